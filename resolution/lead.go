@@ -1,0 +1,86 @@
+package resolution
+
+import "time"
+
+// HashedEmail is one hash of one email address.
+type HashedEmail struct {
+	// Email is the hash, lower-case hex, never an address: the interface
+	// calls the field email.
+	Email string `json:"email"`
+	// Type is the algorithm: md5, sha1 or sha256.
+	Type string `json:"type"`
+}
+
+// ContactEmail is one email address of a person; Type says of what kind
+// ("work", "personal"), empty when unknown.
+type ContactEmail struct {
+	Email string `json:"email"`
+	Type  string `json:"type,omitempty"`
+}
+
+// ContactPhone is one phone number of a person, + and digits (E.164); Type
+// says of what kind ("mobile", "work"), empty when unknown.
+type ContactPhone struct {
+	Phone string `json:"phone"`
+	Type  string `json:"type,omitempty"`
+}
+
+// Address is a postal address; any member may be empty.
+type Address struct {
+	Street  string `json:"street,omitempty"`
+	ZipCode string `json:"zip_code,omitempty"`
+	City    string `json:"city,omitempty"`
+	State   string `json:"state,omitempty"`
+}
+
+// Company is a company record. Revenue and EmployeeCount are text ranges as
+// their owner wrote them.
+type Company struct {
+	Name          string  `json:"name,omitempty"`
+	Domain        string  `json:"domain,omitempty"`
+	WebsiteURL    string  `json:"website_url,omitempty"`
+	NetworkURL    string  `json:"network_url,omitempty"` // without scheme
+	Industry      *string `json:"industry"`              // null when unknown
+	Revenue       string  `json:"revenue,omitempty"`
+	EmployeeCount string  `json:"employee_count,omitempty"`
+	YearFounded   *int32  `json:"year_founded"` // null when unknown
+	Address       Address `json:"address,omitzero"`
+	About         string  `json:"about,omitempty"`
+}
+
+// Contact is what is known of a person beyond hashes, phone and company.
+type Contact struct {
+	FirstName  string         `json:"first_name,omitempty"`
+	LastName   string         `json:"last_name,omitempty"`
+	FullName   string         `json:"full_name,omitempty"`
+	Headline   string         `json:"headline,omitempty"`
+	JobTitle   string         `json:"job_title,omitempty"`
+	Seniority  string         `json:"seniority,omitempty"`
+	Department string         `json:"department,omitempty"`
+	Email      string         `json:"email,omitempty"` // the first of Emails
+	Emails     []ContactEmail `json:"emails,omitempty"`
+	Phones     []ContactPhone `json:"phones,omitempty"`
+	Address    Address        `json:"address,omitzero"`
+	LastSeenAt *time.Time     `json:"last_seen_at,omitempty"` // UTC
+}
+
+// Lead is the data of one answer. An operation fills the members of its own
+// shape and leaves the rest zero.
+type Lead struct {
+	Contact
+	// Phone is + and digits (E.164).
+	Phone string `json:"phone,omitempty"`
+	// HashedEmails holds, per email, md5, sha1 and sha256 in that order, of
+	// the address in profile plain.
+	HashedEmails []HashedEmail `json:"hashed_emails,omitempty"`
+	// NetworkURL is the profile address without scheme: the person's key.
+	NetworkURL string   `json:"network_url,omitempty"`
+	Company    *Company `json:"company,omitempty"`
+	// MatchLevel is "person" or "company"; deanonymization only.
+	MatchLevel string `json:"match_level,omitempty"`
+	// Confidence is from 0 to 1; deanonymization only.
+	Confidence *float64 `json:"confidence,omitempty"`
+	// OrgType is the kind of organization behind an IP address
+	// (IDENTITY rules, "IP"); it is not part of the wire format.
+	OrgType string `json:"-"`
+}

@@ -1,0 +1,64 @@
+package resolution
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Operation names one of the questions the interface answers.
+type Operation string
+
+// The operations of the Lead Resolution Service Interface.
+const (
+	EmailToHEM         Operation = "email_to_hem"
+	NetworkToHEM       Operation = "network_to_hem"
+	NetworkToPhone     Operation = "network_to_phone"
+	IPToCompany        Operation = "ip_to_company"
+	Enrichment         Operation = "enrichment"
+	Deanonymization    Operation = "deanonymization"
+	KeywordToLead      Operation = "keyword_to_lead"
+	KeywordToLeadCount Operation = "keyword_to_lead_count"
+)
+
+// SingleRecord lists the operations that answer one identifier with one lead,
+// in the order help texts show them.
+var SingleRecord = []Operation{
+	EmailToHEM, NetworkToHEM, NetworkToPhone, IPToCompany, Enrichment, Deanonymization,
+}
+
+// Identifier is what kind of value an operation is asked about.
+type Identifier string
+
+// The kinds of identifier. Each is also the operation's request field, and so
+// the default name of the input column.
+const (
+	Email      Identifier = "email"
+	NetworkURL Identifier = "network_url"
+	IP         Identifier = "ip"
+)
+
+// Identifier returns the kind of value a single-record operation is asked
+// about, and "" for the keyword operations.
+func (o Operation) Identifier() Identifier {
+	switch o {
+	case EmailToHEM:
+		return Email
+	case NetworkToHEM, NetworkToPhone, Enrichment:
+		return NetworkURL
+	case IPToCompany, Deanonymization:
+		return IP
+	}
+	return ""
+}
+
+// ParseOperation finds the single-record operation called name.
+func ParseOperation(name string) (Operation, error) {
+	known := make([]string, len(SingleRecord))
+	for i, o := range SingleRecord {
+		if string(o) == name {
+			return o, nil
+		}
+		known[i] = string(o)
+	}
+	return "", fmt.Errorf("unknown operation %q; it is one of %s", name, strings.Join(known, ", "))
+}

@@ -1,0 +1,49 @@
+// Package resolution is the Lead Resolution Service Interface as Go types:
+// operations, requests, leads and the Resolver that answers them. It says
+// what; the packages below it say how.
+package resolution
+
+import (
+	"context"
+	"errors"
+)
+
+// Request asks one operation about one identifier.
+type Request struct {
+	Operation Operation
+	// Key is the identifier in canonical form: the cleaned lower-case email
+	// or lower-case hex digest of one, the profile address without scheme,
+	// the IP address as netip prints it.
+	Key string
+}
+
+// Answer is what a Resolver said about one key.
+type Answer struct {
+	// Lead is the data found, nil when there was no match.
+	Lead *Lead
+	// Reason says why there was no match ("not_found", "org_type:isp"),
+	// empty on a match.
+	Reason string
+}
+
+// Matched reports whether the answer holds data.
+func (a Answer) Matched() bool { return a.Lead != nil }
+
+// Resolver answers requests. Resolve is called from many goroutines at once,
+// once per distinct key where the caller can tell; the answer and what it
+// points to belong to the caller, who does not change them (a Resolver may
+// hand out shared companies).
+//
+// An error is about the call, never about the identifier's data: no match is
+// an Answer. Errors wrap ErrInvalid, ErrUnavailable or ErrDenied where one of
+// them is true, and never hold the identifier.
+type Resolver interface {
+	Resolve(ctx context.Context, r Request) (Answer, error)
+}
+
+// The three questions callers ask of an error.
+var (
+	ErrInvalid     = errors.New("invalid request")      // the request is wrong; the same again fails again
+	ErrUnavailable = errors.New("resolver unavailable") // may be tried again
+	ErrDenied      = errors.New("denied by resolver")   // credentials or credits; must not be retried as is
+)

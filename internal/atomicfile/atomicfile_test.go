@@ -1,0 +1,102 @@
+package atomicfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+)
+
+func TestCommitReplacesWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	if err := atomicfile.Write(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("new"); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, path, "old")
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, path, "new")
+	if err := f.Abort(); err != nil {
+		t.Errorf("Abort after Commit: %v, want nil", err)
+	}
+	wantContent(t, path, "new")
+	wantEntries(t, dir, 1)
+}
+
+func TestAbortLeavesOld(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	if err := atomicfile.Write(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("half"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, path, "old")
+	wantEntries(t, dir, 1)
+}
+
+func TestLeftoverIsOverwritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	if err := os.WriteFile(atomicfile.TempName(path), []byte("what a killed process left, longer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, path, "new")
+}
+
+func TestIsTemp(t *testing.T) {
+	for name, want := range map[string]bool{
+		filepath.Base(atomicfile.TempName("out/part-00000.parquet")): true,
+		"part-00000.parquet": false,
+		".tmp":               false,
+		"notes.tmp":          false,
+		".hidden":            false,
+	} {
+		if got := atomicfile.IsTemp(name); got != want {
+			t.Errorf("IsTemp(%q) = %v, want %v", name, got, want)
+		}
+	}
+}
+
+func wantContent(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("content = %q, want %q", got, want)
+	}
+}
+
+func wantEntries(t *testing.T, dir string, want int) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != want {
+		t.Errorf("%d entries in folder, want %d: %v", len(entries), want, entries)
+	}
+}

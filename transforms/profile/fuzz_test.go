@@ -1,0 +1,54 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A key is an address that is its own key, without scheme, query or anything
+// that cannot be seen to be there.
+func FuzzKeyOfKey(f *testing.F) {
+	for _, fact := range networkFacts {
+		f.Add(fact.in)
+	}
+	for _, s := range []string{
+		"https://www.m.network.example:1/m/In/A%CD%BEda?x#y", "people.example/a%2Cb.example/c%25zz", "x.example/%E2%80%8Ba%E2%80%8D",
+		"www.www.m.x.example/J%CC%8C", "a.example/%C2%A0b;c", "K.example/in/%E2%84%AA", "linkedin.com/pub/ACoAA/1/2/3",
+		"x.example/in/http:/y", "x.example/%2e%2e/in/%20", "linkedin.com/%6D/%69n/%41CoAA", "people.example/@Ada",
+	} {
+		f.Add(s)
+	}
+	rules := DefaultRules()
+	f.Fuzz(func(t *testing.T, s string) {
+		u, err := rules.Parse(s)
+		person, personErr := rules.ParsePerson(s)
+		if err != nil {
+			if personErr != err || u != (URL{}) {
+				t.Fatalf("Parse(%q) = %v, %v; ParsePerson: %v", s, u, err, personErr)
+			}
+			return
+		}
+		if personErr == nil && person != u.Key {
+			t.Fatalf("ParsePerson(%q) = %q, want %q", s, person, u.Key)
+		}
+		if again, err := rules.Parse(u.Key); err != nil || again != u {
+			t.Fatalf("Parse(%q) = %q, and of that %q, %v", s, u, again, err)
+		}
+		if !utf8.ValidString(u.Key) || strings.Contains(u.Key, "//") || strings.ContainsAny(u.Key, "?#<>,;|") ||
+			strings.ContainsFunc(u.Key, unicode.IsSpace) || strings.ContainsFunc(u.Key, unicode.IsControl) {
+			t.Fatalf("Parse(%q) has key %q", s, u.Key)
+		}
+	})
+}
+
+var sink string
+
+func BenchmarkParsePerson(b *testing.B) {
+	rules := DefaultRules()
+	b.ReportAllocs()
+	for b.Loop() {
+		sink, _ = rules.ParsePerson("https://www.linkedin.com/in/Jane-Doe-82a505/?trk=x")
+	}
+}

@@ -1,0 +1,40 @@
+package profile
+
+import (
+	"strings"
+	"unicode"
+)
+
+// isList reports whether s is several addresses: pieces between white space,
+// commas, semicolons or bars, two of which begin like one. A comma alone says
+// nothing, because some addresses of the network have commas in them.
+func isList(s string) bool {
+	if !strings.ContainsFunc(s, isSeparator) {
+		return false
+	}
+	addresses := 0
+	for piece := range strings.FieldsFuncSeq(s, isSeparator) {
+		if looksLikeAddress(strings.TrimFunc(piece, isSurrounding)) {
+			addresses++
+		}
+	}
+	return addresses > 1
+}
+
+func isSeparator(c rune) bool {
+	return c == ',' || c == ';' || c == '|' || unicode.IsSpace(c)
+}
+
+// looksLikeAddress reports whether s begins with a scheme or with a host and a
+// slash.
+func looksLikeAddress(s string) bool {
+	start, _, found := strings.Cut(s, "/")
+	if !found {
+		return false
+	}
+	if strings.HasSuffix(start, ":") {
+		return len(start) > 1
+	}
+	_, ok := cleanHost(start)
+	return ok
+}

@@ -1,0 +1,115 @@
+package directory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/company"
+)
+
+var companyColumns = columns{
+	names: []string{"domain", "name", "website_url", "network_url", "industry", "revenue", "employee_count", "year_founded",
+		"street", "zip_code", "city", "state", "about"},
+	required: []string{"domain"},
+}
+
+const companySchema = `
+CREATE TABLE companies(id INTEGER PRIMARY KEY, domain TEXT NOT NULL, name TEXT, website_url TEXT, network_url TEXT,
+	industry TEXT, revenue TEXT, employee_count TEXT, year_founded INTEGER, street TEXT, zip_code TEXT, city TEXT, state TEXT,
+	about TEXT);`
+
+// companyIndex: of lines with one domain the last stays.
+const companyIndex = `
+CREATE INDEX companies_domain ON companies(domain);
+DELETE FROM companies WHERE id IN (SELECT a.id FROM companies a JOIN companies b ON a.domain = b.domain AND a.id < b.id);`
+
+func (im *importer) companies(ctx context.Context, r *KindReport) (entry, error) {
+	l := loading{
+		want:   companyColumns,
+		schema: companySchema,
+		tables: []tableColumns{{"companies", companyColumns.names}},
+		index:  companyIndex,
+		keys:   "SELECT count(*) FROM companies",
+	}
+	e, err := im.load(ctx, r, l, func(row row, into []*inserter, sum *content) error {
+		if !r.take(row) {
+			return nil
+		}
+		c := row.cells
+		domain := company.Domain(c[0])
+		if domain == "" {
+			r.bad(row.line, "domain: "+emptyOr(c[0], "invalid_domain"))
+			return nil
+		}
+		r.Rows++
+		var founded any
+		if year, ok := company.ParseYear(c[7]); ok {
+			founded = year
+		} else if c[7] != "" {
+			r.dropped(row.line, "year_founded: invalid_year")
+		}
+		page := company.NetworkURL(c[3])
+		sum.add(domain, c[1], c[2], page, c[4], c[5], c[6], fmt.Sprint(founded), c[8], c[9], c[10], c[11], c[12])
+		return into[0].add(domain, c[1], c[2], page, c[4], c[5], c[6], founded, c[8], c[9], c[10], c[11], c[12])
+	})
+	r.Replaced = r.Rows - e.Keys
+	return e, err
+}
+
+func emptyOr(cell, reason string) string {
+	if cell == "" {
+		return "empty"
+	}
+	return reason
+}
+
+// Company finds a company by its domain in canonical form; nil when there is
+// none. The company is shared: do not change it.
+func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Company, error) {
+	if err := ctx.Err(); err != nil || d.companies == nil || domain == "" {
+		return nil, err
+	}
+	return d.companies.find(domain)
+}
+
+type companyReader struct {
+	*sqliteFile
+	byDomain *sql.Stmt
+}
+
+func openCompanies(path string) (*companyReader, error) {
+	f, err := openSQLite(path)
+	if err != nil {
+		return nil, err
+	}
+	byDomain, err := f.db.Prepare(`SELECT domain, name, website_url, network_url, industry, revenue, employee_count, year_founded,
+		street, zip_code, city, state, about FROM companies WHERE domain = ?`)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &companyReader{f, byDomain}, nil
+}
+
+func (r *companyReader) find(domain string) (*resolution.Company, error) {
+	c := &resolution.Company{}
+	var industry string
+	var founded sql.NullInt32
+	err := r.byDomain.QueryRow(domain).Scan(&c.Domain, &c.Name, &c.WebsiteURL, &c.NetworkURL, &industry, &c.Revenue,
+		&c.EmployeeCount, &founded, &c.Address.Street, &c.Address.ZipCode, &c.Address.City, &c.Address.State, &c.About)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if industry != "" {
+		c.Industry = &industry
+	}
+	if founded.Valid {
+		c.YearFounded = &founded.Int32
+	}
+	return c, nil
+}

@@ -1,0 +1,171 @@
+// Package directory is the reference data the embedded engine answers from:
+// people, companies, IP ranges, keyword searches and visits, imported from
+// files their owner has and kept in one folder.
+//
+// The one thing to know before using it: an import never touches what a
+// reader has open. It builds new files beside the old ones and commits them
+// all by replacing one small file, the manifest; a Directory keeps its view
+// until it is closed, and Changed says when there is a newer one.
+package directory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Kind is one kind of reference data.
+type Kind string
+
+// The kinds. The words are also the import flags and the file names.
+const (
+	People    Kind = "people"
+	Companies Kind = "companies"
+	IPRanges  Kind = "ip-ranges"
+	Searches  Kind = "searches"
+	Visits    Kind = "visits"
+)
+
+// Kinds lists the kinds in the order reports show them, which is the order
+// they are imported in: ranges are joined to companies.
+var Kinds = []Kind{People, Companies, IPRanges, Searches, Visits}
+
+// Directory is an open directory folder. It is safe from many goroutines;
+// Close must come after the last look-up.
+type Directory struct {
+	dir      string
+	manifest manifest
+	state    [sha256.Size]byte // of the manifest's bytes when opened
+
+	people    *peopleReader
+	companies *companyReader
+	ranges    *rangeReader
+	searches  *sqliteFile
+	visits    *visitReader
+}
+
+// Open opens the directory in dir. Kinds that were never imported are
+// missing, and that is fine: their look-ups find nothing. A folder that is no
+// directory, or whose files do not fit its manifest, is resolution.ErrInvalid.
+func Open(dir string) (*Directory, error) {
+	// An import may commit, and remove the files of the generation before,
+	// between our reading the manifest and opening what it names. The next
+	// manifest then names files that are there.
+	const attempts = 5
+	for i := 1; ; i++ {
+		d, err := open(dir)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || i == attempts {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("%w: open directory %s: %w", resolution.ErrInvalid, dir, err)
+			}
+			return d, err
+		}
+	}
+}
+
+func open(dir string) (_ *Directory, err error) {
+	m, state, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{dir: dir, manifest: m, state: state}
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
+	for kind, e := range m.Kinds {
+		path := filepath.Join(dir, e.File)
+		if info, err := os.Stat(path); err != nil {
+			return nil, err
+		} else if info.Size() != e.Bytes {
+			return nil, fmt.Errorf("%w: %s has %d bytes, the manifest says %d", resolution.ErrInvalid, path, info.Size(), e.Bytes)
+		}
+		switch kind {
+		case People:
+			d.people, err = openPeople(path)
+		case Companies:
+			d.companies, err = openCompanies(path)
+		case IPRanges:
+			d.ranges, err = openRanges(path, e.Fields)
+		case Searches:
+			d.searches, err = openSQLite(path)
+		case Visits:
+			d.visits, err = openVisits(path)
+		default:
+			err = fmt.Errorf("%w: manifest of %s names the unknown kind %q", resolution.ErrInvalid, dir, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if d.ranges != nil {
+		d.ranges.companies = d.companies
+	}
+	return d, nil
+}
+
+// Close gives everything back. Nothing of the directory may be used
+// afterwards; answers already handed out stay valid.
+func (d *Directory) Close() error {
+	var errs []error
+	if d.people != nil {
+		errs = append(errs, d.people.Close())
+	}
+	if d.companies != nil {
+		errs = append(errs, d.companies.Close())
+	}
+	if d.ranges != nil {
+		errs = append(errs, d.ranges.Close())
+	}
+	if d.searches != nil {
+		errs = append(errs, d.searches.Close())
+	}
+	if d.visits != nil {
+		errs = append(errs, d.visits.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Has reports whether the kind was imported, be it with no rows.
+func (d *Directory) Has(k Kind) bool { _, ok := d.manifest.Kinds[k]; return ok }
+
+// HasPeople is Has(People).
+func (d *Directory) HasPeople() bool { return d.Has(People) }
+
+// HasCompanies is Has(Companies).
+func (d *Directory) HasCompanies() bool { return d.Has(Companies) }
+
+// HasIPRanges is Has(IPRanges).
+func (d *Directory) HasIPRanges() bool { return d.Has(IPRanges) }
+
+// HasVisits is Has(Visits).
+func (d *Directory) HasVisits() bool { return d.Has(Visits) }
+
+// HasSearches is Has(Searches).
+func (d *Directory) HasSearches() bool { return d.Has(Searches) }
+
+// Fingerprint identifies the content of all kinds: lower-case hex, the same
+// for the same sources and import settings on any machine at any time.
+func (d *Directory) Fingerprint() string {
+	h := sha256.New()
+	for _, k := range Kinds {
+		if e, ok := d.manifest.Kinds[k]; ok {
+			fmt.Fprintf(h, "%s %s\n", k, e.Content)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Changed reports whether an import has replaced something since Open, so
+// that opening again would show other data. It reads one small file.
+func (d *Directory) Changed() bool {
+	_, state, err := readManifest(d.dir)
+	return err == nil && state != d.state
+}

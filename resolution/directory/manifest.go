@@ -1,0 +1,120 @@
+package directory
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// manifestName is the file that says which files are the directory. Replacing
+// it is the commit point of an import.
+const manifestName = "directory.json"
+
+// manifestFormat is raised when an older program could not read the files.
+const manifestFormat = 1
+
+type manifest struct {
+	Format     int            `json:"format"`
+	Generation int64          `json:"generation"` // raised by every import
+	Kinds      map[Kind]entry `json:"kinds"`
+}
+
+// entry is one imported kind. It holds nothing of the data but counts.
+type entry struct {
+	File     string    `json:"file"`             // name in the folder
+	Source   string    `json:"source"`           // base name of the file it was imported from
+	Rows     int64     `json:"rows"`             // lines taken over; networks for an MMDB that was copied in
+	Keys     int64     `json:"keys"`             // distinct keys among them, see KindStat.Keys
+	Bytes    int64     `json:"bytes"`            // size of File
+	SHA256   string    `json:"sha256"`           // of File
+	Content  string    `json:"content"`          // sha256 of the normalised rows
+	Imported time.Time `json:"imported"`         // UTC
+	Fields   *Fields   `json:"fields,omitempty"` // set when File is an MMDB that was copied in
+}
+
+func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
+	var m manifest
+	path := filepath.Join(dir, manifestName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return m, [sha256.Size]byte{}, err
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s: %w", resolution.ErrInvalid, path, err)
+	}
+	if m.Format != manifestFormat {
+		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s has format %d, this program reads %d: import again", resolution.ErrInvalid, path, m.Format, manifestFormat)
+	}
+	for kind, e := range m.Kinds {
+		if e.File != filepath.Base(e.File) || !dataFile.MatchString(e.File) {
+			return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s names an odd file for %s", resolution.ErrInvalid, path, kind)
+		}
+	}
+	return m, sha256.Sum256(text), nil
+}
+
+// readOrNewManifest is readManifest for a folder that may not be one yet.
+func readOrNewManifest(dir string) (manifest, error) {
+	m, _, err := readManifest(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return manifest{Format: manifestFormat, Kinds: map[Kind]entry{}}, nil
+	}
+	if m.Kinds == nil {
+		m.Kinds = map[Kind]entry{}
+	}
+	return m, err
+}
+
+func (m manifest) write(dir string) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, manifestName), append(text, '\n'))
+}
+
+// dataFile matches the names of data files: kind, generation, format. A file
+// is never written again under a name it had, so a reader that opens one late
+// gets the one it was told of or none.
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb)$`)
+
+func dataFileName(k Kind, generation int64, format string) string {
+	return fmt.Sprintf("%s-%06d.%s", k, generation, format)
+}
+
+// sweep removes data files that m does not name: those of the generation
+// before, and what a killed import left. Files of other names are not ours.
+func (m manifest) sweep(dir string) error {
+	named := map[string]bool{}
+	for _, e := range m.Kinds {
+		named[e.File] = true
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range files {
+		name := f.Name()
+		if atomicfile.IsTemp(name) {
+			name = name[1 : len(name)-len(filepath.Ext(name))]
+			if name == manifestName || dataFile.MatchString(name) {
+				errs = append(errs, os.Remove(filepath.Join(dir, f.Name())))
+			}
+			continue
+		}
+		if dataFile.MatchString(name) && !named[name] {
+			errs = append(errs, os.Remove(filepath.Join(dir, name)))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,85 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// Files names the files to import, by kind; empty ones are left as they are.
+type Files struct {
+	People, Companies, IPRanges, Searches, Visits string
+}
+
+func (f Files) path(k Kind) string {
+	switch k {
+	case People:
+		return f.People
+	case Companies:
+		return f.Companies
+	case IPRanges:
+		return f.IPRanges
+	case Searches:
+		return f.Searches
+	case Visits:
+		return f.Visits
+	}
+	return ""
+}
+
+// Options are the settings of an import. Start from DefaultOptions.
+type Options struct {
+	// MaxBadLines is the share of bad lines, 0 to 1, up to which a kind is
+	// imported without them. 0 tolerates none.
+	MaxBadLines float64
+	// DefaultRegion is the region of phone numbers written without one, two
+	// letters (ISO 3166).
+	DefaultRegion string
+	// NetworkHosts are the hosts of profile addresses (profile.Rules).
+	NetworkHosts []string
+	// Fields says where the fields of an MMDB are.
+	Fields Fields
+}
+
+// Fields says at which dotted paths of an MMDB record a range's name, domain
+// and type are looked for; the first that is not empty counts.
+type Fields struct {
+	Name   []string `json:"name"`
+	Domain []string `json:"domain"`
+	Type   []string `json:"type"`
+}
+
+// DefaultFields covers the databases we know of.
+func DefaultFields() Fields {
+	return Fields{
+		Name:   []string{"name", "traits.organization", "organization"},
+		Domain: []string{"domain", "traits.domain"},
+		Type:   []string{"type", "traits.user_type", "as_type", "connection_type"},
+	}
+}
+
+// DefaultOptions are the settings of the command line.
+func DefaultOptions() Options {
+	return Options{
+		MaxBadLines:   0.01,
+		DefaultRegion: "US",
+		NetworkHosts:  profile.DefaultRules().Hosts,
+		Fields:        DefaultFields(),
+	}
+}
+
+// Validate joins everything that is wrong with o.
+func (o Options) Validate() error {
+	var errs []error
+	if !(o.MaxBadLines >= 0 && o.MaxBadLines <= 1) {
+		errs = append(errs, fmt.Errorf("max bad lines is %v; it is a share from 0 to 1", o.MaxBadLines))
+	}
+	if len(o.DefaultRegion) != 2 {
+		errs = append(errs, fmt.Errorf("default region is %q; it is two letters", o.DefaultRegion))
+	}
+	if len(o.Fields.Name)+len(o.Fields.Domain) == 0 {
+		errs = append(errs, errors.New("no MMDB field for a name or a domain"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,109 @@
+package directory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Person is one line of people.
+type Person struct {
+	// Contact is what there is to say; Emails holds the plain addresses.
+	resolution.Contact
+	// NetworkURL is the key.
+	NetworkURL string
+	// EmailKeys are the person's emails in the source's order: plain
+	// addresses, or digests as lower-case hex where the owner had no more.
+	EmailKeys []string
+	// CompanyDomain is the key of the company, "" when unknown.
+	CompanyDomain string
+}
+
+// Person finds a person by profile key; nil when there is none.
+func (d *Directory) Person(ctx context.Context, key string) (*Person, error) {
+	if d.people == nil {
+		return nil, ctx.Err()
+	}
+	p, _, err := d.people.find(ctx, d.people.byKey, key)
+	return p, err
+}
+
+// PersonByEmail finds a person by an email's key, a plain address or the
+// lower-case hex of a digest of one (any of md5, sha1, sha256 of the plain
+// form, sha256 of the uid2 and google forms). emailKey is the person's email
+// it stands for. nil when there is none.
+func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *Person, emailKey string, err error) {
+	digest, ok := digestOf(key)
+	if d.people == nil || !ok {
+		return nil, "", ctx.Err()
+	}
+	p, at, err := d.people.find(ctx, d.people.byDigest, digest)
+	if p == nil || err != nil {
+		return nil, "", err
+	}
+	return p, p.EmailKeys[at], nil
+}
+
+type peopleReader struct {
+	*sqliteFile
+	byKey, byDigest *sql.Stmt
+}
+
+func openPeople(path string) (*peopleReader, error) {
+	f, err := openSQLite(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &peopleReader{sqliteFile: f}
+	stored := strings.Join(peopleStored, ", ")
+	r.byKey, err = f.db.Prepare("SELECT 0, " + stored + " FROM people WHERE network_url = ?")
+	if err == nil {
+		r.byDigest, err = f.db.Prepare("SELECT email, " + stored + " FROM digests JOIN people ON id = person WHERE digest = ?")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+// find runs one of the two statements. The query itself takes microseconds
+// and is not interrupted: watching a context would cost more than it.
+func (r *peopleReader) find(ctx context.Context, by *sql.Stmt, key any) (p *Person, email int, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	p = &Person{}
+	var emails, phones string
+	var seen sql.NullInt64
+	err = by.QueryRow(key).Scan(&email, &p.NetworkURL, &p.FirstName, &p.LastName, &p.Headline, &p.JobTitle, &p.Seniority,
+		&p.Department, &emails, &phones, &p.Address.Street, &p.Address.ZipCode, &p.Address.City, &p.Address.State,
+		&p.CompanyDomain, &seen)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	p.FullName = strings.TrimSpace(p.FirstName + " " + p.LastName)
+	p.EmailKeys = list(emails)
+	for _, key := range p.EmailKeys {
+		if strings.Contains(key, "@") {
+			p.Emails = append(p.Emails, resolution.ContactEmail{Email: key})
+		}
+	}
+	if len(p.Emails) > 0 {
+		p.Email = p.Emails[0].Email
+	}
+	for _, number := range list(phones) {
+		p.Phones = append(p.Phones, resolution.ContactPhone{Phone: number})
+	}
+	if seen.Valid {
+		at := time.UnixMicro(seen.Int64).UTC()
+		p.LastSeenAt = &at
+	}
+	return p, email, nil
+}

@@ -1,0 +1,114 @@
+package directory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// KindStat describes one imported kind.
+type KindStat struct {
+	Kind   Kind
+	Source string // base name of the file it came from
+	File   string // name in the directory's folder
+	Rows   int64  // lines taken over; networks for an MMDB that was copied in
+	// Keys counts the distinct profile keys, domains, networks, keywords or
+	// addresses. Ranges are cut into networks, so theirs may be more than Rows.
+	Keys     int64
+	Bytes    int64
+	Imported time.Time // UTC
+}
+
+// Stat describes what is there, in the order of Kinds.
+func (d *Directory) Stat() []KindStat {
+	var stats []KindStat
+	for _, k := range Kinds {
+		if e, ok := d.manifest.Kinds[k]; ok {
+			stats = append(stats, KindStat{Kind: k, Source: e.Source, File: e.File, Rows: e.Rows, Keys: e.Keys,
+				Bytes: e.Bytes, Imported: e.Imported})
+		}
+	}
+	return stats
+}
+
+// Verify reads everything and joins what is wrong: checksums, the databases'
+// own checks, counts that do not agree with the import's. It takes as long as
+// reading all files twice.
+func (d *Directory) Verify(ctx context.Context) error {
+	var errs []error
+	for _, k := range Kinds {
+		e, ok := d.manifest.Kinds[k]
+		if !ok {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.verify(ctx, k, e); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", k, e.File, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
+	if err := checkSum(filepath.Join(d.dir, e.File), e.SHA256); err != nil {
+		return err
+	}
+	if k == IPRanges {
+		if err := d.ranges.db.Verify(); err != nil {
+			return err
+		}
+		networks, err := countNetworks(d.ranges.db)
+		return errors.Join(err, same("networks", networks, e.Keys))
+	}
+	var f *sqliteFile
+	var keys string
+	switch k {
+	case People:
+		f, keys = d.people.sqliteFile, "SELECT count(*) FROM people"
+	case Companies:
+		f, keys = d.companies.sqliteFile, "SELECT count(*) FROM companies"
+	case Searches:
+		f, keys = d.searches, "SELECT count(DISTINCT keyword) FROM searches"
+	case Visits:
+		f, keys = d.visits.sqliteFile, "SELECT count(DISTINCT ip) FROM visits"
+	}
+	if err := f.check(ctx); err != nil {
+		return err
+	}
+	var n int64
+	if err := f.db.QueryRowContext(ctx, keys).Scan(&n); err != nil {
+		return err
+	}
+	return same("keys", n, e.Keys)
+}
+
+func same(what string, got, want int64) error {
+	if got != want {
+		return fmt.Errorf("%d %s, the import counted %d", got, what, want)
+	}
+	return nil
+}
+
+func checkSum(path, want string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		return errors.New("the file is not what was imported: its checksum differs")
+	}
+	return nil
+}

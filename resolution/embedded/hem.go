@@ -1,0 +1,86 @@
+package embedded
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// emailToHEM always matches: an address has hashes whether anybody knows it
+// or not, and an unknown digest is its own one hash.
+func (e *Engine) emailToHEM(ctx context.Context, key string) (resolution.Answer, error) {
+	hashes, err := hashedEmails(key)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	lead := &resolution.Lead{HashedEmails: hashes}
+	if e.directory == nil {
+		return match(lead), nil
+	}
+	person, known, err := e.directory.PersonByEmail(ctx, key)
+	if err != nil {
+		return resolution.Answer{}, unreadable(ctx, err)
+	}
+	if person != nil {
+		lead.NetworkURL = person.NetworkURL
+		// For an address these are the same again; for a digest, the hashes
+		// of the address behind it.
+		if lead.HashedEmails, err = hashedEmails(known); err != nil {
+			return resolution.Answer{}, err
+		}
+	}
+	return match(lead), nil
+}
+
+func (e *Engine) networkToHEM(ctx context.Context, key string) (resolution.Answer, error) {
+	p, err := e.person(ctx, key)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	if p == nil {
+		return noMatch(NotFound), nil
+	}
+	if len(p.EmailKeys) == 0 {
+		return noMatch(NoEmail), nil
+	}
+	hashes, err := allHashes(p)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	return match(&resolution.Lead{HashedEmails: hashes, NetworkURL: p.NetworkURL}), nil
+}
+
+func allHashes(p *directory.Person) ([]resolution.HashedEmail, error) {
+	var all []resolution.HashedEmail
+	for _, key := range p.EmailKeys {
+		hashes, err := hashedEmails(key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, hashes...)
+	}
+	return all, nil
+}
+
+// hashedEmails are md5, sha1 and sha256 of the plain form of an address, or
+// the digest that key is.
+func hashedEmails(key string) ([]resolution.HashedEmail, error) {
+	a, err := email.Parse([]byte(key))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the key is no email: %w", resolution.ErrInvalid, err)
+	}
+	canonical := a.AppendKey(nil)
+	if a.Kind() != email.Plaintext {
+		return []resolution.HashedEmail{{Email: string(canonical), Type: a.Kind().String()}}, nil
+	}
+	d := email.Sum(canonical)
+	return []resolution.HashedEmail{
+		{Email: hex.EncodeToString(d.MD5[:]), Type: email.MD5.String()},
+		{Email: hex.EncodeToString(d.SHA1[:]), Type: email.SHA1.String()},
+		{Email: hex.EncodeToString(d.SHA256[:]), Type: email.SHA256.String()},
+	}, nil
+}

@@ -1,0 +1,184 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+)
+
+// CompanyOf answers ip_to_company for a column of addresses: Resolve without
+// text and, for ranges met before, without allocation. c is nil when there is
+// no match, and reason says why; orgType is what is known of the range either
+// way, "" outside of any. The company is shared: do not change it.
+//
+// a is unmapped, as ipaddr.Parse returns it. The error wraps
+// resolution.ErrUnavailable.
+func (e *Engine) CompanyOf(a netip.Addr) (c *resolution.Company, orgType, reason string, err error) {
+	found, ok := ipaddr.LookupAddr(a)
+	if !ok {
+		return nil, "", classReason(ipaddr.ClassOf(a)), nil
+	}
+	if e.directory == nil {
+		return nil, "", NotFound, nil
+	}
+	r, err := e.directory.Range(found)
+	switch {
+	case err != nil:
+		return nil, "", "", fmt.Errorf("%w: read ip-ranges: %w", resolution.ErrUnavailable, err)
+	case r == nil:
+		return nil, "", NotFound, nil
+	case directory.IsProvider(r.OrgType) && !e.options.IncludeProviders:
+		return nil, r.OrgType, providerReason(r.OrgType), nil
+	case r.Company == nil:
+		return nil, r.OrgType, NoCompany, nil
+	}
+	return r.Company, r.OrgType, "", nil
+}
+
+// classReason and providerReason are constants put together, so that a row
+// costs no allocation.
+func classReason(c ipaddr.Class) string {
+	switch c {
+	case ipaddr.Private:
+		return "ip_class:private"
+	case ipaddr.CGNAT:
+		return "ip_class:cgnat"
+	case ipaddr.Loopback:
+		return "ip_class:loopback"
+	case ipaddr.LinkLocal:
+		return "ip_class:link_local"
+	case ipaddr.Documentation:
+		return "ip_class:documentation"
+	case ipaddr.Benchmark:
+		return "ip_class:benchmark"
+	case ipaddr.Multicast:
+		return "ip_class:multicast"
+	case ipaddr.Reserved:
+		return "ip_class:reserved"
+	case ipaddr.Tunnel6to4:
+		return "ip_class:tunnel_6to4"
+	case ipaddr.Teredo:
+		return "ip_class:teredo"
+	case ipaddr.NAT64:
+		return "ip_class:nat64"
+	}
+	return "ip_class:" + string(c)
+}
+
+func providerReason(orgType string) string {
+	switch orgType {
+	case directory.ISP:
+		return "org_type:isp"
+	case directory.Hosting:
+		return "org_type:hosting"
+	case directory.Cellular:
+		return "org_type:cellular"
+	case directory.CDN:
+		return "org_type:cdn"
+	case directory.VPN:
+		return "org_type:vpn"
+	}
+	return "org_type:" + orgType
+}
+
+func (e *Engine) ipToCompany(key string) (resolution.Answer, error) {
+	a, err := parseAddr(key)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	return e.company(a)
+}
+
+func (e *Engine) company(a netip.Addr) (resolution.Answer, error) {
+	c, orgType, reason, err := e.CompanyOf(a)
+	if err != nil || c == nil {
+		return noMatch(reason), err
+	}
+	return match(&resolution.Lead{Company: c, OrgType: orgType}), nil
+}
+
+func parseAddr(key string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(key)
+	if err != nil || a.Zone() != "" || a.Is4In6() {
+		// Not err: it repeats the key.
+		return netip.Addr{}, fmt.Errorf("%w: the key is no IP address in canonical form", resolution.ErrInvalid)
+	}
+	return a, nil
+}
+
+// The match levels of deanonymization.
+const (
+	levelPerson  = "person"
+	levelCompany = "company"
+)
+
+// companyConfidence is how sure a match by range alone is that the visitor is
+// of that company: most who come from an organization's own addresses are,
+// less so where nobody said what kind of range it is, and of a provider's
+// (asked for with IncludeProviders) hardly anybody.
+func companyConfidence(orgType string) float64 {
+	switch {
+	case directory.IsProvider(orgType):
+		return 0.1
+	case orgType == directory.Unknown:
+		return 0.4
+	}
+	return 0.7
+}
+
+// deanonymization looks for a person seen behind the address, then for the
+// company that has it.
+func (e *Engine) deanonymization(ctx context.Context, key string) (resolution.Answer, error) {
+	a, err := parseAddr(key)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	if found, ok := ipaddr.LookupAddr(a); ok && e.directory != nil {
+		lead, err := e.visitor(ctx, found)
+		if err != nil {
+			return resolution.Answer{}, err
+		}
+		if lead != nil {
+			return match(lead), nil
+		}
+	}
+	answer, err := e.company(a)
+	if err != nil || answer.Lead == nil {
+		return answer, err
+	}
+	confidence := companyConfidence(answer.Lead.OrgType)
+	answer.Lead.MatchLevel, answer.Lead.Confidence = levelCompany, &confidence
+	return answer, nil
+}
+
+// visitor is the best visit's person, nil when nobody was seen. A visitor of
+// whom the directory has more comes before one it only has the profile of.
+func (e *Engine) visitor(ctx context.Context, a netip.Addr) (*resolution.Lead, error) {
+	visits, err := e.directory.Visits(ctx, a)
+	if err != nil {
+		return nil, unreadable(ctx, err)
+	}
+	if len(visits) == 0 {
+		return nil, nil
+	}
+	best, lead := visits[0], &resolution.Lead{NetworkURL: visits[0].NetworkURL}
+	for _, v := range visits {
+		p, err := e.person(ctx, v.NetworkURL)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			best = v
+			if lead, err = e.lead(ctx, p); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	lead.MatchLevel, lead.Confidence = levelPerson, &best.Confidence
+	return lead, nil
+}

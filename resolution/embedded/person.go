@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"context"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+)
+
+// person finds a person by profile key; nil when nobody knows them.
+func (e *Engine) person(ctx context.Context, key string) (*directory.Person, error) {
+	if e.directory == nil {
+		return nil, nil
+	}
+	p, err := e.directory.Person(ctx, key)
+	if err != nil {
+		return nil, unreadable(ctx, err)
+	}
+	return p, nil
+}
+
+func (e *Engine) networkToPhone(ctx context.Context, key string) (resolution.Answer, error) {
+	p, err := e.person(ctx, key)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	if p == nil {
+		return noMatch(NotFound), nil
+	}
+	if len(p.Phones) == 0 {
+		return noMatch(NoPhone), nil
+	}
+	return match(&resolution.Lead{Phone: p.Phones[0].Phone, NetworkURL: p.NetworkURL}), nil
+}
+
+func (e *Engine) enrichment(ctx context.Context, key string) (resolution.Answer, error) {
+	p, err := e.person(ctx, key)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	if p == nil {
+		return noMatch(NotFound), nil
+	}
+	lead, err := e.lead(ctx, p)
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	return match(lead), nil
+}
+
+// lead is everything there is to say of a person.
+func (e *Engine) lead(ctx context.Context, p *directory.Person) (*resolution.Lead, error) {
+	hashes, err := allHashes(p)
+	if err != nil {
+		return nil, err
+	}
+	lead := &resolution.Lead{Contact: p.Contact, HashedEmails: hashes, NetworkURL: p.NetworkURL}
+	if len(p.Phones) > 0 {
+		lead.Phone = p.Phones[0].Phone
+	}
+	if p.CompanyDomain != "" {
+		if lead.Company, err = e.directory.Company(ctx, p.CompanyDomain); err != nil {
+			return nil, unreadable(ctx, err)
+		}
+		if lead.Company == nil { // not among the companies: its domain is what we know
+			lead.Company = &resolution.Company{Domain: p.CompanyDomain}
+		}
+	}
+	return lead, nil
+}

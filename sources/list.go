@@ -1,22 +1,122 @@
 package sources
 
+import (
+	"io"
+	"os"
+	"time"
+)
+
 // List is the inputs of a run, checked and in order.
 type List struct {
 	options Options
-	inputs  []File
+	inputs  []*input
 }
 
-// Open expands the URIs, sorts the files and checks each: that it exists, its
-// encoding, its header.
+// Open expands the URIs (paths, globs, "-"), sorts the files by name and
+// checks each: that it exists and is given once, its encoding, its header.
+// Errors that the user can do something about are *FormatError.
+//
+// Close the List if no Reader is made of it.
 func Open(uris []string, o Options) (*List, error) {
-	return &List{options: o}, nil
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.BatchRows <= 0 {
+		o.BatchRows = DefaultBatchRows
+	}
+	if o.Stdin == nil {
+		o.Stdin = os.Stdin
+	}
+	names, err := expand(uris)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, &FormatError{File: "the list of inputs", Problem: "is empty", Advice: "Name a file, a glob or - for standard input"}
+	}
+	l := &List{options: o}
+	seen := map[identity][]*input{}
+	for _, name := range names {
+		in, err := inspect(name, o)
+		if err != nil {
+			l.Close()
+			return nil, err
+		}
+		l.inputs = append(l.inputs, in)
+		if in.info == nil {
+			continue
+		}
+		id := identity{in.Size, in.ModTime}
+		for _, other := range seen[id] {
+			if os.SameFile(other.info, in.info) {
+				l.Close()
+				return nil, givenTwice(in.URI)
+			}
+		}
+		seen[id] = append(seen[id], in)
+	}
+	return l, nil
+}
+
+// identity is what two names of one file have in common; it keeps the search
+// for such names short in lists of many files.
+type identity struct {
+	size    int64
+	modTime time.Time
+}
+
+func (o Options) validate() error {
+	switch o.Delimiter {
+	case '"', '\n', '\r', ' ':
+	default:
+		if o.Delimiter < 0x80 {
+			return nil
+		}
+	}
+	return &FormatError{File: "the delimiter", Problem: "must be one ASCII character, not a quote, space or line end",
+		Advice: "Leave it out to have it detected"}
 }
 
 // Files returns the files in the order their rows come.
-func (l *List) Files() []File { return l.inputs }
+func (l *List) Files() []File {
+	files := make([]File, len(l.inputs))
+	for i, in := range l.inputs {
+		files[i] = in.File
+	}
+	return files
+}
 
-// Check reports the first file that lacks one of the columns.
-func (l *List) Check(columns []string) error { return nil }
+// Check reports the first file that lacks one of the columns, or has it more
+// than once, as *FormatError.
+func (l *List) Check(columns []string) error {
+	for _, in := range l.inputs {
+		if _, err := in.pick(columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// Close gives up streams that Open began to read and no Reader took over.
-func (l *List) Close() error { return nil }
+// Close gives up the streams Open began to read and no Reader took over.
+func (l *List) Close() error {
+	for _, in := range l.inputs {
+		if in.stream != nil {
+			in.stream.Close()
+			in.stream = nil
+		}
+	}
+	return nil
+}
+
+// total is the stored size of all files, -1 when one is unknown.
+func (l *List) total() (n int64) {
+	for _, in := range l.inputs {
+		if in.Size < 0 {
+			return -1
+		}
+		n += in.Size
+	}
+	return n
+}
+
+var _ io.Closer = (*List)(nil)

@@ -3,19 +3,165 @@ package sources
 import (
 	"context"
 	"io"
+	"slices"
+	"sync/atomic"
+
+	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// Reader hands out the rows of all files, in order.
-type Reader struct{}
+// Reader hands out the rows of all files, in order. Position may be called
+// from any goroutine, the rest from one.
+type Reader struct {
+	inputs  []*input
+	columns []string
+	maxRows int
 
-// Reader checks that every file has the columns and starts reading.
-func (l *List) Reader(columns []string) (*Reader, error) { return &Reader{}, l.Check(columns) }
+	next    int     // the next input
+	current rowFile // the input before it, being read; nil between files
+	stored  int     // the columns current stores
+	order   []int   // per column asked for, which of them it is
+	err     error   // what ended the reading
 
-// Next returns the next batch, and io.EOF after the last.
-func (r *Reader) Next(ctx context.Context, maxRows int) (*Batch, error) { return nil, io.EOF }
+	before int64        // stored bytes of the files behind us
+	read   atomic.Int64 // before, and what is read of current
+	total  int64
+}
 
-// Position returns how many stored bytes are read, of how many.
-func (r *Reader) Position() (bytesRead, bytesTotal int64) { return 0, -1 }
+// Reader checks that every file has the columns (see Check) and returns a
+// Reader that hands them out in that order. Standard input can be read by one
+// Reader only.
+func (l *List) Reader(columns []string) (*Reader, error) {
+	if err := l.Check(columns); err != nil {
+		return nil, err
+	}
+	for _, in := range l.inputs {
+		if in.once && in.stream == nil {
+			return nil, &FormatError{File: in.URI, Problem: "has been read already", Advice: "Save it to a file and name that"}
+		}
+	}
+	r := &Reader{columns: columns, maxRows: l.options.BatchRows, total: l.total()}
+	for _, in := range l.inputs {
+		mine := *in
+		in.stream = nil // the Reader's from here on
+		r.inputs = append(r.inputs, &mine)
+	}
+	return r, nil
+}
 
-// Close ends the reading.
-func (r *Reader) Close() error { return nil }
+// Next returns the next batch: at most maxRows rows (and never more than
+// Options.BatchRows; 0 asks for as many) of one file, fewer where the file
+// ends or the rows are wide. A batch may hold rejects only. After the last
+// batch it returns io.EOF.
+//
+// Where batches end depends on the content and on maxRows, never on how the
+// bytes arrive. Errors are *FormatError, wrap ErrChanged, or are the disk's;
+// they repeat.
+func (r *Reader) Next(ctx context.Context, maxRows int) (*Batch, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	batch, err := r.batch(ctx, maxRows)
+	if err != nil {
+		r.err = err
+		r.release()
+	}
+	return batch, err
+}
+
+func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {
+	if maxRows <= 0 || maxRows > r.maxRows {
+		maxRows = r.maxRows
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r.current == nil {
+			if r.next == len(r.inputs) {
+				return nil, io.EOF
+			}
+			if err := r.open(ctx, r.inputs[r.next]); err != nil {
+				return nil, err
+			}
+			r.next++
+		}
+		in := r.inputs[r.next-1]
+		b := rows.NewBuilder(r.stored, maxRows)
+		if err := r.current.Fill(ctx, b, maxRows); err != nil {
+			if ctx.Err() != nil {
+				err = ctx.Err() // even at the end: Next must not say it was reached
+			} else {
+				err = r.current.finish(err)
+			}
+			if err != nil {
+				b.Discard()
+				return nil, err
+			}
+			r.release()
+			if r.before += in.Size; in.Size < 0 {
+				r.before = r.read.Load()
+			}
+			r.read.Store(r.before)
+		}
+		if !b.Empty() {
+			return b.Batch(in.URI, r.order), nil
+		}
+		b.Discard()
+	}
+}
+
+// open starts reading an input. A column that is asked for twice is stored
+// once.
+func (r *Reader) open(ctx context.Context, in *input) (err error) {
+	places, err := in.pick(r.columns)
+	if err != nil {
+		return err
+	}
+	var fields []int
+	order := make([]int, len(places))
+	for i, field := range places {
+		at := slices.Index(fields, field)
+		if at < 0 {
+			at = len(fields)
+			fields = append(fields, field)
+		}
+		order[i] = at
+	}
+	r.stored, r.order = len(fields), order
+	if in.Format == formatParquet {
+		r.current, err = openParquet(ctx, in, fields, func(read int64) { r.read.Store(r.before + read) })
+	} else {
+		r.current, err = openCSV(in, fields, &r.read)
+	}
+	return err
+}
+
+// Position returns how many of the stored (packed) bytes are read, for
+// progress; bytesTotal is -1 when it is unknown, as for standard input.
+func (r *Reader) Position() (bytesRead, bytesTotal int64) { return r.read.Load(), r.total }
+
+// Close ends the reading and what runs for it. Batches stay valid until they
+// are released.
+//
+// A read of standard input that waits for a terminal or a pipe cannot be
+// interrupted: Close does not wait for that one, which ends with the input.
+func (r *Reader) Close() error {
+	r.release()
+	for _, in := range r.inputs[r.next:] {
+		if in.stream != nil {
+			in.stream.Close()
+		}
+	}
+	r.next = len(r.inputs)
+	if r.err == nil {
+		r.err = io.EOF
+	}
+	return nil
+}
+
+func (r *Reader) release() {
+	if r.current != nil {
+		r.current.close()
+		r.current = nil
+	}
+}

@@ -1,0 +1,128 @@
+// Package unpack reads gzip and zstd streams, told by their first bytes and
+// not by a file's name.
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Packing is how a stream is packed.
+type Packing string
+
+// The packings there are; None is a stream as it is.
+const (
+	None Packing = ""
+	Gzip Packing = "gzip"
+	Zstd Packing = "zstd"
+)
+
+// ErrDamaged and ErrCut say that a packed stream cannot be unpacked to its
+// end: bytes that are not what was packed, or bytes that are missing.
+var (
+	ErrDamaged = errors.New("packed data are damaged")
+	ErrCut     = errors.New("packed data end too early")
+)
+
+// maxWindow bounds the memory a zstd stream can ask for: what the zstd
+// program's --long accepts without being told more.
+const maxWindow = 128 << 20
+
+// Of tells the packing from a stream's first bytes; four are enough.
+func Of(head []byte) Packing {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return Gzip
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return Zstd
+	// A skippable frame (RFC 8878, section 3.1.2), which some writers put
+	// first.
+	case len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18}):
+		return Zstd
+	}
+	return None
+}
+
+// Reader is an unpacked stream. Read's errors wrap ErrDamaged or ErrCut when
+// the packing is at fault, and are the stream's own otherwise.
+type Reader struct {
+	packing Packing
+	src     *source
+	r       io.Reader
+	close   func()
+}
+
+// NewReader unpacks r if it is packed and hands it on if not. Close it to
+// free the decoder; r stays the caller's.
+func NewReader(r io.Reader) (*Reader, error) {
+	src := &source{r: r}
+	in := bufio.NewReaderSize(src, 256<<10)
+	head, err := in.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	u := &Reader{packing: Of(head), src: src, r: in, close: func() {}}
+	switch u.packing {
+	case Gzip:
+		z, err := gzip.NewReader(in) // reads on through all members
+		if err != nil {
+			return nil, u.explain(err)
+		}
+		u.r = z
+	case Zstd:
+		// Concurrency 1 decodes in the caller's goroutine, which reads ahead
+		// already.
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, u.explain(err)
+		}
+		u.r, u.close = z, z.Close
+	}
+	return u, nil
+}
+
+// Packing is how the stream was packed.
+func (u *Reader) Packing() Packing { return u.packing }
+
+// Read reads unpacked bytes.
+func (u *Reader) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = u.explain(err)
+	}
+	return n, err
+}
+
+// Close frees the decoder.
+func (u *Reader) Close() { u.close() }
+
+func (u *Reader) explain(err error) error {
+	switch {
+	case u.packing == None || u.src.err != nil:
+		return err // the disk's fault, not the packing's
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return fmt.Errorf("%w (%s)", ErrCut, u.packing)
+	}
+	return fmt.Errorf("%w (%s: %w)", ErrDamaged, u.packing, err)
+}
+
+// source remembers whether the stream underneath failed by itself.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,82 @@
+package sources
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// pick returns the columns' places in the file's header. A name is matched
+// exactly first, then without regard to case.
+func (in *input) pick(columns []string) ([]int, error) {
+	places := make([]int, len(columns))
+	for i, name := range columns {
+		found := in.matches(func(s string) bool { return s == name })
+		if len(found) == 0 {
+			found = in.matches(func(s string) bool { return strings.EqualFold(s, name) })
+		}
+		switch len(found) {
+		case 1:
+			places[i] = found[0]
+		case 0:
+			return nil, in.noColumn(name)
+		default:
+			return nil, &FormatError{File: in.URI, Problem: fmt.Sprintf("has %d columns %q", len(found), name),
+				Advice: "Rename all but one in its header, or choose other columns"}
+		}
+	}
+	return places, nil
+}
+
+func (in *input) matches(match func(string) bool) (places []int) {
+	for i, name := range in.Columns {
+		if match(name) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// listed is how many columns an error names.
+const listed = 40
+
+func (in *input) noColumn(name string) error {
+	e := &FormatError{File: in.URI, Problem: fmt.Sprintf("has no column %q", name)}
+	for _, c := range in.Columns {
+		if isData(c) {
+			// The first line is a row. It must not be shown.
+			e.Problem += ": its first line looks like data, not like the names of columns"
+			e.Advice = "Put a header line above it"
+			return e
+		}
+	}
+	names, more := in.Columns, ""
+	if len(names) > listed {
+		names, more = names[:listed], fmt.Sprintf(" and %d more", len(names)-listed)
+	}
+	e.Problem += "; it has: " + strings.Join(names, ", ") + more
+	e.Advice = "Choose with --column"
+	return e
+}
+
+// isData reports whether a column's name is more likely a value: an address,
+// a page, a number.
+func isData(name string) bool {
+	if strings.ContainsRune(name, '@') || strings.Contains(name, "://") || strings.Contains(name, "/in/") {
+		return true
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	digits, letters := 0, 0
+	for _, r := range name {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+			letters++
+		}
+	}
+	hex := digits > 0 && len(name) >= 32 && digits+letters == len(name)
+	return hex || digits >= 6 && letters == 0
+}

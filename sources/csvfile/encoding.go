@@ -1,0 +1,130 @@
+package csvfile
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/rows"
+)
+
+// checkEncoding refuses what is not UTF-8 text with line feeds, as far as the
+// sample shows it, with the command that makes it so.
+func (s Sample) checkEncoding() error {
+	refuse := func(problem, filter string) error {
+		return &rows.FormatError{File: s.Name, Problem: problem, Advice: s.advice(filter)}
+	}
+	p := s.Bytes
+	switch {
+	// UTF-32's little-endian mark begins with UTF-16's.
+	case bytes.HasPrefix(p, []byte{0xff, 0xfe, 0, 0}), bytes.HasPrefix(p, []byte{0, 0, 0xfe, 0xff}):
+		return refuse("is UTF-32 text, not UTF-8", "iconv -f UTF-32 -t UTF-8")
+	case bytes.HasPrefix(p, []byte{0xff, 0xfe}), bytes.HasPrefix(p, []byte{0xfe, 0xff}):
+		return refuse("is UTF-16 text, not UTF-8", "iconv -f UTF-16 -t UTF-8")
+	}
+	switch utf16Pattern(p) {
+	case littleEndian:
+		return refuse("is UTF-16 text, not UTF-8", "iconv -f UTF-16LE -t UTF-8")
+	case bigEndian:
+		return refuse("is UTF-16 text, not UTF-8", "iconv -f UTF-16BE -t UTF-8")
+	}
+	if singleByte(p, s.Whole) {
+		return refuse("is Latin-1 or Windows-1252 text, not UTF-8", "iconv -f WINDOWS-1252 -t UTF-8")
+	}
+	// A carriage return at the very end is a line end that was cut.
+	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(p, "\r"), '\r') >= 0 {
+		return refuse("has lines that end in a carriage return alone", `tr '\r' '\n'`)
+	}
+	return nil
+}
+
+type byteOrder uint8
+
+const (
+	noOrder byteOrder = iota
+	littleEndian
+	bigEndian
+)
+
+// utf16Pattern tells UTF-16 without a mark: text in it, of most scripts'
+// punctuation and digits at least, has zero bytes at every other place.
+func utf16Pattern(p []byte) byteOrder {
+	p = p[:min(len(p), 64<<10)]
+	var zero [2]int
+	for i, c := range p {
+		if c == 0 {
+			zero[i%2]++
+		}
+	}
+	even, odd, enough := zero[0], zero[1], len(p)/8
+	switch {
+	case len(p) < 4:
+		return noOrder
+	case odd > enough && even <= odd/8:
+		return littleEndian
+	case even > enough && odd <= even/8:
+		return bigEndian
+	}
+	return noOrder
+}
+
+// singleByte reports whether p is text of one byte a character, with some
+// beyond ASCII: it holds invalid UTF-8 and no valid character of more bytes.
+// Where there are both, it is UTF-8 with bad lines.
+func singleByte(p []byte, whole bool) bool {
+	invalid := false
+	for i := firstHigh(p, 0); i < len(p); i = firstHigh(p, i) {
+		if !whole && !utf8.FullRune(p[i:]) {
+			break // cut by the end of the sample
+		}
+		r, n := utf8.DecodeRune(p[i:])
+		if r != utf8.RuneError || n > 1 {
+			return false
+		}
+		invalid = true
+		i++
+	}
+	return invalid
+}
+
+// firstHigh returns the offset of the first byte beyond ASCII from i on.
+func firstHigh(p []byte, i int) int {
+	for i < len(p) && p[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// advice is the command that passes the file through a filter.
+func (s Sample) advice(filter string) string {
+	if s.Name == "-" {
+		return "Pipe it through " + filter + " first"
+	}
+	name := quoteShell(s.Name)
+	switch s.Packing {
+	case "gzip":
+		return "Convert it: gzip -dc " + name + " | " + filter + " > " + quoteShell(converted(s.Name))
+	case "zstd":
+		return "Convert it: zstd -dc " + name + " | " + filter + " > " + quoteShell(converted(s.Name))
+	}
+	return "Convert it: " + filter + " < " + name + " > " + quoteShell(converted(s.Name))
+}
+
+// converted is the name of a file's converted copy: a.csv.gz → a.utf8.csv.
+func converted(name string) string {
+	for _, suffix := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	return strings.TrimSuffix(name, ".csv") + ".utf8.csv"
+}
+
+// quoteShell quotes a name where a shell would not take it as it is.
+func quoteShell(name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./+@%=:,", r)
+	}
+	if strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}

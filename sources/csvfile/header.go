@@ -1,0 +1,87 @@
+package csvfile
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/leadetl/leadetl/internal/rows"
+)
+
+// SampleSize is how much of a file is looked at before its first row is
+// handed out.
+const SampleSize = 1 << 20
+
+// byteOrderMark is what some editors put in front of UTF-8.
+var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
+
+// Sample is the beginning of a file, unpacked.
+type Sample struct {
+	Name    string // as the user named it, "-" for standard input
+	Packing string // gzip, zstd or empty; for advice only
+	Bytes   []byte // up to SampleSize
+	Whole   bool   // the file ends with Bytes
+}
+
+// Header is what a file's first line says.
+type Header struct {
+	Delimiter byte
+	// Columns holds the names without white space around them. A column
+	// without a name is column_N, N counted from 1; names may occur twice.
+	Columns []string
+}
+
+// Inspect checks the sample's encoding and finds its header. delimiter 0
+// stands for the one that fits best. All errors are *rows.FormatError.
+func Inspect(s Sample, delimiter byte) (Header, error) {
+	if err := s.checkEncoding(); err != nil {
+		return Header{}, err
+	}
+	text := bytes.TrimPrefix(s.Bytes, byteOrderMark)
+	at := blanks(text, s.Whole)
+	text = text[at:]
+	if len(text) == 0 && s.Whole {
+		return Header{}, &rows.FormatError{File: s.Name, Problem: "is empty: it has no header line",
+			Advice: "Write the names of the columns in its first line"}
+	}
+	if delimiter == 0 {
+		delimiter = detect(text, s.Whole)
+	}
+	line := 1 + int64(bytes.Count(s.Bytes[:len(s.Bytes)-len(text)], []byte{'\n'}))
+	scan := scanner{delimiter: delimiter}
+	f := found{short: true}
+	if len(text) > 0 {
+		f = scan.scan(text, s.Whole)
+	}
+	switch {
+	case f.short:
+		return Header{}, &rows.FormatError{File: s.Name, Line: line,
+			Problem: fmt.Sprintf("has a header line of more than %d MiB", SampleSize>>20),
+			Advice:  "Check that it is a CSV file and that every quote in its first line is closed"}
+	case f.fault != "":
+		return Header{}, &rows.FormatError{File: s.Name, Line: line,
+			Problem: "has a header line with broken quotes (" + f.fault + ")",
+			Advice:  "Correct the quotes in its first line"}
+	case firstInvalid(text[:f.end]) < f.end || bytes.IndexByte(text[:f.end], 0) >= 0:
+		return Header{}, &rows.FormatError{File: s.Name, Line: line,
+			Problem: "has a header line that is not UTF-8 text", Advice: "Correct its first line"}
+	}
+	h := Header{Delimiter: delimiter, Columns: make([]string, len(scan.spans))}
+	for i, span := range scan.spans {
+		h.Columns[i] = columnName(span.value(text), i)
+	}
+	return h, nil
+}
+
+// columnName trims what a header cell holds besides the name: white space,
+// byte order marks and other characters that do not show.
+func columnName(cell []byte, i int) string {
+	name := strings.TrimFunc(string(cell), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+	})
+	if name == "" {
+		return fmt.Sprintf("column_%d", i+1)
+	}
+	return name
+}

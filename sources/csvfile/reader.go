@@ -1,0 +1,386 @@
+// Package csvfile reads CSV as it comes from people.
+//
+// Records that are plain lines, without a quote, are cut by looking for line
+// ends and delimiters only; whether a block holds quotes, NUL bytes or broken
+// UTF-8 is asked of the block and not of each line. Everything else takes the
+// careful way, record by record, to the same result.
+package csvfile
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/leadetl/leadetl/internal/readahead"
+	"github.com/leadetl/leadetl/internal/rows"
+)
+
+// RecordLimit is the largest record, in bytes. It bounds memory, and how far
+// the end of a quoted field is searched for.
+const RecordLimit = 64 << 20
+
+// Reader reads the records of one file. What it makes of the bytes does not
+// depend on how they arrive.
+//
+// A record whose quoting is broken loses its first line only, and reading
+// goes on with the line after it: what looks like a field over many lines is
+// more often a quote that nobody closed.
+type Reader struct {
+	scanner
+	name   string
+	src    *readahead.Reader
+	fields int
+	want   []int // per field, the column it goes to, -1 for none
+	last   int   // the last field that is wanted, -1 for none
+	limit  int
+
+	buf      []byte
+	pos, end int   // buf[pos:end] is not parsed yet
+	base     int64 // offset in the file of buf[0]
+	borrowed bool  // buf is a block of src
+	eof      bool  // src has nothing after buf[:end]
+	begun    bool  // the header is behind us
+
+	line, row int64 // physical line at pos, 1-based; records so far
+
+	// Where the next quote, NUL byte and broken character are in buf, at the
+	// earliest; end when there is none. careful is the first of them: a line
+	// that ends before it is plain.
+	quote, nul, bad, careful int
+	// checked is the end of the last whole line in buf, up to which bad holds.
+	checked int
+	// Lines that end before this offset of the file are judged alone: a field
+	// that ran over them has been found to be none.
+	alone int64
+}
+
+// NewReader reads the file that h was found in. pick names the fields to
+// store, by their index in h.Columns; the n-th goes to column n.
+func NewReader(name string, src *readahead.Reader, h Header, pick []int) *Reader {
+	r := &Reader{
+		scanner: scanner{delimiter: h.Delimiter},
+		name:    name,
+		src:     src,
+		fields:  len(h.Columns),
+		want:    make([]int, len(h.Columns)),
+		last:    -1,
+		limit:   RecordLimit,
+		line:    1,
+	}
+	for i := range r.want {
+		r.want[i] = -1
+	}
+	for column, field := range pick {
+		r.want[field] = column
+		r.last = max(r.last, field)
+	}
+	return r
+}
+
+// Fill adds up to maxRows rows to b, and the rejects between them. It returns
+// io.EOF when the file ends; b may hold rows then too. After another error
+// the Reader is of no more use.
+func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
+	if !r.begun {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+	}
+	for b.Len() < maxRows && !b.Full() {
+		r.plain(b, maxRows)
+		if b.Len() == maxRows || b.Full() {
+			break
+		}
+		if err := r.record(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plain takes lines without a quote until it meets something else.
+func (r *Reader) plain(b *rows.Builder, maxRows int) {
+	for b.Len() < maxRows && !b.Full() {
+		n := bytes.IndexByte(r.buf[r.pos:r.end], '\n')
+		if n < 0 || r.pos+n >= r.careful || n >= r.limit {
+			return
+		}
+		line := r.buf[r.pos : r.pos+n]
+		r.pos += n + 1
+		r.line++
+		if n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+		}
+		if len(line) == 0 {
+			continue
+		}
+		r.row++
+		if !r.split(b, line) {
+			b.Rollback()
+			b.Reject(rows.Reject{Source: r.name, Line: r.line - 1, Row: r.row, Reason: rows.RaggedRow}, line)
+			continue
+		}
+		b.Commit(r.row)
+	}
+}
+
+// split adds the wanted fields of a plain line and reports whether there are
+// as many fields as there should be.
+func (r *Reader) split(b *rows.Builder, line []byte) bool {
+	delimiter := r.delimiter
+	field, want := 0, r.want
+	for ; field < len(want)-1 && field <= r.last; field++ {
+		i := bytes.IndexByte(line, delimiter)
+		if i < 0 {
+			return false
+		}
+		if column := want[field]; column >= 0 {
+			b.Add(column, line[:i])
+		}
+		line = line[i+1:]
+	}
+	// Fields nobody wants are only counted.
+	if more := bytes.Count(line, []byte{delimiter}); more != len(want)-1-field {
+		return false
+	}
+	if field == r.last {
+		b.Add(want[field], line)
+	}
+	return true
+}
+
+// record takes one record the careful way, reading on as far as it must, or
+// one empty line. At the end of the file it returns io.EOF.
+func (r *Reader) record(ctx context.Context, b *rows.Builder) error {
+	for {
+		v, final := r.buf[r.pos:r.end], r.eof
+		capped := len(v) >= r.limit
+		if capped {
+			v, final = v[:r.limit], false
+		}
+		if len(v) == 0 && final {
+			return io.EOF
+		}
+		if n := blank(v, final); n > 0 {
+			r.advance(n)
+			return nil
+		}
+		f := found{short: true}
+		if len(v) > 0 {
+			f = r.scanAlone(v, final)
+		}
+		n := -1
+		if f.fault != "" || f.short && capped {
+			n = bytes.IndexByte(v, '\n')
+		}
+		switch {
+		case f.short && !capped, f.fault != "" && n < 0 && !final && !capped:
+			if err := r.more(ctx); err != nil {
+				return err
+			}
+			continue
+		case f.short && f.open && n >= 0:
+			f.fault, f.at = rows.UnclosedQuote, len(v)
+		case f.short, f.fault != "" && n < 0 && capped:
+			return r.tooLarge(ctx, b, v)
+		}
+		if f.fault != "" {
+			f.end, f.next = len(v), len(v)
+			if n >= 0 {
+				r.alone = max(r.alone, r.base+int64(r.pos+f.at))
+				f.end, f.next = n, n+1
+			}
+			f.end = len(bytes.TrimSuffix(v[:f.end], []byte{'\r'}))
+		}
+		r.take(b, v, f)
+		r.advance(f.next)
+		return nil
+	}
+}
+
+// scanAlone scans the record at the start of v, or only its first line where
+// lines are judged alone.
+func (r *Reader) scanAlone(v []byte, final bool) found {
+	if at := r.base + int64(r.pos); at < r.alone {
+		if n := bytes.IndexByte(v, '\n'); n >= 0 && at+int64(n) < r.alone {
+			return r.scan(v[:n+1], true)
+		}
+	}
+	return r.scan(v, final)
+}
+
+// take makes the record f of v a row or a reject.
+func (r *Reader) take(b *rows.Builder, v []byte, f found) {
+	r.row++
+	raw := v[:f.end]
+	reason := f.fault
+	switch {
+	case r.nul < r.pos+f.end:
+		reason = rows.NULByte
+	case r.bad < r.pos+f.end:
+		reason = rows.InvalidUTF8
+	case reason == "" && len(r.spans) != r.fields:
+		reason = rows.RaggedRow
+	}
+	if reason != "" {
+		b.Reject(rows.Reject{Source: r.name, Line: r.line, Row: r.row, Reason: reason}, raw)
+		return
+	}
+	for i, s := range r.spans[:r.last+1] {
+		switch column := r.want[i]; {
+		case column < 0:
+		case s.escaped:
+			b.SetSlot(column, appendUnescaped(b.Slot(column), v[s.from:s.to]))
+		default:
+			b.Add(column, v[s.from:s.to])
+		}
+	}
+	b.Commit(r.row)
+}
+
+// tooLarge rejects the line that v begins and reads to its end.
+func (r *Reader) tooLarge(ctx context.Context, b *rows.Builder, v []byte) error {
+	r.row++
+	raw, _, _ := bytes.Cut(v, []byte{'\n'})
+	b.Reject(rows.Reject{Source: r.name, Line: r.line, Row: r.row, Reason: rows.TooLarge}, raw)
+	r.alone = max(r.alone, r.base+int64(r.pos+len(v)))
+	for {
+		if n := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); n >= 0 {
+			r.advance(n + 1)
+			return nil
+		}
+		r.pos = r.end
+		if r.eof {
+			return nil
+		}
+		if err := r.more(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// begin passes the byte order mark and the header.
+func (r *Reader) begin(ctx context.Context) error {
+	for {
+		v := r.buf[r.pos:r.end]
+		mark := len(v) - len(bytes.TrimPrefix(v, byteOrderMark))
+		at := mark + blanks(v[mark:], r.eof)
+		if at < len(v) && (len(v) >= len(byteOrderMark) || r.eof) {
+			if f := r.scan(v[at:], r.eof); !f.short {
+				if f.fault != "" || len(r.spans) != r.fields {
+					return errOtherHeader(r.name)
+				}
+				r.begun = true
+				r.advance(at + f.next)
+				return nil
+			}
+		}
+		if r.eof || len(v) > r.limit {
+			return errOtherHeader(r.name)
+		}
+		if err := r.more(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// errOtherHeader is what a file deserves whose header was read a moment ago
+// and is not there now.
+func errOtherHeader(name string) error {
+	return &rows.FormatError{File: name, Problem: "has another header than when it was opened",
+		Advice: "Run again when nothing writes to it", Err: rows.ErrChanged}
+}
+
+// blanks returns the length of the empty lines v begins with.
+func blanks(v []byte, final bool) int {
+	at := 0
+	for n := blank(v, final); n > 0; n = blank(v[at:], final) {
+		at += n
+	}
+	return at
+}
+
+// advance passes n bytes and counts their lines.
+func (r *Reader) advance(n int) {
+	r.line += int64(bytes.Count(r.buf[r.pos:r.pos+n], []byte{'\n'}))
+	r.pos += n
+	r.look()
+}
+
+// look finds the next quote, NUL byte and broken character, as far as they
+// are behind pos. Each byte of a block is looked at once.
+func (r *Reader) look() {
+	find := func(c byte) int {
+		if i := bytes.IndexByte(r.buf[r.pos:r.end], c); i >= 0 {
+			return r.pos + i
+		}
+		return r.end
+	}
+	if r.quote < r.pos {
+		r.quote = find('"')
+	}
+	if r.nul < r.pos {
+		r.nul = find(0)
+	}
+	if r.bad < r.pos {
+		// A character that the block's end cuts is not broken; whole lines
+		// have none.
+		r.bad = r.end
+		if r.pos < r.checked {
+			if i := firstInvalid(r.buf[r.pos:r.checked]); r.pos+i < r.checked {
+				r.bad = r.pos + i
+			}
+		}
+	}
+	r.careful = min(r.quote, r.nul, r.bad)
+}
+
+// more reads on until the window has doubled, so that a record of many
+// megabytes is not scanned once per block, or until the file ends.
+func (r *Reader) more(ctx context.Context) error {
+	for want := max(2*(r.end-r.pos), 1); r.end-r.pos < want && !r.eof; {
+		buf, err := r.src.Next(ctx)
+		switch {
+		case err == io.EOF:
+			r.eof = true
+		case err != nil:
+			return err
+		default:
+			r.join(buf)
+		}
+	}
+	r.checked = r.end
+	if !r.eof {
+		r.checked = r.pos + bytes.LastIndexByte(r.buf[r.pos:r.end], '\n') + 1
+	}
+	r.quote, r.nul, r.bad = -1, -1, -1
+	r.look()
+	return nil
+}
+
+// join puts a block behind what is left of the last: into the block's own
+// headroom if it fits there, otherwise in a buffer of ours that grows.
+func (r *Reader) join(block []byte) {
+	left, head := r.buf[r.pos:r.end], r.src.Head()
+	at := r.base + int64(r.pos)
+	if len(left) <= head {
+		r.pos = head - copy(block[head-len(left):], left)
+		if r.borrowed {
+			r.src.Recycle(r.buf)
+		}
+		r.buf, r.end, r.borrowed = block, len(block), true
+		r.base = at - int64(r.pos)
+		return
+	}
+	if r.borrowed {
+		own := append(make([]byte, 0, 2*(len(left)+len(block))), left...)
+		r.src.Recycle(r.buf)
+		r.buf, r.borrowed = own, false
+	} else {
+		r.buf = r.buf[:copy(r.buf, left)]
+	}
+	r.buf = append(r.buf, block[head:]...)
+	r.src.Recycle(block)
+	r.pos, r.end = 0, len(r.buf)
+	r.base = at
+}

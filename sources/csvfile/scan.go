@@ -1,0 +1,140 @@
+package csvfile
+
+import (
+	"bytes"
+
+	"github.com/leadetl/leadetl/internal/rows"
+)
+
+// scanner finds the fields of one record at a time. It is the careful way,
+// for records with quotes and whatever else is not plain; the fast way is
+// Reader.plain.
+type scanner struct {
+	delimiter byte
+	spans     []span // the fields of the last record, reused
+}
+
+// span is one field: v[from:to], without its quotes.
+type span struct {
+	from, to int
+	escaped  bool // holds doubled quotes
+}
+
+// value returns the field's value, a copy only where it must be.
+func (s span) value(v []byte) []byte {
+	if s.escaped {
+		return appendUnescaped(nil, v[s.from:s.to])
+	}
+	return v[s.from:s.to]
+}
+
+// found is what scan made of the record at the start of v.
+type found struct {
+	end   int    // v[:end] is the record without its line end
+	next  int    // where the next record begins
+	fault string // a reason for rejection, empty when well formed
+	at    int    // where the fault was seen
+	short bool   // v ends before the record does
+	open  bool   // short, inside a quoted field
+}
+
+// scan reads one record at the start of v, which is not empty. final says
+// that nothing follows v. Rules, where RFC 4180 leaves them open: a quote that
+// does not begin its field is a character like any other; a carriage return
+// belongs to the line end only right before it.
+func (s *scanner) scan(v []byte, final bool) found {
+	s.spans = s.spans[:0]
+	newline := -1 // the first at or after p, once looked for
+	for p := 0; ; {
+		if p < len(v) && v[p] == '"' {
+			end, escaped, closed := quoted(v, p+1)
+			if !closed || end+1 == len(v) && !final {
+				if !final {
+					return found{short: true, open: true}
+				}
+				return found{fault: rows.UnclosedQuote, at: len(v)}
+			}
+			s.spans = append(s.spans, span{p + 1, end, escaped})
+			p = end + 1
+			switch {
+			case p == len(v):
+				return found{end: p, next: p}
+			case v[p] == s.delimiter:
+				p++
+				continue
+			case v[p] == '\n':
+				return found{end: p, next: p + 1}
+			case v[p] == '\r' && p+1 == len(v):
+				if !final {
+					return found{short: true}
+				}
+				return found{end: p, next: p + 1}
+			case v[p] == '\r' && v[p+1] == '\n':
+				return found{end: p, next: p + 2}
+			}
+			return found{fault: rows.StrayQuote, at: p}
+		}
+		if newline < p {
+			switch i := bytes.IndexByte(v[p:], '\n'); {
+			case i >= 0:
+				newline = p + i
+			case !final:
+				return found{short: true}
+			default:
+				newline = len(v)
+			}
+		}
+		if i := bytes.IndexByte(v[p:newline], s.delimiter); i >= 0 {
+			s.spans = append(s.spans, span{p, p + i, false})
+			p += i + 1
+			continue
+		}
+		end := newline
+		if end > p && v[end-1] == '\r' {
+			end--
+		}
+		s.spans = append(s.spans, span{p, end, false})
+		return found{end: end, next: min(newline+1, len(v))}
+	}
+}
+
+// quoted finds the quote that closes the field whose text begins at from.
+func quoted(v []byte, from int) (end int, escaped, closed bool) {
+	for q := from; ; q += 2 {
+		i := bytes.IndexByte(v[q:], '"')
+		if i < 0 {
+			return 0, escaped, false
+		}
+		q += i
+		if q+1 == len(v) || v[q+1] != '"' {
+			return q, escaped, true
+		}
+		escaped = true
+	}
+}
+
+// blank returns the length of an empty line at the start of v, line end
+// included, and 0 when there is none.
+func blank(v []byte, final bool) int {
+	switch {
+	case len(v) > 0 && v[0] == '\n':
+		return 1
+	case len(v) > 1 && v[0] == '\r' && v[1] == '\n':
+		return 2
+	case final && len(v) == 1 && v[0] == '\r':
+		return 1
+	}
+	return 0
+}
+
+// appendUnescaped appends a quoted field's text with doubled quotes made one.
+func appendUnescaped(dst, text []byte) []byte {
+	for {
+		i := bytes.IndexByte(text, '"')
+		if i < 0 {
+			return append(dst, text...)
+		}
+		dst = append(dst, text[:i+1]...)
+		text = text[i+2:]
+	}
+}

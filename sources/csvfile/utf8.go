@@ -1,0 +1,40 @@
+package csvfile
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// highBits has the top bit of each of eight bytes.
+const highBits = 0x8080808080808080
+
+// firstInvalid returns the offset of the first byte that is not part of valid
+// UTF-8, and len(p) when there is none. Unlike utf8.Valid it says where, so
+// that a block full of bad lines is still looked at only once.
+func firstInvalid(p []byte) int {
+	i := 0
+	for i < len(p) {
+		for i+32 <= len(p) {
+			w := p[i : i+32]
+			or := binary.LittleEndian.Uint64(w) | binary.LittleEndian.Uint64(w[8:]) |
+				binary.LittleEndian.Uint64(w[16:]) | binary.LittleEndian.Uint64(w[24:])
+			if or&highBits != 0 {
+				break
+			}
+			i += 32
+		}
+		// The rest of a stretch that is not all ASCII: rune by rune.
+		for stop := min(i+32, len(p)); i < stop; {
+			if p[i] < utf8.RuneSelf {
+				i++
+				continue
+			}
+			r, n := utf8.DecodeRune(p[i:])
+			if r == utf8.RuneError && n <= 1 {
+				return i
+			}
+			i += n
+		}
+	}
+	return len(p)
+}

@@ -1,0 +1,226 @@
+package sources
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/unpack"
+	"github.com/leadetl/leadetl/sources/csvfile"
+	"github.com/leadetl/leadetl/sources/parquetfile"
+)
+
+// The formats of a File.
+const (
+	formatCSV     = "csv"
+	formatParquet = "parquet"
+)
+
+// input is a File and what it takes to read it.
+type input struct {
+	File
+	info    os.FileInfo // nil for streams
+	packing unpack.Packing
+	header  csvfile.Header
+	stream  *stream // what can be read only once, kept open since Open
+	once    bool    // is a stream, taken or not
+}
+
+// inspect looks at one input without reading rows.
+func inspect(name string, o Options) (*input, error) {
+	in := &input{File: File{URI: name, Size: -1}}
+	if name == standardInput {
+		in.once = true
+		return in, in.inspectStream(&stream{r: o.Stdin}, o)
+	}
+	f, info, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // a pipe: <(…) in a shell
+		in.once = true
+		return in, in.inspectStream(&stream{r: f, file: f}, o)
+	}
+	defer f.Close()
+	in.info, in.Size, in.ModTime = info, info.Size(), info.ModTime()
+	if parquet, err := isParquet(f, info.Size()); err != nil {
+		return nil, readError(name, err)
+	} else if parquet {
+		in.Format = formatParquet
+		r, err := parquetfile.Open(name, f)
+		if err != nil {
+			return nil, in.blame(f, err)
+		}
+		in.Columns = r.Columns()
+		return in, r.Close()
+	}
+	u, err := unpack.NewReader(f)
+	if err != nil {
+		return nil, in.blame(f, err)
+	}
+	defer u.Close()
+	if _, err := in.inspectCSV(u, o.Delimiter); err != nil {
+		return nil, in.blame(f, err)
+	}
+	return in, nil
+}
+
+// openFile opens a file and refuses folders.
+func openFile(name string) (*os.File, os.FileInfo, error) {
+	f, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, &FormatError{File: name, Problem: "does not exist", Advice: "Check its name and the folder you are in", Err: err}
+	case errors.Is(err, fs.ErrPermission):
+		return nil, nil, &FormatError{File: name, Problem: "may not be read", Advice: "Check its permissions", Err: err}
+	case err != nil:
+		return nil, nil, readError(name, err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &FormatError{File: name, Problem: "is a folder", Advice: "Name the files in it: " + strings.TrimRight(name, "/") + "/*.csv"}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, readError(name, err)
+	}
+	return f, info, nil
+}
+
+// inspectStream looks at the beginning of a stream and keeps it for later.
+func (in *input) inspectStream(s *stream, o Options) error {
+	u, err := unpack.NewReader(s)
+	if err != nil {
+		s.Close()
+		return in.blame(nil, err)
+	}
+	sample, err := in.inspectCSV(u, o.Delimiter)
+	s.unpacked = u
+	if err != nil {
+		s.Close()
+		return in.blame(nil, err)
+	}
+	s.sample, in.stream = sample, s
+	return nil
+}
+
+// inspectCSV reads a sample of the unpacked input and finds the header.
+func (in *input) inspectCSV(u *unpack.Reader, delimiter byte) (sample []byte, err error) {
+	in.Format, in.packing = formatCSV, u.Packing()
+	var text bytes.Buffer
+	_, err = io.CopyN(&text, u, csvfile.SampleSize)
+	whole := err == io.EOF
+	if err != nil && !whole {
+		return nil, err
+	}
+	sample = text.Bytes()
+	if err := in.checkKind(sample); err != nil {
+		return nil, err
+	}
+	in.header, err = csvfile.Inspect(csvfile.Sample{
+		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole,
+	}, delimiter)
+	in.Columns = in.header.Columns
+	return sample, err
+}
+
+// checkKind refuses what is no text by its first bytes.
+func (in *input) checkKind(head []byte) error {
+	e := &FormatError{File: in.URI}
+	switch {
+	case parquetMagic(head) && in.packing != unpack.None:
+		e.Problem = "is Parquet packed with " + string(in.packing) + ", which cannot be read in place"
+		e.Advice = "Unpack it first: " + string(in.packing) + " -d FILE"
+	case parquetMagic(head) && in.once:
+		e.Problem = "is Parquet, which cannot be read from a stream: it is read from its end"
+		e.Advice = "Save it to a file and name that"
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		e.Problem = "is a ZIP archive or a spreadsheet, not CSV or Parquet"
+		e.Advice = "Unzip it, or save the sheet as CSV (UTF-8)"
+	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
+		e.Problem = "is a spreadsheet, not CSV or Parquet"
+		e.Advice = "Save the sheet as CSV (UTF-8)"
+	case bytes.HasPrefix(head, []byte("BZh")) && bytes.IndexByte(head, 0) >= 0:
+		e.Problem = "is packed with bzip2; gzip and zstd can be read"
+		e.Advice = "Unpack it first: bzip2 -d FILE"
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		e.Problem = "is packed with xz; gzip and zstd can be read"
+		e.Advice = "Unpack it first: xz -d FILE"
+	default:
+		return nil
+	}
+	return e
+}
+
+// parquetMagic tells Parquet by its first bytes. What follows the four letters
+// is binary; in a CSV file whose first column is called PAR1 it is not.
+func parquetMagic(head []byte) bool {
+	return len(head) > 4 && string(head[:4]) == "PAR1" && head[4] < ' ' && !bytes.ContainsRune([]byte("\t\r\n"), rune(head[4]))
+}
+
+func isParquet(f io.ReaderAt, size int64) (bool, error) {
+	var head, tail [5]byte
+	if size < int64(len(head)) {
+		return false, nil
+	}
+	if _, err := f.ReadAt(head[:], 0); err != nil {
+		return false, err
+	}
+	if _, err := f.ReadAt(tail[:4], size-4); err != nil {
+		return false, err
+	}
+	return string(head[:4]) == "PAR1" && string(tail[:4]) == "PAR1" || parquetMagic(head[:]), nil
+}
+
+// blame finds the reason behind a failed read: a file that changed explains
+// everything else.
+func (in *input) blame(f *os.File, err error) error {
+	if f != nil {
+		if changed := in.unchanged(f); changed != nil {
+			return changed
+		}
+	}
+	how := string(in.packing)
+	switch {
+	case errors.Is(err, unpack.ErrCut):
+		return &FormatError{File: in.URI, Problem: "is cut short: its packed data end too early", Advice: "Copy or pack it again", Err: err}
+	case errors.Is(err, unpack.ErrDamaged):
+		return &FormatError{File: in.URI, Problem: strings.TrimSpace("holds damaged " + how + " data"), Advice: "Copy or pack it again", Err: err}
+	}
+	return readError(in.URI, err)
+}
+
+// unchanged compares the open file and what its name stands for now with what
+// Open saw.
+func (in *input) unchanged(f *os.File) error {
+	now, err := f.Stat()
+	if err != nil {
+		return readError(in.URI, err)
+	}
+	same := func(now os.FileInfo) bool {
+		return os.SameFile(in.info, now) && now.Size() == in.info.Size() && now.ModTime().Equal(in.info.ModTime())
+	}
+	if same(now) {
+		if now, err = os.Stat(in.URI); err == nil && same(now) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w; run again when nothing writes to it", in.URI, ErrChanged)
+}
+
+// readError names the file in an error that does not do so itself.
+func readError(name string, err error) error {
+	var format *FormatError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &format):
+		return err
+	case errors.As(err, &path):
+		err = path.Err // the path is said below, in the user's spelling
+	}
+	return fmt.Errorf("read %s: %w", name, err)
+}

@@ -1,0 +1,161 @@
+package sources
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/leadetl/leadetl/internal/readahead"
+	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/internal/unpack"
+	"github.com/leadetl/leadetl/sources/csvfile"
+	"github.com/leadetl/leadetl/sources/parquetfile"
+)
+
+// rowFile is one input being read. Fill adds up to maxRows rows to b and
+// returns io.EOF at the end, when b may hold rows too. finish is given what
+// ended Fill and returns what was wrong with the file, nil when it was read
+// to a good end. close frees it.
+type rowFile interface {
+	Fill(ctx context.Context, b *rows.Builder, maxRows int) error
+	finish(err error) error
+	close()
+}
+
+var (
+	_ rowFile = (*csvInput)(nil)
+	_ rowFile = (*parquetInput)(nil)
+)
+
+// csvInput reads a CSV file or stream.
+type csvInput struct {
+	*csvfile.Reader
+	in       *input
+	file     *os.File // nil for streams
+	unpacked *unpack.Reader
+	ahead    *readahead.Reader
+	ended    bool // read to its end, so that nothing waits for more
+}
+
+func openCSV(in *input, fields []int, read *atomic.Int64) (*csvInput, error) {
+	c := &csvInput{in: in}
+	var text io.Reader
+	if in.stream != nil {
+		read.Add(in.stream.count(read))
+		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.unpacked)
+	} else {
+		f, err := in.reopen()
+		if err != nil {
+			return nil, err
+		}
+		if c.unpacked, err = unpack.NewReader(counter{f, read}); err != nil {
+			err = in.blame(f, err)
+			f.Close()
+			return nil, err
+		}
+		c.file, text = f, c.unpacked
+	}
+	c.ahead = readahead.New(text, readahead.BlockSize, readahead.Headroom)
+	c.Reader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
+	return c, nil
+}
+
+func (c *csvInput) finish(err error) error {
+	c.ended = err == io.EOF
+	return c.in.verdict(c.file, err)
+}
+
+func (c *csvInput) close() {
+	if c.in.stream != nil {
+		c.ahead.Stop()
+		if !c.ended && !c.in.stream.interrupt() {
+			return // see Reader.Close
+		}
+		c.ahead.Close()
+		c.in.stream.Close()
+		return
+	}
+	c.ahead.Close()
+	c.unpacked.Close()
+	c.file.Close()
+}
+
+// parquetInput reads a Parquet file.
+type parquetInput struct {
+	*parquetfile.Reader
+	in       *input
+	file     *os.File
+	progress func(bytesRead int64)
+}
+
+func openParquet(ctx context.Context, in *input, fields []int, progress func(int64)) (*parquetInput, error) {
+	f, err := in.reopen()
+	if err != nil {
+		return nil, err
+	}
+	r, err := parquetfile.Open(in.URI, f)
+	if err == nil {
+		err = r.Select(ctx, fields)
+	}
+	if err != nil {
+		err = in.blame(f, err)
+		f.Close()
+		return nil, err
+	}
+	return &parquetInput{r, in, f, progress}, nil
+}
+
+// Fill counts a row as its share of the file: which bytes were read for it is
+// nothing a person could follow.
+func (p *parquetInput) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
+	err := p.Reader.Fill(ctx, b, maxRows)
+	if n := p.Rows(); n > 0 {
+		p.progress(int64(float64(p.in.Size) * float64(p.Row()) / float64(n)))
+	}
+	return err
+}
+
+func (p *parquetInput) finish(err error) error { return p.in.verdict(p.file, err) }
+
+func (p *parquetInput) close() {
+	p.Reader.Close()
+	p.file.Close()
+}
+
+// reopen opens the file again, provided it is what Open saw.
+func (in *input) reopen() (*os.File, error) {
+	f, _, err := openFile(in.URI)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.unchanged(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// verdict says what to make of the error that ended the reading of f.
+func (in *input) verdict(f *os.File, err error) error {
+	if err != io.EOF {
+		return in.blame(f, err)
+	}
+	if f == nil {
+		return nil
+	}
+	return in.unchanged(f)
+}
+
+// counter adds what is read of a file to a count.
+type counter struct {
+	r    io.Reader
+	read *atomic.Int64
+}
+
+func (c counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}

@@ -88,7 +88,7 @@ func quotedEnd(text []byte) int {
 func dotAtomEnd(text []byte) int {
 	prev := byte('.')
 	i := 0
-	for ; i < len(text) && (text[i] >= utf8.RuneSelf || class[text[i]]&inLocal != 0); i++ {
+	for ; i < len(text) && (text[i] >= utf8.RuneSelf || localClass[text[i]] != foreign); i++ {
 		if text[i] == '.' && prev == '.' {
 			return 0
 		}
@@ -104,19 +104,28 @@ func dotAtomEnd(text []byte) int {
 // hyphen at the edge of one. The 255 bytes a domain may have are more than an
 // address leaves it.
 func isDomain(text []byte) bool {
-	labels := 0
-	for label := range bytes.SplitSeq(text, []byte(".")) {
-		labels++
-		if len(label) == 0 || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+	for labels := 1; ; labels++ {
+		end := bytes.IndexByte(text, '.')
+		if end < 0 {
+			return labels >= 2 && isLabel(text)
+		}
+		if !isLabel(text[:end]) {
 			return false
 		}
-		for _, c := range label {
-			if c < utf8.RuneSelf && class[c]&inDomain == 0 {
-				return false
-			}
+		text = text[end+1:]
+	}
+}
+
+func isLabel(text []byte) bool {
+	if len(text) == 0 || len(text) > maxLabel || text[0] == '-' || text[len(text)-1] == '-' {
+		return false
+	}
+	for _, c := range text {
+		if c < utf8.RuneSelf && domainClass[c] == foreign {
+			return false
 		}
 	}
-	return labels >= 2
+	return true
 }
 
 // isList reports whether a separator outside quotes has an @ on both sides.

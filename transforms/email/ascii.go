@@ -1,73 +1,80 @@
 package email
 
-// What a byte is to the fast path, as bits: a byte may be several things.
+import "bytes"
+
+// What a byte is at a place in an address, as numbers that are added to the
+// neighbour's: a sum of 4 or more in the low bits is a pair that may not be, a
+// dot beside a dot, an edge or, in a domain, a hyphen.
 const (
-	isDot    = 1 << iota
-	isHyphen // in a domain only: in a local part it is like any letter
-	isUpper
-	inLocal // may stand in a dot-atom, dots included. Source: RFC 5322 3.2.3
-	inDomain
+	letter  uint8 = 0
+	hyphen  uint8 = 1
+	edge    uint8 = 3 // before and after a part
+	dot     uint8 = edge | 1<<3
+	capital uint8 = 1 << 4
+	foreign uint8 = 1 << 6 // may not stand there
+
+	// Bits of a sum. Two capitals or two foreign bytes carry into the next bit,
+	// which is left free for that; two dots too, but they are a bad pair.
+	hasBadPair = 1 << 2
+	hasDot     = 1 << 3
+	hasCapital = capital | capital<<1
+	hasForeign = foreign | foreign<<1
 )
 
-var class = func() (t [256]uint8) {
-	for c := byte('a'); c <= 'z'; c++ {
-		t[c] = inLocal | inDomain
-		t[c-'a'+'A'] = inLocal | inDomain | isUpper
+// localClass is for dot-atoms (source: RFC 5322 3.2.3), domainClass for labels
+// and the dots between them.
+var localClass, domainClass = func() (local, domain [256]uint8) {
+	for c := range local {
+		local[c], domain[c] = foreign, foreign
 	}
-	for c := byte('0'); c <= '9'; c++ {
-		t[c] = inLocal | inDomain
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyz0123456789") {
+		local[c], domain[c] = letter, letter
 	}
-	for _, c := range []byte("!#$%&'*+/=?^_`{|}~") {
-		t[c] = inLocal
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		local[c], domain[c] = capital, capital
 	}
-	t['-'] = inLocal | inDomain | isHyphen
-	t['.'] = inLocal | inDomain | isDot
-	return t
+	for _, c := range []byte("!#$%&'*+-/=?^_`{|}~") {
+		local[c] = letter
+	}
+	domain['-'] = hyphen
+	local['.'], domain['.'] = dot, dot
+	return local, domain
 }()
 
 // parseASCII takes the addresses that nearly all cells hold: an ASCII dot-atom
-// and a domain of no more than 63 bytes, nothing around them. It refuses
-// nothing: ok false means that parseAny has to look.
-//
-// Inside a loop there is one branch, whether it goes on. What must not follow
-// what is gathered in bits and asked once, because a branch per dot is guessed
-// wrongly about as often as there are dots.
-func parseASCII(cell []byte) (a Address, ok bool) {
-	at, prev, bad, seen := 0, uint8(isDot), uint8(0), uint8(0) // a dot may not come first
-	for at < len(cell) {
-		c := class[cell[at]]
-		if c&inLocal == 0 {
-			break
-		}
-		bad |= prev & c & isDot
-		seen |= c
-		prev = c
-		at++
+// and a domain of no more than 63 bytes, nothing but blanks around them. It
+// refuses nothing: ok false means that parseAny has to look.
+func parseASCII(cell []byte) (Address, bool) {
+	if len(cell) > 0 && (isBlank(cell[0]) || isBlank(cell[len(cell)-1])) {
+		cell = bytes.Trim(cell, blanks)
 	}
-	bad |= prev & isDot
-	if at > maxLocal || at == len(cell) || cell[at] != '@' || bad != 0 {
+	at := bytes.IndexByte(cell, '@')
+	if at < 0 || at > maxLocal || len(cell)-at-1 > maxLabel { // so no label can be too long, nor the whole
 		return Address{}, false
 	}
-
-	domain := cell[at+1:]
-	if len(domain) > maxLabel { // so no label can be too long, nor the whole
+	local := sums(&localClass, cell[:at])
+	domain := sums(&domainClass, cell[at+1:])
+	if (local|domain)&(hasBadPair|hasForeign) != 0 || domain&hasDot == 0 {
 		return Address{}, false
 	}
-	prev, dots := isDot, uint8(0)
-	for _, b := range domain {
-		c := class[b]
-		if c&inDomain == 0 {
-			return Address{}, false
-		}
-		// A label begins and ends with neither dot nor hyphen: no two dots, no
-		// dot and hyphen side by side.
-		bad |= prev&c&isDot | prev<<1&c&isHyphen | prev&isHyphen>>1&c&isDot
-		dots |= c
-		prev = c
-	}
-	bad |= prev & (isDot | isHyphen)
-	if bad != 0 || dots&isDot == 0 {
-		return Address{}, false
-	}
-	return Address{text: cell, at: uint8(at), ascii: true, upper: (seen|dots)&isUpper != 0}, true
+	return Address{text: cell, at: uint8(at), ascii: true, upper: (local|domain)&hasCapital != 0}, true
 }
+
+// sums gathers the bits of the sums of all neighbours in part, its edges among
+// them.
+//
+// The loop has no branch but its own: one at each dot would be guessed wrongly
+// about as often as there are dots.
+func sums(class *[256]uint8, part []byte) (bits uint8) {
+	prev := edge
+	for _, b := range part {
+		c := class[b]
+		bits |= prev + c
+		prev = c
+	}
+	return bits | (prev + edge)
+}
+
+const blanks = " \t\n\v\f\r"
+
+func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

@@ -46,11 +46,7 @@ func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	if !a.ascii {
 		at = lastAt(form)
 	}
-	domain := string(form[at+1:]) // compared only, so it is not allocated
-	switch {
-	case p == UID2 && domain == "gmail.com":
-	case p == Google && (domain == "gmail.com" || domain == "googlemail.com"):
-	default:
+	if !ignoresDots(form[at+1:], p) {
 		return dst, true
 	}
 	kept := 0
@@ -68,6 +64,12 @@ func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	}
 	kept += copy(form[kept:], form[at:])
 	return dst[:start+kept], true
+}
+
+// ignoresDots reports whether p says that domain, in lower case, is one whose
+// local parts are the same with and without dots.
+func ignoresDots(domain []byte, p Profile) bool {
+	return string(domain) == "gmail.com" || p == Google && string(domain) == "googlemail.com"
 }
 
 // appendLowerASCII appends the text with A–Z lowered and all else untouched.

@@ -24,6 +24,9 @@ type Answer struct {
 	// Reason says why there was no match ("not_found", "org_type:isp"),
 	// empty on a match.
 	Reason string
+	// OrgType is the kind of organization behind an address, match or not;
+	// ip_to_company only. It is not part of the wire format.
+	OrgType string
 }
 
 // Matched reports whether the answer holds data.

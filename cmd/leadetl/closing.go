@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// closing is the table at the end of a run.
+type closing struct {
+	job    pipeline.Job
+	files  []sources.File
+	out    string
+	took   time.Duration
+	result *pipeline.Result
+}
+
+func (c closing) print(to io.Writer) error {
+	t := c.result.Totals
+	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', tabwriter.StripEscape)
+	row := func(name, value, note string) { fmt.Fprintf(table, "%s\t%s\t%s\n", name, value, note) }
+	row(string(c.job.Operation), "", "")
+	row("  rows", grouped(t.Rows), c.input())
+	row("  matched", grouped(t.Matched), share(t.Matched, t.Rows))
+	row("  no match", grouped(t.NoMatch), reasons(t.Reasons["no_match"]))
+	row("  rejected", grouped(t.Rejected), reasons(t.Reasons["rejected"]))
+	if t.Malformed > 0 {
+		row("  malformed", grouped(t.Malformed), reasons(t.Reasons["malformed"])+" (lines that are no row, in _rejects)")
+	}
+	row("  speed", c.speed(), "")
+	row("  files", c.parts(), "")
+	row("  dataset", c.out, "")
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c closing) input() string {
+	if len(c.files) == 1 {
+		return "from " + c.files[0].URI
+	}
+	return fmt.Sprintf("from %d files", len(c.files))
+}
+
+// speed is that of the rows this run made, not of those it found made.
+func (c closing) speed() string {
+	if c.result.Made == 0 {
+		return "nothing to do, the dataset is complete"
+	}
+	perSecond := float64(c.result.Fresh.Rows) / max(c.took.Seconds(), 1e-9)
+	return fmt.Sprintf("%s rows/s, %s", grouped(int64(perSecond)), c.took.Round(10*time.Millisecond))
+}
+
+func (c closing) parts() string {
+	var bytes int64
+	for _, p := range c.result.Manifest.Parts {
+		bytes += p.Bytes
+	}
+	text := fmt.Sprintf("%s, %s", plural(len(c.result.Manifest.Parts), "part"), size(bytes))
+	if c.result.Skipped > 0 && c.result.Made > 0 {
+		text += fmt.Sprintf(", %d from earlier runs", c.result.Skipped)
+	}
+	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%s %ss", grouped(int64(n)), noun)
+}
+
+func share(n, of int64) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of))
+}
+
+// reasons lists counts by reason, most frequent first.
+func reasons(counts map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = name + " " + grouped(counts[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+// grouped writes n with commas between thousands.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size writes a count of bytes in decimal units.
+func size(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit && prefix < 4 {
+		value, prefix = value/unit, prefix+1
+	}
+	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/resolution/directory"
+)
+
+func newDirectoryCommand(io streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "directory",
+		Short: "Import, look at and check reference data",
+		Long: `The embedded engine answers from a directory: a folder made from files their
+owner has. Each import replaces one kind of data as a whole, or leaves it as it
+was.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newDirectoryImportCommand(io), newDirectoryStatCommand(io), newDirectoryVerifyCommand(io))
+	return c
+}
+
+func newDirectoryImportCommand(io streams) *cobra.Command {
+	var dir string
+	var files directory.Files
+	options := directory.DefaultOptions()
+	badLines := rejectLimit{text: "1%", share: 0.01}
+	var fields directory.Fields
+	c := &cobra.Command{
+		Use:   "import --directory DIR [--people FILE] [--companies FILE] [--ip-ranges FILE] [--searches FILE] [--visits FILE]",
+		Short: "Replace kinds of reference data from files",
+		Long: `Replace kinds of reference data from CSV or Parquet files. Columns are found by
+their header names, in any order; others are ignored; lists in one cell are
+separated by semicolons.
+
+  people     network_url, first_name last_name headline job_title seniority
+             department email emails phone phones street zip_code city state
+             company_domain last_seen_at
+  companies  domain, name website_url network_url industry revenue
+             employee_count year_founded street zip_code city state about
+  ip-ranges  cidr, or range_start and range_end (inclusive), with
+             company_domain or name, org_type; or any MMDB file
+  searches   keyword searched_at network_url email city state zip_code
+             job_title lead_type
+  visits     ip network_url seen_at confidence
+
+A bad line is reported with file, line and reason, and left out; when more than
+--max-bad-lines are bad the import fails and the old data stays.
+` + exitHelp,
+		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
+  leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if dir == "" {
+				return usageError(errors.New("no --directory; name the folder"))
+			}
+			if files == (directory.Files{}) {
+				return usageError(errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits"))
+			}
+			if !strings.HasSuffix(badLines.text, "%") {
+				return usageError(fmt.Errorf("--max-bad-lines %s; give a share such as 1%%", badLines.text))
+			}
+			options.MaxBadLines = badLines.share
+			overrideFields(&options.Fields, fields)
+			report, err := directory.Import(c.Context(), dir, files, options)
+			if printErr := printImport(io.out, io.err, report); printErr != nil {
+				return errors.Join(err, printErr)
+			}
+			return usageError(err)
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&dir, "directory", "", "`folder` of the directory, made if missing")
+	flags.StringVar(&files.People, "people", "", "`file` of people")
+	flags.StringVar(&files.Companies, "companies", "", "`file` of companies")
+	flags.StringVar(&files.IPRanges, "ip-ranges", "", "`file` of IP ranges, CSV or MMDB")
+	flags.StringVar(&files.Searches, "searches", "", "`file` of keyword searches")
+	flags.StringVar(&files.Visits, "visits", "", "`file` of visits")
+	flags.Var(&badLines, "max-bad-lines", "share of bad lines up to which a file is imported without them")
+	flags.StringVar(&options.DefaultRegion, "default-region", options.DefaultRegion, "`region` of phone numbers without a country code")
+	flags.StringSliceVar(&options.NetworkHosts, "network-hosts", options.NetworkHosts, "`hosts` whose profile addresses are known by their form")
+	flags.StringSliceVar(&fields.Name, "mmdb-name", nil, "`fields` of an MMDB that hold the name, first non-empty wins")
+	flags.StringSliceVar(&fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB that hold the domain")
+	flags.StringSliceVar(&fields.Type, "mmdb-type", nil, "`fields` of an MMDB that hold the type of organization")
+	return c
+}
+
+func overrideFields(to *directory.Fields, given directory.Fields) {
+	if given.Name != nil {
+		to.Name = given.Name
+	}
+	if given.Domain != nil {
+		to.Domain = given.Domain
+	}
+	if given.Type != nil {
+		to.Type = given.Type
+	}
+}
+
+// shownBadLines is how many places of a kind are printed; the report counts
+// them all.
+const shownBadLines = 20
+
+func printImport(out, errOut io.Writer, report directory.Report) error {
+	for _, k := range report.Kinds {
+		printPlaces(errOut, "skipped", k.BadLines, k.Bad)
+		printPlaces(errOut, "left out", k.DroppedCells, k.Dropped)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, k := range report.Kinds {
+		notes := []string{"from " + k.Source}
+		if k.Replaced > 0 {
+			notes = append(notes, fmt.Sprintf("%s came again", plural(int(k.Replaced), "key")))
+		}
+		if k.Bad > 0 {
+			notes = append(notes, plural(int(k.Bad), "bad line")+" skipped")
+		}
+		if k.Dropped > 0 {
+			notes = append(notes, plural(int(k.Dropped), "bad cell")+" left out")
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", k.Kind, plural(int(k.Rows), "row"), k.Took.Round(10*time.Millisecond), strings.Join(notes, ", "))
+	}
+	return table.Flush()
+}
+
+func printPlaces(to io.Writer, what string, places []directory.BadLine, count int64) {
+	for _, b := range places[:min(len(places), shownBadLines)] {
+		fmt.Fprintf(to, "%s: %s\n", what, b)
+	}
+	if more := count - shownBadLines; more > 0 && len(places) > 0 {
+		fmt.Fprintf(to, "%s: and %s more\n", what, grouped(more))
+	}
+}
+
+func newDirectoryStatCommand(io streams) *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "stat --directory DIR",
+		Short: "Say what a directory holds",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			d, err := openDirectory(dir)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+			fmt.Fprintln(table, "KIND\tROWS\tKEYS\tSIZE\tFROM\tIMPORTED")
+			for _, k := range d.Stat() {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, grouped(k.Rows), grouped(k.Keys), size(k.Bytes), k.Source, k.Imported.UTC().Format(time.RFC3339))
+			}
+			fmt.Fprintf(table, "fingerprint\t%s\n", d.Fingerprint())
+			return table.Flush()
+		},
+	}
+	c.Flags().StringVar(&dir, "directory", "", "`folder` of the directory")
+	return c
+}
+
+func newDirectoryVerifyCommand(io streams) *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "verify --directory DIR",
+		Short: "Read a directory whole and check it",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			d, err := openDirectory(dir)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			if err := d.Verify(c.Context()); err != nil {
+				return usageError(err)
+			}
+			_, err = fmt.Fprintf(io.out, "%s is whole: %s\n", dir, plural(len(d.Stat()), "kind"))
+			return err
+		},
+	}
+	c.Flags().StringVar(&dir, "directory", "", "`folder` of the directory")
+	return c
+}
+
+func openDirectory(dir string) (*directory.Directory, error) {
+	if dir == "" {
+		return nil, usageError(errors.New("no --directory; name the folder"))
+	}
+	d, err := directory.Open(dir)
+	return d, usageError(err)
+}

@@ -1,0 +1,140 @@
+package columns
+
+import (
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/bitutil"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Builder makes records of a Layout. It is used by one goroutine.
+type Builder struct {
+	layout  *Layout
+	fillers []filler
+}
+
+// filler builds some consecutive columns of a batch.
+type filler interface {
+	fill(b *Batch, to []arrow.Array) []arrow.Array
+}
+
+// NewBuilder returns a builder with buffers of its own.
+func (l *Layout) NewBuilder() *Builder {
+	fixed := newFixedFiller(l.settings.DropIdentifier)
+	return &Builder{layout: l, fillers: append([]filler{fixed}, newFillers(l.settings)...)}
+}
+
+func newFillers(s Settings) []filler {
+	switch s.Operation {
+	case resolution.EmailToHEM:
+		return []filler{newHEMFiller(s), newProfileFiller(s), newNetworkFiller()}
+	case resolution.NetworkToHEM:
+		return []filler{newHEMFiller(s), newHashedEmailsFiller(), newNetworkFiller()}
+	case resolution.NetworkToPhone:
+		return []filler{newPhoneFiller(s)}
+	case resolution.IPToCompany:
+		return []filler{newAddressFiller(), newCompanyFiller()}
+	case resolution.Enrichment:
+		return leadFillers(s)
+	case resolution.Deanonymization:
+		return append(leadFillers(s), newMatchFiller())
+	}
+	return nil
+}
+
+func leadFillers(s Settings) []filler {
+	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), newCompanyFiller()}
+}
+
+// Record builds the record of one batch. It shares memory with the batch and
+// with the Builder: it must be done with before either is used again.
+func (b *Builder) Record(in *Batch) arrow.Record {
+	columns := make([]arrow.Array, 0, len(b.layout.columns))
+	for _, i := range b.layout.kept {
+		in.Kept[i].Retain()
+		columns = append(columns, in.Kept[i])
+	}
+	for _, f := range b.fillers {
+		columns = f.fill(in, columns)
+	}
+	rec := array.NewRecord(b.layout.schema, columns, int64(in.Len()))
+	for _, c := range columns {
+		c.Release()
+	}
+	return rec
+}
+
+// lead is the row's lead, or one without anything.
+func (b *Batch) lead(i int) *resolution.Lead {
+	if b.Leads == nil || b.Leads[i] == nil {
+		return nobody
+	}
+	return b.Leads[i]
+}
+
+var nobody = &resolution.Lead{}
+
+// texts builds a few string columns side by side; empty means null.
+type texts []*array.StringBuilder
+
+func newTexts(n int) texts {
+	t := make(texts, n)
+	for i := range t {
+		t[i] = array.NewStringBuilder(memory.DefaultAllocator)
+	}
+	return t
+}
+
+func (t texts) append(values ...string) {
+	for i, v := range values {
+		if v == "" {
+			t[i].AppendNull()
+		} else {
+			t[i].Append(v)
+		}
+	}
+}
+
+func (t texts) finish(to []arrow.Array) []arrow.Array {
+	for _, b := range t {
+		to = append(to, b.NewArray())
+	}
+	return to
+}
+
+// array is the list as an Arrow array over its own memory. valid is nil when
+// no value is null.
+func (s *Strings) array(valid func(i int) bool) arrow.Array {
+	n := s.Len()
+	validity, nulls := bitmap(n, valid)
+	buffers := []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(s.Offsets)), memory.NewBufferBytes(s.Data)}
+	data := array.NewData(arrow.BinaryTypes.String, n, buffers, nil, nulls, 0)
+	defer data.Release()
+	return array.NewStringData(data)
+}
+
+// bitmap is an Arrow validity bitmap, nil when everything is valid.
+func bitmap(n int, valid func(i int) bool) (*memory.Buffer, int) {
+	if valid == nil {
+		return nil, 0
+	}
+	var bits []byte
+	nulls := 0
+	for i := range n {
+		if valid(i) {
+			continue
+		}
+		if bits == nil {
+			bits = make([]byte, bitutil.BytesForBits(int64(n)))
+			bitutil.SetBitsTo(bits, 0, int64(n), true)
+		}
+		bitutil.ClearBit(bits, i)
+		nulls++
+	}
+	if bits == nil {
+		return nil, 0
+	}
+	return memory.NewBufferBytes(bits), nulls
+}

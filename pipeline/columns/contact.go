@@ -1,0 +1,97 @@
+package columns
+
+import (
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/transforms/phone"
+)
+
+// contactFiller builds the contact block.
+type contactFiller struct {
+	before         texts // first_name … email
+	emails, phones *pairsBuilder
+	after          texts // network_url, street … state
+	lastSeen       *array.TimestampBuilder
+}
+
+func newContactFiller() *contactFiller {
+	return &contactFiller{
+		before: newTexts(8), emails: newPairsBuilder(emailsType), phones: newPairsBuilder(phonesType), after: newTexts(5),
+		lastSeen: array.NewTimestampBuilder(memory.DefaultAllocator, instantType),
+	}
+}
+
+func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	for i := range b.Len() {
+		l := b.lead(i)
+		f.before.append(l.FirstName, l.LastName, l.FullName, l.Headline, l.JobTitle, l.Seniority, l.Department, l.Email)
+		f.emails.start(len(l.Emails))
+		for _, e := range l.Emails {
+			f.emails.add(e.Email, e.Type)
+		}
+		f.phones.start(len(l.Phones))
+		for _, p := range l.Phones {
+			f.phones.add(p.Phone, p.Type)
+		}
+		f.after.append(l.NetworkURL, l.Address.Street, l.Address.ZipCode, l.Address.City, l.Address.State)
+		if l.LastSeenAt == nil {
+			f.lastSeen.AppendNull()
+		} else {
+			f.lastSeen.Append(arrow.Timestamp(l.LastSeenAt.UnixMicro()))
+		}
+	}
+	to = append(f.before.finish(to), f.emails.list.NewArray(), f.phones.list.NewArray())
+	return append(f.after.finish(to), f.lastSeen.NewArray())
+}
+
+// phoneFiller builds the phone block from the number as it was answered.
+type phoneFiller struct {
+	region string
+	texts  texts // phone, phone_raw, phone_region, phone_type
+	valid  *array.BooleanBuilder
+}
+
+func newPhoneFiller(s Settings) *phoneFiller {
+	return &phoneFiller{s.DefaultRegion, newTexts(4), array.NewBooleanBuilder(memory.DefaultAllocator)}
+}
+
+func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	for i := range b.Len() {
+		raw := b.lead(i).Phone
+		n, err := phone.Parse(raw, f.region)
+		if err != nil {
+			f.texts.append("", raw, "", "")
+			f.valid.AppendNull()
+			continue
+		}
+		d := phone.Describe(n.E164)
+		f.texts.append(n.E164, raw, d.Region, d.Type)
+		f.valid.Append(d.Valid)
+	}
+	return append(f.texts.finish(to), f.valid.NewArray())
+}
+
+// matchFiller builds match_level and confidence.
+type matchFiller struct {
+	level      texts
+	confidence *array.Float64Builder
+}
+
+func newMatchFiller() *matchFiller {
+	return &matchFiller{newTexts(1), array.NewFloat64Builder(memory.DefaultAllocator)}
+}
+
+func (f *matchFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	for i := range b.Len() {
+		l := b.lead(i)
+		f.level.append(l.MatchLevel)
+		if l.Confidence == nil {
+			f.confidence.AppendNull()
+		} else {
+			f.confidence.Append(*l.Confidence)
+		}
+	}
+	return append(f.level.finish(to), f.confidence.NewArray())
+}

@@ -1,0 +1,106 @@
+package columns
+
+import (
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+)
+
+var (
+	outcomeDictionary  = dictionary(outcomeWords...)
+	answeredDictionary = dictionary("service", "embedded")
+)
+
+const embeddedIndex = 1 // of "embedded" in answeredDictionary
+
+func dictionary(words ...string) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.AppendValues(words, nil)
+	return b.NewArray()
+}
+
+// fixedFiller builds the fixed block. Its word columns are Arrow dictionary
+// arrays: Parquet takes their indices as they are, without hashing a string
+// per row.
+type fixedFiller struct {
+	dropKey      bool
+	source       string
+	sourceWord   arrow.Array
+	words        *array.Int32Builder
+	numbers      *array.Int64Builder
+	reason       texts
+	resolutionID *array.StringBuilder
+	resolvedAt   *array.TimestampBuilder
+	credits      *array.Int32Builder
+}
+
+func newFixedFiller(dropKey bool) *fixedFiller {
+	mem := memory.DefaultAllocator
+	return &fixedFiller{
+		dropKey:      dropKey,
+		words:        array.NewInt32Builder(mem),
+		numbers:      array.NewInt64Builder(mem),
+		reason:       newTexts(1),
+		resolutionID: array.NewStringBuilder(mem),
+		resolvedAt:   array.NewTimestampBuilder(mem, instantType),
+		credits:      array.NewInt32Builder(mem),
+	}
+}
+
+func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	n := b.Len()
+	f.numbers.AppendValues(b.Rows, nil)
+	to = append(to, f.sourceColumn(b.Source, n), f.numbers.NewArray())
+	if !f.dropKey {
+		to = append(to, b.Keys.array(func(i int) bool { return !b.rejected(i) }))
+	}
+	to = append(to, f.wordColumn(outcomeDictionary, n, func(i int) int32 { return int32(b.Outcomes[i]) }, nil))
+	for _, reason := range b.Reasons {
+		f.reason.append(reason)
+	}
+	return f.answers(f.reason.finish(to), b)
+}
+
+func (f *fixedFiller) sourceColumn(source string, n int) arrow.Array {
+	if f.sourceWord == nil || f.source != source {
+		f.source, f.sourceWord = source, dictionary(source)
+	}
+	return f.wordColumn(f.sourceWord, n, func(int) int32 { return 0 }, nil)
+}
+
+// answers builds resolution_id, resolved_at, answered_by and credits. The
+// embedded engine has no resolution, and its answers cost nothing.
+func (f *fixedFiller) answers(to []arrow.Array, b *Batch) []arrow.Array {
+	n := b.Len()
+	answered := func(i int) bool { return b.Outcomes[i] == Matched || b.Outcomes[i] == NoMatch }
+	f.resolutionID.AppendNulls(n)
+	f.resolvedAt.AppendNulls(n)
+	f.credits.Reserve(n)
+	for i := range n {
+		if answered(i) {
+			f.credits.UnsafeAppend(0)
+		} else {
+			f.credits.UnsafeAppendBoolToBitmap(false)
+		}
+	}
+	return append(to, f.resolutionID.NewArray(), f.resolvedAt.NewArray(),
+		f.wordColumn(answeredDictionary, n, func(int) int32 { return embeddedIndex }, answered),
+		f.credits.NewArray())
+}
+
+// wordColumn is a column of n words, given by their index in a dictionary;
+// where valid says no, null.
+func (f *fixedFiller) wordColumn(words arrow.Array, n int, index func(int) int32, valid func(int) bool) arrow.Array {
+	f.words.Reserve(n)
+	for i := range n {
+		if valid != nil && !valid(i) {
+			f.words.UnsafeAppendBoolToBitmap(false)
+		} else {
+			f.words.UnsafeAppend(index(i))
+		}
+	}
+	indices := f.words.NewArray()
+	defer indices.Release()
+	return array.NewDictionaryArray(wordType, indices, words)
+}

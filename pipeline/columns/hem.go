@@ -1,0 +1,238 @@
+package columns
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// digest is one of the digests of profile plain.
+type digest struct {
+	name string
+	kind email.Kind
+	hex  int // characters
+}
+
+var digests = []digest{{"md5", email.MD5, 32}, {"sha1", email.SHA1, 40}, {"sha256", email.SHA256, 64}}
+
+// hemFiller builds hem_md5, hem_sha1 and hem_sha256. Where the answers follow
+// from the keys alone it hashes them, the whole batch at once; else it takes
+// the first hash of each type among a lead's hashed emails.
+type hemFiller struct {
+	digests []digest
+	texts   texts
+	hashes  [3]Strings // by position in digests, dense: one value a row
+	columns [3]Strings // the same with rows left out or replaced
+}
+
+func newHEMFiller(s Settings) *hemFiller {
+	f := &hemFiller{}
+	for _, d := range digests {
+		if slices.Contains(s.HEMTypes, d.name) {
+			f.digests = append(f.digests, d)
+		}
+	}
+	f.texts = newTexts(len(f.digests))
+	return f
+}
+
+func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.Leads == nil {
+		return f.fromKeys(b, to)
+	}
+	for i := range b.Len() {
+		lead := b.lead(i)
+		for j, d := range f.digests {
+			value := ""
+			for _, h := range lead.HashedEmails {
+				if h.Type == d.name {
+					value = h.Email
+					break
+				}
+			}
+			f.texts[j : j+1].append(value)
+		}
+	}
+	return f.texts.finish(to)
+}
+
+// fromKeys hashes the keys. All digests have one width, so the columns'
+// buffers are filled in place and their offsets are known beforehand.
+func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
+	var out [3][]byte // md5, sha1, sha256; nil where not asked for
+	for j, d := range f.digests {
+		f.hashes[j].stretch(b.Len(), d.hex)
+		out[slices.Index(HEMTypes, d.name)] = f.hashes[j].Data
+	}
+	hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
+
+	regular := !slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
+	regular = regular && !slices.Contains(b.Outcomes, Rejected)
+	for j, d := range f.digests {
+		if regular {
+			to = append(to, f.hashes[j].array(nil))
+			continue
+		}
+		column := &f.columns[j]
+		column.Reset()
+		valid := func(i int) bool {
+			return !b.rejected(i) && (b.Emails[i].Kind() == email.Plaintext || b.Emails[i].Kind() == d.kind)
+		}
+		for i := range b.Len() {
+			switch {
+			case !valid(i):
+			case b.Emails[i].Kind() == email.Plaintext:
+				column.Data = append(column.Data, f.hashes[j].At(i)...)
+			default: // a digest already: it passes through, and is never hashed again
+				column.Data = append(column.Data, b.Keys.At(i)...)
+			}
+			column.End()
+		}
+		to = append(to, column.array(valid))
+	}
+	return to
+}
+
+// stretch makes room for n values of one width.
+func (s *Strings) stretch(n, width int) {
+	if cap(s.Data) < n*width {
+		s.Data = make([]byte, n*width)
+	}
+	s.Data = s.Data[:n*width]
+	for i := len(s.Offsets); i <= n; i++ {
+		s.Offsets = append(s.Offsets, int32(i*width))
+	}
+	s.Offsets = s.Offsets[:n+1]
+}
+
+// profileFiller builds the hashes of the profiles beside plain. They follow
+// from the address alone, whoever answers.
+type profileFiller struct {
+	profiles []email.Profile
+	forms    Strings
+	sums     []byte
+	column   Strings
+	missing  []bool
+}
+
+func newProfileFiller(s Settings) *profileFiller {
+	f := &profileFiller{}
+	for _, p := range []email.Profile{email.UID2, email.Google} {
+		if slices.Contains(s.HEMProfiles, p) {
+			f.profiles = append(f.profiles, p)
+		}
+	}
+	return f
+}
+
+func (f *profileFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	n := b.Len()
+	for _, p := range f.profiles {
+		f.forms.Reset()
+		f.missing = resize(f.missing, n)
+		for i := range n {
+			ok := false
+			if !b.rejected(i) {
+				f.forms.Data, ok = b.Emails[i].AppendForm(f.forms.Data, p)
+			}
+			f.missing[i] = !ok
+			f.forms.End()
+		}
+		f.sums = resize(f.sums, n*32)
+		hashlanes.SHA256(f.sums, f.forms.Data, f.forms.Offsets)
+		f.column.Reset()
+		for i := range n {
+			if !f.missing[i] {
+				f.column.Data = appendProfileHash(f.column.Data, p, f.sums[i*32:i*32+32])
+			}
+			f.column.End()
+		}
+		column := f.column.array(func(i int) bool { return !f.missing[i] })
+		f.column = Strings{} // the array keeps this memory; the next profile needs its own
+		to = append(to, column)
+	}
+	return to
+}
+
+// appendProfileHash spells a SHA-256 digest as the profile's platforms ask
+// for it: base64 of the raw digest for UID2, hex for the others.
+func appendProfileHash(to []byte, p email.Profile, sum []byte) []byte {
+	if p == email.UID2 {
+		return base64.StdEncoding.AppendEncode(to, sum)
+	}
+	return hex.AppendEncode(to, sum)
+}
+
+// networkFiller builds network_url.
+type networkFiller struct{ texts texts }
+
+func newNetworkFiller() *networkFiller { return &networkFiller{newTexts(1)} }
+
+func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	for i := range b.Len() {
+		f.texts.append(b.lead(i).NetworkURL)
+	}
+	return f.texts.finish(to)
+}
+
+// pairsBuilder builds a LIST<STRUCT<value, type>> column; a row without pairs
+// is null.
+type pairsBuilder struct {
+	list          *array.ListBuilder
+	pair          *array.StructBuilder
+	first, second *array.StringBuilder
+}
+
+func newPairsBuilder(t *arrow.ListType) *pairsBuilder {
+	list := array.NewBuilder(memory.DefaultAllocator, t).(*array.ListBuilder)
+	pair := list.ValueBuilder().(*array.StructBuilder)
+	return &pairsBuilder{
+		list: list, pair: pair,
+		first:  pair.FieldBuilder(0).(*array.StringBuilder),
+		second: pair.FieldBuilder(1).(*array.StringBuilder),
+	}
+}
+
+// start begins a row of n pairs.
+func (b *pairsBuilder) start(n int) {
+	if n == 0 {
+		b.list.AppendNull()
+	} else {
+		b.list.Append(true)
+	}
+}
+
+func (b *pairsBuilder) add(value, kind string) {
+	b.pair.Append(true)
+	b.first.Append(value)
+	if kind == "" {
+		b.second.AppendNull()
+	} else {
+		b.second.Append(kind)
+	}
+}
+
+// hashedEmailsFiller builds hashed_emails.
+type hashedEmailsFiller struct{ pairs *pairsBuilder }
+
+func newHashedEmailsFiller() *hashedEmailsFiller {
+	return &hashedEmailsFiller{newPairsBuilder(hashedEmailsType)}
+}
+
+func (f *hashedEmailsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	for i := range b.Len() {
+		hashes := b.lead(i).HashedEmails
+		f.pairs.start(len(hashes))
+		for _, h := range hashes {
+			f.pairs.add(h.Email, h.Type)
+		}
+	}
+	return append(to, f.pairs.list.NewArray())
+}

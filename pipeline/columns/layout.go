@@ -1,0 +1,288 @@
+// Package columns turns answers into Arrow columns: it is the one definition
+// of every operation's output schema and of how a lead fills it.
+//
+// A Layout is made once per run; each goroutine that builds records has its
+// own Builder.
+package columns
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v17/arrow"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+const (
+	// SchemaVersion grows when a column is added to any block. Columns are
+	// added at the end of a block and never renamed or removed.
+	SchemaVersion = 1
+	// RulesVersion grows when a rule on values changes what a column holds
+	// for the same input and answer.
+	RulesVersion = 1
+)
+
+// Outcome says what became of a row.
+type Outcome uint8
+
+// The outcomes, in the order of the outcome dictionary.
+const (
+	Matched Outcome = iota
+	NoMatch
+	Rejected
+	Failed
+	Suppressed
+	Skipped
+)
+
+var outcomeWords = []string{"matched", "no_match", "rejected", "failed", "suppressed", "skipped"}
+
+func (o Outcome) String() string { return outcomeWords[o] }
+
+// HEMTypes are the digest types of profile plain, in column order.
+var HEMTypes = []string{"md5", "sha1", "sha256"}
+
+// Settings decide which columns there are.
+type Settings struct {
+	Operation resolution.Operation
+	// Kept names the input columns carried to the output, in their order.
+	Kept []string
+	// Identifier is the input column the rows are resolved by.
+	Identifier string
+	// DropIdentifier leaves out the identifier column and key.
+	DropIdentifier bool
+	// HEMTypes are the digests of profile plain to write; nil means all.
+	HEMTypes []string
+	// HEMProfiles are the profiles written beside plain; email_to_hem only.
+	HEMProfiles []email.Profile
+	// DefaultRegion is the region (ISO 3166, "US") of national phone numbers.
+	DefaultRegion string
+}
+
+// Column is one column of the output.
+type Column struct {
+	arrow.Field
+	Statistics bool // min and max may be published: nothing personal
+	Repeats    bool // few distinct values
+	Random     bool // cannot be compressed
+}
+
+// Layout is the output schema of a run.
+type Layout struct {
+	settings Settings
+	columns  []Column
+	schema   *arrow.Schema
+	kept     []int // positions in Settings.Kept that are written
+}
+
+var (
+	hashedEmailsType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
+		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
+	), Nullable: true})
+	emailsType = hashedEmailsType
+	phonesType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
+		arrow.Field{Name: "phone", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
+	), Nullable: true})
+	instantType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	wordType    = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+)
+
+func text(name string) Column {
+	return Column{Field: arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}}
+}
+
+func number(name string, t arrow.DataType) Column {
+	return Column{Field: arrow.Field{Name: name, Type: t, Nullable: true}, Statistics: true, Repeats: true}
+}
+
+func of(name string, t arrow.DataType) Column {
+	return Column{Field: arrow.Field{Name: name, Type: t, Nullable: true}}
+}
+
+func (c Column) required() Column { c.Nullable = false; return c }
+func (c Column) repeats() Column  { c.Repeats = true; return c }
+func (c Column) random() Column   { c.Random = true; return c }
+
+// fixedColumns is the block every operation's output begins with, after the
+// kept input columns.
+func fixedColumns() []Column {
+	return []Column{
+		of("source", wordType).required().repeats(),
+		{Field: arrow.Field{Name: "source_row", Type: arrow.PrimitiveTypes.Int64}, Statistics: true},
+		text("key"),
+		of("outcome", wordType).required().repeats(),
+		text("reason").repeats(),
+		text("resolution_id"),
+		{Field: arrow.Field{Name: "resolved_at", Type: instantType, Nullable: true}, Statistics: true},
+		of("answered_by", wordType).repeats(),
+		number("credits", arrow.PrimitiveTypes.Int32),
+	}
+}
+
+// NewLayout works out the columns. A kept column that collides with a fixed
+// name, in any case (Athena, BigQuery and Snowflake fold it), is prefixed
+// in_; two kept columns that still collide are an error.
+func NewLayout(s Settings) (*Layout, error) {
+	if s.HEMTypes == nil {
+		s.HEMTypes = HEMTypes
+	}
+	fixed := slices.Concat(fixedColumns(), blockColumns(s))
+	if s.DropIdentifier {
+		fixed = slices.DeleteFunc(fixed, func(c Column) bool { return c.Name == "key" })
+	}
+	taken := map[string]bool{}
+	for _, c := range fixed {
+		taken[strings.ToLower(c.Name)] = true
+	}
+	l := &Layout{settings: s}
+	owner := map[string]string{}
+	for i, name := range s.Kept {
+		if s.DropIdentifier && name == s.Identifier {
+			continue
+		}
+		out := name
+		if taken[strings.ToLower(out)] {
+			out = "in_" + name
+		}
+		folded := strings.ToLower(out)
+		if other, twice := owner[folded]; twice || taken[folded] {
+			if !twice {
+				other = folded
+			}
+			return nil, fmt.Errorf("input columns %q and %q would both be called %q in the output; choose with --keep", other, name, out)
+		}
+		owner[folded] = name
+		l.kept = append(l.kept, i)
+		l.columns = append(l.columns, text(out))
+	}
+	l.columns = append(l.columns, fixed...)
+	fields := make([]arrow.Field, len(l.columns))
+	for i, c := range l.columns {
+		fields[i] = c.Field
+	}
+	l.schema = arrow.NewSchema(fields, nil)
+	return l, nil
+}
+
+// Schema is the Arrow schema of every record a Builder makes.
+func (l *Layout) Schema() *arrow.Schema { return l.schema }
+
+// Columns are the output's columns in order.
+func (l *Layout) Columns() []Column { return l.columns }
+
+// TypeName is the column's type as Parquet readers show it.
+func (c Column) TypeName() string { return typeName(c.Type) }
+
+func typeName(t arrow.DataType) string {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return typeName(t.ValueType)
+	case *arrow.StringType:
+		return "STRING"
+	case *arrow.BooleanType:
+		return "BOOLEAN"
+	case *arrow.TimestampType:
+		return "TIMESTAMP(MICROS, UTC)"
+	case *arrow.ListType:
+		return "LIST<" + typeName(t.Elem()) + ">"
+	case *arrow.StructType:
+		members := make([]string, t.NumFields())
+		for i, f := range t.Fields() {
+			members[i] = f.Name + " " + typeName(f.Type)
+		}
+		return "STRUCT<" + strings.Join(members, ", ") + ">"
+	case *arrow.Float64Type:
+		return "DOUBLE"
+	}
+	return strings.ToUpper(t.Name())
+}
+
+// blockColumns is the operation's own block.
+func blockColumns(s Settings) []Column {
+	switch s.Operation {
+	case resolution.EmailToHEM:
+		return slices.Concat(hemColumns(s), profileColumns(s), []Column{text("network_url")})
+	case resolution.NetworkToHEM:
+		return slices.Concat(hemColumns(s), []Column{of("hashed_emails", hashedEmailsType), text("network_url")})
+	case resolution.NetworkToPhone:
+		return phoneColumns()
+	case resolution.IPToCompany:
+		return slices.Concat([]Column{text("ip_class").repeats(), text("org_type").repeats()}, companyColumns())
+	case resolution.Enrichment:
+		return leadColumns(s)
+	case resolution.Deanonymization:
+		return slices.Concat(leadColumns(s), []Column{
+			text("match_level").repeats(),
+			number("confidence", arrow.PrimitiveTypes.Float64),
+		})
+	}
+	return nil
+}
+
+func leadColumns(s Settings) []Column {
+	return slices.Concat(contactColumns(), phoneColumns(), hemColumns(s),
+		[]Column{of("hashed_emails", hashedEmailsType)}, companyColumns())
+}
+
+func hemColumns(s Settings) []Column {
+	var columns []Column
+	for _, t := range HEMTypes {
+		if slices.Contains(s.HEMTypes, t) {
+			columns = append(columns, text("hem_"+t).random())
+		}
+	}
+	return columns
+}
+
+func profileColumns(s Settings) []Column {
+	var columns []Column
+	for _, p := range []email.Profile{email.UID2, email.Google} {
+		if slices.Contains(s.HEMProfiles, p) {
+			columns = append(columns, text(profileColumnName(p)).random())
+		}
+	}
+	return columns
+}
+
+func profileColumnName(p email.Profile) string {
+	if p == email.UID2 {
+		return "hem_uid2_sha256_base64"
+	}
+	return "hem_" + p.String() + "_sha256"
+}
+
+func phoneColumns() []Column {
+	return []Column{
+		text("phone"), text("phone_raw"), text("phone_region").repeats(), text("phone_type").repeats(),
+		of("phone_valid", arrow.FixedWidthTypes.Boolean),
+	}
+}
+
+func companyColumns() []Column {
+	return []Column{
+		text("company_name").repeats(), text("company_domain").repeats(), text("company_website_url").repeats(),
+		text("company_network_url").repeats(), text("company_industry").repeats(),
+		text("company_revenue").repeats(),
+		number("company_revenue_min", arrow.PrimitiveTypes.Int64), number("company_revenue_max", arrow.PrimitiveTypes.Int64),
+		text("company_employee_count").repeats(),
+		number("company_employee_min", arrow.PrimitiveTypes.Int64), number("company_employee_max", arrow.PrimitiveTypes.Int64),
+		number("company_year_founded", arrow.PrimitiveTypes.Int32),
+		text("company_street").repeats(), text("company_zip_code").repeats(), text("company_city").repeats(),
+		text("company_state").repeats(), text("company_about").repeats(),
+	}
+}
+
+func contactColumns() []Column {
+	return []Column{
+		text("first_name").repeats(), text("last_name").repeats(), text("full_name"), text("headline"),
+		text("job_title").repeats(), text("seniority").repeats(), text("department").repeats(),
+		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
+		text("street"), text("zip_code").repeats(), text("city").repeats(), text("state").repeats(),
+		of("last_seen_at", instantType),
+	}
+}

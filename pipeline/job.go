@@ -1,0 +1,131 @@
+// Package pipeline runs a job: rows in, answers, columns, Parquet parts out.
+//
+// The one thing to know before using it: a run is made of parts, each a fixed
+// count of consecutive input rows. A part is published whole and then
+// recorded, so a run that is killed anywhere and started again skips what is
+// recorded and makes the rest, and which row is in which part depends on the
+// input alone. The same input, answers and settings give the same bytes.
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// DefaultRowsPerPart gives files of 50 to 200 MB.
+const DefaultRowsPerPart = 1_000_000
+
+// Job is what decides on the bytes of a dataset, beside its input and the
+// answers. Start from DefaultJob.
+type Job struct {
+	Operation resolution.Operation
+	// Column is the input column that holds the identifier; empty means the
+	// operation's own request field.
+	Column string
+	// KeepAll carries all input columns to the output, Keep the named ones.
+	KeepAll bool
+	Keep    []string
+	// DropIdentifier leaves the identifier column, key and the raw text of
+	// rejects out of every file.
+	DropIdentifier bool
+	RowsPerPart    int
+	Compression    sinks.Compression
+	// HEMTypes are the digests of profile plain; HEMProfiles the profiles
+	// written beside it (email_to_hem only).
+	HEMTypes    []string
+	HEMProfiles []email.Profile
+	// DefaultRegion is the region (ISO 3166 alpha-2) of phone numbers that
+	// come without a country code.
+	DefaultRegion string
+	// NetworkHosts are the hosts whose profile addresses are known by form.
+	NetworkHosts []string
+	// IncludeProviders keeps the records of access providers as companies.
+	IncludeProviders bool
+}
+
+// DefaultJob is a job of op with every setting at its default.
+func DefaultJob(op resolution.Operation) Job {
+	return Job{
+		Operation:     op,
+		KeepAll:       true,
+		RowsPerPart:   DefaultRowsPerPart,
+		Compression:   sinks.Snappy,
+		HEMTypes:      columns.HEMTypes,
+		DefaultRegion: "US",
+		NetworkHosts:  []string{"linkedin.com"},
+	}
+}
+
+// Validate joins every problem of the job.
+func (j Job) Validate() error {
+	var errs []error
+	if !slices.Contains(resolution.SingleRecord, j.Operation) {
+		errs = append(errs, fmt.Errorf("operation %q cannot be run", j.Operation))
+	}
+	if j.RowsPerPart < 1 {
+		errs = append(errs, fmt.Errorf("rows per part is %d; it must be at least 1", j.RowsPerPart))
+	}
+	if _, err := sinks.ParseCompression(string(j.Compression)); err != nil {
+		errs = append(errs, err)
+	}
+	if len(j.HEMTypes) == 0 {
+		errs = append(errs, errors.New("no HEM type; name at least one of md5, sha1, sha256"))
+	}
+	for _, t := range j.HEMTypes {
+		if !slices.Contains(columns.HEMTypes, t) {
+			errs = append(errs, fmt.Errorf("unknown HEM type %q; it is one of md5, sha1, sha256", t))
+		}
+	}
+	if len(j.HEMProfiles) > 0 && j.Operation != resolution.EmailToHEM {
+		errs = append(errs, fmt.Errorf("HEM profiles are columns of email_to_hem; %s has none", j.Operation))
+	}
+	if !isRegion(j.DefaultRegion) {
+		errs = append(errs, fmt.Errorf("default region %q; give two capital letters, such as US or GB", j.DefaultRegion))
+	}
+	if len(j.NetworkHosts) == 0 {
+		errs = append(errs, errors.New("no network host; name at least one"))
+	}
+	return errors.Join(errs...)
+}
+
+func isRegion(s string) bool {
+	return len(s) == 2 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'A' && s[1] <= 'Z'
+}
+
+// identity is what two runs share exactly when they make the same dataset of
+// the same rows.
+type identity struct {
+	Operation        resolution.Operation `json:"operation"`
+	Inputs           []string             `json:"inputs"`
+	Column           string               `json:"column"`
+	Keep             []string             `json:"keep"`
+	DropIdentifier   bool                 `json:"drop_identifier"`
+	RowsPerPart      int                  `json:"rows_per_part"`
+	Compression      sinks.Compression    `json:"compression"`
+	HEMTypes         []string             `json:"hem_types"`
+	HEMProfiles      []string             `json:"hem_profiles"`
+	DefaultRegion    string               `json:"default_region"`
+	NetworkHosts     []string             `json:"network_hosts"`
+	IncludeProviders bool                 `json:"include_providers"`
+	Answers          string               `json:"answers"` // fingerprint of the directory
+	SchemaVersion    int                  `json:"schema_version"`
+	RulesVersion     int                  `json:"rules_version"`
+}
+
+func (id identity) encode() (settings json.RawMessage, jobID string, err error) {
+	settings, err = json.Marshal(id)
+	if err != nil {
+		return nil, "", err
+	}
+	sum := sha256.Sum256(settings)
+	return settings, hex.EncodeToString(sum[:]), nil
+}

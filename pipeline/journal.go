@@ -1,0 +1,133 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// journal is the durable progress of one unfinished dataset: a line for the
+// job, then a line a recorded part, each on disk before it counts. It lives
+// in the state folder, under a name made from the dataset's, and is removed
+// when the dataset is finished.
+type journal struct {
+	dir  string
+	mu   sync.Mutex
+	file *os.File
+}
+
+type journalHeader struct {
+	JobID string `json:"job_id"`
+	Out   string `json:"out"`
+}
+
+type journalPart struct {
+	Number int        `json:"number"`
+	Part   sinks.Part `json:"part"`
+}
+
+// newJournal names the journal of the dataset at out; it touches nothing.
+func newJournal(stateDir, out string) (*journal, error) {
+	abs, err := filepath.Abs(out)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(abs))
+	return &journal{dir: filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))}, nil
+}
+
+func (j *journal) path() string { return filepath.Join(j.dir, "journal.jsonl") }
+
+// read returns the recorded parts by number and the job they are of; no
+// journal gives an empty job ID. A last line that was cut off by a crash
+// never counted and is ignored.
+func (j *journal) read() (jobID string, parts map[int]sinks.Part, err error) {
+	data, err := os.ReadFile(j.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	var header journalHeader
+	if err := json.Unmarshal(lines[0], &header); err != nil {
+		return "", nil, fmt.Errorf("%s: %w; remove it to begin again", j.path(), err)
+	}
+	parts = map[int]sinks.Part{}
+	for i, line := range lines[1:] {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		var p journalPart
+		if err := json.Unmarshal(line, &p); err != nil {
+			return "", nil, fmt.Errorf("%s:%d: %w; remove it to begin again", j.path(), i+2, err)
+		}
+		parts[p.Number] = p.Part
+	}
+	return header.JobID, parts, nil
+}
+
+// begin replaces the journal by one that holds parts and takes more.
+func (j *journal) begin(jobID, out string, parts map[int]sinks.Part) error {
+	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+		return err
+	}
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	if err := encoder.Encode(journalHeader{JobID: jobID, Out: out}); err != nil {
+		return err
+	}
+	for number, p := range parts {
+		if err := encoder.Encode(journalPart{number, p}); err != nil {
+			return err
+		}
+	}
+	if err := atomicfile.Write(j.path(), lines.Bytes()); err != nil {
+		return err
+	}
+	if err := atomicfile.SyncDir(filepath.Dir(j.dir)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(j.path(), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	j.file = f
+	return nil
+}
+
+// record makes a part count. It is safe from several goroutines.
+func (j *journal) record(number int, p sinks.Part) error {
+	line, err := json.Marshal(journalPart{number, p})
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// close keeps the journal for the next run.
+func (j *journal) close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}
+
+// remove ends the journal: its dataset is finished.
+func (j *journal) remove() error { return os.RemoveAll(j.dir) }

@@ -1,0 +1,99 @@
+package pipeline
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// rejectsTable is the schema of _rejects: where a line is, why it is no row,
+// and the line itself unless identifiers are to be dropped.
+func (s *state) rejectsTable() sinks.Table {
+	fields := []arrow.Field{
+		{Name: "source", Type: arrow.BinaryTypes.String},
+		{Name: "line", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "reason", Type: arrow.BinaryTypes.String},
+	}
+	if !s.Job.DropIdentifier {
+		fields = append(fields, arrow.Field{Name: "raw_line", Type: arrow.BinaryTypes.String})
+	}
+	return sinks.Table{
+		Schema: arrow.NewSchema(fields, nil), Compression: s.Job.Compression,
+		Traits: map[string]sinks.ColumnTraits{"source": {Repeats: true}, "reason": {Repeats: true}},
+	}
+}
+
+// rejectsWriter writes the malformed lines of one part; a part without any
+// has no file.
+type rejectsWriter struct {
+	*state
+	number int
+	out    *sinks.Writer
+}
+
+func (w *rejectsWriter) write(rejects []sources.Reject) (err error) {
+	if len(rejects) == 0 {
+		return nil
+	}
+	if w.out == nil {
+		if w.out, err = w.Output.Rejects(w.number, w.rejects); err != nil {
+			return err
+		}
+	}
+	b := array.NewRecordBuilder(memory.DefaultAllocator, w.rejects.Schema)
+	defer b.Release()
+	for _, r := range rejects {
+		b.Field(0).(*array.StringBuilder).Append(r.Source)
+		b.Field(1).(*array.Int64Builder).Append(r.Line)
+		b.Field(2).(*array.StringBuilder).Append(r.Reason)
+		if !w.Job.DropIdentifier {
+			b.Field(3).(*array.StringBuilder).Append(printable(r.Raw))
+		}
+	}
+	rec := b.NewRecord()
+	defer rec.Release()
+	return w.out.Write(rec)
+}
+
+func (w *rejectsWriter) commit() (*sinks.File, error) {
+	if w.out == nil {
+		return nil, nil
+	}
+	f, err := w.out.Commit()
+	if err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+func (w *rejectsWriter) abort() error {
+	if w.out == nil {
+		return nil
+	}
+	return w.out.Abort()
+}
+
+// printable is the line as valid UTF-8, as a Parquet string has to be; bytes
+// that are not part of it become \xNN, so that none is lost.
+func printable(raw []byte) string {
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	var out []byte
+	for len(raw) > 0 {
+		r, size := utf8.DecodeRune(raw)
+		if r == utf8.RuneError && size == 1 {
+			out = fmt.Appendf(out, `\x%02X`, raw[0])
+		} else {
+			out = append(out, raw[:size]...)
+		}
+		raw = raw[size:]
+	}
+	return string(out)
+}

@@ -1,0 +1,141 @@
+package sinks
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// ManifestFormat is the version of the manifest's own layout. It grows when a
+// field changes its meaning, not when one is added.
+const ManifestFormat = 1
+
+// Manifest says what a dataset holds: its files with sizes and checksums, its
+// columns, its totals, and the job it was made by. It holds no value of any
+// row.
+type Manifest struct {
+	Format        int             `json:"format"`
+	Program       string          `json:"program"` // name and version that wrote the dataset
+	Operation     string          `json:"operation"`
+	SchemaVersion int             `json:"schema_version"`
+	RulesVersion  int             `json:"rules_version"`
+	JobID         string          `json:"job_id"` // equal for equal input names, answers and settings
+	Job           json.RawMessage `json:"job"`    // the settings behind JobID
+	Inputs        []Input         `json:"inputs"`
+	Schema        []Column        `json:"schema"`
+	Totals        Totals          `json:"totals"`
+	Parts         []Part          `json:"parts"`
+	CompletedAt   time.Time       `json:"completed_at"`
+}
+
+// Input is one input file as it was when its rows were read.
+type Input struct {
+	URI        string    `json:"uri"`
+	Bytes      int64     `json:"bytes"` // -1 when unknown (standard input)
+	ModifiedAt time.Time `json:"modified_at,omitzero"`
+}
+
+// Column describes one column of the parts, types as Parquet readers show
+// them ("STRING", "INT64", "LIST<STRUCT<email STRING, type STRING>>").
+type Column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+}
+
+// File is one file of a dataset. Name is relative to the dataset's folder.
+type File struct {
+	Name       string    `json:"name"`
+	Rows       int64     `json:"rows"`
+	Bytes      int64     `json:"bytes"`
+	SHA256     string    `json:"sha256"`      // lower-case hex
+	ModifiedAt time.Time `json:"modified_at"` // lets a rerun skip re-reading a file nobody touched
+}
+
+// Part is one run of consecutive input rows and the files made from it.
+type Part struct {
+	File
+	Rejects *File  `json:"rejects,omitempty"` // nil when every line was a row
+	Totals  Totals `json:"totals"`
+	// InputDigest is a checksum of the rows the part was made from (XXH3-128
+	// of the columns that were read): how a resumed run knows that its input
+	// is still the same.
+	InputDigest string `json:"input_digest"`
+}
+
+// Totals counts what became of lines. A line is either a row, with exactly
+// one outcome, or malformed.
+type Totals struct {
+	Rows       int64 `json:"rows"`
+	Matched    int64 `json:"matched"`
+	NoMatch    int64 `json:"no_match"`
+	Rejected   int64 `json:"rejected"`
+	Failed     int64 `json:"failed"`
+	Suppressed int64 `json:"suppressed"`
+	Skipped    int64 `json:"skipped"`
+	// Malformed counts the lines that are no row; they are in _rejects.
+	Malformed int64 `json:"malformed"`
+	// Reasons counts rows by outcome and reason, and malformed lines under
+	// "malformed".
+	Reasons map[string]map[string]int64 `json:"reasons,omitempty"`
+}
+
+// Outcomes is the sum of the rows by outcome.
+func (t *Totals) Outcomes() int64 {
+	return t.Matched + t.NoMatch + t.Rejected + t.Failed + t.Suppressed + t.Skipped
+}
+
+// CountReason adds n to the count of one outcome's reason.
+func (t *Totals) CountReason(outcome, reason string, n int64) {
+	if t.Reasons == nil {
+		t.Reasons = map[string]map[string]int64{}
+	}
+	if t.Reasons[outcome] == nil {
+		t.Reasons[outcome] = map[string]int64{}
+	}
+	t.Reasons[outcome][reason] += n
+}
+
+// Add adds the counts of another part.
+func (t *Totals) Add(o Totals) {
+	t.Rows += o.Rows
+	t.Matched += o.Matched
+	t.NoMatch += o.NoMatch
+	t.Rejected += o.Rejected
+	t.Failed += o.Failed
+	t.Suppressed += o.Suppressed
+	t.Skipped += o.Skipped
+	t.Malformed += o.Malformed
+	for outcome, reasons := range o.Reasons {
+		for reason, n := range reasons {
+			t.CountReason(outcome, reason, n)
+		}
+	}
+}
+
+// Reconcile recomputes every total of the manifest from its parts and reports
+// the first that differs: rows in = matched + no_match + rejected + failed +
+// suppressed + skipped, part by part and in sum.
+func (m *Manifest) Reconcile() error {
+	var sum Totals
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Rows != p.Totals.Rows || p.Rows != p.Totals.Outcomes() {
+			return fmt.Errorf("%s: %d rows in the file, %d counted, %d by outcome", p.Name, p.Rows, p.Totals.Rows, p.Totals.Outcomes())
+		}
+		var malformed int64
+		if p.Rejects != nil {
+			malformed = p.Rejects.Rows
+		}
+		if malformed != p.Totals.Malformed {
+			return fmt.Errorf("%s: %d lines in its rejects, %d counted", p.Name, malformed, p.Totals.Malformed)
+		}
+		sum.Add(p.Totals)
+	}
+	got, want := m.Totals, sum
+	got.Reasons, want.Reasons = nil, nil
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		return fmt.Errorf("totals %+v do not equal the sum of the parts %+v", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package sinks
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"time"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/compress"
+	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+)
+
+// rowGroupBytes is where a row group ends, in bytes before compression: about
+// 64 MB suits warehouses, and a row group is what a writer holds in memory.
+const rowGroupBytes = 64 << 20
+
+// Compression names a Parquet codec.
+type Compression string
+
+// The codecs every warehouse reads.
+const (
+	Snappy       Compression = "snappy"
+	Zstd         Compression = "zstd"
+	Uncompressed Compression = "none"
+)
+
+// ParseCompression finds the codec called name.
+func ParseCompression(name string) (Compression, error) {
+	switch c := Compression(name); c {
+	case Snappy, Zstd, Uncompressed:
+		return c, nil
+	}
+	return "", fmt.Errorf("unknown compression %q; it is one of snappy, zstd, none", name)
+}
+
+func (c Compression) codec() compress.Compression {
+	switch c {
+	case Zstd:
+		return compress.Codecs.Zstd
+	case Uncompressed:
+		return compress.Codecs.Uncompressed
+	default:
+		return compress.Codecs.Snappy
+	}
+}
+
+// ColumnTraits is what a writer should know of a top-level column beyond its
+// type; the zero value is right for any column.
+type ColumnTraits struct {
+	// Statistics writes min and max. Never set it on a column that can hold
+	// personal data: they are values in clear text.
+	Statistics bool
+	// Repeats says that few distinct values are expected, so that a
+	// dictionary pays.
+	Repeats bool
+	// Random says that the values cannot be compressed.
+	Random bool
+}
+
+// Table describes the rows of a Parquet file.
+type Table struct {
+	Schema      *arrow.Schema
+	Traits      map[string]ColumnTraits // by top-level column name
+	Metadata    map[string]string       // file key-value metadata
+	Compression Compression
+}
+
+func (t Table) properties() *parquet.WriterProperties {
+	codec := t.Compression.codec()
+	options := []parquet.WriterProperty{
+		parquet.WithVersion(parquet.V1_0),
+		parquet.WithDataPageVersion(parquet.DataPageV1),
+		parquet.WithDictionaryDefault(false),
+		parquet.WithStats(false),
+		parquet.WithCompression(codec),
+	}
+	for name, traits := range t.Traits {
+		if traits.Statistics {
+			options = append(options, parquet.WithStatsFor(name, true))
+		}
+		if traits.Repeats {
+			options = append(options, parquet.WithDictionaryFor(name, true))
+		}
+		if traits.Random && t.Compression == Snappy {
+			options = append(options, parquet.WithCompressionFor(name, compress.Codecs.Uncompressed))
+		}
+	}
+	return parquet.NewWriterProperties(options...)
+}
+
+// Writer writes one Parquet file of a dataset. It is used by one goroutine.
+type Writer struct {
+	name    string
+	file    *atomicfile.File
+	buffer  *bufio.Writer
+	sha     hash.Hash
+	bytes   int64
+	parquet *pqarrow.FileWriter
+	pending int64 // bytes in the open row group, before compression
+	rows    int64
+}
+
+func newWriter(path, name string, t Table) (*Writer, error) {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", name, err)
+	}
+	w := &Writer{name: name, file: f, sha: sha256.New()}
+	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, w.sha, (*byteCount)(&w.bytes)), 1<<20)
+	w.parquet, err = pqarrow.NewFileWriter(t.Schema, w.buffer, t.properties(), pqarrow.DefaultWriterProps())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
+	}
+	for _, key := range sortedKeys(t.Metadata) {
+		if err := w.parquet.AppendKeyValueMetadata(key, t.Metadata[key]); err != nil {
+			return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
+		}
+	}
+	return w, nil
+}
+
+type byteCount int64
+
+func (c *byteCount) Write(p []byte) (int, error) {
+	*c += byteCount(len(p))
+	return len(p), nil
+}
+
+// Write adds the rows of a record. The record may be released afterwards.
+func (w *Writer) Write(rec arrow.Record) error {
+	if rec.NumRows() == 0 {
+		return nil
+	}
+	size := recordBytes(rec)
+	if w.pending > 0 && w.pending+size > rowGroupBytes {
+		w.parquet.NewBufferedRowGroup()
+		w.pending = 0
+	}
+	if err := w.parquet.WriteBuffered(rec); err != nil {
+		return fmt.Errorf("write %s: %w", w.name, err)
+	}
+	w.pending += size
+	w.rows += rec.NumRows()
+	return nil
+}
+
+// Commit finishes the file, makes it durable and gives it its final name.
+func (w *Writer) Commit() (File, error) {
+	if err := w.parquet.Close(); err != nil {
+		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+	}
+	if err := w.buffer.Flush(); err != nil {
+		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+	}
+	info, err := w.file.Stat()
+	if err != nil {
+		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+	}
+	if err := w.file.Commit(); err != nil {
+		return File{}, fmt.Errorf("publish %s: %w", w.name, err)
+	}
+	return File{
+		Name: w.name, Rows: w.rows, Bytes: w.bytes,
+		SHA256: hex.EncodeToString(w.sha.Sum(nil)), ModifiedAt: modified(info),
+	}, nil
+}
+
+// Abort throws the file away; after Commit it does nothing.
+func (w *Writer) Abort() error { return w.file.Abort() }
+
+func modified(info os.FileInfo) time.Time { return info.ModTime().UTC() }
+
+// recordBytes is the size of a record's values in memory.
+func recordBytes(rec arrow.Record) int64 {
+	var size int64
+	for _, column := range rec.Columns() {
+		size += dataBytes(column.Data())
+	}
+	return size
+}
+
+func dataBytes(d arrow.ArrayData) int64 {
+	var size int64
+	for _, b := range d.Buffers() {
+		if b != nil {
+			size += int64(b.Len())
+		}
+	}
+	for _, child := range d.Children() {
+		size += dataBytes(child)
+	}
+	return size
+}

@@ -242,3 +242,39 @@ func TestParseProfile(t *testing.T) {
 		t.Errorf("ParseProfile(UID2) = %v, want an error", p)
 	}
 }
+
+// Every cell of up to seven of these characters: the fast path takes exactly
+// the unquoted ASCII addresses without root dot, and takes them as the general
+// path does.
+func TestFastPathIsWhole(t *testing.T) {
+	const alphabet = "aZ.-@ "
+	cell := make([]byte, 0, 7)
+	taken := 0
+	var extend func()
+	extend = func() {
+		fast, ok := parseASCII(cell)
+		slow, err := parseAny(cell)
+		rootDot := strings.HasSuffix(strings.TrimSpace(string(cell)), ".")
+		if ok != (err == nil && !rootDot) || ok && (string(fast.text) != string(slow.text) || fast.at != slow.at) {
+			t.Fatalf("%q: %+v, %v by the fast path, %+v, %v by the general one", cell, fast, ok, slow, err)
+		}
+		if ok {
+			taken++
+			if fast.upper != strings.Contains(string(cell), "Z") {
+				t.Fatalf("%q: upper = %v", cell, fast.upper)
+			}
+		}
+		if len(cell) == cap(cell) {
+			return
+		}
+		for i := range len(alphabet) {
+			cell = append(cell, alphabet[i])
+			extend()
+			cell = cell[:len(cell)-1]
+		}
+	}
+	extend()
+	if taken == 0 {
+		t.Error("the fast path took nothing")
+	}
+}

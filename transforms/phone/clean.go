@@ -1,0 +1,83 @@
+package phone
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxCell is the longest cell looked at, in bytes; a number with its extension
+// and a label needs far less.
+const maxCell = 250
+
+// clean returns the text of a cell with invisible characters dropped and the
+// typographic relatives of ASCII digits, spaces, dashes and plus folded. It
+// allocates only where a cell is not ASCII.
+func clean(s string) (string, error) {
+	if len(s) > maxCell {
+		return "", ErrInvalid
+	}
+	if !isASCII(s) {
+		if !utf8.ValidString(s) {
+			return "", ErrInvalid
+		}
+		s = strings.Map(fold, s)
+		// Digits of other scripts have no keypad; the library would
+		// read them as zero.
+		if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf && unicode.IsDigit(r) }) {
+			return "", ErrInvalid
+		}
+	}
+	s = strings.TrimSpace(s)
+	if nullWord(s) {
+		return "", ErrEmpty
+	}
+	return s, nil
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func fold(r rune) rune {
+	switch {
+	case r < utf8.RuneSelf:
+		return r
+	case '０' <= r && r <= '９':
+		return r - '０' + '0'
+	case '٠' <= r && r <= '٩': // Arabic-Indic
+		return r - '٠' + '0'
+	case '۰' <= r && r <= '۹': // Arabic-Indic as used in Persian and Urdu
+		return r - '۰' + '0'
+	case r == '＋':
+		return '+'
+	case unicode.Is(unicode.Cf, r): // BOM, zero-width, bidi marks, soft hyphen
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	case unicode.Is(unicode.Pd, r), r == '−':
+		return '-'
+	}
+	return r
+}
+
+func nullWord(s string) bool {
+	switch len(s) {
+	case 0:
+		return true
+	case 1:
+		return s == "-"
+	case 3:
+		return strings.EqualFold(s, "n/a")
+	case 4:
+		return strings.EqualFold(s, "null") || strings.EqualFold(s, "none")
+	case 9:
+		return strings.EqualFold(s, "undefined")
+	}
+	return false
+}

@@ -1,0 +1,24 @@
+package phone
+
+// Form is a way of writing a number before it is hashed; platforms disagree.
+type Form uint8
+
+// The forms.
+const (
+	E164   Form = iota // + and digits (Source: unifiedid.com, normalization)
+	Digits             // digits alone (Source: Meta, customer information parameters)
+	Last10             // the last ten digits (Source: California DROP, technical specifications)
+)
+
+// Form writes n as f says. It does not allocate.
+func (n Number) Form(f Form) string {
+	digits := n.E164
+	if digits == "" || f == E164 {
+		return digits
+	}
+	digits = digits[len("+"):]
+	if f == Last10 && len(digits) > 10 {
+		return digits[len(digits)-10:]
+	}
+	return digits
+}

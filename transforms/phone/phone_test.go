@@ -1,0 +1,179 @@
+package phone_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/leadetl/leadetl/transforms/phone"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name, cell, region string
+		want               string
+		err                error
+	}{
+		// Source: unifiedid.com, getting started, normalization.
+		{"national with country digit", "1 (234) 567-8901", "US", "+12345678901", nil},
+		{"own calling code without plus", "65 1243 5678", "SG", "+6512435678", nil},
+		{"trunk zero", "(02) 1234 5678", "AU", "+61212345678", nil},
+		// Source: googleads/data-manager-python, tests/formatter_test.py.
+		{"already E.164", "+18005550100", "", "+18005550100", nil},
+		{"leading spaces", "   +1-800-555-0100", "", "+18005550100", nil},
+		{"trailing spaces", "1-800-555-0100   ", "US", "+18005550100", nil},
+		{"dashes", "+44-113-496-0987", "GB", "+441134960987", nil},
+		// Source: Meta, customer information parameters; capi-param-builder, phoneUtil.test.js.
+		{"national", "(650)555-1212", "US", "+16505551212", nil},
+		{"plus and double zero", "+001 (616) 954-78 88", "", "+16169547888", nil},
+		{"spaces", "+44 20 7946 0958", "", "+442079460958", nil},
+		// Source: TikTok, California DROP.
+		{"as written", "+37493828222", "", "+37493828222", nil},
+		{"parentheses", "+84(90)123 4567", "", "+84901234567", nil},
+		// Source: IABTechLab/uid2-operator, InputNormalizationTest.java.
+		{"ten digits", "+1234567890", "", "+1234567890", nil},
+		{"fifteen digits", "+123456789012345", "", "+123456789012345", nil},
+		{"sixteen digits", "+1234567890123456", "", "", phone.ErrInvalid},
+		{"letter behind", "+1234567890A", "", "", phone.ErrInvalid},
+		{"plus inside", "+12345+67890", "", "", phone.ErrInvalid},
+		{"no digits", "asdaksjdakfj", "US", "", phone.ErrInvalid},
+		{"plus alone", "+", "US", "", phone.ErrInvalid},
+
+		{"optional zero", "+44 (0)20 7946 0958", "", "+442079460958", nil},
+		{"optional zero, national", "(0)20 7946 0958", "GB", "+442079460958", nil},
+		{"trunk zero behind the code", "+44 020 7946 0958", "", "+442079460958", nil},
+		{"zero that belongs", "+39 06 1234 5678", "", "+390612345678", nil},
+		{"one too many in North America", "+1 1 650 253 0000", "", "+16502530000", nil},
+		{"eight too many in Russia", "+7 8 495 123-45-67", "", "+74951234567", nil},
+		{"eight that belongs", "+7 812 123-45-67", "", "+78121234567", nil},
+		{"extension", "650-253-0000 x123", "US", "+16502530000", nil},
+		{"extension, international", "+1 650 253 0000 ext. 123", "", "+16502530000", nil},
+		{"dialled extension", "+1 650 253 0000,,123", "", "+16502530000", nil},
+		{"tel URI", "tel:+1-650-253-0000;ext=123", "", "+16502530000", nil},
+		{"vanity", "1-800-FLOWERS", "US", "+18003569377", nil},
+		{"full width", "＋１６５０２５３００００", "", "+16502530000", nil},
+		{"full width, national", "６５０２５３００００", "US", "+16502530000", nil},
+		{"Arabic-Indic", "+٩٦٦٥٠١٢٣٤٥٦٧", "", "+966501234567", nil},
+		{"other digits", "+९१९८१०१२३४५६", "", "", phone.ErrInvalid},
+		{"no-break spaces, dashes", "+44\u00a020\u20117946\u20130958", "", "+442079460958", nil},
+		{"bidi marks from an address book", "\u202a+1 650 253 0000\u202c", "", "+16502530000", nil},
+		{"byte order mark", "\ufeff+16502530000", "", "+16502530000", nil},
+		{"text quote", "'+16502530000", "US", "+16502530000", nil},
+		{"lower-case region", "650 253 0000", "us", "+16502530000", nil},
+		{"unknown region", "650 253 0000", "XX", "", phone.ErrInvalid},
+		{"no region", "650 253 0000", "", "", phone.ErrInvalid},
+		{"international prefix of the region", "011 44 20 7946 0958", "US", "+442079460958", nil},
+		{"possible, not valid", "650 000 0000", "US", "+16500000000", nil},
+		{"shorter than eight digits, possible", "+290 2222", "", "+2902222", nil},
+		{"longer than fifteen digits, possible", "+49 123456789012345", "", "+49123456789012345", nil},
+
+		{"double zero", "0044 20 7946 0958", "", "+442079460958", nil},
+		{"double zero, region where it is the prefix", "0044 20 7946 0958", "DE", "+442079460958", nil},
+		{"double zero, region with another prefix", "0044 20 7946 0958", "US", "+442079460958", nil},
+		{"double zero, region that reads it as its own", "0044 20 7946 0958", "KR", "+442079460958", nil},
+		{"double zero, optional zero", "0044 (0)20 7946 0958", "US", "+442079460958", nil},
+		{"double zero, extension", "0044 20 7946 0958 ext 12", "US", "+442079460958", nil},
+		{"double zero, region's longer prefix", "0011 44 20 7946 0958", "AU", "+442079460958", nil},
+		{"double zero, not possible", "0012345678", "US", "", phone.ErrInvalid},
+		{"zeros", "0000000000", "US", "", phone.ErrInvalid},
+
+		{"local only", "253-0000", "US", "", phone.ErrLocalOnly},
+		{"too short", "12345", "US", "", phone.ErrInvalid},
+		{"too long", "650 253 0000 000", "US", "", phone.ErrInvalid},
+		{"spreadsheet", "6.50555E+09", "US", "", phone.ErrExcelDamage},
+		{"spreadsheet, lower case", "6.50555e+09", "US", "", phone.ErrExcelDamage},
+		{"spreadsheet, comma", "4,42079E+11", "GB", "", phone.ErrExcelDamage},
+		{"spreadsheet, no fraction", "7E+09", "US", "", phone.ErrExcelDamage},
+		{"float", "16502530000.0", "US", "+16502530000", nil},
+		{"empty", "", "US", "", phone.ErrEmpty},
+		{"spaces only", " \t\u00a0", "US", "", phone.ErrEmpty},
+		{"null word", "N/A", "US", "", phone.ErrEmpty},
+		{"dash", "-", "US", "", phone.ErrEmpty},
+		{"list, comma", "650-253-0000, 415-555-9317", "US", "", phone.ErrMultiple},
+		{"list, semicolon", "+16502530000;+14155559317", "", "", phone.ErrMultiple},
+		{"list that looks like an extension", "6502530000;4155559317", "US", "", phone.ErrMultiple},
+		{"list, slash", "650 253 0000 / 415 555 9317", "US", "", phone.ErrMultiple},
+		{"invalid UTF-8", "+1650253\xff0000", "US", "", phone.ErrInvalid},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n, err := phone.Parse(test.cell, test.region)
+			if !errors.Is(err, test.err) || n.E164 != test.want {
+				t.Errorf("Parse(%q, %q) = %q, %v, want %q, %v", test.cell, test.region, n.E164, err, test.want, test.err)
+			}
+		})
+	}
+}
+
+func TestForm(t *testing.T) {
+	tests := []struct {
+		cell, region string
+		form         phone.Form
+		want         string
+	}{
+		{"+18005550100", "", phone.E164, "+18005550100"},
+		{"(650)555-1212", "US", phone.Digits, "16505551212"},
+		{"+37493828222", "", phone.Digits, "37493828222"},
+		{"+001 (616) 954-78 88", "", phone.Digits, "16169547888"},
+		{"+44 20 7946 0958", "", phone.Digits, "442079460958"},
+		{"+1(415)555-9317", "", phone.Last10, "4155559317"},
+		{"+84(90)123 4567", "", phone.Last10, "4901234567"},
+		{"+290 2222", "", phone.Last10, "2902222"},
+	}
+	for _, test := range tests {
+		n, err := phone.Parse(test.cell, test.region)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", test.cell, err)
+		}
+		if got := n.Form(test.form); got != test.want {
+			t.Errorf("Parse(%q).Form(%d) = %q, want %q", test.cell, test.form, got, test.want)
+		}
+	}
+	if got := (phone.Number{}).Form(phone.Last10); got != "" {
+		t.Errorf("form of no number = %q, want none", got)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	tests := []struct {
+		e164 string
+		want phone.Details
+	}{
+		{"+16502530000", phone.Details{Region: "US", Type: "fixed_line_or_mobile", Valid: true}},
+		{"+18005550100", phone.Details{Region: "US", Type: "toll_free", Valid: true}},
+		{"+442079460958", phone.Details{Region: "GB", Type: "fixed_line", Valid: true}},
+		{"+447400123456", phone.Details{Region: "GB", Type: "mobile", Valid: true}},
+		{"+390612345678", phone.Details{Region: "IT", Type: "fixed_line", Valid: true}},
+		{"+80012345678", phone.Details{Region: "001", Type: "toll_free", Valid: true}},
+		{"+6512435678", phone.Details{Region: "SG", Type: "unknown"}},
+		{"+16500000000", phone.Details{Type: "unknown"}},
+		{"+116502530000", phone.Details{Type: "unknown"}},
+		{"+999123456789", phone.Details{Type: "unknown"}},
+		{"", phone.Details{Type: "unknown"}},
+	}
+	for _, test := range tests {
+		if got := phone.Describe(test.e164); got != test.want {
+			t.Errorf("Describe(%q) = %+v, want %+v", test.e164, got, test.want)
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, bench := range []struct{ name, cell string }{
+		{"international", "+1 (650) 253-0000"}, {"national", "(650) 253-0000"}, {"double zero", "0044 20 7946 0958"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := phone.Parse(bench.cell, "US"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		phone.Describe("+16502530000")
+	}
+}

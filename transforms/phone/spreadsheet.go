@@ -1,0 +1,41 @@
+package phone
+
+import "strings"
+
+// scientific reports whether s is a number in the notation spreadsheets give to
+// long ones (6.50555E+09, 6,5E+9): its last digits are gone.
+func scientific(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	mantissa, exponent, found := strings.Cut(s, "E")
+	if !found {
+		mantissa, exponent, found = strings.Cut(s, "e")
+	}
+	if !found {
+		return false
+	}
+	whole, fraction, hasFraction := strings.Cut(mantissa, ".")
+	if !hasFraction {
+		whole, fraction, hasFraction = strings.Cut(mantissa, ",")
+	}
+	exponent = strings.TrimLeft(exponent, "+-")
+	return allDigits(whole) && (!hasFraction || allDigits(fraction)) && allDigits(exponent)
+}
+
+// withoutFraction drops the ".0" of a number that was stored as a float. Read
+// as punctuation the dot would put a zero behind the number, and another
+// number would come out.
+func withoutFraction(s string) string {
+	if whole, ok := strings.CutSuffix(s, ".0"); ok && len(whole) >= minDigits-1 && allDigits(whole) {
+		return whole
+	}
+	return s
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,39 @@
+// Package company reads the fields of company records: sizes and revenues that
+// come as text ranges, founding years, domains and page addresses. Nothing here
+// fails: what cannot be read with certainty is left out, and the text itself
+// is kept by whoever has it.
+package company
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// trim drops white space and invisible characters at both ends, and gives ""
+// for words that mean nothing and for what is no text.
+func trim(s string) string {
+	if !utf8.ValidString(s) {
+		return ""
+	}
+	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+	switch len(s) {
+	case 1:
+		if s == "-" {
+			return ""
+		}
+	case 3:
+		if strings.EqualFold(s, "n/a") {
+			return ""
+		}
+	case 4:
+		if strings.EqualFold(s, "null") || strings.EqualFold(s, "none") {
+			return ""
+		}
+	case 9:
+		if strings.EqualFold(s, "undefined") {
+			return ""
+		}
+	}
+	return s
+}

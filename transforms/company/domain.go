@@ -1,0 +1,99 @@
+package company
+
+import (
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// domains maps and checks names as browsers do before they look one up, and
+// holds them to the lengths and letters of host names.
+// Source: UTS 46, non-transitional; RFC 1123, 2.1; RFC 1035, 2.3.4.
+var domains = idna.New(
+	idna.MapForLookup(),
+	idna.Transitional(false),
+	idna.StrictDomainName(true),
+	idna.BidiRule(),
+	idna.VerifyDNSLength(true),
+)
+
+// Domain returns the domain that s names, s being a domain, a host or an
+// address: lower-case A-labels (xn--…) without scheme, user, www., port, path
+// and trailing dot. It is "" when s names none: an IP address, a single label,
+// what is no host name.
+func Domain(s string) string {
+	// The dot of the root may come in any of the forms that count as a dot.
+	host := strings.TrimRightFunc(authority(trim(s)), func(r rune) bool { return strings.ContainsRune(".。．｡", r) })
+	name, err := domains.ToASCII(host)
+	if err != nil {
+		return ""
+	}
+	name = withoutWWW(name)
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return ""
+	}
+	if last := name[dot+1:]; last == "" || numeric(last) {
+		return ""
+	}
+	return name
+}
+
+// NetworkURL returns a page address without its scheme: host in lower case and
+// without user, www. and port, path without trailing slashes, no query and no
+// fragment. It is "" when s is empty. The path is left as it is.
+func NetworkURL(s string) string {
+	s = trim(s)
+	host := strings.ToLower(authority(s))
+	rest := withoutScheme(s)
+	path := ""
+	if i := strings.IndexAny(rest, `/?#\`); i >= 0 && rest[i] == '/' {
+		path = rest[i:]
+		if end := strings.IndexAny(path, "?#"); end >= 0 {
+			path = path[:end]
+		}
+	}
+	return withoutWWW(host) + strings.TrimRight(path, "/")
+}
+
+// authority returns the host of an address, with or without scheme.
+func authority(s string) string {
+	s = withoutScheme(s)
+	if i := strings.IndexAny(s, `/?#\`); i >= 0 {
+		s = s[:i]
+	}
+	s = s[strings.LastIndexByte(s, '@')+1:]
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && (numeric(s[i+1:]) || s[i+1:] == "") {
+		s = s[:i]
+	}
+	return s
+}
+
+// withoutScheme drops https:// and the like, and the // of an address that
+// leaves its scheme to the page it is on.
+func withoutScheme(s string) string {
+	if i := strings.Index(s, "//"); i == 0 || i > 0 && s[i-1] == ':' && !strings.ContainsAny(s[:i], "/?#") {
+		return s[i+len("//"):]
+	}
+	return s
+}
+
+// withoutWWW drops www. in front of what is still a domain without it.
+func withoutWWW(host string) string {
+	for {
+		rest, found := strings.CutPrefix(host, "www.")
+		if !found || strings.IndexByte(rest, '.') < 0 {
+			return host
+		}
+		host = rest
+	}
+}
+
+func numeric(s string) bool {
+	for i := range len(s) {
+		if !digit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,156 @@
+package company
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxRangeText is the longest range looked at, in bytes after normalizing.
+const maxRangeText = 96
+
+// normalize appends text to dst as a scanner reads it: lower case, dashes of
+// all kinds as -, currency signs, underscores and runs of space as one space.
+// ok is false when text is too long or not UTF-8. It does not allocate while
+// dst has room.
+func normalize(dst []byte, text string) (normal []byte, ok bool) {
+	room := cap(dst)
+	for _, r := range text {
+		switch {
+		case r == utf8.RuneError:
+			return nil, false
+		case r < utf8.RuneSelf:
+			if 'A' <= r && r <= 'Z' {
+				r += 'a' - 'A'
+			}
+			if r == '$' || r == '_' || r <= ' ' {
+				r = ' '
+			}
+		case r == '≤':
+			dst, r = append(dst, '<'), '='
+		case r == '≥':
+			dst, r = append(dst, '>'), '='
+		case r == '≈':
+			r = '~'
+		case r == '’':
+			r = '\'' // as in Swiss thousands
+		case r == '−' || unicode.Is(unicode.Pd, r):
+			r = '-'
+		case unicode.IsSpace(r) || unicode.Is(unicode.Sc, r):
+			r = ' '
+		case unicode.Is(unicode.Cf, r):
+			continue
+		}
+		if r == ' ' && (len(dst) == 0 || dst[len(dst)-1] == ' ') {
+			continue
+		}
+		if len(dst)+utf8.RuneLen(r) > room {
+			return nil, false
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return bytes.TrimRight(dst, " "), true
+}
+
+// scanner goes through a normalized range. It moves a position and never the
+// text, so that the text can stay on its caller's stack.
+type scanner struct {
+	text []byte
+	at   int
+}
+
+func (s *scanner) rest() []byte { return s.text[s.at:] }
+
+// next returns the byte that is next, 0 at the end.
+func (s *scanner) next() byte {
+	if s.at == len(s.text) {
+		return 0
+	}
+	return s.text[s.at]
+}
+
+// skip reads c, if it is next.
+func (s *scanner) skip(c byte) {
+	if s.next() == c {
+		s.at++
+	}
+}
+
+// end reads the words that may follow and reports whether that was all.
+func (s *scanner) end() bool {
+	s.noise()
+	return s.at == len(s.text)
+}
+
+// anyOf reads one of the given words or signs. A word must end where the text's
+// word ends.
+func (s *scanner) anyOf(words ...string) bool {
+	s.skip(' ')
+	rest := s.rest()
+	for _, w := range words {
+		if len(rest) < len(w) || string(rest[:len(w)]) != w {
+			continue
+		}
+		behind := rest[len(w):]
+		if letter(w[len(w)-1]) && len(behind) > 0 && (letter(behind[0]) || behind[0] >= utf8.RuneSelf) {
+			continue
+		}
+		s.at += len(w)
+		return true
+	}
+	return false
+}
+
+// noiseWords may stand around numbers and change nothing.
+var noiseWords = wordSet(
+	"employees", "employee", "people", "persons", "person", "staff", "workers", "members", "fte", "ftes", "headcount",
+	"team", "company", "size", "revenue", "annual", "annually", "per", "year", "a", "in",
+	"approx", "approximately", "about", "around", "circa", "ca", "estimated", "est",
+	"usd", "eur", "gbp", "cad", "aud", "nzd", "chf", "jpy", "cny", "inr", "sek", "nok", "dkk", "pln", "brl", "mxn",
+	"sgd", "hkd", "zar", "dollars", "euros", "us",
+)
+
+func wordSet(words ...string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, w := range words {
+		set[w] = true
+	}
+	return set
+}
+
+// noise reads over words of noiseWords, a tilde, and parentheses that hold no
+// digits.
+func (s *scanner) noise() {
+	for {
+		s.skip(' ')
+		switch word := s.word(); {
+		case len(word) > 0 && noiseWords[string(word)]:
+			s.at += len(word)
+			s.skip('.')
+		case s.next() == '~':
+			s.at++
+		case s.next() == '(':
+			end := bytes.IndexByte(s.rest(), ')')
+			if end < 0 || bytes.ContainsAny(s.rest()[:end], "0123456789") {
+				return
+			}
+			s.at += end + 1
+		default:
+			return
+		}
+	}
+}
+
+// word returns the word that is next, without reading it.
+func (s *scanner) word() []byte {
+	rest := s.rest()
+	n := 0
+	for n < len(rest) && letter(rest[n]) {
+		n++
+	}
+	return rest[:n]
+}
+
+func letter(c byte) bool { return 'a' <= c && c <= 'z' }
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,116 @@
+package arch
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestTree(t *testing.T) {
+	packages, err := load(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(packages, func(p pkg) bool { return p.path == "cmd/leadetl" }) {
+		t.Fatalf("no cmd/leadetl among the %d packages read: this is not the whole module", len(packages))
+	}
+	for _, p := range packages {
+		for _, v := range violations(p) {
+			t.Error(v)
+		}
+	}
+}
+
+func TestImports(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     string // part of the refusal; "" is allowed
+	}{
+		{"internal/readahead", "internal/rows", ""},
+		{"internal/rows", "transforms/email", "not below"},
+		{"transforms/email", "internal/hashlanes", ""},
+		{"transforms/email", "transforms/profile", "siblings"},
+		{"transforms/email", "resolution", "not below"},
+		{"resolution", "transforms/email", "nothing of ours"},
+		{"resolution", "internal/rows", "nothing of ours"},
+		{"resolution", "resolution/directory", "nothing of ours"},
+		{"resolution/directory", "resolution", ""},
+		{"resolution/directory", "transforms/company", ""},
+		{"resolution/directory", "internal/atomicfile", ""},
+		{"resolution/directory", "sources/csvfile", "not below"},
+		{"resolution/directory", "resolution/embedded", "siblings"},
+		{"resolution/embedded", "resolution/directory", ""},
+		{"resolution/resolutiontest", "resolution/directory", ""},
+		{"resolution/client", "resolution/directory", "siblings"},
+		{"resolution/embedded", "resolution/resolutiontest", "for tests"},
+		{"sources", "sources/csvfile", ""},
+		{"sources", "internal/rows", ""},
+		{"sources/csvfile", "internal/rows", ""},
+		{"sources/csvfile", "sources", "lies in"},
+		{"sources/csvfile", "sources/parquetfile", "siblings"},
+		{"sources", "transforms/email", "not below"},
+		{"sinks", "sources", "not below"},
+		{"pipeline", "pipeline/columns", ""},
+		{"pipeline", "sources", ""},
+		{"pipeline", "sources/csvfile", "by its head alone"},
+		{"pipeline", "sinks", ""},
+		{"pipeline", "transforms/phone", ""},
+		{"pipeline", "resolution", ""},
+		{"pipeline", "resolution/embedded", "by its head alone"},
+		{"pipeline", "resolution/client", "by its head alone"},
+		{"pipeline", "cmd/leadetl", "not below"},
+		{"pipeline/columns", "pipeline", "lies in"},
+		{"pipeline/columns", "pipeline/answers", "siblings"},
+		{"pipeline/columns", "transforms/email", ""},
+		{"cmd/leadetl", "pipeline/columns", ""},
+		{"cmd/leadetl", "resolution/embedded", ""},
+		{"cmd/leadetl", "resolution/service", ""},
+		{"cmd/leadetl", "cmd/other", "siblings"},
+	} {
+		got := refuse(c.from, c.to)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s imports %s: got %q, want %q", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// TestViolations gives whole trees with one thing wrong each.
+func TestViolations(t *testing.T) {
+	const email = module + "/transforms/email"
+	for _, c := range []struct {
+		name, file, source string
+		want               string // the violation; "" for none
+	}{
+		{"as it should be", "sources/a.go", "// Package sources reads.\npackage sources\nimport _ \"embed\"", ""},
+		{"import upwards", "sources/a.go", "// Package sources reads.\npackage sources\nimport \"" + email + "\"",
+			"sources imports transforms/email: transforms is not below sources"},
+		{"import upwards on another platform", "sources/a_plan9.go", "// Package sources reads.\npackage sources\nimport \"" + email + "\"",
+			"sources imports transforms/email: transforms is not below sources"},
+		{"import in a test", "sources/a_test.go", "package sources\nimport \"" + email + "\"", ""},
+		{"init", "sinks/a.go", "// Package sinks writes.\npackage sinks\nfunc init() {}", "sinks has a func init: wire it in cmd"},
+		{"method called init", "sinks/a.go", "// Package sinks writes.\npackage sinks\ntype a int\nfunc (a) init() {}", ""},
+		{"imported for its effects", "cmd/x/a.go", "// Command x runs.\npackage main\nimport _ \"" + email + "\"",
+			"cmd/x imports transforms/email for its effects: wire it in cmd"},
+		{"no comment", "internal/a/a.go", "package a", "internal/a has no package comment that begins with \"Package a\""},
+		{"comment of a command", "cmd/x/a.go", "// Package main runs.\npackage main", "cmd/x has no package comment that begins with \"Command x\""},
+		{"stray folder", "util/a.go", "// Package util is a heap.\npackage util", "util is in no family that has its place"},
+		{"nested module", "bench/a.go", "package main", ""},
+		{"test data", "sources/testdata/a.go", "not Go", ""},
+	} {
+		tree := fstest.MapFS{c.file: {Data: []byte(c.source)}, "bench/go.mod": {}}
+		packages, err := load(tree)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got []string
+		for _, p := range packages {
+			got = append(got, violations(p)...)
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

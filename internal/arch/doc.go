@@ -1,0 +1,19 @@
+// Package arch holds no code: its tests keep the tree as it was drawn.
+//
+// Imports point downwards only. From the ground up:
+//
+//	internal    imports internal
+//	transforms  imports internal
+//	resolution  imports nothing of ours: it says what, not how
+//	resolution/…  imports resolution, transforms, internal
+//	sources     imports internal, and its own folders
+//	sinks       imports internal, and its own folders
+//	pipeline    imports sources, sinks, transforms, resolution, internal, and its own folders
+//	cmd         imports everything; it is where parts meet
+//
+// Siblings do not import each other, and a folder does not import the one it
+// lies in, resolution aside. Nothing registers itself: there is no func init,
+// and no package of ours is imported for its effects. Every package has a
+// package comment. Tests may import what they like: they wire parts together
+// to try them.
+package arch

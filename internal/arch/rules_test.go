@@ -1,0 +1,106 @@
+package arch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// below lists, for each family (the first folder of a path), the families
+// whose packages its own may import. A package inside resolution, sources,
+// sinks or pipeline is its family's business: others import the head.
+var below = map[string][]string{
+	"internal":   {"internal"},
+	"transforms": {"internal"},
+	"resolution": {"transforms", "internal"},
+	"sources":    {"internal"},
+	"sinks":      {"internal"},
+	"pipeline":   {"sources", "sinks", "transforms", "resolution", "internal"},
+	"cmd":        {"pipeline", "sources", "sinks", "transforms", "resolution", "internal"},
+}
+
+// siblings lists the pairs in one family that do know each other.
+var siblings = map[[2]string]string{
+	{"resolution/embedded", "resolution/directory"}:       "the embedded engine answers from a directory",
+	{"resolution/resolutiontest", "resolution/directory"}: "the conformance suite brings the directory it asks about",
+}
+
+// inits lists the packages that may have a func init, with the reason.
+var inits = map[string]string{}
+
+// violations says what is wrong with a package, a sentence each.
+func violations(p pkg) []string {
+	var found []string
+	fail := func(format string, args ...any) { found = append(found, p.path+" "+fmt.Sprintf(format, args...)) }
+	if _, known := below[family(p.path)]; !known && p.path != "." {
+		fail("is in no family that has its place")
+	}
+	for _, i := range p.imports {
+		if reason := refuse(p.path, i.path); reason != "" {
+			fail("imports %s: %s", i.path, reason)
+		}
+		if i.blank {
+			fail("imports %s for its effects: wire it in cmd", i.path)
+		}
+	}
+	if _, allowed := inits[p.path]; p.inits > 0 && !allowed {
+		fail("has a func init: wire it in cmd")
+	}
+	if kind := p.commentWord() + " "; !strings.HasPrefix(p.doc, kind) {
+		fail("has no package comment that begins with %q", strings.TrimSpace(kind))
+	}
+	return found
+}
+
+// refuse says why the package at from must not import the one at to; "" means
+// it may. Both paths are relative to the module.
+func refuse(from, to string) string {
+	above, under := family(from), family(to)
+	switch {
+	case strings.HasSuffix(to, "test"):
+		return "it is for tests"
+	case above == under:
+		return refuseRelative(from, to)
+	case from == "resolution":
+		return "the types of resolution import nothing of ours"
+	case !slices.Contains(below[above], under):
+		return fmt.Sprintf("%s is not below %s", under, above)
+	case above != "cmd" && isInside(to, under) && under != "internal" && under != "transforms":
+		return fmt.Sprintf("%s knows %s by its head alone", above, under)
+	}
+	return ""
+}
+
+// refuseRelative is refuse inside one family.
+func refuseRelative(from, to string) string {
+	switch {
+	case family(from) == "internal":
+		return ""
+	case from == "resolution":
+		return "the types of resolution import nothing of ours"
+	case isInside(to, from):
+		return ""
+	case to == "resolution" || siblings[[2]string{from, to}] != "":
+		return ""
+	case isInside(from, to):
+		return "a folder does not import the one it lies in"
+	}
+	return "siblings do not import each other"
+}
+
+// family is the first folder of a path.
+func family(p string) string {
+	first, _, _ := strings.Cut(p, "/")
+	return first
+}
+
+func isInside(p, folder string) bool { return strings.HasPrefix(p, folder+"/") }
+
+// commentWord is how a package comment begins: godoc's two forms.
+func (p pkg) commentWord() string {
+	if p.name == "main" {
+		return "Command " + path.Base(p.path)
+	}
+	return "Package " + p.name
+}

@@ -39,7 +39,7 @@ type csvInput struct {
 	ended    bool // read to its end, so that nothing waits for more
 }
 
-func openCSV(in *input, fields []int, read *atomic.Int64) (*csvInput, error) {
+func openCSV(in *input, fields []int, read *atomic.Int64) (rowFile, error) {
 	c := &csvInput{in: in}
 	var text io.Reader
 	if in.stream != nil {
@@ -90,7 +90,7 @@ type parquetInput struct {
 	progress func(bytesRead int64)
 }
 
-func openParquet(ctx context.Context, in *input, fields []int, progress func(int64)) (*parquetInput, error) {
+func openParquet(ctx context.Context, in *input, fields []int, progress func(int64)) (rowFile, error) {
 	f, err := in.reopen()
 	if err != nil {
 		return nil, err

@@ -54,38 +54,34 @@ type Directory struct {
 // missing, and that is fine: their look-ups find nothing. A folder that is no
 // directory, or whose files do not fit its manifest, is resolution.ErrInvalid.
 func Open(dir string) (*Directory, error) {
-	// An import may commit, and remove the files of the generation before,
-	// between our reading the manifest and opening what it names. The next
-	// manifest then names files that are there.
-	const attempts = 5
-	for i := 1; ; i++ {
-		d, err := open(dir)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || i == attempts {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("%w: open directory %s: %w", resolution.ErrInvalid, dir, err)
-			}
-			return d, err
+	for {
+		m, state, err := readManifest(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %s is no directory made by an import: %w", resolution.ErrInvalid, dir, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		d := &Directory{dir: dir, manifest: m, state: state}
+		if err = d.open(); err == nil {
+			return d, nil
+		}
+		err = errors.Join(err, d.Close())
+		// An import may have committed, and removed the files of the
+		// generation before, since we read the manifest.
+		if !d.Changed() {
+			return nil, fmt.Errorf("%w: open directory: %w", resolution.ErrInvalid, err)
 		}
 	}
 }
 
-func open(dir string) (_ *Directory, err error) {
-	m, state, err := readManifest(dir)
-	if err != nil {
-		return nil, err
-	}
-	d := &Directory{dir: dir, manifest: m, state: state}
-	defer func() {
-		if err != nil {
-			d.Close()
-		}
-	}()
-	for kind, e := range m.Kinds {
-		path := filepath.Join(dir, e.File)
+func (d *Directory) open() (err error) {
+	for kind, e := range d.manifest.Kinds {
+		path := filepath.Join(d.dir, e.File)
 		if info, err := os.Stat(path); err != nil {
-			return nil, err
+			return err
 		} else if info.Size() != e.Bytes {
-			return nil, fmt.Errorf("%w: %s has %d bytes, the manifest says %d", resolution.ErrInvalid, path, info.Size(), e.Bytes)
+			return fmt.Errorf("%s has %d bytes, the import wrote %d", path, info.Size(), e.Bytes)
 		}
 		switch kind {
 		case People:
@@ -99,16 +95,16 @@ func open(dir string) (_ *Directory, err error) {
 		case Visits:
 			d.visits, err = openVisits(path)
 		default:
-			err = fmt.Errorf("%w: manifest of %s names the unknown kind %q", resolution.ErrInvalid, dir, kind)
+			err = fmt.Errorf("the manifest names the unknown kind %q", kind)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if d.ranges != nil {
 		d.ranges.companies = d.companies
 	}
-	return d, nil
+	return nil
 }
 
 // Close gives everything back. Nothing of the directory may be used

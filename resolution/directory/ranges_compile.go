@@ -35,6 +35,7 @@ func (im *importer) compile(ctx context.Context, each func(insert func(from, to 
 	// 32 bits, because 28 would end at 256 MB of records.
 	tree, err := mmdbwriter.New(mmdbwriter.Options{
 		DatabaseType:            "leadetl-ip-ranges",
+		Description:             map[string]string{"en": "IP ranges with their companies"},
 		RecordSize:              32,
 		BuildEpoch:              1, // not now: the same source makes the same bytes
 		IncludeReservedNetworks: true,

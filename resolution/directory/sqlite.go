@@ -133,24 +133,25 @@ func (b *sqliteBuilder) seal() (entry, error) {
 	return e, nil
 }
 
-// inserter adds rows to one table, many a statement: a statement costs more
-// than a row.
+// inserter adds rows to one table, several a statement: a statement costs more
+// than a row, but the driver finds the arguments of one in quadratic time.
 type inserter struct {
 	tx      *sql.Tx
 	one     string // INSERT INTO t(a, b) VALUES
-	width   int
+	width   int    // columns
+	rows    int    // rows of a full statement
 	full    *sql.Stmt
 	pending []any
 }
 
-// rowsPerInsert keeps the widest table below SQLite's 32,766 parameters.
-const rowsPerInsert = 200
+// argumentsPerInsert is about where the two costs meet, measured.
+const argumentsPerInsert = 64
 
 func newInserter(tx *sql.Tx, table string, columns ...string) (*inserter, error) {
-	in := &inserter{tx: tx, width: len(columns)}
+	in := &inserter{tx: tx, width: len(columns), rows: max(1, argumentsPerInsert/len(columns))}
 	in.one = fmt.Sprintf("INSERT INTO %s(%s) VALUES ", table, strings.Join(columns, ", "))
 	var err error
-	in.full, err = tx.Prepare(in.statement(rowsPerInsert))
+	in.full, err = tx.Prepare(in.statement(in.rows))
 	return in, err
 }
 
@@ -162,7 +163,7 @@ func (in *inserter) statement(rows int) string {
 // add keeps the values, not the slice.
 func (in *inserter) add(values ...any) error {
 	in.pending = append(in.pending, values...)
-	if len(in.pending) < rowsPerInsert*in.width {
+	if len(in.pending) < in.rows*in.width {
 		return nil
 	}
 	_, err := in.full.Exec(in.pending...)

@@ -2,7 +2,9 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -81,7 +83,8 @@ func readParquet(ctx context.Context, f *os.File, want columns, each func(row) e
 			}
 		}
 	}
-	if err := records.Err(); err != nil {
+	// The reader reports its end as an error.
+	if err := records.Err(); err != nil && !errors.Is(err, io.EOF) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

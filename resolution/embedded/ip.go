@@ -90,15 +90,14 @@ func (e *Engine) ipToCompany(key string) (resolution.Answer, error) {
 	if err != nil {
 		return resolution.Answer{}, err
 	}
-	return e.company(a)
-}
-
-func (e *Engine) company(a netip.Addr) (resolution.Answer, error) {
 	c, orgType, reason, err := e.CompanyOf(a)
-	if err != nil || c == nil {
-		return noMatch(reason), err
+	if err != nil {
+		return resolution.Answer{}, err
 	}
-	return match(&resolution.Lead{Company: c, OrgType: orgType}), nil
+	if c == nil {
+		return resolution.Answer{Reason: reason, OrgType: orgType}, nil
+	}
+	return resolution.Answer{Lead: &resolution.Lead{Company: c, OrgType: orgType}, OrgType: orgType}, nil
 }
 
 func parseAddr(key string) (netip.Addr, error) {
@@ -146,13 +145,15 @@ func (e *Engine) deanonymization(ctx context.Context, key string) (resolution.An
 			return match(lead), nil
 		}
 	}
-	answer, err := e.company(a)
-	if err != nil || answer.Lead == nil {
-		return answer, err
+	c, orgType, reason, err := e.CompanyOf(a)
+	if err != nil {
+		return resolution.Answer{}, err
 	}
-	confidence := companyConfidence(answer.Lead.OrgType)
-	answer.Lead.MatchLevel, answer.Lead.Confidence = levelCompany, &confidence
-	return answer, nil
+	if c == nil {
+		return noMatch(reason), nil
+	}
+	confidence := companyConfidence(orgType)
+	return match(&resolution.Lead{Company: c, OrgType: orgType, MatchLevel: levelCompany, Confidence: &confidence}), nil
 }
 
 // visitor is the best visit's person, nil when nobody was seen. A visitor of

@@ -30,7 +30,7 @@ func (e *Engine) networkToPhone(ctx context.Context, key string) (resolution.Ans
 	if len(p.Phones) == 0 {
 		return noMatch(NoPhone), nil
 	}
-	return match(&resolution.Lead{Phone: p.Phones[0].Phone, NetworkURL: p.NetworkURL}), nil
+	return match(&resolution.Lead{Phone: p.Phones[0].Phone}), nil
 }
 
 func (e *Engine) enrichment(ctx context.Context, key string) (resolution.Answer, error) {

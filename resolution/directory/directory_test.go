@@ -1,0 +1,273 @@
+package directory
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+func TestRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	report := mustImport(t, dir, sampleFiles(t))
+	for _, k := range report.Kinds {
+		if k.Bad+k.Dropped+k.Replaced != 0 {
+			t.Errorf("%s: %+v", k.Kind, k)
+		}
+	}
+	d := mustOpen(t, dir)
+
+	ada, err := d.Person(t.Context(), "network.example/in/ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC)
+	want := &Person{
+		Contact: resolution.Contact{
+			FirstName: "Ada", LastName: "Example", FullName: "Ada Example", Email: "ada@bakery.example",
+			Emails:     []resolution.ContactEmail{{Email: "ada@bakery.example"}, {Email: "a.da+x@gmail.com"}},
+			Phones:     []resolution.ContactPhone{{Phone: "+12025550100"}, {Phone: "+442079460018"}},
+			LastSeenAt: &at,
+		},
+		NetworkURL: "network.example/in/ada", CompanyDomain: "bakery.example",
+		EmailKeys: []string{"ada@bakery.example", "a.da+x@gmail.com"},
+	}
+	if !reflect.DeepEqual(ada, want) {
+		t.Errorf("person:\n got %+v\nwant %+v", ada, want)
+	}
+	if ben, err := d.Person(t.Context(), "network.example/in/ben"); err != nil || ben == nil || ben.FullName != "Ben" {
+		t.Errorf("ben: %+v, %v", ben, err)
+	}
+	if nobody, err := d.Person(t.Context(), "network.example/in/nobody"); err != nil || nobody != nil {
+		t.Errorf("nobody: %+v, %v", nobody, err)
+	}
+
+	tea, err := d.Company(t.Context(), "tea.example")
+	if industry := "Beverages"; err != nil || !reflect.DeepEqual(tea, &resolution.Company{Name: "Tea, Limited", Domain: "tea.example", Industry: &industry}) {
+		t.Errorf("company: %+v, %v", tea, err)
+	}
+
+	visits, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1"))
+	if err != nil || len(visits) != 3 || visits[0].Confidence != 0.9 || visits[1].NetworkURL != "network.example/in/cleo" ||
+		visits[1].Confidence != DefaultConfidence || visits[2].NetworkURL != "network.example/in/ada" {
+		t.Errorf("visits: %+v, %v", visits, err)
+	}
+	if err := d.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPersonByEmail(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, Files{People: source(t, "people.csv", samplePeople)})
+	d := mustOpen(t, dir)
+	sums := func(form string) (md5, sha1, sha256, base64sha256 string) {
+		s := email.Sum([]byte(form))
+		return hex.EncodeToString(s.MD5[:]), hex.EncodeToString(s.SHA1[:]), hex.EncodeToString(s.SHA256[:]), base64.StdEncoding.EncodeToString(s.SHA256[:])
+	}
+	md5, sha1, sha256, b64 := sums("a.da+x@gmail.com")
+	_, _, uid2, uid2b64 := sums("ada@gmail.com")
+	_, _, google, _ := sums("ada+x@gmail.com")
+	uid2MD5, _, _, _ := sums("ada@gmail.com")
+	for _, f := range []struct {
+		name, key string
+		found     bool
+	}{
+		{"address", "a.da+x@gmail.com", true},
+		{"md5", md5, true},
+		{"sha1", sha1, true},
+		{"sha256", sha256, true},
+		{"sha256 in base64", b64, true},
+		{"sha256 of the uid2 form", uid2, true},
+		{"the same in base64", uid2b64, true},
+		{"sha256 of the google form", google, true},
+		{"md5 of the uid2 form: nobody asks for it", uid2MD5, false},
+		{"another address", "ada@mail.example", false},
+		{"no address", "ada", false},
+	} {
+		p, known, err := d.PersonByEmail(t.Context(), f.key)
+		if err != nil || (p != nil) != f.found || (f.found && (known != "a.da+x@gmail.com" || p.FirstName != "Ada")) {
+			t.Errorf("%s: %+v, %q, %v; want found %v", f.name, p, known, err, f.found)
+		}
+	}
+}
+
+func TestRange(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, sampleFiles(t))
+	d := mustOpen(t, dir)
+	for _, f := range []struct{ ip, orgType, company string }{
+		{"192.31.196.7", "business", "Sample Bakery"},
+		{"192.31.196.8", "business", "Tea, Limited"}, // the narrow range wins
+		{"192.31.196.9", "business", "Tea, Limited"},
+		{"192.31.196.10", "business", "Sample Bakery"},
+		{"192.52.193.255", "isp", "Sample Telecom"},
+		{"2001:20:1::77", "unknown", "Tea, Limited"},
+		{"2001:20:2::77", "", ""},
+		{"192.52.194.0", "", ""},
+	} {
+		for range 2 { // decoded, then remembered
+			r, err := d.Range(netip.MustParseAddr(f.ip))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var orgType, name string
+			if r != nil {
+				orgType, name = r.OrgType, r.Company.Name
+			}
+			if orgType != f.orgType || name != f.company {
+				t.Errorf("%s: %q %q, want %q %q", f.ip, orgType, name, f.orgType, f.company)
+			}
+		}
+	}
+}
+
+// TestCompaniesAfterRanges: new companies reach the ranges already there, and
+// ranges whose company went keep what they know.
+func TestCompaniesAfterRanges(t *testing.T) {
+	dir := t.TempDir()
+	addr := netip.MustParseAddr("192.31.196.1")
+	company := func() *resolution.Company {
+		t.Helper()
+		d, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		r, err := d.Range(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Company
+	}
+	mustImport(t, dir, Files{IPRanges: source(t, "r.csv", sampleRanges)})
+	if got := company(); got.Name != "" || got.Domain != "bakery.example" {
+		t.Errorf("without companies: %+v", got)
+	}
+	mustImport(t, dir, Files{Companies: source(t, "c.csv", sampleCompanies)})
+	if got := company(); got.Name != "Sample Bakery" || *got.YearFounded != 1987 || got.Industry != nil {
+		t.Errorf("with companies: %+v", got)
+	}
+	mustImport(t, dir, Files{Companies: source(t, "c.csv", "domain,name\ntea.example,Tea\n")})
+	if got := company(); got.Name != "" || got.Domain != "bakery.example" {
+		t.Errorf("with other companies: %+v", got)
+	}
+	d := mustOpen(t, dir)
+	if err := d.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPack: what ranges carry of a company is the company.
+func TestPack(t *testing.T) {
+	year, industry := int32(-5), "Tea, and so on"
+	for _, c := range []resolution.Company{
+		{},
+		{Name: "A", About: "last"},
+		{Name: "A", Domain: "a.example", WebsiteURL: "w", NetworkURL: "n", Industry: &industry, Revenue: "$1M", EmployeeCount: "1-10",
+			YearFounded: &year, Address: resolution.Address{Street: "s", ZipCode: "z", City: "c", State: "st"}, About: "two\nlines"},
+	} {
+		var a rangeAnswer
+		if err := a.unpack(pack(&c)); err != nil || !reflect.DeepEqual(a.company, c) {
+			t.Errorf("%+v: %+v, %v", c, a.company, err)
+		}
+	}
+	var a rangeAnswer
+	if err := a.unpack("too\x1ffew"); err == nil {
+		t.Error("a short string was unpacked")
+	}
+}
+
+func TestOpenMissing(t *testing.T) {
+	if _, err := Open(t.TempDir()); !errors.Is(err, resolution.ErrInvalid) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	dir := t.TempDir()
+	mustImport(t, dir, Files{Companies: source(t, "c.csv", sampleCompanies)})
+	d := mustOpen(t, dir)
+	if d.HasPeople() || d.HasIPRanges() || d.HasVisits() || d.HasSearches() || !d.HasCompanies() {
+		t.Error("wrong kinds")
+	}
+	if p, err := d.Person(t.Context(), "network.example/in/ada"); p != nil || err != nil {
+		t.Error(p, err)
+	}
+	if r, err := d.Range(netip.MustParseAddr("192.31.196.1")); r != nil || err != nil {
+		t.Error(r, err)
+	}
+	if v, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1")); v != nil || err != nil {
+		t.Error(v, err)
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	first, again, other := t.TempDir(), t.TempDir(), t.TempDir()
+	files := sampleFiles(t)
+	mustImport(t, first, files)
+	mustImport(t, again, Files{IPRanges: files.IPRanges, Visits: files.Visits})
+	mustImport(t, again, Files{People: files.People, Companies: files.Companies, Searches: files.Searches})
+	files.People = source(t, "people.csv", samplePeople+"network.example/in/cleo,Cleo,,,,,,\n")
+	mustImport(t, other, files)
+	a, b, c := mustOpen(t, first), mustOpen(t, again), mustOpen(t, other)
+	if a.Fingerprint() != b.Fingerprint() {
+		t.Error("the same sources in another order have another fingerprint")
+	}
+	if a.Fingerprint() == c.Fingerprint() {
+		t.Error("one more person has the same fingerprint")
+	}
+	for i, s := range a.Stat() {
+		s.Imported = time.Time{}
+		o := b.Stat()[i]
+		o.Imported, o.File, s.File = time.Time{}, "", ""
+		if s != o {
+			t.Errorf("stat: %+v and %+v", s, o)
+		}
+	}
+}
+
+func TestStat(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, sampleFiles(t))
+	want := map[Kind][2]int64{People: {2, 2}, Companies: {2, 2}, IPRanges: {4, 10}, Searches: {2, 1}, Visits: {3, 1}}
+	for _, s := range mustOpen(t, dir).Stat() {
+		if got := [2]int64{s.Rows, s.Keys}; got != want[s.Kind] || s.Source != string(s.Kind)+".csv" || s.Bytes == 0 || s.Imported.IsZero() {
+			t.Errorf("%+v, want rows and keys %v", s, want[s.Kind])
+		}
+	}
+}
+
+func TestVerifyFindsDamage(t *testing.T) {
+	for _, k := range Kinds {
+		dir := t.TempDir()
+		mustImport(t, dir, sampleFiles(t))
+		d := mustOpen(t, dir)
+		path := filepath.Join(dir, d.manifest.Kinds[k].File)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)/2] ^= 0xff
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Verify(t.Context()); err == nil {
+			t.Errorf("%s: a changed byte was not noticed", k)
+		}
+		if err := os.WriteFile(path, text[:len(text)-1], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(dir); !errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("%s: a cut file was opened: %v, %v", k, again, err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package embedded
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sample opens the sample directory, freshly imported.
+func sample(tb testing.TB) *directory.Directory {
+	tb.Helper()
+	from, dir := resolutiontest.Sample(tb), tb.TempDir()
+	_, err := directory.Import(tb.Context(), dir, directory.Files{
+		People:    filepath.Join(from, "people.csv"),
+		Companies: filepath.Join(from, "companies.csv"),
+		IPRanges:  filepath.Join(from, "ip-ranges.csv"),
+		Searches:  filepath.Join(from, "searches.csv"),
+		Visits:    filepath.Join(from, "visits.csv"),
+	}, directory.DefaultOptions())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := directory.Open(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return d
+}
+
+func TestConformance(t *testing.T) { resolutiontest.Run(t, New(sample(t), Options{})) }
+
+func TestReasons(t *testing.T) {
+	e := New(sample(t), Options{})
+	for _, f := range []struct {
+		operation   resolution.Operation
+		key, reason string
+	}{
+		{resolution.NetworkToHEM, "network.example/in/nobody-knows", "not_found"},
+		{resolution.NetworkToHEM, "network.example/in/gia-dummy", "no_email"},
+		{resolution.NetworkToPhone, "network.example/in/nobody-knows", "not_found"},
+		{resolution.NetworkToPhone, "network.example/in/dan-instance", "no_phone"},
+		{resolution.Enrichment, "network.example/in/nobody-knows", "not_found"},
+		{resolution.IPToCompany, "10.1.2.3", "ip_class:private"},
+		{resolution.IPToCompany, "127.0.0.1", "ip_class:loopback"},
+		{resolution.IPToCompany, "100.64.3.4", "ip_class:cgnat"},
+		{resolution.IPToCompany, "192.0.2.44", "ip_class:documentation"},
+		{resolution.IPToCompany, "64:ff9b::a00:1", "ip_class:nat64"}, // of 10.0.0.1
+		{resolution.IPToCompany, "192.31.196.150", "not_found"},
+		{resolution.IPToCompany, "192.31.196.245", "no_company"},
+		{resolution.IPToCompany, "192.52.193.10", "org_type:isp"},
+		{resolution.IPToCompany, "192.52.193.70", "org_type:cellular"},
+		{resolution.IPToCompany, "192.52.193.130", "org_type:hosting"},
+		{resolution.IPToCompany, "192.52.193.200", "org_type:cdn"},
+		{resolution.IPToCompany, "192.52.193.230", "org_type:vpn"},
+		{resolution.IPToCompany, "192.175.48.78", "org_type:isp"}, // its file says residential
+		{resolution.Deanonymization, "192.52.193.11", "org_type:isp"},
+		{resolution.Deanonymization, "10.1.2.3", "ip_class:private"},
+		{resolution.Deanonymization, "192.31.197.1", "not_found"},
+	} {
+		got, err := e.Resolve(t.Context(), resolution.Request{Operation: f.operation, Key: f.key})
+		if err != nil || got.Lead != nil || got.Reason != f.reason {
+			t.Errorf("%s %s: %+v, %v; want reason %s", f.operation, f.key, got, err, f.reason)
+		}
+	}
+}
+
+func TestDeanonymizationByCompany(t *testing.T) {
+	d := sample(t)
+	for _, f := range []struct {
+		name, key  string
+		options    Options
+		company    string
+		confidence float64
+	}{
+		{"a company's own range", "192.31.196.6", Options{}, "Sample Bakery", 0.7},
+		{"a range of unknown kind", "192.31.196.113", Options{}, "Example Clinic", 0.4},
+		{"a provider, asked for", "192.52.193.11", Options{IncludeProviders: true}, "Sample Telecom", 0.1},
+	} {
+		got, err := New(d, f.options).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: f.key})
+		if err != nil || got.Lead == nil || got.Lead.MatchLevel != "company" || got.Lead.Company.Name != f.company ||
+			*got.Lead.Confidence != f.confidence {
+			t.Errorf("%s: %+v, %v; want %s at %v", f.name, got.Lead, err, f.company, f.confidence)
+		}
+	}
+}
+
+func TestEqualVisitsTakeTheMostRecent(t *testing.T) {
+	got, err := New(sample(t), Options{}).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: "192.52.193.10"})
+	if err != nil || got.Lead.NetworkURL != "network.example/in/pia-testcase" {
+		t.Fatalf("%+v, %v", got.Lead, err)
+	}
+}
+
+func TestNoDirectory(t *testing.T) {
+	e := New(nil, Options{})
+	for _, f := range []struct {
+		operation resolution.Operation
+		key       string
+		reason    string // "" is a match
+	}{
+		{resolution.EmailToHEM, "ada.example@bakery.example", ""},
+		{resolution.NetworkToHEM, "network.example/in/ada-example", "not_found"},
+		{resolution.NetworkToPhone, "network.example/in/ada-example", "not_found"},
+		{resolution.Enrichment, "network.example/in/ada-example", "not_found"},
+		{resolution.IPToCompany, "192.31.196.5", "not_found"},
+		{resolution.IPToCompany, "10.0.0.1", "ip_class:private"},
+		{resolution.Deanonymization, "192.31.196.5", "not_found"},
+	} {
+		got, err := e.Resolve(t.Context(), resolution.Request{Operation: f.operation, Key: f.key})
+		if err != nil || got.Reason != f.reason || got.Matched() != (f.reason == "") {
+			t.Errorf("%s: %+v, %v; want reason %q", f.operation, got, err, f.reason)
+		}
+	}
+}
+
+// TestCompanyOfIsResolve compares the two ways to the same answer.
+func TestCompanyOfIsResolve(t *testing.T) {
+	d := sample(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	var addrs []netip.Addr
+	for range 3000 {
+		addrs = append(addrs, netip.AddrFrom4([4]byte{192, []byte{31, 52, 175}[random.IntN(3)], []byte{196, 193, 48}[random.IntN(3)], byte(random.Uint32())}))
+	}
+	for _, s := range []string{"10.0.0.1", "2001:20:1::17", "2620:4f:8000::9", "64:ff9b::c01f:c405", "2001:db8::1", "::1"} {
+		addrs = append(addrs, netip.MustParseAddr(s))
+	}
+	for _, o := range []Options{{}, {IncludeProviders: true}} {
+		e := New(d, o)
+		for _, a := range addrs {
+			c, orgType, reason, err := e.CompanyOf(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := e.Resolve(t.Context(), resolution.Request{Operation: resolution.IPToCompany, Key: a.String()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := resolution.Answer{Reason: reason, OrgType: orgType}
+			if c != nil {
+				want.Lead = &resolution.Lead{Company: c, OrgType: orgType}
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: Resolve %+v, CompanyOf %+v", a, got, want)
+			}
+		}
+	}
+}
+
+func TestCompanyOfAllocatesNothing(t *testing.T) {
+	e := New(sample(t), Options{})
+	for _, s := range []string{"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"} {
+		a := netip.MustParseAddr(s)
+		if n := testing.AllocsPerRun(100, func() { e.CompanyOf(a) }); n != 0 {
+			t.Errorf("%s: %v allocations", s, n)
+		}
+	}
+}
+
+func TestKeysNotCanonical(t *testing.T) {
+	e := New(nil, Options{})
+	for _, key := range []string{"::ffff:192.31.196.5", "fe80::1%eth0", "192.31.196.5:80", "x"} {
+		if _, err := e.Resolve(t.Context(), resolution.Request{Operation: resolution.IPToCompany, Key: key}); !errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", key, err)
+		}
+	}
+}

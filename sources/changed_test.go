@@ -13,8 +13,9 @@ import (
 // A file that is not the same at its end as at its beginning is noticed, and
 // named, whatever the change makes of the bytes.
 func TestChangedWhileRead(t *testing.T) {
-	text := "id,email\n" + strings.Repeat("1,someone@mail.example\n", 400_000) // several blocks
-	write := func(name, text string, flags int) error {
+	text := "id,email\n" + strings.Repeat("1,someone@mail.example\n", 150_000) // several blocks
+	packed := gz(text)
+	overwrite := func(name, text string, flags int) error {
 		f, err := os.OpenFile(name, os.O_WRONLY|flags, 0o644)
 		if err != nil {
 			return err
@@ -26,18 +27,18 @@ func TestChangedWhileRead(t *testing.T) {
 		name   string
 		change func(name string) error
 	}{
-		{"rows are appended", func(name string) error { return write(name, "2,x\n", os.O_APPEND) }},
+		{"rows are appended", func(name string) error { return overwrite(name, "2,x\n", os.O_APPEND) }},
 		{"cut", func(name string) error { return os.Truncate(name, 2_000_000) }},
-		{"written anew", func(name string) error { return write(name, text, os.O_TRUNC) }},
+		{"written anew", func(name string) error { return overwrite(name, text, os.O_TRUNC) }},
 		{"replaced", func(name string) error {
 			return errors.Join(os.WriteFile("new", []byte(text), 0o644), os.Rename("new", name))
 		}},
 		{"removed", os.Remove},
 	}
 	for _, test := range tests {
-		for name, stored := range map[string]string{"a.csv": text, "a.csv.gz": gz(text)} {
+		for name, stored := range map[string]string{"a.csv": text, "a.csv.gz": packed} {
 			if test.name == "cut" && name == "a.csv.gz" {
-				stored = gz(text) + strings.Repeat("\x00", 2_000_000)
+				stored = packed + strings.Repeat("\x00", 2_000_000)
 			}
 			folder(t, map[string]string{name: stored})
 			// A clock of some file systems ticks more slowly than this test runs.

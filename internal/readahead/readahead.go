@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Default sizes: a block is large against what handing it over costs and
-// small against a processor's last-level cache.
+// Default sizes: a block is large against what handing it over costs, and
+// blocks and a batch fit a processor's second-level cache together.
 const (
-	BlockSize = 1 << 20
+	BlockSize = 512 << 10
 	Headroom  = 64 << 10
 )
 

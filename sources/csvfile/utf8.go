@@ -2,6 +2,7 @@ package csvfile
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -23,9 +24,16 @@ func firstInvalid(p []byte) int {
 			}
 			i += 32
 		}
-		// The rest of a stretch that is not all ASCII: rune by rune.
+		// A stretch that is not all ASCII: from one high byte to the next.
 		for stop := min(i+32, len(p)); i < stop; {
-			if p[i] < utf8.RuneSelf {
+			if i+8 <= len(p) {
+				high := binary.LittleEndian.Uint64(p[i:]) & highBits
+				if high == 0 {
+					i += 8
+					continue
+				}
+				i += bits.TrailingZeros64(high) / 8
+			} else if p[i] < utf8.RuneSelf {
 				i++
 				continue
 			}

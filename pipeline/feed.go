@@ -21,7 +21,7 @@ const (
 	// lookAheadBytes is how much of parsed, unprocessed rows is held: enough
 	// that one part's rest and the next part's begin are there together and
 	// two cores have work, whatever the rows' width.
-	lookAheadBytes = 64 << 20
+	lookAheadBytes = 40 << 20
 	// lookAheadBatches bounds a part's queue.
 	lookAheadBatches = 256
 )

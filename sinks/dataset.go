@@ -39,8 +39,9 @@ var ErrCorrupt = errors.New("differs from what was recorded")
 
 // Dataset is an output folder, held by this process alone until Close.
 type Dataset struct {
-	dir  string
-	lock *filelock.Lock
+	dir   string
+	lock  *filelock.Lock
+	pages pagePool
 }
 
 // Open makes the folder if need be and takes hold of it. Another process
@@ -153,7 +154,7 @@ func clearRank(name string) int {
 // Part starts the Parquet file of the part with this number.
 func (d *Dataset) Part(number int, t Table) (*Writer, error) {
 	name := partFile(number)
-	return newWriter(filepath.Join(d.dir, name), name, t)
+	return newWriter(filepath.Join(d.dir, name), name, t, &d.pages)
 }
 
 // Rejects starts the file of the part's lines that are no row.
@@ -165,7 +166,7 @@ func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 		return nil, err
 	}
 	name := rejectsFolder + "/" + partFile(number)
-	return newWriter(filepath.Join(d.dir, name), name, t)
+	return newWriter(filepath.Join(d.dir, name), name, t, &d.pages)
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }

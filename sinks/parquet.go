@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/compress"
-	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+	"github.com/klauspost/compress/s2"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
@@ -51,6 +51,21 @@ func (c Compression) codec() compress.Compression {
 	default:
 		return compress.Codecs.Snappy
 	}
+}
+
+// compressorFor is the compression of one column's pages, nil for none.
+func (t Table) compressorFor(column string) func(dst, src []byte) []byte {
+	switch {
+	case t.Compression == Uncompressed, t.Compression == Snappy && t.Traits[column].Random:
+		return nil
+	case t.Compression == Snappy:
+		return s2.EncodeSnappy // Snappy's format at twice the speed of Arrow's encoder
+	}
+	codec, err := compress.GetCodec(t.Compression.codec())
+	if err != nil {
+		panic(err) // the three codecs are compiled in
+	}
+	return codec.Encode
 }
 
 // ColumnTraits is what a writer should know of a top-level column beyond its
@@ -104,26 +119,20 @@ type Writer struct {
 	buffer  *bufio.Writer
 	sha     hash.Hash
 	bytes   int64
-	parquet *pqarrow.FileWriter
+	parquet *encoder
 	pending int64 // bytes in the open row group, before compression
 	rows    int64
 }
 
-func newWriter(path, name string, t Table) (*Writer, error) {
+func newWriter(path, name string, t Table, pages *pagePool) (*Writer, error) {
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
 	w := &Writer{name: name, file: f, sha: sha256.New()}
 	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, w.sha, (*byteCount)(&w.bytes)), 1<<20)
-	w.parquet, err = pqarrow.NewFileWriter(t.Schema, w.buffer, t.properties(), pqarrow.DefaultWriterProps())
-	if err != nil {
+	if w.parquet, err = newEncoder(w.buffer, t, pages); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
-	}
-	for _, key := range sortedKeys(t.Metadata) {
-		if err := w.parquet.AppendKeyValueMetadata(key, t.Metadata[key]); err != nil {
-			return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
-		}
 	}
 	return w, nil
 }
@@ -142,12 +151,12 @@ func (w *Writer) Write(rec arrow.Record) error {
 	}
 	size := recordBytes(rec)
 	if w.pending > 0 && w.pending+size > rowGroupBytes {
-		w.parquet.NewBufferedRowGroup()
+		if err := w.parquet.flush(); err != nil {
+			return fmt.Errorf("write %s: %w", w.name, err)
+		}
 		w.pending = 0
 	}
-	if err := w.parquet.WriteBuffered(rec); err != nil {
-		return fmt.Errorf("write %s: %w", w.name, err)
-	}
+	w.parquet.add(rec)
 	w.pending += size
 	w.rows += rec.NumRows()
 	return nil
@@ -155,7 +164,7 @@ func (w *Writer) Write(rec arrow.Record) error {
 
 // Commit finishes the file, makes it durable and gives it its final name.
 func (w *Writer) Commit() (File, error) {
-	if err := w.parquet.Close(); err != nil {
+	if err := w.parquet.close(); err != nil {
 		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
 	}
 	if err := w.buffer.Flush(); err != nil {

@@ -1,0 +1,184 @@
+package sinks
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/metadata"
+	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+	"github.com/apache/arrow/go/v17/parquet/schema"
+)
+
+// encoder writes a Parquet file row group by row group, with Arrow's page,
+// chunk and footer writers.
+//
+// It is here, instead of pqarrow.FileWriter, for one reason: a FileWriter
+// hands string columns on value by value through four buffers, which was two
+// thirds of a whole email_to_hem run. plainColumn lays the same pages out in
+// one copy (10 M rows: 22 s of CPU before, 13 s after). Every other kind of
+// column goes through Arrow's own column writers.
+type encoder struct {
+	out     *tellWriter
+	props   *parquet.WriterProperties
+	schema  *schema.Schema
+	meta    *metadata.FileMetaDataBuilder
+	columns []column
+	rows    int64 // in the open row group
+	groups  int16
+}
+
+// column collects one top-level column of the open row group.
+type column interface {
+	// add takes the next values; the array may be reused afterwards if it is
+	// not retained.
+	add(a arrow.Array)
+	// flush writes the chunk of every leaf and starts over.
+	flush(g *rowGroup) error
+}
+
+const parquetMagic = "PAR1"
+
+func newEncoder(out io.Writer, t Table, pages *pagePool) (*encoder, error) {
+	props := t.properties()
+	s, err := pqarrow.ToParquet(t.Schema, props, pqarrow.DefaultWriterProps())
+	if err != nil {
+		return nil, err
+	}
+	keyValues := metadata.NewKeyValueMetadata()
+	for _, key := range sortedKeys(t.Metadata) {
+		if err := keyValues.Append(key, t.Metadata[key]); err != nil {
+			return nil, err
+		}
+	}
+	e := &encoder{out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	for _, f := range t.Schema.Fields() {
+		if f.Type.ID() == arrow.STRING && !t.Traits[f.Name].Repeats {
+			e.columns = append(e.columns, newPlainColumn(f.Nullable, t.compressorFor(f.Name), pages))
+		} else {
+			e.columns = append(e.columns, &arrowColumn{field: f})
+		}
+	}
+	_, err = io.WriteString(e.out, parquetMagic)
+	return e, err
+}
+
+// add appends the rows of a record to the open row group.
+func (e *encoder) add(rec arrow.Record) {
+	for i, c := range rec.Columns() {
+		e.columns[i].add(c)
+	}
+	e.rows += rec.NumRows()
+}
+
+// flush ends the open row group; an empty one is none.
+func (e *encoder) flush() error {
+	if e.rows == 0 {
+		return nil
+	}
+	g := &rowGroup{encoder: e, meta: e.meta.AppendRowGroup()}
+	for _, c := range e.columns {
+		if err := c.flush(g); err != nil {
+			return err
+		}
+	}
+	g.meta.SetNumRows(int(e.rows))
+	err := g.meta.Finish(g.bytes, e.groups)
+	e.rows = 0
+	e.groups++
+	return err
+}
+
+// close ends the file with its footer.
+func (e *encoder) close() error {
+	if err := e.flush(); err != nil {
+		return err
+	}
+	footer, err := e.meta.Finish()
+	if err != nil {
+		return err
+	}
+	n, err := footer.WriteTo(e.out, nil)
+	if err != nil {
+		return err
+	}
+	tail := binary.LittleEndian.AppendUint32(nil, uint32(n))
+	_, err = e.out.Write(append(tail, parquetMagic...))
+	return err
+}
+
+// rowGroup is a row group being written, leaf by leaf.
+type rowGroup struct {
+	*encoder
+	meta  *metadata.RowGroupMetaDataBuilder
+	leaf  int16
+	bytes int64 // before compression
+}
+
+// nextLeaf starts the chunk of the next leaf column.
+func (g *rowGroup) nextLeaf() (*metadata.ColumnChunkMetaDataBuilder, file.PageWriter, error) {
+	chunk := g.meta.NextColumnChunk()
+	path := chunk.Descr().Path()
+	pages, err := file.NewPageWriter(g.out, g.props.CompressionFor(path), g.props.CompressionLevelFor(path),
+		chunk, g.groups, g.leaf, g.props.Allocator(), false, nil, nil)
+	g.leaf++
+	return chunk, pages, err
+}
+
+// arrowColumn is a column that Arrow encodes.
+type arrowColumn struct {
+	field  arrow.Field
+	chunks []arrow.Array
+}
+
+func (c *arrowColumn) add(a arrow.Array) {
+	a.Retain()
+	c.chunks = append(c.chunks, a)
+}
+
+func (c *arrowColumn) flush(g *rowGroup) error {
+	props := pqarrow.DefaultWriterProps()
+	ctx := pqarrow.NewArrowWriteContext(context.Background(), &props)
+	for i := range leafCount(c.field.Type) {
+		chunk, pages, err := g.nextLeaf()
+		if err != nil {
+			return err
+		}
+		w := file.NewColumnChunkWriter(chunk, pages, g.props)
+		for _, a := range c.chunks {
+			l := leafOf(a, i, c.field.Nullable)
+			if err := pqarrow.WriteArrowToColumn(ctx, w, l.values, l.definition, l.repetition, l.nullable); err != nil {
+				return fmt.Errorf("column %s: %w", c.field.Name, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			return fmt.Errorf("column %s: %w", c.field.Name, err)
+		}
+		g.bytes += w.TotalBytesWritten()
+	}
+	for _, a := range c.chunks {
+		a.Release()
+	}
+	c.chunks = c.chunks[:0]
+	return nil
+}
+
+// tellWriter knows how much went through it.
+type tellWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (t *tellWriter) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	t.n += int64(n)
+	return n, err
+}
+
+func (t *tellWriter) Tell() int64 { return t.n }
+
+func (t *tellWriter) Close() error { return nil }

@@ -1,0 +1,75 @@
+package sinks
+
+import (
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+)
+
+// leaf is one leaf column of an array: its values and, where something above
+// or in it can be missing, how far down each value is there and which list it
+// continues. Source: Apache Parquet format, "Nested Encoding".
+type leaf struct {
+	values                 arrow.Array
+	definition, repetition []int16
+	nullable               bool
+}
+
+// leafCount is the number of leaf columns of a type: a list of structs has
+// one a member, everything else we write is flat.
+func leafCount(t arrow.DataType) int {
+	if l, ok := t.(*arrow.ListType); ok {
+		return l.Elem().(*arrow.StructType).NumFields()
+	}
+	return 1
+}
+
+// leafOf is leaf i of a.
+func leafOf(a arrow.Array, i int, nullable bool) leaf {
+	if list, ok := a.(*array.List); ok {
+		return listLeaf(list, i)
+	}
+	l := leaf{values: a, nullable: nullable}
+	if nullable {
+		l.definition = make([]int16, a.Len())
+		for i := range l.definition {
+			if a.IsValid(i) {
+				l.definition[i] = 1
+			}
+		}
+	}
+	return l
+}
+
+// The definition levels of a nullable list of nullable structs of nullable
+// members.
+const (
+	listNull    = 0
+	listEmpty   = 1
+	memberNull  = 3
+	memberValue = 4
+)
+
+func listLeaf(list *array.List, i int) leaf {
+	members := list.ListValues().(*array.Struct)
+	l := leaf{values: members.Field(i), nullable: true}
+	for row := range list.Len() {
+		from, to := list.ValueOffsets(row)
+		switch {
+		case list.IsNull(row):
+			l.definition, l.repetition = append(l.definition, listNull), append(l.repetition, 0)
+		case from == to:
+			l.definition, l.repetition = append(l.definition, listEmpty), append(l.repetition, 0)
+		}
+		for v := from; v < to && list.IsValid(row); v++ {
+			level, continues := int16(memberNull), int16(1)
+			if l.values.IsValid(int(v)) {
+				level = memberValue
+			}
+			if v == from {
+				continues = 0
+			}
+			l.definition, l.repetition = append(l.definition, level), append(l.repetition, continues)
+		}
+	}
+	return l
+}

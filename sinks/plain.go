@@ -1,0 +1,213 @@
+package sinks
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+)
+
+const (
+	// pageBytes is where a page ends; the value that passes it is still in,
+	// and mostly fits the slack.
+	pageBytes = 1 << 20
+	pageSlack = 4 << 10
+	// levelRoom is kept free before a page's values for the definition levels
+	// of a page without a mixture of values and nulls: a length, a run length
+	// and the level.
+	levelRoom = 4 + binary.MaxVarintLen32 + 1
+)
+
+// page is a data page (V1) under construction: PLAIN values, each behind its
+// length as 32 little-endian bits, and which of them are there.
+// Source: Apache Parquet format, "Plain" and "RLE / Bit-Packing Hybrid".
+type page struct {
+	data  []byte // levelRoom bytes, then the values
+	n     int    // values and nulls
+	nulls int
+	valid []byte // bitmap, kept from the first null or value that differs from those before
+}
+
+func (p *page) mixed() bool { return p.nulls > 0 && p.nulls < p.n }
+
+// mark appends a run of values or of nulls to what the page knows of them.
+func (p *page) mark(count int, valid bool) {
+	before := p.n
+	p.n += count
+	if !valid {
+		p.nulls += count
+	}
+	if !p.mixed() {
+		return
+	}
+	if before > 0 && len(p.valid) == 0 {
+		p.setBits(0, before, p.nulls < p.n && !(p.nulls == before && valid))
+	}
+	p.setBits(before, p.n, valid)
+}
+
+func (p *page) setBits(from, to int, valid bool) {
+	for len(p.valid)*8 < to {
+		p.valid = append(p.valid, 0)
+	}
+	if !valid {
+		return
+	}
+	for i := from; i < to; i++ {
+		p.valid[i/8] |= 1 << (i % 8)
+	}
+}
+
+// encoded is the page's bytes before compression.
+func (p *page) encoded(nullable bool, scratch []byte) []byte {
+	if !nullable {
+		return p.data[levelRoom:]
+	}
+	var room [levelRoom]byte
+	levels := room[:4]
+	if p.mixed() {
+		groups := (p.n + 7) / 8
+		scratch = append(scratch[:0], levels...)
+		scratch = binary.AppendUvarint(scratch, uint64(groups)<<1|1)
+		scratch = append(scratch, p.valid[:groups]...)
+		binary.LittleEndian.PutUint32(scratch, uint32(len(scratch)-4))
+		return append(scratch, p.data[levelRoom:]...)
+	}
+	levels = binary.AppendUvarint(levels, uint64(p.n)<<1)
+	level := byte(1)
+	if p.nulls > 0 {
+		level = 0
+	}
+	levels = append(levels, level)
+	binary.LittleEndian.PutUint32(levels, uint32(len(levels)-4))
+	start := levelRoom - len(levels)
+	copy(p.data[start:], levels)
+	return p.data[start:]
+}
+
+// plainColumn is a flat string column without a dictionary.
+type plainColumn struct {
+	nullable bool
+	compress func(dst, src []byte) []byte // nil leaves pages as they are
+	pool     *pagePool
+	pages    []*page
+	scratch  []byte
+	packed   []byte
+}
+
+func newPlainColumn(nullable bool, compress func(dst, src []byte) []byte, pool *pagePool) *plainColumn {
+	return &plainColumn{nullable: nullable, compress: compress, pool: pool}
+}
+
+// add lays the values out. It is the hot loop of writing: one bounds check
+// and one copy a value.
+func (c *plainColumn) add(a arrow.Array) {
+	s := a.(*array.String)
+	offsets, values := s.ValueOffsets(), s.ValueBytes()
+	if s.Len() == 0 {
+		return
+	}
+	base := offsets[0]
+	anyNull := s.NullN() > 0
+	for i := 0; i < s.Len(); {
+		p := c.open()
+		start := i
+		if !anyNull {
+			for i < s.Len() && len(p.data) < pageBytes {
+				value := values[offsets[i]-base : offsets[i+1]-base]
+				p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
+				i++
+			}
+			p.mark(i-start, true)
+			continue
+		}
+		for i < s.Len() && len(p.data) < pageBytes && p.n < pageNulls {
+			if valid := s.IsValid(i); valid {
+				value := values[offsets[i]-base : offsets[i+1]-base]
+				p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
+				p.mark(1, true)
+			} else {
+				p.mark(1, false)
+			}
+			i++
+		}
+	}
+}
+
+// pageNulls ends a page that has few values but many nulls.
+const pageNulls = 1 << 20
+
+// open is the page that takes the next value.
+func (c *plainColumn) open() *page {
+	if n := len(c.pages); n > 0 {
+		if p := c.pages[n-1]; len(p.data) < pageBytes && p.n < pageNulls {
+			return p
+		}
+	}
+	p := c.pool.get()
+	c.pages = append(c.pages, p)
+	return p
+}
+
+func (c *plainColumn) flush(g *rowGroup) error {
+	_, out, err := g.nextLeaf()
+	if err != nil {
+		return err
+	}
+	for _, p := range c.pages {
+		plain := p.encoded(c.nullable, c.scratch)
+		if p.mixed() {
+			c.scratch = plain
+		}
+		stored := plain
+		if c.compress != nil {
+			c.packed = c.compress(c.packed[:cap(c.packed)], plain)
+			stored = c.packed
+		}
+		data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(p.n), parquet.Encodings.Plain, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
+		_, err := out.WriteDataPage(data)
+		data.Release()
+		if err != nil {
+			return err
+		}
+		g.bytes += int64(len(plain))
+		c.pool.put(p)
+	}
+	clear(c.pages)
+	c.pages = c.pages[:0]
+	return out.Close(false, false)
+}
+
+// pagePool lends pages to the writers of a dataset, so that a part reuses the
+// memory of the part before.
+type pagePool struct {
+	mu   sync.Mutex
+	free []*page
+}
+
+// poolPages bounds the pages kept: three row groups of full pages.
+const poolPages = 3 * rowGroupBytes / pageBytes
+
+func (p *pagePool) get() *page {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		last := p.free[n-1]
+		p.free = p.free[:n-1]
+		return last
+	}
+	return &page{data: make([]byte, levelRoom, pageBytes+pageSlack)}
+}
+
+func (p *pagePool) put(used *page) {
+	*used = page{data: used.data[:levelRoom], valid: used.valid[:0]}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < poolPages && cap(used.data) <= 2*pageBytes {
+		p.free = append(p.free, used)
+	}
+}

@@ -1,0 +1,66 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build run test check format vet lint tidy bench-check bench fuzz
+
+help: ## say what make can do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/leadetl
+	CGO_ENABLED=0 go build -o bin/ ./cmd/leadetl
+
+# The sample directory, and its file of each kind.
+kinds := people companies ip-ranges searches visits
+files := $(foreach kind,$(kinds),--$(kind) testdata/directory/$(kind).csv)
+
+# Progress of the sample runs stays out of the user's state folder.
+run: export XDG_STATE_HOME := $(CURDIR)/out/state
+run: build ## resolve the lists of testdata into out/: emails to HEMs, then the other operations
+	bin/leadetl run email_to_hem --in testdata/emails.csv --out out/email_to_hem --overwrite
+	@bin/leadetl directory import --directory out/directory $(files) > out/directory.txt
+	@$(call one-line,network_to_hem,profiles)
+	@$(call one-line,network_to_phone,profiles)
+	@$(call one-line,enrichment,profiles)
+	@$(call one-line,ip_to_company,ips)
+	@$(call one-line,deanonymization,ips)
+
+# $(call one-line,OPERATION,LIST) runs an operation and prints its totals on one line.
+one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/directory --out out/$(1) --overwrite | \
+	awk '$$1 == "rows" {rows = $$2} $$1 == "matched" {matched = $$2} \
+		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
+
+test: ## run all tests with the race detector, in random order
+	go test -race -shuffle=on ./...
+
+check: format vet lint tidy bench-check test ## what CI runs: gofmt, vet, staticcheck, go.mod, tests
+
+format:
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt's form: $$unformatted"; exit 1; }
+
+vet:
+	go vet ./...
+
+lint:
+	go tool staticcheck ./...
+
+tidy:
+	go mod tidy -diff
+
+# DuckDB, which bench compares with, is C++ and large. Where it cannot be had,
+# the rest of bench is checked without it.
+bench-check:
+	cd bench && go vet . ./hashonly && go test . ./hashonly
+	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
+		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules cannot be had"; fi
+
+ROWS ?= 10000000
+
+bench: ## measure speed and size against DuckDB and write docs/benchmarks.md; ROWS=500000 is a try
+	cd bench && go run . -rows $(ROWS)
+
+FUZZTIME ?= 20s
+
+fuzz: ## fuzz every target for FUZZTIME (20s)
+	@grep -r --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file target; do \
+		echo "$${file%/*} $${target#func }"; \
+		go test -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) "$${file%/*}"; done

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// build makes the programs to compare. Ours is built as it is shipped,
+// without cgo; DuckDB needs it.
+func (b *bench) build(ctx context.Context) error {
+	for _, p := range []struct{ name, folder, source, cgo string }{
+		{"leadetl", "..", "./cmd/leadetl", "CGO_ENABLED=0"},
+		{"duckdb", ".", "./duckdb", "CGO_ENABLED=1"},
+		{"hashonly", ".", "./hashonly", "CGO_ENABLED=0"},
+	} {
+		c := exec.CommandContext(ctx, "go", "build", "-o", b.path(p.name), p.source)
+		c.Dir = p.folder
+		c.Env = append(os.Environ(), p.cgo)
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", p.source, err, out)
+		}
+	}
+	version, err := measure(ctx, nil, b.path("duckdb"), "version")
+	b.report.peer = "DuckDB " + strings.TrimSpace(version.output)
+	return err
+}

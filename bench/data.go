@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// The inputs are made here and are the same on every machine: nothing is
+// fetched, nobody is in them.
+
+var (
+	firstNames = strings.Fields("ada alan anita barbara claude dennis donald edsger frances grace hedy jean john karen ken leslie linus margaret niklaus radia richard robin shafi tim tony vint")
+	lastNames  = strings.Fields("example sample specimen pattern model instance template placeholder mockup exemplar doe roe public bloggs mustermann dupont rossi")
+	mailHosts  = strings.Fields("mail.example post.example inbox.example letters.example.com webmail.example.org")
+)
+
+// writeFile makes a file of lines with write.
+func writeFile(name string, write func(*bufio.Writer)) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	write(w)
+	return errors.Join(w.Flush(), f.Close())
+}
+
+// writeEmails makes a list of `id,email` with about 45 bytes a row: mostly
+// lower case, as people type it otherwise; half at a few large mail hosts.
+func writeEmails(name string, rows int) error {
+	r := rand.New(rand.NewPCG(1, 1))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "id,email")
+		for id := range rows {
+			fmt.Fprintf(w, "%d,%s\n", id+1, emailAddress(r))
+		}
+	})
+}
+
+func emailAddress(r *rand.Rand) string {
+	first, last := pick(r, firstNames), pick(r, lastNames)
+	number, host := r.IntN(100_000), pick(r, mailHosts)
+	if r.IntN(2) == 0 {
+		host = fmt.Sprintf("company-%d.example", r.IntN(50_000))
+	}
+	switch r.IntN(10) {
+	case 0:
+		return strings.ToUpper(fmt.Sprintf("%s.%s%d@%s", first, last, number, host))
+	case 1, 2:
+		return fmt.Sprintf("%s.%s%d@%s", title(first), title(last), number, host)
+	case 3:
+		return fmt.Sprintf("%s%d+news@%s", first, number, title(host))
+	}
+	return fmt.Sprintf("%s.%s%d@%s", first, last, number, host)
+}
+
+func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
+func title(s string) string                   { return strings.ToUpper(s[:1]) + s[1:] }
+
+// writeCompanies makes reference data of n companies.
+func writeCompanies(name string, n int) error {
+	r := rand.New(rand.NewPCG(2, 2))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "domain,name,website_url,industry,revenue,employee_count,year_founded,city,state")
+		for i := range n {
+			fmt.Fprintf(w, "company-%d.example,Company %d,https://www.company-%[1]d.example,%[3]s,%[4]s,%[5]s,%[6]d,%[7]s,%[8]s\n", i, i,
+				pick(r, []string{"Software", "Retail", "Logistics", "Health Care", "Machinery"}),
+				pick(r, []string{"$1M-$10M", "$10M-$50M", "$50M-$100M", "over $1B"}),
+				pick(r, []string{"1-10", "11-50", "51-200", "201-500", "10001+"}),
+				1900+r.IntN(120), pick(r, []string{"Springfield", "Riverton", "Lakeside"}), pick(r, []string{"OR", "CA", "NY"}))
+		}
+	})
+}
+
+// specialOctets begin the IPv4 addresses that ranges leave out, special
+// addresses and their neighbours.
+var specialOctets = map[byte]bool{10: true, 100: true, 127: true, 169: true, 172: true, 192: true, 198: true, 203: true}
+
+// writeRanges makes n IP ranges, one after another from 1.0.0.0 on, of 256 to
+// 8,192 addresses and mostly of companies. It returns the address after the
+// last one.
+func writeRanges(name string, n, companies int) (end uint32, err error) {
+	r := rand.New(rand.NewPCG(3, 3))
+	full := false
+	err = writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "cidr,company_domain,org_type")
+		at := uint32(1 << 24)
+		for range n {
+			bits := 24 - min(r.IntN(8), r.IntN(6))
+			size := uint32(1) << (32 - bits)
+			at = (at + size - 1) / size * size
+			for specialOctets[byte(at>>24)] {
+				at = (at>>24 + 1) << 24
+			}
+			if full = at>>24 >= 224; full {
+				return
+			}
+			kind := pick(r, []string{"business", "business", "business", "education", "isp"})
+			fmt.Fprintf(w, "%s/%d,company-%d.example,%s\n", ipv4(at), bits, r.IntN(companies), kind)
+			at += size
+		}
+		end = at
+	})
+	if full {
+		err = errors.Join(err, fmt.Errorf("%d ranges do not fit into IPv4", n))
+	}
+	return end, err
+}
+
+// writeIPs makes a list of `id,ip`, the addresses drawn from 1.0.0.0 to end.
+func writeIPs(name string, rows int, end uint32) error {
+	r := rand.New(rand.NewPCG(4, 4))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "id,ip")
+		for id := range rows {
+			fmt.Fprintf(w, "%d,%s\n", id+1, ipv4(1<<24+r.Uint32N(end-1<<24)))
+		}
+	})
+}
+
+func ipv4(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The inputs are the same everywhere and always: numbers of different days
+// and machines are about the same work.
+func TestInputsAreTheSameEverywhere(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		write func(file string) error
+		want  string // first bytes of the SHA-256
+	}{
+		{"emails", func(file string) error { return writeEmails(file, 1000) }, "db109d7b"},
+		{"companies", func(file string) error { return writeCompanies(file, 1000) }, "9a8e47f2"},
+		{"ranges", func(file string) error { _, err := writeRanges(file, 1000, 100); return err }, "ff058e38"},
+		{"addresses", func(file string) error { return writeIPs(file, 1000, 200<<24) }, "1d9170db"},
+	} {
+		file := filepath.Join(t.TempDir(), c.name)
+		if err := c.write(file); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%.4x", sha256.Sum256(data)); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTooManyRanges(t *testing.T) {
+	if _, err := writeRanges(filepath.Join(t.TempDir(), "ranges"), 3_000_000, 10); err == nil {
+		t.Error("three million ranges: got no error, want one: they do not fit into IPv4")
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every line is hashed once, wherever blocks and lines end.
+func TestHashFile(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		lines     int
+		pad       int // bytes added to each line
+		lastEmpty bool
+	}{
+		{"header alone", 0, 0, true},
+		{"no final newline", 3, 0, false},
+		{"one block", 1000, 10, true},
+		{"lines across blocks", 100_000, 17, true},
+		{"lines that end with a block", 5 * blockSize / 64, 64 - len("00000000,\n"), true},
+	} {
+		var text strings.Builder
+		text.WriteString("id,email")
+		for i := range c.lines {
+			fmt.Fprintf(&text, "\n%08d,%s", i, strings.Repeat("x", c.pad))
+		}
+		if c.lastEmpty {
+			text.WriteString("\n")
+		}
+		name := filepath.Join(t.TempDir(), "in.csv")
+		if err := os.WriteFile(name, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{1, 3} {
+			if got, err := hashFile(name, workers); err != nil || got != int64(c.lines) {
+				t.Errorf("%s, %d workers: got %d, %v, want %d", c.name, workers, got, err, c.lines)
+			}
+		}
+	}
+}

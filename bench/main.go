@@ -1,0 +1,96 @@
+// Command bench measures the promises on speed and size, as ratios taken in
+// one run, and prints them as one table.
+//
+// It needs nothing but disk: about 10 GB in the system's folder for temporary
+// files at full size, all of it removed at the end.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// fullSize is the size the targets are meant for; smaller runs try things
+// out, and leave the page alone.
+const fullSize = 10_000_000
+
+func main() {
+	var b bench
+	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
+	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
+	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := b.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of all measurements.
+type bench struct {
+	rows, rounds int
+	page         string
+
+	dir    string // for temporary files
+	report report
+}
+
+// run measures one thing after another and prints the table.
+func (b *bench) run(ctx context.Context) (err error) {
+	if b.rows < 1000 || b.rounds < 1 {
+		return fmt.Errorf("-rows %d -rounds %d: at least 1000 rows, once", b.rows, b.rounds)
+	}
+	if b.dir, err = os.MkdirTemp("", "leadetl-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	b.report = report{when: time.Now(), machine: machine()}
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"build", b.build},
+		{"emails against DuckDB and the hash-only loop", b.emails},
+		{"memory", b.memory},
+		{"IP addresses", b.addresses},
+	} {
+		started := time.Now()
+		fmt.Fprintf(os.Stderr, "%s …\n", step.what)
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s: %s\n", step.what, time.Since(started).Round(time.Second))
+	}
+	fmt.Printf("%s\n%s", b.report.ratios(), b.report.measured())
+	if b.rows < fullSize {
+		fmt.Printf("\nA try: the targets are meant for %s rows, and %s is left alone.\n", millions(fullSize), b.page)
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(b.page), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(b.page, []byte(b.report.page()), 0o644)
+}
+
+// path is a file or folder among the temporary ones.
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+// job is a command line. A part is a tenth of the rows, which at full size is
+// the default: a try has as many parts to work on.
+func (b *bench) job(operation, in, out string, more ...string) []string {
+	return append([]string{"run", operation, "--in", in, "--out", out, "--quiet", "--rows-per-part", fmt.Sprint(b.rows / 10)}, more...)
+}
+
+// leadetl runs the program and measures it.
+func (b *bench) leadetl(ctx context.Context, args ...string) (usage, error) {
+	return measure(ctx, []string{"XDG_STATE_HOME=" + b.path("state")}, b.path("leadetl"), args...)
+}

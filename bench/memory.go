@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// memory measures the main job's peak at a tenth of the size, at the size and
+// at three times the size.
+func (b *bench) memory(ctx context.Context) error {
+	for _, rows := range []int{b.rows / 10, b.rows, b.rows * 3} {
+		u, err := b.emailsOnce(ctx, rows)
+		if err != nil {
+			return err
+		}
+		b.report.series = append(b.report.series, series{what: "leadetl, " + millions(rows) + " rows", rows: rows, runs: []usage{u}})
+		b.report.below("peak memory at "+millions(rows)+" rows", 400, float64(u.peakRSS)/1e6, "%.0f MB")
+	}
+	s := b.report.series
+	growth := float64(s[len(s)-1].peak()) / float64(s[len(s)-2].peak())
+	b.report.below(fmt.Sprintf("peak memory at %s against %s rows", millions(b.rows*3), millions(b.rows)), 1.1, growth, "%.2f×")
+	return nil
+}
+
+func (b *bench) emailsOnce(ctx context.Context, rows int) (u usage, err error) {
+	in, out := b.path("emails.csv"), b.path("hems")
+	defer func() { err = errors.Join(err, os.Remove(in), os.RemoveAll(out)) }()
+	if err := writeEmails(in, rows); err != nil {
+		return usage{}, err
+	}
+	return b.leadetl(ctx, b.job("email_to_hem", in, out)...)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTable(t *testing.T) {
+	got := table{{"what", "result"}, {"emails → HEMs", "3.10×"}, {"rerun", "1 s"}}.String()
+	want := `
+| what          | result |
+| ------------- | ------ |
+| emails → HEMs | 3.10×  |
+| rerun         | 1 s    |
+`
+	if got != want[1:] {
+		t.Errorf("got\n%swant%s", got, want)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	var r report
+	r.atLeast("speed", 2.5, 2.5, "%.1f×")
+	r.atLeast("speed", 2.5, 2.4, "%.1f×")
+	r.below("memory", 400, 399, "%.0f MB")
+	r.below("memory", 400, 400, "%.0f MB")
+	r.note("import", "3 s")
+	for i, want := range []line{
+		{"speed", "≥ 2.5×", "2.5×", "pass"},
+		{"speed", "≥ 2.5×", "2.4×", "MISS"},
+		{"memory", "< 400 MB", "399 MB", "pass"},
+		{"memory", "< 400 MB", "400 MB", "MISS"},
+		{"import", "", "3 s", ""},
+	} {
+		if r.lines[i] != want {
+			t.Errorf("line %d: got %v, want %v", i, r.lines[i], want)
+		}
+	}
+}
+
+func TestSeries(t *testing.T) {
+	s := series{rows: 3_000_000}
+	for _, seconds := range []time.Duration{5, 2, 3} {
+		s.runs = append(s.runs, usage{wall: seconds * time.Second, cpu: 2 * seconds * time.Second, peakRSS: int64(seconds)})
+	}
+	if s.wall() != 3*time.Second || s.cpu() != 6*time.Second || s.peak() != 3 || s.speed() != 1e6 || s.spread() != "2.00–5.00" {
+		t.Errorf("got %v, %v, %v, %v, %v, want the medians of three runs", s.wall(), s.cpu(), s.peak(), s.speed(), s.spread())
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{millions(10_000_000), "10 M"},
+		{millions(1_500_000), "1.5 M"},
+		{millions(50_000), "50,000"},
+		{grouped(999), "999"},
+		{grouped(1234567), "1,234,567"},
+		{megabytes(399_600_000), "400 MB"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+	if m := machine(); !strings.Contains(m, "cores") {
+		t.Errorf("got %q, want the machine", m)
+	}
+}

@@ -1,0 +1,4 @@
+package main
+
+// rssUnit is what Rusage counts memory in, in bytes.
+const rssUnit = 1

@@ -135,7 +135,7 @@ func (m *partMaker) make(ctx context.Context, number int, p *madePart) (err erro
 	if err != nil {
 		return err
 	}
-	return m.publish(number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
+	return m.publish(ctx, number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
 }
 
 // process takes one batch all the way.

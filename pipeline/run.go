@@ -75,6 +75,9 @@ func (r *Run) Do(ctx context.Context) (*Result, error) {
 	if err := s.feed(ctx); err != nil {
 		return s.result(), err
 	}
+	if err := s.sumRest(ctx); err != nil {
+		return s.result(), err
+	}
 	m := s.manifest()
 	if err := r.Output.Publish(m); err != nil {
 		return s.result(), err
@@ -104,10 +107,11 @@ type state struct {
 	unseal     sync.Once          // taken back before the first part is written
 	opened     error
 
-	mu    sync.Mutex
-	parts map[int]sinks.Part // known ones passed by, and made ones
-	fresh sinks.Totals
-	made  int
+	mu       sync.Mutex
+	parts    map[int]sinks.Part // known ones passed by, and made ones
+	unsummed []int              // published parts that wait for their checksum
+	fresh    sinks.Totals
+	made     int
 }
 
 // prepare works out columns and identity and looks at what is there already.
@@ -328,22 +332,25 @@ func (s *state) keep(number int, p sinks.Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts[number] = p
+	if p.SHA256 == "" {
+		s.unsummed = append(s.unsummed, number)
+	}
 	s.Progress.parts.Add(1)
 }
 
 // publish records a part that this run made.
-func (s *state) publish(number int, p sinks.Part) error {
+func (s *state) publish(ctx context.Context, number int, p sinks.Part) error {
 	if err := s.journal.record(number, p); err != nil {
 		return fmt.Errorf("record %s: %w", p.Name, err)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.parts[number] = p
 	s.fresh.Add(p.Totals)
 	s.made++
+	s.mu.Unlock()
 	s.Progress.parts.Add(1)
 	s.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
-	return nil
+	return s.sum(ctx, s.awaitSum(number))
 }
 
 func (s *state) result() *Result {

@@ -4,6 +4,7 @@
 package sinks
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -173,7 +174,8 @@ func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", numbe
 
 // Check reports whether f is still as it was recorded. A file of the same size
 // and modification time is trusted; any other is read and its checksum
-// compared. What differs, or is gone, is ErrCorrupt.
+// compared. What differs, is gone, or cannot be told for want of a checksum is
+// ErrCorrupt.
 func (d *Dataset) Check(f File) error {
 	path := filepath.Join(d.dir, f.Name)
 	info, err := os.Stat(path)
@@ -221,6 +223,32 @@ func fileSHA256(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// SumLanes is how many files Sum reads side by side at the best.
+const SumLanes = 8
+
+// Sum takes the SHA-256 of published files that have none yet, reading them
+// back side by side: together they cost a third of what they cost one by one
+// on a CPU without SHA instructions (package hashlanes).
+func (d *Dataset) Sum(ctx context.Context, files []*File) (err error) {
+	readers := make([]io.Reader, len(files))
+	for i, f := range files {
+		file, err := os.Open(filepath.Join(d.dir, f.Name))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		readers[i] = file
+	}
+	sums, err := sha256Streams(ctx, readers)
+	if err != nil {
+		return fmt.Errorf("checksums of %s: %w", d.dir, err)
+	}
+	for i, f := range files {
+		f.SHA256 = hex.EncodeToString(sums[i][:])
+	}
+	return nil
 }
 
 // Manifest reads the manifest of a finished dataset; nil when the folder

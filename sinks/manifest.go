@@ -48,7 +48,7 @@ type File struct {
 	Name       string    `json:"name"`
 	Rows       int64     `json:"rows"`
 	Bytes      int64     `json:"bytes"`
-	SHA256     string    `json:"sha256"`      // lower-case hex
+	SHA256     string    `json:"sha256"`      // lower-case hex; "" until Dataset.Sum took it
 	ModifiedAt time.Time `json:"modified_at"` // lets a rerun skip re-reading a file nobody touched
 }
 

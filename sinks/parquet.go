@@ -2,11 +2,8 @@ package sinks
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"time"
@@ -117,7 +114,6 @@ type Writer struct {
 	name    string
 	file    *atomicfile.File
 	buffer  *bufio.Writer
-	sha     hash.Hash
 	bytes   int64
 	parquet *encoder
 	pending int64 // bytes in the open row group, before compression
@@ -129,8 +125,8 @@ func newWriter(path, name string, t Table, pages *pagePool) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
-	w := &Writer{name: name, file: f, sha: sha256.New()}
-	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, w.sha, (*byteCount)(&w.bytes)), 1<<20)
+	w := &Writer{name: name, file: f}
+	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, (*byteCount)(&w.bytes)), 1<<20)
 	if w.parquet, err = newEncoder(w.buffer, t, pages); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
 	}
@@ -162,7 +158,8 @@ func (w *Writer) Write(rec arrow.Record) error {
 	return nil
 }
 
-// Commit finishes the file, makes it durable and gives it its final name.
+// Commit finishes the file, makes it durable and gives it its final name. Its
+// checksum is not known yet: Dataset.Sum takes those of several files at once.
 func (w *Writer) Commit() (File, error) {
 	if err := w.parquet.close(); err != nil {
 		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
@@ -177,10 +174,7 @@ func (w *Writer) Commit() (File, error) {
 	if err := w.file.Commit(); err != nil {
 		return File{}, fmt.Errorf("publish %s: %w", w.name, err)
 	}
-	return File{
-		Name: w.name, Rows: w.rows, Bytes: w.bytes,
-		SHA256: hex.EncodeToString(w.sha.Sum(nil)), ModifiedAt: modified(info),
-	}, nil
+	return File{Name: w.name, Rows: w.rows, Bytes: w.bytes, ModifiedAt: modified(info)}, nil
 }
 
 // Abort throws the file away; after Commit it does nothing.

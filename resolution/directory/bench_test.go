@@ -14,10 +14,10 @@ import (
 const benchRanges = 1_000_000
 
 // BenchmarkRange looks random addresses up in a million ranges: of few
-// companies, so that records are remembered, and of as many as there are
-// ranges, so that they are not.
+// companies, so that all records are remembered, and of many, so that a good
+// part is decoded again.
 func BenchmarkRange(b *testing.B) {
-	for _, companies := range []int{1_000, 100_000, benchRanges} {
+	for _, companies := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("companies=%d", companies), func(b *testing.B) {
 			dir, sources := b.TempDir(), b.TempDir()
 			report, err := Import(b.Context(), dir, Files{
@@ -26,9 +26,6 @@ func BenchmarkRange(b *testing.B) {
 			}, DefaultOptions())
 			if err != nil {
 				b.Fatal(err)
-			}
-			for _, k := range report.Kinds {
-				b.ReportMetric(k.Took.Seconds(), "s-import-"+string(k.Kind))
 			}
 			d, err := Open(dir)
 			if err != nil {
@@ -50,6 +47,9 @@ func BenchmarkRange(b *testing.B) {
 					}
 				}
 			})
+			for _, k := range report.Kinds {
+				b.ReportMetric(k.Took.Seconds(), "s/import-"+string(k.Kind))
+			}
 		})
 	}
 }

@@ -45,6 +45,9 @@ func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *Person, e
 	if p == nil || err != nil {
 		return nil, "", err
 	}
+	if at >= len(p.EmailKeys) {
+		return nil, "", errors.New("people: a digest is of no email")
+	}
 	return p, p.EmailKeys[at], nil
 }
 

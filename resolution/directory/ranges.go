@@ -1,12 +1,10 @@
 package directory
 
 import (
-	"errors"
 	"net/netip"
 	"sync/atomic"
 
 	"github.com/oschwald/maxminddb-golang/v2"
-	"github.com/oschwald/maxminddb-golang/v2/mmdbdata"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/company"
@@ -42,8 +40,8 @@ type rangeReader struct {
 	remembered [rememberedRanges]atomic.Pointer[rangeAnswer]
 }
 
-// rememberedRanges is a power of two. An answer is about half a kilobyte.
-const rememberedBits, rememberedRanges = 16, 1 << 16
+// An answer is about half a kilobyte, so all of them some 70 MB.
+const rememberedBits, rememberedRanges = 17, 1 << 17
 
 // rangeAnswer is a Range with everything it points to, one allocation and one
 // string.
@@ -93,30 +91,32 @@ func (r *rangeReader) find(addr netip.Addr) (*Range, error) {
 
 func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {
 	a := &rangeAnswer{offset: result.Offset()}
-	var record rangeRecord
+	var o owner
+	var packed string
 	if r.fields == nil {
-		if err := result.Decode(&record); err != nil {
+		var record string
+		err := result.Decode(&record)
+		if err == nil {
+			o, packed, err = splitRecord(record)
+		}
+		if err != nil {
 			return nil, err
 		}
-	} else {
-		var ok bool
-		if record.owner, ok = r.fields.owner(result); !ok {
-			a.empty = true
-			return a, nil
-		}
+	} else if o, a.empty = r.fields.owner(result); a.empty {
+		return a, nil
 	}
-	a.OrgType = record.orgType
-	if record.company != "" {
-		if err := a.unpack(record.company); err != nil {
+	a.OrgType = o.orgType
+	if packed != "" {
+		if err := a.unpack(packed); err != nil {
 			return nil, err
 		}
 		a.Company = &a.company
-	} else if record.name+record.domain != "" {
-		a.company.Name, a.company.Domain = record.name, record.domain
+	} else if o.name+o.domain != "" {
+		a.company.Name, a.company.Domain = o.name, o.domain
 		a.Company = &a.company
 	}
-	if r.fields != nil && record.domain != "" {
-		if domain := company.Domain(record.domain); domain != "" {
+	if r.fields != nil && o.domain != "" {
+		if domain := company.Domain(o.domain); domain != "" {
 			a.company.Domain = domain
 			if r.companies != nil {
 				known, err := r.companies.find(domain)
@@ -130,56 +130,7 @@ func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {
 		}
 	}
 	if a.Company != nil && a.Company.Name == "" {
-		a.Company.Name = record.name
+		a.Company.Name = o.name
 	}
 	return a, nil
-}
-
-// rangeRecord is a compiled record. With a company the owner's domain and
-// name are left out, unless whole.
-type rangeRecord struct {
-	owner
-	company string
-	whole   bool
-}
-
-// UnmarshalMaxMindDBCursor reads the map compile wrote. Keys come in order,
-// so the company comes first.
-func (r *rangeRecord) UnmarshalMaxMindDBCursor(at mmdbdata.Cursor) (mmdbdata.Cursor, error) {
-	m, err := at.MapReader()
-	if err != nil {
-		return mmdbdata.Cursor{}, err
-	}
-	next := m.First()
-	for range m.Len() {
-		key, value, err := next.ReadMapKey()
-		if err != nil {
-			return mmdbdata.Cursor{}, err
-		}
-		switch string(key) {
-		case "company":
-			if r.company, next, err = value.ReadString(); err != nil {
-				return next, err
-			}
-		case "domain":
-			if r.company != "" && !r.whole {
-				next, err = value.Skip()
-			} else {
-				r.domain, next, err = value.ReadString()
-			}
-		case "name":
-			r.name, next, err = value.ReadString()
-		case "type":
-			var word string
-			if word, next, err = value.ReadString(); err == nil {
-				r.orgType, _ = orgType(word)
-			}
-		default:
-			err = errors.New("a compiled range has an unknown field")
-		}
-		if err != nil {
-			return mmdbdata.Cursor{}, err
-		}
-	}
-	return m.End(next)
 }

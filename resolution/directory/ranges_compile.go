@@ -19,15 +19,12 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// A compiled record is a map:
-//
-//	domain   what the range's line says
-//	name     what the range's line says
-//	type     org_type
-//	company  the whole company of that domain, packed (pack), when it is known
-//
-// The company is in the record, so a look-up touches one file and decodes one
-// string, whatever the number of companies.
+// A compiled record is one string of fields with separators between them: the
+// range's type, domain and name, and when the domain's company is known all of
+// its fields (pack). The company is in the record, so that a look-up touches
+// one file and reads one string, whatever the number of companies; and it is
+// a string and not a map, because that takes half the time to read and a
+// quarter of the memory to write.
 
 // compile writes an MMDB of what each inserts, joined to the companies of the
 // generation being built.
@@ -51,7 +48,7 @@ func (im *importer) compile(ctx context.Context, each func(insert func(from, to 
 		}
 		defer companies.Close()
 	}
-	records := recordMaker{companies: companies, made: map[owner]mmdbtype.Map{}}
+	records := recordMaker{companies: companies, made: map[owner]mmdbtype.String{}}
 	n := 0
 	err = each(func(from, to netip.Addr, o owner) error {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
@@ -99,13 +96,16 @@ func (im *importer) rejoinRanges(ctx context.Context, old entry) (entry, error) 
 	defer r.Close()
 	e, err := im.compile(ctx, func(insert func(from, to netip.Addr, o owner) error) error {
 		for result := range r.Networks() {
-			var record rangeRecord
-			record.whole = true
+			var record string
 			if err := result.Decode(&record); err != nil {
 				return err
 			}
+			o, _, err := splitRecord(record)
+			if err != nil {
+				return err
+			}
 			p := result.Prefix()
-			if err := insert(p.Addr(), lastAddr(p), record.owner); err != nil {
+			if err := insert(p.Addr(), lastAddr(p), o); err != nil {
 				return err
 			}
 		}
@@ -118,31 +118,39 @@ func (im *importer) rejoinRanges(ctx context.Context, old entry) (entry, error) 
 // recordMaker makes each distinct record once.
 type recordMaker struct {
 	companies *companyReader // may be nil
-	made      map[owner]mmdbtype.Map
+	made      map[owner]mmdbtype.String
 }
 
-func (m *recordMaker) make(o owner) (mmdbtype.Map, error) {
+func (m *recordMaker) make(o owner) (mmdbtype.String, error) {
 	if record, ok := m.made[o]; ok {
 		return record, nil
 	}
-	record := mmdbtype.Map{"type": mmdbtype.String(o.orgType)}
-	if o.domain != "" {
-		record["domain"] = mmdbtype.String(o.domain)
-	}
-	if o.name != "" {
-		record["name"] = mmdbtype.String(o.name)
-	}
+	record := o.orgType + separator + o.domain + separator + o.name
 	if m.companies != nil && o.domain != "" {
 		c, err := m.companies.find(o.domain)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if c != nil {
-			record["company"] = mmdbtype.String(pack(c))
+			record += separator + pack(c)
 		}
 	}
-	m.made[o] = record
-	return record, nil
+	m.made[o] = mmdbtype.String(record)
+	return m.made[o], nil
+}
+
+// splitRecord is the inverse of make: the owner and, "" when it is not known,
+// the packed company.
+func splitRecord(record string) (o owner, company string, err error) {
+	var ok bool
+	if o.orgType, record, ok = strings.Cut(record, separator); ok {
+		o.domain, record, ok = strings.Cut(record, separator)
+	}
+	if !ok {
+		return o, "", errors.New("a range's record has too few fields")
+	}
+	o.name, company, _ = strings.Cut(record, separator)
+	return o, company, nil
 }
 
 // recordKey tells records apart by whose they are: within one compilation the
@@ -150,17 +158,15 @@ func (m *recordMaker) make(o owner) (mmdbtype.Map, error) {
 type recordKey struct{ buf []byte }
 
 func (k *recordKey) Key(v mmdbtype.DataType) ([]byte, error) {
-	record, ok := v.(mmdbtype.Map)
+	record, ok := v.(mmdbtype.String)
 	if !ok {
 		return nil, fmt.Errorf("record is a %T", v)
 	}
-	k.buf = k.buf[:0]
-	for _, field := range [...]mmdbtype.String{"domain", "name", "type"} {
-		s, _ := record[field].(mmdbtype.String)
-		k.buf = append(k.buf, s...)
-		k.buf = append(k.buf, separator...)
-	}
-	return k.buf, nil
+	o, _, err := splitRecord(string(record))
+	k.buf = append(k.buf[:0], o.orgType...)
+	k.buf = append(append(k.buf, separator...), o.domain...)
+	k.buf = append(append(k.buf, separator...), o.name...)
+	return k.buf, err
 }
 
 // separator stands between the fields of a packed company, so it is taken out

@@ -48,8 +48,8 @@ func (im *importer) copyMMDB(ctx context.Context, r *KindReport) (entry, error) 
 			continue
 		}
 		seen[result.Offset()] = true
-		o, ok := fields.owner(result)
-		answers = ok && o.name+o.domain != ""
+		o, empty := fields.owner(result)
+		answers = !empty && o.name+o.domain != ""
 	}
 	r.Lines = r.Rows
 	if !answers {
@@ -73,8 +73,8 @@ func (im *importer) copyMMDB(ctx context.Context, r *KindReport) (entry, error) 
 }
 
 // owner reads a record of any shape. A field that is there but no string
-// counts as not there; ok is false for a record that says nothing.
-func (f Fields) owner(result maxminddb.Result) (o owner, ok bool) {
+// counts as not there; empty is true for a record that says nothing.
+func (f Fields) owner(result maxminddb.Result) (o owner, empty bool) {
 	first := func(paths []string) string {
 		for _, path := range paths {
 			var s string
@@ -87,7 +87,7 @@ func (f Fields) owner(result maxminddb.Result) (o owner, ok bool) {
 	o.name, o.domain = first(f.Name), first(f.Domain)
 	word := first(f.Type)
 	o.orgType, _ = orgType(word)
-	return o, o.name+o.domain+word != ""
+	return o, o.name+o.domain+word == ""
 }
 
 func keys(path string) []any {

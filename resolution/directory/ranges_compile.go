@@ -23,8 +23,9 @@ import (
 // range's type, domain and name, and when the domain's company is known all of
 // its fields (pack). The company is in the record, so that a look-up touches
 // one file and reads one string, whatever the number of companies; and it is
-// a string and not a map, because that takes half the time to read and a
-// quarter of the memory to write.
+// a string and not a map, because a map's keys and values are each hashed and
+// kept while the file is written, and each found again when it is read: a
+// million distinct companies took 2.8 GB as maps and take 2.3 GB as strings.
 
 // compile writes an MMDB of what each inserts, joined to the companies of the
 // generation being built.

@@ -67,3 +67,17 @@ sha256:
 done:
 	VZEROUPPER
 	RET
+
+// func blocksAVX512(t *tables, state *[8][lanes]uint32, data *byte, n int)
+//
+// The frame is W without its last 16 vectors, and room to align it.
+TEXT ·blocksAVX512(SB), 0, $2080-32
+	MOVQ t+0(FP), TAB
+	MOVQ state+8(FP), DST
+	MOVQ data+16(FP), ROW
+	MOVQ n+24(FP), LEFT
+	LEAQ 31(SP), W
+	ANDQ $~31, W
+	SHA256_BLOCKS
+	VZEROUPPER
+	RET

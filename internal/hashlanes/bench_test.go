@@ -1,7 +1,9 @@
 package hashlanes
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"testing"
 )
 
@@ -33,6 +35,35 @@ func BenchmarkHex(b *testing.B) {
 					Hex(c.md5, c.sha1, c.sha256, data, offsets)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/message")
+			})
+		}
+	}
+}
+
+// BenchmarkStreams is the table of SHA256Streams. The streams are 64 MiB each,
+// and share their memory, but not at the same time: no cache holds it all.
+func BenchmarkStreams(b *testing.B) {
+	const size = 64 << 20
+	data := noise(size)
+	defer func(k kernel, has bool) { use, hasSHA = k, has }(use, hasSHA)
+	hasSHA = false
+	for k, name := range []string{none: "crypto", avx2: "AVX2", avx512: "AVX-512"} {
+		for _, n := range []int{1, 2, 3, 8} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				if use = kernel(k); use > best() {
+					b.Skip("not on this CPU")
+				}
+				b.SetBytes(int64(n * size))
+				for b.Loop() {
+					readers := make([]io.Reader, n)
+					for i := range readers {
+						at := i * size / n
+						readers[i] = io.MultiReader(bytes.NewReader(data[at:]), bytes.NewReader(data[:at]))
+					}
+					if _, err := SHA256Streams(b.Context(), readers); err != nil {
+						b.Fatal(err)
+					}
+				}
 			})
 		}
 	}

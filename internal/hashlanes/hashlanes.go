@@ -1,10 +1,12 @@
 // Package hashlanes computes MD5, SHA-1 and SHA-256 of many short messages at
-// once: each of eight messages has its own 32-bit lane of the vector
-// registers, so one instruction works on all eight.
+// once, and SHA-256 of several long streams: each of eight messages has its
+// own 32-bit lane of the vector registers, so one instruction works on all
+// eight.
 //
-// It is for columns of keys, and only for them: a message of more than 55
-// bytes, or a lone one, goes through crypto/*, and one call should bring as
-// many messages as there are. The functions may run on several goroutines.
+// It is for columns of keys and for a dataset's files, and only for them: a
+// message of more than 55 bytes, or a lone one, goes through crypto/*, and one
+// call should bring as many messages as there are. The functions may run on
+// several goroutines.
 //
 // It exists because hashing is most of what email_to_hem computes. On a 2.5
 // GHz Intel Xeon (Cascade Lake: AVX-512, no SHA instructions), messages of 26

@@ -1,6 +1,6 @@
 // MD5, SHA-1 and SHA-256 of one padded 64-byte block in each of the eight
-// 32-bit lanes of the 256-bit registers, and the way from bytes to lanes and
-// back.
+// 32-bit lanes of the 256-bit registers, SHA-256 of a run of blocks in each,
+// and the way from bytes to lanes and back.
 //
 // This text is assembled twice: avx2_amd64.s and avx512_amd64.s include it
 // after defining, each with its own instructions,
@@ -24,6 +24,7 @@
 #define WORD R10 // W[0] of the rounds that come next
 #define KEY  R11 // and their SHA-256 constants
 #define N    CX
+#define LEFT R12 // blocks to go
 
 // Working state, then temporaries.
 #define A Y0
@@ -79,22 +80,39 @@
 	VMOVDQU Y0, (ROW);                     \
 	VMOVDQU Y1, 32(ROW)
 
-// y (low part x) = 16 bytes, from 16c, of row j and, above, of row 4+j.
-#define ROWS(c, j, x, y) \
-	VMOVDQU     (64*j+16*c)(ROW), x;           \
-	VINSERTI128 $1, (64*(4+j)+16*c)(ROW), y, y
+// y (low part x) = 16 bytes, from 16c, of row j and, above, of row 4+j. Rows
+// begin step bytes apart.
+#define ROWS(c, j, step, x, y) \
+	VMOVDQU     (step*j+16*c)(ROW), x;           \
+	VINSERTI128 $1, (step*(4+j)+16*c)(ROW), y, y
 
-// Words 4c … 4c+3 of all rows to W.
-#define WORDS(c) \
-	ROWS(c, 0, X0, Y0);          \
-	ROWS(c, 1, X1, Y1);          \
-	ROWS(c, 2, X2, Y2);          \
-	ROWS(c, 3, X3, Y3);          \
-	TRANSPOSE(Y0, Y1, Y2, Y3);   \
+// T0…T3 = words 4c … 4c+3 of all rows.
+#define LOAD(c, step) \
+	ROWS(c, 0, step, X0, Y0);  \
+	ROWS(c, 1, step, X1, Y1);  \
+	ROWS(c, 2, step, X2, Y2);  \
+	ROWS(c, 3, step, X3, Y3);  \
+	TRANSPOSE(Y0, Y1, Y2, Y3)
+
+// T0…T3 to W.
+#define STORE(c) \
 	VMOVDQU T0, (32*(4*c+0))(W); \
 	VMOVDQU T1, (32*(4*c+1))(W); \
 	VMOVDQU T2, (32*(4*c+2))(W); \
 	VMOVDQU T3, (32*(4*c+3))(W)
+
+#define WORDS(c) \
+	LOAD(c, 64); \
+	STORE(c)
+
+// The words of a stream's block, in SHA's byte order. E holds tables_swap.
+#define WORDS_BE(c) \
+	LOAD(c, const_chunkBytes); \
+	VPSHUFB E, T0, T0;         \
+	VPSHUFB E, T1, T1;         \
+	VPSHUFB E, T2, T2;         \
+	VPSHUFB E, T3, T3;         \
+	STORE(c)
 
 // T0 = message lengths in bits.
 #define BITS \
@@ -339,9 +357,26 @@ last:                                                               \
 	round(C, D, E, F, G, H, A, B, 6); \
 	round(B, C, D, E, F, G, H, A, 7)
 
+// All 64 rounds.
+#define SHA256_ROUNDS \
+	LEAQ tables_sha256(TAB), KEY; \
+	MOVQ W, WORD;                 \
+	MOVL $6, N;                   \
+eight:                                \
+	SHA256_EIGHT(SHA256_STEP);    \
+	ADDQ $32, KEY;                \
+	ADDQ $(32*8), WORD;           \
+	DECL N;                       \
+	JNE  eight;                   \
+	MOVL $2, N;                   \
+rest:                                 \
+	SHA256_EIGHT(SHA256_ROUND);   \
+	ADDQ $32, KEY;                \
+	ADDQ $(32*8), WORD;           \
+	DECL N;                       \
+	JNE  rest
+
 #define SHA256 \
-	LEAQ tables_sha256(TAB), KEY;             \
-	MOVQ W, WORD;                             \
 	VPBROADCASTD (tables_init256)(TAB), A;    \
 	VPBROADCASTD (tables_init256+4)(TAB), B;  \
 	VPBROADCASTD (tables_init256+8)(TAB), C;  \
@@ -350,20 +385,7 @@ last:                                                               \
 	VPBROADCASTD (tables_init256+20)(TAB), F; \
 	VPBROADCASTD (tables_init256+24)(TAB), G; \
 	VPBROADCASTD (tables_init256+28)(TAB), H; \
-	MOVL $6, N;                               \
-eight:                                            \
-	SHA256_EIGHT(SHA256_STEP);                \
-	ADDQ $32, KEY;                            \
-	ADDQ $(32*8), WORD;                       \
-	DECL N;                                   \
-	JNE  eight;                               \
-	MOVL $2, N;                               \
-rest:                                             \
-	SHA256_EIGHT(SHA256_ROUND);               \
-	ADDQ $32, KEY;                            \
-	ADDQ $(32*8), WORD;                       \
-	DECL N;                                   \
-	JNE  rest;                                \
+	SHA256_ROUNDS;                            \
 	FINISH(A, tables_init256);                \
 	FINISH(B, tables_init256+4);              \
 	FINISH(C, tables_init256+8);              \
@@ -374,3 +396,38 @@ rest:                                             \
 	FINISH(H, tables_init256+28);             \
 	PUT_BE(A, B, C, D, 32, 0);                \
 	PUT_BE(E, F, G, H, 32, 16)
+
+// Add word i of the state in memory.
+#define ADVANCE(i, x) \
+	VPADDD  (32*i)(DST), x, x; \
+	VMOVDQU x, (32*i)(DST)
+
+// LEFT blocks, at least one, of every row, added to the state at DST: eight
+// vectors, word i of all lanes in vector i.
+#define SHA256_BLOCKS \
+block:                                       \
+	VBROADCASTI128 tables_swap(TAB), E;  \
+	WORDS_BE(0);                         \
+	WORDS_BE(1);                         \
+	WORDS_BE(2);                         \
+	WORDS_BE(3);                         \
+	VMOVDQU (32*0)(DST), A;              \
+	VMOVDQU (32*1)(DST), B;              \
+	VMOVDQU (32*2)(DST), C;              \
+	VMOVDQU (32*3)(DST), D;              \
+	VMOVDQU (32*4)(DST), E;              \
+	VMOVDQU (32*5)(DST), F;              \
+	VMOVDQU (32*6)(DST), G;              \
+	VMOVDQU (32*7)(DST), H;              \
+	SHA256_ROUNDS;                       \
+	ADVANCE(0, A);                       \
+	ADVANCE(1, B);                       \
+	ADVANCE(2, C);                       \
+	ADVANCE(3, D);                       \
+	ADVANCE(4, E);                       \
+	ADVANCE(5, F);                       \
+	ADVANCE(6, G);                       \
+	ADVANCE(7, H);                       \
+	ADDQ $64, ROW;                       \
+	DECQ LEFT;                           \
+	JNE  block

@@ -5,9 +5,10 @@ import "golang.org/x/sys/cpu"
 // best returns the fastest kernel this CPU and its operating system can run.
 // The flags include the operating system's part: that it saves the registers.
 //
-// SHA instructions are not looked for. They make crypto/sha1 and crypto/sha256
+// SHA instructions do not count here. They make crypto/sha1 and crypto/sha256
 // faster than the package comment's table shows, but help neither MD5 nor the
-// hex digits nor the cost of a call per digest; no such CPU was measured.
+// hex digits nor the cost of a call per digest; no such CPU was measured. Long
+// streams have none of these, so SHA256Streams asks for itself.
 func best() kernel {
 	switch x := cpu.X86; {
 	case x.HasAVX512F && x.HasAVX512VL && x.HasAVX2:
@@ -29,6 +30,16 @@ func sum(k kernel, md5, sha1, sha256, data *byte, offsets *int32) {
 	}
 }
 
+// blocks continues a SHA-256 state, word i of all lanes at state[i], by n
+// blocks of each lane, n at least 1. Lane j's begin at data + j*chunkBytes.
+func blocks(k kernel, state *[8][lanes]uint32, data *byte, n int) {
+	if k == avx512 {
+		blocksAVX512(&constants, state, data, n)
+	} else {
+		blocksAVX2(&constants, state, data, n)
+	}
+}
+
 // encode writes the hex digits of src, a multiple of 32 bytes.
 func encode(dst, src []byte) {
 	n := len(src) / 32
@@ -45,7 +56,20 @@ func sumAVX2(t *tables, md5, sha1, sha256, data *byte, offsets *int32)
 //go:noescape
 func sumAVX512(t *tables, md5, sha1, sha256, data *byte, offsets *int32)
 
+//go:noescape
+func blocksAVX2(t *tables, state *[8][lanes]uint32, data *byte, n int)
+
+//go:noescape
+func blocksAVX512(t *tables, state *[8][lanes]uint32, data *byte, n int)
+
 // encode32 writes the hex digits of n times 32 bytes, n at least 1.
 //
 //go:noescape
 func encode32(t *tables, dst, src *byte, n int)
+
+// shaInstructions reports whether this CPU has SHA instructions. A CPU with
+// a kernel has the feature leaf it reads.
+func shaInstructions() bool { return best() != none && features()&(1<<29) != 0 }
+
+// features returns EBX of the CPU's leaf 7, for a bit x/sys/cpu keeps to itself.
+func features() uint32

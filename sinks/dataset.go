@@ -41,6 +41,7 @@ var ErrCorrupt = errors.New("differs from what was recorded")
 // Dataset is an output folder, held by this process alone until Close.
 type Dataset struct {
 	dir   string
+	made  []string // folders Open made, the innermost first
 	lock  *filelock.Lock
 	pages pagePool
 }
@@ -52,6 +53,7 @@ func Open(dir string) (*Dataset, error) {
 	if strings.Contains(dir, "://") {
 		return nil, fmt.Errorf("%s: this version writes to local folders only", dir)
 	}
+	made := missing(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -59,15 +61,35 @@ func Open(dir string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{dir: dir, lock: lock}
+	d := &Dataset{dir: dir, made: made, lock: lock}
 	if _, err := d.files(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
 }
 
-// Close lets go of the folder.
-func (d *Dataset) Close() error { return d.lock.Close() }
+// missing lists dir and the folders above it that are not there, the
+// innermost first.
+func missing(dir string) (folders []string) {
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return folders
+		}
+		folders = append(folders, dir)
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Close lets go of the folder. What Open made and nothing was written to goes
+// again: a run that was refused leaves nothing behind.
+func (d *Dataset) Close() error {
+	for _, folder := range d.made {
+		if os.Remove(folder) != nil {
+			break // it is in use, which is what folders are for
+		}
+	}
+	return d.lock.Close()
+}
 
 // Dir is the folder as it was given to Open.
 func (d *Dataset) Dir() string { return d.dir }

@@ -52,7 +52,8 @@ type feeder struct {
 	reader  *sources.Reader
 	workers *pool.ContextPool
 	ahead   lookAhead
-	number  int // of the open part
+	making  *semaphore.Weighted // parts that hold a row group in memory
+	number  int                 // of the open part
 	part    partSink
 	rows    int64 // in the open part
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -102,7 +103,12 @@ type partMaker struct {
 	rejected *rejectsWriter
 }
 
-func (m *partMaker) make(ctx context.Context, number int, p *madePart) (err error) {
+func (m *partMaker) make(ctx context.Context, number int, p *madePart) error {
+	if err := p.making.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	finished := sync.OnceFunc(func() { p.making.Release(1) })
+	defer finished()
 	if err := m.unsealed(); err != nil {
 		return err
 	}
@@ -112,8 +118,14 @@ func (m *partMaker) make(ctx context.Context, number int, p *madePart) (err erro
 	}
 	m.digest = newInputDigest()
 	m.rejected = &rejectsWriter{state: m.state, number: number}
-	defer func() { err = errors.Join(err, w.Abort(), m.rejected.abort()) }()
+	err = m.fill(ctx, number, p, w, finished)
+	return errors.Join(err, w.Abort(), m.rejected.abort())
+}
 
+// fill makes the part from the batches in its queue and publishes it.
+// finished is called when its memory is given back and only the disk is
+// waited for.
+func (m *partMaker) fill(ctx context.Context, number int, p *madePart, w *sinks.Writer, finished func()) error {
 	for b := range p.queue {
 		err := ctx.Err() // another part failed
 		if err == nil && !p.dropped.Load() {
@@ -127,6 +139,10 @@ func (m *partMaker) make(ctx context.Context, number int, p *madePart) (err erro
 	if !p.whole.Load() {
 		return nil // interrupted: the next run makes this part
 	}
+	if err := w.Finish(); err != nil {
+		return err
+	}
+	finished()
 	rejects, err := m.rejected.commit()
 	if err != nil {
 		return err

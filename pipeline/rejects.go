@@ -25,7 +25,6 @@ func (s *state) rejectsTable() sinks.Table {
 	}
 	return sinks.Table{
 		Schema: arrow.NewSchema(fields, nil), Compression: s.Job.Compression,
-		Traits: map[string]sinks.ColumnTraits{"source": {Repeats: true}, "reason": {Repeats: true}},
 	}
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -32,12 +33,12 @@ type answerer struct {
 	workers   int
 	finder    CompanyFinder // nil without the skill
 	pure      bool
-	leads     map[*resolution.Company]*resolution.Lead
-	buffer    []*resolution.Lead
+	leads     []*resolution.Lead
+	companies []*resolution.Company
 }
 
 func newAnswerer(r resolution.Resolver, op resolution.Operation, workers int) *answerer {
-	a := &answerer{resolver: r, operation: op, workers: workers, leads: map[*resolution.Company]*resolution.Lead{}}
+	a := &answerer{resolver: r, operation: op, workers: workers}
 	if p, ok := r.(Purer); ok {
 		a.pure = p.Pure(op)
 	}
@@ -53,17 +54,19 @@ func (a *answerer) answer(ctx context.Context, b *columns.Batch) error {
 		return nil // every row with a key is matched, which is the zero outcome
 	}
 	n := b.Len()
-	if cap(a.buffer) < n {
-		a.buffer = make([]*resolution.Lead, n)
-	}
-	b.Leads = a.buffer[:n]
-	clear(b.Leads)
 	if a.operation == resolution.IPToCompany {
-		b.OrgTypes = append(b.OrgTypes[:0], make([]string, n)...)
+		b.OrgTypes = slices.Grow(b.OrgTypes[:0], n)[:n]
+		clear(b.OrgTypes)
 	}
 	if a.finder != nil {
+		a.companies = slices.Grow(a.companies[:0], n)[:n]
+		clear(a.companies)
+		b.Companies = a.companies
 		return a.find(b)
 	}
+	a.leads = slices.Grow(a.leads[:0], n)[:n]
+	clear(a.leads)
+	b.Leads = a.leads
 	return a.ask(ctx, b)
 }
 
@@ -77,30 +80,12 @@ func (a *answerer) find(b *columns.Batch) error {
 		if err != nil {
 			return err
 		}
-		b.OrgTypes[i] = orgType
+		b.OrgTypes[i], b.Companies[i] = orgType, c
 		if c == nil {
 			b.Outcomes[i], b.Reasons[i] = columns.NoMatch, reason
-			continue
 		}
-		b.Leads[i] = a.leadOf(c)
 	}
 	return nil
-}
-
-// sharedLeads bounds the leads kept for companies seen.
-const sharedLeads = 1 << 14
-
-// leadOf wraps a company, once for many rows.
-func (a *answerer) leadOf(c *resolution.Company) *resolution.Lead {
-	if lead, ok := a.leads[c]; ok {
-		return lead
-	}
-	if len(a.leads) == sharedLeads {
-		clear(a.leads)
-	}
-	lead := &resolution.Lead{Company: c}
-	a.leads[c] = lead
-	return lead
 }
 
 // ask puts each distinct key of the batch to the resolver once, from several

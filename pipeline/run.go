@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -290,8 +291,8 @@ func (s *state) inputs() []sinks.Input {
 }
 
 // feed reads all rows, cuts them into parts and hands each part to a worker.
-// One part more than there are workers is in work, so that no core waits
-// while a finished part goes to disk.
+// As many parts again as there are workers may be waiting for the disk, so
+// that no core does.
 func (s *state) feed(ctx context.Context) (err error) {
 	reader, err := s.Input.Reader(s.read)
 	if err != nil {
@@ -302,8 +303,8 @@ func (s *state) feed(ctx context.Context) (err error) {
 	s.Progress.position.Store(&position)
 
 	// Parts that are whole are finished even after ctx has ended.
-	workers := pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(s.Workers + 1)
-	f := &feeder{state: s, reader: reader, workers: workers, ahead: newLookAhead()}
+	workers := pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * s.Workers)
+	f := &feeder{state: s, reader: reader, workers: workers, ahead: newLookAhead(), making: semaphore.NewWeighted(int64(s.Workers))}
 	feedErr := f.run(ctx)
 	workErr := workers.Wait()
 	// A worker's failure is why the feeder stopped, not the other way round.
@@ -390,7 +391,7 @@ func (s *state) outputTable() sinks.Table {
 		},
 	}
 	for _, c := range s.layout.Columns() {
-		t.Traits[c.Name] = sinks.ColumnTraits{Statistics: c.Statistics, Repeats: c.Repeats, Random: c.Random}
+		t.Traits[c.Name] = sinks.ColumnTraits{Statistics: c.Statistics, Random: c.Random}
 	}
 	return t
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
 const (
@@ -263,7 +264,7 @@ func (d *Dataset) Sum(ctx context.Context, files []*File) (err error) {
 		defer file.Close()
 		readers[i] = file
 	}
-	sums, err := sha256Streams(ctx, readers)
+	sums, err := hashlanes.SHA256Streams(ctx, readers)
 	if err != nil {
 		return fmt.Errorf("checksums of %s: %w", d.dir, err)
 	}

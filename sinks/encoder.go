@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sort"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet"
@@ -57,9 +58,13 @@ func newEncoder(out io.Writer, t Table, pages *pagePool) (*encoder, error) {
 	}
 	e := &encoder{out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, f := range t.Schema.Fields() {
-		if f.Type.ID() == arrow.STRING && !t.Traits[f.Name].Repeats {
-			e.columns = append(e.columns, newPlainColumn(f.Nullable, t.compressorFor(f.Name), pages))
-		} else {
+		plain := newPlainColumn(f.Nullable, t.compressorFor(f.Name), pages)
+		switch {
+		case f.Type.ID() == arrow.STRING:
+			e.columns = append(e.columns, plain)
+		case fixedWidth(f.Type) > 0:
+			e.columns = append(e.columns, newFixedColumn(f, t.Traits[f.Name], plain))
+		default:
 			e.columns = append(e.columns, &arrowColumn{field: f})
 		}
 	}
@@ -102,6 +107,7 @@ func (e *encoder) close() error {
 	if err != nil {
 		return err
 	}
+	sortEncodings(footer)
 	n, err := footer.WriteTo(e.out, nil)
 	if err != nil {
 		return err
@@ -109,6 +115,21 @@ func (e *encoder) close() error {
 	tail := binary.LittleEndian.AppendUint32(nil, uint32(n))
 	_, err = e.out.Write(append(tail, parquetMagic...))
 	return err
+}
+
+// sortEncodings puts the page counts by encoding of every chunk in order.
+// Arrow lists them as a map gives them, so that a chunk that went from a
+// dictionary to plain pages had one of two footers by chance.
+func sortEncodings(footer *metadata.FileMetaData) {
+	for _, group := range footer.RowGroups {
+		for _, chunk := range group.Columns {
+			stats := chunk.MetaData.EncodingStats
+			sort.Slice(stats, func(i, j int) bool {
+				a, b := stats[i], stats[j]
+				return a.PageType > b.PageType || a.PageType == b.PageType && a.Encoding > b.Encoding
+			})
+		}
+	}
 }
 
 // rowGroup is a row group being written, leaf by leaf.
@@ -151,7 +172,9 @@ func (c *arrowColumn) flush(g *rowGroup) error {
 		w := file.NewColumnChunkWriter(chunk, pages, g.props)
 		for _, a := range c.chunks {
 			l := leafOf(a, i, c.field.Nullable)
-			if err := pqarrow.WriteArrowToColumn(ctx, w, l.values, l.definition, l.repetition, l.nullable); err != nil {
+			err := pqarrow.WriteArrowToColumn(ctx, w, l.values, l.definition, l.repetition, l.nullable)
+			l.values.Release()
+			if err != nil {
 				return fmt.Errorf("column %s: %w", c.field.Name, err)
 			}
 		}

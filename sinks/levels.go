@@ -9,7 +9,7 @@ import (
 // or in it can be missing, how far down each value is there and which list it
 // continues. Source: Apache Parquet format, "Nested Encoding".
 type leaf struct {
-	values                 arrow.Array
+	values                 arrow.Array // to be released
 	definition, repetition []int16
 	nullable               bool
 }
@@ -28,6 +28,7 @@ func leafOf(a arrow.Array, i int, nullable bool) leaf {
 	if list, ok := a.(*array.List); ok {
 		return listLeaf(list, i)
 	}
+	a.Retain()
 	l := leaf{values: a, nullable: nullable}
 	if nullable {
 		l.definition = make([]int16, a.Len())
@@ -49,11 +50,19 @@ const (
 	memberValue = 4
 )
 
+// listLeaf takes a list as builders make them: a null list has no members,
+// and no struct is null. The list may be a slice of a longer one.
 func listLeaf(list *array.List, i int) leaf {
 	members := list.ListValues().(*array.Struct)
-	l := leaf{values: members.Field(i), nullable: true}
+	first, last := int64(0), int64(0)
+	if n := list.Len(); n > 0 {
+		first, _ = list.ValueOffsets(0)
+		_, last = list.ValueOffsets(n - 1)
+	}
+	l := leaf{values: array.NewSlice(members.Field(i), first, last), nullable: true}
 	for row := range list.Len() {
 		from, to := list.ValueOffsets(row)
+		from, to = from-first, to-first
 		switch {
 		case list.IsNull(row):
 			l.definition, l.repetition = append(l.definition, listNull), append(l.repetition, 0)

@@ -71,9 +71,6 @@ type ColumnTraits struct {
 	// Statistics writes min and max. Never set it on a column that can hold
 	// personal data: they are values in clear text.
 	Statistics bool
-	// Repeats says that few distinct values are expected, so that a
-	// dictionary pays.
-	Repeats bool
 	// Random says that the values cannot be compressed.
 	Random bool
 }
@@ -95,13 +92,12 @@ func (t Table) properties() *parquet.WriterProperties {
 		parquet.WithStats(false),
 		parquet.WithCompression(codec),
 	}
+	for _, f := range t.Schema.Fields() {
+		if f.Type.ID() == arrow.DICTIONARY {
+			options = append(options, parquet.WithDictionaryFor(f.Name, true))
+		}
+	}
 	for name, traits := range t.Traits {
-		if traits.Statistics {
-			options = append(options, parquet.WithStatsFor(name, true))
-		}
-		if traits.Repeats {
-			options = append(options, parquet.WithDictionaryFor(name, true))
-		}
 		if traits.Random && t.Compression == Snappy {
 			options = append(options, parquet.WithCompressionFor(name, compress.Codecs.Uncompressed))
 		}
@@ -111,13 +107,14 @@ func (t Table) properties() *parquet.WriterProperties {
 
 // Writer writes one Parquet file of a dataset. It is used by one goroutine.
 type Writer struct {
-	name    string
-	file    *atomicfile.File
-	buffer  *bufio.Writer
-	bytes   int64
-	parquet *encoder
-	pending int64 // bytes in the open row group, before compression
-	rows    int64
+	name     string
+	file     *atomicfile.File
+	buffer   *bufio.Writer
+	bytes    int64
+	parquet  *encoder
+	pending  int64 // bytes in the open row group, before compression
+	rows     int64
+	finished bool
 }
 
 func newWriter(path, name string, t Table, pages *pagePool) (*Writer, error) {
@@ -158,14 +155,27 @@ func (w *Writer) Write(rec arrow.Record) error {
 	return nil
 }
 
-// Commit finishes the file, makes it durable and gives it its final name. Its
-// checksum is not known yet: Dataset.Sum takes those of several files at once.
-func (w *Writer) Commit() (File, error) {
+// Finish writes what is left of the file and gives its memory back. What
+// remains, Commit, is waiting for the disk.
+func (w *Writer) Finish() error {
+	w.finished = true
 	if err := w.parquet.close(); err != nil {
-		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
 	}
 	if err := w.buffer.Flush(); err != nil {
-		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+	}
+	return nil
+}
+
+// Commit makes the file durable and gives it its final name, after finishing
+// it if need be. Its checksum is not known yet: Dataset.Sum takes those of
+// several files at once.
+func (w *Writer) Commit() (File, error) {
+	if !w.finished {
+		if err := w.Finish(); err != nil {
+			return File{}, err
+		}
 	}
 	info, err := w.file.Stat()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/metadata"
 )
 
 const (
@@ -16,6 +17,8 @@ const (
 	// and mostly fits the slack.
 	pageBytes = 1 << 20
 	pageSlack = 4 << 10
+	// pageNulls ends a page that has few values but many nulls.
+	pageNulls = 1 << 20
 	// levelRoom is kept free before a page's values for the definition levels
 	// of a page without a mixture of values and nulls: a length, a run length
 	// and the level.
@@ -31,6 +34,14 @@ type page struct {
 	nulls int
 	valid []byte // bitmap, kept from the first null or value that differs from those before
 }
+
+// pageLimit is where a page ends, whichever comes first.
+type pageLimit struct {
+	bytes  int // of values
+	values int // nulls included
+}
+
+func (l pageLimit) reached(p *page) bool { return len(p.data) >= l.bytes || p.n >= l.values }
 
 func (p *page) mixed() bool { return p.nulls > 0 && p.nulls < p.n }
 
@@ -93,6 +104,7 @@ func (p *page) encoded(nullable bool, scratch []byte) []byte {
 type plainColumn struct {
 	nullable bool
 	compress func(dst, src []byte) []byte // nil leaves pages as they are
+	limit    pageLimit
 	pool     *pagePool
 	pages    []*page
 	scratch  []byte
@@ -100,7 +112,7 @@ type plainColumn struct {
 }
 
 func newPlainColumn(nullable bool, compress func(dst, src []byte) []byte, pool *pagePool) *plainColumn {
-	return &plainColumn{nullable: nullable, compress: compress, pool: pool}
+	return &plainColumn{nullable: nullable, compress: compress, limit: pageLimit{pageBytes, pageNulls}, pool: pool}
 }
 
 // add lays the values out. It is the hot loop of writing: one bounds check
@@ -117,7 +129,7 @@ func (c *plainColumn) add(a arrow.Array) {
 		p := c.open()
 		start := i
 		if !anyNull {
-			for i < s.Len() && len(p.data) < pageBytes {
+			for i < s.Len() && len(p.data) < c.limit.bytes {
 				value := values[offsets[i]-base : offsets[i+1]-base]
 				p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
 				i++
@@ -125,7 +137,7 @@ func (c *plainColumn) add(a arrow.Array) {
 			p.mark(i-start, true)
 			continue
 		}
-		for i < s.Len() && len(p.data) < pageBytes && p.n < pageNulls {
+		for i < s.Len() && !c.limit.reached(p) {
 			if valid := s.IsValid(i); valid {
 				value := values[offsets[i]-base : offsets[i+1]-base]
 				p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
@@ -138,13 +150,10 @@ func (c *plainColumn) add(a arrow.Array) {
 	}
 }
 
-// pageNulls ends a page that has few values but many nulls.
-const pageNulls = 1 << 20
-
 // open is the page that takes the next value.
 func (c *plainColumn) open() *page {
 	if n := len(c.pages); n > 0 {
-		if p := c.pages[n-1]; len(p.data) < pageBytes && p.n < pageNulls {
+		if p := c.pages[n-1]; !c.limit.reached(p) {
 			return p
 		}
 	}
@@ -154,10 +163,17 @@ func (c *plainColumn) open() *page {
 }
 
 func (c *plainColumn) flush(g *rowGroup) error {
-	_, out, err := g.nextLeaf()
+	return c.flushPages(g, func(*metadata.ColumnChunkMetaDataBuilder) {})
+}
+
+// flushPages writes the column's chunk. describe may add to what the chunk's
+// metadata says.
+func (c *plainColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunkMetaDataBuilder)) error {
+	chunk, out, err := g.nextLeaf()
 	if err != nil {
 		return err
 	}
+	describe(chunk)
 	for _, p := range c.pages {
 		plain := p.encoded(c.nullable, c.scratch)
 		if p.mixed() {

@@ -76,39 +76,27 @@ func (b *Batch) lead(i int) *resolution.Lead {
 
 var nobody = &resolution.Lead{}
 
-// texts builds a few string columns side by side; empty means null.
-type texts []*array.StringBuilder
-
-func newTexts(n int) texts {
-	t := make(texts, n)
-	for i := range t {
-		t[i] = array.NewStringBuilder(memory.DefaultAllocator)
+// company is the row's company, or one without anything.
+func (b *Batch) company(i int) *resolution.Company {
+	c := b.lead(i).Company
+	if b.Companies != nil {
+		c = b.Companies[i]
 	}
-	return t
-}
-
-func (t texts) append(values ...string) {
-	for i, v := range values {
-		if v == "" {
-			t[i].AppendNull()
-		} else {
-			t[i].Append(v)
-		}
+	if c == nil {
+		return noCompany
 	}
-}
-
-func (t texts) finish(to []arrow.Array) []arrow.Array {
-	for _, b := range t {
-		to = append(to, b.NewArray())
-	}
-	return to
+	return c
 }
 
 // array is the list as an Arrow array over its own memory. valid is nil when
 // no value is null.
 func (s *Strings) array(valid func(i int) bool) arrow.Array {
+	return s.over(bitmap(s.Len(), valid))
+}
+
+// over is the list as an Arrow array, with the nulls of a bitmap.
+func (s *Strings) over(validity *memory.Buffer, nulls int) arrow.Array {
 	n := s.Len()
-	validity, nulls := bitmap(n, valid)
 	buffers := []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(s.Offsets)), memory.NewBufferBytes(s.Data)}
 	data := array.NewData(arrow.BinaryTypes.String, n, buffers, nil, nulls, 0)
 	defer data.Release()

@@ -15,6 +15,7 @@ type addressFiller struct{ texts texts }
 func newAddressFiller() *addressFiller { return &addressFiller{newTexts(2)} }
 
 func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.texts.start(b.Len())
 	for i := range b.Len() {
 		f.texts.append(b.IPClasses[i], b.OrgTypes[i])
 	}
@@ -27,44 +28,38 @@ type companyFiller struct {
 	revenue   rangeBuilder
 	employees rangeBuilder
 	founded   *array.Int32Builder
-	tail      texts // street … about
-	known     map[*resolution.Company]companyFields
+	tail      texts                    // street … about
+	ranges    map[string]company.Range // by text: few are ever seen
 }
 
-// companyFields are what is worked out of a company once for many rows.
-type companyFields struct {
-	domain, network    string
-	revenue, employees company.Range
-}
-
-// knownCompanies bounds the memory of companies seen; a resolver hands out
-// the same pointer for the same company where it can.
-const knownCompanies = 1 << 14
+// knownRanges bounds the memory of ranges seen.
+const knownRanges = 1 << 12
 
 func newCompanyFiller() *companyFiller {
 	return &companyFiller{
 		head: newTexts(5), revenue: newRangeBuilder(), employees: newRangeBuilder(),
 		founded: array.NewInt32Builder(memory.DefaultAllocator), tail: newTexts(5),
-		known: map[*resolution.Company]companyFields{},
+		ranges: map[string]company.Range{},
 	}
 }
 
 var noCompany = &resolution.Company{}
 
 func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.head.start(b.Len())
+	f.revenue.start(b.Len())
+	f.employees.start(b.Len())
+	f.founded.Reserve(b.Len())
+	f.tail.start(b.Len())
 	for i := range b.Len() {
-		c := b.lead(i).Company
-		if c == nil {
-			c = noCompany
-		}
-		fields := f.fields(c)
+		c := b.company(i)
 		industry := ""
 		if c.Industry != nil {
 			industry = *c.Industry
 		}
-		f.head.append(c.Name, fields.domain, c.WebsiteURL, fields.network, industry)
-		f.revenue.append(c.Revenue, fields.revenue)
-		f.employees.append(c.EmployeeCount, fields.employees)
+		f.head.append(c.Name, company.Domain(c.Domain), c.WebsiteURL, company.NetworkURL(c.NetworkURL), industry)
+		f.revenue.append(c.Revenue, f.parsed(c.Revenue))
+		f.employees.append(c.EmployeeCount, f.parsed(c.EmployeeCount))
 		if c.YearFounded == nil {
 			f.founded.AppendNull()
 		} else {
@@ -76,19 +71,19 @@ func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	return f.tail.finish(append(to, f.founded.NewArray()))
 }
 
-func (f *companyFiller) fields(c *resolution.Company) companyFields {
-	if known, ok := f.known[c]; ok {
-		return known
+func (f *companyFiller) parsed(text string) company.Range {
+	if text == "" {
+		return company.Range{}
 	}
-	if len(f.known) == knownCompanies {
-		clear(f.known)
+	r, known := f.ranges[text]
+	if !known {
+		if len(f.ranges) == knownRanges {
+			clear(f.ranges)
+		}
+		r = company.ParseRange(text)
+		f.ranges[text] = r
 	}
-	fields := companyFields{
-		domain: company.Domain(c.Domain), network: company.NetworkURL(c.NetworkURL),
-		revenue: company.ParseRange(c.Revenue), employees: company.ParseRange(c.EmployeeCount),
-	}
-	f.known[c] = fields
-	return fields
+	return r
 }
 
 // rangeBuilder builds a text range and its two bounds.
@@ -100,6 +95,12 @@ type rangeBuilder struct {
 func newRangeBuilder() rangeBuilder {
 	mem := memory.DefaultAllocator
 	return rangeBuilder{newTexts(1), array.NewInt64Builder(mem), array.NewInt64Builder(mem)}
+}
+
+func (b *rangeBuilder) start(n int) {
+	b.text.start(n)
+	b.min.Reserve(n)
+	b.max.Reserve(n)
 }
 
 func (b *rangeBuilder) append(text string, r company.Range) {

@@ -24,6 +24,8 @@ func newContactFiller() *contactFiller {
 }
 
 func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.before.start(b.Len())
+	f.after.start(b.Len())
 	for i := range b.Len() {
 		l := b.lead(i)
 		f.before.append(l.FirstName, l.LastName, l.FullName, l.Headline, l.JobTitle, l.Seniority, l.Department, l.Email)
@@ -58,6 +60,7 @@ func newPhoneFiller(s Settings) *phoneFiller {
 }
 
 func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.texts.start(b.Len())
 	for i := range b.Len() {
 		raw := b.lead(i).Phone
 		n, err := phone.Parse(raw, f.region)
@@ -84,6 +87,7 @@ func newMatchFiller() *matchFiller {
 }
 
 func (f *matchFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.level.start(b.Len())
 	for i := range b.Len() {
 		l := b.lead(i)
 		f.level.append(l.MatchLevel)

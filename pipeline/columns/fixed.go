@@ -56,6 +56,7 @@ func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 		to = append(to, b.Keys.array(func(i int) bool { return !b.rejected(i) }))
 	}
 	to = append(to, f.wordColumn(outcomeDictionary, n, func(i int) int32 { return int32(b.Outcomes[i]) }, nil))
+	f.reason.start(n)
 	for _, reason := range b.Reasons {
 		f.reason.append(reason)
 	}

@@ -47,6 +47,7 @@ func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	if b.Leads == nil {
 		return f.fromKeys(b, to)
 	}
+	f.texts.start(b.Len())
 	for i := range b.Len() {
 		lead := b.lead(i)
 		for j, d := range f.digests {
@@ -57,7 +58,7 @@ func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 					break
 				}
 			}
-			f.texts[j : j+1].append(value)
+			f.texts[j].append(value)
 		}
 	}
 	return f.texts.finish(to)
@@ -176,6 +177,7 @@ type networkFiller struct{ texts texts }
 func newNetworkFiller() *networkFiller { return &networkFiller{newTexts(1)} }
 
 func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.texts.start(b.Len())
 	for i := range b.Len() {
 		f.texts.append(b.lead(i).NetworkURL)
 	}

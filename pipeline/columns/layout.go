@@ -66,7 +66,6 @@ type Settings struct {
 type Column struct {
 	arrow.Field
 	Statistics bool // min and max may be published: nothing personal
-	Repeats    bool // few distinct values
 	Random     bool // cannot be compressed
 }
 
@@ -97,7 +96,7 @@ func text(name string) Column {
 }
 
 func number(name string, t arrow.DataType) Column {
-	return Column{Field: arrow.Field{Name: name, Type: t, Nullable: true}, Statistics: true, Repeats: true}
+	return Column{Field: arrow.Field{Name: name, Type: t, Nullable: true}, Statistics: true}
 }
 
 func of(name string, t arrow.DataType) Column {
@@ -105,21 +104,20 @@ func of(name string, t arrow.DataType) Column {
 }
 
 func (c Column) required() Column { c.Nullable = false; return c }
-func (c Column) repeats() Column  { c.Repeats = true; return c }
 func (c Column) random() Column   { c.Random = true; return c }
 
 // fixedColumns is the block every operation's output begins with, after the
 // kept input columns.
 func fixedColumns() []Column {
 	return []Column{
-		of("source", wordType).required().repeats(),
+		of("source", wordType).required(),
 		{Field: arrow.Field{Name: "source_row", Type: arrow.PrimitiveTypes.Int64}, Statistics: true},
 		text("key"),
-		of("outcome", wordType).required().repeats(),
-		text("reason").repeats(),
+		of("outcome", wordType).required(),
+		text("reason"),
 		text("resolution_id"),
 		{Field: arrow.Field{Name: "resolved_at", Type: instantType, Nullable: true}, Statistics: true},
-		of("answered_by", wordType).repeats(),
+		of("answered_by", wordType),
 		number("credits", arrow.PrimitiveTypes.Int32),
 	}
 }
@@ -212,12 +210,12 @@ func blockColumns(s Settings) []Column {
 	case resolution.NetworkToPhone:
 		return phoneColumns()
 	case resolution.IPToCompany:
-		return slices.Concat([]Column{text("ip_class").repeats(), text("org_type").repeats()}, companyColumns())
+		return slices.Concat(addressColumns(), companyColumns())
 	case resolution.Enrichment:
 		return leadColumns(s)
 	case resolution.Deanonymization:
 		return slices.Concat(leadColumns(s), []Column{
-			text("match_level").repeats(),
+			text("match_level"),
 			number("confidence", arrow.PrimitiveTypes.Float64),
 		})
 	}
@@ -258,31 +256,35 @@ func profileColumnName(p email.Profile) string {
 
 func phoneColumns() []Column {
 	return []Column{
-		text("phone"), text("phone_raw"), text("phone_region").repeats(), text("phone_type").repeats(),
+		text("phone"), text("phone_raw"), text("phone_region"), text("phone_type"),
 		of("phone_valid", arrow.FixedWidthTypes.Boolean),
 	}
 }
 
+func addressColumns() []Column {
+	return []Column{text("ip_class"), text("org_type")}
+}
+
 func companyColumns() []Column {
 	return []Column{
-		text("company_name").repeats(), text("company_domain").repeats(), text("company_website_url").repeats(),
-		text("company_network_url").repeats(), text("company_industry").repeats(),
-		text("company_revenue").repeats(),
+		text("company_name"), text("company_domain"), text("company_website_url"),
+		text("company_network_url"), text("company_industry"),
+		text("company_revenue"),
 		number("company_revenue_min", arrow.PrimitiveTypes.Int64), number("company_revenue_max", arrow.PrimitiveTypes.Int64),
-		text("company_employee_count").repeats(),
+		text("company_employee_count"),
 		number("company_employee_min", arrow.PrimitiveTypes.Int64), number("company_employee_max", arrow.PrimitiveTypes.Int64),
 		number("company_year_founded", arrow.PrimitiveTypes.Int32),
-		text("company_street").repeats(), text("company_zip_code").repeats(), text("company_city").repeats(),
-		text("company_state").repeats(), text("company_about").repeats(),
+		text("company_street"), text("company_zip_code"), text("company_city"),
+		text("company_state"), text("company_about"),
 	}
 }
 
 func contactColumns() []Column {
 	return []Column{
-		text("first_name").repeats(), text("last_name").repeats(), text("full_name"), text("headline"),
-		text("job_title").repeats(), text("seniority").repeats(), text("department").repeats(),
+		text("first_name"), text("last_name"), text("full_name"), text("headline"),
+		text("job_title"), text("seniority"), text("department"),
 		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
-		text("street"), text("zip_code").repeats(), text("city").repeats(), text("state").repeats(),
+		text("street"), text("zip_code"), text("city"), text("state"),
 		of("last_seen_at", instantType),
 	}
 }

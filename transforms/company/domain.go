@@ -22,6 +22,13 @@ var domains = idna.New(
 // and trailing dot. It is "" when s names none: an IP address, a single label,
 // what is no host name.
 func Domain(s string) string {
+	if isCanonicalDomain(s) {
+		return s
+	}
+	return domain(s)
+}
+
+func domain(s string) string {
 	// The dot of the root may come in any of the forms that count as a dot.
 	host := strings.TrimRightFunc(authority(trim(s)), func(r rune) bool { return strings.ContainsRune(".。．｡", r) })
 	name, err := domains.ToASCII(host)
@@ -43,6 +50,13 @@ func Domain(s string) string {
 // without user, www. and port, path without trailing slashes, no query and no
 // fragment. It is "" when s is empty. The path is left as it is.
 func NetworkURL(s string) string {
+	if isCanonicalPage(s) {
+		return s
+	}
+	return networkURL(s)
+}
+
+func networkURL(s string) string {
 	s = trim(s)
 	host := strings.ToLower(authority(s))
 	rest := withoutScheme(s)

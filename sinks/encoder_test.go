@@ -1,0 +1,501 @@
+package sinks
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"pgregory.net/rapid"
+)
+
+var compressions = []Compression{Snappy, Zstd, Uncompressed}
+
+var (
+	pairType = arrow.ListOfField(arrow.Field{Name: "element", Nullable: true, Type: arrow.StructOf(
+		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
+	)})
+	instantType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	wordType    = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+)
+
+// everyKind has a column of every kind a dataset has.
+var everyKind = Table{
+	Schema: arrow.NewSchema([]arrow.Field{
+		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "required_text", Type: arrow.BinaryTypes.String},
+		{Name: "repeats", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "random", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "word", Type: wordType},
+		{Name: "maybe_word", Type: wordType, Nullable: true},
+		{Name: "row", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "bound", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "year", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "share", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "valid", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+		{Name: "at", Type: instantType, Nullable: true},
+		{Name: "pairs", Type: pairType, Nullable: true},
+	}, nil),
+	Traits: map[string]ColumnTraits{
+		"random": {Random: true},
+		"row":    {Statistics: true}, "bound": {Statistics: true},
+	},
+	Metadata: map[string]string{"leadetl.operation": "test", "leadetl.rules_version": "1", "a": "b"},
+}
+
+// text is a table of one text column.
+func text(nullable bool, c Compression, traits ColumnTraits) Table {
+	return Table{
+		Schema:      arrow.NewSchema([]arrow.Field{{Name: "text", Type: arrow.BinaryTypes.String, Nullable: nullable}}, nil),
+		Traits:      map[string]ColumnTraits{"text": traits},
+		Compression: c,
+	}
+}
+
+// textRecord is a record of one text column; nil is null.
+func textRecord(schema *arrow.Schema, values ...any) arrow.Record {
+	return record(schema, values)
+}
+
+// record makes a record from columns of plain values.
+func record(schema *arrow.Schema, columns ...[]any) arrow.Record {
+	arrays := make([]arrow.Array, len(columns))
+	for i, values := range columns {
+		arrays[i] = arrayOf(schema.Field(i).Type, values)
+	}
+	return array.NewRecord(schema, arrays, int64(len(columns[0])))
+}
+
+func arrayOf(t arrow.DataType, values []any) arrow.Array {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		return wordsOf(d, values)
+	}
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	defer b.Release()
+	for _, v := range values {
+		if v == nil {
+			b.AppendNull()
+			continue
+		}
+		switch b := b.(type) {
+		case *array.StringBuilder:
+			b.Append(v.(string))
+		case *array.Int32Builder:
+			b.Append(v.(int32))
+		case *array.Int64Builder:
+			b.Append(v.(int64))
+		case *array.Float64Builder:
+			b.Append(v.(float64))
+		case *array.BooleanBuilder:
+			b.Append(v.(bool))
+		case *array.TimestampBuilder:
+			b.Append(arrow.Timestamp(v.(int64)))
+		case *array.ListBuilder:
+			appendPairs(b, v.(pairs))
+		}
+	}
+	return b.NewArray()
+}
+
+func appendPairs(b *array.ListBuilder, list pairs) {
+	b.Append(true)
+	member := b.ValueBuilder().(*array.StructBuilder)
+	for _, p := range list {
+		member.Append(true)
+		for i, v := range []any{p.first, p.second} {
+			if v == nil {
+				member.FieldBuilder(i).AppendNull()
+			} else {
+				member.FieldBuilder(i).(*array.StringBuilder).Append(v.(string))
+			}
+		}
+	}
+}
+
+// wordsOf is a dictionary array whose dictionary holds the words in the order
+// they come, as the pipeline makes them.
+func wordsOf(t *arrow.DictionaryType, values []any) arrow.Array {
+	var words []string
+	indices := array.NewInt32Builder(memory.DefaultAllocator)
+	defer indices.Release()
+	for _, v := range values {
+		if v == nil {
+			indices.AppendNull()
+			continue
+		}
+		at := slices.Index(words, v.(string))
+		if at < 0 {
+			at = len(words)
+			words = append(words, v.(string))
+		}
+		indices.Append(int32(at))
+	}
+	dictionary := array.NewStringBuilder(memory.DefaultAllocator)
+	defer dictionary.Release()
+	dictionary.AppendValues(words, nil)
+	return array.NewDictionaryArray(t, indices.NewArray(), dictionary.NewArray())
+}
+
+// fataler is a testing.T or a rapid.T.
+type fataler interface{ Fatal(args ...any) }
+
+// encode writes records, each group of them as one row group, with pages that
+// end at limit.
+func encode(t fataler, spec Table, limit pageLimit, pool *pagePool, groups ...[]arrow.Record) []byte {
+	var out bytes.Buffer
+	e, err := newEncoder(&out, spec, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range e.columns {
+		if c, ok := c.(*plainColumn); ok {
+			c.limit = limit
+		}
+	}
+	for _, records := range groups {
+		for _, rec := range records {
+			e.add(rec)
+		}
+		if err := e.flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+var (
+	realPages  = pageLimit{pageBytes, pageNulls}
+	smallPages = pageLimit{bytes: levelRoom + 40, values: 10}
+)
+
+func TestTextOfEveryPattern(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		values func(i int) any
+	}{
+		{"all values", func(i int) any { return fmt.Sprint("value ", i) }},
+		{"all null", func(int) any { return nil }},
+		{"all empty", func(int) any { return "" }},
+		{"alternating", func(i int) any { return oneIf(i%2 == 0, i) }},
+		{"alternating from null", func(i int) any { return oneIf(i%2 == 1, i) }},
+		{"first null", func(i int) any { return oneIf(i > 0, i) }},
+		{"first value", func(i int) any { return oneIf(i == 0, i) }},
+		{"last null", func(i int) any { return oneIf(i < 63, i) }},
+		{"last value", func(i int) any { return oneIf(i == 63, i) }},
+		{"null at page borders", func(i int) any { return oneIf(i%10 != 0 && i%10 != 9, i) }},
+		{"value at page borders", func(i int) any { return oneIf(i%10 == 0 || i%10 == 9, i) }},
+		{"runs as long as pages", func(i int) any { return oneIf(i/10%2 == 0, i) }},
+		{"runs across pages", func(i int) any { return oneIf(i/15%2 == 0, i) }},
+		{"empty and null", func(i int) any { return []any{"", nil, "x"}[i%3] }},
+		{"longer than a page", func(i int) any { return strings.Repeat("ä", i*7) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, rows := range []int{0, 1, 2, 7, 8, 9, 10, 11, 64} {
+				for _, recordRows := range []int{1, 3, 64} {
+					spec := text(true, Snappy, ColumnTraits{})
+					var records []arrow.Record
+					for from := 0; from < rows; from += recordRows {
+						var values []any
+						for i := from; i < min(rows, from+recordRows); i++ {
+							values = append(values, c.values(i))
+						}
+						records = append(records, textRecord(spec.Schema, values...))
+					}
+					data := encode(t, spec, smallPages, new(pagePool), records)
+					if err := readable(data, tableOf(spec.Schema, records)); err != nil {
+						t.Errorf("%d rows in records of %d: %v", rows, recordRows, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func oneIf(valid bool, i int) any {
+	if valid {
+		return fmt.Sprint("v", i)
+	}
+	return nil
+}
+
+func TestTextOfEveryCodec(t *testing.T) {
+	long := strings.Repeat("0123456789abcdef", 200_000) // 3.2 MB
+	for _, compression := range compressions {
+		for _, traits := range []ColumnTraits{{}, {Random: true}} {
+			for _, nullable := range []bool{true, false} {
+				spec := text(nullable, compression, traits)
+				records := []arrow.Record{
+					textRecord(spec.Schema, "a", "", long, "a"),
+					textRecord(spec.Schema, long[1:], "b"),
+				}
+				if nullable {
+					records = append(records, textRecord(spec.Schema, nil, "c", nil, long[2:], nil))
+				}
+				data := encode(t, spec, realPages, new(pagePool), records, records[:1])
+				if err := readable(data, tableOf(spec.Schema, append(records, records[0]))); err != nil {
+					t.Errorf("%s %+v nullable %v: %v", compression, traits, nullable, err)
+				}
+			}
+		}
+	}
+}
+
+func TestPagesOfRealSize(t *testing.T) {
+	spec := text(true, Snappy, ColumnTraits{})
+	values := make([]any, pageNulls+100)
+	for i := range values {
+		if i >= pageNulls-2 {
+			values[i] = strings.Repeat("x", 40_000)
+		}
+	}
+	records := []arrow.Record{textRecord(spec.Schema, values...)}
+	requireReadable(t, encode(t, spec, realPages, new(pagePool), records), tableOf(spec.Schema, records))
+}
+
+func TestSlicedRecords(t *testing.T) {
+	rec := record(everyKind.Schema, someRows(20)...)
+	records := []arrow.Record{rec.NewSlice(3, 7), rec.NewSlice(0, 1), rec.NewSlice(11, 20), rec.NewSlice(5, 5)}
+	data := encode(t, everyKind, smallPages, new(pagePool), records)
+	requireReadable(t, data, tableOf(everyKind.Schema, records))
+}
+
+// someRows are columns of everyKind.
+func someRows(n int) [][]any {
+	columns := make([][]any, everyKind.Schema.NumFields())
+	for i := range n {
+		for c, v := range []any{
+			oneIf(i%3 > 0, i), fmt.Sprint("r", i%4), oneIf(i%2 > 0, i%5), fmt.Sprintf("%032x", i), fmt.Sprint("w", i%2), oneIf(i%4 > 0, i%3),
+			int64(i + 1), int64(i * 1000), int32(1900 + i%7), float64(i) / 8, i%2 == 0, int64(1_700_000_000_000_000 + i),
+			[]any{nil, pairs{}, pairs{{"a", "md5"}}, pairs{{"b", nil}, {nil, "sha1"}, {"", ""}}}[i%4],
+		} {
+			columns[c] = append(columns[c], v)
+		}
+	}
+	return columns
+}
+
+// A part's source column has one dictionary a file; a part may run over many.
+func TestDictionaryThatChanges(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "word", Type: wordType}, {Name: "maybe", Type: wordType, Nullable: true}}, nil)
+	spec := Table{Schema: schema}
+	of := func(word string, n int) arrow.Record {
+		words, maybe := make([]any, n), make([]any, n)
+		for i := range words {
+			words[i] = word
+			if i%2 == 1 {
+				maybe[i] = word
+			}
+		}
+		return record(schema, words, maybe)
+	}
+	for name, group := range map[string][]arrow.Record{
+		"one":              {of("a.csv", 5), of("a.csv", 3)},
+		"another":          {of("a.csv", 5), of("b.csv", 3)},
+		"there and back":   {of("a.csv", 5), of("b.csv", 3), of("a.csv", 2)},
+		"a file a record":  {of("a.csv", 1), of("b.csv", 1), of("c.csv", 1), of("d.csv", 1)},
+		"many rows":        {of("a.csv", 3000), of("b.csv", 3000)},
+		"nothing but null": {record(schema, []any{"a.csv"}, []any{nil}), record(schema, []any{"b.csv"}, []any{nil})},
+	} {
+		data := encode(t, spec, realPages, new(pagePool), group, group)
+		if err := readable(data, tableOf(schema, append(slices.Clone(group), group...))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A dictionary that grows too large for its page ends, and plain pages follow.
+func TestDictionaryThatOverflows(t *testing.T) {
+	spec := text(true, Snappy, ColumnTraits{})
+	values := make([]any, 3000)
+	for i := range values {
+		values[i] = fmt.Sprintf("%0600d", i)
+	}
+	values[7], values[2999] = nil, nil
+	records := []arrow.Record{textRecord(spec.Schema, values[:1000]...), textRecord(spec.Schema, values[1000:]...)}
+	requireReadable(t, encode(t, spec, realPages, new(pagePool), records), tableOf(spec.Schema, records))
+}
+
+// A footer lists a chunk's pages by encoding; a chunk that left its dictionary
+// has two.
+func TestSameRowsSameBytes(t *testing.T) {
+	rec := record(everyKind.Schema, someRows(50)...)
+	other := record(everyKind.Schema, someRows(20)...)
+	pool := new(pagePool)
+	first := encode(t, everyKind, smallPages, pool, []arrow.Record{rec, other}, []arrow.Record{other, rec})
+	for range 20 {
+		if !bytes.Equal(first, encode(t, everyKind, smallPages, pool, []arrow.Record{rec, other}, []arrow.Record{other, rec})) {
+			t.Fatal("the same rows gave other bytes")
+		}
+	}
+}
+
+// Arrow hands values on in batches of its own, of about a thousand.
+func TestManyRows(t *testing.T) {
+	rec := record(everyKind.Schema, someRows(3000)...)
+	data := encode(t, everyKind, realPages, new(pagePool), []arrow.Record{rec, rec.NewSlice(0, 1023)}, []arrow.Record{rec})
+	requireReadable(t, data, tableOf(everyKind.Schema, []arrow.Record{rec, rec.NewSlice(0, 1023), rec}))
+}
+
+func TestNoRows(t *testing.T) {
+	data := encode(t, everyKind, realPages, new(pagePool))
+	requireReadable(t, data, tableOf(everyKind.Schema, nil))
+}
+
+// Any table, cut into any records, row groups and pages, comes back from both
+// readers, and writing it again through used buffers gives the same bytes.
+func TestAnyTable(t *testing.T) {
+	pool := new(pagePool)
+	rapid.Check(t, func(t *rapid.T) {
+		spec := everyKind
+		spec.Compression = rapid.SampledFrom(compressions).Draw(t, "compression")
+		limit := pageLimit{bytes: levelRoom + rapid.IntRange(1, 200).Draw(t, "page bytes"), values: rapid.IntRange(1, 40).Draw(t, "page values")}
+		var groups [][]arrow.Record
+		var all []arrow.Record
+		for range rapid.IntRange(0, 3).Draw(t, "groups") {
+			var group []arrow.Record
+			for range rapid.IntRange(0, 3).Draw(t, "records") {
+				rec := anyRecord(t)
+				group, all = append(group, rec), append(all, rec)
+			}
+			groups = append(groups, group)
+		}
+		data := encode(t, spec, limit, pool, groups...)
+		if err := readable(data, tableOf(spec.Schema, all)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(data, encode(t, spec, limit, pool, groups...)) {
+			t.Fatal("the same rows gave other bytes")
+		}
+	})
+}
+
+func anyRecord(t *rapid.T) arrow.Record {
+	rows := rapid.IntRange(0, 30).Draw(t, "rows")
+	words := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,2}`), 1, 3, rapid.ID).Draw(t, "words")
+	columns := make([][]any, everyKind.Schema.NumFields())
+	anyText := rapid.OneOf(rapid.Just(""), rapid.String(), rapid.StringMatching(`[a-z]{0,80}`)).AsAny()
+	anyPairs := rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pair {
+		return pair{maybe(anyText).Draw(t, "first"), maybe(anyText).Draw(t, "second")}
+	}), 0, 4), func(list []pair) any { return append(pairs{}, list...) })
+	for i, f := range everyKind.Schema.Fields() {
+		var one *rapid.Generator[any]
+		switch f.Type.ID() {
+		case arrow.STRING:
+			one = anyText
+		case arrow.DICTIONARY:
+			one = rapid.SampledFrom(words).AsAny()
+		case arrow.INT32:
+			one = rapid.Int32().AsAny()
+		case arrow.INT64, arrow.TIMESTAMP:
+			one = rapid.Int64().AsAny()
+		case arrow.FLOAT64:
+			one = rapid.Float64().AsAny()
+		case arrow.BOOL:
+			one = rapid.Bool().AsAny()
+		case arrow.LIST:
+			one = anyPairs
+		}
+		if f.Nullable {
+			one = maybe(one)
+		}
+		columns[i] = rapid.SliceOfN(one, rows, rows).Draw(t, f.Name)
+	}
+	return record(everyKind.Schema, columns...)
+}
+
+func maybe(g *rapid.Generator[any]) *rapid.Generator[any] {
+	return rapid.OneOf(g, rapid.Just[any](nil))
+}
+
+func TestFileIsWhatWarehousesLoad(t *testing.T) {
+	for _, compression := range compressions {
+		spec := everyKind
+		spec.Compression = compression
+		rec := record(spec.Schema, someRows(50)...)
+		data := encode(t, spec, smallPages, new(pagePool), []arrow.Record{rec}, []arrow.Record{rec})
+		f, err := file.NewParquetReader(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.NumRowGroups() != 2 || f.NumRows() != 100 {
+			t.Errorf("%d row groups, %d rows", f.NumRowGroups(), f.NumRows())
+		}
+		if got := f.MetaData().Version(); got != parquet.V1_0 {
+			t.Errorf("format version %v", got)
+		}
+		keyValues := map[string]string{}
+		for i, key := range f.MetaData().KeyValueMetadata().Keys() {
+			keyValues[key] = f.MetaData().KeyValueMetadata().Values()[i]
+		}
+		if !maps.Equal(keyValues, spec.Metadata) {
+			t.Errorf("metadata %v, want %v", keyValues, spec.Metadata)
+		}
+		for g := range f.NumRowGroups() {
+			group := f.RowGroup(g)
+			for i := range group.NumColumns() {
+				chunk, err := group.MetaData().ColumnChunk(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := chunk.PathInSchema().String()
+				traits := spec.Traits[strings.Split(name, ".")[0]]
+				if set, err := chunk.StatsSet(); err != nil || set != traits.Statistics {
+					t.Errorf("%s: statistics %v, %v; want %v", name, set, err, traits.Statistics)
+				}
+				want := compression.codec()
+				if traits.Random && compression == Snappy {
+					want = Uncompressed.codec()
+				}
+				if chunk.Compression() != want {
+					t.Errorf("%s: %v, want %v", name, chunk.Compression(), want)
+				}
+				for _, e := range chunk.Encodings() {
+					if e != parquet.Encodings.Plain && e != parquet.Encodings.RLE && e != parquet.Encodings.PlainDict && e != parquet.Encodings.RLEDict {
+						t.Errorf("%s: encoding %v", name, e)
+					}
+				}
+				pages, err := group.GetColumnPageReader(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for pages.Next() {
+					switch p := pages.Page().(type) {
+					case *file.DictionaryPage:
+						if !isWord(name) {
+							t.Errorf("%s: a dictionary", name)
+						}
+					case *file.DataPageV1:
+						want := parquet.Encodings.Plain
+						if isWord(name) {
+							want = parquet.Encodings.PlainDict
+						}
+						if parquet.Encoding(p.Encoding()) != want {
+							t.Errorf("%s: page encoding %v, want %v", name, p.Encoding(), want)
+						}
+					default:
+						t.Errorf("%s: page %T", name, p)
+					}
+				}
+				if err := pages.Err(); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		f.Close()
+	}
+}
+
+// isWord reports whether a column of everyKind is a dictionary array, which is
+// what gives a chunk a dictionary.
+func isWord(name string) bool { return name == "word" || name == "maybe_word" }

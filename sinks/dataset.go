@@ -111,7 +111,7 @@ func (d *Dataset) files() ([]string, error) {
 			name := filepath.Join(folder, e.Name())
 			switch {
 			case name == rejectsFolder && e.IsDir():
-			case e.Type().IsRegular() && isDatasetFile(e.Name()):
+			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):
 				names = append(names, name)
 			default:
 				foreign = append(foreign, name)
@@ -128,8 +128,13 @@ func (d *Dataset) files() ([]string, error) {
 	return names, nil
 }
 
-func isDatasetFile(name string) bool {
-	return name == manifestName || name == successName || partName.MatchString(name) || atomicfile.IsTemp(name)
+// isDatasetFile reports whether a file of a dataset, under construction or
+// not, has this name in this folder.
+func isDatasetFile(folder, name string) bool {
+	if atomicfile.IsTemp(name) {
+		name = atomicfile.FinalName(name)
+	}
+	return partName.MatchString(name) || folder == "" && (name == manifestName || name == successName)
 }
 
 // Empty reports whether the folder holds no published file.

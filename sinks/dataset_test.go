@@ -194,6 +194,22 @@ func TestClearTouchesNothingForeign(t *testing.T) {
 	}
 }
 
+// commit ends a file.
+func commit(t *testing.T, w *Writer) File {
+	t.Helper()
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := w.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Abort(); err != nil {
+		t.Errorf("abort after commit: %v", err)
+	}
+	return f
+}
+
 // aPart writes part number of some rows, without its checksum.
 func aPart(t *testing.T, d *Dataset, number, rows int) Part {
 	t.Helper()
@@ -204,13 +220,7 @@ func aPart(t *testing.T, d *Dataset, number, rows int) Part {
 	if err := w.Write(record(everyKind.Schema, someRows(rows)...)); err != nil {
 		t.Fatal(err)
 	}
-	f, err := w.Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Abort(); err != nil {
-		t.Errorf("abort after commit: %v", err)
-	}
+	f := commit(t, w)
 	return Part{File: f, Totals: Totals{Rows: int64(rows), Matched: int64(rows)}}
 }
 
@@ -259,9 +269,7 @@ func TestRowGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	commit(t, w)
 	data, err := os.ReadFile(filepath.Join(dir, "part-00000.parquet"))
 	if err != nil {
 		t.Fatal(err)
@@ -369,7 +377,9 @@ func TestCheck(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, name), whole, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			at(p.ModifiedAt)(t, filepath.Join(dir, p.Name))
+			for _, f := range []File{p.File, rejects} {
+				at(f.ModifiedAt)(t, filepath.Join(dir, f.Name))
+			}
 		}
 	}
 }

@@ -115,7 +115,8 @@ func (t *Totals) Add(o Totals) {
 
 // Reconcile recomputes every total of the manifest from its parts and reports
 // the first that differs: rows in = matched + no_match + rejected + failed +
-// suppressed + skipped, part by part and in sum.
+// suppressed + skipped, part by part and in sum, and each but matched is the sum
+// of its reasons.
 func (m *Manifest) Reconcile() error {
 	var sum Totals
 	for i := range m.Parts {
@@ -130,12 +131,36 @@ func (m *Manifest) Reconcile() error {
 		if malformed != p.Totals.Malformed {
 			return fmt.Errorf("%s: %d lines in its rejects, %d counted", p.Name, malformed, p.Totals.Malformed)
 		}
+		if err := p.Totals.reconcileReasons(); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
 		sum.Add(p.Totals)
 	}
-	got, want := m.Totals, sum
-	got.Reasons, want.Reasons = nil, nil
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		return fmt.Errorf("totals %+v do not equal the sum of the parts %+v", got, want)
+	if fmt.Sprint(m.Totals) != fmt.Sprint(sum) {
+		return fmt.Errorf("totals %+v do not equal the sum of the parts %+v", m.Totals, sum)
+	}
+	return nil
+}
+
+// reconcileReasons compares every count that has reasons with their sum.
+func (t *Totals) reconcileReasons() error {
+	counts := map[string]int64{
+		"no_match": t.NoMatch, "rejected": t.Rejected, "failed": t.Failed,
+		"suppressed": t.Suppressed, "skipped": t.Skipped, "malformed": t.Malformed,
+	}
+	for _, outcome := range sortedKeys(t.Reasons) {
+		if _, known := counts[outcome]; !known {
+			return fmt.Errorf("reasons of %q", outcome)
+		}
+	}
+	for _, outcome := range sortedKeys(counts) {
+		var sum int64
+		for _, n := range t.Reasons[outcome] {
+			sum += n
+		}
+		if sum != counts[outcome] {
+			return fmt.Errorf("%d %s, %d by reason", counts[outcome], outcome, sum)
+		}
 	}
 	return nil
 }

@@ -42,6 +42,10 @@ func IsTemp(name string) bool {
 	return len(name) > len(tempSuffix)+1 && name[0] == '.' && filepath.Ext(name) == tempSuffix
 }
 
+// FinalName is the inverse of TempName: the name, without folder, that a file
+// with this temporary name gets.
+func FinalName(temp string) string { return temp[1 : len(temp)-len(tempSuffix)] }
+
 // Commit makes the file durable and visible under its final name. On error
 // the old file, if any, is untouched.
 func (f *File) Commit() error {

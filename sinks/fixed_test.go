@@ -1,0 +1,68 @@
+package sinks
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/metadata"
+)
+
+// Each group of values becomes a row group with its own statistics.
+func TestStatistics(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		name   string
+		of     arrow.DataType
+		groups [][]any
+		want   []string // smallest and largest by group
+	}{
+		{"int32", arrow.PrimitiveTypes.Int32, [][]any{{int32(5), int32(-7), nil, int32(300)}, {int32(1)}}, []string{"-7 300", "1 1"}},
+		{"int64", arrow.PrimitiveTypes.Int64, [][]any{{int64(math.MaxInt64), int64(math.MinInt64)}, {nil, int64(256), int64(255)}}, []string{fmt.Sprint(math.MinInt64, math.MaxInt64), "255 256"}},
+		{"instant", instantType, [][]any{{int64(-1), int64(1)}}, []string{"-1 1"}},
+		{"float64", arrow.PrimitiveTypes.Float64, [][]any{{-0.5, 1.5, nan, 1e300}, {nan}, {nan, 2.0}}, []string{"-0.5 1e+300", "none", "2 2"}},
+		{"nulls alone", arrow.PrimitiveTypes.Int64, [][]any{{nil, nil}, {int64(3)}, {nil}}, []string{"none", "3 3", "none"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: c.of, Nullable: true}}, nil)
+			var groups [][]arrow.Record
+			for _, values := range c.groups {
+				groups = append(groups, []arrow.Record{record(schema, values)})
+			}
+			spec := Table{Schema: schema, Traits: map[string]ColumnTraits{"n": {Statistics: true}}}
+			f, err := file.NewParquetReader(bytes.NewReader(encode(t, spec, smallPages, new(pagePool), groups...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for g, want := range c.want {
+				chunk, err := f.RowGroup(g).MetaData().ColumnChunk(0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := chunk.Statistics()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := boundsOf(s); got != want {
+					t.Errorf("group %d: %s, want %s", g, got, want)
+				}
+			}
+		})
+	}
+}
+
+func boundsOf(s metadata.TypedStatistics) string {
+	switch s := s.(type) {
+	case *metadata.Int32Statistics:
+		return fmt.Sprint(s.Min(), s.Max())
+	case *metadata.Int64Statistics:
+		return fmt.Sprint(s.Min(), s.Max())
+	case *metadata.Float64Statistics:
+		return fmt.Sprint(s.Min(), s.Max())
+	}
+	return "none"
+}

@@ -15,7 +15,7 @@ import (
 const (
 	// pageBytes is where a page ends; the value that passes it is still in,
 	// and mostly fits the slack.
-	pageBytes = 1 << 20
+	pageBytes = 256 << 10
 	pageSlack = 4 << 10
 	// pageNulls ends a page that has few values but many nulls.
 	pageNulls = 1 << 20
@@ -205,8 +205,8 @@ type pagePool struct {
 	free []*page
 }
 
-// poolPages bounds the pages kept: three row groups of full pages.
-const poolPages = 3 * rowGroupBytes / pageBytes
+// poolPages bounds the pages kept: two row groups of full pages.
+const poolPages = 2 * rowGroupBytes / pageBytes
 
 func (p *pagePool) get() *page {
 	p.mu.Lock()

@@ -100,8 +100,9 @@ func writeRanges(name string, n, companies int) (end uint32, err error) {
 			if full = at>>24 >= 224; full {
 				return
 			}
-			kind := pick(r, []string{"business", "business", "business", "education", "isp"})
-			fmt.Fprintf(w, "%s/%d,company-%d.example,%s\n", ipv4(at), bits, r.IntN(companies), kind)
+			company := r.IntN(companies)
+			kind := []string{"business", "business", "business", "education", "isp"}[company%5]
+			fmt.Fprintf(w, "%s/%d,company-%d.example,%s\n", ipv4(at), bits, company, kind)
 			at += size
 		}
 		end = at

@@ -35,9 +35,9 @@ type rangeReader struct {
 	fields    *Fields
 	companies *companyReader // joins copied records at look-up; may be nil
 	// remembered holds decoded records by the hash of their offset in the
-	// file; what comes later takes the place. So it is bounded, needs no lock,
-	// and a miss costs one decoding.
-	remembered [rememberedRanges]atomic.Pointer[rangeAnswer]
+	// file, two to a place; of a third, the one that came first goes. So it is
+	// bounded, needs no lock, and a miss costs one decoding.
+	remembered [rememberedRanges / 2][2]atomic.Pointer[rangeAnswer]
 }
 
 // An answer is about half a kilobyte, so all of them some 70 MB.
@@ -74,19 +74,27 @@ func (r *rangeReader) find(addr netip.Addr) (*Range, error) {
 	if !result.Found() {
 		return nil, result.Err()
 	}
-	slot := &r.remembered[uint64(result.Offset())*0x9e3779b97f4a7c15>>(64-rememberedBits)]
-	a := slot.Load()
-	if a == nil || a.offset != result.Offset() {
-		var err error
-		if a, err = r.decode(result); err != nil {
-			return nil, err
+	place := &r.remembered[uint64(result.Offset())*0x9e3779b97f4a7c15>>(64-rememberedBits+1)]
+	for i := range place {
+		if a := place[i].Load(); a != nil && a.offset == result.Offset() {
+			return a.answer(), nil
 		}
-		slot.Store(a)
 	}
+	a, err := r.decode(result)
+	if err != nil {
+		return nil, err
+	}
+	place[1].Store(place[0].Load())
+	place[0].Store(a)
+	return a.answer(), nil
+}
+
+// answer is the range, nil when the record says nothing.
+func (a *rangeAnswer) answer() *Range {
 	if a.empty {
-		return nil, nil
+		return nil
 	}
-	return &a.Range, nil
+	return &a.Range
 }
 
 func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {

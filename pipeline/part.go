@@ -11,10 +11,10 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// madePart hands the batches of a part to the worker that makes it.
-type madePart struct {
-	*feeder
-	queue   chan *sources.Batch
+// partQueue hands the batches of a part to the worker that makes it.
+type partQueue struct {
+	batches chan *sources.Batch
+	ahead   lookAhead
 	whole   atomic.Bool     // all rows are in the queue
 	dropped atomic.Bool     // they will never all come
 	stopped context.Context // ended when the worker has ended
@@ -23,68 +23,72 @@ type madePart struct {
 // startPart starts the worker of a part; it waits while too many are at work.
 func (f *feeder) startPart(number int) partSink {
 	stopped, stop := context.WithCancel(context.Background())
-	p := &madePart{feeder: f, queue: make(chan *sources.Batch, lookAheadBatches), stopped: stopped}
+	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead, stopped: stopped}
 	f.workers.Go(func(ctx context.Context) error {
 		defer stop()
-		m := f.newPartMaker()
-		defer p.drain()
-		return m.make(ctx, number, p)
+		defer q.drain()
+		if err := f.making.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		finished := sync.OnceFunc(func() { f.making.Release(1) })
+		defer finished()
+		return f.newPartMaker(number).make(ctx, q, finished)
 	})
-	return p
+	return q
 }
 
-func (p *madePart) take(ctx context.Context, b *sources.Batch) error {
+func (q *partQueue) take(ctx context.Context, b *sources.Batch) error {
 	// Both waits end with the worker: a failed one takes no more.
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.stopped, cancel)()
-	if err := p.ahead.Acquire(waiting, p.ahead.weight(b)); err != nil {
+	defer context.AfterFunc(q.stopped, cancel)()
+	if err := q.ahead.Acquire(waiting, q.ahead.weight(b)); err != nil {
 		b.Release()
-		return p.why(ctx)
+		return q.why(ctx)
 	}
 	select {
-	case p.queue <- b:
+	case q.batches <- b:
 		return nil
 	case <-waiting.Done():
-		p.done(b)
-		return p.why(ctx)
+		q.done(b)
+		return q.why(ctx)
 	}
 }
 
 // why is the reason a batch could not be handed over.
-func (p *madePart) why(ctx context.Context) error {
+func (q *partQueue) why(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return errAbandoned
 }
 
-func (p *madePart) end(whole bool) error {
+func (q *partQueue) end(whole bool) error {
 	if whole {
-		p.whole.Store(true)
+		q.whole.Store(true)
 	} else {
-		p.dropped.Store(true)
+		q.dropped.Store(true)
 	}
-	close(p.queue)
+	close(q.batches)
 	return nil
 }
 
 // done gives a batch's memory and its share of the look-ahead back.
-func (p *madePart) done(b *sources.Batch) {
-	weight := p.ahead.weight(b)
+func (q *partQueue) done(b *sources.Batch) {
+	weight := q.ahead.weight(b)
 	b.Release()
-	p.ahead.Release(weight)
+	q.ahead.Release(weight)
 }
 
 // drain gives back what a worker that ended early left in the queue.
-func (p *madePart) drain() {
+func (q *partQueue) drain() {
 	for {
 		select {
-		case b, open := <-p.queue:
+		case b, open := <-q.batches:
 			if !open {
 				return
 			}
-			p.done(b)
+			q.done(b)
 		default:
 			return
 		}
@@ -94,6 +98,7 @@ func (p *madePart) drain() {
 // partMaker makes one part: keys, answers, columns, Parquet.
 type partMaker struct {
 	*state
+	number   int
 	keyer    keyer
 	answerer *answerer
 	builder  *columns.Builder
@@ -103,40 +108,32 @@ type partMaker struct {
 	rejected *rejectsWriter
 }
 
-func (m *partMaker) make(ctx context.Context, number int, p *madePart) error {
-	if err := p.making.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	finished := sync.OnceFunc(func() { p.making.Release(1) })
-	defer finished()
+// make takes the batches of a queue and publishes the part. It calls finished
+// when the part's memory is given back and only the disk is waited for.
+func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) error {
 	if err := m.unsealed(); err != nil {
 		return err
 	}
-	w, err := m.Output.Part(number, m.table)
+	w, err := m.Output.Part(m.number, m.table)
 	if err != nil {
 		return err
 	}
-	m.digest = newInputDigest()
-	m.rejected = &rejectsWriter{state: m.state, number: number}
-	err = m.fill(ctx, number, p, w, finished)
+	err = m.fill(ctx, q, w, finished)
 	return errors.Join(err, w.Abort(), m.rejected.abort())
 }
 
-// fill makes the part from the batches in its queue and publishes it.
-// finished is called when its memory is given back and only the disk is
-// waited for.
-func (m *partMaker) fill(ctx context.Context, number int, p *madePart, w *sinks.Writer, finished func()) error {
-	for b := range p.queue {
+func (m *partMaker) fill(ctx context.Context, q *partQueue, w *sinks.Writer, finished func()) error {
+	for b := range q.batches {
 		err := ctx.Err() // another part failed
-		if err == nil && !p.dropped.Load() {
+		if err == nil && !q.dropped.Load() {
 			err = m.process(ctx, b, w)
 		}
-		p.done(b)
+		q.done(b)
 		if err != nil {
 			return err
 		}
 	}
-	if !p.whole.Load() {
+	if !q.whole.Load() {
 		return nil // interrupted: the next run makes this part
 	}
 	if err := w.Finish(); err != nil {
@@ -151,7 +148,7 @@ func (m *partMaker) fill(ctx context.Context, number int, p *madePart, w *sinks.
 	if err != nil {
 		return err
 	}
-	return m.publish(ctx, number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
+	return m.publish(ctx, m.number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
 }
 
 // process takes one batch all the way.

@@ -396,9 +396,12 @@ func (s *state) outputTable() sinks.Table {
 	return t
 }
 
-func (s *state) newPartMaker() *partMaker {
+func (s *state) newPartMaker(number int) *partMaker {
 	return &partMaker{
 		state:    s,
+		number:   number,
+		digest:   newInputDigest(),
+		rejected: &rejectsWriter{state: s, number: number},
 		keyer:    keyer{s.Job.Operation, profile.Rules{Hosts: s.Job.NetworkHosts}},
 		answerer: newAnswerer(s.Resolver, s.Job.Operation, s.Workers),
 		builder:  s.layout.NewBuilder(),

@@ -1,0 +1,216 @@
+package columns_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// builder makes records of an operation.
+func builder(t testing.TB, s columns.Settings) *columns.Builder {
+	t.Helper()
+	l, err := columns.NewLayout(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.NewBuilder()
+}
+
+// emptyBatch is a batch of n rows, all matched, with neither keys nor leads.
+func emptyBatch(n int) *columns.Batch {
+	b := &columns.Batch{Source: "a.csv"}
+	b.Reset(n)
+	for i := range n {
+		b.Rows = append(b.Rows, int64(i+1))
+	}
+	return b
+}
+
+// leadBatch is a batch of rows that were answered; nil is no match.
+func leadBatch(leads ...*resolution.Lead) *columns.Batch {
+	b := emptyBatch(len(leads))
+	b.Leads = leads
+	for i, lead := range leads {
+		b.Keys.Data = fmt.Append(b.Keys.Data, "key ", i)
+		b.Keys.End()
+		if lead == nil {
+			b.Outcomes[i], b.Reasons[i] = columns.NoMatch, "not_found"
+		}
+		b.IPClasses, b.OrgTypes = append(b.IPClasses, "public"), append(b.OrgTypes, "business")
+	}
+	return b
+}
+
+// facts are the columns of each row that are not null.
+func facts(t testing.TB, rec arrow.Record) []map[string]any {
+	t.Helper()
+	data, err := rec.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		maps.DeleteFunc(row, func(_ string, v any) bool { return v == nil })
+	}
+	return rows
+}
+
+// without removes the fixed block.
+func without(row map[string]any) map[string]any {
+	for _, name := range lines(fixedBlock) {
+		var column string
+		fmt.Sscan(name, &column)
+		delete(row, column)
+	}
+	return row
+}
+
+// requireFacts compares a row with JSON.
+func requireFacts(t testing.TB, got map[string]any, want string) {
+	t.Helper()
+	var wanted map[string]any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatalf("%s: %v", want, err)
+	}
+	if !reflect.DeepEqual(got, wanted) {
+		text, _ := json.Marshal(got)
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+func pointer[T any](v T) *T { return &v }
+
+var (
+	fullCompany = &resolution.Company{
+		Name: "Sample Bakery", Domain: "https://WWW.Bakery.example/", WebsiteURL: "https://www.bakery.example",
+		NetworkURL: "https://network.example/company/sample-bakery", Industry: pointer("Food Production"),
+		Revenue: "$1M-$10M", EmployeeCount: "10,001+", YearFounded: pointer(int32(1987)), About: "Bread",
+		Address: resolution.Address{Street: "1 Example Street", ZipCode: "94105", City: "San Example", State: "CA"},
+	}
+	fullLead = &resolution.Lead{
+		Contact: resolution.Contact{
+			FirstName: "Ada", LastName: "Example", FullName: "Ada Example", Headline: "Baker", JobTitle: "Head Baker",
+			Seniority: "manager", Department: "Operations", Email: "ada@bakery.example",
+			Emails:     []resolution.ContactEmail{{Email: "ada@bakery.example", Type: "work"}, {Email: "ada@mail.example"}},
+			Phones:     []resolution.ContactPhone{{Phone: "+12025550100", Type: "mobile"}},
+			Address:    resolution.Address{Street: "100 Sample Street", ZipCode: "02108", City: "San Example", State: "CA"},
+			LastSeenAt: pointer(time.Date(2026, 11, 1, 8, 30, 0, 123456789, time.UTC)),
+		},
+		Phone: "(202) 555-0100",
+		HashedEmails: []resolution.HashedEmail{
+			{Email: "m1", Type: "md5"}, {Email: "s1", Type: "sha1"}, {Email: "t1", Type: "sha256"},
+			{Email: "m2", Type: "md5"}, {Email: "s2", Type: "sha1"},
+		},
+		NetworkURL: "network.example/in/ada-example", Company: fullCompany, MatchLevel: "person", Confidence: pointer(0.92),
+	}
+)
+
+const (
+	companyFacts = `"company_name": "Sample Bakery", "company_domain": "bakery.example",
+		"company_website_url": "https://www.bakery.example", "company_network_url": "network.example/company/sample-bakery",
+		"company_industry": "Food Production", "company_revenue": "$1M-$10M", "company_revenue_min": 1000000, "company_revenue_max": 10000000,
+		"company_employee_count": "10,001+", "company_employee_min": 10001, "company_year_founded": 1987,
+		"company_street": "1 Example Street", "company_zip_code": "94105", "company_city": "San Example", "company_state": "CA", "company_about": "Bread"`
+	hemFacts    = `"hem_md5": "m1", "hem_sha1": "s1", "hem_sha256": "t1"`
+	hashedFacts = `"hashed_emails": [{"email": "m1", "type": "md5"}, {"email": "s1", "type": "sha1"}, {"email": "t1", "type": "sha256"},
+		{"email": "m2", "type": "md5"}, {"email": "s2", "type": "sha1"}]`
+	phoneFacts   = `"phone": "+12025550100", "phone_raw": "(202) 555-0100", "phone_region": "US", "phone_type": "fixed_line_or_mobile", "phone_valid": true`
+	networkFacts = `"network_url": "network.example/in/ada-example"`
+	contactFacts = `"first_name": "Ada", "last_name": "Example", "full_name": "Ada Example", "headline": "Baker", "job_title": "Head Baker",
+		"seniority": "manager", "department": "Operations", "email": "ada@bakery.example",
+		"emails": [{"email": "ada@bakery.example", "type": "work"}, {"email": "ada@mail.example", "type": null}],
+		"phones": [{"phone": "+12025550100", "type": "mobile"}],
+		"street": "100 Sample Street", "zip_code": "02108", "city": "San Example", "state": "CA", "last_seen_at": "2026-11-01 08:30:00.123456Z"`
+	leadFacts = contactFacts + "," + networkFacts + "," + phoneFacts + "," + hemFacts + "," + hashedFacts + "," + companyFacts
+)
+
+func TestBlocksFromLeads(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		op   resolution.Operation
+		lead *resolution.Lead
+		want string
+	}{
+		{"email_to_hem", resolution.EmailToHEM, fullLead, hemFacts + "," + networkFacts},
+		{"network_to_hem", resolution.NetworkToHEM, fullLead, hemFacts + "," + hashedFacts + "," + networkFacts},
+		{"network_to_phone", resolution.NetworkToPhone, fullLead, phoneFacts},
+		{"ip_to_company", resolution.IPToCompany, fullLead, `"ip_class": "public", "org_type": "business",` + companyFacts},
+		{"enrichment", resolution.Enrichment, fullLead, leadFacts},
+		{"deanonymization", resolution.Deanonymization, fullLead, leadFacts + `, "match_level": "person", "confidence": 0.92`},
+		{"nothing known", resolution.Deanonymization, &resolution.Lead{}, ``},
+		{"no match", resolution.Deanonymization, nil, ``},
+		{"no company", resolution.IPToCompany, &resolution.Lead{}, `"ip_class": "public", "org_type": "business"`},
+		{"one hash", resolution.NetworkToHEM, &resolution.Lead{HashedEmails: []resolution.HashedEmail{{Email: "s", Type: "sha1"}}}, `"hem_sha1": "s", "hashed_emails": [{"email": "s", "type": "sha1"}]`},
+		{"E.164 phone", resolution.NetworkToPhone, &resolution.Lead{Phone: "+442071838750"}, `"phone": "+442071838750", "phone_raw": "+442071838750", "phone_region": "GB", "phone_type": "fixed_line", "phone_valid": true`},
+		{"phone that is none", resolution.NetworkToPhone, &resolution.Lead{Phone: "ask reception"}, `"phone_raw": "ask reception"`},
+		{"phone through a spreadsheet", resolution.NetworkToPhone, &resolution.Lead{Phone: "6.50555E+09"}, `"phone_raw": "6.50555E+09"`},
+		{"ranges that say nothing", resolution.IPToCompany, &resolution.Lead{Company: &resolution.Company{Revenue: "unknown", EmployeeCount: "Nov-50"}}, `"ip_class": "public", "org_type": "business", "company_revenue": "unknown", "company_employee_count": "Nov-50"`},
+		{"confidence of nothing", resolution.Deanonymization, &resolution.Lead{MatchLevel: "company", Confidence: pointer(0.0)}, `"match_level": "company", "confidence": 0`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// Among others, so that a value in the wrong row shows.
+			batch := leadBatch(nil, c.lead, nil)
+			rec := builder(t, columns.Settings{Operation: c.op, DefaultRegion: "US"}).Record(batch)
+			requireFacts(t, without(facts(t, rec)[1]), "{"+c.want+"}")
+		})
+	}
+}
+
+// What a CompanyFinder found fills the same columns as a lead does.
+func TestCompaniesFillAsLeads(t *testing.T) {
+	settings := columns.Settings{Operation: resolution.IPToCompany}
+	leads := leadBatch(fullLead, nil, &resolution.Lead{Company: &resolution.Company{Name: "Other"}})
+	companies := leadBatch(leads.Leads...)
+	companies.Leads, companies.Companies = nil, []*resolution.Company{fullCompany, nil, {Name: "Other"}}
+	a, b := builder(t, settings).Record(leads), builder(t, settings).Record(companies)
+	if !array.RecordEqual(a, b) {
+		t.Errorf("from companies %v, from leads %v", facts(t, b), facts(t, a))
+	}
+}
+
+func TestFixedBlock(t *testing.T) {
+	kept := array.NewStringBuilder(memory.DefaultAllocator)
+	for _, v := range []string{"x", "", "z"} {
+		kept.Append(v)
+	}
+	kept.AppendNull()
+	b := leadBatch(&resolution.Lead{}, nil, nil, nil)
+	b.Source, b.Rows = "in/b.csv", []int64{7, 8, 10, 11}
+	b.Kept = []*array.String{kept.NewStringArray()}
+	for i, outcome := range []columns.Outcome{columns.Rejected, columns.Failed} {
+		b.Outcomes[2+i], b.Reasons[2+i] = outcome, fmt.Sprint("reason ", i)
+	}
+	rec := builder(t, columns.Settings{Operation: resolution.NetworkToPhone, Kept: []string{"id"}}).Record(b)
+	for i, want := range []string{
+		`{"id": "x", "source": "in/b.csv", "source_row": 7, "key": "key 0", "outcome": "matched", "answered_by": "embedded", "credits": 0}`,
+		`{"id": "", "source": "in/b.csv", "source_row": 8, "key": "key 1", "outcome": "no_match", "reason": "not_found", "answered_by": "embedded", "credits": 0}`,
+		`{"id": "z", "source": "in/b.csv", "source_row": 10, "outcome": "rejected", "reason": "reason 0"}`,
+		`{"source": "in/b.csv", "source_row": 11, "key": "key 3", "outcome": "failed", "reason": "reason 1"}`,
+	} {
+		requireFacts(t, facts(t, rec)[i], want)
+	}
+}
+
+func TestOutcomeWords(t *testing.T) {
+	for outcome, want := range map[columns.Outcome]string{
+		columns.Matched: "matched", columns.NoMatch: "no_match", columns.Rejected: "rejected",
+		columns.Failed: "failed", columns.Suppressed: "suppressed", columns.Skipped: "skipped",
+	} {
+		if outcome.String() != want {
+			t.Errorf("%d: %s, want %s", outcome, outcome, want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package columns_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// The blocks of DESIGN, "Dataset", a line a column. Columns are only ever
+// added, each at the end of its block: a change of any other line breaks the
+// tables people have loaded.
+const (
+	fixedBlock = `
+		source STRING required
+		source_row INT64 required
+		key STRING
+		outcome STRING required
+		reason STRING
+		resolution_id STRING
+		resolved_at TIMESTAMP(MICROS, UTC)
+		answered_by STRING
+		credits INT32`
+	hemBlock = `
+		hem_md5 STRING
+		hem_sha1 STRING
+		hem_sha256 STRING`
+	hashedEmails = `
+		hashed_emails LIST<STRUCT<email STRING, type STRING>>`
+	networkURL = `
+		network_url STRING`
+	phoneBlock = `
+		phone STRING
+		phone_raw STRING
+		phone_region STRING
+		phone_type STRING
+		phone_valid BOOLEAN`
+	companyBlock = `
+		company_name STRING
+		company_domain STRING
+		company_website_url STRING
+		company_network_url STRING
+		company_industry STRING
+		company_revenue STRING
+		company_revenue_min INT64
+		company_revenue_max INT64
+		company_employee_count STRING
+		company_employee_min INT64
+		company_employee_max INT64
+		company_year_founded INT32
+		company_street STRING
+		company_zip_code STRING
+		company_city STRING
+		company_state STRING
+		company_about STRING`
+	contactBlock = `
+		first_name STRING
+		last_name STRING
+		full_name STRING
+		headline STRING
+		job_title STRING
+		seniority STRING
+		department STRING
+		email STRING
+		emails LIST<STRUCT<email STRING, type STRING>>
+		phones LIST<STRUCT<phone STRING, type STRING>>
+		network_url STRING
+		street STRING
+		zip_code STRING
+		city STRING
+		state STRING
+		last_seen_at TIMESTAMP(MICROS, UTC)`
+	leadBlock = contactBlock + phoneBlock + hemBlock + hashedEmails + companyBlock
+)
+
+func TestSchema(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		settings columns.Settings
+		want     string
+	}{
+		{"email_to_hem", columns.Settings{Operation: resolution.EmailToHEM}, fixedBlock + hemBlock + networkURL},
+		{
+			"email_to_hem with profiles",
+			columns.Settings{Operation: resolution.EmailToHEM, HEMProfiles: []email.Profile{email.Google, email.UID2}},
+			fixedBlock + hemBlock + "\nhem_uid2_sha256_base64 STRING\nhem_google_sha256 STRING" + networkURL,
+		},
+		{
+			"email_to_hem of some types",
+			columns.Settings{Operation: resolution.EmailToHEM, HEMTypes: []string{"sha256", "md5"}},
+			fixedBlock + "\nhem_md5 STRING\nhem_sha256 STRING" + networkURL,
+		},
+		{"network_to_hem", columns.Settings{Operation: resolution.NetworkToHEM}, fixedBlock + hemBlock + hashedEmails + networkURL},
+		{"network_to_phone", columns.Settings{Operation: resolution.NetworkToPhone}, fixedBlock + phoneBlock},
+		{"ip_to_company", columns.Settings{Operation: resolution.IPToCompany}, fixedBlock + "\nip_class STRING\norg_type STRING" + companyBlock},
+		{"enrichment", columns.Settings{Operation: resolution.Enrichment}, fixedBlock + leadBlock},
+		{"deanonymization", columns.Settings{Operation: resolution.Deanonymization}, fixedBlock + leadBlock + "\nmatch_level STRING\nconfidence DOUBLE"},
+		{
+			"kept columns first",
+			columns.Settings{Operation: resolution.NetworkToPhone, Kept: []string{"id", "network_url"}, Identifier: "network_url"},
+			"id STRING\nnetwork_url STRING" + fixedBlock + phoneBlock,
+		},
+		{
+			"identifier dropped",
+			columns.Settings{Operation: resolution.NetworkToPhone, Kept: []string{"id", "network_url"}, Identifier: "network_url", DropIdentifier: true},
+			"id STRING" + strings.Replace(fixedBlock, "key STRING", "", 1) + phoneBlock,
+		},
+	} {
+		l, err := columns.NewLayout(c.settings)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got []string
+		for _, column := range l.Columns() {
+			line := column.Name + " " + column.TypeName()
+			if !column.Nullable {
+				line += " required"
+			}
+			got = append(got, line)
+		}
+		if want := lines(c.want); !slices.Equal(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// Statistics are values in clear text, so no column has them that holds what
+// somebody is called, reached by, or was looked up under.
+func TestStatisticsAreNotPersonal(t *testing.T) {
+	allowed := []string{
+		"source_row", "resolved_at", "credits", "confidence", "company_revenue_min", "company_revenue_max",
+		"company_employee_min", "company_employee_max", "company_year_founded",
+	}
+	for _, op := range resolution.SingleRecord {
+		l, err := columns.NewLayout(columns.Settings{Operation: op, Kept: []string{"id"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range l.Columns() {
+			if c.Statistics && !slices.Contains(allowed, c.Name) {
+				t.Errorf("%s: %s has statistics", op, c.Name)
+			}
+		}
+	}
+}
+
+func TestKeptNames(t *testing.T) {
+	for _, c := range []struct {
+		kept []string
+		drop bool
+		want string // of the kept columns in the output; "" is refused
+	}{
+		{[]string{"id", "email"}, false, "id email"},
+		{[]string{"email", "key"}, false, "email in_key"},
+		{[]string{"email", "KEY", "Source"}, false, "email in_KEY in_Source"},
+		{[]string{"email", "hem_md5", "network_url"}, false, "email in_hem_md5 in_network_url"},
+		{[]string{"email", "phone", "in_id"}, false, "email phone in_id"},
+		{[]string{"email", "in_key", "key"}, false, ""},
+		{[]string{"key", "IN_KEY", "email"}, false, ""},
+		{[]string{"email", "id", "ID"}, false, ""},
+		{[]string{"email", "id", "id"}, false, ""},
+		{[]string{"Straße", "email", "STRASSE"}, false, "Straße email STRASSE"},
+		{[]string{"id", "email"}, true, "id"},
+		{[]string{"email"}, true, " "},
+		{[]string{"email", "key"}, true, "key"}, // nothing else is called so then
+	} {
+		l, err := columns.NewLayout(columns.Settings{Operation: resolution.EmailToHEM, Kept: c.kept, Identifier: "email", DropIdentifier: c.drop})
+		if err != nil {
+			if c.want != "" {
+				t.Errorf("%q: %v", c.kept, err)
+			}
+			continue
+		}
+		if c.want == "" {
+			t.Errorf("%q: not refused", c.kept)
+			continue
+		}
+		var got []string
+		for _, column := range l.Columns() {
+			if column.Name == "source" {
+				break
+			}
+			got = append(got, column.Name)
+		}
+		if strings.Join(got, " ") != strings.TrimSpace(c.want) {
+			t.Errorf("%q, drop %v: %q, want %q", c.kept, c.drop, got, c.want)
+		}
+	}
+}

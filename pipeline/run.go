@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -136,160 +134,6 @@ func (r *Run) prepare() (*state, error) {
 	return s, s.lookBack()
 }
 
-// chooseColumns settles which input columns are read and what comes out.
-func (s *state) chooseColumns() error {
-	files := s.Input.Files()
-	identifier := s.Job.Column
-	if identifier == "" {
-		identifier = string(s.Job.Operation.Identifier())
-	}
-	kept := s.Job.Keep
-	if s.Job.KeepAll && len(files) > 0 {
-		kept = files[0].Columns
-	}
-	identifier = matchFold(kept, identifier)
-	s.read, s.kept = slices.Clone(kept), len(kept)
-	if s.identifier = slices.Index(kept, identifier); s.identifier < 0 {
-		s.identifier = len(s.read)
-		s.read = append(s.read, identifier)
-	}
-	if err := s.Input.Check(s.read); err != nil {
-		return err
-	}
-	if s.Job.KeepAll {
-		for _, f := range files[min(1, len(files)):] {
-			for _, c := range f.Columns {
-				if !containsFold(kept, c) {
-					return fmt.Errorf("%s has a column %q that %s has not; name the columns to keep with --keep", f.URI, c, files[0].URI)
-				}
-			}
-		}
-	}
-	var err error
-	s.layout, err = columns.NewLayout(columns.Settings{
-		Operation: s.Job.Operation, Kept: kept, Identifier: identifier, DropIdentifier: s.Job.DropIdentifier,
-		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
-	})
-	if err != nil {
-		return err
-	}
-	s.table = s.outputTable()
-	s.rejects = s.rejectsTable()
-	return nil
-}
-
-func containsFold(names []string, name string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
-}
-
-// matchFold is name as it is spelled in names: exactly, else in any case.
-func matchFold(names []string, name string) string {
-	if slices.Contains(names, name) {
-		return name
-	}
-	if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
-		return names[i]
-	}
-	return name
-}
-
-func (s *state) identity() identity {
-	j := s.Job
-	id := identity{
-		Operation: j.Operation, Column: s.read[s.identifier], Keep: s.read[:s.kept], DropIdentifier: j.DropIdentifier,
-		RowsPerPart: j.RowsPerPart, Compression: j.Compression, HEMTypes: j.HEMTypes, DefaultRegion: j.DefaultRegion,
-		NetworkHosts: j.NetworkHosts, IncludeProviders: j.IncludeProviders, Answers: s.Answers,
-		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-	}
-	for _, f := range s.Input.Files() {
-		id.Inputs = append(id.Inputs, f.URI)
-	}
-	for _, p := range j.HEMProfiles {
-		id.HEMProfiles = append(id.HEMProfiles, p.String())
-	}
-	return id
-}
-
-// lookBack finds the parts that earlier runs of this job recorded, in the
-// manifest of a finished dataset or in the journal of an unfinished one.
-func (s *state) lookBack() error {
-	recorded := map[int]sinks.Part{}
-	m, err := s.Output.Manifest()
-	if err != nil {
-		return err
-	}
-	if m != nil {
-		if m.JobID != s.jobID {
-			return s.otherJob()
-		}
-		for number, p := range m.Parts {
-			recorded[number] = p
-		}
-		s.before = m
-	} else {
-		jobID, parts, err := s.journal.read()
-		if err != nil {
-			return err
-		}
-		empty, err := s.Output.Empty()
-		if err != nil {
-			return err
-		}
-		if jobID != s.jobID && !empty {
-			if jobID == "" {
-				return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", s.Output.Dir(), ErrOtherJob, s.StateDir)
-			}
-			return s.otherJob()
-		}
-		if jobID == s.jobID {
-			recorded = parts
-		}
-	}
-	s.known = map[int]sinks.Part{}
-	for number, p := range recorded {
-		err := s.Output.CheckPart(p)
-		switch {
-		case err == nil:
-			s.known[number] = p
-		case errors.Is(err, sinks.ErrCorrupt):
-			s.Log.Warn("a recorded part will be made again", "part", p.Name, "reason", err.Error())
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *state) otherJob() error {
-	return fmt.Errorf("%s: %w (other settings, inputs or directory); give another --out, or --overwrite to replace it", s.Output.Dir(), ErrOtherJob)
-}
-
-// finishedBefore is the result of a run with nothing to do: the dataset is
-// whole, and no input was touched since.
-func (s *state) finishedBefore() (*Result, error) {
-	if s.before == nil || len(s.known) != len(s.before.Parts) || !slices.EqualFunc(s.before.Inputs, s.inputs(), untouched) {
-		return nil, nil
-	}
-	if err := s.journal.remove(); err != nil {
-		return nil, err
-	}
-	return &Result{Manifest: s.before, Totals: s.before.Totals, Skipped: len(s.known)}, nil
-}
-
-// untouched reports whether an input looks as it did. Of standard input
-// nothing is known before it is read.
-func untouched(before, now sinks.Input) bool {
-	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt)
-}
-
-func (s *state) inputs() []sinks.Input {
-	var inputs []sinks.Input
-	for _, f := range s.Input.Files() {
-		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC()})
-	}
-	return inputs
-}
-
 // feed reads all rows, cuts them into parts and hands each part to a worker.
 // As many parts again as there are workers may be waiting for the disk, so
 // that no core does.
@@ -379,21 +223,6 @@ func (s *state) manifest() *sinks.Manifest {
 		m.Parts = append(m.Parts, s.parts[number])
 	}
 	return m
-}
-
-func (s *state) outputTable() sinks.Table {
-	t := sinks.Table{
-		Schema: s.layout.Schema(), Traits: map[string]sinks.ColumnTraits{}, Compression: s.Job.Compression,
-		Metadata: map[string]string{
-			"leadetl.operation":      string(s.Job.Operation),
-			"leadetl.schema_version": fmt.Sprint(columns.SchemaVersion),
-			"leadetl.rules_version":  fmt.Sprint(columns.RulesVersion),
-		},
-	}
-	for _, c := range s.layout.Columns() {
-		t.Traits[c.Name] = sinks.ColumnTraits{Statistics: c.Statistics, Random: c.Random}
-	}
-	return t
 }
 
 func (s *state) newPartMaker(number int) *partMaker {

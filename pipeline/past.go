@@ -1,0 +1,107 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+func (s *state) identity() identity {
+	j := s.Job
+	id := identity{
+		Operation: j.Operation, Column: s.read[s.identifier], Keep: s.read[:s.kept], DropIdentifier: j.DropIdentifier,
+		RowsPerPart: j.RowsPerPart, Compression: j.Compression, HEMTypes: j.HEMTypes, DefaultRegion: j.DefaultRegion,
+		NetworkHosts: j.NetworkHosts, IncludeProviders: j.IncludeProviders, Answers: s.Answers,
+		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
+	}
+	for _, f := range s.Input.Files() {
+		id.Inputs = append(id.Inputs, f.URI)
+	}
+	for _, p := range j.HEMProfiles {
+		id.HEMProfiles = append(id.HEMProfiles, p.String())
+	}
+	return id
+}
+
+// lookBack finds the parts that earlier runs of this job recorded, in the
+// manifest of a finished dataset or in the journal of an unfinished one.
+func (s *state) lookBack() error {
+	recorded := map[int]sinks.Part{}
+	m, err := s.Output.Manifest()
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		if m.JobID != s.jobID {
+			return s.otherJob()
+		}
+		for number, p := range m.Parts {
+			recorded[number] = p
+		}
+		s.before = m
+	} else {
+		jobID, parts, err := s.journal.read()
+		if err != nil {
+			return err
+		}
+		empty, err := s.Output.Empty()
+		if err != nil {
+			return err
+		}
+		if jobID != s.jobID && !empty {
+			if jobID == "" {
+				return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", s.Output.Dir(), ErrOtherJob, s.StateDir)
+			}
+			return s.otherJob()
+		}
+		if jobID == s.jobID {
+			recorded = parts
+		}
+	}
+	s.known = map[int]sinks.Part{}
+	for number, p := range recorded {
+		err := s.Output.CheckPart(p)
+		switch {
+		case err == nil:
+			s.known[number] = p
+		case errors.Is(err, sinks.ErrCorrupt):
+			s.Log.Warn("a recorded part will be made again", "part", p.Name, "reason", err.Error())
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *state) otherJob() error {
+	return fmt.Errorf("%s: %w (other settings, inputs or directory); give another --out, or --overwrite to replace it", s.Output.Dir(), ErrOtherJob)
+}
+
+// finishedBefore is the result of a run with nothing to do: the dataset is
+// whole, and no input was touched since.
+func (s *state) finishedBefore() (*Result, error) {
+	if s.before == nil || len(s.known) != len(s.before.Parts) || !slices.EqualFunc(s.before.Inputs, s.inputs(), untouched) {
+		return nil, nil
+	}
+	if err := errors.Join(s.Output.Tidy(s.before), s.journal.remove()); err != nil {
+		return nil, err
+	}
+	return &Result{Manifest: s.before, Totals: s.before.Totals, Skipped: len(s.known)}, nil
+}
+
+// untouched reports whether an input looks as it did. Of standard input
+// nothing is known before it is read.
+func untouched(before, now sinks.Input) bool {
+	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt)
+}
+
+func (s *state) inputs() []sinks.Input {
+	var inputs []sinks.Input
+	for _, f := range s.Input.Files() {
+		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC()})
+	}
+	return inputs
+}

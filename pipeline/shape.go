@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// chooseColumns settles which input columns are read and what comes out.
+func (s *state) chooseColumns() error {
+	files := s.Input.Files()
+	identifier := s.Job.Column
+	if identifier == "" {
+		identifier = string(s.Job.Operation.Identifier())
+	}
+	kept := s.Job.Keep
+	if s.Job.KeepAll && len(files) > 0 {
+		kept = files[0].Columns
+	}
+	identifier = matchFold(kept, identifier)
+	s.read, s.kept = slices.Clone(kept), len(kept)
+	if s.identifier = slices.Index(kept, identifier); s.identifier < 0 {
+		s.identifier = len(s.read)
+		s.read = append(s.read, identifier)
+	}
+	if err := s.Input.Check(s.read); err != nil {
+		return err
+	}
+	if s.Job.KeepAll {
+		for _, f := range files[min(1, len(files)):] {
+			for _, c := range f.Columns {
+				if !containsFold(kept, c) {
+					return fmt.Errorf("%s has a column %q that %s has not; name the columns to keep with --keep", f.URI, c, files[0].URI)
+				}
+			}
+		}
+	}
+	var err error
+	s.layout, err = columns.NewLayout(columns.Settings{
+		Operation: s.Job.Operation, Kept: kept, Identifier: identifier, DropIdentifier: s.Job.DropIdentifier,
+		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
+	})
+	if err != nil {
+		return err
+	}
+	s.table = s.outputTable()
+	s.rejects = s.rejectsTable()
+	return nil
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// matchFold is name as it is spelled in names: exactly, else in any case.
+func matchFold(names []string, name string) string {
+	if slices.Contains(names, name) {
+		return name
+	}
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+		return names[i]
+	}
+	return name
+}
+
+func (s *state) outputTable() sinks.Table {
+	t := sinks.Table{
+		Schema: s.layout.Schema(), Traits: map[string]sinks.ColumnTraits{}, Compression: s.Job.Compression,
+		Metadata: map[string]string{
+			"leadetl.operation":      string(s.Job.Operation),
+			"leadetl.schema_version": fmt.Sprint(columns.SchemaVersion),
+			"leadetl.rules_version":  fmt.Sprint(columns.RulesVersion),
+		},
+	}
+	for _, c := range s.layout.Columns() {
+		t.Traits[c.Name] = sinks.ColumnTraits{Statistics: c.Statistics, Random: c.Random}
+	}
+	return t
+}

@@ -49,8 +49,9 @@ func newJournal(stateDir, out string) (*journal, error) {
 func (j *journal) path() string { return filepath.Join(j.dir, "journal.jsonl") }
 
 // read returns the recorded parts by number and the job they are of; no
-// journal gives an empty job ID. A last line that was cut off by a crash
-// never counted and is ignored.
+// journal gives an empty job ID. A line that a crash or a power cut left
+// damaged never counted: reading ends there, and what came after it is made
+// again.
 func (j *journal) read() (jobID string, parts map[int]sinks.Part, err error) {
 	data, err := os.ReadFile(j.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,13 +66,10 @@ func (j *journal) read() (jobID string, parts map[int]sinks.Part, err error) {
 		return "", nil, fmt.Errorf("%s: %w; remove it to begin again", j.path(), err)
 	}
 	parts = map[int]sinks.Part{}
-	for i, line := range lines[1:] {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
-		}
+	for _, line := range lines[1:] {
 		var p journalPart
-		if err := json.Unmarshal(line, &p); err != nil {
-			return "", nil, fmt.Errorf("%s:%d: %w; remove it to begin again", j.path(), i+2, err)
+		if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &p) != nil {
+			break
 		}
 		parts[p.Number] = p.Part
 	}

@@ -298,12 +298,29 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 	return m, nil
 }
 
-// Publish removes what is not of the manifest (a part a killed run left
-// beyond the last), writes the manifest and, last of all, _SUCCESS.
+// Publish removes what is not of the manifest (Tidy), writes the manifest and,
+// last of all, _SUCCESS.
 func (d *Dataset) Publish(m *Manifest) error {
 	if err := m.Reconcile(); err != nil {
 		return fmt.Errorf("totals do not add up: %w", err)
 	}
+	if err := d.Tidy(m); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(d.dir, manifestName), append(data, '\n')); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(d.dir, successName), nil)
+}
+
+// Tidy removes the files that are not of the manifest, which a reader of all
+// part-*.parquet would take for more rows: parts a killed run left beyond the
+// last, temporary files.
+func (d *Dataset) Tidy(m *Manifest) error {
 	listed := map[string]bool{}
 	for _, p := range m.Parts {
 		listed[filepath.FromSlash(p.Name)] = true
@@ -322,14 +339,7 @@ func (d *Dataset) Publish(m *Manifest) error {
 			}
 		}
 	}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(filepath.Join(d.dir, manifestName), append(data, '\n')); err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(d.dir, successName), nil)
+	return nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

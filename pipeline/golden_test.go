@@ -1,0 +1,100 @@
+package pipeline_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/embedded"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/golden")
+
+// TestGolden runs every operation over the lists of testdata and compares the
+// rows, one JSON object a line.
+func TestGolden(t *testing.T) {
+	t.Chdir("..") // sources are named as a user at the root names them
+	people := importSample(t)
+	for _, c := range []struct {
+		name, in string
+		op       resolution.Operation
+		engine   *embedded.Engine
+		job      func(*pipeline.Job)
+	}{
+		{"email_to_hem", "emails.csv", resolution.EmailToHEM, embedded.New(people, embedded.Options{}), nil},
+		{"email_to_hem_alone", "emails.csv", resolution.EmailToHEM, embedded.New(nil, embedded.Options{}), func(j *pipeline.Job) {
+			j.HEMProfiles = []email.Profile{email.UID2, email.Google}
+		}},
+		{"network_to_hem", "profiles.csv", resolution.NetworkToHEM, embedded.New(people, embedded.Options{}), nil},
+		{"network_to_phone", "profiles.csv", resolution.NetworkToPhone, embedded.New(people, embedded.Options{}), nil},
+		{"ip_to_company", "ips.csv", resolution.IPToCompany, embedded.New(people, embedded.Options{}), nil},
+		{"ip_to_company_providers", "ips.csv", resolution.IPToCompany, embedded.New(people, embedded.Options{IncludeProviders: true}), func(j *pipeline.Job) {
+			j.IncludeProviders = true
+			j.DropIdentifier = true
+		}},
+		{"enrichment", "profiles.csv", resolution.Enrichment, embedded.New(people, embedded.Options{}), nil},
+		{"deanonymization", "ips.csv", resolution.Deanonymization, embedded.New(people, embedded.Options{}), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := setup{
+				dir: t.TempDir(), op: c.op, in: []string{filepath.Join("testdata", c.in)}, resolver: c.engine,
+				job: c.job, rowsPerPart: 10, workers: 2,
+			}
+			s.mustDo(t)
+			got := strings.Join(rows(t, content(t, s.outDir())), "\n") + "\n"
+			golden := filepath.Join("testdata", "golden", c.name+".jsonl")
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gotLines, wantLines := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+			if len(gotLines) != len(wantLines) {
+				t.Errorf("%d rows, want %d", len(gotLines)-1, len(wantLines)-1)
+			}
+			for i := range min(len(gotLines), len(wantLines)) {
+				if gotLines[i] != wantLines[i] {
+					t.Errorf("row %d\n got %s\nwant %s", i+1, gotLines[i], wantLines[i])
+				}
+			}
+		})
+	}
+}
+
+// importSample opens the sample directory, freshly imported.
+func importSample(t *testing.T) *directory.Directory {
+	t.Helper()
+	from, dir := filepath.Join("testdata", "directory"), t.TempDir()
+	_, err := directory.Import(t.Context(), dir, directory.Files{
+		People:    filepath.Join(from, "people.csv"),
+		Companies: filepath.Join(from, "companies.csv"),
+		IPRanges:  filepath.Join(from, "ip-ranges.csv"),
+		Visits:    filepath.Join(from, "visits.csv"),
+	}, directory.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := directory.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}

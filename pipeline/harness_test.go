@@ -1,0 +1,384 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+	"go.uber.org/goleak"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/embedded"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fewerChecks is how often rapid tries from here on, unless -rapid.checks
+// says otherwise.
+func fewerChecks(n int) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		flag.Lookup("rapid.checks").Value.Set(fmt.Sprint(n))
+	}
+}
+
+// setup is a run: a job, its input and what it is wired to. The zero value
+// hashes the emails of in/*.csv.
+type setup struct {
+	dir         string // of in, out and state
+	job         func(*pipeline.Job)
+	op          resolution.Operation
+	in          []string // URIs; nil is every file of in
+	stdin       string
+	resolver    resolution.Resolver
+	answers     string
+	rowsPerPart int
+	batchRows   int
+	workers     int
+	overwrite   bool
+	out, state  string // other folders than out and state
+}
+
+// tb is a testing.TB or a rapid.T.
+type tb interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+func (s setup) outDir() string {
+	if s.out != "" {
+		return filepath.Join(s.dir, s.out)
+	}
+	return filepath.Join(s.dir, "out")
+}
+
+func (s setup) stateDir() string {
+	if s.state != "" {
+		return filepath.Join(s.dir, s.state)
+	}
+	return filepath.Join(s.dir, "state")
+}
+
+// do opens everything as the command does, and runs.
+func (s setup) do(ctx context.Context) (result *pipeline.Result, err error) {
+	if s.in == nil {
+		s.in = []string{filepath.Join(s.dir, "in", "*")}
+	}
+	input, err := sources.Open(s.in, sources.Options{BatchRows: s.batchRows, Stdin: strings.NewReader(s.stdin)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, input.Close()) }()
+	output, err := sinks.Open(s.outDir())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, output.Close()) }()
+	job := pipeline.DefaultJob(resolution.EmailToHEM)
+	if s.op != "" {
+		job.Operation = s.op
+	}
+	if s.rowsPerPart > 0 {
+		job.RowsPerPart = s.rowsPerPart
+	}
+	if s.job != nil {
+		s.job(&job)
+	}
+	if s.resolver == nil {
+		s.resolver = embedded.New(nil, embedded.Options{})
+	}
+	run := &pipeline.Run{
+		Job: job, Input: input, Output: output, Resolver: s.resolver, Answers: s.answers, StateDir: s.stateDir(),
+		Overwrite: s.overwrite, Workers: max(s.workers, 1), Program: "leadetl test",
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &pipeline.Progress{},
+	}
+	return run.Do(ctx)
+}
+
+// mustDo runs to the end and checks the whole dataset.
+func (s setup) mustDo(t tb) *pipeline.Result {
+	result, err := s.do(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDataset(t, s.outDir(), result)
+	if entries, err := os.ReadDir(filepath.Join(s.stateDir(), "runs")); err == nil && len(entries) > 0 {
+		t.Errorf("a finished run left its journal")
+	}
+	return result
+}
+
+// input writes an input file.
+func (s setup) input(t tb, name, content string) {
+	path := filepath.Join(s.dir, "in", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emails is a CSV file of n addresses, numbered from first.
+func emails(first, n int) string {
+	var b strings.Builder
+	b.WriteString("id,email\n")
+	for i := first; i < first+n; i++ {
+		fmt.Fprintf(&b, "%d,person%d@mail.example\n", i, i)
+	}
+	return b.String()
+}
+
+// hashing answers email_to_hem as the embedded engine does, one question at a
+// time, so that the run asks instead of working it out in columns.
+type hashing struct {
+	asked  atomic.Int64
+	before func(question int64) error // nil does nothing
+}
+
+func (h *hashing) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+	if n := h.asked.Add(1); h.before != nil {
+		if err := h.before(n); err != nil {
+			return resolution.Answer{}, err
+		}
+	}
+	return embedded.New(nil, embedded.Options{}).Resolve(ctx, r)
+}
+
+// content is the bytes of every Parquet file under dir, by slashed name.
+func content(t tb, dir string) map[string]string {
+	all := map[string]string{}
+	for name := range listing(t, dir) {
+		if strings.HasSuffix(name, ".parquet") {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = string(data)
+		}
+	}
+	return all
+}
+
+// stamp tells whether a file was written again: also with the same content.
+type stamp struct {
+	size     int64
+	modified time.Time
+	inode    any
+}
+
+// listing is every file under dir, by slashed name.
+func listing(t tb, dir string) map[string]stamp {
+	all := map[string]stamp{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		all[filepath.ToSlash(name)] = stamp{info.Size(), info.ModTime(), inode(info)}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// requireSame fails unless two sets of files hold the same bytes.
+func requireSame(t tb, got, want map[string]string) {
+	if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
+		t.Fatalf("files %q, want %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	for name, data := range want {
+		if got[name] != data {
+			t.Fatalf("%s differs", name)
+		}
+	}
+}
+
+// rows are the rows of Parquet files in order of their names, each a JSON
+// object of what is not null, in column order.
+func rows(t tb, files map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, rowsOf(t, files[name])...)
+	}
+	return all
+}
+
+func rowsOf(t tb, data string) []string {
+	f, err := file.NewParquetReader(strings.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reader, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{BatchSize: 4096}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := reader.GetRecordReader(context.Background(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer records.Release()
+	var all []string
+	for records.Next() {
+		rec := records.Record()
+		for i := range int(rec.NumRows()) {
+			all = append(all, rowOf(t, rec, i))
+		}
+	}
+	if err := records.Err(); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func rowOf(t tb, rec arrow.Record, i int) string {
+	var row bytes.Buffer
+	encoder := json.NewEncoder(&row)
+	encoder.SetEscapeHTML(false)
+	separator := "{"
+	for c, column := range rec.Columns() {
+		if column.IsNull(i) {
+			continue
+		}
+		fmt.Fprintf(&row, "%s%q: ", separator, rec.ColumnName(c))
+		if err := encoder.Encode(column.GetOneForMarshal(i)); err != nil {
+			t.Fatal(err)
+		}
+		row.Truncate(row.Len() - 1)
+		separator = ", "
+	}
+	return row.String() + "}"
+}
+
+// parts and rejects tell the two kinds of file apart.
+func parts(files map[string]string) map[string]string   { return of(files, "part-") }
+func rejects(files map[string]string) map[string]string { return of(files, "_rejects/") }
+
+func of(files map[string]string, prefix string) map[string]string {
+	some := maps.Clone(files)
+	maps.DeleteFunc(some, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+	return some
+}
+
+func readManifest(t tb, dir string) *sinks.Manifest {
+	data, err := os.ReadFile(filepath.Join(dir, "_manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(sinks.Manifest)
+	if err := json.Unmarshal(data, m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// checkDataset compares the manifest with the files, every total recounted
+// from their rows.
+func checkDataset(t tb, dir string, result *pipeline.Result) {
+	m := readManifest(t, dir)
+	want := []string{"_SUCCESS", "_manifest.json"}
+	files := content(t, dir)
+	var total sinks.Totals
+	for number, p := range m.Parts {
+		if name := fmt.Sprintf("part-%05d.parquet", number); p.Name != name {
+			t.Errorf("part %d is called %s", number, p.Name)
+		}
+		want = append(want, p.Name)
+		counted := sinks.Totals{}
+		for _, row := range checkFile(t, p.File, files) {
+			counted.Rows++
+			countRow(t, &counted, row)
+		}
+		if p.Rejects != nil {
+			want = append(want, p.Rejects.Name)
+			for _, row := range checkFile(t, *p.Rejects, files) {
+				counted.Malformed++
+				counted.CountReason("malformed", field(t, row, "reason"), 1)
+			}
+		}
+		if fmt.Sprint(counted) != fmt.Sprint(p.Totals) {
+			t.Errorf("%s: totals %+v, its files have %+v", p.Name, p.Totals, counted)
+		}
+		total.Add(counted)
+	}
+	if fmt.Sprint(total) != fmt.Sprint(m.Totals) || fmt.Sprint(total) != fmt.Sprint(result.Totals) {
+		t.Errorf("the files have %+v, the manifest %+v, the result %+v", total, m.Totals, result.Totals)
+	}
+	if result.Made+result.Skipped != len(m.Parts) {
+		t.Errorf("%d parts made and %d skipped of %d", result.Made, result.Skipped, len(m.Parts))
+	}
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(listing(t, dir))); !slices.Equal(got, want) {
+		t.Errorf("the folder holds %q, want %q", got, want)
+	}
+}
+
+// checkFile compares a file with what the manifest says of it, and returns
+// its rows.
+func checkFile(t tb, f sinks.File, files map[string]string) []string {
+	data := files[f.Name]
+	sum := sha256.Sum256([]byte(data))
+	all := rowsOf(t, data)
+	if f.Bytes != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) || f.Rows != int64(len(all)) {
+		t.Errorf("%s: %d bytes, %d rows, checksum %x; the manifest says %+v", f.Name, len(data), len(all), sum, f)
+	}
+	return all
+}
+
+func countRow(t tb, totals *sinks.Totals, row string) {
+	outcome := field(t, row, "outcome")
+	switch outcome {
+	case "matched":
+		totals.Matched++
+		return
+	case "no_match":
+		totals.NoMatch++
+	case "rejected":
+		totals.Rejected++
+	default:
+		t.Errorf("outcome %q", outcome)
+	}
+	totals.CountReason(outcome, field(t, row, "reason"), 1)
+}
+
+// field is a text column of a row.
+func field(t tb, row, name string) string {
+	var columns map[string]any
+	if err := json.Unmarshal([]byte(row), &columns); err != nil {
+		t.Fatalf("%s: %v", row, err)
+	}
+	text, _ := columns[name].(string)
+	return text
+}

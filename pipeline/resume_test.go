@@ -1,0 +1,522 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// ten is a setup of ten parts of ten rows in three files, the first two parts
+// with rejects.
+func ten(t tb, dir string) setup {
+	s := setup{dir: dir, rowsPerPart: 10, batchRows: 4}
+	s.input(t, "1.csv", strings.Replace(emails(0, 15), "\n3,", "\nmalformed\n3,", 1))
+	s.input(t, "2.csv", strings.Replace(emails(15, 60), "\n16,", "\nmalformed\n16,", 1))
+	s.input(t, "3.csv", emails(75, 25))
+	return s
+}
+
+// undisturbed is the content of ten's dataset.
+func undisturbed(t tb, s setup) map[string]string {
+	s.out, s.state, s.resolver = "undisturbed", "undisturbed state", nil
+	s.mustDo(t)
+	files := content(t, s.outDir())
+	if len(files) != 12 {
+		t.Fatalf("%d files", len(files))
+	}
+	return files
+}
+
+// interrupt runs s until the given question is asked and stops it there.
+func interrupt(t tb, s setup, question int64) *pipeline.Result {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.resolver = &hashing{before: func(n int64) error {
+		if n == question {
+			cancel()
+		}
+		return nil
+	}}
+	result, err := s.do(ctx)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted at question %d: %v", question, err)
+	}
+	if result.Manifest != nil {
+		t.Errorf("an interrupted run has a manifest")
+	}
+	if names := listing(t, s.outDir()); names["_SUCCESS"] != (stamp{}) || names["_manifest.json"] != (stamp{}) {
+		t.Errorf("an interrupted run left %q", slices.Sorted(maps.Keys(names)))
+	}
+	return result
+}
+
+func TestInterruptedRunGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{1, 3} {
+		for _, question := range []int64{1, 10, 11, 47, 100} {
+			t.Run(fmt.Sprintf("question %d, %d workers", question, workers), func(t *testing.T) {
+				s := ten(t, t.TempDir())
+				s.workers = workers
+				want := undisturbed(t, s)
+				result := interrupt(t, s, question)
+				made := result.Made
+				for name, data := range parts(content(t, s.outDir())) {
+					if data != want[name] {
+						t.Errorf("%s, made before the interruption, differs", name)
+					}
+				}
+				result = s.mustDo(t)
+				if result.Skipped != made || result.Made != 10-made {
+					t.Errorf("first run made %d; second skipped %d and made %d", made, result.Skipped, result.Made)
+				}
+				if result.Fresh.Rows != int64(10*result.Made) {
+					t.Errorf("%d fresh rows of %d parts", result.Fresh.Rows, result.Made)
+				}
+				requireSame(t, content(t, s.outDir()), want)
+			})
+		}
+	}
+}
+
+// A context that has ended before the run begins ends it at once.
+func TestInterruptedAtOnce(t *testing.T) {
+	s := ten(t, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.do(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	s.mustDo(t)
+}
+
+// journalOf is the path of the one journal under the state folder.
+func journalOf(t tb, s setup) string {
+	found, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal.jsonl"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("journals %q, %v", found, err)
+	}
+	return found[0]
+}
+
+// However a journal's end was damaged, what is whole of it counts and the
+// rest is made again.
+func TestDamagedJournal(t *testing.T) {
+	s := ten(t, t.TempDir())
+	want := undisturbed(t, s)
+	interrupt(t, s, 70)
+	path := journalOf(t, s)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := content(t, s.outDir())
+	header := bytes.IndexByte(whole, '\n') + 1
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	damaged := map[string][]byte{
+		"nothing but the job": whole[:header],
+		"zeros at the end":    append(slices.Clone(whole), make([]byte, 100)...),
+		"zeros and a line":    append(append(slices.Clone(whole), make([]byte, 100)...), "\n{}\n"...),
+		"garbage at the end":  append(slices.Clone(whole), "garbage\n"...),
+		"half a line":         whole[:last+(len(whole)-last)/2],
+		"half a line, ended":  append(slices.Clone(whole[:last+(len(whole)-last)/2]), '\n'),
+		"no line end":         whole[:len(whole)-1],
+		"a line twice":        append(slices.Clone(whole), whole[last:]...),
+		"a part of no number": append(slices.Clone(whole), "{\"number\":-7,\"part\":{\"name\":\"part-00001.parquet\"}}\n"...),
+	}
+	for name, journal := range damaged {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(s.outDir()); err != nil {
+				t.Fatal(err)
+			}
+			restore(t, s.outDir(), half)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, journal, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s.mustDo(t)
+			requireSame(t, content(t, s.outDir()), want)
+		})
+	}
+}
+
+// restore writes files back; their times are other than before.
+func restore(t tb, dir string, files map[string]string) {
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever happens to files of the dataset between two runs, finished or not,
+// the second ends with the same bytes.
+func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	flip := func(path string) error {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		data[len(data)/2] ^= 1
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+		later := time.Now().Add(time.Hour)
+		return os.Chtimes(path, later, later)
+	}
+	cut := func(path string) error { return os.Truncate(path, 100) }
+	stray := func(path string) error { return os.WriteFile(path, []byte("stray"), 0o644) }
+	for _, c := range []struct {
+		name   string
+		file   string
+		damage func(path string) error
+		made   int // parts that a finished dataset has made again
+	}{
+		{"nothing", "part-00000.parquet", func(string) error { return nil }, 0},
+		{"part gone", "part-00001.parquet", os.Remove, 1},
+		{"part cut short", "part-00000.parquet", cut, 1},
+		{"part with a bit flipped", "part-00002.parquet", flip, 1},
+		{"rejects gone", "_rejects/part-00000.parquet", os.Remove, 1},
+		{"rejects cut short", "_rejects/part-00001.parquet", cut, 1},
+		{"a part too many", "part-00010.parquet", stray, 0},
+		{"a part's temporary file", ".part-00001.parquet.tmp", stray, 0},
+		{"_SUCCESS gone", "_SUCCESS", os.Remove, 10},
+		{"manifest gone", "_manifest.json", os.Remove, 10},
+	} {
+		for _, finished := range []bool{true, false} {
+			if !finished && (c.made == 10 || c.name == "nothing") {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
+				s := ten(t, t.TempDir())
+				want := undisturbed(t, s)
+				if finished {
+					s.mustDo(t)
+				} else {
+					interrupt(t, s, 60)
+				}
+				if err := c.damage(filepath.Join(s.outDir(), c.file)); err != nil {
+					t.Fatal(err)
+				}
+				result, err := s.do(t.Context())
+				if c.made == 10 {
+					// Without _SUCCESS there is nothing that says the folder is ours.
+					if err == nil {
+						t.Fatal("went on")
+					}
+					s.overwrite = true
+					result, err = s.do(t.Context())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if finished {
+					checkDataset(t, s.outDir(), result)
+				}
+				if finished && result.Made != c.made {
+					t.Errorf("made %d parts again, want %d", result.Made, c.made)
+				}
+				requireSame(t, content(t, s.outDir()), want)
+			})
+		}
+	}
+}
+
+// The same job on a finished dataset writes nothing.
+func TestAgainIsNoWork(t *testing.T) {
+	s := ten(t, t.TempDir())
+	first := s.mustDo(t)
+	before := listing(t, s.dir)
+	for range 2 {
+		result := s.mustDo(t)
+		if result.Made != 0 || result.Skipped != 10 || result.Manifest.JobID != first.Manifest.JobID {
+			t.Errorf("again: %+v", result)
+		}
+	}
+	s.workers, s.batchRows = 5, 7 // without influence on the dataset
+	s.mustDo(t)
+	if after := listing(t, s.dir); !maps.Equal(after, before) {
+		t.Errorf("files before %v, after %v", before, after)
+	}
+}
+
+// A folder that holds another job's dataset, finished or not, is left as it
+// is; --overwrite replaces it.
+func TestOtherJobIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*setup)
+	}{
+		{"rows per part", func(s *setup) { s.rowsPerPart = 11 }},
+		{"compression", func(s *setup) { s.job = func(j *pipeline.Job) { j.Compression = sinks.Zstd } }},
+		{"kept columns", func(s *setup) { s.job = func(j *pipeline.Job) { j.KeepAll = false } }},
+		{"HEM types", func(s *setup) { s.job = func(j *pipeline.Job) { j.HEMTypes = []string{"md5"} } }},
+		{"identifier dropped", func(s *setup) { s.job = func(j *pipeline.Job) { j.DropIdentifier = true } }},
+		{"default region", func(s *setup) { s.job = func(j *pipeline.Job) { j.DefaultRegion = "GB" } }},
+		{"answers", func(s *setup) { s.answers = "another directory" }},
+		{"operation", func(s *setup) {
+			s.op, s.job = resolution.NetworkToHEM, func(j *pipeline.Job) { j.Column = "email" }
+		}},
+		{"inputs", func(s *setup) { s.in = []string{filepath.Join(s.dir, "in", "1.csv")} }},
+	} {
+		for _, finished := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
+				s := ten(t, t.TempDir())
+				if finished {
+					s.mustDo(t)
+				} else {
+					interrupt(t, s, 50)
+				}
+				before := listing(t, s.dir)
+				other := s
+				c.change(&other)
+				if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
+					t.Errorf("%v, want ErrOtherJob", err)
+				}
+				if after := listing(t, s.dir); !maps.Equal(after, before) {
+					t.Errorf("files before %v, after %v", before, after)
+				}
+				if !finished && c.name != "operation" {
+					return
+				}
+				other.overwrite = true
+				other.mustDo(t)
+				alone := other
+				alone.out, alone.state = "alone", "alone state"
+				alone.mustDo(t)
+				requireSame(t, content(t, other.outDir()), content(t, alone.outDir()))
+			})
+		}
+	}
+}
+
+// An unfinished dataset is known by its journal. Without it nobody can say
+// whose the parts are.
+func TestOtherStateFolderIsRefused(t *testing.T) {
+	s := ten(t, t.TempDir())
+	interrupt(t, s, 50)
+	before := listing(t, s.outDir())
+	lost := s
+	lost.state = "other"
+	if _, err := lost.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) || !strings.Contains(err.Error(), "--overwrite") {
+		t.Errorf("%v, want ErrOtherJob and what to do", err)
+	}
+	if after := listing(t, s.outDir()); !maps.Equal(after, before) {
+		t.Errorf("files before %v, after %v", before, after)
+	}
+	s.mustDo(t)
+}
+
+// rewrite replaces an input, with the modification time it had before.
+func rewrite(t tb, s setup, name, content string) {
+	path := filepath.Join(s.dir, "in", name)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.input(t, name, content)
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestChangedInput(t *testing.T) {
+	t.Parallel()
+	// The third file ends part 7, in the middle, and makes parts 8 and 9 whole.
+	third := emails(75, 25)
+	later := time.Now().Add(time.Hour)
+	for _, c := range []struct {
+		name     string
+		change   func(t *testing.T, s setup)
+		finished error // of the run after a finished one
+		half     error // of the run after one that stopped in part 5
+	}{
+		{"touched", func(t *testing.T, s setup) { os.Chtimes(filepath.Join(s.dir, "in", "1.csv"), later, later) }, nil, nil},
+		{"written again", func(t *testing.T, s setup) { s.input(t, "3.csv", third) }, nil, nil},
+		{"another value", func(t *testing.T, s setup) {
+			s.input(t, "1.csv", strings.Replace(emails(0, 15), "person7@", "persona@", 1))
+		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		{"a column the job does not resolve", func(t *testing.T, s setup) {
+			s.input(t, "1.csv", strings.Replace(emails(0, 15), "\n7,", "\n8,", 1))
+		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		{"a malformed line fewer", func(t *testing.T, s setup) { s.input(t, "1.csv", emails(0, 15)) }, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		{"a row more at the front", func(t *testing.T, s setup) { s.input(t, "1.csv", "id,email\n0,new@mail.example\n"+emails(0, 15)[9:]) }, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		{"rows fewer", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(75, 20)) }, pipeline.ErrInputChanged, nil},
+		{"parts fewer", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(75, 15)) }, pipeline.ErrInputChanged, nil},
+		{"no rows left", func(t *testing.T, s setup) {
+			for _, name := range []string{"1.csv", "2.csv", "3.csv"} {
+				s.input(t, name, "id,email\n")
+			}
+		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		{"a part more", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(75, 35)) }, nil, nil},
+		{"a row more in the last part", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(75, 26)) }, nil, nil},
+		{"columns swapped", func(t *testing.T, s setup) {
+			for name, from := range map[string]int{"1.csv": 0, "2.csv": 15, "3.csv": 75} {
+				s.input(t, name, strings.Replace(emails(from, 15), "id,email", "email,id", 1))
+			}
+		}, pipeline.ErrOtherJob, pipeline.ErrOtherJob},
+		{"another value, time restored", func(t *testing.T, s setup) {
+			rewrite(t, s, "1.csv", strings.Replace(strings.Replace(emails(0, 15), "\n3,", "\nmalformed\n3,", 1), "person7@", "persona@", 1))
+		}, nil /* nothing tells */, pipeline.ErrInputChanged},
+	} {
+		for _, finished := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
+				s := ten(t, t.TempDir())
+				want := c.half
+				if finished {
+					s.mustDo(t)
+					want = c.finished
+				} else {
+					interrupt(t, s, 60)
+				}
+				before := listing(t, s.outDir())
+				c.change(t, s)
+				_, err := s.do(t.Context())
+				if !errors.Is(err, want) {
+					t.Fatalf("%v, want %v", err, want)
+				}
+				switch {
+				case want != nil && finished:
+					if after := listing(t, s.outDir()); !maps.Equal(after, before) {
+						t.Errorf("files before %v, after %v", before, after)
+					}
+				case want == nil && !strings.Contains(c.name, "restored"):
+					alone := s
+					alone.out, alone.state = "alone", "alone state"
+					alone.mustDo(t)
+					requireSame(t, content(t, s.outDir()), content(t, alone.outDir()))
+					if again := s.mustDo(t); again.Made != 0 {
+						t.Errorf("again made %d parts", again.Made)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A file that changes under the run ends it; nothing is published.
+func TestInputChangesWhileRead(t *testing.T) {
+	s := ten(t, t.TempDir())
+	s.workers = 1
+	s.resolver = &hashing{before: func(n int64) error {
+		if n == 1 {
+			s.input(t, "3.csv", emails(75, 20))
+		}
+		return nil
+	}}
+	if _, err := s.do(t.Context()); !errors.Is(err, sources.ErrChanged) {
+		t.Errorf("%v, want ErrChanged", err)
+	}
+	requireUnpublished(t, s)
+	s.mustDo(t)
+}
+
+func requireUnpublished(t tb, s setup) {
+	for name := range listing(t, s.outDir()) {
+		if !strings.HasPrefix(strings.TrimPrefix(name, "_rejects/"), "part-") {
+			t.Errorf("the folder holds %s", name)
+		}
+	}
+}
+
+// Of standard input nothing is known before it is read, so a finished job
+// reads it again and compares.
+func TestStandardInput(t *testing.T) {
+	s := setup{dir: t.TempDir(), in: []string{"-"}, stdin: emails(0, 95), rowsPerPart: 10}
+	first := s.mustDo(t)
+	before := content(t, s.outDir())
+	if again := s.mustDo(t); again.Made != 0 || again.Skipped != first.Made || again.Fresh.Rows != 0 {
+		t.Errorf("again %+v", again)
+	}
+	requireSame(t, content(t, s.outDir()), before)
+
+	other := s
+	other.stdin = emails(1, 95)
+	if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrInputChanged) {
+		t.Errorf("%v, want ErrInputChanged", err)
+	}
+	requireSame(t, content(t, s.outDir()), before)
+	other.overwrite = true
+	other.mustDo(t)
+
+	half := s
+	half.out = "half"
+	interrupt(t, half, 42)
+	half.mustDo(t)
+	requireSame(t, content(t, half.outDir()), before)
+}
+
+// A resolver that fails ends the run with its error, whoever works on what.
+func TestFailingResolver(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for _, workers := range []int{1, 2, 8} {
+		for _, question := range []int64{1, 35, 100} {
+			s := ten(t, t.TempDir())
+			s.workers = workers
+			want := undisturbed(t, s)
+			s.resolver = &hashing{before: func(n int64) error {
+				if n >= question {
+					return broken
+				}
+				return nil
+			}}
+			if _, err := s.do(t.Context()); !errors.Is(err, broken) || errors.Is(err, context.Canceled) {
+				t.Errorf("%d workers, question %d: %v, want %v", workers, question, err, broken)
+			}
+			requireUnpublished(t, s)
+			s.resolver = nil
+			s.mustDo(t)
+			requireSame(t, content(t, s.outDir()), want)
+		}
+	}
+}
+
+// A finished dataset of which a part has to be made again is unfinished until
+// it is.
+func TestUnfinishedWhileMadeAgain(t *testing.T) {
+	broken := errors.New("broken")
+	s := ten(t, t.TempDir())
+	s.mustDo(t)
+	want := content(t, s.outDir())
+	if err := os.Remove(filepath.Join(s.outDir(), "part-00004.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	s.resolver = &hashing{before: func(int64) error {
+		for _, name := range []string{"_SUCCESS", "_manifest.json"} {
+			if _, err := os.Stat(filepath.Join(s.outDir(), name)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is there while a part is made again: %v", name, err)
+			}
+		}
+		return broken
+	}}
+	if _, err := s.do(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
+	}
+	requireUnpublished(t, s)
+	s.resolver = nil
+	if result := s.mustDo(t); result.Made != 1 || result.Skipped != 9 {
+		t.Errorf("made %d, skipped %d", result.Made, result.Skipped)
+	}
+	requireSame(t, content(t, s.outDir()), want)
+}

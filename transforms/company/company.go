@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/nullword"
 )
 
 // trim drops white space and invisible characters at both ends, and gives ""
@@ -17,23 +19,8 @@ func trim(s string) string {
 		return ""
 	}
 	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
-	switch len(s) {
-	case 1:
-		if s == "-" {
-			return ""
-		}
-	case 3:
-		if strings.EqualFold(s, "n/a") {
-			return ""
-		}
-	case 4:
-		if strings.EqualFold(s, "null") || strings.EqualFold(s, "none") {
-			return ""
-		}
-	case 9:
-		if strings.EqualFold(s, "undefined") {
-			return ""
-		}
+	if nullword.Is(s) {
+		return ""
 	}
 	return s
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/nullword"
 )
 
 // parseAny is the definition of Parse: every step in the order in which the
@@ -13,7 +15,7 @@ func parseAny(cell []byte) (Address, error) {
 		return Address{}, ErrInvalidUTF8
 	}
 	text := bytes.TrimFunc(cell, isSurrounding)
-	if len(text) == 0 || isNullWord(text) {
+	if len(text) == 0 || nullword.Is(text) {
 		return Address{}, ErrEmpty
 	}
 	if bytes.IndexByte(text, '@') < 0 {
@@ -151,20 +153,6 @@ func isList(text []byte) bool {
 				return true
 			}
 			before = true
-		}
-	}
-	return false
-}
-
-// isNullWord reports whether text is what programs write for nothing, in
-// either case.
-func isNullWord(text []byte) bool {
-	if len(text) > len("undefined") {
-		return false
-	}
-	for _, word := range [...]string{"null", "none", "n/a", "undefined", "-"} {
-		if bytes.EqualFold(text, []byte(word)) {
-			return true
 		}
 	}
 	return false

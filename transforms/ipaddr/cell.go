@@ -17,22 +17,6 @@ func trim(s string) string {
 
 func plain(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
 
-func nullWord(s string) bool {
-	switch len(s) {
-	case 0:
-		return true
-	case 1:
-		return s == "-"
-	case 3:
-		return strings.EqualFold(s, "n/a")
-	case 4:
-		return strings.EqualFold(s, "null") || strings.EqualFold(s, "none")
-	case 9:
-		return strings.EqualFold(s, "undefined")
-	}
-	return false
-}
-
 // isList reports whether s, which is no address, holds several: two entries
 // between list separators, whatever they are (unknown, 192.0.2.1), or two
 // addresses with only space between them.

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strings"
 	"unsafe"
+
+	"github.com/leadetl/leadetl/internal/nullword"
 )
 
 // Why a cell holds no usable address. Each text is the word of the dataset's
@@ -24,7 +26,7 @@ var (
 // package's, unwrapped.
 func Parse(s string) (netip.Addr, error) {
 	s = trim(s)
-	if nullWord(s) {
+	if s == "" || nullword.Is(s) {
 		return netip.Addr{}, ErrEmpty
 	}
 	if a, ok := parseOne(s); ok {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/nullword"
 )
 
 // maxCell is the longest cell looked at, in bytes; a number with its extension
@@ -29,7 +31,7 @@ func clean(s string) (string, error) {
 		}
 	}
 	s = strings.TrimSpace(s)
-	if nullWord(s) {
+	if s == "" || nullword.Is(s) {
 		return "", ErrEmpty
 	}
 	return s, nil
@@ -64,20 +66,4 @@ func fold(r rune) rune {
 		return '-'
 	}
 	return r
-}
-
-func nullWord(s string) bool {
-	switch len(s) {
-	case 0:
-		return true
-	case 1:
-		return s == "-"
-	case 3:
-		return strings.EqualFold(s, "n/a")
-	case 4:
-		return strings.EqualFold(s, "null") || strings.EqualFold(s, "none")
-	case 9:
-		return strings.EqualFold(s, "undefined")
-	}
-	return false
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/nullword"
 )
 
 // Kind is whose page an address is.
@@ -64,7 +66,7 @@ func (r Rules) Parse(s string) (URL, error) {
 		return URL{}, ErrInvalidUTF8
 	}
 	s = strings.TrimFunc(s, isSurrounding)
-	if s == "" || isNullWord(s) {
+	if s == "" || nullword.Is(s) {
 		return URL{}, ErrEmpty
 	}
 	if isList(s) {
@@ -130,13 +132,4 @@ func splitQuery(s string) (before, query string) {
 // angle brackets, and the invisible marks that come with copied text.
 func isSurrounding(c rune) bool {
 	return c == '<' || c == '>' || unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)
-}
-
-// isNullWord reports whether s is what programs write for nothing.
-func isNullWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "null", "none", "n/a", "undefined", "-":
-		return true
-	}
-	return false
 }

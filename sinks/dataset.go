@@ -21,6 +21,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
@@ -42,7 +43,7 @@ var ErrCorrupt = errors.New("differs from what was recorded")
 // Dataset is an output folder, held by this process alone until Close.
 type Dataset struct {
 	dir   string
-	made  []string // folders Open made, the innermost first
+	made  freshdir.Made
 	lock  *filelock.Lock
 	pages pagePool
 }
@@ -54,8 +55,8 @@ func Open(dir string) (*Dataset, error) {
 	if strings.Contains(dir, "://") {
 		return nil, fmt.Errorf("%s: this version writes to local folders only", dir)
 	}
-	made := missing(dir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	made, err := freshdir.Make(dir, 0o755)
+	if err != nil {
 		return nil, err
 	}
 	lock, err := filelock.Folder(dir)
@@ -69,26 +70,10 @@ func Open(dir string) (*Dataset, error) {
 	return d, nil
 }
 
-// missing lists dir and the folders above it that are not there, the
-// innermost first.
-func missing(dir string) (folders []string) {
-	for {
-		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			return folders
-		}
-		folders = append(folders, dir)
-		dir = filepath.Dir(dir)
-	}
-}
-
 // Close lets go of the folder. What Open made and nothing was written to goes
 // again: a run that was refused leaves nothing behind.
 func (d *Dataset) Close() error {
-	for _, folder := range d.made {
-		if os.Remove(folder) != nil {
-			break // it is in use, which is what folders are for
-		}
-	}
+	d.made.RemoveEmpty()
 	return d.lock.Close()
 }
 

@@ -15,12 +15,14 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // Import builds the kinds that files names and puts them in place of those in
-// dir, all of them or, on any error, none. dir is made when it is missing.
+// dir, all of them or, on any error, none. dir is made when it is missing, and
+// goes again when nothing was put in it.
 // The Report is filled as far as the import came, also with an error.
 //
 // Errors: resolution.ErrInvalid when a file cannot be what it should be or
@@ -34,9 +36,11 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	if files == (Files{}) {
 		return report, fmt.Errorf("%w: no file to import", resolution.ErrInvalid)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	made, err := freshdir.Make(dir, 0o755)
+	if err != nil {
 		return report, err
 	}
+	defer made.RemoveEmpty()
 	lock, err := filelock.Folder(dir)
 	if errors.Is(err, filelock.ErrLocked) {
 		return report, fmt.Errorf("%w: import into %s: %w", resolution.ErrUnavailable, dir, err)

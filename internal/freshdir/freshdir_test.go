@@ -1,0 +1,60 @@
+package freshdir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRemoveEmptyLeavesWhatWasThereOrIsUsed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before string // folder that is there before
+		during string // file that comes afterwards
+		stays  string
+		goes   string
+	}{
+		{"unused", "", "", ".", "a"},
+		{"the last folder made", "a", "", "a", "a/b"},
+		{"there before", "a/b/c", "", "a/b/c", ""},
+		{"used", "", "a/b/c/file", "a/b/c/file", ""},
+		{"a folder above used by another", "", "a/other", "a/other", "a/b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			if err := os.MkdirAll(filepath.Join(root, c.before), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			made, err := Make(filepath.Join(root, "a/b/c"), 0o755)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.during != "" {
+				if err := os.WriteFile(filepath.Join(root, c.during), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			made.RemoveEmpty()
+			if _, err := os.Stat(filepath.Join(root, c.stays)); err != nil {
+				t.Errorf("%s should be there: %v", c.stays, err)
+			}
+			if _, err := os.Stat(filepath.Join(root, c.goes)); c.goes != "" && err == nil {
+				t.Errorf("%s should be gone", c.goes)
+			}
+		})
+	}
+}
+
+func TestMakeThatFailsLeavesNothing(t *testing.T) {
+	root := t.TempDir()
+	file := filepath.Join(root, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Make(filepath.Join(file, "a"), 0o755); err == nil {
+		t.Error("a folder was made in a file")
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,8 +2,9 @@ package sources
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
+
+	"github.com/leadetl/leadetl/internal/rows"
 )
 
 // pick returns the columns' places in the file's header. A name is matched
@@ -42,13 +43,10 @@ const listed = 40
 
 func (in *input) noColumn(name string) error {
 	e := &FormatError{File: in.URI, Problem: fmt.Sprintf("has no column %q", name)}
-	for _, c := range in.Columns {
-		if isData(c) {
-			// The first line is a row. It must not be shown.
-			e.Problem += ": its first line looks like data, not like the names of columns"
-			e.Advice = "Put a header line above it"
-			return e
-		}
+	if rows.AreData(in.Columns) { // they must not be shown
+		e.Problem += ": its first line looks like data, not like the names of columns"
+		e.Advice = "Put a header line above it"
+		return e
 	}
 	names, more := in.Columns, ""
 	if len(names) > listed {
@@ -57,26 +55,4 @@ func (in *input) noColumn(name string) error {
 	e.Problem += "; it has: " + strings.Join(names, ", ") + more
 	e.Advice = "Choose with --column"
 	return e
-}
-
-// isData reports whether a column's name is more likely a value: an address,
-// a page, a number.
-func isData(name string) bool {
-	if strings.ContainsRune(name, '@') || strings.Contains(name, "://") || strings.Contains(name, "/in/") {
-		return true
-	}
-	if _, err := netip.ParseAddr(name); err == nil {
-		return true
-	}
-	digits, letters := 0, 0
-	for _, r := range name {
-		switch {
-		case r >= '0' && r <= '9':
-			digits++
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
-			letters++
-		}
-	}
-	hex := digits > 0 && len(name) >= 32 && digits+letters == len(name)
-	return hex || digits >= 6 && letters == 0
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -79,12 +80,12 @@ func (c columns) find(header []string) ([]int, error) {
 	}
 	for _, name := range c.required {
 		if _, ok := place[name]; !ok {
-			return nil, fmt.Errorf("%w: no column %s; there are %s", resolution.ErrInvalid, name, strings.Join(header, ", "))
+			return nil, noColumn(name, header)
 		}
 	}
 	for _, group := range c.either {
 		if !slices.ContainsFunc(group, func(name string) bool { _, ok := place[name]; return ok }) {
-			return nil, fmt.Errorf("%w: no column %s; there are %s", resolution.ErrInvalid, strings.Join(group, " or "), strings.Join(header, ", "))
+			return nil, noColumn(strings.Join(group, " or "), header)
 		}
 	}
 	places := make([]int, len(c.names))
@@ -95,6 +96,15 @@ func (c columns) find(header []string) ([]int, error) {
 		}
 	}
 	return places, nil
+}
+
+// noColumn says which columns there are, unless the first line is a row:
+// personal data are in no error.
+func noColumn(name string, header []string) error {
+	if rows.AreData(header) {
+		return fmt.Errorf("%w: no column %s; the first line looks like data: put a header line above it", resolution.ErrInvalid, name)
+	}
+	return fmt.Errorf("%w: no column %s; there are %s", resolution.ErrInvalid, name, strings.Join(header, ", "))
 }
 
 // list splits a cell at its semicolons; empty members are left out.

@@ -97,6 +97,13 @@ func (j Job) Validate() error {
 	return errors.Join(errs...)
 }
 
+// JobError says that a job's settings do not go with each other or with its
+// input: a mistake of who wrote the job.
+type JobError struct{ Err error }
+
+func (e *JobError) Error() string { return e.Err.Error() }
+func (e *JobError) Unwrap() error { return e.Err }
+
 func isRegion(s string) bool {
 	return len(s) == 2 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'A' && s[1] <= 'Z'
 }

@@ -61,7 +61,7 @@ type Result struct {
 // returns ctx's error; the same run again goes on from there.
 func (r *Run) Do(ctx context.Context) (*Result, error) {
 	if err := r.Job.Validate(); err != nil {
-		return nil, err
+		return nil, &JobError{err}
 	}
 	s, err := r.prepare()
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *state) chooseColumns() error {
 		for _, f := range files[min(1, len(files)):] {
 			for _, c := range f.Columns {
 				if !containsFold(kept, c) {
-					return fmt.Errorf("%s has a column %q that %s has not; name the columns to keep with --keep", f.URI, c, files[0].URI)
+					return &JobError{fmt.Errorf("%s has a column %q that %s has not; name the columns to keep with --keep", f.URI, c, files[0].URI)}
 				}
 			}
 		}
@@ -44,7 +44,7 @@ func (s *state) chooseColumns() error {
 		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
 	})
 	if err != nil {
-		return err
+		return &JobError{err}
 	}
 	s.table = s.outputTable()
 	s.rejects = s.rejectsTable()

@@ -53,6 +53,6 @@ func (in *input) noColumn(name string) error {
 		names, more = names[:listed], fmt.Sprintf(" and %d more", len(names)-listed)
 	}
 	e.Problem += "; it has: " + strings.Join(names, ", ") + more
-	e.Advice = "Choose with --column"
+	e.Advice = "Choose with --column and --keep"
 	return e
 }

@@ -205,8 +205,8 @@ func TestRefused(t *testing.T) {
 		columns []string
 		want    string
 	}{
-		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Choose with --column`},
-		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Choose with --column`},
+		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Choose with --column and --keep`},
+		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Choose with --column and --keep`},
 		{[]string{"twice.csv"}, []string{"email"}, `twice.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"cases.csv"}, []string{"email"}, `cases.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"data.csv"}, []string{"email"}, `data.csv has no column "email": its first line looks like data, not like the names of columns. Put a header line above it`},

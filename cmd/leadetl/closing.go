@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -25,23 +25,27 @@ type closing struct {
 
 func (c closing) print(to io.Writer) error {
 	t := c.result.Totals
-	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', tabwriter.StripEscape)
-	row := func(name, value, note string) { fmt.Fprintf(table, "%s\t%s\t%s\n", name, value, note) }
-	row(string(c.job.Operation), "", "")
-	row("  rows", grouped(t.Rows), c.input())
-	row("  matched", grouped(t.Matched), share(t.Matched, t.Rows))
-	row("  no match", grouped(t.NoMatch), reasons(t.Reasons["no_match"]))
-	row("  rejected", grouped(t.Rejected), reasons(t.Reasons["rejected"]))
-	if t.Malformed > 0 {
-		row("  malformed", grouped(t.Malformed), reasons(t.Reasons["malformed"])+" (lines that are no row, in _rejects)")
+	counts := []struct {
+		name string
+		n    int64
+		note string
+	}{
+		{"rows", t.Rows, c.input()},
+		{"matched", t.Matched, share(t.Matched, t.Rows)},
+		{"no match", t.NoMatch, reasons(t.Reasons["no_match"])},
+		{"rejected", t.Rejected, reasons(t.Reasons["rejected"])},
+		{"malformed", t.Malformed, reasons(t.Reasons["malformed"])},
 	}
-	row("  speed", c.speed(), "")
-	row("  files", c.parts(), "")
-	row("  dataset", c.out, "")
-	if err := table.Flush(); err != nil {
-		return err
+	width := len(grouped(t.Rows + t.Malformed))
+	out := bufio.NewWriter(to)
+	fmt.Fprintln(out, c.job.Operation)
+	for _, line := range counts {
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %-9s  %*s  %s", line.name, width, grouped(line.n), line.note), " "))
 	}
-	return nil
+	for _, line := range [][2]string{{"speed", c.speed()}, {"files", c.parts()}, {"dataset", c.out}} {
+		fmt.Fprintf(out, "  %-9s  %s\n", line[0], line[1])
+	}
+	return out.Flush()
 }
 
 func (c closing) input() string {
@@ -57,7 +61,7 @@ func (c closing) speed() string {
 		return "nothing to do, the dataset is complete"
 	}
 	perSecond := float64(c.result.Fresh.Rows) / max(c.took.Seconds(), 1e-9)
-	return fmt.Sprintf("%s rows/s, %s", grouped(int64(perSecond)), c.took.Round(10*time.Millisecond))
+	return fmt.Sprintf("%s rows/s in %s", grouped(int64(perSecond)), c.took.Round(10*time.Millisecond))
 }
 
 func (c closing) parts() string {
@@ -86,15 +90,23 @@ func share(n, of int64) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of))
 }
 
+// shownReasons is how many reasons one line names.
+const shownReasons = 6
+
 // reasons lists counts by reason, most frequent first.
 func reasons(counts map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
+	var more string
+	if len(names) > shownReasons {
+		more = fmt.Sprintf(" and %d other reasons", len(names)-shownReasons)
+		names = names[:shownReasons]
+	}
 	for i, name := range names {
 		names[i] = name + " " + grouped(counts[name])
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", ") + more
 }
 
 // grouped writes n with commas between thousands.

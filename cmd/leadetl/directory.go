@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
 
@@ -20,8 +22,6 @@ func newDirectoryCommand(io streams) *cobra.Command {
 		Long: `The embedded engine answers from a directory: a folder made from files their
 owner has. Each import replaces one kind of data as a whole, or leaves it as it
 was.`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newDirectoryImportCommand(io), newDirectoryStatCommand(io), newDirectoryVerifyCommand(io))
 	return c
@@ -31,10 +31,10 @@ func newDirectoryImportCommand(io streams) *cobra.Command {
 	var dir string
 	var files directory.Files
 	options := directory.DefaultOptions()
-	badLines := rejectLimit{text: "1%", share: 0.01}
+	badLines := percentage{text: "1%", of1: options.MaxBadLines}
 	var fields directory.Fields
 	c := &cobra.Command{
-		Use:   "import --directory DIR [--people FILE] [--companies FILE] [--ip-ranges FILE] [--searches FILE] [--visits FILE]",
+		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
 		Long: `Replace kinds of reference data from CSV or Parquet files. Columns are found by
 their header names, in any order; others are ignored; lists in one cell are
@@ -52,11 +52,11 @@ separated by semicolons.
   visits     ip network_url seen_at confidence
 
 A bad line is reported with file, line and reason, and left out; when more than
---max-bad-lines are bad the import fails and the old data stays.
-` + exitHelp,
+--max-bad-lines are bad the import fails and the old data stays.`,
 		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
-		Args: usageArgs(cobra.NoArgs),
+		Annotations: exits(exit{exitInterrupted, "interrupted; the old data stays"}),
+		Args:        noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
 				return usageError(errors.New("no --directory; name the folder"))
@@ -64,16 +64,14 @@ A bad line is reported with file, line and reason, and left out; when more than
 			if files == (directory.Files{}) {
 				return usageError(errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits"))
 			}
-			if !strings.HasSuffix(badLines.text, "%") {
-				return usageError(fmt.Errorf("--max-bad-lines %s; give a share such as 1%%", badLines.text))
-			}
-			options.MaxBadLines = badLines.share
+			options.MaxBadLines = badLines.of1
 			overrideFields(&options.Fields, fields)
 			report, err := directory.Import(c.Context(), dir, files, options)
-			if printErr := printImport(io.out, io.err, report); printErr != nil {
-				return errors.Join(err, printErr)
+			printPlaces(io.err, report)
+			if err != nil {
+				return dataError(err)
 			}
-			return usageError(err)
+			return printImport(io.out, report)
 		},
 	}
 	flags := c.Flags()
@@ -84,7 +82,7 @@ A bad line is reported with file, line and reason, and left out; when more than
 	flags.StringVar(&files.IPRanges, "ip-ranges", "", "`file` of IP ranges, CSV or MMDB")
 	flags.StringVar(&files.Searches, "searches", "", "`file` of keyword searches")
 	flags.StringVar(&files.Visits, "visits", "", "`file` of visits")
-	flags.Var(&badLines, "max-bad-lines", "share of bad lines up to which a file is imported without them")
+	flags.Var(&badLines, "max-bad-lines", "`share` of bad lines up to which a file is imported without them")
 	flags.StringVar(&options.DefaultRegion, "default-region", options.DefaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&options.NetworkHosts, "network-hosts", options.NetworkHosts, "`hosts` whose profile addresses are known by their form")
 	flags.StringSliceVar(&fields.Name, "mmdb-name", nil, "`fields` of an MMDB that hold the name, first non-empty wins")
@@ -109,16 +107,29 @@ func overrideFields(to *directory.Fields, given directory.Fields) {
 // them all.
 const shownBadLines = 20
 
-func printImport(out, errOut io.Writer, report directory.Report) error {
-	for _, k := range report.Kinds {
-		printPlaces(errOut, "skipped", k.BadLines, k.Bad)
-		printPlaces(errOut, "left out", k.DroppedCells, k.Dropped)
+// printPlaces names the lines and cells that were not taken over.
+func printPlaces(to io.Writer, report directory.Report) {
+	list := func(what string, places []directory.BadLine, count int64) {
+		shown := places[:min(len(places), shownBadLines)]
+		for _, b := range shown {
+			fmt.Fprintf(to, "%s: %s\n", what, b)
+		}
+		if more := count - int64(len(shown)); more > 0 && len(shown) > 0 {
+			fmt.Fprintf(to, "%s: and %s more\n", what, grouped(more))
+		}
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, k := range report.Kinds {
+		list("skipped", k.BadLines, k.Bad)
+		list("left out", k.DroppedCells, k.Dropped)
+	}
+}
+
+func printImport(to io.Writer, report directory.Report) error {
+	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
 	for _, k := range report.Kinds {
 		notes := []string{"from " + k.Source}
 		if k.Replaced > 0 {
-			notes = append(notes, fmt.Sprintf("%s came again", plural(int(k.Replaced), "key")))
+			notes = append(notes, plural(int(k.Replaced), "key")+" came again")
 		}
 		if k.Bad > 0 {
 			notes = append(notes, plural(int(k.Bad), "bad line")+" skipped")
@@ -131,21 +142,12 @@ func printImport(out, errOut io.Writer, report directory.Report) error {
 	return table.Flush()
 }
 
-func printPlaces(to io.Writer, what string, places []directory.BadLine, count int64) {
-	for _, b := range places[:min(len(places), shownBadLines)] {
-		fmt.Fprintf(to, "%s: %s\n", what, b)
-	}
-	if more := count - shownBadLines; more > 0 && len(places) > 0 {
-		fmt.Fprintf(to, "%s: and %s more\n", what, grouped(more))
-	}
-}
-
 func newDirectoryStatCommand(io streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use:   "stat --directory DIR",
+		Use:   "stat --directory FOLDER",
 		Short: "Say what a directory holds",
-		Args:  usageArgs(cobra.NoArgs),
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			d, err := openDirectory(dir)
 			if err != nil {
@@ -168,9 +170,11 @@ func newDirectoryStatCommand(io streams) *cobra.Command {
 func newDirectoryVerifyCommand(io streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use:   "verify --directory DIR",
+		Use:   "verify --directory FOLDER",
 		Short: "Read a directory whole and check it",
-		Args:  usageArgs(cobra.NoArgs),
+
+		Annotations: exits(exit{exitInterrupted, "interrupted"}),
+		Args:        noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, err := openDirectory(dir)
 			if err != nil {
@@ -178,7 +182,7 @@ func newDirectoryVerifyCommand(io streams) *cobra.Command {
 			}
 			defer d.Close()
 			if err := d.Verify(c.Context()); err != nil {
-				return usageError(err)
+				return dataError(err)
 			}
 			_, err = fmt.Fprintf(io.out, "%s is whole: %s\n", dir, plural(len(d.Stat()), "kind"))
 			return err
@@ -193,5 +197,16 @@ func openDirectory(dir string) (*directory.Directory, error) {
 		return nil, usageError(errors.New("no --directory; name the folder"))
 	}
 	d, err := directory.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", dir, dir)
+	}
 	return d, usageError(err)
+}
+
+// dataError tells data that is not as it should be from a machine that is not.
+func dataError(err error) error {
+	if errors.Is(err, resolution.ErrInvalid) {
+		return usageError(err)
+	}
+	return err
 }

@@ -3,9 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -13,20 +18,33 @@ import (
 // The exit codes other tools rely on.
 const (
 	exitDone        = 0
-	exitFailure     = 1   // internal failure: a bug, a full disk
-	exitUsage       = 2   // usage, config or unreadable input
-	exitRejects     = 3   // done, but rows failed or rejects passed --max-rejects
-	exitInterrupted = 130 // stopped by a signal; the same command goes on
+	exitFailure     = 1
+	exitUsage       = 2
+	exitRejects     = 3
+	exitInterrupted = 130
 )
 
-// exitHelp is the end of every help text of a command that does work.
-const exitHelp = `
-Exit codes:
-  0    done
-  1    internal failure
-  2    usage, configuration or unreadable input; nothing was written
-  3    done, but rows failed or rejects passed --max-rejects
-  130  interrupted; the same command goes on where it stopped`
+// exit is one exit code and what it means, as help texts say it.
+type exit struct {
+	code    int
+	meaning string
+}
+
+// commonExits are those of every command.
+var commonExits = []exit{
+	{exitDone, "done"},
+	{exitFailure, "internal failure, such as a full disk"},
+	{exitUsage, "usage, configuration or unreadable input"},
+}
+
+// exitCodes lists exit codes for a help text, a line each.
+func exitCodes(exits []exit) string {
+	var b strings.Builder
+	for _, e := range exits {
+		fmt.Fprintf(&b, "\n  %-5d%s", e.code, e.meaning)
+	}
+	return b.String()
+}
 
 // codedError is an error whose exit code was decided where it came up.
 type codedError struct {
@@ -47,6 +65,8 @@ func usageError(err error) error {
 func exitCode(err error) int {
 	var coded codedError
 	var format *sources.FormatError
+	var job *pipeline.JobError
+	var path *fs.PathError
 	switch {
 	case err == nil:
 		return exitDone
@@ -55,12 +75,25 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &format),
+		errors.As(err, &job),
 		errors.Is(err, sources.ErrChanged),
 		errors.Is(err, pipeline.ErrOtherJob),
 		errors.Is(err, pipeline.ErrInputChanged),
 		errors.Is(err, sinks.ErrForeign),
-		errors.Is(err, filelock.ErrLocked):
+		errors.Is(err, filelock.ErrLocked),
+		errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, syscall.ENOSPC): // no place for a folder
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// message is an error as it is printed: each problem on a line of its own,
+// behind the program's name. The words by which a service's client tells whose
+// fault it was say nothing to who typed the command.
+func message(err error) string {
+	text := err.Error()
+	for _, word := range []error{resolution.ErrInvalid, resolution.ErrUnavailable} {
+		text = strings.ReplaceAll(text, word.Error()+": ", "")
+	}
+	return "leadetl: " + strings.ReplaceAll(text, "\n", "\nleadetl: ")
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/pflag"
@@ -15,115 +14,127 @@ import (
 
 // applyJobFile sets the flags that a job file names. Every flag is a key (with
 // _ or - between words), plus "operation"; flags given on the command line
-// win. It returns the operation, "" if the file names none.
+// win. It returns the operation, "" if the file names none. Its error joins
+// every problem of the file, each with its line.
 func applyJobFile(path string, flags *pflag.FlagSet) (operation string, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("--job: %w", err)
 	}
-	file, err := parser.ParseBytes(data, 0)
+	j := jobFile{path: path, flags: flags, known: []string{"operation"}, given: map[string]bool{}, seen: map[string]bool{}}
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // we name them ourselves
 	if err != nil {
-		return "", fmt.Errorf("%s: %s", path, strings.TrimSpace(err.Error()))
+		return "", j.syntax(err)
 	}
-	var problems []error
-	fail := func(n ast.Node, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s:%d: %s", path, n.GetToken().Position.Line, fmt.Sprintf(format, args...)))
+	for _, name := range flagNames(flags) {
+		if name != "job" {
+			j.known = append(j.known, strings.ReplaceAll(name, "-", "_"))
+		}
 	}
-	given := map[string]bool{}
-	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
-	seen := map[string]bool{}
+	flags.Visit(func(f *pflag.Flag) { j.given[f.Name] = true })
 	for _, doc := range file.Docs {
 		if doc.Body == nil {
 			continue
 		}
 		mapping, ok := doc.Body.(ast.MapNode)
 		if !ok {
-			fail(doc.Body, "a job file is a list of `key: value` lines")
+			j.fail(doc.Body, "a job file is made of `key: value` lines")
 			continue
 		}
 		for entries := mapping.MapRange(); entries.Next(); {
-			key := entries.Key().(ast.Node)
-			name := strings.ReplaceAll(strings.Trim(entries.Key().String(), `"'`), "_", "-")
-			values, err := scalars(entries.Value())
-			switch flag := flags.Lookup(name); {
-			case err != nil:
-				fail(entries.Value(), "%s: %v", name, err)
-			case seen[name]:
-				fail(key, "%s is there twice", name)
-			case name == "operation":
-				operation = strings.Join(values, ",")
-			case flag == nil || name == "job" || name == "help":
-				fail(key, "unknown key %q; did you mean %q?", entries.Key().String(), nearest(name, flags))
-			case given[name]:
-			default:
-				for _, value := range values {
-					if err := flags.Set(name, value); err != nil {
-						fail(entries.Value(), "%v", err)
-					}
-				}
-			}
-			seen[name] = true
+			j.apply(entries.Key(), entries.Value())
 		}
 	}
-	return operation, errors.Join(problems...)
+	return j.operation, errors.Join(j.problems...)
 }
 
-// scalars is a value of a job file as flag values: one, or a list of them.
-func scalars(n ast.Node) ([]string, error) {
+// jobFile is a job file being applied.
+type jobFile struct {
+	path      string
+	flags     *pflag.FlagSet
+	known     []string        // keys, spelled with _
+	given     map[string]bool // flags of the command line
+	seen      map[string]bool // keys so far
+	operation string
+	problems  []error
+}
+
+func (j *jobFile) fail(n ast.Node, format string, args ...any) {
+	j.problems = append(j.problems, fmt.Errorf("%s:%d: %s", j.path, n.GetToken().Position.Line, fmt.Sprintf(format, args...)))
+}
+
+// syntax is a parser's error on one line.
+func (j *jobFile) syntax(err error) error {
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) && syntax.Token != nil {
+		return fmt.Errorf("%s:%d: %s", j.path, syntax.Token.Position.Line, syntax.Message)
+	}
+	return fmt.Errorf("%s: %w", j.path, err)
+}
+
+// apply sets one key.
+func (j *jobFile) apply(key ast.MapKeyNode, value ast.Node) {
+	written := key.GetToken().Value
+	word := strings.ReplaceAll(written, "-", "_")
+	name := strings.ReplaceAll(written, "_", "-")
+	if j.seen[name] {
+		j.fail(key, "%s is there twice", word)
+		return
+	}
+	j.seen[name] = true
+	flag := j.flags.Lookup(name)
+	if name != "operation" && (flag == nil || name == "job" || name == "help") {
+		j.fail(key, "unknown key %q; did you mean %q?", written, nearest(word, j.known))
+		return
+	}
+	values, isList, err := scalars(value)
+	list, takesList := pflag.SliceValue(nil), false
+	if flag != nil {
+		list, takesList = flag.Value.(pflag.SliceValue)
+	}
+	switch {
+	case err != nil:
+		j.fail(key, "%s %v", word, err)
+	case isList && !takesList:
+		j.fail(key, "%s takes one value, not a list", word)
+	case name == "operation":
+		j.operation = values[0]
+	case j.given[name]:
+	case isList:
+		err = list.Replace(values) // each as it stands, commas and all
+	default:
+		err = j.flags.Set(name, values[0])
+	}
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		j.fail(key, "%s %q: %s", word, wrong.GetValue(), wanted(wrong))
+	}
+}
+
+// scalars is a value of a job file as text, or as a list of texts.
+func scalars(n ast.Node) (values []string, isList bool, err error) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
-		var all []string
 		for _, v := range n.Values {
-			one, err := scalars(v)
-			if err != nil {
-				return nil, err
+			one, nested, err := scalars(v)
+			if err != nil || nested {
+				return nil, true, errors.New("takes a list of plain values")
 			}
-			all = append(all, one...)
+			values = append(values, one...)
 		}
-		return all, nil
+		return values, true, nil
 	case *ast.StringNode:
-		return []string{n.Value}, nil
+		return []string{n.Value}, false, nil
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		return nil, false, errors.New("takes a plain value, without anchor or tag")
 	case *ast.NullNode:
-		return nil, errors.New("has no value")
-	case ast.MapNode:
-		return nil, errors.New("wants a value or a list of values, not a mapping")
+		return nil, false, errors.New("has no value")
 	case *ast.LiteralNode:
-		return []string{n.Value.Value}, nil
+		return []string{n.Value.Value}, false, nil
+	case ast.MapNode:
+		return nil, false, errors.New("takes a value, not keys of its own")
 	case ast.ScalarNode:
-		return []string{n.GetToken().Value}, nil
+		return []string{n.GetToken().Value}, false, nil
 	}
-	return nil, errors.New("wants a value or a list of values")
-}
-
-// nearest is the flag whose name takes the fewest edits to reach.
-func nearest(name string, flags *pflag.FlagSet) string {
-	names := []string{"operation"}
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "job" && f.Name != "help" {
-			names = append(names, f.Name)
-		}
-	})
-	best := slices.MinFunc(names, func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })
-	return strings.ReplaceAll(best, "-", "_")
-}
-
-// edits is the Levenshtein distance of two words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return nil, false, errors.New("takes a plain value")
 }

@@ -1,34 +1,51 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 )
+
+// percentage is a flag's value such as 1%.
+type percentage struct {
+	text string
+	of1  float64 // 0 to 1
+}
+
+func (p *percentage) String() string { return p.text }
+func (p *percentage) Type() string   { return "share" }
+
+func (p *percentage) Set(text string) error {
+	number, isShare := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !isShare || !(n >= 0 && n <= 100) {
+		return errors.New("write a share from 0% to 100%")
+	}
+	p.text, p.of1 = text, n/100
+	return nil
+}
 
 // rejectLimit is the value of --max-rejects: a count, or a share of all
 // lines. The zero value is no limit.
 type rejectLimit struct {
 	text  string
 	count int64
-	share float64 // 0 to 1; used when text ends in %
+	share percentage // used when text ends in %
 }
 
 func (l *rejectLimit) String() string { return l.text }
-func (l *rejectLimit) Type() string   { return "count|share%" }
+func (l *rejectLimit) Type() string   { return "limit" }
 
-func (l *rejectLimit) Set(s string) (err error) {
-	if percent, isShare := strings.CutSuffix(s, "%"); isShare {
-		l.share, err = strconv.ParseFloat(percent, 64)
-		l.share /= 100
-		if err != nil || !(l.share >= 0 && l.share <= 1) {
-			return fmt.Errorf("%q is no share; write 0%% to 100%%", s)
-		}
-	} else if l.count, err = strconv.ParseInt(s, 10, 64); err != nil || l.count < 0 {
-		return fmt.Errorf("%q is no limit; write a count such as 100, or a share such as 1%%", s)
+func (l *rejectLimit) Set(text string) (err error) {
+	if strings.HasSuffix(text, "%") {
+		err = l.share.Set(text)
+	} else if l.count, err = strconv.ParseInt(text, 10, 64); err != nil || l.count < 0 {
+		err = errors.New("write a count such as 100, or a share such as 1%")
 	}
-	l.text = s
-	return nil
+	if err == nil {
+		l.text = text
+	}
+	return err
 }
 
 // passed reports whether rejects of lines are more than the limit allows.
@@ -36,8 +53,8 @@ func (l *rejectLimit) passed(rejects, lines int64) bool {
 	switch {
 	case l.text == "":
 		return false
-	case strings.HasSuffix(l.text, "%"):
-		return float64(rejects) > l.share*float64(lines)
+	case l.share.text == l.text:
+		return float64(rejects) > l.share.of1*float64(lines)
 	}
 	return rejects > l.count
 }

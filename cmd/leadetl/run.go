@@ -30,7 +30,7 @@ type runFlags struct {
 	in               []string
 	out              string
 	column           string
-	keep             string
+	keep             []string
 	dropIdentifier   bool
 	delimiter        string
 	directory        string
@@ -50,11 +50,17 @@ type runFlags struct {
 	logLevel         string
 }
 
+// The words --keep knows beside the names of columns.
+const (
+	keepAll  = "all"
+	keepNone = "none"
+)
+
 func newRunCommand(io streams) *cobra.Command {
 	var f runFlags
 	defaults := pipeline.DefaultJob("")
 	c := &cobra.Command{
-		Use:   "run OPERATION --in URI… --out DIR",
+		Use:   "run OPERATION --in URI… --out FOLDER",
 		Short: "Resolve a list and write a Parquet dataset",
 		Long: `Resolve every row of a list and write a Parquet dataset.
 
@@ -69,13 +75,16 @@ Operations, and the column each is asked about:
 All but email_to_hem answer from a directory (see leadetl directory --help).
 A run that was stopped or killed goes on with the same command; the same
 command on a finished dataset does nothing. Every flag is also a key of the
-job file; flags win.
-` + exitHelp,
+job file; flags win.`,
 		Example: `  leadetl run email_to_hem --in emails.csv --out hems
-  leadetl run ip_to_company --in 'visits/2026-11-*.csv.gz' --column client_ip --directory dir --out companies
+  leadetl run ip_to_company --in 'visits/*.csv.gz' --column client --directory dir --out companies
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
   leadetl run --job nightly.yaml`,
-		Args: usageArgs(cobra.MaximumNArgs(1)),
+		Annotations: exits(
+			exit{exitRejects, "done, but rows failed or rejects passed --max-rejects"},
+			exit{exitInterrupted, "interrupted; the same command goes on where it stopped"},
+		),
+		Args: oneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
 			operation := ""
 			if f.job != "" {
@@ -91,37 +100,48 @@ job file; flags win.
 			return f.run(c.Context(), operation, io)
 		},
 	}
+	for _, o := range resolution.SingleRecord {
+		c.ValidArgs = append(c.ValidArgs, string(o))
+	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.job, "job", "", "read the settings from this YAML `file`")
-	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - (repeatable; CSV or Parquet, .gz and .zst too)")
-	flags.StringVar(&f.out, "out", "", "output `folder`, made if missing")
-	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: the operation's request field)")
-	flags.StringVar(&f.keep, "keep", "all", "input columns carried to the output: all, none, or `names` with commas")
-	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier column, key and raw lines of rejects out of every file")
-	flags.StringVar(&f.delimiter, "delimiter", "", "CSV delimiter, one `character` or \"tab\" (default: detected)")
-	flags.StringVar(&f.directory, "directory", "", "`folder` with the reference data (leadetl directory import)")
+	flags.StringVar(&f.job, "job", "", "YAML `file` with the settings")
+	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
+	flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing")
+	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: as listed above)")
+	flags.StringSliceVar(&f.keep, "keep", []string{keepAll}, "input `columns` carried to the output: all, none, or names with commas")
+	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier's column, key and the raw lines of rejects out of every file")
+	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
+	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
 	flags.IntVar(&f.rowsPerPart, "rows-per-part", defaults.RowsPerPart, "input `rows` of each Parquet file")
 	flags.StringVar(&f.compression, "compression", string(defaults.Compression), "Parquet `codec`: snappy, zstd or none")
-	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", []string{"plain"}, "hash `profiles` of email_to_hem: plain (always there), uid2, google")
+	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", []string{"plain"}, "`profiles` email_to_hem hashes by: plain (always there), uid2, google")
 	flags.StringSliceVar(&f.hemTypes, "hem-types", defaults.HEMTypes, "`digests` of profile plain")
 	flags.StringVar(&f.defaultRegion, "default-region", defaults.DefaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", defaults.NetworkHosts, "`hosts` whose profile addresses are known by their form")
 	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
-	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "parts in work at a `time`; no influence on the dataset")
-	flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this are rejected or malformed, such as 100 or 1% (default: no limit)")
+	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "`number` of parts in work at a time; has no influence on the dataset")
+	flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors and warnings only")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
 	return c
+}
+
+// oneOperation refuses what people try before they read: inputs as arguments.
+func oneOperation(_ *cobra.Command, args []string) error {
+	if err := atMost(1, args); err != nil {
+		return fmt.Errorf("%w; name inputs with --in", err)
+	}
+	return nil
 }
 
 // defaultStateDir is leadetl's folder under the user's state folder.
 // Source: XDG Base Directory Specification 0.8.
 func defaultStateDir() string {
-	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // others are to be ignored
 		return filepath.Join(dir, "leadetl")
 	}
 	home, err := os.UserHomeDir()
@@ -150,9 +170,16 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 	}
 	job := pipeline.DefaultJob(resolution.Operation(operation))
 	job.Column = f.column
-	job.KeepAll = f.keep == "all"
-	if f.keep != "all" && f.keep != "none" {
-		for _, name := range strings.Split(f.keep, ",") {
+	switch {
+	case len(f.keep) == 0 || slices.Contains(f.keep, ""):
+		errs = append(errs, errors.New("--keep names no column; write all, none, or names with commas"))
+	case slices.Equal(f.keep, []string{keepAll}):
+		job.KeepAll = true
+	case slices.Equal(f.keep, []string{keepNone}):
+		job.KeepAll = false
+	default:
+		job.KeepAll = false
+		for _, name := range f.keep {
 			job.Keep = append(job.Keep, strings.TrimSpace(name))
 		}
 	}
@@ -179,7 +206,7 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 
 // run wires a job together and runs it.
 func (f *runFlags) run(ctx context.Context, operation string, io streams) (err error) {
-	if f.quiet {
+	if f.quiet && f.logLevel != "error" {
 		f.logLevel = "warn"
 	}
 	log, err := newLogger(io.err, f.logFormat, f.logLevel)
@@ -199,14 +226,23 @@ func (f *runFlags) run(ctx context.Context, operation string, io streams) (err e
 		return usageError(err)
 	}
 	defer func() { err = errors.Join(err, closeDirectory()) }()
-	input, err := sources.Open(f.in, sources.Options{Delimiter: delimiter, Stdin: io.in})
+	input, err := sources.Open(f.in, sources.Options{Delimiter: delimiter, Stdin: stoppable(ctx, io.in)})
+	if ctx.Err() != nil {
+		return codedError{errors.New("interrupted before anything was done"), exitInterrupted}
+	}
 	if err != nil {
 		return usageError(err)
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
+	if err := f.checkApart(input.Files()); err != nil {
+		return usageError(err)
+	}
+	if err := os.MkdirAll(f.state, 0o700); err != nil {
+		return usageError(fmt.Errorf("--state: %w", err))
+	}
 	output, err := sinks.Open(f.out)
 	if err != nil {
-		return usageError(err)
+		return usageError(fmt.Errorf("--out: %w", err))
 	}
 	defer func() { err = errors.Join(err, output.Close()) }()
 
@@ -225,7 +261,7 @@ func (f *runFlags) run(ctx context.Context, operation string, io streams) (err e
 // close prints what the run came to and decides on its exit code.
 func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slog.Logger, io streams) error {
 	if errors.Is(err, context.Canceled) {
-		return codedError{fmt.Errorf("interrupted; %d parts are done, the same command goes on from there", result.Made+result.Skipped), exitInterrupted}
+		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", plural(result.Made+result.Skipped, "part")), exitInterrupted}
 	}
 	if err != nil {
 		return err
@@ -239,10 +275,35 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 	t := result.Totals
 	log.Debug("run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	if t.Failed > 0 {
-		return codedError{fmt.Errorf("%d rows failed", t.Failed), exitRejects}
+		return codedError{fmt.Errorf("%s failed", plural(int(t.Failed), "row")), exitRejects}
 	}
 	if rejects := t.Rejected + t.Malformed; f.maxRejects.passed(rejects, t.Rows+t.Malformed) {
 		return codedError{fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.text), exitRejects}
+	}
+	return nil
+}
+
+// checkApart refuses inputs that are files of the dataset at --out: with
+// --overwrite they would be removed before they are read.
+func (f *runFlags) checkApart(files []sources.File) error {
+	out, err := os.Stat(f.out)
+	if err != nil {
+		return nil // not made yet, so nothing is in it
+	}
+	for _, file := range files {
+		path, err := filepath.EvalSymlinks(file.URI)
+		if err != nil {
+			continue // standard input
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return err
+		}
+		folder := filepath.Dir(path)
+		for _, in := range []string{folder, filepath.Dir(folder)} { // parts and rejects
+			if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
+				return fmt.Errorf("%s is in the output folder; give another --out", file.URI)
+			}
+		}
 	}
 	return nil
 }
@@ -280,7 +341,7 @@ func (f *runFlags) openResolver(job pipeline.Job) (r *embedded.Engine, answers s
 		}
 		return embedded.New(nil, options), "", func() error { return nil }, nil
 	}
-	d, err := directory.Open(f.directory)
+	d, err := openDirectory(f.directory)
 	if err != nil {
 		return nil, "", nil, err
 	}

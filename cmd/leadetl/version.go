@@ -28,7 +28,9 @@ func newVersionCommand(io streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program, its schema and its rules",
-		Args:  usageArgs(cobra.NoArgs),
+		Args:  noArguments,
+
+		DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(io.out, "%s\nschema %d, rules %d, %s\n",
 				programVersion(), columns.SchemaVersion, columns.RulesVersion, runtime.Version())

@@ -28,8 +28,10 @@ func (s *state) awaitSum(number int) (full []int) {
 
 // sumRest sums what is left at the end of a run, an even share a worker.
 func (s *state) sumRest(ctx context.Context) error {
+	s.mu.Lock()
 	rest := s.unsummed
 	s.unsummed = nil
+	s.mu.Unlock()
 	slices.Sort(rest)
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	share := (len(rest) + s.Workers - 1) / s.Workers

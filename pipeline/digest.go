@@ -2,8 +2,10 @@ package pipeline
 
 import (
 	"encoding/hex"
+	"fmt"
 
 	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/zeebo/xxh3"
 
 	"github.com/leadetl/leadetl/sources"
@@ -11,34 +13,70 @@ import (
 
 // inputDigest is a checksum of the rows of a part as they were read: XXH3-128
 // (fast enough to be taken of every row) of file names, row numbers, values
-// and malformed lines. It tells a changed input from the same one; it is no
-// defence against somebody who wants two inputs to look the same.
-type inputDigest struct{ h *xxh3.Hasher }
+// and malformed lines. How the rows came in batches makes no difference. It
+// tells a changed input from the same one; it is no defence against somebody
+// who wants two inputs to look the same.
+type inputDigest struct {
+	rows, rejects xxh3.Hasher
+	columns       []columnDigest
+	source        string
+	count         int64
+	lengths       []int32
+}
 
-func newInputDigest() inputDigest { return inputDigest{xxh3.New()} }
+// columnDigest is a checksum of a column's values and of where each ends; the
+// length of a null is -1.
+type columnDigest struct{ values, lengths xxh3.Hasher }
 
-func (d inputDigest) add(b *sources.Batch) {
-	d.h.WriteString(b.Source)
-	d.h.Write(arrow.Int64Traits.CastToBytes(b.Rows))
-	for _, c := range b.Columns {
-		d.h.Write(arrow.Int32Traits.CastToBytes(c.ValueOffsets()))
-		d.h.Write(c.ValueBytes())
-		if c.NullN() > 0 {
-			for i := range c.Len() {
-				if c.IsNull(i) {
-					d.h.Write(arrow.Int32Traits.CastToBytes([]int32{int32(i)}))
-				}
-			}
-		}
+func newInputDigest() *inputDigest { return &inputDigest{} }
+
+func (d *inputDigest) add(b *sources.Batch) {
+	if b.Source != d.source {
+		fmt.Fprintf(&d.rows, "%d %q\n", d.count, b.Source)
+		d.source = b.Source
+	}
+	d.count += int64(b.Len())
+	d.rows.Write(arrow.Int64Traits.CastToBytes(b.Rows))
+	if d.columns == nil {
+		d.columns = make([]columnDigest, len(b.Columns))
+	}
+	for i, c := range b.Columns {
+		d.columns[i].values.Write(c.ValueBytes())
+		d.columns[i].lengths.Write(arrow.Int32Traits.CastToBytes(d.lengthsOf(c)))
 	}
 	for _, r := range b.Rejects {
-		d.h.Write(arrow.Int64Traits.CastToBytes([]int64{r.Line}))
-		d.h.WriteString(r.Reason)
-		d.h.Write(r.Raw)
+		fmt.Fprintf(&d.rejects, "%d %s %d\n", r.Line, r.Reason, len(r.Raw))
+		d.rejects.Write(r.Raw)
 	}
 }
 
-func (d inputDigest) sum() string {
-	sum := d.h.Sum128().Bytes()
+func (d *inputDigest) lengthsOf(c *array.String) []int32 {
+	offsets := c.ValueOffsets()
+	d.lengths = d.lengths[:0]
+	for i := range c.Len() {
+		d.lengths = append(d.lengths, offsets[i+1]-offsets[i])
+	}
+	for i := 0; c.NullN() > 0 && i < c.Len(); i++ {
+		if c.IsNull(i) {
+			d.lengths[i] = -1
+		}
+	}
+	return d.lengths
+}
+
+func (d *inputDigest) sum() string {
+	all := xxh3.New()
+	for _, part := range append([]*xxh3.Hasher{&d.rows, &d.rejects}, d.columnHashers()...) {
+		sum := part.Sum128().Bytes()
+		all.Write(sum[:])
+	}
+	sum := all.Sum128().Bytes()
 	return hex.EncodeToString(sum[:])
+}
+
+func (d *inputDigest) columnHashers() (hashers []*xxh3.Hasher) {
+	for i := range d.columns {
+		hashers = append(hashers, &d.columns[i].values, &d.columns[i].lengths)
+	}
+	return hashers
 }

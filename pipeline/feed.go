@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,10 +11,6 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
-
-// errAbandoned says that a part was given up because its rows did not all
-// come.
-var errAbandoned = errors.New("part abandoned")
 
 const (
 	// lookAheadBytes is how much of parsed, unprocessed rows is held: enough
@@ -44,32 +39,35 @@ func (lookAhead) weight(b *sources.Batch) int64 {
 	return min(int64(size), lookAheadBytes)
 }
 
-// feeder cuts the stream of rows into parts by row count alone. A part ends
-// when it is full and another row comes, so malformed lines behind its last
-// row are still its own.
+// feeder cuts the stream of rows into parts by row count alone. Malformed
+// lines go with the rows they are read with; what follows the very last row
+// stays in its part.
 type feeder struct {
 	*state
 	reader  *sources.Reader
 	workers *pool.ContextPool
+	stop    func() // ends the reading
 	ahead   lookAhead
 	making  *semaphore.Weighted // parts that hold a row group in memory
-	number  int                 // of the open part
-	part    partSink
-	rows    int64 // in the open part
 }
 
-// partSink takes the batches of one part, in order.
+// partSink takes the batches of one part, in order. One of end and abandon is
+// called, once.
 type partSink interface {
 	take(ctx context.Context, b *sources.Batch) error
-	// end is called once: whole says that all rows of the part were taken.
-	end(whole bool) error
+	end() error // all rows of the part were taken
+	abandon()   // they will never all come
 }
 
 func (f *feeder) run(ctx context.Context) error {
 	perPart := int64(f.Job.RowsPerPart)
-	f.open()
+	number, rows := 0, int64(0) // of the open part
+	part, err := f.open(ctx, number)
+	if err != nil {
+		return err
+	}
 	for {
-		room := perPart - f.rows
+		room := perPart - rows
 		if room == 0 {
 			room = perPart // the part is full; what comes decides whether it ends
 		}
@@ -78,53 +76,47 @@ func (f *feeder) run(ctx context.Context) error {
 			break
 		}
 		if err != nil {
-			return errors.Join(err, ignoreAbandoned(f.part.end(false)))
+			part.abandon()
+			return err
 		}
-		n := int64(b.Len())
-		if n > 0 && f.rows == perPart {
-			if err := f.part.end(true); err != nil {
+		if b.Len() > 0 && rows == perPart {
+			if err := part.end(); err != nil {
 				return err
 			}
-			f.number++
-			f.rows = 0
-			f.open()
+			number, rows = number+1, 0
+			if part, err = f.open(ctx, number); err != nil {
+				return err
+			}
 		}
-		f.rows += n
-		if err := f.part.take(ctx, b); err != nil {
-			return errors.Join(err, ignoreAbandoned(f.part.end(false)))
+		rows += int64(b.Len())
+		if err := part.take(ctx, b); err != nil {
+			part.abandon()
+			return err
 		}
 	}
-	if err := f.part.end(true); err != nil {
+	if err := part.end(); err != nil {
 		return err
 	}
-	if extra := len(f.known) - f.keptParts(); extra > 0 {
-		return fmt.Errorf("%w: %d recorded parts have no rows any more; use another --out, or --overwrite", ErrInputChanged, extra)
+	return f.knownPartsHaveRows(number + 1)
+}
+
+// knownPartsHaveRows reports recorded parts beyond the end of the input.
+func (f *feeder) knownPartsHaveRows(parts int) error {
+	for number, p := range f.known {
+		if number >= parts {
+			return fmt.Errorf("%w: there are no rows of %s any more; use another --out, or --overwrite", ErrInputChanged, p.Name)
+		}
 	}
 	return nil
 }
 
-func ignoreAbandoned(err error) error {
-	if errors.Is(err, errAbandoned) {
-		return nil
+// open starts a part: known ones are read past and compared, the others made
+// by a worker.
+func (f *feeder) open(ctx context.Context, number int) (partSink, error) {
+	if known, ok := f.known[number]; ok {
+		return &knownPart{state: f.state, number: number, recorded: known, digest: newInputDigest()}, nil
 	}
-	return err
-}
-
-// keptParts is how many known parts were passed by.
-func (f *feeder) keptParts() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.parts) - f.made
-}
-
-// open starts the part with the feeder's number: known ones are read past and
-// compared, the others made by a worker.
-func (f *feeder) open() {
-	if known, ok := f.known[f.number]; ok {
-		f.part = &knownPart{state: f.state, number: f.number, recorded: known, digest: newInputDigest()}
-		return
-	}
-	f.part = f.startPart(f.number)
+	return f.startPart(ctx, number)
 }
 
 // knownPart reads past the rows of a part that an earlier run made, and
@@ -133,7 +125,7 @@ type knownPart struct {
 	*state
 	number   int
 	recorded sinks.Part
-	digest   inputDigest
+	digest   *inputDigest
 }
 
 func (k *knownPart) take(_ context.Context, b *sources.Batch) error {
@@ -142,10 +134,7 @@ func (k *knownPart) take(_ context.Context, b *sources.Batch) error {
 	return nil
 }
 
-func (k *knownPart) end(whole bool) error {
-	if !whole {
-		return nil
-	}
+func (k *knownPart) end() error {
 	if k.digest.sum() != k.recorded.InputDigest {
 		return fmt.Errorf("%w: rows of %s; use another --out, or --overwrite", ErrInputChanged, k.recorded.Name)
 	}
@@ -153,3 +142,5 @@ func (k *knownPart) end(whole bool) error {
 	k.Progress.add(k.recorded.Totals)
 	return nil
 }
+
+func (k *knownPart) abandon() {}

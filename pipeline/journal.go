@@ -21,9 +21,10 @@ import (
 // in the state folder, under a name made from the dataset's, and is removed
 // when the dataset is finished.
 type journal struct {
-	dir  string
-	mu   sync.Mutex
-	file *os.File
+	dir    string
+	mu     sync.Mutex
+	file   *os.File
+	failed error // of a write that may have left half a line: nothing may follow it
 }
 
 type journalHeader struct {
@@ -113,10 +114,13 @@ func (j *journal) record(number int, p sinks.Part) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return err
+	if j.failed != nil {
+		return j.failed
 	}
-	return j.file.Sync()
+	if _, j.failed = j.file.Write(append(line, '\n')); j.failed == nil {
+		j.failed = j.file.Sync()
+	}
+	return j.failed
 }
 
 // close keeps the journal for the next run.

@@ -1,11 +1,8 @@
 package pipeline
 
 import (
-	"errors"
-	"net/netip"
 	"unsafe"
 
-	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -15,8 +12,6 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-var errEmpty = errors.New("empty")
-
 // keyer brings the identifiers of a batch into canonical form. What cannot be
 // is rejected; its error text is the reason.
 type keyer struct {
@@ -25,18 +20,12 @@ type keyer struct {
 }
 
 // keys fills Keys, Outcomes and Reasons of b from the identifier column, and
-// what else follows from the identifiers alone.
+// what else follows from the identifiers alone. A null is an empty cell.
 func (k keyer) keys(b *columns.Batch, identifiers *array.String) {
-	cells := cellsOf(identifiers)
+	values, offsets := identifiers.ValueBytes(), identifiers.ValueOffsets()
 	for i := range b.Len() {
-		cell, null := cells.at(i)
-		err := errEmpty
-		if !null {
-			err = k.append(b, cell)
-		} else {
-			k.pad(b)
-		}
-		if err != nil {
+		cell := values[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
+		if err := k.append(b, cell); err != nil {
 			b.Outcomes[i], b.Reasons[i] = columns.Rejected, err.Error()
 		}
 		b.Keys.End()
@@ -67,35 +56,4 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 		b.IPClasses = append(b.IPClasses, class)
 	}
 	return err
-}
-
-// pad keeps the slices that run beside the rows aligned at a null cell.
-func (k keyer) pad(b *columns.Batch) {
-	switch k.operation.Identifier() {
-	case resolution.Email:
-		b.Emails = append(b.Emails, email.Address{})
-	case resolution.IP:
-		b.Addrs = append(b.Addrs, netip.Addr{})
-		b.IPClasses = append(b.IPClasses, "")
-	}
-}
-
-// cells reads a string array without a call and a string header per value.
-type cells struct {
-	values  []byte
-	offsets []int32
-	nulls   arrow.Array // nil when there are none
-}
-
-func cellsOf(a *array.String) cells {
-	c := cells{values: a.ValueBytes(), offsets: a.ValueOffsets()}
-	if a.NullN() > 0 {
-		c.nulls = a
-	}
-	return c
-}
-
-func (c *cells) at(i int) (cell []byte, null bool) {
-	base := c.offsets[0]
-	return c.values[c.offsets[i]-base : c.offsets[i+1]-base], c.nulls != nil && c.nulls.IsNull(i)
 }

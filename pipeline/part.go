@@ -15,62 +15,49 @@ import (
 type partQueue struct {
 	batches chan *sources.Batch
 	ahead   lookAhead
-	whole   atomic.Bool     // all rows are in the queue
-	dropped atomic.Bool     // they will never all come
-	stopped context.Context // ended when the worker has ended
+	dropped atomic.Bool // not all rows will come
 }
 
-// startPart starts the worker of a part; it waits while too many are at work.
-func (f *feeder) startPart(number int) partSink {
-	stopped, stop := context.WithCancel(context.Background())
-	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead, stopped: stopped}
+// startPart starts the worker of a part. It waits until a part may be made:
+// parts get their places in order, or a later one could hold the place that
+// an earlier one's rows wait for.
+func (f *feeder) startPart(ctx context.Context, number int) (partSink, error) {
+	if err := f.making.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	finished := sync.OnceFunc(func() { f.making.Release(1) })
+	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead}
 	f.workers.Go(func(ctx context.Context) error {
-		defer stop()
-		defer q.drain()
-		if err := f.making.Acquire(ctx, 1); err != nil {
-			return err
-		}
-		finished := sync.OnceFunc(func() { f.making.Release(1) })
 		defer finished()
-		return f.newPartMaker(number).make(ctx, q, finished)
+		err := f.newPartMaker(number).make(ctx, q, finished)
+		if err != nil {
+			f.stop()
+		}
+		return err
 	})
-	return q
+	return q, nil
 }
 
 func (q *partQueue) take(ctx context.Context, b *sources.Batch) error {
-	// Both waits end with the worker: a failed one takes no more.
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(q.stopped, cancel)()
-	if err := q.ahead.Acquire(waiting, q.ahead.weight(b)); err != nil {
-		b.Release()
-		return q.why(ctx)
+	if err := q.ahead.Acquire(ctx, q.ahead.weight(b)); err != nil {
+		return err
 	}
 	select {
 	case q.batches <- b:
 		return nil
-	case <-waiting.Done():
-		q.done(b)
-		return q.why(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// why is the reason a batch could not be handed over.
-func (q *partQueue) why(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return errAbandoned
-}
-
-func (q *partQueue) end(whole bool) error {
-	if whole {
-		q.whole.Store(true)
-	} else {
-		q.dropped.Store(true)
-	}
+func (q *partQueue) end() error {
 	close(q.batches)
 	return nil
+}
+
+func (q *partQueue) abandon() {
+	q.dropped.Store(true)
+	close(q.batches)
 }
 
 // done gives a batch's memory and its share of the look-ahead back.
@@ -78,21 +65,6 @@ func (q *partQueue) done(b *sources.Batch) {
 	weight := q.ahead.weight(b)
 	b.Release()
 	q.ahead.Release(weight)
-}
-
-// drain gives back what a worker that ended early left in the queue.
-func (q *partQueue) drain() {
-	for {
-		select {
-		case b, open := <-q.batches:
-			if !open {
-				return
-			}
-			q.done(b)
-		default:
-			return
-		}
-	}
 }
 
 // partMaker makes one part: keys, answers, columns, Parquet.
@@ -104,7 +76,7 @@ type partMaker struct {
 	builder  *columns.Builder
 	batch    columns.Batch
 	totals   sinks.Totals
-	digest   inputDigest
+	digest   *inputDigest
 	rejected *rejectsWriter
 }
 
@@ -133,10 +105,10 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, w *sinks.Writer, fin
 			return err
 		}
 	}
-	if !q.whole.Load() {
+	if q.dropped.Load() {
 		return nil // interrupted: the next run makes this part
 	}
-	if err := w.Finish(); err != nil {
+	if err := errors.Join(w.Finish(), m.rejected.finish()); err != nil {
 		return err
 	}
 	finished()

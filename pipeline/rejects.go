@@ -12,9 +12,9 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// rejectsTable is the schema of _rejects: where a line is, why it is no row,
+// newRejectsTable is the schema of _rejects: where a line is, why it is no row,
 // and the line itself unless identifiers are to be dropped.
-func (s *state) rejectsTable() sinks.Table {
+func (s *state) newRejectsTable() sinks.Table {
 	fields := []arrow.Field{
 		{Name: "source", Type: arrow.BinaryTypes.String},
 		{Name: "line", Type: arrow.PrimitiveTypes.Int64},
@@ -31,9 +31,10 @@ func (s *state) rejectsTable() sinks.Table {
 // rejectsWriter writes the malformed lines of one part; a part without any
 // has no file.
 type rejectsWriter struct {
-	*state
-	number int
-	out    *sinks.Writer
+	dataset *sinks.Dataset
+	table   sinks.Table
+	number  int
+	out     *sinks.Writer
 }
 
 func (w *rejectsWriter) write(rejects []sources.Reject) (err error) {
@@ -41,23 +42,31 @@ func (w *rejectsWriter) write(rejects []sources.Reject) (err error) {
 		return nil
 	}
 	if w.out == nil {
-		if w.out, err = w.Output.Rejects(w.number, w.rejects); err != nil {
+		if w.out, err = w.dataset.Rejects(w.number, w.table); err != nil {
 			return err
 		}
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, w.rejects.Schema)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, w.table.Schema)
 	defer b.Release()
 	for _, r := range rejects {
 		b.Field(0).(*array.StringBuilder).Append(r.Source)
 		b.Field(1).(*array.Int64Builder).Append(r.Line)
 		b.Field(2).(*array.StringBuilder).Append(r.Reason)
-		if !w.Job.DropIdentifier {
+		if w.table.Schema.NumFields() > 3 {
 			b.Field(3).(*array.StringBuilder).Append(printable(r.Raw))
 		}
 	}
 	rec := b.NewRecord()
 	defer rec.Release()
 	return w.out.Write(rec)
+}
+
+// finish gives the memory back; commit waits for the disk.
+func (w *rejectsWriter) finish() error {
+	if w.out == nil {
+		return nil
+	}
+	return w.out.Finish()
 }
 
 func (w *rejectsWriter) commit() (*sinks.File, error) {

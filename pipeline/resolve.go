@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -31,14 +32,15 @@ type answerer struct {
 	resolver  resolution.Resolver
 	operation resolution.Operation
 	workers   int
-	finder    CompanyFinder // nil without the skill
+	asking    *semaphore.Weighted // shared by all parts
+	finder    CompanyFinder       // nil without the skill
 	pure      bool
 	leads     []*resolution.Lead
 	companies []*resolution.Company
 }
 
-func newAnswerer(r resolution.Resolver, op resolution.Operation, workers int) *answerer {
-	a := &answerer{resolver: r, operation: op, workers: workers}
+func newAnswerer(r resolution.Resolver, op resolution.Operation, workers int, asking *semaphore.Weighted) *answerer {
+	a := &answerer{resolver: r, operation: op, workers: workers, asking: asking}
 	if p, ok := r.(Purer); ok {
 		a.pure = p.Pure(op)
 	}
@@ -89,7 +91,8 @@ func (a *answerer) find(b *columns.Batch) error {
 }
 
 // ask puts each distinct key of the batch to the resolver once, from several
-// goroutines, and hands its answer to all rows with that key.
+// goroutines, and hands its answer to all rows with that key. The same key in
+// another batch is asked again: the embedded engine's answers are free.
 func (a *answerer) ask(ctx context.Context, b *columns.Batch) error {
 	first := make(map[string]int, b.Len()) // key → position in questions
 	question := make([]int, b.Len())
@@ -113,7 +116,11 @@ func (a *answerer) ask(ctx context.Context, b *columns.Batch) error {
 	for from := 0; from < len(questions); from += share {
 		p.Go(func(ctx context.Context) error {
 			for q := from; q < min(from+share, len(questions)); q++ {
+				if err := a.asking.Acquire(ctx, 1); err != nil {
+					return err
+				}
 				answer, err := a.resolver.Resolve(ctx, resolution.Request{Operation: a.operation, Key: questions[q]})
+				a.asking.Release(1)
 				if err != nil {
 					return err
 				}

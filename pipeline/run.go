@@ -26,7 +26,7 @@ var ErrOtherJob = errors.New("the folder holds another job's dataset")
 // were when the part was made.
 var ErrInputChanged = errors.New("the input has changed since the dataset was begun")
 
-// Run is one run of a job and everything it is wired to.
+// Run is one run of a job and everything it is wired to. It is used once.
 type Run struct {
 	Job      Job
 	Input    *sources.List
@@ -39,12 +39,12 @@ type Run struct {
 	StateDir string
 	// Overwrite removes whatever dataset the output folder holds.
 	Overwrite bool
-	// Workers bounds the parts in work at a time and the questions asked at a
-	// time. It has no influence on the dataset.
+	// Workers, at least 1, bounds the parts in work at a time and the
+	// questions asked at a time. It has no influence on the dataset.
 	Workers  int
-	Program  string // name and version, for the manifest
-	Log      *slog.Logger
-	Progress *Progress
+	Program  string       // name and version, for the manifest
+	Log      *slog.Logger // never nil
+	Progress *Progress    // never nil
 }
 
 // Result is what a run has to say at its end.
@@ -92,19 +92,20 @@ func (r *Run) Do(ctx context.Context) (*Result, error) {
 // state is a run under way.
 type state struct {
 	*Run
-	layout     *columns.Layout
-	table      sinks.Table
-	rejects    sinks.Table
-	read       []string // columns to read, the kept ones first
-	kept       int      // how many of them are kept
-	identifier int      // which of them is resolved
-	settings   []byte
-	jobID      string
-	journal    *journal
-	known      map[int]sinks.Part // recorded by earlier runs, and still as recorded
-	before     *sinks.Manifest    // of the finished dataset that is there, if any
-	unseal     sync.Once          // taken back before the first part is written
-	opened     error
+	layout       *columns.Layout
+	table        sinks.Table
+	rejectsTable sinks.Table
+	read         []string // columns to read, the kept ones first
+	kept         int      // how many of them are kept
+	identifier   int      // which of them is resolved
+	settings     []byte
+	jobID        string
+	journal      *journal
+	known        map[int]sinks.Part // recorded by earlier runs, and still as recorded
+	before       *sinks.Manifest    // of the finished dataset that is there, if any
+	unsealing    sync.Once          // done before the first part is written
+	unsealErr    error
+	asking       *semaphore.Weighted // a place a question
 
 	mu       sync.Mutex
 	parts    map[int]sinks.Part // known ones passed by, and made ones
@@ -115,7 +116,7 @@ type state struct {
 
 // prepare works out columns and identity and looks at what is there already.
 func (r *Run) prepare() (*state, error) {
-	s := &state{Run: r, parts: map[int]sinks.Part{}}
+	s := &state{Run: r, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(r.Workers))}
 	if err := s.chooseColumns(); err != nil {
 		return nil, err
 	}
@@ -146,14 +147,17 @@ func (s *state) feed(ctx context.Context) (err error) {
 	position := reader.Position
 	s.Progress.position.Store(&position)
 
-	// Parts that are whole are finished even after ctx has ended.
-	workers := pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * s.Workers)
-	f := &feeder{state: s, reader: reader, workers: workers, ahead: newLookAhead(), making: semaphore.NewWeighted(int64(s.Workers))}
-	feedErr := f.run(ctx)
-	workErr := workers.Wait()
-	// A worker's failure is why the feeder stopped, not the other way round.
-	if workErr != nil && !errors.Is(workErr, errAbandoned) {
-		return workErr
+	// Reading ends with ctx, and with the first worker that fails. Parts that
+	// are whole are finished even after ctx has ended.
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	f := &feeder{
+		state: s, reader: reader, stop: stop, ahead: newLookAhead(), making: semaphore.NewWeighted(int64(s.Workers)),
+		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * s.Workers),
+	}
+	feedErr := f.run(reading)
+	if err := f.workers.Wait(); err != nil {
+		return err // why reading ended
 	}
 	return feedErr
 }
@@ -161,15 +165,15 @@ func (s *state) feed(ctx context.Context) (err error) {
 // unsealed makes the dataset unfinished again before the first part of it is
 // written, and the journal ready. It does so once.
 func (s *state) unsealed() error {
-	s.unseal.Do(func() {
-		if s.opened = s.journal.begin(s.jobID, s.Output.Dir(), s.known); s.opened != nil {
+	s.unsealing.Do(func() {
+		if s.unsealErr = s.journal.begin(s.jobID, s.Output.Dir(), s.known); s.unsealErr != nil {
 			return
 		}
 		if s.before != nil {
-			s.opened = s.Output.Withdraw()
+			s.unsealErr = s.Output.Withdraw()
 		}
 	})
-	return s.opened
+	return s.unsealErr
 }
 
 // keep adds a part that an earlier run made.
@@ -230,9 +234,9 @@ func (s *state) newPartMaker(number int) *partMaker {
 		state:    s,
 		number:   number,
 		digest:   newInputDigest(),
-		rejected: &rejectsWriter{state: s, number: number},
+		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
 		keyer:    keyer{s.Job.Operation, profile.Rules{Hosts: s.Job.NetworkHosts}},
-		answerer: newAnswerer(s.Resolver, s.Job.Operation, s.Workers),
+		answerer: newAnswerer(s.Resolver, s.Job.Operation, s.Workers, s.asking),
 		builder:  s.layout.NewBuilder(),
 	}
 }

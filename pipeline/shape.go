@@ -47,7 +47,7 @@ func (s *state) chooseColumns() error {
 		return &JobError{err}
 	}
 	s.table = s.outputTable()
-	s.rejects = s.rejectsTable()
+	s.rejectsTable = s.newRejectsTable()
 	return nil
 }
 

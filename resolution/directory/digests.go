@@ -6,10 +6,18 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// lookupDigests are the raw digests an email is found by: md5, sha1 and
-// sha256 of the plain form, sha256 of the uid2 and google forms where they
-// differ. A key that is a digest itself is found by itself. buf is scratch.
-func lookupDigests(key string, buf *[]byte) [][]byte {
+// lookupDigest is a raw digest an email is found by.
+type lookupDigest struct {
+	raw []byte
+	// respelled: not of the email as it is, but of its uid2 or google form,
+	// which may be somebody else's email as it is.
+	respelled bool
+}
+
+// lookupDigests are the digests an email is found by: md5, sha1 and sha256 of
+// the plain form, sha256 of the uid2 and google forms where they differ. A key
+// that is a digest itself is found by itself. buf is scratch.
+func lookupDigests(key string, buf *[]byte) []lookupDigest {
 	a, err := email.Parse([]byte(key))
 	if err != nil {
 		return nil
@@ -19,9 +27,9 @@ func lookupDigests(key string, buf *[]byte) [][]byte {
 		if err != nil {
 			return nil
 		}
-		return [][]byte{raw}
+		return []lookupDigest{{raw: raw}}
 	}
-	all := make([][]byte, 0, 5)
+	all := make([]lookupDigest, 0, 5)
 	for _, p := range []email.Profile{email.Plain, email.UID2, email.Google} {
 		form, ok := a.AppendForm((*buf)[:0], p)
 		*buf = form
@@ -31,24 +39,26 @@ func lookupDigests(key string, buf *[]byte) [][]byte {
 		d := email.Sum(form)
 		switch {
 		case p == email.Plain:
-			all = append(all, d.MD5[:], d.SHA1[:], d.SHA256[:])
+			all = append(all, lookupDigest{raw: d.MD5[:]}, lookupDigest{raw: d.SHA1[:]}, lookupDigest{raw: d.SHA256[:]})
 		case string(form) != key:
-			all = append(all, d.SHA256[:])
+			all = append(all, lookupDigest{d.SHA256[:], true})
 		}
 	}
 	return all
 }
 
-// digestOf is the one digest to look an email key up by.
-func digestOf(key string) ([]byte, bool) {
+// question is the one digest to look an email key up by. of is the address
+// itself in canonical form, "" when the key is a digest.
+func question(key string) (digest []byte, of string, ok bool) {
 	a, err := email.Parse([]byte(key))
 	if err != nil {
-		return nil, false
+		return nil, "", false
 	}
+	canonical := a.AppendKey(nil)
 	if a.Kind() != email.Plaintext {
-		raw, err := hex.DecodeString(string(a.AppendKey(nil)))
-		return raw, err == nil
+		raw, err := hex.DecodeString(string(canonical))
+		return raw, "", err == nil
 	}
-	d := email.Sum(a.AppendKey(nil))
-	return d.SHA256[:], true
+	d := email.Sum(canonical)
+	return d.SHA256[:], string(canonical), true
 }

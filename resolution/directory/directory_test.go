@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,34 @@ func TestPersonByEmail(t *testing.T) {
 		p, known, err := d.PersonByEmail(t.Context(), f.key)
 		if err != nil || (p != nil) != f.found || (f.found && (known != "a.da+x@gmail.com" || p.FirstName != "Ada")) {
 			t.Errorf("%s: %+v, %q, %v; want found %v", f.name, p, known, err, f.found)
+		}
+	}
+}
+
+// TestPersonByRespelledEmail: an address that is another's uid2 form is not
+// that other's, and whose it is as it is keeps it, whoever comes first.
+func TestPersonByRespelledEmail(t *testing.T) {
+	const header = "network_url,email\n"
+	const jane, respelled = "network.example/in/jane,jane.doe+news@gmail.com\n", "network.example/in/jo,janedoe@gmail.com\n"
+	sum := email.Sum([]byte("janedoe@gmail.com"))
+	sha256 := hex.EncodeToString(sum.SHA256[:])
+	for _, f := range []struct{ name, people, key, person, email string }{
+		{"the address of nobody", jane, "janedoe@gmail.com", "", ""},
+		{"the digest of nobody's address", jane, sha256, "jane", "jane.doe+news@gmail.com"},
+		{"the address as it is", jane, "jane.doe+news@gmail.com", "jane", "jane.doe+news@gmail.com"},
+		{"the address of another", jane + respelled, "janedoe@gmail.com", "jo", "janedoe@gmail.com"},
+		{"the digest of another's address", jane + respelled, sha256, "jo", "janedoe@gmail.com"},
+		{"the address of whom only a digest is known", "network.example/in/mia," + sha256 + "\n", "janedoe@gmail.com", "mia", sha256},
+	} {
+		dir := t.TempDir()
+		mustImport(t, dir, Files{People: source(t, "people.csv", header+f.people)})
+		p, of, err := mustOpen(t, dir).PersonByEmail(t.Context(), f.key)
+		person := ""
+		if p != nil {
+			person = strings.TrimPrefix(p.NetworkURL, "network.example/in/")
+		}
+		if err != nil || person != f.person || of != f.email {
+			t.Errorf("%s: %q, %q, %v; want %q, %q", f.name, person, of, err, f.person, f.email)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
@@ -32,12 +33,15 @@ func (d *Directory) Person(ctx context.Context, key string) (*Person, error) {
 	return p, err
 }
 
-// PersonByEmail finds a person by an email's key, a plain address or the
+// PersonByEmail finds a person by an email's key: a plain address, or the
 // lower-case hex of a digest of one (any of md5, sha1, sha256 of the plain
 // form, sha256 of the uid2 and google forms). emailKey is the person's email
 // it stands for. nil when there is none.
+//
+// An address is found as it is only, plain or as its sha256: an address that
+// is merely another's uid2 form may be anybody's.
 func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *Person, emailKey string, err error) {
-	digest, ok := digestOf(key)
+	digest, address, ok := question(key)
 	if d.people == nil || !ok {
 		return nil, "", ctx.Err()
 	}
@@ -48,7 +52,11 @@ func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *Person, e
 	if at >= len(p.EmailKeys) {
 		return nil, "", errors.New("people: a digest is of no email")
 	}
-	return p, p.EmailKeys[at], nil
+	emailKey = p.EmailKeys[at]
+	if address != "" && emailKey != address && emailKey != hex.EncodeToString(digest) {
+		return nil, "", nil
+	}
+	return p, emailKey, nil
 }
 
 type peopleReader struct {

@@ -28,15 +28,16 @@ CREATE TABLE people(id INTEGER PRIMARY KEY, network_url TEXT NOT NULL, first_nam
 	job_title TEXT, seniority TEXT, department TEXT, emails TEXT, phones TEXT, street TEXT, zip_code TEXT, city TEXT,
 	state TEXT, company_domain TEXT, last_seen_at INTEGER);
 CREATE TABLE digests(digest BLOB PRIMARY KEY, person INTEGER NOT NULL, email INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TEMP TABLE unsorted(digest BLOB, person INTEGER, email INTEGER);`
+CREATE TEMP TABLE unsorted(digest BLOB, respelled INTEGER, person INTEGER, email INTEGER);`
 
 // peopleIndex sorts what was loaded. Of lines with one key the last stays; of
-// people with one email the first.
+// people with one email the first, and of one who has it as it is and another
+// of whom it is the uid2 or google form the former.
 const peopleIndex = `
 CREATE INDEX people_network_url ON people(network_url);
 DELETE FROM people WHERE id IN (SELECT a.id FROM people a JOIN people b ON a.network_url = b.network_url AND a.id < b.id);
 INSERT OR IGNORE INTO digests SELECT digest, person, email FROM unsorted
-	WHERE person IN (SELECT id FROM people) ORDER BY digest, person, email;
+	WHERE person IN (SELECT id FROM people) ORDER BY digest, respelled, person, email;
 DROP TABLE unsorted;`
 
 func (im *importer) people(ctx context.Context, r *KindReport) (entry, error) {
@@ -45,7 +46,7 @@ func (im *importer) people(ctx context.Context, r *KindReport) (entry, error) {
 		schema: peopleSchema,
 		tables: []tableColumns{
 			{"people", append([]string{"id"}, peopleStored...)},
-			{"unsorted", []string{"digest", "person", "email"}},
+			{"unsorted", []string{"digest", "respelled", "person", "email"}},
 		},
 		index: peopleIndex,
 		keys:  "SELECT count(*) FROM people",
@@ -62,7 +63,7 @@ func (im *importer) people(ctx context.Context, r *KindReport) (entry, error) {
 		sum.add(p.key, c[1], c[2], c[3], c[4], c[5], c[6], emails, phones, c[10], c[11], c[12], c[13], p.domain, fmt.Sprint(p.seen))
 		for i, key := range p.emails {
 			for _, digest := range lookupDigests(key, &buf) {
-				if err := into[1].add(digest, r.Rows, i); err != nil {
+				if err := into[1].add(digest.raw, digest.respelled, r.Rows, i); err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -20,14 +21,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // sample opens the sample directory, freshly imported.
 func sample(tb testing.TB) *directory.Directory {
 	tb.Helper()
-	from, dir := resolutiontest.Sample(tb), tb.TempDir()
-	_, err := directory.Import(tb.Context(), dir, directory.Files{
+	from := resolutiontest.Sample(tb)
+	return imported(tb, directory.Files{
 		People:    filepath.Join(from, "people.csv"),
 		Companies: filepath.Join(from, "companies.csv"),
 		IPRanges:  filepath.Join(from, "ip-ranges.csv"),
 		Searches:  filepath.Join(from, "searches.csv"),
 		Visits:    filepath.Join(from, "visits.csv"),
-	}, directory.DefaultOptions())
+	})
+}
+
+// imported opens a directory of files.
+func imported(tb testing.TB, files directory.Files) *directory.Directory {
+	tb.Helper()
+	dir := tb.TempDir()
+	_, err := directory.Import(tb.Context(), dir, files, directory.DefaultOptions())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -44,6 +52,38 @@ func sample(tb testing.TB) *directory.Directory {
 }
 
 func TestConformance(t *testing.T) { resolutiontest.Run(t, New(sample(t), Options{})) }
+
+// TestHashesOfAnAddressAreItsOwn: whoever the directory knows, an address has
+// the hashes it has without a directory.
+func TestHashesOfAnAddressAreItsOwn(t *testing.T) {
+	people := filepath.Join(t.TempDir(), "people.csv")
+	// The second knows only the sha256 of pat@mail.example.
+	text := "network_url,email\nnetwork.example/in/jane,jane.doe+news@gmail.com\n" +
+		"network.example/in/pat,293002c07be86bc6a1a54b3e251a5322a9b7a83e9f0e1d9a26216e4722f9baa3\n"
+	if err := os.WriteFile(people, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	with, without := New(imported(t, directory.Files{People: people}), Options{}), New(nil, Options{})
+	for _, f := range []struct{ key, person string }{
+		{"janedoe@gmail.com", ""}, // jane's uid2 form
+		{"janedoe+news@gmail.com", ""},
+		{"jane.doe+news@gmail.com", "network.example/in/jane"},
+		{"pat@mail.example", "network.example/in/pat"},
+	} {
+		ask := resolution.Request{Operation: resolution.EmailToHEM, Key: f.key}
+		got, err := with.Resolve(t.Context(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := without.Resolve(t.Context(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Lead.HashedEmails, own.Lead.HashedEmails) || got.Lead.NetworkURL != f.person {
+			t.Errorf("%s: %+v, want person %q and hashes %v", f.key, got.Lead, f.person, own.Lead.HashedEmails)
+		}
+	}
+}
 
 func TestReasons(t *testing.T) {
 	e := New(sample(t), Options{})

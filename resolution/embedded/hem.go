@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
@@ -21,16 +22,18 @@ func (e *Engine) emailToHEM(ctx context.Context, key string) (resolution.Answer,
 	if e.directory == nil {
 		return match(lead), nil
 	}
-	person, known, err := e.directory.PersonByEmail(ctx, key)
+	person, of, err := e.directory.PersonByEmail(ctx, key)
 	if err != nil {
 		return resolution.Answer{}, unreadable(ctx, err)
 	}
 	if person != nil {
 		lead.NetworkURL = person.NetworkURL
-		// For an address these are the same again; for a digest, the hashes
-		// of the address behind it.
-		if lead.HashedEmails, err = hashedEmails(known); err != nil {
-			return resolution.Answer{}, err
+		// A digest has the hashes of the address behind it; an address has its
+		// own, also where the directory has no more of it than a digest.
+		if !strings.Contains(key, "@") {
+			if lead.HashedEmails, err = hashedEmails(of); err != nil {
+				return resolution.Answer{}, err
+			}
 		}
 	}
 	return match(lead), nil

@@ -22,6 +22,8 @@ var (
 		"6454b4eac7c5720e8605acf66897f64e4eb46c783e191b33b94e74ba533df350")
 	cleoHome = hashes("e1267ea835118a327a53abbe2e58f2e6", "052df5b01ef94bc17f28de72ba51e5472db22ab4",
 		"363c1fc1f4a969ee3e8e1c90e6982804b7c20633f0ee2286b0d1f2dbac53cd5f")
+	respelled = hashes("db2dc73c1d4510aa22758390806285fd", "33206d0237b06a5a434470e6779c3d6cb3a3e81f",
+		"1525a2bd3328a0b7981b4a54ceac00dff587a5cedd0da5a1f95dd79cd892f029")
 	nobody = hashes("93a122bd6053e67e85612f8c4d442cb0", "66f1ff351d93001b73340873cd226c69d712d870",
 		"b8cc998238094f84460ab9657bf64dfb834fe2ebee3d617add3803a29afacb64")
 )
@@ -89,6 +91,8 @@ var facts = []fact{
 	{"email_to_hem: sha256 of the uid2 form", // of cf@gmail.com
 		resolution.Request{Operation: resolution.EmailToHEM, Key: "1525a2bd3328a0b7981b4a54ceac00dff587a5cedd0da5a1f95dd79cd892f029"},
 		&resolution.Lead{HashedEmails: cleoHome, NetworkURL: cleo}},
+	{"email_to_hem: an address that is another's uid2 form", resolution.Request{Operation: resolution.EmailToHEM, Key: "cf@gmail.com"},
+		&resolution.Lead{HashedEmails: respelled}},
 	{"email_to_hem: a digest nobody knows", resolution.Request{Operation: resolution.EmailToHEM, Key: "0123456789abcdef0123456789abcdef"},
 		&resolution.Lead{HashedEmails: []resolution.HashedEmail{{Email: "0123456789abcdef0123456789abcdef", Type: "md5"}}}},
 

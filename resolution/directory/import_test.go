@@ -43,7 +43,7 @@ func TestBadLines(t *testing.T) {
 			"network.example/in/\"quoted\",,,,\n" + // 8
 			"network.example/in/ada,,,,\n", // 9, again
 			3, "3 network_url: empty; 4 network_url: not_a_profile; 6 column_count; 7 network_url: invalid_utf8; 8 malformed_csv",
-			"5 email: invalid_character; 5 phones: excel_damage; 5 company_domain: invalid_domain; 5 last_seen_at: invalid_time", 1},
+			"5 email: invalid_character; 5 phone: excel_damage; 5 company_domain: invalid_domain; 5 last_seen_at: invalid_time", 1},
 		{"companies", Companies, "domain,name,year_founded\na.example,A,1990\n,B,\nno domain,C,\na.example,A again,soon\n",
 			2, "3 domain: empty; 4 domain: invalid_domain", "5 year_founded: invalid_year", 1},
 		{"ip-ranges", IPRanges, "cidr,range_start,range_end,name,org_type\n192.31.196.0/24,,,A,business\n10.0.0.0/8,,,B,isp\nhello,,,C,\n" +

@@ -13,7 +13,7 @@ import (
 // peopleColumns is the order of the source's cells below, and of nothing else.
 var peopleColumns = columns{
 	names: []string{"network_url", "first_name", "last_name", "headline", "job_title", "seniority", "department",
-		"email", "emails", "phones", "street", "zip_code", "city", "state", "company_domain", "last_seen_at"},
+		"email", "emails", "phones", "street", "zip_code", "city", "state", "company_domain", "last_seen_at", "phone"},
 	required: []string{"network_url"},
 }
 
@@ -102,10 +102,10 @@ func (im *importer) person(row row, r *KindReport) (p personCells, ok bool) {
 		}
 		p.emails = appendNew(p.emails, key)
 	}
-	for _, cell := range list(c[9]) {
+	for _, cell := range append(list(c[16]), list(c[9])...) {
 		number, err := phone.Parse(cell, im.options.DefaultRegion)
 		if err != nil {
-			r.dropped(row.line, "phones: "+err.Error())
+			r.dropped(row.line, "phone: "+err.Error())
 			continue
 		}
 		p.phones = appendNew(p.phones, number.E164)

@@ -125,7 +125,7 @@ func size(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	value, prefix := float64(n)/unit, 0
-	for value >= unit && prefix < 4 {
+	for value >= unit-0.05 && prefix < 4 { // what would be printed as 1000.0
 		value, prefix = value/unit, prefix+1
 	}
 	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])

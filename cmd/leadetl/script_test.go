@@ -26,6 +26,10 @@ const (
 	samples    = moduleRoot + "/testdata"
 )
 
+// hasty is for the race detector, which has every program sleep for a second
+// at its end otherwise.
+const hasty = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"leadetl": main,
@@ -43,6 +47,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("GORACE", hasty)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			return copySamples(filepath.Join(e.WorkDir, "testdata"))
 		},
@@ -195,7 +200,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args[3:]...)
 	c.Dir = ts.Getenv("WORK")
-	c.Env = append(os.Environ(), "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	c.Env = append(os.Environ(), "GORACE="+hasty, "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
 	in, err := c.StdinPipe()
 	ts.Check(err)
 	said := &signalAt{text: args[1], process: func() *os.Process { return c.Process }}

@@ -147,7 +147,7 @@ func pack(data []byte, packer func(io.Writer) (io.WriteCloser, error)) ([]byte, 
 // many repeats the lines below the header, into more than any buffer holds.
 func many(b []byte) ([]byte, error) {
 	header, lines, _ := bytes.Cut(b, []byte("\n"))
-	return slices.Concat(header, []byte("\n"), bytes.Repeat(lines, 3<<20/len(lines))), nil
+	return slices.Concat(header, []byte("\n"), bytes.Repeat(lines, 3<<19/len(lines))), nil
 }
 
 // toParquet makes Parquet of CSV, every column a string and empty cells null.

@@ -53,9 +53,14 @@ func every(interval time.Duration, do func()) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				do()
 			case <-quit:
 				return
+			}
+			select {
+			case <-quit: // both were there
+				return
+			default:
+				do()
 			}
 		}
 	}()

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const helpWidth = 100
+
+// TestHelp holds every help text to the same form.
+func TestHelp(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "/home/ada/.local/state")
+	more := map[string][]string{
+		"leadetl run":              {"3  ", "130"},
+		"leadetl directory import": {"130"},
+		"leadetl directory verify": {"130"},
+	}
+	var out bytes.Buffer
+	root := newRoot(streams{out: &out, err: &out})
+	for _, c := range all(root) {
+		path := c.CommandPath()
+		t.Run(path, func(t *testing.T) {
+			out.Reset()
+			root.SetArgs(append(strings.Fields(path)[1:], "--help"))
+			if err := root.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			help := out.String()
+			for line := range strings.Lines(help) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+					t.Errorf("%d columns: %s", n, line)
+				}
+				if strings.TrimRight(line, " \n") != strings.TrimRight(line, "\n") {
+					t.Errorf("ends in space: %q", line)
+				}
+			}
+			_, codes, found := strings.Cut(help, "\nExit codes:\n")
+			if !found {
+				t.Fatalf("no exit codes in\n%s", help)
+			}
+			for _, code := range append([]string{"0  ", "1  ", "2  "}, more[path]...) {
+				if !strings.Contains("\n"+codes, "\n  "+code+"  ") {
+					t.Errorf("exit code %s is not in\n%s", code, codes)
+				}
+			}
+		})
+	}
+}
+
+// TestFlagTexts holds the flags to one wording: what is taken has a name of
+// its own, and the text is a phrase, not a sentence.
+func TestFlagTexts(t *testing.T) {
+	for _, c := range all(newRoot(streams{})) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			name, text := pflag.UnquoteUsage(f)
+			if slices.Contains([]string{"string", "strings", "stringArray", "int", "limit|share"}, name) {
+				t.Errorf("%s --%s takes a %q; say what it is in backquotes", c.CommandPath(), f.Name, name)
+			}
+			if strings.HasSuffix(text, ".") || text == "" {
+				t.Errorf("%s --%s: %q is no phrase", c.CommandPath(), f.Name, text)
+			}
+		})
+	}
+}
+
+// all is c and every command below it that help texts name.
+func all(c *cobra.Command) []*cobra.Command {
+	found := []*cobra.Command{c}
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			found = append(found, all(below)...)
+		}
+	}
+	return found
+}

@@ -1,0 +1,67 @@
+package main
+
+import "testing"
+
+func TestRejectLimit(t *testing.T) {
+	for _, c := range []struct {
+		limit          string
+		rejects, lines int64
+		passed         bool
+	}{
+		{"", 10, 10, false},
+		{"0", 0, 10, false},
+		{"0", 1, 10, true},
+		{"10", 10, 100, false},
+		{"10", 11, 100, true},
+		{"0%", 0, 0, false},
+		{"0%", 1, 100, true},
+		{"1%", 1, 100, false},
+		{"1%", 2, 100, true},
+		{"0.5%", 1, 100, true},
+		{"0.5%", 5, 1000, false},
+		{"100%", 100, 100, false},
+	} {
+		var l rejectLimit
+		if c.limit != "" {
+			if err := l.Set(c.limit); err != nil {
+				t.Errorf("Set(%q): %v", c.limit, err)
+			}
+		}
+		if got := l.passed(c.rejects, c.lines); got != c.passed {
+			t.Errorf("%d of %d pass a limit of %q: %v, want %v", c.rejects, c.lines, c.limit, got, c.passed)
+		}
+		if l.String() != c.limit {
+			t.Errorf("%q is printed as %q", c.limit, l.String())
+		}
+	}
+}
+
+func TestRejectLimitIsSetAnew(t *testing.T) {
+	var l rejectLimit
+	for _, text := range []string{"50%", "3"} { // a job file's, then another
+		if err := l.Set(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !l.passed(4, 100) {
+		t.Error("4 of 100 do not pass a limit of 3")
+	}
+}
+
+func TestNoLimits(t *testing.T) {
+	for _, text := range []string{"", "-1", "1.5", "1e3", "many", "%", "101%", "-1%", "NaN%", "1 %", "Inf%"} {
+		var l rejectLimit
+		if err := l.Set(text); err == nil || l.text != "" {
+			t.Errorf("Set(%q) = %v, and %q is kept", text, err, l.text)
+		}
+	}
+}
+
+func TestNoPercentages(t *testing.T) {
+	for _, text := range []string{"", "1", "101%", "-0.1%", "NaN%", "x%"} {
+		var p percentage
+		if err := p.Set(text); err == nil || p.text != "" {
+			t.Errorf("Set(%q) = %v, and %q is kept", text, err, p.text)
+		}
+	}
+}

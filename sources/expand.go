@@ -62,21 +62,26 @@ func glob(pattern string) ([]string, error) {
 	}
 	before, after, deep := cutDeep(pattern)
 	if !deep {
-		matches, err := filepath.Glob(pattern)
+		matches, err := match(pattern)
 		return slices.DeleteFunc(matches, isFolder), err
 	}
-	roots, err := filepath.Glob(before)
+	roots, err := match(before)
 	if err != nil {
 		return nil, err
 	}
 	var files []string
 	seen := map[string]bool{} // two roots may hold one another
 	for _, root := range roots {
+		// A root that is a link is followed, as in patterns without **; links
+		// below it are not, so that the search ends.
+		root += string(filepath.Separator)
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if !d.IsDir() {
+			switch {
+			case absent(err):
+				return nil
+			case err != nil:
+				return unsearchable(filepath.Clean(path), err)
+			case !d.IsDir():
 				return nil
 			}
 			matches, err := glob(filepath.Join(escape(path), after))
@@ -89,7 +94,7 @@ func glob(pattern string) ([]string, error) {
 			return err
 		})
 		if err != nil {
-			return nil, &FormatError{File: pattern, Problem: "cannot be searched", Advice: "Check the folders' permissions", Err: err}
+			return nil, err
 		}
 	}
 	return files, nil

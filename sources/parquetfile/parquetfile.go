@@ -61,9 +61,9 @@ func Open(name string, in Input) (r *Reader, err error) {
 	if r.file, err = file.NewParquetReader(in, file.WithReadProps(properties)); err != nil {
 		return nil, r.unreadable(err)
 	}
-	step := int64(stepRows)
-	if n, size := r.file.NumRows(), totalBytes(r.file); n > 0 && size > 0 {
-		step = min(max(stepBytes/(size/n+1), 1), stepRows)
+	step, err := stepOf(r.file)
+	if err != nil {
+		return nil, r.unreadable(err)
 	}
 	r.reader, err = pqarrow.NewFileReader(r.file, pqarrow.ArrowReadProperties{BatchSize: step}, memory.DefaultAllocator)
 	if err != nil {
@@ -78,12 +78,30 @@ func Open(name string, in Input) (r *Reader, err error) {
 	return r, nil
 }
 
-// totalBytes is the file's size when unpacked.
-func totalBytes(f *file.Reader) (n int64) {
+// stepOf is how many rows to decode at a time: as many as make stepBytes in
+// the row group whose rows are the widest.
+//
+// It is an average within that row group, and of encoded values, where what a
+// dictionary holds counts once however many rows repeat it. Wide rows that
+// stand together among narrow ones, and repeated wide values, can therefore
+// take more than stepBytes: up to stepRows times the widest value.
+func stepOf(f *file.Reader) (int64, error) {
+	widest := int64(1) // bytes per row
 	for i := range f.NumRowGroups() {
-		n += f.MetaData().RowGroup(i).TotalByteSize()
+		group := f.MetaData().RowGroup(i)
+		size := int64(0) // the group's own total counts packed bytes with some writers
+		for j := range group.NumColumns() {
+			chunk, err := group.ColumnChunk(j)
+			if err != nil {
+				return 0, err
+			}
+			size += chunk.TotalUncompressedSize()
+		}
+		if n := group.NumRows(); n > 0 {
+			widest = max(widest, size/n+1)
+		}
 	}
-	return n
+	return min(max(stepBytes/widest, 1), stepRows), nil
 }
 
 // Columns returns the names of the file's columns; of nested ones, the outer.

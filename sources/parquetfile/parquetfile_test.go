@@ -192,6 +192,38 @@ func TestBatchBoundaries(t *testing.T) {
 	}
 }
 
+// What is decoded at a time must fit the widest row group, not the average of
+// the file.
+func TestStep(t *testing.T) {
+	wide := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 64<<10)) } // packs well
+	for _, c := range []struct {
+		name     string
+		record   arrow.Record
+		min, max int
+	}{
+		{"no rows", texts(0, nil), stepRows, stepRows},
+		{"narrow rows", texts(2000, func(i int) string { return fmt.Sprint(i) }), stepRows, stepRows},
+		{"wide rows", texts(100, wide), 100, 128},
+		{"one row beyond the bound", texts(1, func(int) string { return strings.Repeat("x", stepBytes+1) }), 1, 1},
+		{"a narrow row group, then a wide one", texts(1100, func(i int) string {
+			if i < 1000 {
+				return fmt.Sprint(i)
+			}
+			return wide(i)
+		}), 100, 128},
+	} {
+		r, err := Open("a.parquet", bytes.NewReader(write(t, c.record, 1000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := int(r.reader.Props.BatchSize)
+		if step < c.min || step > c.max {
+			t.Errorf("%s: %d rows at a time, want %d to %d", c.name, step, c.min, c.max)
+		}
+		r.Close()
+	}
+}
+
 func TestColumnsAndCounts(t *testing.T) {
 	file := write(t, texts(3, func(i int) string { return fmt.Sprint("x", i) }), 2)
 	for _, test := range []struct {

@@ -56,6 +56,9 @@ type Directory struct {
 func Open(dir string) (*Directory, error) {
 	for {
 		m, state, err := readManifest(dir)
+		if err == nil && len(m.Kinds) == 0 { // the first import is running, or was killed
+			err = fs.ErrNotExist
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %s is no directory made by an import: %w", resolution.ErrInvalid, dir, err)
 		}

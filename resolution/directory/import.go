@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,8 +27,9 @@ import (
 // The Report is filled as far as the import came, also with an error.
 //
 // Errors: resolution.ErrInvalid when a file cannot be what it should be or
-// has too many bad lines, resolution.ErrUnavailable when another import of
-// the same folder is running.
+// has too many bad lines, or when dir holds data without the manifest that says
+// what they are; resolution.ErrUnavailable when another import of the same
+// folder is running.
 func Import(ctx context.Context, dir string, files Files, o Options) (Report, error) {
 	var report Report
 	if err := o.Validate(); err != nil {
@@ -40,35 +42,44 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	if err != nil {
 		return report, err
 	}
-	defer made.RemoveEmpty()
 	lock, err := filelock.Folder(dir)
 	if errors.Is(err, filelock.ErrLocked) {
+		// The folder is another's now, be it ours by birth.
 		return report, fmt.Errorf("%w: import into %s: %w", resolution.ErrUnavailable, dir, err)
 	}
 	if err != nil {
+		made.RemoveEmpty()
 		return report, err
 	}
-	defer lock.Close()
+	defer func() { // in this order: who gets the lock next finds the folder or none
+		made.RemoveEmpty()
+		lock.Close()
+	}()
 
-	m, err := readOrNewManifest(dir)
+	old, begun, err := readOrBeginManifest(dir)
 	if err != nil {
 		return report, err
 	}
-	if err := m.sweep(dir); err != nil {
+	if err := old.sweep(dir); err != nil {
 		return report, err
 	}
-	m.Generation++
-	im := importer{dir: dir, options: o, rules: profile.Rules{Hosts: o.NetworkHosts}, manifest: m}
+	next := old
+	next.Generation++
+	next.Kinds = maps.Clone(old.Kinds)
+	im := importer{dir: dir, options: o, rules: profile.Rules{Hosts: o.NetworkHosts}, manifest: next}
 	report, err = im.run(ctx, files)
 	if err != nil {
 		// The files already built are named by no manifest.
-		old, _ := readOrNewManifest(dir)
-		return report, errors.Join(err, old.sweep(dir))
-	}
-	if err := m.write(dir); err != nil { // the commit point
+		err = errors.Join(err, old.sweep(dir))
+		if begun {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, manifestName)))
+		}
 		return report, err
 	}
-	return report, m.sweep(dir)
+	if err := next.write(dir); err != nil { // the commit point
+		return report, err
+	}
+	return report, next.sweep(dir)
 }
 
 // importer is one Import.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -263,6 +264,111 @@ func TestLeftovers(t *testing.T) {
 	want := "companies-000001.sqlite directory.json ip-ranges-000001.mmdb notes.txt people-000001.sqlite searches-000001.sqlite visits-000002.sqlite"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
+	}
+}
+
+// atErr is a context that does something, once, when it is first asked whether
+// it is over, and is from then on.
+type atErr struct {
+	context.Context
+	once *sync.Once
+	do   func()
+}
+
+func (c atErr) Err() error {
+	c.once.Do(c.do)
+	return context.Canceled
+}
+
+// manyPeople is long enough for an import to ask its context on the way.
+func manyPeople(tb testing.TB) Files {
+	return Files{People: source(tb, "people.csv", "network_url\n"+strings.Repeat("network.example/in/ada\n", 5000))}
+}
+
+// TestFailedImportKeepsData whatever happens to the manifest meanwhile.
+func TestFailedImportKeepsData(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, sampleFiles(t))
+	path := filepath.Join(dir, manifestName)
+	before := files(t, dir)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil := atErr{t.Context(), &sync.Once{}, func() {
+		if err := os.WriteFile(path, []byte("not what it was"), 0o644); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := Import(spoil, dir, manyPeople(t), DefaultOptions()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if got := files(t, dir); !slices.Equal(got, before) {
+		t.Errorf("files %v, want %v", got, before)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustOpen(t, dir).Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLostManifest: data without a manifest are not removed.
+func TestLostManifest(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, sampleFiles(t))
+	if err := os.Remove(filepath.Join(dir, manifestName)); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, dir)
+	_, err := Import(t.Context(), dir, sampleFiles(t), DefaultOptions())
+	if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), "no directory.json") {
+		t.Errorf("error %v", err)
+	}
+	if got := files(t, dir); !slices.Equal(got, before) {
+		t.Errorf("files %v, want %v", got, before)
+	}
+}
+
+// TestFirstImportKilled between its data and its commit: that is no directory,
+// and the next import makes it one.
+func TestFirstImportKilled(t *testing.T) {
+	dir := t.TempDir()
+	kill := atErr{t.Context(), &sync.Once{}, func() {
+		if _, err := Open(dir); !errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("open before the commit: %v", err)
+		}
+		killed := t.TempDir()
+		if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+			t.Error(err)
+		}
+		if err := os.WriteFile(filepath.Join(killed, "companies-000001.sqlite"), nil, 0o644); err != nil {
+			t.Error(err)
+		}
+		mustImport(t, killed, Files{Visits: source(t, "v.csv", sampleVisits)})
+		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.sqlite" {
+			t.Errorf("files %s", got)
+		}
+	}}
+	if _, err := Import(kill, dir, manyPeople(t), DefaultOptions()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if got := files(t, dir); len(got) > 0 {
+		t.Errorf("a failed first import leaves %v", got)
+	}
+}
+
+// TestFailedImportTakesItsFolder with it, and no other's.
+func TestFailedImportTakesItsFolder(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"new", "new/below"} {
+		if _, err := Import(t.Context(), filepath.Join(root, dir), Files{People: source(t, "in.csv", "")}, DefaultOptions()); !errors.Is(err, resolution.ErrInvalid) {
+			t.Fatal(err)
+		}
+		if got := files(t, root); len(got) > 0 {
+			t.Errorf("%s: %v stays", dir, got)
+		}
 	}
 }
 

@@ -62,16 +62,30 @@ func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
 	return m, sha256.Sum256(text), nil
 }
 
-// readOrNewManifest is readManifest for a folder that may not be one yet.
-func readOrNewManifest(dir string) (manifest, error) {
-	m, _, err := readManifest(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return manifest{Format: manifestFormat, Kinds: map[Kind]entry{}}, nil
-	}
+// readOrBeginManifest is readManifest for a folder that may be no directory
+// yet. It then writes a manifest that names nothing, before any data: so data
+// that a killed import left can be told from data whose manifest was lost,
+// which are not ours to remove.
+func readOrBeginManifest(dir string) (m manifest, begun bool, err error) {
+	m, _, err = readManifest(dir)
 	if m.Kinds == nil {
 		m.Kinds = map[Kind]entry{}
 	}
-	return m, err
+	if !errors.Is(err, fs.ErrNotExist) {
+		return m, false, err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return m, false, err
+	}
+	for _, f := range files {
+		if dataFile.MatchString(f.Name()) {
+			return m, false, fmt.Errorf("%w: %s has %s but no %s, which says what is in it: put that back, or remove the data files to begin anew",
+				resolution.ErrInvalid, dir, f.Name(), manifestName)
+		}
+	}
+	m.Format = manifestFormat
+	return m, true, m.write(dir)
 }
 
 func (m manifest) write(dir string) error {

@@ -118,12 +118,11 @@ type identity struct {
 	DropIdentifier   bool                 `json:"drop_identifier"`
 	RowsPerPart      int                  `json:"rows_per_part"`
 	Compression      sinks.Compression    `json:"compression"`
-	HEMTypes         []string             `json:"hem_types"`
-	HEMProfiles      []string             `json:"hem_profiles"`
-	DefaultRegion    string               `json:"default_region"`
-	NetworkHosts     []string             `json:"network_hosts"`
-	IncludeProviders bool                 `json:"include_providers"`
-	Answers          string               `json:"answers"` // fingerprint of the directory
+	HEMs             []string             `json:"hems,omitempty"` // column names
+	DefaultRegion    string               `json:"default_region,omitempty"`
+	NetworkHosts     []string             `json:"network_hosts,omitempty"`
+	IncludeProviders bool                 `json:"include_providers,omitempty"`
+	Answers          string               `json:"answers,omitempty"` // fingerprint of the directory
 	SchemaVersion    int                  `json:"schema_version"`
 	RulesVersion     int                  `json:"rules_version"`
 }

@@ -40,8 +40,8 @@ func TestProgram(t *testing.T) {
 }
 
 const (
-	killRows        = 300_000
-	killRowsPerPart = 20_000
+	killRows        = 160_000
+	killRowsPerPart = 10_000
 	// killSeed makes the moments repeatable as far as another process's
 	// clock can be.
 	killSeed = 20_261_120

@@ -4,24 +4,41 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
 
+// identity is the job's, with lists in one order and without the settings
+// that make no difference to its operation.
 func (s *state) identity() identity {
 	j := s.Job
 	id := identity{
 		Operation: j.Operation, Column: s.read[s.identifier], Keep: s.read[:s.kept], DropIdentifier: j.DropIdentifier,
-		RowsPerPart: j.RowsPerPart, Compression: j.Compression, HEMTypes: j.HEMTypes, DefaultRegion: j.DefaultRegion,
-		NetworkHosts: j.NetworkHosts, IncludeProviders: j.IncludeProviders, Answers: s.Answers,
+		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Answers: s.Answers,
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
 	for _, f := range s.Input.Files() {
 		id.Inputs = append(id.Inputs, f.URI)
 	}
-	for _, p := range j.HEMProfiles {
-		id.HEMProfiles = append(id.HEMProfiles, p.String())
+	for _, c := range s.layout.Columns() {
+		switch {
+		case strings.HasPrefix(c.Name, "hem_"): // types and profiles, in the columns' order
+			id.HEMs = append(id.HEMs, c.Name)
+		case c.Name == "phone":
+			id.DefaultRegion = j.DefaultRegion
+		}
+	}
+	switch j.Operation.Identifier() {
+	case resolution.NetworkURL:
+		for _, host := range j.NetworkHosts {
+			id.NetworkHosts = append(id.NetworkHosts, strings.ToLower(host))
+		}
+		slices.Sort(id.NetworkHosts)
+	case resolution.IP:
+		id.IncludeProviders = j.IncludeProviders
 	}
 	return id
 }

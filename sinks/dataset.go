@@ -4,13 +4,8 @@
 package sinks
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -22,7 +17,6 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/freshdir"
-	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
 const (
@@ -64,7 +58,7 @@ func Open(dir string) (*Dataset, error) {
 		return nil, err
 	}
 	d := &Dataset{dir: dir, made: made, lock: lock}
-	if _, err := d.files(); err != nil {
+	if err := d.refuseForeign(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
@@ -80,37 +74,43 @@ func (d *Dataset) Close() error {
 // Dir is the folder as it was given to Open.
 func (d *Dataset) Dir() string { return d.dir }
 
-// files lists the dataset's files by name relative to the folder, temporary
-// ones included.
-func (d *Dataset) files() ([]string, error) {
-	var names, foreign []string
+// files lists what is in the folder by name relative to it: the dataset's own
+// files, those under construction included, and everything else.
+func (d *Dataset) files() (own, foreign []string, err error) {
 	for _, folder := range []string{"", rejectsFolder} {
 		entries, err := os.ReadDir(filepath.Join(d.dir, folder))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, e := range entries {
 			name := filepath.Join(folder, e.Name())
 			switch {
 			case name == rejectsFolder && e.IsDir():
 			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):
-				names = append(names, name)
+				own = append(own, name)
 			default:
 				foreign = append(foreign, name)
 			}
 		}
 	}
-	if len(foreign) > 0 {
-		more := ""
-		if len(foreign) > 3 {
-			foreign, more = foreign[:3], " and more"
-		}
-		return nil, fmt.Errorf("%s: %w (%s%s); choose an empty or new folder", d.dir, ErrForeign, strings.Join(foreign, ", "), more)
+	return own, foreign, nil
+}
+
+// refuseForeign keeps a run from mixing its files with somebody else's. It is
+// asked before a run writes; what comes into the folder later is left alone.
+func (d *Dataset) refuseForeign() error {
+	_, foreign, err := d.files()
+	if err != nil || len(foreign) == 0 {
+		return err
 	}
-	return names, nil
+	more := ""
+	if len(foreign) > 3 {
+		foreign, more = foreign[:3], " and more"
+	}
+	return fmt.Errorf("%s: %w (%s%s); choose an empty or new folder", d.dir, ErrForeign, strings.Join(foreign, ", "), more)
 }
 
 // isDatasetFile reports whether a file of a dataset, under construction or
@@ -124,45 +124,11 @@ func isDatasetFile(folder, name string) bool {
 
 // Empty reports whether the folder holds no published file.
 func (d *Dataset) Empty() (bool, error) {
-	names, err := d.files()
+	names, _, err := d.files()
 	if err != nil {
 		return false, err
 	}
 	return !slices.ContainsFunc(names, func(n string) bool { return !atomicfile.IsTemp(filepath.Base(n)) }), nil
-}
-
-// Clear removes every file of the dataset, _SUCCESS first, so that no reader
-// takes what remains for a whole.
-func (d *Dataset) Clear() error {
-	names, err := d.files()
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(names, func(a, b string) int { return clearRank(a) - clearRank(b) })
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
-			return err
-		}
-		if clearRank(name) < 2 {
-			if err := atomicfile.SyncDir(d.dir); err != nil {
-				return err
-			}
-		}
-	}
-	if err := os.Remove(filepath.Join(d.dir, rejectsFolder)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return atomicfile.SyncDir(d.dir)
-}
-
-func clearRank(name string) int {
-	switch name {
-	case successName:
-		return 0
-	case manifestName:
-		return 1
-	}
-	return 2
 }
 
 // Part starts the Parquet file of the part with this number.
@@ -185,160 +151,4 @@ func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }
 
-// Check reports whether f is still as it was recorded. A file of the same size
-// and modification time is trusted; any other is read and its checksum
-// compared. What differs, is gone, or cannot be told for want of a checksum is
-// ErrCorrupt.
-func (d *Dataset) Check(f File) error {
-	path := filepath.Join(d.dir, f.Name)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is missing: %w", f.Name, ErrCorrupt)
-	}
-	if err != nil {
-		return err
-	}
-	if info.Size() != f.Bytes {
-		return fmt.Errorf("%s has %d bytes, not %d: %w", f.Name, info.Size(), f.Bytes, ErrCorrupt)
-	}
-	if modified(info).Equal(f.ModifiedAt) {
-		return nil
-	}
-	sum, err := fileSHA256(path)
-	if err != nil {
-		return err
-	}
-	if sum != f.SHA256 {
-		return fmt.Errorf("%s has another checksum: %w", f.Name, ErrCorrupt)
-	}
-	return nil
-}
-
-// CheckPart checks both files of a part.
-func (d *Dataset) CheckPart(p Part) error {
-	if err := d.Check(p.File); err != nil {
-		return err
-	}
-	if p.Rejects != nil {
-		return d.Check(*p.Rejects)
-	}
-	return nil
-}
-
-func fileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// SumLanes is how many files Sum reads side by side at the best.
-const SumLanes = 8
-
-// Sum takes the SHA-256 of published files that have none yet, reading them
-// back side by side: together they cost a third of what they cost one by one
-// on a CPU without SHA instructions (package hashlanes).
-func (d *Dataset) Sum(ctx context.Context, files []*File) (err error) {
-	readers := make([]io.Reader, len(files))
-	for i, f := range files {
-		file, err := os.Open(filepath.Join(d.dir, f.Name))
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		readers[i] = file
-	}
-	sums, err := hashlanes.SHA256Streams(ctx, readers)
-	if err != nil {
-		return fmt.Errorf("checksums of %s: %w", d.dir, err)
-	}
-	for i, f := range files {
-		f.SHA256 = hex.EncodeToString(sums[i][:])
-	}
-	return nil
-}
-
-// Manifest reads the manifest of a finished dataset; nil when the folder
-// holds none, or holds one without _SUCCESS.
-func (d *Dataset) Manifest() (*Manifest, error) {
-	if _, err := os.Stat(filepath.Join(d.dir, successName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(filepath.Join(d.dir, manifestName))
-	if err != nil {
-		return nil, err
-	}
-	m := new(Manifest)
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(d.dir, manifestName), err)
-	}
-	return m, nil
-}
-
-// Publish removes what is not of the manifest (Tidy), writes the manifest and,
-// last of all, _SUCCESS.
-func (d *Dataset) Publish(m *Manifest) error {
-	if err := m.Reconcile(); err != nil {
-		return fmt.Errorf("totals do not add up: %w", err)
-	}
-	if err := d.Tidy(m); err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(filepath.Join(d.dir, manifestName), append(data, '\n')); err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(d.dir, successName), nil)
-}
-
-// Tidy removes the files that are not of the manifest, which a reader of all
-// part-*.parquet would take for more rows: parts a killed run left beyond the
-// last, temporary files.
-func (d *Dataset) Tidy(m *Manifest) error {
-	listed := map[string]bool{}
-	for _, p := range m.Parts {
-		listed[filepath.FromSlash(p.Name)] = true
-		if p.Rejects != nil {
-			listed[filepath.FromSlash(p.Rejects.Name)] = true
-		}
-	}
-	names, err := d.files()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if !listed[name] && clearRank(name) == 2 {
-			if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// Withdraw makes a finished dataset unfinished: _SUCCESS goes, then the
-// manifest. The parts stay.
-func (d *Dataset) Withdraw() error {
-	for _, name := range []string{successName, manifestName} {
-		if err := os.Remove(filepath.Join(d.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := atomicfile.SyncDir(d.dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -355,6 +355,7 @@ func TestNoRows(t *testing.T) {
 // readers, and writing it again through used buffers gives the same bytes.
 func TestAnyTable(t *testing.T) {
 	pool := new(pagePool)
+	fewerChecks(40)
 	rapid.Check(t, func(t *rapid.T) {
 		spec := everyKind
 		spec.Compression = rapid.SampledFrom(compressions).Draw(t, "compression")

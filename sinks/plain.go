@@ -56,7 +56,7 @@ func (p *page) mark(count int, valid bool) {
 		return
 	}
 	if before > 0 && len(p.valid) == 0 {
-		p.setBits(0, before, p.nulls < p.n && !(p.nulls == before && valid))
+		p.setBits(0, before, !valid) // all that came before was the opposite
 	}
 	p.setBits(before, p.n, valid)
 }

@@ -7,15 +7,30 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
 // Made are the folders one Make made, the innermost first.
 type Made []string
 
-// Make is os.MkdirAll that remembers which folders were not there before.
+// Make is os.MkdirAll that remembers which folders were not there before, and
+// makes their entries durable: files fsynced into a folder that a power cut
+// takes away would be lost with it. On error nothing new stays.
 func Make(dir string, perm fs.FileMode) (Made, error) {
+	return makeWith(atomicfile.SyncDir, dir, perm)
+}
+
+func makeWith(syncDir func(dir string) error, dir string, perm fs.FileMode) (Made, error) {
 	made := missing(dir)
-	if err := os.MkdirAll(dir, perm); err != nil {
+	err := os.MkdirAll(dir, perm)
+	for _, folder := range slices.Backward(made) {
+		if err == nil {
+			err = syncDir(filepath.Dir(folder))
+		}
+	}
+	if err != nil {
 		made.RemoveEmpty()
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package freshdir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -56,5 +58,46 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
+	}
+}
+
+// A folder's entry lies in its parent: that is what must reach the disk.
+func TestMakeSyncsTheParents(t *testing.T) {
+	broken := errors.New("broken disk")
+	for _, c := range []struct {
+		name   string
+		before string // folder that is there before
+		fails  string // folder whose sync fails
+		want   []string
+		goes   string
+	}{
+		{"all of them", "", "", []string{".", "a", "a/b"}, ""},
+		{"some of them", "a", "", []string{"a", "a/b"}, ""},
+		{"none of them", "a/b/c", "", nil, ""},
+		{"failing", "", "a", []string{".", "a"}, "a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.MkdirAll(filepath.Join(".", c.before), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			var synced []string
+			_, err := makeWith(func(dir string) error {
+				synced = append(synced, dir)
+				if dir == c.fails {
+					return broken
+				}
+				return nil
+			}, "a/b/c", 0o755)
+			if !slices.Equal(synced, c.want) || errors.Is(err, broken) != (c.fails != "") {
+				t.Errorf("synced %q, want %q; %v", synced, c.want, err)
+			}
+			if _, err := os.Stat(c.goes); c.goes != "" && err == nil {
+				t.Errorf("%s should be gone", c.goes)
+			}
+		})
+	}
+	if made, err := Make(filepath.Join(t.TempDir(), "a/b"), 0o755); err != nil || len(made) != 2 {
+		t.Errorf("on a real disk: %q, %v", made, err)
 	}
 }

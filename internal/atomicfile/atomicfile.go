@@ -47,7 +47,9 @@ func IsTemp(name string) bool {
 func FinalName(temp string) string { return temp[1 : len(temp)-len(tempSuffix)] }
 
 // Commit makes the file durable and visible under its final name. On error
-// the old file, if any, is untouched.
+// the old file, if any, is untouched, with one exception: when the last step,
+// the fsync of the folder, fails, the new file already has the name, and which
+// of the two a power cut would leave is unknown. Either is whole.
 func (f *File) Commit() error {
 	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.Abort())

@@ -34,7 +34,7 @@ func (b *Batch) Release() {
 	builder := b.builder
 	*b = Batch{}
 	if builder != nil {
-		builder.recycle()
+		builder.Discard()
 	}
 }
 

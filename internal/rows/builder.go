@@ -72,7 +72,9 @@ func (b *Builder) reset(columns, maxRows int) {
 	b.rows, b.rejects, b.size = b.rows[:0], nil, 0
 }
 
-func (b *Builder) recycle() {
+// Discard gives the buffers back for reuse. Call it on a Builder of which no
+// batch is made; Release does it for the others.
+func (b *Builder) Discard() {
 	for i := range b.columns {
 		if cap(b.columns[i].values) > keepBytes {
 			b.columns[i].values = nil
@@ -81,9 +83,6 @@ func (b *Builder) recycle() {
 	b.rejects = nil
 	pool.Put(b)
 }
-
-// Discard gives up a Builder whose batch is not wanted.
-func (b *Builder) Discard() { b.recycle() }
 
 // Len is the number of committed rows.
 func (b *Builder) Len() int { return len(b.rows) }

@@ -2,11 +2,11 @@ package parquetfile
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"math"
 	"strconv"
 	"time"
 
-	"encoding/json"
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 )

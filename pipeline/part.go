@@ -123,6 +123,9 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, w *sinks.Writer, fin
 	return m.publish(ctx, m.number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
 }
 
+// recordBytes is about how much of found text goes into one record.
+const recordBytes = 16 << 20
+
 // process takes one batch all the way.
 func (m *partMaker) process(ctx context.Context, in *sources.Batch, w *sinks.Writer) error {
 	m.digest.add(in)
@@ -137,10 +140,18 @@ func (m *partMaker) process(ctx context.Context, in *sources.Batch, w *sinks.Wri
 		return err
 	}
 	counted := count(b, in.Rejects)
-	rec := m.builder.Record(b)
-	defer rec.Release()
-	if err := w.Write(rec); err != nil {
-		return err
+	for from := 0; from < b.Len(); {
+		rows, to := b, b.Cut(from, recordBytes)
+		if to-from < b.Len() {
+			rows = b.Slice(from, to)
+		}
+		rec := m.builder.Record(rows)
+		err := w.Write(rec)
+		rec.Release()
+		if err != nil {
+			return err
+		}
+		from = to
 	}
 	m.totals.Add(counted)
 	m.Progress.add(counted)

@@ -35,8 +35,8 @@ type encoder struct {
 
 // column collects one top-level column of the open row group.
 type column interface {
-	// add takes the next values; the array may be reused afterwards if it is
-	// not retained.
+	// add takes the next values. The memory of string arrays is used again
+	// afterwards: they are copied; other arrays may be retained.
 	add(a arrow.Array)
 	// flush writes the chunk of every leaf and starts over.
 	flush(g *rowGroup) error

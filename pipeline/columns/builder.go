@@ -22,7 +22,7 @@ type filler interface {
 
 // NewBuilder returns a builder with buffers of its own.
 func (l *Layout) NewBuilder() *Builder {
-	fixed := newFixedFiller(l.settings.DropIdentifier)
+	fixed := newFixedFiller()
 	return &Builder{layout: l, fillers: append([]filler{fixed}, newFillers(l.settings)...)}
 }
 
@@ -48,16 +48,25 @@ func leadFillers(s Settings) []filler {
 	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), newCompanyFiller()}
 }
 
-// Record builds the record of one batch. It shares memory with the batch and
-// with the Builder: it must be done with before either is used again.
+// Record builds the record of one batch. Its string columns share memory with
+// the batch and with the Builder: they must be copied, not retained, before
+// either is used again. The other columns own their memory.
 func (b *Builder) Record(in *Batch) arrow.Record {
 	columns := make([]arrow.Array, 0, len(b.layout.columns))
 	for _, i := range b.layout.kept {
 		in.Kept[i].Retain()
 		columns = append(columns, in.Kept[i])
 	}
+	var built []arrow.Array
 	for _, f := range b.fillers {
-		columns = f.fill(in, columns)
+		built = f.fill(in, built)
+	}
+	for i, c := range built {
+		if b.layout.omitted[b.layout.built[i].Name] {
+			c.Release()
+		} else {
+			columns = append(columns, c)
+		}
 	}
 	rec := array.NewRecord(b.layout.schema, columns, int64(in.Len()))
 	for _, c := range columns {

@@ -24,7 +24,6 @@ func dictionary(words ...string) arrow.Array {
 // arrays: Parquet takes their indices as they are, without hashing a string
 // per row.
 type fixedFiller struct {
-	dropKey      bool
 	source       string
 	sourceWord   arrow.Array
 	words        *array.Int32Builder
@@ -35,10 +34,9 @@ type fixedFiller struct {
 	credits      *array.Int32Builder
 }
 
-func newFixedFiller(dropKey bool) *fixedFiller {
+func newFixedFiller() *fixedFiller {
 	mem := memory.DefaultAllocator
 	return &fixedFiller{
-		dropKey:      dropKey,
 		words:        array.NewInt32Builder(mem),
 		numbers:      array.NewInt64Builder(mem),
 		reason:       newTexts(1),
@@ -52,9 +50,7 @@ func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	n := b.Len()
 	f.numbers.AppendValues(b.Rows, nil)
 	to = append(to, f.sourceColumn(b.Source, n), f.numbers.NewArray())
-	if !f.dropKey {
-		to = append(to, b.Keys.array(func(i int) bool { return !b.rejected(i) }))
-	}
+	to = append(to, b.Keys.array(func(i int) bool { return !b.rejected(i) }))
 	to = append(to, f.wordColumn(outcomeDictionary, n, func(i int) int32 { return int32(b.Outcomes[i]) }, nil))
 	f.reason.start(n)
 	for _, reason := range b.Reasons {

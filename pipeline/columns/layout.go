@@ -52,7 +52,8 @@ type Settings struct {
 	Kept []string
 	// Identifier is the input column the rows are resolved by.
 	Identifier string
-	// DropIdentifier leaves out the identifier column and key.
+	// DropIdentifier leaves out the identifier: its column under any spelling,
+	// key, and network_url where that is what the rows are resolved by.
 	DropIdentifier bool
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string
@@ -74,7 +75,9 @@ type Layout struct {
 	settings Settings
 	columns  []Column
 	schema   *arrow.Schema
-	kept     []int // positions in Settings.Kept that are written
+	kept     []int           // positions in Settings.Kept that are written
+	omitted  map[string]bool // columns after the kept ones that are not
+	built    []Column        // columns after the kept ones, omitted ones included
 }
 
 var (
@@ -129,18 +132,19 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
 	}
-	fixed := slices.Concat(fixedColumns(), blockColumns(s))
+	l := &Layout{settings: s, built: slices.Concat(fixedColumns(), blockColumns(s)), omitted: map[string]bool{}}
 	if s.DropIdentifier {
-		fixed = slices.DeleteFunc(fixed, func(c Column) bool { return c.Name == "key" })
+		l.omitted["key"] = true
+		l.omitted[string(resolution.NetworkURL)] = s.Operation.Identifier() == resolution.NetworkURL
 	}
+	fixed := slices.DeleteFunc(slices.Clone(l.built), func(c Column) bool { return l.omitted[c.Name] })
 	taken := map[string]bool{}
 	for _, c := range fixed {
 		taken[strings.ToLower(c.Name)] = true
 	}
-	l := &Layout{settings: s}
 	owner := map[string]string{}
 	for i, name := range s.Kept {
-		if s.DropIdentifier && name == s.Identifier {
+		if s.DropIdentifier && strings.EqualFold(name, s.Identifier) {
 			continue
 		}
 		out := name

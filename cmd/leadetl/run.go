@@ -226,12 +226,9 @@ func (f *runFlags) run(ctx context.Context, operation string, io streams) (err e
 		return usageError(err)
 	}
 	defer func() { err = errors.Join(err, closeDirectory()) }()
-	input, err := sources.Open(f.in, sources.Options{Delimiter: delimiter, Stdin: stoppable(ctx, io.in)})
-	if ctx.Err() != nil {
-		return codedError{errors.New("interrupted before anything was done"), exitInterrupted}
-	}
+	input, err := openInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: io.in})
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
 	if err := f.checkApart(input.Files()); err != nil {

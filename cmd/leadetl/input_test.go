@@ -3,32 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"strings"
 	"testing"
-	"testing/iotest"
 )
-
-func TestStoppableReadsWhatThereIs(t *testing.T) {
-	text := strings.Repeat("id,email\n", 30_000) // more than a block
-	if err := iotest.TestReader(stoppable(t.Context(), strings.NewReader(text)), []byte(text)); err != nil {
-		t.Error(err)
-	}
-	broken := errors.New("broken pipe")
-	_, err := io.ReadAll(stoppable(t.Context(), io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))))
-	if !errors.Is(err, broken) {
-		t.Errorf("%v, want %v", err, broken)
-	}
-}
-
-func TestStoppableReadsNothingUnasked(t *testing.T) {
-	in := strings.NewReader("for somebody else")
-	stoppable(t.Context(), in)
-	if in.Len() != len("for somebody else") {
-		t.Error("it was read")
-	}
-}
 
 // waiting is standard input of which nothing comes. It cancels when somebody
 // waits for it.

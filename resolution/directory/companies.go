@@ -24,7 +24,7 @@ CREATE TABLE companies(id INTEGER PRIMARY KEY, domain TEXT NOT NULL, name TEXT, 
 // companyIndex: of lines with one domain the last stays.
 const companyIndex = `
 CREATE INDEX companies_domain ON companies(domain);
-DELETE FROM companies WHERE id IN (SELECT a.id FROM companies a JOIN companies b ON a.domain = b.domain AND a.id < b.id);`
+DELETE FROM companies AS a WHERE EXISTS (SELECT 1 FROM companies b WHERE b.domain = a.domain AND b.id > a.id);`
 
 func (im *importer) companies(ctx context.Context, r *KindReport) (entry, error) {
 	l := loading{

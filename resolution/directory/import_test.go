@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -398,6 +399,35 @@ func TestCancelledImport(t *testing.T) {
 	}
 	if got := len(files(t, dir)); got != 1+len(Kinds) {
 		t.Errorf("files %v", files(t, dir))
+	}
+}
+
+// TestRepeatedKeys: one key on every line costs no more than as many keys, and
+// the last line stays.
+func TestRepeatedKeys(t *testing.T) {
+	const lines = 20_000
+	const fill = "WITH RECURSIVE line(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM line WHERE n < 20000) INSERT INTO "
+	for _, f := range []struct{ name, schema, fill, index, left string }{
+		{"people", peopleSchema, fill + "people(id, network_url) SELECT n, 'network.example/in/ada' FROM line", peopleIndex,
+			"SELECT CASE count(*) WHEN 1 THEN max(id) END FROM people"},
+		{"companies", companySchema, fill + "companies(id, domain) SELECT n, 'a.example' FROM line", companyIndex,
+			"SELECT CASE count(*) WHEN 1 THEN max(id) END FROM companies"},
+	} {
+		b, err := buildSQLite(filepath.Join(t.TempDir(), "kind.sqlite"), f.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // comparing all pairs takes longer, with the race detector
+		err = errors.Join(b.run(ctx, f.fill), b.run(ctx, f.index))
+		cancel()
+		if err != nil {
+			t.Errorf("%s: %v", f.name, err)
+		} else if last, err := b.count(f.left); err != nil || last != lines {
+			t.Errorf("%s: line %d is left, %v; want %d alone", f.name, last, err, lines)
+		}
+		if err := b.abort(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

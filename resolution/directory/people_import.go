@@ -35,7 +35,7 @@ CREATE TEMP TABLE unsorted(digest BLOB, respelled INTEGER, person INTEGER, email
 // of whom it is the uid2 or google form the former.
 const peopleIndex = `
 CREATE INDEX people_network_url ON people(network_url);
-DELETE FROM people WHERE id IN (SELECT a.id FROM people a JOIN people b ON a.network_url = b.network_url AND a.id < b.id);
+DELETE FROM people AS a WHERE EXISTS (SELECT 1 FROM people b WHERE b.network_url = a.network_url AND b.id > a.id);
 INSERT OR IGNORE INTO digests SELECT digest, person, email FROM unsorted
 	WHERE person IN (SELECT id FROM people) ORDER BY digest, respelled, person, email;
 DROP TABLE unsorted;`

@@ -20,7 +20,7 @@ func TestAnyCutAndAnyWorkers(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	n := 0
-	fewerChecks(30) // each is three runs on disk
+	fewerChecks(20) // each is three runs on disk
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		s := setup{dir: fmt.Sprint(top, "/", n)}

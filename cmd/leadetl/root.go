@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -22,11 +23,20 @@ type streams struct {
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot(streams{in, out, errOut})
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err != nil {
-		fmt.Fprintln(errOut, message(err))
+		report(c, err, errOut)
 	}
 	return exitCode(err)
+}
+
+// report prints why a command failed, in the form its log has.
+func report(c *cobra.Command, err error, to io.Writer) {
+	if format := c.Flags().Lookup("log-format"); format != nil && format.Value.String() == "json" {
+		slog.New(slog.NewJSONHandler(to, nil)).Error(err.Error())
+		return
+	}
+	fmt.Fprintln(to, message(err))
 }
 
 func newRoot(io streams) *cobra.Command {

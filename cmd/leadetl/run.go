@@ -24,6 +24,10 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
+// mostWorkers bounds the workers that are taken without being asked for: a
+// machine of many cores is seldom ours alone, and rows are read by one of them.
+const mostWorkers = 8
+
 // runFlags are the flags of run, as they are on the command line.
 type runFlags struct {
 	job              string
@@ -122,7 +126,7 @@ job file; flags win.`,
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", defaults.NetworkHosts, "`hosts` whose profile addresses are known by their form")
 	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
-	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "`number` of parts in work at a time; has no influence on the dataset")
+	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each; no influence on the dataset")
 	flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors and warnings only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")

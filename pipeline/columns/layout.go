@@ -137,9 +137,8 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.omitted["key"] = true
 		l.omitted[string(resolution.NetworkURL)] = s.Operation.Identifier() == resolution.NetworkURL
 	}
-	fixed := slices.DeleteFunc(slices.Clone(l.built), func(c Column) bool { return l.omitted[c.Name] })
 	taken := map[string]bool{}
-	for _, c := range fixed {
+	for _, c := range l.built { // omitted ones too: a name does not depend on what is dropped
 		taken[strings.ToLower(c.Name)] = true
 	}
 	owner := map[string]string{}
@@ -162,7 +161,7 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.kept = append(l.kept, i)
 		l.columns = append(l.columns, text(out))
 	}
-	l.columns = append(l.columns, fixed...)
+	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c Column) bool { return l.omitted[c.Name] })...)
 	fields := make([]arrow.Field, len(l.columns))
 	for i, c := range l.columns {
 		fields[i] = c.Field

@@ -159,6 +159,71 @@ func TestRange(t *testing.T) {
 	}
 }
 
+// TestSpecialRanges: a range is refused when one special block holds it, not
+// when its ends are special.
+func TestSpecialRanges(t *testing.T) {
+	for _, f := range []struct{ from, to, class string }{
+		{"10.0.0.0", "10.255.255.255", "private"},
+		{"10.1.2.3", "10.1.2.3", "private"},
+		{"10.1.2.3", "10.1.2.4", "private"},
+		{"172.16.0.0", "172.31.255.255", "private"},
+		{"240.0.0.0", "255.255.255.255", "reserved"},
+		{"2001:db8::1", "2001:db8:ffff::", "documentation"},
+		{"10.0.0.0", "172.31.255.255", ""},
+		{"172.16.0.0", "192.168.255.255", ""},
+		{"0.0.0.0", "255.255.255.255", ""},
+		{"::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", ""},
+		{"1000::", "5000::", ""},
+		{"9.255.255.255", "10.0.0.0", ""},
+	} {
+		class, ok := addrRange{from: netip.MustParseAddr(f.from), to: netip.MustParseAddr(f.to)}.special()
+		if ok != (f.class != "") || ok && string(class) != f.class {
+			t.Errorf("%s to %s: %s, %v; want %s", f.from, f.to, class, ok, f.class)
+		}
+	}
+}
+
+// TestCatchAllRanges answer where nothing narrower does.
+func TestCatchAllRanges(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, Files{IPRanges: source(t, "r.csv", "cidr,range_start,range_end,name\n0.0.0.0/0,,,All\n"+
+		",10.0.0.0,172.31.255.255,Half\n::/0,,,All6\n192.31.196.0/24,,,Narrow\n")})
+	d := mustOpen(t, dir)
+	for ip, name := range map[string]string{"192.31.196.1": "Narrow", "192.31.197.1": "All", "128.1.1.1": "Half", "2001:20:1::1": "All6"} {
+		if r, err := d.Range(netip.MustParseAddr(ip)); err != nil || r == nil || r.Company.Name != name {
+			t.Errorf("%s: %+v, %v; want %s", ip, r, err, name)
+		}
+	}
+}
+
+// TestLongAnswersAreNotRemembered: what is kept in memory is bounded by bytes,
+// not only by their number.
+func TestLongAnswersAreNotRemembered(t *testing.T) {
+	long, short := strings.Repeat("a", 900), strings.Repeat("a", 100)
+	ranges := source(t, "r.csv", "cidr,company_domain,name\n192.31.196.0/24,a.example,"+long+"\n192.31.197.0/24,,"+long+"\n192.31.198.0/24,b.example,\n")
+	companies := source(t, "c.csv", "domain,about\na.example,"+long+"\nb.example,"+short+"\n")
+	dir := t.TempDir()
+	mustImport(t, dir, Files{IPRanges: ranges, Companies: companies})
+	d := mustOpen(t, dir)
+	for _, f := range []struct {
+		ip         string
+		remembered bool
+	}{
+		{"192.31.196.1", false}, // name and company together
+		{"192.31.197.1", true},
+		{"192.31.198.1", true},
+	} {
+		first, err := d.Range(netip.MustParseAddr(f.ip))
+		if err != nil || first == nil {
+			t.Fatal(first, err)
+		}
+		again, err := d.Range(netip.MustParseAddr(f.ip))
+		if err != nil || !reflect.DeepEqual(first, again) || (first == again) != f.remembered {
+			t.Errorf("%s: remembered %v, %v; want %v", f.ip, first == again, err, f.remembered)
+		}
+	}
+}
+
 // TestCompaniesAfterRanges: new companies reach the ranges already there, and
 // ranges whose company went keep what they know.
 func TestCompaniesAfterRanges(t *testing.T) {

@@ -76,6 +76,26 @@ type addrRange struct {
 	owner    int32 // index into rangeTable.owners
 }
 
+// special is the class of a range that lies in one special block. Blocks are
+// prefixes, so one that holds the two addresses in the middle of the smallest
+// prefix around the range holds that prefix; ends that are special both may be
+// of two blocks with the whole world between them.
+func (r addrRange) special() (ipaddr.Class, bool) {
+	class := ipaddr.ClassOf(r.from)
+	if class == ipaddr.Public || class != ipaddr.ClassOf(r.to) {
+		return "", false
+	}
+	if r.from == r.to {
+		return class, true
+	}
+	around := r.to.BitLen()
+	for !netip.PrefixFrom(r.to, around).Contains(r.from) {
+		around--
+	}
+	middle := netip.PrefixFrom(r.to, around+1).Masked().Addr()
+	return class, class == ipaddr.ClassOf(middle) && class == ipaddr.ClassOf(middle.Prev())
+}
+
 // owner is whose a range is, as its line says.
 type owner struct{ domain, name, orgType string }
 
@@ -110,7 +130,7 @@ func readRange(c []string) (r addrRange, o owner, reason string) {
 	default:
 		return r, o, "cidr: empty"
 	}
-	if class := ipaddr.ClassOf(r.from); class != ipaddr.Public && class == ipaddr.ClassOf(r.to) {
+	if class, ok := r.special(); ok {
 		return r, o, "ip_class:" + string(class) // never looked up
 	}
 	o.domain, o.name = company.Domain(c[3]), oneLine(c[4])

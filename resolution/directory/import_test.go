@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -118,6 +120,10 @@ func TestRefusedSources(t *testing.T) {
 		{"UTF-16", People, "\xff\xfen\x00e\x00", "iconv"},
 		{"half of the lines bad", Companies, "domain\na.example\n,\n", "bad"},
 		{"an open quote that swallows the rest", Companies, "domain,name\na.example,A\nb.example,\"B\nc.example,C\nd.example,D\n", "bad"},
+		{"gzip that was cut", Companies, packed(t, "domain\na.example\n")[:20], "packed data end too early (gzip)"},
+		{"damaged gzip", Companies, packed(t, "domain\na.example\n") + "other data", "packed data are damaged"},
+		{"an open quote before more than memory should hold", Companies,
+			packed(t, "domain,name\na.example,A\nb.example,\""+strings.Repeat("x,\n", maxRecord/3+1<<16)), "below line 2: "},
 		{"not Parquet after all", People, "PAR1xxxx", ""},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -162,6 +168,7 @@ func TestSpellingsOfCSV(t *testing.T) {
 		{"no final newline", "domain,name\na.example,A"},
 		{"semicolons", "domain;name\na.example;A\n"},
 		{"tabs", "domain\tname\na.example\tA\n"},
+		{"pipes", "domain|name\na.example|A\n"},
 		{"blank lines and spaces", "domain,name\n\n  a.example , A \n\n"},
 		{"gzip", packed(t, "domain,name\na.example,A\n")},
 	} {
@@ -170,6 +177,18 @@ func TestSpellingsOfCSV(t *testing.T) {
 		c, err := mustOpen(t, dir).Company(t.Context(), "a.example")
 		if err != nil || c == nil || c.Name != "A" {
 			t.Errorf("%s: %+v, %v", f.name, c, err)
+		}
+	}
+}
+
+// TestDiskErrors are no fault of the file's.
+func TestDiskErrors(t *testing.T) {
+	disk := errors.New("disk")
+	for _, text := range []string{"", "domain\n", "domain\na.example\n", "domain\n" + strings.Repeat("a.example\n", 1<<14),
+		packed(t, "domain\na.example\n")[:12]} {
+		err := readCSV(io.MultiReader(strings.NewReader(text), iotest.ErrReader(disk)), companyColumns, func(row) error { return nil })
+		if !errors.Is(err, disk) || errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("after %d bytes: %v", len(text), err)
 		}
 	}
 }

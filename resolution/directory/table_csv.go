@@ -8,35 +8,29 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/leadetl/leadetl/internal/unpack"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// readCSV reads a header and the lines below it. Comma, semicolon or tab,
-// whichever the header has most of; gzip and zstd are unpacked.
+// maxRecord bounds the bytes of one record: an open quote would otherwise take
+// the rest of the file into memory.
+const maxRecord = 64 << 20
+
+// readCSV reads a header and the lines below it. Comma, semicolon, tab or |,
+// whichever the header has most of; gzip and zstd are unpacked. Errors of
+// reading f are returned as they are.
 func readCSV(f io.Reader, want columns, each func(row) error) error {
 	const peek = 64 << 10
-	in := bufio.NewReaderSize(f, peek)
-	start, _ := in.Peek(4)
-	switch {
-	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
-		}
-		defer z.Close()
-		in = bufio.NewReaderSize(z, peek)
-	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in)
-		if err != nil {
-			return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
-		}
-		defer z.Close()
-		in = bufio.NewReaderSize(z, peek)
+	unpacked, err := unpack.NewReader(f)
+	if err != nil {
+		return blame(err)
 	}
-	start, _ = in.Peek(peek)
+	defer unpacked.Close()
+	in := bufio.NewReaderSize(unpacked, peek)
+	start, err := in.Peek(peek)
+	if err != nil && err != io.EOF {
+		return blame(err)
+	}
 	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
 		return fmt.Errorf("%w: the file is UTF-16; convert it: iconv -f UTF-16 -t UTF-8", resolution.ErrInvalid)
 	}
@@ -45,7 +39,8 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 		start = start[len(bom):]
 	}
 
-	r := csv.NewReader(in)
+	bounded := &recordReader{r: in, left: maxRecord}
+	r := csv.NewReader(bounded)
 	r.Comma = delimiter(start)
 	r.ReuseRecord = true
 	r.FieldsPerRecord = -1
@@ -54,7 +49,7 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 		return fmt.Errorf("%w: the file is empty; a header is needed", resolution.ErrInvalid)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: header: %w", resolution.ErrInvalid, bare(err))
+		return fmt.Errorf("header: %w", blame(err))
 	}
 	places, err := want.find(record)
 	if err != nil {
@@ -62,7 +57,8 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 	}
 	width := len(record)
 	cells := make([]string, len(places))
-	for {
+	for line := 1; ; {
+		bounded.left = maxRecord
 		record, err := r.Read()
 		if err == io.EOF {
 			return nil
@@ -72,9 +68,9 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 		case errors.As(err, &malformed):
 			err = each(row{line: int64(malformed.StartLine), bad: "malformed_csv", spoiled: int64(malformed.Line-malformed.StartLine) + 1})
 		case err != nil:
-			return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+			return fmt.Errorf("below line %d: %w", line, blame(err))
 		case len(record) != width:
-			line, _ := r.FieldPos(0)
+			line, _ = r.FieldPos(0)
 			err = each(row{line: int64(line), bad: "column_count", spoiled: 1})
 		default:
 			for i, p := range places {
@@ -83,7 +79,7 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 					cells[i] = record[p]
 				}
 			}
-			line, _ := r.FieldPos(0)
+			line, _ = r.FieldPos(0)
 			err = each(row{line: int64(line), cells: cells})
 		}
 		if err != nil {
@@ -96,7 +92,7 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 func delimiter(start []byte) rune {
 	line, _, _ := bytes.Cut(start, []byte("\n"))
 	best, most := ',', bytes.Count(line, []byte(","))
-	for _, c := range ";\t" {
+	for _, c := range ";\t|" {
 		if n := bytes.Count(line, []byte(string(c))); n > most {
 			best, most = c, n
 		}
@@ -104,12 +100,35 @@ func delimiter(start []byte) rune {
 	return best
 }
 
-// bare is what is wrong, without the place: encoding/csv counts in lines of
-// the unpacked file and says so again.
-func bare(err error) error {
+// errLongRecord says what maxRecord is against.
+var errLongRecord = fmt.Errorf("a record is longer than %d MiB; is a quote opened there and not closed?", maxRecord>>20)
+
+// recordReader hands out so many bytes and no more; its user sets left anew
+// for every record.
+type recordReader struct {
+	r    io.Reader
+	left int
+}
+
+func (r *recordReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errLongRecord
+	}
+	n, err := r.r.Read(p)
+	r.left -= n
+	return n, err
+}
+
+// blame makes what the file's content is to blame for ErrInvalid, without the
+// place of malformed CSV: encoding/csv counts in lines of the unpacked file and
+// says so again. Other errors are the disk's and stay as they are.
+func blame(err error) error {
 	var malformed *csv.ParseError
-	if errors.As(err, &malformed) {
-		return malformed.Err
+	switch {
+	case errors.As(err, &malformed):
+		return fmt.Errorf("%w: %w", resolution.ErrInvalid, malformed.Err)
+	case errors.Is(err, errLongRecord), errors.Is(err, unpack.ErrCut), errors.Is(err, unpack.ErrDamaged):
+		return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
 	return err
 }

@@ -28,8 +28,9 @@ type journal struct {
 }
 
 type journalHeader struct {
-	JobID string `json:"job_id"`
-	Out   string `json:"out"`
+	JobID  string        `json:"job_id"`
+	Out    string        `json:"out"`
+	Inputs []sinks.Input `json:"inputs"` // as they were when the job was begun
 }
 
 type journalPart struct {
@@ -50,21 +51,20 @@ func newJournal(stateDir, out string) (*journal, error) {
 func (j *journal) path() string { return filepath.Join(j.dir, "journal.jsonl") }
 
 // read returns the recorded parts by number and the job they are of; no
-// journal gives an empty job ID. A line that a crash or a power cut left
+// journal gives a zero header. A line that a crash or a power cut left
 // damaged never counted: reading ends there, and what came after it is made
 // again.
-func (j *journal) read() (jobID string, parts map[int]sinks.Part, err error) {
+func (j *journal) read() (header journalHeader, parts map[int]sinks.Part, err error) {
 	data, err := os.ReadFile(j.path())
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, nil
+		return header, nil, nil
 	}
 	if err != nil {
-		return "", nil, err
+		return header, nil, err
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	var header journalHeader
 	if err := json.Unmarshal(lines[0], &header); err != nil {
-		return "", nil, fmt.Errorf("%s: %w; remove it to begin again", j.path(), err)
+		return header, nil, fmt.Errorf("%s: %w; remove it to begin again", j.path(), err)
 	}
 	parts = map[int]sinks.Part{}
 	for _, line := range lines[1:] {
@@ -74,17 +74,17 @@ func (j *journal) read() (jobID string, parts map[int]sinks.Part, err error) {
 		}
 		parts[p.Number] = p.Part
 	}
-	return header.JobID, parts, nil
+	return header, parts, nil
 }
 
 // begin replaces the journal by one that holds parts and takes more.
-func (j *journal) begin(jobID, out string, parts map[int]sinks.Part) error {
+func (j *journal) begin(header journalHeader, parts map[int]sinks.Part) error {
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return err
 	}
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
-	if err := encoder.Encode(journalHeader{JobID: jobID, Out: out}); err != nil {
+	if err := encoder.Encode(header); err != nil {
 		return err
 	}
 	for number, p := range parts {

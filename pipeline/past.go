@@ -43,6 +43,17 @@ func (s *state) identity() identity {
 	return id
 }
 
+// overwrite removes the dataset that is there. One that this job has begun
+// itself is what the user wants to have at the end, so it goes on.
+func (s *state) overwrite() error {
+	m, manifestErr := s.Output.Manifest()
+	header, _, err := s.journal.read()
+	if manifestErr == nil && err == nil && m == nil && header.JobID == s.jobID && slices.EqualFunc(header.Inputs, s.inputs(), untouched) {
+		return nil
+	}
+	return errors.Join(s.Output.Clear(), s.journal.remove())
+}
+
 // lookBack finds the parts that earlier runs of this job recorded, in the
 // manifest of a finished dataset or in the journal of an unfinished one.
 func (s *state) lookBack() error {
@@ -60,7 +71,7 @@ func (s *state) lookBack() error {
 		}
 		s.before = m
 	} else {
-		jobID, parts, err := s.journal.read()
+		header, parts, err := s.journal.read()
 		if err != nil {
 			return err
 		}
@@ -68,13 +79,13 @@ func (s *state) lookBack() error {
 		if err != nil {
 			return err
 		}
-		if jobID != s.jobID && !empty {
-			if jobID == "" {
+		if header.JobID != s.jobID && !empty {
+			if header.JobID == "" {
 				return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", s.Output.Dir(), ErrOtherJob, s.StateDir)
 			}
 			return s.otherJob()
 		}
-		if jobID == s.jobID {
+		if header.JobID == s.jobID {
 			recorded = parts
 		}
 	}

@@ -300,6 +300,30 @@ func TestSameJobInOtherWords(t *testing.T) {
 	}
 }
 
+// A run with --overwrite that was stopped goes on with the same command; on
+// its finished dataset it begins again, and so it does when an input was
+// touched meanwhile.
+func TestOverwriteGoesOnWithItsOwn(t *testing.T) {
+	t.Parallel()
+	s := five(t, t.TempDir())
+	s.overwrite = true
+	stop(t, s, 50)
+	if result := s.mustDo(t); result.Skipped == 0 {
+		t.Errorf("after a stop: %+v, want parts skipped", result)
+	}
+	if result := s.mustDo(t); result.Skipped != 0 || result.Made != 5 {
+		t.Errorf("on the finished dataset: %+v, want all parts made", result)
+	}
+	stop(t, s, 50)
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(s.dir, "in", "1.csv"), now, now); err != nil {
+		t.Fatal(err)
+	}
+	if result := s.mustDo(t); result.Skipped != 0 {
+		t.Errorf("after a stop and a touched input: %+v, want all parts made", result)
+	}
+}
+
 // A folder that holds another job's dataset, finished or not, is left as it
 // is; --overwrite replaces it.
 func TestOtherJobIsRefused(t *testing.T) {

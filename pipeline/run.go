@@ -37,7 +37,8 @@ type Run struct {
 	Answers string
 	// StateDir is where the progress of unfinished datasets is kept.
 	StateDir string
-	// Overwrite removes whatever dataset the output folder holds.
+	// Overwrite removes whatever dataset the output folder holds, unless it is
+	// this job's own of the same input, begun and not finished.
 	Overwrite bool
 	// Workers, at least 1, bounds the parts in work at a time and the
 	// questions asked at a time. It has no influence on the dataset.
@@ -128,7 +129,7 @@ func (r *Run) prepare() (*state, error) {
 		return nil, err
 	}
 	if r.Overwrite {
-		if err := errors.Join(r.Output.Clear(), s.journal.remove()); err != nil {
+		if err := s.overwrite(); err != nil {
 			return nil, err
 		}
 	}
@@ -166,7 +167,7 @@ func (s *state) feed(ctx context.Context) (err error) {
 // written, and the journal ready. It does so once.
 func (s *state) unsealed() error {
 	s.unsealing.Do(func() {
-		if s.unsealErr = s.journal.begin(s.jobID, s.Output.Dir(), s.known); s.unsealErr != nil {
+		if s.unsealErr = s.journal.begin(journalHeader{s.jobID, s.Output.Dir(), s.inputs()}, s.known); s.unsealErr != nil {
 			return
 		}
 		if s.before != nil {

@@ -80,7 +80,4 @@ type Lead struct {
 	MatchLevel string `json:"match_level,omitempty"`
 	// Confidence is from 0 to 1; deanonymization only.
 	Confidence *float64 `json:"confidence,omitempty"`
-	// OrgType is the kind of organization behind an IP address
-	// (IDENTITY rules, "IP"); it is not part of the wire format.
-	OrgType string `json:"-"`
 }

@@ -138,18 +138,6 @@ func (d *Directory) Has(k Kind) bool { _, ok := d.manifest.Kinds[k]; return ok }
 // HasPeople is Has(People).
 func (d *Directory) HasPeople() bool { return d.Has(People) }
 
-// HasCompanies is Has(Companies).
-func (d *Directory) HasCompanies() bool { return d.Has(Companies) }
-
-// HasIPRanges is Has(IPRanges).
-func (d *Directory) HasIPRanges() bool { return d.Has(IPRanges) }
-
-// HasVisits is Has(Visits).
-func (d *Directory) HasVisits() bool { return d.Has(Visits) }
-
-// HasSearches is Has(Searches).
-func (d *Directory) HasSearches() bool { return d.Has(Searches) }
-
 // Fingerprint identifies the content of all kinds: lower-case hex, the same
 // for the same sources and import settings on any machine at any time.
 func (d *Directory) Fingerprint() string {

@@ -287,8 +287,13 @@ func TestOpenMissing(t *testing.T) {
 	dir := t.TempDir()
 	mustImport(t, dir, Files{Companies: source(t, "c.csv", sampleCompanies)})
 	d := mustOpen(t, dir)
-	if d.HasPeople() || d.HasIPRanges() || d.HasVisits() || d.HasSearches() || !d.HasCompanies() {
-		t.Error("wrong kinds")
+	for _, k := range Kinds {
+		if d.Has(k) != (k == Companies) {
+			t.Errorf("has %s: %v", k, d.Has(k))
+		}
+	}
+	if d.HasPeople() {
+		t.Error("has people")
 	}
 	if p, err := d.Person(t.Context(), "network.example/in/ada"); p != nil || err != nil {
 		t.Error(p, err)

@@ -193,7 +193,7 @@ func TestCompanyOfIsResolve(t *testing.T) {
 			}
 			want := resolution.Answer{Reason: reason, OrgType: orgType}
 			if c != nil {
-				want.Lead = &resolution.Lead{Company: c, OrgType: orgType}
+				want.Lead = &resolution.Lead{Company: c}
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: Resolve %+v, CompanyOf %+v", a, got, want)

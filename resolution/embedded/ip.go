@@ -97,7 +97,7 @@ func (e *Engine) ipToCompany(key string) (resolution.Answer, error) {
 	if c == nil {
 		return resolution.Answer{Reason: reason, OrgType: orgType}, nil
 	}
-	return resolution.Answer{Lead: &resolution.Lead{Company: c, OrgType: orgType}, OrgType: orgType}, nil
+	return resolution.Answer{Lead: &resolution.Lead{Company: c}, OrgType: orgType}, nil
 }
 
 func parseAddr(key string) (netip.Addr, error) {
@@ -153,7 +153,7 @@ func (e *Engine) deanonymization(ctx context.Context, key string) (resolution.An
 		return noMatch(reason), nil
 	}
 	confidence := companyConfidence(orgType)
-	return match(&resolution.Lead{Company: c, OrgType: orgType, MatchLevel: levelCompany, Confidence: &confidence}), nil
+	return match(&resolution.Lead{Company: c, MatchLevel: levelCompany, Confidence: &confidence}), nil
 }
 
 // visitor is the best visit's person, nil when nobody was seen. A visitor of

@@ -42,7 +42,7 @@ func (c closing) print(to io.Writer) error {
 	for _, line := range counts {
 		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %-9s  %*s  %s", line.name, width, grouped(line.n), line.note), " "))
 	}
-	for _, line := range [][2]string{{"speed", c.speed()}, {"files", c.parts()}, {"dataset", c.out}} {
+	for _, line := range [][2]string{{"took", c.speed()}, {"files", c.parts()}, {"dataset", c.out}} {
 		fmt.Fprintf(out, "  %-9s  %s\n", line[0], line[1])
 	}
 	return out.Flush()
@@ -55,13 +55,18 @@ func (c closing) input() string {
 	return fmt.Sprintf("from %d files", len(c.files))
 }
 
-// speed is that of the rows this run made, not of those it found made.
+// speed is how long the run took, and how fast it was at the rows it made
+// itself.
 func (c closing) speed() string {
 	if c.result.Made == 0 {
 		return "nothing to do, the dataset is complete"
 	}
-	perSecond := float64(c.result.Fresh.Rows) / max(c.took.Seconds(), 1e-9)
-	return fmt.Sprintf("%s rows/s in %s", grouped(int64(perSecond)), c.took.Round(10*time.Millisecond))
+	took := c.took.Round(10 * time.Millisecond).String()
+	if c.took < time.Second { // start-up is all there is to measure
+		return took
+	}
+	perSecond := float64(c.result.Fresh.Rows) / c.took.Seconds()
+	return fmt.Sprintf("%s, %s rows/s", took, grouped(int64(perSecond)))
 }
 
 func (c closing) parts() string {
@@ -99,7 +104,7 @@ func reasons(counts map[string]int64) string {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	var more string
-	if len(names) > shownReasons {
+	if len(names) > shownReasons+1 {
 		more = fmt.Sprintf(" and %d other reasons", len(names)-shownReasons)
 		names = names[:shownReasons]
 	}

@@ -37,7 +37,7 @@ func TestClosingTable(t *testing.T) {
   no match     400,000  not_found 300,000, a 50,000, b 30,000, c 10,000, d 5,000, e 4,000 and 2 other reasons
   rejected     100,000  empty 100,000
   malformed          3  ragged_row 2, nul_byte 1
-  speed      1,333,333 rows/s in 1.5s
+  took       1.5s, 1,333,333 rows/s
   files      3 parts, 2.5 MB, 1 from earlier runs
   dataset    hems
 `

@@ -53,6 +53,9 @@ func flagNames(flags *pflag.FlagSet) (names []string) {
 
 // guess names what a mistyped name was probably meant to be, if anything.
 func guess(name string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
 	if best := nearest(name, known); edits(name, best) <= max(2, len(name)/3) {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}

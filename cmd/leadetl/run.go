@@ -274,7 +274,10 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		}
 	}
 	t := result.Totals
-	log.Debug("run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
+	if lines := t.Rows + t.Malformed; f.maxRejects.text == "" && t.Malformed*100 > lines {
+		log.Warn("many lines are no rows; they are in _rejects, and --max-rejects makes them an error", "malformed", t.Malformed, "lines", lines)
+	}
+	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	if t.Failed > 0 {
 		return codedError{fmt.Errorf("%s failed", plural(int(t.Failed), "row")), exitRejects}
 	}
@@ -307,6 +310,15 @@ func (f *runFlags) checkApart(files []sources.File) error {
 		}
 	}
 	return nil
+}
+
+// finishedLevel is how important the totals are to who reads the log: people
+// have the table, programs that asked for JSON have nothing else.
+func (f *runFlags) finishedLevel() slog.Level {
+	if f.logFormat == "json" {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
 }
 
 func parseDelimiter(s string) (byte, error) {

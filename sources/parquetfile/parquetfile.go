@@ -147,9 +147,10 @@ func (r *Reader) Select(ctx context.Context, pick []int) (err error) {
 	return nil
 }
 
-// appendLeaves appends the stored columns a field is made of.
+// appendLeaves appends the stored columns a field is made of. A field's own
+// IsLeaf is not asked: the ColIndex it goes by is 0, not -1, in nested fields.
 func appendLeaves(leaves []int, f pqarrow.SchemaField) []int {
-	if f.IsLeaf() {
+	if len(f.Children) == 0 {
 		return append(leaves, f.ColIndex)
 	}
 	for _, child := range f.Children {

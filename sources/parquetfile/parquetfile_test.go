@@ -137,7 +137,7 @@ func TestText(t *testing.T) {
 				s.Append(true)
 				s.FieldBuilder(0).(*array.Int64Builder).Append(1)
 				s.FieldBuilder(1).AppendNull()
-			}, `{"x":1}`},
+			}, `{"x":1,"y":null}`},
 	}
 	for _, test := range tests {
 		b := array.NewBuilder(mem, test.kind)

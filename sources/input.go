@@ -188,6 +188,8 @@ func (in *input) blame(f *os.File, err error) error {
 	switch {
 	case errors.Is(err, unpack.ErrCut):
 		return &FormatError{File: in.URI, Problem: "is cut short: its packed data end too early", Advice: "Copy or pack it again", Err: err}
+	case errors.Is(err, unpack.ErrTrailing):
+		return &FormatError{File: in.URI, Problem: "holds other data behind its " + how + " data, which are complete", Advice: "Copy or pack it again", Err: err}
 	case errors.Is(err, unpack.ErrDamaged):
 		return &FormatError{File: in.URI, Problem: strings.TrimSpace("holds damaged " + how + " data"), Advice: "Copy or pack it again", Err: err}
 	}

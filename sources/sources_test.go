@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"cut.csv.gz"}, nil, `cut.csv.gz is cut short: its packed data end too early. Copy or pack it again`},
 		{[]string{"cut.csv.zst"}, nil, `cut.csv.zst is cut short: its packed data end too early. Copy or pack it again`},
 		{[]string{"bad.csv.gz"}, nil, `bad.csv.gz holds damaged gzip data. Copy or pack it again`},
-		{[]string{"tail.csv.gz"}, nil, `tail.csv.gz holds damaged gzip data. Copy or pack it again`},
+		{[]string{"tail.csv.gz"}, nil, `tail.csv.gz holds other data behind its gzip data, which are complete. Copy or pack it again`},
 		{[]string{"utf16.csv.gz"}, nil, `utf16.csv.gz is UTF-16 text, not UTF-8. Convert it: gzip -dc utf16.csv.gz | iconv -f UTF-16 -t UTF-8 > utf16.utf8.csv`},
 		{[]string{"book.xlsx"}, nil, `book.xlsx is a ZIP archive or a spreadsheet, not CSV or Parquet. Unzip it, or save the sheet as CSV (UTF-8)`},
 		{[]string{"a.parquet.gz"}, nil, `a.parquet.gz is Parquet packed with gzip, which cannot be read in place. Unpack it first: gzip -d FILE`},

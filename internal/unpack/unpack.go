@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -70,7 +69,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	u := &Reader{packing: Of(head), src: src, r: in, close: func() {}}
 	switch u.packing {
 	case Gzip:
-		z, err := gzip.NewReader(in) // reads on through all members
+		z, err := newMembers(in)
 		if err != nil {
 			return nil, u.explain(err)
 		}
@@ -107,6 +106,8 @@ func (u *Reader) explain(err error) error {
 	switch {
 	case u.packing == None || u.src.err != nil:
 		return err // the disk's fault, not the packing's
+	case errors.Is(err, ErrTrailing):
+		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return fmt.Errorf("%w (%s)", ErrCut, u.packing)
 	}

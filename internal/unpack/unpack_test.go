@@ -32,6 +32,7 @@ func TestReader(t *testing.T) {
 	text := strings.Repeat("some text\n", 100_000)
 	gz, zst := pack(t, Gzip, text), pack(t, Zstd, text)
 	skippable := "\x50\x2a\x4d\x18\x04\x00\x00\x00meta"
+	zeros := strings.Repeat("\x00", 1000)
 	errDisk := errors.New("disk")
 	tests := []struct {
 		name    string
@@ -51,7 +52,18 @@ func TestReader(t *testing.T) {
 		{"gzip, cut", strings.NewReader(gz[:len(gz)-1]), Gzip, text, ErrCut},
 		{"gzip, only its beginning", strings.NewReader(gz[:4]), Gzip, "", ErrCut},
 		{"zstd, cut", strings.NewReader(zst[:len(zst)-5]), Zstd, "", ErrCut},
-		{"gzip, other data behind", strings.NewReader(gz + "other data"), Gzip, text, ErrDamaged},
+		{"gzip, zero bytes behind", strings.NewReader(gz + zeros), Gzip, text, nil},
+		{"gzip, one zero byte behind", strings.NewReader(gz + "\x00"), Gzip, text, nil},
+		{"gzip members, zero bytes behind", strings.NewReader(gz + gz + zeros), Gzip, text + text, nil},
+		{"gzip of nothing, and something", strings.NewReader(pack(t, Gzip, "") + gz), Gzip, text, nil},
+		{"gzip, other data behind", strings.NewReader(gz + "other data"), Gzip, text, ErrTrailing},
+		{"gzip, other data behind are damage too", strings.NewReader(gz + "other data"), Gzip, text, ErrDamaged},
+		{"gzip, other data behind zero bytes", strings.NewReader(gz + zeros + "x"), Gzip, text, ErrTrailing},
+		{"gzip, a member behind zero bytes", strings.NewReader(gz + zeros + gz), Gzip, text, ErrTrailing},
+		{"gzip, a member cut in its first byte", strings.NewReader(gz + gz[:1]), Gzip, text, ErrCut},
+		{"gzip, a member cut in its beginning", strings.NewReader(gz + gz[:5]), Gzip, text, ErrCut},
+		{"gzip, a second member cut", strings.NewReader(gz + gz[:len(gz)-1]), Gzip, text, ErrCut},
+		{"gzip on a disk bad behind it", io.MultiReader(strings.NewReader(gz), iotest.ErrReader(errDisk)), Gzip, "", errDisk},
 		{"gzip, wrong checksum", strings.NewReader(gz[:len(gz)-8] + "xxxx" + gz[len(gz)-4:]), Gzip, text, ErrDamaged},
 		{"gzip on a bad disk", io.MultiReader(strings.NewReader(gz[:100]), iotest.ErrReader(errDisk)), Gzip, "", errDisk},
 		{"plain on a bad disk", io.MultiReader(strings.NewReader(text), iotest.ErrReader(errDisk)), None, text, errDisk},

@@ -20,6 +20,7 @@ func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		"a,b\n1,2\n", "a,b\r\n\"1\r\n\",\"2\"\"\"\r\n", "a,b\n1,\"2\n3,4\n5,\"6\"\n", "a\n\n\"\"\n\x00\n\xff\n",
 		"a,b\n\"1\"x,2\nx\",\"y\n", "\ufeffa;b\n1;2\n", "a,b\n1\n1,2,3\r", "a,b\n\"\n\"\n\"\r\r\n\"",
+		"sep=;\na,b\n1,2\n", "\"SEP=,\"\r\n\na\nsep=,\n",
 	} {
 		f.Add(seed)
 	}
@@ -40,7 +41,11 @@ func FuzzReader(f *testing.F) {
 			_, _ = read(text, m)
 		}
 
-		standard := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
+		text = strings.TrimPrefix(text, "\ufeff")
+		if named, n := preamble([]byte(text), true); named != 0 {
+			text = text[n:] // a line that encoding/csv knows nothing of
+		}
+		standard := csv.NewReader(strings.NewReader(text))
 		standard.FieldsPerRecord = -1
 		records, err := standard.ReadAll()
 		if err != nil {

@@ -24,7 +24,7 @@ type Sample struct {
 	Whole   bool   // the file ends with Bytes
 }
 
-// Header is what a file's first line says.
+// Header is what a file's header line says.
 type Header struct {
 	Delimiter byte
 	// Columns holds the names without white space around them. A column
@@ -33,17 +33,21 @@ type Header struct {
 }
 
 // Inspect checks the sample's encoding and finds its header. delimiter 0
-// stands for the one that fits best. All errors are *rows.FormatError.
+// stands for the one the file names in a line sep=; before its header, or else
+// the one that fits best. All errors are *rows.FormatError.
 func Inspect(s Sample, delimiter byte) (Header, error) {
 	if err := s.checkEncoding(); err != nil {
 		return Header{}, err
 	}
 	text := bytes.TrimPrefix(s.Bytes, byteOrderMark)
-	at := blanks(text, s.Whole)
+	named, at := preamble(text, s.Whole)
 	text = text[at:]
 	if len(text) == 0 && s.Whole {
 		return Header{}, &rows.FormatError{File: s.Name, Problem: "is empty: it has no header line",
 			Advice: "Write the names of the columns in its first line"}
+	}
+	if delimiter == 0 {
+		delimiter = named
 	}
 	if delimiter == 0 {
 		delimiter = detect(text, s.Whole)

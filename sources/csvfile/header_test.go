@@ -24,6 +24,16 @@ func TestInspect(t *testing.T) {
 		{"blank lines first", "\n\r\n\na,b\n", `',' ["a" "b"]`},
 		{"utf-8 with a bad line", "a,b\né,2\n\xe9,3\n", `',' ["a" "b"]`},
 
+		{"delimiter named", "sep=;\nid,x;email\n1,a;b\n", `';' ["id,x" "email"]`},
+		{"delimiter named, of those not looked for", "sep=^\r\nid^email\r\n1^2\r\n", `'^' ["id" "email"]`},
+		{"delimiter named: tab", "SEP=\t\nid\temail\n", `'\t' ["id" "email"]`},
+		{"delimiter named in quotes, after a mark and before blank lines", "\ufeff\n\"Sep=|\"\r\n\r\nid|email\n", `'|' ["id" "email"]`},
+		{"names that only look like a named delimiter", "sep=;;b\n1;;2\n", `';' ["sep=" "column_2" "b"]`},
+		{"no delimiter named", "sep=\na\n", `',' ["sep="]`},
+		{"a letter separates nothing", "sep=a,b\n1,2\n", `',' ["sep=a" "b"]`},
+		{"a named delimiter is no header", "sep=;\n", "a.csv is empty: it has no header line. Write the names of the columns in its first line"},
+		{"a named delimiter counts as a line", "sep=,\n\"a\"b,c\n1,2\n", "a.csv:2 has a header line with broken quotes (stray_quote). Correct the quotes in its first line"},
+
 		{"empty", "", "a.csv is empty: it has no header line. Write the names of the columns in its first line"},
 		{"only blank lines", "\n\r\n", "a.csv is empty: it has no header line. Write the names of the columns in its first line"},
 		{"only a mark", "\ufeff", "a.csv is empty: it has no header line. Write the names of the columns in its first line"},

@@ -114,6 +114,17 @@ func TestRead(t *testing.T) {
 			row 1: ["1" "2"]
 			row 2: ["3" "4"]
 			row 3: ["5" "6"]`},
+		{"delimiter named", "sep=,\na,b\n1,2\n3\n", `
+			row 1: ["1" "2"]
+			reject 4:2 ragged_row "3"`},
+		{"delimiter named in quotes, and blank lines", "\ufeff\r\n\"SEP=,\"\r\n\r\na,b\r\n1,2\r\n3\r\n", `
+			row 1: ["1" "2"]
+			reject 6:2 ragged_row "3"`},
+		{"another delimiter named than the one given", "sep=;\na,b\n1,2\n", `
+			row 1: ["1" "2"]`},
+		{"named once only", "sep=,\na,b\nsep=,\n", `
+			row 1: ["sep=" ""]`},
+		{"header only after a named delimiter, cut", "sep=,\na,b", ``},
 		{"header only", "a,b\n", ``},
 		{"header only, cut", "a,b", ``},
 		{"quoted header", "\"a\",\"b\nb\"\n1,2\n", `

@@ -259,12 +259,14 @@ func (r *Reader) tooLarge(ctx context.Context, b *rows.Builder, v []byte) error 
 	}
 }
 
-// begin passes the byte order mark and the header.
+// begin passes the byte order mark, the header and what stands between. As
+// long as a directive's line is not whole, nor is the header it would be.
 func (r *Reader) begin(ctx context.Context) error {
 	for {
 		v := r.buf[r.pos:r.end]
 		mark := len(v) - len(bytes.TrimPrefix(v, byteOrderMark))
-		at := mark + blanks(v[mark:], r.eof)
+		_, at := preamble(v[mark:], r.eof)
+		at += mark
 		if at < len(v) && (len(v) >= len(byteOrderMark) || r.eof) {
 			if f := r.scan(v[at:], r.eof); !f.short {
 				if f.fault != "" || len(r.spans) != r.fields {

@@ -11,11 +11,16 @@ import (
 // standardInput is the URI of standard input.
 const standardInput = "-"
 
-// expand turns URIs into file names: globs into what they match, the rest as
-// it is. A name that exists is never taken for a glob.
+// expand turns URIs into file names: globs into what they match, file URLs
+// into their paths, the rest as it is. A name that exists is never taken for a
+// glob.
 func expand(uris []string) ([]string, error) {
 	var names []string
 	for _, uri := range uris {
+		uri, err := localPath(uri)
+		if err != nil {
+			return nil, err
+		}
 		switch {
 		case uri == "":
 			return nil, &FormatError{File: `""`, Problem: "is no file name", Advice: "Name a file, a glob or - for standard input"}

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test check format vet lint tidy bench-check bench fuzz
+.PHONY: help build run test check format vet lint tidy bench-check bench fuzz kill
 
 help: ## say what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,11 @@ ROWS ?= 10000000
 
 bench: ## measure speed and size against DuckDB and write docs/benchmarks.md; ROWS=500000 is a try
 	cd bench && go run . -rows $(ROWS)
+
+KILLS ?= 200
+
+kill: ## kill the real program KILLS times (200) at random moments; the last result is in docs/kill.md
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 
 FUZZTIME ?= 20s
 

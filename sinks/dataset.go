@@ -32,7 +32,7 @@ var partName = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 var ErrForeign = errors.New("folder holds other files")
 
 // ErrCorrupt says that a file of the dataset is not what was recorded.
-var ErrCorrupt = errors.New("differs from what was recorded")
+var ErrCorrupt = errors.New("not as it was recorded")
 
 // Dataset is an output folder, held by this process alone until Close.
 type Dataset struct {

@@ -76,7 +76,8 @@ Operations, and the column each is asked about:
   enrichment         network_url   contact, phone, HEMs and company of a profile
   deanonymization    ip            the same of the visitor seen behind an address
 
-All but email_to_hem answer from a directory (see leadetl directory --help).
+email_to_hem needs nothing, and adds the network_url of people it finds in a
+directory; the others answer from one (see leadetl directory --help).
 A run that was stopped or killed goes on with the same command; the same
 command on a finished dataset does nothing. Every flag is also a key of the
 job file; flags win.`,
@@ -114,7 +115,7 @@ job file; flags win.`,
 	flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing")
 	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: as listed above)")
 	flags.StringSliceVar(&f.keep, "keep", []string{keepAll}, "input `columns` carried to the output: all, none, or names with commas")
-	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier's column, key and the raw lines of rejects out of every file")
+	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -197,7 +196,7 @@ func openDirectory(dir string) (*directory.Directory, error) {
 		return nil, usageError(errors.New("no --directory; name the folder"))
 	}
 	d, err := directory.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, directory.ErrNotImported) {
 		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", dir, dir)
 	}
 	return d, usageError(err)

@@ -50,6 +50,9 @@ type Directory struct {
 	visits    *visitReader
 }
 
+// ErrNotImported says that a folder was not made by an import.
+var ErrNotImported = errors.New("no directory made by an import")
+
 // Open opens the directory in dir. Kinds that were never imported are
 // missing, and that is fine: their look-ups find nothing. A folder that is no
 // directory, or whose files do not fit its manifest, is resolution.ErrInvalid.
@@ -60,7 +63,7 @@ func Open(dir string) (*Directory, error) {
 			err = fs.ErrNotExist
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %s is no directory made by an import: %w", resolution.ErrInvalid, dir, err)
+			err = fmt.Errorf("%w: %s: %w: %w", resolution.ErrInvalid, dir, ErrNotImported, err)
 		}
 		if err != nil {
 			return nil, err
@@ -73,7 +76,7 @@ func Open(dir string) (*Directory, error) {
 		// An import may have committed, and removed the files of the
 		// generation before, since we read the manifest.
 		if !d.Changed() {
-			return nil, fmt.Errorf("%w: open directory: %w", resolution.ErrInvalid, err)
+			return nil, fmt.Errorf("%w: directory %s cannot be opened, import what is missing again: %w", resolution.ErrInvalid, dir, err)
 		}
 	}
 }

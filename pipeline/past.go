@@ -23,7 +23,7 @@ func (s *state) identity() identity {
 	for _, f := range s.Input.Files() {
 		id.Inputs = append(id.Inputs, f.URI)
 	}
-	for _, c := range s.layout.Columns() {
+	for _, c := range s.layout.Own() {
 		switch {
 		case strings.HasPrefix(c.Name, "hem_"): // types and profiles, in the columns' order
 			id.HEMs = append(id.HEMs, c.Name)

@@ -92,3 +92,14 @@ func TestDroppedIdentifier(t *testing.T) {
 		}
 	}
 }
+
+// Own leaves out what the input brought, whatever it is called.
+func TestOwnColumns(t *testing.T) {
+	layout, err := NewLayout(Settings{Operation: resolution.NetworkToPhone, Kept: []string{"phone", "hem_note", "id"}, Identifier: "network_url"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(layout.Columns()) - len(layout.Own()); n != 3 || layout.Own()[0].Name != "source" {
+		t.Errorf("%d columns carried over, own ones begin with %q; want 3 and source", n, layout.Own()[0].Name)
+	}
+}

@@ -176,6 +176,9 @@ func (l *Layout) Schema() *arrow.Schema { return l.schema }
 // Columns are the output's columns in order.
 func (l *Layout) Columns() []Column { return l.columns }
 
+// Own are the columns that are not carried over from the input.
+func (l *Layout) Own() []Column { return l.columns[len(l.kept):] }
+
 // TypeName is the column's type as Parquet readers show it.
 func (c Column) TypeName() string { return typeName(c.Type) }
 

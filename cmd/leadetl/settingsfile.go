@@ -12,22 +12,53 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// applyJobFile sets the flags that a job file names. Every flag is a key (with
-// _ or - between words), plus "operation"; flags given on the command line
-// win. It returns the operation, "" if the file names none. Its error joins
-// every problem of the file, each with its line.
+// applyJobFile sets the flags that a job file names, and returns the
+// operation it names, "" if it names none.
 func applyJobFile(path string, flags *pflag.FlagSet) (operation string, err error) {
-	data, err := os.ReadFile(path)
+	j := settingsFile{kind: "job", path: path, flags: flags, takesOperation: true}
+	err = j.applyAll()
+	return j.operation, err
+}
+
+// applyConfigFile sets the flags that a config file names.
+func applyConfigFile(path string, flags *pflag.FlagSet) error {
+	c := settingsFile{kind: "config", path: path, flags: flags}
+	return c.applyAll()
+}
+
+// settingsFile is a YAML file of settings being applied. Every flag is a key
+// (with _ or - between words); flags given on the command line win.
+type settingsFile struct {
+	kind           string // also the flag that names the file
+	path           string
+	flags          *pflag.FlagSet
+	takesOperation bool // "operation" is a key too
+
+	known     []string        // keys, spelled with _
+	given     map[string]bool // flags of the command line
+	seen      map[string]bool // keys so far
+	operation string
+	problems  []error
+}
+
+// applyAll sets what the file names. Its error joins every problem of the
+// file, each with its line.
+func (j *settingsFile) applyAll() error {
+	data, err := os.ReadFile(j.path)
 	if err != nil {
-		return "", fmt.Errorf("--job: %w", err)
+		return fmt.Errorf("--%s: %w", j.kind, err)
 	}
-	j := jobFile{path: path, flags: flags, known: []string{"operation"}, given: map[string]bool{}, seen: map[string]bool{}}
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // we name them ourselves
 	if err != nil {
-		return "", j.syntax(err)
+		return j.syntax(err)
 	}
+	j.given, j.seen = map[string]bool{}, map[string]bool{}
+	if j.takesOperation {
+		j.known = append(j.known, operationKey)
+	}
+	flags := j.flags
 	for _, name := range flagNames(flags) {
-		if name != "job" {
+		if name != j.kind {
 			j.known = append(j.known, strings.ReplaceAll(name, "-", "_"))
 		}
 	}
@@ -38,33 +69,25 @@ func applyJobFile(path string, flags *pflag.FlagSet) (operation string, err erro
 		}
 		mapping, ok := doc.Body.(ast.MapNode)
 		if !ok {
-			j.fail(doc.Body, "a job file is made of `key: value` lines")
+			j.fail(doc.Body, "a %s file is made of `key: value` lines", j.kind)
 			continue
 		}
 		for entries := mapping.MapRange(); entries.Next(); {
 			j.apply(entries.Key(), entries.Value())
 		}
 	}
-	return j.operation, errors.Join(j.problems...)
+	return errors.Join(j.problems...)
 }
 
-// jobFile is a job file being applied.
-type jobFile struct {
-	path      string
-	flags     *pflag.FlagSet
-	known     []string        // keys, spelled with _
-	given     map[string]bool // flags of the command line
-	seen      map[string]bool // keys so far
-	operation string
-	problems  []error
-}
+// operationKey is the key of a job file that is no flag.
+const operationKey = "operation"
 
-func (j *jobFile) fail(n ast.Node, format string, args ...any) {
+func (j *settingsFile) fail(n ast.Node, format string, args ...any) {
 	j.problems = append(j.problems, fmt.Errorf("%s:%d: %s", j.path, n.GetToken().Position.Line, fmt.Sprintf(format, args...)))
 }
 
 // syntax is a parser's error on one line.
-func (j *jobFile) syntax(err error) error {
+func (j *settingsFile) syntax(err error) error {
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) && syntax.Token != nil {
 		return fmt.Errorf("%s:%d: %s", j.path, syntax.Token.Position.Line, syntax.Message)
@@ -73,7 +96,7 @@ func (j *jobFile) syntax(err error) error {
 }
 
 // apply sets one key.
-func (j *jobFile) apply(key ast.MapKeyNode, value ast.Node) {
+func (j *settingsFile) apply(key ast.MapKeyNode, value ast.Node) {
 	written := key.GetToken().Value
 	word := strings.ReplaceAll(written, "-", "_")
 	name := strings.ReplaceAll(written, "_", "-")
@@ -83,7 +106,8 @@ func (j *jobFile) apply(key ast.MapKeyNode, value ast.Node) {
 	}
 	j.seen[name] = true
 	flag := j.flags.Lookup(name)
-	if name != "operation" && (flag == nil || name == "job" || name == "help") {
+	isOperation := j.takesOperation && name == operationKey
+	if !isOperation && (flag == nil || name == j.kind || name == "help") {
 		j.fail(key, "unknown key %q; did you mean %q?", written, nearest(word, j.known))
 		return
 	}
@@ -97,7 +121,7 @@ func (j *jobFile) apply(key ast.MapKeyNode, value ast.Node) {
 		j.fail(key, "%s %v", word, err)
 	case isList && !takesList:
 		j.fail(key, "%s takes one value, not a list", word)
-	case name == "operation":
+	case isOperation:
 		j.operation = values[0]
 	case j.given[name]:
 	case isList:
@@ -111,7 +135,7 @@ func (j *jobFile) apply(key ast.MapKeyNode, value ast.Node) {
 	}
 }
 
-// scalars is a value of a job file as text, or as a list of texts.
+// scalars is a value of a settings file as text, or as a list of texts.
 func scalars(n ast.Node) (values []string, isList bool, err error) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

@@ -1,0 +1,158 @@
+package request
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// form reads the fields of a body and collects what is wrong with them. A
+// reading that returns false has left its problem, or there is no such field
+// and it need not be there.
+type form struct {
+	object   Object
+	limits   Limits
+	problems problems
+}
+
+func (f *form) problem(pointer, code, format string, a ...any) {
+	f.problems.add(Problem{Pointer: pointer, Code: code, Detail: fmt.Sprintf(format, a...)})
+}
+
+// optional is the value of a field of the kind; nil when there is none.
+func (f *form) optional(name string, want kind) value {
+	v := f.object.get(name)
+	if v == nil {
+		return nil
+	}
+	if v.kind() != want {
+		f.problem("/"+name, "wrong_type", "%s", expected[want])
+		return nil
+	}
+	return v
+}
+
+// require leaves a problem when the field is missing.
+func (f *form) require(name string) {
+	if f.object.get(name) == nil {
+		f.problem("/"+name, "required", "is required")
+	}
+}
+
+func (f *form) text(name string) (text []byte, ok bool) {
+	v := f.optional(name, stringKind)
+	if v == nil {
+		return nil, false
+	}
+	return unquote(v), true
+}
+
+func (f *form) requiredText(name string) (text []byte, ok bool) {
+	f.require(name)
+	return f.text(name)
+}
+
+// shortText is a text of most characters at most, where its content is nobody's
+// business.
+func (f *form) shortText(name string, most int) {
+	if text, ok := f.text(name); ok {
+		f.fits("/"+name, text, most)
+	}
+}
+
+func (f *form) fits(pointer string, text []byte, most int) bool {
+	if len(text) > most && utf8.RuneCount(text) > most {
+		f.problem(pointer, "too_long", "must have at most %d characters", most)
+		return false
+	}
+	return true
+}
+
+func (f *form) boolean(name string) bool {
+	v := f.optional(name, booleanKind)
+	return v != nil && v[0] == 't'
+}
+
+// integer is a whole number from least to most, otherwise the default. ok is
+// false when there is a problem with it.
+func (f *form) integer(name string, least, most, otherwise int) (n int, ok bool) {
+	v := f.object.get(name)
+	if v == nil {
+		return otherwise, true
+	}
+	if v.kind() != numberKind {
+		f.problem("/"+name, "wrong_type", "must be an integer")
+		return 0, false
+	}
+	whole, ok := parseDecimal(v).integer()
+	switch {
+	case !ok:
+		f.problem("/"+name, "wrong_type", "must be an integer")
+		return 0, false
+	case whole < int64(least) || whole > int64(most):
+		f.problem("/"+name, "out_of_range", "must be from %d to %d", least, most)
+		return 0, false
+	}
+	return int(whole), true
+}
+
+// moment leaves a problem when the field is no moment. Source: RFC 3339.
+func (f *form) moment(name string) {
+	text, ok := f.text(name)
+	if !ok {
+		return
+	}
+	var t time.Time
+	if t.UnmarshalText(text) != nil {
+		f.problem("/"+name, "invalid_time", "must be a moment such as 2026-11-20T09:18:00Z (RFC 3339)")
+	}
+}
+
+// fault is what is wrong with one item; the zero value is nothing.
+type fault struct{ code, detail string }
+
+// list calls item for every string of a list of least to most items. Of a list
+// with another number of items only that is said.
+func (f *form) list(name string, least, most int, item func(text []byte) fault) {
+	v := f.optional(name, arrayKind)
+	if v == nil {
+		return
+	}
+	switch n := count(v); {
+	case n > most:
+		f.problem("/"+name, "too_many", "must have at most %d items", most)
+		return
+	case n < least:
+		f.problem("/"+name, "too_few", "must have at least %d item", least)
+		return
+	}
+	c, i := cursor{text: v}, 0
+	c.each(func([]byte) {
+		wrong := fault{"wrong_type", expected[stringKind]}
+		if v := value(c.skip()); v.kind() == stringKind {
+			wrong = item(unquote(v))
+		}
+		if wrong != (fault{}) {
+			f.problem(pointer("/"+name, strconv.Itoa(i)), wrong.code, "%s", wrong.detail)
+		}
+		i++
+	})
+}
+
+// count is how many values an array or an object has.
+func count(v value) (n int) {
+	c := cursor{text: v}
+	c.each(func([]byte) {
+		c.skip()
+		n++
+	})
+	return n
+}
+
+// trimmed is text without white space and invisible characters at its ends.
+func trimmed(text []byte) []byte {
+	return bytes.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+}

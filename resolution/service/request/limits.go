@@ -1,0 +1,96 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Limits bound what a body may hold. Texts are counted in characters.
+type Limits struct {
+	Keywords    int // items, of which there has to be one
+	Places      int // items each of cities, states and zips
+	JobTitles   int // items each of inclusions and exclusions
+	TermLength  int // a keyword, a job title
+	CityLength  int
+	DateSpan    int // days from the first to the last, both included
+	DefaultSpan int // days when a date is left out
+
+	PageLimit        int // leads on a page
+	DefaultPageLimit int
+	HEMs             int // hashed emails of a lead
+	DefaultHEMs      int
+	Depth            int // page × limit: how far into a search pages lead
+
+	MetadataKeys int
+	MetadataName int // length of a key
+	MetadataText int // length of a value that is a string
+
+	URL       int // callback_url, network_url, page_url, referrer
+	UserAgent int
+	VisitorID int
+}
+
+// DefaultLimits are the limits of the interface.
+func DefaultLimits() Limits {
+	return Limits{
+		Keywords:    100,
+		Places:      500,
+		JobTitles:   100,
+		TermLength:  200,
+		CityLength:  100,
+		DateSpan:    31,
+		DefaultSpan: 8,
+
+		PageLimit:        1000,
+		DefaultPageLimit: 100,
+		HEMs:             20,
+		DefaultHEMs:      20,
+		Depth:            100_000,
+
+		MetadataKeys: 50,
+		MetadataName: 100,
+		MetadataText: 1000,
+
+		URL:       2048,
+		UserAgent: 2048,
+		VisitorID: 200,
+	}
+}
+
+// Validate reports every limit that is not positive and every default beyond
+// its limit.
+func (l Limits) Validate() error {
+	var problems []error
+	for _, c := range []struct {
+		name  string
+		value int
+		most  int // 0: no other limit
+	}{
+		{"keywords", l.Keywords, 0},
+		{"places", l.Places, 0},
+		{"job titles", l.JobTitles, 0},
+		{"term length", l.TermLength, 0},
+		{"city length", l.CityLength, 0},
+		{"date span", l.DateSpan, 0},
+		{"default span", l.DefaultSpan, l.DateSpan},
+		{"page limit", l.PageLimit, l.Depth},
+		{"default page limit", l.DefaultPageLimit, l.PageLimit},
+		{"hems", l.HEMs, 0},
+		{"default hems", l.DefaultHEMs, l.HEMs},
+		{"depth", l.Depth, 0},
+		{"metadata keys", l.MetadataKeys, 0},
+		{"metadata name", l.MetadataName, 0},
+		{"metadata text", l.MetadataText, 0},
+		{"url", l.URL, 0},
+		{"user agent", l.UserAgent, 0},
+		{"visitor id", l.VisitorID, 0},
+	} {
+		switch {
+		case c.value < 1:
+			problems = append(problems, fmt.Errorf("limit %s is %d; it is at least 1", c.name, c.value))
+		case c.most > 0 && c.value > c.most:
+			problems = append(problems, fmt.Errorf("limit %s is %d; it is at most %d", c.name, c.value, c.most))
+		}
+	}
+	return errors.Join(problems...)
+}

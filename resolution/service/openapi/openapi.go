@@ -1,0 +1,133 @@
+// Package openapi is the Lead Resolution Service Interface as an OpenAPI 3.0.3
+// document, and as a page for people made from it.
+//
+// The document is written by hand, in the files under document: one a path,
+// one a kind of component, the guide as Markdown, and in common.json what all
+// operations have. It is a contract in both directions: schemas of what the
+// service says are closed, and packages that test the service hold every
+// answer against them with openapitest.
+package openapi
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+//go:embed document
+var files embed.FS
+
+// paths lists the files of paths, in the order they are shown.
+var paths = []string{
+	"email_to_hem", "network_to_hem", "network_to_phone", "ip_to_company", "enrichment", "deanonymization",
+	"keyword_to_lead", "keyword_to_lead_result", "keyword_to_lead_count", "keyword_to_lead_count_result",
+	"service",
+}
+
+// components lists the kinds of component, and which files they are in.
+var components = []struct {
+	kind  string
+	files []string
+}{
+	{"schemas", []string{"schemas/requests", "schemas/answers", "schemas/leads", "schemas/events", "schemas/errors"}},
+	{"requestBodies", []string{"requestBodies"}},
+	{"responses", []string{"responses"}},
+	{"parameters", []string{"parameters"}},
+	{"headers", []string{"headers"}},
+	{"examples", []string{"examples"}},
+	{"securitySchemes", []string{"securitySchemes"}},
+}
+
+// Document returns the document as JSON. The bytes are shared: do not change
+// them.
+func Document() []byte { return document() }
+
+var document = sync.OnceValue(func() []byte {
+	text, err := json.Marshal(tree())
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err)) // of embedded files: no test would pass
+	}
+	return text
+})
+
+// tree is the whole document. It is shared between Document and Page.
+var tree = sync.OnceValue(func() *object {
+	d := read("head")
+	d.object("info").set("description", guide())
+
+	all := &object{}
+	for _, name := range paths {
+		all.merge(read("paths/" + name))
+	}
+	d.set("paths", all)
+
+	parts := &object{}
+	for _, c := range components {
+		kind := &object{}
+		for _, name := range c.files {
+			kind.merge(read("components/" + name))
+		}
+		parts.set(c.kind, kind)
+	}
+	d.set("components", parts)
+
+	share(d, read("common"))
+	return d
+})
+
+// share gives every operation and response what common.json has for all.
+func share(d, common *object) {
+	everywhere := common.object("every").object("headers")
+	for _, path := range d.object("paths").members {
+		for _, method := range path.value.(*object).members {
+			operation, rules := method.value.(*object), common.object(method.name)
+			if p := rules.list("parameters"); p != nil {
+				operation.set("parameters", p)
+			}
+			responses := operation.object("responses")
+			responses.merge(rules.object("responses"))
+			for _, r := range responses.members {
+				withHeaders(r.value.(*object), everywhere, rules.object("headers"))
+			}
+		}
+	}
+	for _, r := range d.object("components").object("responses").members {
+		withHeaders(r.value.(*object), everywhere, common.object("post").object("headers"))
+	}
+}
+
+func withHeaders(response *object, groups ...*object) {
+	if response.get("$ref") != nil {
+		return
+	}
+	headers := &object{}
+	headers.merge(response.object("headers"))
+	for _, g := range groups {
+		headers.merge(g)
+	}
+	response.set("headers", headers)
+}
+
+func read(name string) *object {
+	text, err := files.ReadFile("document/" + name + ".json")
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err))
+	}
+	o, err := parse(text)
+	if err != nil {
+		panic(fmt.Sprintf("openapi: document/%s.json: %v", name, err))
+	}
+	return o
+}
+
+// guide is what an integrator should know before the operations, in the
+// subset of Markdown that markdown.go renders.
+func guide() string {
+	text, err := files.ReadFile("document/guide.md")
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err))
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestColumns: every column the documentation names is read, in the order it
@@ -51,14 +53,10 @@ func TestColumns(t *testing.T) {
 		{Searches, "keyword searched_at network_url email city state zip_code job_title lead_type",
 			"tea,2026-01-02,network.example/in/ada,a@x.example,City,CA,Zip,Title,b2b",
 			func(t *testing.T, d *Directory) any {
-				cells := make([]any, len(searchColumns.names))
-				for i := range cells {
-					cells[i] = new(string)
-				}
-				err := d.searches.db.QueryRow("SELECT " + strings.Join(searchColumns.names, ", ") + " FROM searches").Scan(cells...)
-				return noError(t, &cells, err)
+				found, _, err := d.FindSearches(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, 0, 10)
+				return noError(t, &found, err)
 			},
-			"tea 1767312000000000 network.example/in/ada a@x.example City CA Zip Title b2b"},
+			"tea 2026-01-02T00:00:00Z network.example/in/ada a@x.example City CA Zip Title b2b"},
 		{Visits, "ip network_url seen_at confidence",
 			"192.31.196.1,network.example/in/ada,2026-01-02,0.25",
 			func(t *testing.T, d *Directory) any {

@@ -46,8 +46,10 @@ type Directory struct {
 	people    *peopleReader
 	companies *companyReader
 	ranges    *rangeReader
-	searches  *sqliteFile
+	searches  *searchFile
 	visits    *visitReader
+
+	retired retiredFiles
 }
 
 // ErrNotImported says that a folder was not made by an import.
@@ -97,7 +99,9 @@ func (d *Directory) open() (err error) {
 		case IPRanges:
 			d.ranges, err = openRanges(path, e.Fields)
 		case Searches:
-			d.searches, err = openSQLite(path)
+			if e.searchable() { // others answer errOldSearches
+				d.searches, err = openSearches(path)
+			}
 		case Visits:
 			d.visits, err = openVisits(path)
 		default:
@@ -132,6 +136,7 @@ func (d *Directory) Close() error {
 	if d.visits != nil {
 		errs = append(errs, d.visits.Close())
 	}
+	errs = append(errs, d.retired.Close())
 	return errors.Join(errs...)
 }
 

@@ -64,6 +64,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 		return report, err
 	}
 	next := old
+	next.Format = manifestFormat
 	next.Generation++
 	next.Kinds = maps.Clone(old.Kinds)
 	im := importer{dir: dir, options: o, rules: profile.Rules{Hosts: o.NetworkHosts}, manifest: next}
@@ -76,6 +77,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 		}
 		return report, err
 	}
+	next.retire(old, o.now())
 	if err := next.write(dir); err != nil { // the commit point
 		return report, err
 	}
@@ -97,10 +99,10 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 		if path == "" {
 			continue
 		}
-		start := time.Now()
+		start := im.options.now()
 		r := KindReport{Kind: k, Source: path}
 		e, err := im.kind(ctx, &r)
-		r.Took = time.Since(start)
+		r.Took = im.options.now().Sub(start)
 		report.Kinds = append(report.Kinds, r)
 		if err != nil {
 			return report, fmt.Errorf("import %s from %s: %w", k, path, err)

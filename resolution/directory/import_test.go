@@ -281,7 +281,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.sqlite directory.json ip-ranges-000001.mmdb notes.txt people-000001.sqlite searches-000001.sqlite visits-000002.sqlite"
+	want := "companies-000001.sqlite directory.json ip-ranges-000001.mmdb notes.txt people-000001.sqlite searches-000001.columns visits-000002.sqlite"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}

@@ -19,13 +19,19 @@ import (
 // it is the commit point of an import.
 const manifestName = "directory.json"
 
-// manifestFormat is raised when an older program could not read the files.
-const manifestFormat = 1
+// manifestFormat is raised when an older program could not read the files. In
+// format 1 the searches were a database; the rest is the same, and read.
+const (
+	manifestFormat       = 2
+	oldestManifestFormat = 1
+)
 
 type manifest struct {
 	Format     int            `json:"format"`
 	Generation int64          `json:"generation"` // raised by every import
 	Kinds      map[Kind]entry `json:"kinds"`
+	// Retired are searches that were replaced, the longest ago first.
+	Retired []retired `json:"retired,omitempty"`
 }
 
 // entry is one imported kind. It holds nothing of the data but counts.
@@ -51,12 +57,18 @@ func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s: %w", resolution.ErrInvalid, path, err)
 	}
-	if m.Format != manifestFormat {
+	if m.Format < oldestManifestFormat || m.Format > manifestFormat {
 		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s has format %d, this program reads %d: import again", resolution.ErrInvalid, path, m.Format, manifestFormat)
 	}
+	odd := func(e entry) bool { return e.File != filepath.Base(e.File) || !dataFile.MatchString(e.File) }
 	for kind, e := range m.Kinds {
-		if e.File != filepath.Base(e.File) || !dataFile.MatchString(e.File) {
+		if odd(e) {
 			return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s names an odd file for %s", resolution.ErrInvalid, path, kind)
+		}
+	}
+	for _, r := range m.Retired {
+		if odd(r.entry) {
+			return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s names an odd file for retired %s", resolution.ErrInvalid, path, Searches)
 		}
 	}
 	return m, sha256.Sum256(text), nil
@@ -99,18 +111,22 @@ func (m manifest) write(dir string) error {
 // dataFile matches the names of data files: kind, generation, format. A file
 // is never written again under a name it had, so a reader that opens one late
 // gets the one it was told of or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|` + searchFormat + `)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)
 }
 
 // sweep removes data files that m does not name: those of the generation
-// before, and what a killed import left. Files of other names are not ours.
+// before that are not retired, and what a killed import left. Files of other
+// names are not ours.
 func (m manifest) sweep(dir string) error {
 	named := map[string]bool{}
 	for _, e := range m.Kinds {
 		named[e.File] = true
+	}
+	for _, r := range m.Retired {
+		named[r.File] = true
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {

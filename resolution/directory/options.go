@@ -3,6 +3,7 @@ package directory
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -40,6 +41,15 @@ type Options struct {
 	NetworkHosts []string
 	// Fields says where the fields of an MMDB are.
 	Fields Fields
+	// Now is the clock, time.Now when nil.
+	Now func() time.Time
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // Fields says at which dotted paths of an MMDB record a range's name, domain

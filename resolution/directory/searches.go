@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -13,39 +14,44 @@ var searchColumns = columns{
 	either:   [][]string{{"network_url", "email"}},
 }
 
-// Who searched is a profile key, an email key, or both.
-const searchSchema = `
-CREATE TABLE searches(keyword TEXT NOT NULL, searched_at INTEGER NOT NULL, network_url TEXT, email TEXT, city TEXT, state TEXT,
-	zip_code TEXT, job_title TEXT, lead_type TEXT);`
-
-const searchIndex = `
-CREATE INDEX searches_keyword ON searches(keyword, searched_at);
-CREATE INDEX searches_searched_at ON searches(searched_at);`
-
-func (im *importer) searches(ctx context.Context, r *KindReport) (entry, error) {
-	l := loading{
-		want:   searchColumns,
-		schema: searchSchema,
-		tables: []tableColumns{{"searches", searchColumns.names}},
-		index:  searchIndex,
-		keys:   "SELECT count(DISTINCT keyword) FROM searches",
+func (im *importer) searches(ctx context.Context, r *KindReport) (_ entry, err error) {
+	path := im.path(Searches, searchFormat)
+	b, err := newSearchBuilder(path)
+	if err != nil {
+		return entry{}, err
 	}
-	return im.load(ctx, r, l, func(row row, into []*inserter, sum *content) error {
+	defer func() { err = errors.Join(err, b.close()) }()
+	sum := newContent()
+	if err := readTable(ctx, r.Source, searchColumns, func(row row) error {
 		s, ok := im.search(row, r)
 		if !ok {
 			return nil
 		}
 		r.Rows++
-		c := row.cells
-		sum.add(s.keyword, fmt.Sprint(s.at), s.person, s.email, c[4], s.state, c[6], c[7], s.leadType)
-		return into[0].add(s.keyword, s.at, s.person, s.email, c[4], s.state, c[6], c[7], s.leadType)
-	})
+		sum.add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
+		return b.add(s)
+	}); err != nil {
+		return entry{}, err
+	}
+	if err := im.enough(r); err != nil {
+		return entry{}, err
+	}
+	keywords := b.keywords.len()
+	if err := b.write(ctx); err != nil {
+		return entry{}, err
+	}
+	e, err := seal(path)
+	e.Rows, e.Keys, e.Content = r.Rows, int64(keywords), sum.sum()
+	return e, err
 }
 
-// searchCells is what has to be understood of a line of searches.
+// searchCells is a line of searches, understood.
 type searchCells struct {
-	keyword, person, email, state, leadType string
-	at                                      any // int64 microseconds
+	keyword            string
+	at                 int64  // unix microseconds
+	person, email      string // keys of who searched, one of them at least
+	city, state, zip   string
+	jobTitle, leadType string
 }
 
 // search reads a line: bad without a keyword, a moment or somebody who
@@ -55,15 +61,18 @@ func (im *importer) search(row row, r *KindReport) (s searchCells, ok bool) {
 		return s, false
 	}
 	c := row.cells
+	s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
 	// Keywords are compared without case, and spaces do not tell them apart.
 	if s.keyword = strings.ToLower(strings.Join(strings.Fields(c[0]), " ")); s.keyword == "" {
 		r.bad(row.line, "keyword: empty")
 		return s, false
 	}
-	if s.at, ok = micros(c[1]); !ok || s.at == nil {
+	at, ok := moment(c[1])
+	if !ok {
 		r.bad(row.line, "searched_at: "+emptyOr(c[1], "invalid_time"))
 		return s, false
 	}
+	s.at = at.UnixMicro()
 	var err error
 	if c[2] != "" {
 		if s.person, err = im.rules.ParsePerson(c[2]); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -54,6 +55,12 @@ func (d *Directory) Verify(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", k, e.File, err))
 		}
 	}
+	for _, r := range d.manifest.Retired {
+		// Gone is what an import since we were opened may have made it.
+		if err := checkSum(filepath.Join(d.dir, r.File), r.SHA256); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("retired %s: %s: %w", Searches, r.File, err))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -68,6 +75,13 @@ func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 		networks, err := countNetworks(d.ranges.db)
 		return errors.Join(err, same("networks", networks, e.Keys))
 	}
+	if k == Searches {
+		if d.searches == nil {
+			return errOldSearches
+		}
+		return errors.Join(d.searches.verify(ctx), same("keywords", int64(d.searches.keywords.len()), e.Keys),
+			same("searches", int64(len(d.searches.at)), e.Rows))
+	}
 	var f *sqliteFile
 	var keys string
 	switch k {
@@ -75,8 +89,6 @@ func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 		f, keys = d.people.sqliteFile, "SELECT count(*) FROM people"
 	case Companies:
 		f, keys = d.companies.sqliteFile, "SELECT count(*) FROM companies"
-	case Searches:
-		f, keys = d.searches, "SELECT count(DISTINCT keyword) FROM searches"
 	case Visits:
 		f, keys = d.visits.sqliteFile, "SELECT count(DISTINCT ip) FROM visits"
 	}

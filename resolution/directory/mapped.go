@@ -1,0 +1,51 @@
+package directory
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// mapFile maps a whole file for reading. What it maps stays readable after
+// the file is closed, and after its name is removed. An empty file is nil.
+func mapFile(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, err
+	}
+	data, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
+	}
+	return data, nil
+}
+
+func unmap(data []byte) error {
+	if data == nil {
+		return nil
+	}
+	return syscall.Munmap(data)
+}
+
+// fixed are the types a column of fixed width may have: none of them holds a
+// pointer, and all of them are little more than their bytes.
+type fixed interface {
+	uint8 | uint16 | uint32 | uint64 | int64 | [16]byte
+}
+
+// view is memory seen as numbers of this machine's byte order. The memory is
+// aligned for T; what is left of an incomplete last one is not seen.
+func view[T fixed](memory []byte) []T {
+	var one T
+	n := len(memory) / int(unsafe.Sizeof(one))
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)
+}
+
+// bytesOf is the opposite of view.
+func bytesOf[T fixed](column []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(column))), len(column)*int(unsafe.Sizeof(one)))
+}

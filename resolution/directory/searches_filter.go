@@ -1,0 +1,230 @@
+package directory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// phrase is the words of a requested keyword by their codes; nil is one that
+// no search has.
+type phrase []uint32
+
+func (f *searchFile) phrase(keyword string) phrase {
+	var p phrase
+	for _, word := range words(keyword) {
+		at, ok := sort.Find(f.words.len(), func(i int) int { return strings.Compare(word, string(f.words.at(uint32(i)))) })
+		if !ok {
+			return nil
+		}
+		p = append(p, uint32(at))
+	}
+	return p
+}
+
+// in reports whether words has the phrase: all of it, in order, side by side.
+func (p phrase) in(words []uint32) bool {
+	if len(p) == 0 {
+		return false
+	}
+	for i := 0; i+len(p) <= len(words); i++ {
+		if words[i] == p[0] && slices.Equal(words[i:i+len(p)], p) {
+			return true
+		}
+	}
+	return false
+}
+
+// keywordsWith adds the keywords that have the phrase.
+func (f *searchFile) keywordsWith(p phrase, into bitset) {
+	if len(p) == 0 {
+		return
+	}
+	rarest := slices.MinFunc(p, func(a, b uint32) int {
+		return len(f.wordKeywords.at(a)) - len(f.wordKeywords.at(b))
+	})
+	for _, keyword := range f.wordKeywords.at(rarest) {
+		if len(p) == 1 || p.in(f.keywordWords.at(keyword)) {
+			into.set(keyword)
+		}
+	}
+}
+
+// equal adds the terms that are text but for their case.
+func (d dictionary) equal(text string, into bitset) {
+	text = fold(text)
+	n := d.folded.len()
+	for i := sort.Search(n, func(i int) bool { return string(d.folded.at(uint32(i))) >= text }); i < n && string(d.folded.at(uint32(i))) == text; i++ {
+		into.set(uint32(i))
+	}
+}
+
+// containing calls each for the terms that have part, without regard to case.
+// The empty term is of none.
+func (d dictionary) containing(part string, each func(code uint32)) {
+	want := []byte(fold(part))
+	all, offsets := d.folded.bytes, d.folded.offsets
+	for at, code := uint64(0), uint32(0); ; {
+		i := bytes.Index(all[at:], want)
+		if i < 0 {
+			return
+		}
+		at += uint64(i)
+		// The term that the place is in: few are skipped at a time when many
+		// are found, so look near first.
+		code = galloping(offsets, code, at)
+		if int(code) >= d.folded.len() {
+			return
+		}
+		if at+uint64(len(want)) > offsets[code+1] { // from one term into the next
+			at++
+			continue
+		}
+		each(code)
+		at = offsets[code+1]
+	}
+}
+
+// galloping is the last place at or after from whose offset is not above at,
+// where that of from is not.
+func galloping(offsets []uint64, from uint32, at uint64) uint32 {
+	step := uint32(1)
+	for int(from+step) < len(offsets) && offsets[from+step] <= at {
+		step *= 2
+	}
+	rest := offsets[from+1 : min(int(from+step), len(offsets)-1)+1]
+	return from + uint32(sort.Search(len(rest), func(i int) bool { return rest[i] > at }))
+}
+
+// matching are the searches that a request asks for: a bit for each row from
+// base on, which is a multiple of 64.
+type matching struct {
+	base int
+	rows bitset
+}
+
+// block is how many rows are looked at between two looks at the context.
+const block = 1 << 18
+
+// match finds the searches of a request. The result is of s.
+func (f *searchFile) match(ctx context.Context, q resolution.KeywordSearch, s *scratch) (matching, error) {
+	from, to := f.window(q.Start, q.End)
+	m := matching{base: from &^ 63}
+	narrowers, possible := f.narrowers(q, s)
+	if !possible || from >= to {
+		return m, ctx.Err()
+	}
+	m.rows = s.bitset(to - m.base)
+	m.rows.setRange(uint32(from-m.base), uint32(to-m.base))
+	for at := 0; at < to-m.base; at += block {
+		if err := ctx.Err(); err != nil {
+			return m, err
+		}
+		end := min(at+block, to-m.base)
+		part := m.rows[at/64 : (end+63)/64]
+		for _, narrow := range narrowers {
+			narrow(part, m.base+at, m.base+end)
+		}
+	}
+	return m, nil
+}
+
+// window is the rows of the days from start to end, the zero day being none.
+func (f *searchFile) window(start, end time.Time) (from, to int) {
+	from, to = 0, len(f.at)
+	if !end.IsZero() {
+		after := dayStart(end.UTC().AddDate(0, 0, 1))
+		from = sort.Search(len(f.at), func(i int) bool { return f.at[i] < after })
+	}
+	if !start.IsZero() {
+		first := dayStart(start)
+		to = sort.Search(len(f.at), func(i int) bool { return f.at[i] < first })
+	}
+	return from, to
+}
+
+// narrower takes the rows of [from, to) out of part, which has a bit for each,
+// that are not asked for.
+type narrower func(part bitset, from, to int)
+
+func on[T uint8 | uint16 | uint32](column []T, set bitset) narrower {
+	return func(part bitset, from, to int) { narrow(part, column[from:to], set) }
+}
+
+// narrowers are the filters of a request that take anything away; possible is
+// false when one of them leaves nothing.
+func (f *searchFile) narrowers(q resolution.KeywordSearch, s *scratch) (all []narrower, possible bool) {
+	possible = true
+	add := func(n narrower, set bitset, of int) {
+		switch set.count() {
+		case 0:
+			possible = false
+		case of:
+		default:
+			all = append(all, n)
+		}
+	}
+	if len(q.Keywords) > 0 {
+		set := s.bitset(f.keywords.len())
+		for _, keyword := range q.Keywords {
+			f.keywordsWith(f.phrase(keyword), set)
+		}
+		add(on(f.keyword, set), set, f.keywords.len())
+	}
+	if q.LeadType != "" {
+		set := s.bitset(1 << 8)
+		if code := slices.Index(leadTypes, strings.ToLower(q.LeadType)); code > 0 {
+			set.set(uint32(code))
+		}
+		add(on(f.leadType, set), set, -1)
+	}
+	if len(q.States) > 0 {
+		set := s.bitset(1 << 16)
+		for _, state := range q.States {
+			if state = strings.ToUpper(strings.TrimSpace(state)); len(state) == 2 || state == "" {
+				set.set(uint32(stateCode(state)))
+			}
+		}
+		add(on(f.state, set), set, -1)
+	}
+	for _, d := range []struct {
+		wanted []string
+		of     dictionary
+		column []uint32
+	}{{q.Cities, f.cities, f.city}, {q.Zips, f.zips, f.zip}} {
+		if len(d.wanted) == 0 {
+			continue
+		}
+		set := s.bitset(d.of.raw.len())
+		for _, text := range d.wanted {
+			d.of.equal(text, set)
+		}
+		add(on(d.column, set), set, d.of.raw.len())
+	}
+	if len(q.JobTitleInclusions)+len(q.JobTitleExclusions) > 0 {
+		set := f.titles(q, s)
+		add(on(f.jobTitle, set), set, f.jobTitles.raw.len())
+	}
+	return all, possible
+}
+
+// titles are the job titles that are included and not excluded.
+func (f *searchFile) titles(q resolution.KeywordSearch, s *scratch) bitset {
+	n := f.jobTitles.raw.len()
+	set := s.bitset(n)
+	if len(q.JobTitleInclusions) == 0 {
+		set.setRange(0, uint32(n))
+	}
+	for _, part := range q.JobTitleInclusions {
+		f.jobTitles.containing(part, set.set)
+	}
+	for _, part := range q.JobTitleExclusions {
+		f.jobTitles.containing(part, func(code uint32) { set[code>>6] &^= 1 << (code & 63) })
+	}
+	return set
+}

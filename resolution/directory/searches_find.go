@@ -1,0 +1,225 @@
+package directory
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// FoundSearch is one lead of a keyword search, with what its most recent
+// matching search says.
+type FoundSearch struct {
+	LeadID     string    // lead_ and 32 lower-case hex digits
+	LeadType   string    // b2b, b2c or empty
+	SearchedAt time.Time // UTC
+	// NetworkURL and EmailKey are the keys of who searched; either may be empty.
+	NetworkURL, EmailKey string
+	JobTitle             string
+	Address              resolution.Address // without street
+	// MatchedKeywords are those of the request that any of the lead's matching
+	// searches has, in the request's order and spelling. FindSearches fills it.
+	MatchedKeywords []string
+}
+
+// FindSearches finds the leads of a keyword search from the skip-th on, at most
+// limit of them: the most recent search first, of equals by LeadID. total
+// counts the leads there are. Without searches it finds nothing.
+//
+// Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable when the file
+// of searches is of an earlier program or damaged.
+func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []FoundSearch, total int64, err error) {
+	err = d.search(ctx, q, func(f *searchFile, s *scratch, m matching) error {
+		var rows []int
+		total, err = f.leads(ctx, s, m, func(n int64, row int) {
+			if n >= skip && n-skip < int64(limit) {
+				rows = append(rows, row)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		found = f.found(rows)
+		return f.matched(ctx, q.Keywords, s, m, rows, found)
+	})
+	return found, total, err
+}
+
+// SampleSearches is FindSearches for a part of the leads, evenly spread: all of
+// them when they are not more than most, and else more than half of most.
+// Which ones follows from the request and the data alone.
+func (d *Directory) SampleSearches(ctx context.Context, q resolution.KeywordSearch, most int) (found []FoundSearch, total int64, err error) {
+	err = d.search(ctx, q, func(f *searchFile, s *scratch, m matching) error {
+		var rows []int
+		every := int64(1)
+		total, err = f.leads(ctx, s, m, func(n int64, row int) {
+			if n%every != 0 {
+				return
+			}
+			if len(rows) == most { // every other one goes
+				every *= 2
+				for i := range (most + 1) / 2 {
+					rows[i] = rows[2*i]
+				}
+				rows = rows[:(most+1)/2]
+				if n%every != 0 {
+					return
+				}
+			}
+			rows = append(rows, row)
+		})
+		found = f.found(rows)
+		return err
+	})
+	return found, total, err
+}
+
+// search runs do over the searches of q.Edition that match q.
+func (d *Directory) search(ctx context.Context, q resolution.KeywordSearch, do func(*searchFile, *scratch, matching) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := d.edition(q.Edition)
+	if f == nil || err != nil {
+		return err
+	}
+	defer damaged(&err, debug.SetPanicOnFault(true))
+	var s scratch
+	defer s.release()
+	m, err := f.match(ctx, q, &s)
+	if err != nil {
+		return err
+	}
+	return do(f, &s, m)
+}
+
+// damaged is deferred around the use of mapped columns, whose content is
+// checked by Verify and not on the way: a code that is no place in its
+// dictionary, or a page the disk does not give, is an error and not the end of
+// the process. before is what SetPanicOnFault was.
+func damaged(err *error, before bool) {
+	debug.SetPanicOnFault(before)
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error:
+		*err = fmt.Errorf("%w: the file of searches is damaged, import the searches again: %w", resolution.ErrUnavailable, p)
+	default:
+		panic(p)
+	}
+}
+
+// leads goes through the leads in their order: each gets a lead's place, from
+// 0, and the row of its most recent matching search. The result is their
+// number.
+func (f *searchFile) leads(ctx context.Context, s *scratch, m matching, each func(n int64, row int)) (n int64, err error) {
+	seen := s.bitset(len(f.leadIDs))
+	for w, rest := range m.rows {
+		if w%(block/64) == 0 && ctx.Err() != nil {
+			return n, ctx.Err()
+		}
+		for ; rest != 0; rest &= rest - 1 {
+			row := m.base + w*64 + bits.TrailingZeros64(rest)
+			lead := f.lead[row]
+			if word, bit := &seen[lead>>6], uint64(1)<<(lead&63); *word&bit == 0 {
+				*word |= bit
+				each(n, row)
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// found tells what rows say. Nothing of it lies in the mapped file.
+func (f *searchFile) found(rows []int) []FoundSearch {
+	found := make([]FoundSearch, len(rows))
+	for i, row := range rows {
+		lead := f.lead[row]
+		id := f.leadIDs[lead]
+		found[i] = FoundSearch{
+			LeadID:     "lead_" + hex.EncodeToString(id[:]),
+			LeadType:   leadTypes[f.leadType[row]],
+			SearchedAt: time.UnixMicro(f.at[row]).UTC(),
+			EmailKey:   string(f.emails.at(f.email[row])),
+			JobTitle:   string(f.jobTitles.raw.at(f.jobTitle[row])),
+			Address: resolution.Address{
+				City:    string(f.cities.raw.at(f.city[row])),
+				State:   stateText(f.state[row]),
+				ZipCode: string(f.zips.raw.at(f.zip[row])),
+			},
+		}
+		if key := f.leadKeys.at(lead); key[0] == leadByProfile {
+			found[i].NetworkURL = string(key[1:])
+		} else {
+			found[i].EmailKey = string(key[1:])
+		}
+	}
+	return found
+}
+
+// rememberedKeywords bounds what matched remembers of keywords it met: a lead
+// may have made millions of searches.
+const rememberedKeywords = 1 << 14
+
+// matched fills MatchedKeywords of the leads found at rows, which are in order.
+func (f *searchFile) matched(ctx context.Context, keywords []string, s *scratch, m matching, rows []int, found []FoundSearch) error {
+	if len(rows) == 0 || len(keywords) == 0 {
+		return nil
+	}
+	phrases := make([]phrase, len(keywords))
+	for i, keyword := range keywords {
+		phrases[i] = f.phrase(keyword)
+	}
+	wanted := s.bitset(len(f.leadIDs))
+	place := make(map[uint32]int, len(rows))
+	has := make([]bitset, len(rows)) // places in keywords
+	for i, row := range rows {
+		wanted.set(f.lead[row])
+		place[f.lead[row]] = i
+		has[i] = make(bitset, (len(keywords)+63)/64)
+	}
+	met := map[uint32]bitset{}
+	first := (rows[0] - m.base) / 64
+	for w := first; w < len(m.rows); w++ {
+		if w%(block/64) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for rest := m.rows[w]; rest != 0; rest &= rest - 1 {
+			row := m.base + w*64 + bits.TrailingZeros64(rest)
+			lead := f.lead[row]
+			if !wanted.has(lead) {
+				continue
+			}
+			keyword := f.keyword[row]
+			of, ok := met[keyword]
+			if !ok {
+				of = make(bitset, (len(keywords)+63)/64)
+				for i, p := range phrases {
+					if p.in(f.keywordWords.at(keyword)) {
+						of.set(uint32(i))
+					}
+				}
+				if len(met) == rememberedKeywords {
+					clear(met)
+				}
+				met[keyword] = of
+			}
+			for i, word := range of {
+				has[place[lead]][i] |= word
+			}
+		}
+	}
+	for i := range found {
+		for k, keyword := range keywords {
+			if has[i].has(uint32(k)) {
+				found[i].MatchedKeywords = append(found[i].MatchedKeywords, keyword)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+)
+
+var _ resolution.Searcher = (*Engine)(nil)
+
+// noDirectory is the edition of an engine without a directory.
+const noDirectory = "none"
+
+// Edition names the searches of the directory.
+func (e *Engine) Edition() string {
+	if e.directory == nil {
+		return noDirectory
+	}
+	return e.directory.Edition()
+}
+
+// Search finds one page of leads. A directory without searches, or none, has
+// no leads.
+func (e *Engine) Search(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
+	result, err := e.search(ctx, s, p)
+	if err != nil {
+		return resolution.SearchResult{}, fmt.Errorf("embedded search: %w", err)
+	}
+	return result, nil
+}
+
+func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
+	result := resolution.SearchResult{Leads: []resolution.FoundLead{}}
+	if p.Number < 1 || p.Limit < 1 || p.HEMs < 0 {
+		return result, fmt.Errorf("%w: a page and its limit are counted from 1", resolution.ErrInvalid)
+	}
+	skip := int64(math.MaxInt64) // a page behind any last
+	if p.Number-1 <= math.MaxInt64/p.Limit {
+		skip = int64(p.Number-1) * int64(p.Limit)
+	}
+	if e.directory == nil {
+		return result, withoutDirectory(ctx, s)
+	}
+	found, total, err := e.directory.FindSearches(ctx, s, skip, p.Limit)
+	if err != nil {
+		return result, unsearchable(ctx, err)
+	}
+	result.Total = total
+	companies := map[string]*resolution.Company{}
+	for _, f := range found {
+		if err := ctx.Err(); err != nil {
+			return result, err
+		}
+		lead, err := e.foundLead(ctx, f, p, companies)
+		if err != nil {
+			return result, err
+		}
+		result.Leads = append(result.Leads, lead)
+	}
+	return result, nil
+}
+
+// withoutDirectory is the error of searching no data: none, unless it is other
+// data that are asked for.
+func withoutDirectory(ctx context.Context, s resolution.KeywordSearch) error {
+	if s.Edition != "" && s.Edition != noDirectory {
+		return resolution.ErrNoEdition
+	}
+	return ctx.Err()
+}
+
+// unsearchable keeps what the directory says of an error, unless the caller
+// gave up.
+func unsearchable(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, resolution.ErrNoEdition) || errors.Is(err, resolution.ErrUnavailable) {
+		return cmp.Or(ctx.Err(), err)
+	}
+	return unreadable(ctx, err)
+}
+
+// foundLead is what is delivered of a lead. companies are those of the page
+// met so far.
+func (e *Engine) foundLead(ctx context.Context, f directory.FoundSearch, p resolution.SearchPage, companies map[string]*resolution.Company) (resolution.FoundLead, error) {
+	who, err := e.searcher(ctx, f)
+	if err != nil {
+		return resolution.FoundLead{}, err
+	}
+	hashes, err := who.hashedEmails()
+	if err != nil {
+		return resolution.FoundLead{}, err
+	}
+	lead := resolution.FoundLead{LeadID: f.LeadID, LeadType: f.LeadType, SearchedAt: f.SearchedAt,
+		MatchedKeywords: append([]string{}, f.MatchedKeywords...)}
+	lead.HashedEmails = hashes[:min(len(hashes), p.HEMs)]
+	lead.JobTitle = f.JobTitle
+	address, lives := place(f.Address, who.person)
+	lead.Address = address
+	if person := who.person; person != nil {
+		lead.JobTitle = cmp.Or(f.JobTitle, person.JobTitle)
+		lead.Seniority, lead.Department = person.Seniority, person.Department
+		if p.SuperEnrichment {
+			if lead.Company, err = e.company(ctx, person.CompanyDomain, companies); err != nil {
+				return lead, err
+			}
+		}
+	}
+	if p.Deanonymize {
+		who.name(&lead.Lead, lives, p.SuperEnrichment)
+	}
+	return lead, nil
+}
+
+// searcher is who made a search.
+type searcher struct {
+	found  directory.FoundSearch
+	person *directory.Person // nil when nobody knows them
+	// emails are the keys of all addresses: the search's own, then the
+	// person's, each once.
+	emails []string
+}
+
+// searcher finds the person behind a search, by profile key or else by email.
+func (e *Engine) searcher(ctx context.Context, f directory.FoundSearch) (who searcher, err error) {
+	who = searcher{found: f}
+	own := f.EmailKey
+	if f.NetworkURL != "" {
+		if who.person, err = e.person(ctx, f.NetworkURL); err != nil {
+			return who, err
+		}
+	}
+	if who.person == nil && f.EmailKey != "" {
+		var of string
+		if who.person, of, err = e.directory.PersonByEmail(ctx, f.EmailKey); err != nil {
+			return who, unreadable(ctx, err)
+		}
+		// A digest has the hashes of the address behind it.
+		if who.person != nil && !strings.Contains(own, "@") {
+			own = of
+		}
+	}
+	if own != "" {
+		who.emails = append(who.emails, own)
+	}
+	if who.person != nil {
+		for _, key := range who.person.EmailKeys {
+			if key != own {
+				who.emails = append(who.emails, key)
+			}
+		}
+	}
+	return who, nil
+}
+
+// hashedEmails are the hashes of all addresses, each once.
+func (s searcher) hashedEmails() ([]resolution.HashedEmail, error) {
+	var all []resolution.HashedEmail
+	for _, key := range s.emails {
+		hashes, err := hashedEmails(key)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hashes {
+			if !slices.Contains(all, h) {
+				all = append(all, h)
+			}
+		}
+	}
+	return all, nil
+}
+
+// place is where a search was made from, completed by where the person lives
+// as far as that is the same place: lives says that it is. Of a search that
+// does not say, it is where the person lives. Never the street.
+func place(search resolution.Address, person *directory.Person) (a resolution.Address, lives bool) {
+	if person == nil {
+		return search, false
+	}
+	home := person.Address
+	same := func(a, b string) bool { return a == "" || b == "" || strings.EqualFold(a, b) }
+	if !same(search.City, home.City) || !same(search.State, home.State) || !same(search.ZipCode, home.ZipCode) {
+		return search, false
+	}
+	return resolution.Address{
+		City:    cmp.Or(search.City, home.City),
+		State:   cmp.Or(search.State, home.State),
+		ZipCode: cmp.Or(search.ZipCode, home.ZipCode),
+	}, true
+}
+
+// name adds who the lead is; lives says that the lead's address is the
+// person's.
+func (s searcher) name(l *resolution.Lead, lives, whole bool) {
+	l.NetworkURL = s.found.NetworkURL
+	var emails []resolution.ContactEmail
+	for _, key := range s.emails {
+		if strings.Contains(key, "@") {
+			emails = append(emails, resolution.ContactEmail{Email: key})
+		}
+	}
+	if len(emails) > 0 {
+		l.Email = emails[0].Email
+	}
+	if whole {
+		l.Emails = emails
+	}
+	p := s.person
+	if p == nil {
+		return
+	}
+	l.NetworkURL = cmp.Or(l.NetworkURL, p.NetworkURL)
+	l.FirstName, l.LastName, l.FullName, l.Headline, l.LastSeenAt = p.FirstName, p.LastName, p.FullName, p.Headline, p.LastSeenAt
+	if lives {
+		l.Address.Street = p.Address.Street
+	}
+	if len(p.Phones) > 0 {
+		l.Phone = p.Phones[0].Phone
+	}
+	if whole {
+		l.Phones = p.Phones
+	}
+}
+
+// company finds a company, once a page.
+func (e *Engine) company(ctx context.Context, domain string, met map[string]*resolution.Company) (*resolution.Company, error) {
+	if domain == "" {
+		return nil, nil
+	}
+	if c, ok := met[domain]; ok {
+		return c, nil
+	}
+	c, err := e.directory.Company(ctx, domain)
+	if err != nil {
+		return nil, unreadable(ctx, err)
+	}
+	if c == nil { // not among the companies: its domain is what we know
+		c = &resolution.Company{Domain: domain}
+	}
+	met[domain] = c
+	return c, nil
+}

@@ -21,11 +21,10 @@ const (
 // address is an absolute URI of at most Limits.URL characters; empty when there
 // is none. Source: RFC 3986 4.3.
 func (f *form) address(name string, kind addressKind) string {
-	text, ok := f.text(name)
-	if !ok || len(text) == 0 && kind == anyAddress || !f.fits("/"+name, text, f.limits.URL) {
+	s, ok := f.text(name)
+	if !ok || s == "" && kind == anyAddress || !f.fits("/"+name, s, f.limits.URL) {
 		return ""
 	}
-	s := string(text)
 	if !isAbsolute(s, kind == withHost) {
 		f.problem("/"+name, "invalid_url", "must be an absolute URL, such as https://example.com/path")
 		return ""

@@ -1,8 +1,8 @@
 package request
 
 import (
-	"bytes"
 	"slices"
+	"strings"
 )
 
 // Canonical is the body in the one spelling that all bodies of its meaning
@@ -10,7 +10,7 @@ import (
 // escaped that need not be, numbers as digits and exponent. For fingerprints;
 // an echo keeps the spelling that came.
 func (o Object) Canonical() []byte {
-	if o.text == nil {
+	if o.text == "" {
 		return []byte("{}")
 	}
 	c := cursor{text: o.text}
@@ -24,7 +24,7 @@ func (c *cursor) appendCanonical(dst []byte) []byte {
 		return c.appendSorted(dst)
 	case '[':
 		dst = append(dst, '[')
-		c.each(func([]byte) {
+		c.each(func(string) {
 			dst = c.appendCanonical(dst)
 			dst = append(dst, ',')
 		})
@@ -39,12 +39,15 @@ func (c *cursor) appendCanonical(dst []byte) []byte {
 
 // appendSorted is appendCanonical of an object.
 func (c *cursor) appendSorted(dst []byte) []byte {
-	type canonicalMember struct{ name, value []byte }
+	type canonicalMember struct {
+		name  string
+		value []byte
+	}
 	var members []canonicalMember
-	c.each(func(name []byte) {
+	c.each(func(name string) {
 		members = append(members, canonicalMember{unquote(name), c.appendCanonical(nil)})
 	})
-	slices.SortFunc(members, func(a, b canonicalMember) int { return bytes.Compare(a.name, b.name) })
+	slices.SortFunc(members, func(a, b canonicalMember) int { return strings.Compare(a.name, b.name) })
 
 	dst = append(dst, '{')
 	for _, m := range members {

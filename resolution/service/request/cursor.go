@@ -1,11 +1,11 @@
 package request
 
-import "bytes"
+import "strings"
 
 // cursor walks over JSON that is known to be valid and compact. Whoever stands
 // before a value moves past it.
 type cursor struct {
-	text []byte
+	text string
 	at   int
 }
 
@@ -14,12 +14,12 @@ func (c *cursor) composite() bool { return c.text[c.at] == '{' || c.text[c.at] =
 
 // scalar moves past the next value, which is no composite, or past a name, and
 // returns it as it is written: a string with its quotes.
-func (c *cursor) scalar() []byte {
+func (c *cursor) scalar() string {
 	from := c.at
 	if c.text[c.at] == '"' {
 		c.at++
 		for {
-			c.at += bytes.IndexByte(c.text[c.at:], '"') + 1
+			c.at += strings.IndexByte(c.text[c.at:], '"') + 1
 			if !isEscaped(c.text[from+1 : c.at-1]) {
 				return c.text[from:c.at]
 			}
@@ -33,7 +33,7 @@ func (c *cursor) scalar() []byte {
 
 // isEscaped reports whether what follows before is escaped: an odd number of
 // backslashes ends it.
-func isEscaped(before []byte) bool {
+func isEscaped(before string) bool {
 	n := len(before)
 	for n > 0 && before[n-1] == '\\' {
 		n--
@@ -42,16 +42,16 @@ func isEscaped(before []byte) bool {
 }
 
 // each moves past the next value, a composite, and calls visit before every
-// value in it. name is written as a string with its quotes, nil in arrays.
+// value in it. name is written as a string with its quotes, empty in arrays.
 // visit moves past the value.
-func (c *cursor) each(visit func(name []byte)) {
+func (c *cursor) each(visit func(name string)) {
 	object := c.text[c.at] == '{'
 	c.at++
 	for c.text[c.at] != '}' && c.text[c.at] != ']' {
 		if c.text[c.at] == ',' {
 			c.at++
 		}
-		var name []byte
+		var name string
 		if object {
 			name = c.scalar()
 			c.at++ // the colon
@@ -62,7 +62,7 @@ func (c *cursor) each(visit func(name []byte)) {
 }
 
 // skip moves past the next value and returns it as it is written.
-func (c *cursor) skip() []byte {
+func (c *cursor) skip() string {
 	if !c.composite() {
 		return c.scalar()
 	}

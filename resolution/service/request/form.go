@@ -1,9 +1,9 @@
 package request
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -22,35 +22,35 @@ func (f *form) problem(pointer, code, format string, a ...any) {
 	f.problems.add(Problem{Pointer: pointer, Code: code, Detail: fmt.Sprintf(format, a...)})
 }
 
-// optional is the value of a field of the kind; nil when there is none.
+// optional is the value of a field of the kind; empty when there is none.
 func (f *form) optional(name string, want kind) value {
 	v := f.object.get(name)
-	if v == nil {
-		return nil
+	if v == "" {
+		return ""
 	}
 	if v.kind() != want {
 		f.problem("/"+name, "wrong_type", "%s", expected[want])
-		return nil
+		return ""
 	}
 	return v
 }
 
 // require leaves a problem when the field is missing.
 func (f *form) require(name string) {
-	if f.object.get(name) == nil {
+	if f.object.get(name) == "" {
 		f.problem("/"+name, "required", "is required")
 	}
 }
 
-func (f *form) text(name string) (text []byte, ok bool) {
+func (f *form) text(name string) (text string, ok bool) {
 	v := f.optional(name, stringKind)
-	if v == nil {
-		return nil, false
+	if v == "" {
+		return "", false
 	}
-	return unquote(v), true
+	return unquote(string(v)), true
 }
 
-func (f *form) requiredText(name string) (text []byte, ok bool) {
+func (f *form) requiredText(name string) (text string, ok bool) {
 	f.require(name)
 	return f.text(name)
 }
@@ -63,8 +63,8 @@ func (f *form) shortText(name string, most int) {
 	}
 }
 
-func (f *form) fits(pointer string, text []byte, most int) bool {
-	if len(text) > most && utf8.RuneCount(text) > most {
+func (f *form) fits(pointer, text string, most int) bool {
+	if len(text) > most && utf8.RuneCountInString(text) > most {
 		f.problem(pointer, "too_long", "must have at most %d characters", most)
 		return false
 	}
@@ -73,21 +73,21 @@ func (f *form) fits(pointer string, text []byte, most int) bool {
 
 func (f *form) boolean(name string) bool {
 	v := f.optional(name, booleanKind)
-	return v != nil && v[0] == 't'
+	return v != "" && v[0] == 't'
 }
 
 // integer is a whole number from least to most, otherwise the default. ok is
 // false when there is a problem with it.
 func (f *form) integer(name string, least, most, otherwise int) (n int, ok bool) {
 	v := f.object.get(name)
-	if v == nil {
+	if v == "" {
 		return otherwise, true
 	}
 	if v.kind() != numberKind {
 		f.problem("/"+name, "wrong_type", "must be an integer")
 		return 0, false
 	}
-	whole, ok := parseDecimal(v).integer()
+	whole, ok := parseDecimal(string(v)).integer()
 	switch {
 	case !ok:
 		f.problem("/"+name, "wrong_type", "must be an integer")
@@ -106,7 +106,7 @@ func (f *form) moment(name string) {
 		return
 	}
 	var t time.Time
-	if t.UnmarshalText(text) != nil {
+	if t.UnmarshalText([]byte(text)) != nil {
 		f.problem("/"+name, "invalid_time", "must be a moment such as 2026-11-20T09:18:00Z (RFC 3339)")
 	}
 }
@@ -116,9 +116,9 @@ type fault struct{ code, detail string }
 
 // list calls item for every string of a list of least to most items. Of a list
 // with another number of items only that is said.
-func (f *form) list(name string, least, most int, item func(text []byte) fault) {
+func (f *form) list(name string, least, most int, item func(text string) fault) {
 	v := f.optional(name, arrayKind)
-	if v == nil {
+	if v == "" {
 		return
 	}
 	switch n := count(v); {
@@ -129,11 +129,11 @@ func (f *form) list(name string, least, most int, item func(text []byte) fault) 
 		f.problem("/"+name, "too_few", "must have at least %d item", least)
 		return
 	}
-	c, i := cursor{text: v}, 0
-	c.each(func([]byte) {
+	c, i := cursor{text: string(v)}, 0
+	c.each(func(string) {
 		wrong := fault{"wrong_type", expected[stringKind]}
 		if v := value(c.skip()); v.kind() == stringKind {
-			wrong = item(unquote(v))
+			wrong = item(unquote(string(v)))
 		}
 		if wrong != (fault{}) {
 			f.problem(pointer("/"+name, strconv.Itoa(i)), wrong.code, "%s", wrong.detail)
@@ -144,8 +144,8 @@ func (f *form) list(name string, least, most int, item func(text []byte) fault) 
 
 // count is how many values an array or an object has.
 func count(v value) (n int) {
-	c := cursor{text: v}
-	c.each(func([]byte) {
+	c := cursor{text: string(v)}
+	c.each(func(string) {
 		c.skip()
 		n++
 	})
@@ -153,6 +153,6 @@ func count(v value) (n int) {
 }
 
 // trimmed is text without white space and invisible characters at its ends.
-func trimmed(text []byte) []byte {
-	return bytes.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+func trimmed(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }

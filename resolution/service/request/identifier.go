@@ -43,18 +43,18 @@ func (f *form) identifier(kind resolution.Identifier, rules profile.Rules) (key 
 }
 
 // canonicalKey is the key of an identifier. Errors are those of reasons.
-func canonicalKey(kind resolution.Identifier, text []byte, rules profile.Rules) (string, error) {
+func canonicalKey(kind resolution.Identifier, text string, rules profile.Rules) (string, error) {
 	switch kind {
 	case resolution.Email:
-		a, err := email.Parse(text)
+		a, err := email.Parse([]byte(text))
 		if err != nil {
 			return "", err
 		}
 		return string(a.AppendKey(nil)), nil
 	case resolution.NetworkURL:
-		return rules.ParsePerson(string(text))
+		return rules.ParsePerson(text)
 	}
-	a, err := ipaddr.ParseBytes(text)
+	a, err := ipaddr.Parse(text)
 	if err != nil {
 		return "", err
 	}

@@ -67,7 +67,7 @@ func (f *form) leadType() string {
 	if !ok {
 		return ""
 	}
-	switch t := strings.ToLower(string(text)); t {
+	switch t := strings.ToLower(text); t {
 	case "b2b", "b2c":
 		return t
 	}

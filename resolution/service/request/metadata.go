@@ -8,26 +8,26 @@ import "unicode/utf8"
 func (f *form) metadata() {
 	const name = "metadata"
 	v := f.optional(name, objectKind)
-	if v == nil {
+	if v == "" {
 		return
 	}
 	if count(v) > f.limits.MetadataKeys {
 		f.problem("/"+name, "too_many", "must have at most %d keys", f.limits.MetadataKeys)
 		return
 	}
-	c := cursor{text: v}
-	c.each(func(written []byte) {
+	c := cursor{text: string(v)}
+	c.each(func(written string) {
 		key, v := unquote(written), value(c.skip())
-		if utf8.RuneCount(key) > f.limits.MetadataName {
+		if utf8.RuneCountInString(key) > f.limits.MetadataName {
 			f.problem("/"+name, "name_too_long", "must have keys of at most %d characters", f.limits.MetadataName)
 			return
 		}
 		switch v.kind() {
 		case objectKind, arrayKind:
-			f.problem(pointer("/"+name, string(key)), "wrong_type", "must be a string, a number, true, false or null")
+			f.problem(pointer("/"+name, key), "wrong_type", "must be a string, a number, true, false or null")
 		case stringKind:
-			if utf8.RuneCount(unquote(v)) > f.limits.MetadataText {
-				f.problem(pointer("/"+name, string(key)), "too_long", "must have at most %d characters", f.limits.MetadataText)
+			if utf8.RuneCountInString(unquote(string(v))) > f.limits.MetadataText {
+				f.problem(pointer("/"+name, key), "too_long", "must have at most %d characters", f.limits.MetadataText)
 			}
 		}
 	})

@@ -1,9 +1,9 @@
 package request
 
 import (
-	"bytes"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // maxExponentDigits is how long an exponent may be to be calculated with.
@@ -13,29 +13,29 @@ const maxExponentDigits = 15
 // no zeros at either end; zero has none and no sign.
 type decimal struct {
 	negative bool
-	digits   []byte
+	digits   string
 	exponent int64
 	// beyond says that the exponent is too long to calculate with; the sign of
 	// exponent is its sign.
 	beyond bool
 }
 
-func parseDecimal(written []byte) (d decimal) {
-	rest, negative := bytes.CutPrefix(written, []byte("-"))
+func parseDecimal(written string) (d decimal) {
+	rest, negative := strings.CutPrefix(written, "-")
 	mantissa := rest
-	if i := bytes.IndexAny(rest, "eE"); i >= 0 {
+	if i := strings.IndexAny(rest, "eE"); i >= 0 {
 		mantissa = rest[:i]
 		d.exponent, d.beyond = parseExponent(rest[i+1:])
 	}
 	d.digits = mantissa
-	if whole, fraction, found := bytes.Cut(mantissa, []byte(".")); found {
-		d.digits = append(bytes.Clone(whole), fraction...)
+	if whole, fraction, found := strings.Cut(mantissa, "."); found {
+		d.digits = whole + fraction
 		if !d.beyond {
 			d.exponent -= int64(len(fraction))
 		}
 	}
-	d.digits = bytes.TrimLeft(d.digits, "0")
-	significant := bytes.TrimRight(d.digits, "0")
+	d.digits = strings.TrimLeft(d.digits, "0")
+	significant := strings.TrimRight(d.digits, "0")
 	if !d.beyond {
 		d.exponent += int64(len(d.digits) - len(significant))
 	}
@@ -47,7 +47,7 @@ func parseDecimal(written []byte) (d decimal) {
 	return d
 }
 
-func parseExponent(written []byte) (exponent int64, beyond bool) {
+func parseExponent(written string) (exponent int64, beyond bool) {
 	sign := int64(1)
 	switch written[0] {
 	case '-':
@@ -56,12 +56,12 @@ func parseExponent(written []byte) (exponent int64, beyond bool) {
 	case '+':
 		written = written[1:]
 	}
-	written = bytes.TrimLeft(written, "0")
+	written = strings.TrimLeft(written, "0")
 	if len(written) > maxExponentDigits {
 		return sign, true
 	}
-	for _, c := range written {
-		exponent = exponent*10 + int64(c-'0')
+	for i := range len(written) {
+		exponent = exponent*10 + int64(written[i]-'0')
 	}
 	return sign * exponent, false
 }
@@ -78,13 +78,10 @@ func (d decimal) integer() (n int64, ok bool) {
 		furthest = math.MinInt64
 	}
 	if d.beyond || int64(len(d.digits))+d.exponent > 18 { // 19 digits may be too many
-		if len(d.digits) == 0 {
-			return 0, true
-		}
 		return furthest, true
 	}
-	for _, c := range d.digits {
-		n = n*10 + int64(c-'0')
+	for i := range len(d.digits) {
+		n = n*10 + int64(d.digits[i]-'0')
 	}
 	for range d.exponent {
 		n *= 10
@@ -98,7 +95,7 @@ func (d decimal) integer() (n int64, ok bool) {
 // appendNumber appends a number in a spelling that all its spellings share. Two
 // whose exponents have more than 15 digits are the same only when they are
 // written the same.
-func appendNumber(dst, written []byte) []byte {
+func appendNumber(dst []byte, written string) []byte {
 	d := parseDecimal(written)
 	switch {
 	case len(d.digits) == 0:

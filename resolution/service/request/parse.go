@@ -17,13 +17,13 @@ const maxDepth = 32
 // written. It is read only and may be used from any number of goroutines. The
 // zero value has no members.
 type Object struct {
-	text    []byte // compact JSON
+	text    string // compact JSON
 	members []member
 }
 
 // member is one member of an object.
 type member struct {
-	name     []byte
+	name     string
 	from, to int // where the value is in the text
 }
 
@@ -64,66 +64,6 @@ func Parse(body []byte) (Object, error) {
 	return o, nil
 }
 
-// compact is body without the white space between its tokens. deep is where the
-// first level too many begins, -1 when none does. Of bodies that are no JSON it
-// makes something and does not fail.
-func compact(body []byte) (text []byte, deep int) {
-	text = make([]byte, 0, len(body))
-	depth := 0
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		case '"':
-			end := i + 1
-			for end < len(body) && body[end] != '"' {
-				if body[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end, len(body)-1)
-			text = append(text, body[i:end+1]...)
-			i = end
-			continue
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return nil, i
-			}
-		case '}', ']':
-			depth--
-		}
-		text = append(text, body[i])
-	}
-	return text, -1
-}
-
-// original is where in body the byte is that stands at offset at of its compact
-// form. It does the work again, for errors only.
-func original(body []byte, at int) int {
-	quoted := false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			if at < 2 {
-				return i + at
-			}
-			at -= 2
-			i++
-			continue
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
-			continue
-		}
-		if at == 0 {
-			return i
-		}
-		at--
-	}
-	return len(body)
-}
-
 // syntax says what is wrong with a body that is no JSON, and where.
 func syntax(body []byte) (what string, offset int) {
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -153,89 +93,16 @@ func firstInvalid(body []byte) int {
 	return len(body)
 }
 
-// read finds the members and returns where a name stands that its object has
-// already, -1 when none does.
-func (o *Object) read() (twice int) {
-	c := cursor{text: o.text}
-	var at nameScope
-	twice = -1
-	c.each(func(written []byte) {
-		m := member{name: unquote(written), from: c.at}
-		if !at.add(m.name) && twice < 0 {
-			twice = c.at - 1 - len(written)
-		}
-		if inner := walkNames(&c); inner >= 0 && twice < 0 {
-			twice = inner
-		}
-		m.to = c.at
-		o.members = append(o.members, m)
-	})
-	return twice
-}
-
-// walkNames moves past the next value and returns where a name in it stands
-// twice, -1 for nowhere.
-func walkNames(c *cursor) (twice int) {
-	if !c.composite() {
-		c.scalar()
-		return -1
-	}
-	var at nameScope
-	twice = -1
-	c.each(func(written []byte) {
-		if written != nil && !at.add(unquote(written)) && twice < 0 {
-			twice = c.at - 1 - len(written)
-		}
-		if inner := walkNames(c); inner >= 0 && twice < 0 {
-			twice = inner
-		}
-	})
-	return twice
-}
-
-// nameScope is the set of the names of one object: a list while they are few,
-// which costs no memory, a map when they are many.
-type nameScope struct {
-	few  [8][]byte
-	n    int
-	many map[string]struct{}
-}
-
-// add reports whether name is new.
-func (s *nameScope) add(name []byte) bool {
-	if s.many == nil {
-		for _, known := range s.few[:s.n] {
-			if bytes.Equal(known, name) {
-				return false
-			}
-		}
-		if s.n < len(s.few) {
-			s.few[s.n] = name
-			s.n++
-			return true
-		}
-		s.many = make(map[string]struct{}, 4*len(s.few))
-		for _, known := range s.few {
-			s.many[string(known)] = struct{}{}
-		}
-	}
-	if _, known := s.many[string(name)]; known {
-		return false
-	}
-	s.many[string(name)] = struct{}{}
-	return true
-}
-
-// get is the value of a member as it is written, nil when there is none or it
+// get is the value of a member as it is written, empty when there is none or it
 // is null.
 func (o Object) get(name string) value {
 	for _, m := range o.members {
-		if string(m.name) == name {
+		if m.name == name {
 			if v := value(o.text[m.from:m.to]); v.kind() != nullKind {
 				return v
 			}
-			return nil
+			return ""
 		}
 	}
-	return nil
+	return ""
 }

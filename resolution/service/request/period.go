@@ -59,15 +59,14 @@ func (f *form) period(today time.Time) period {
 // day is a field's day, zero when there is none. fine is false when there is a
 // problem with it.
 func (f *form) day(name string, today time.Time) (day time.Time, fine bool) {
-	v := f.object.get(name)
-	if v == nil {
+	if f.object.get(name) == "" {
 		return time.Time{}, true
 	}
 	text, ok := f.text(name)
 	if !ok {
 		return time.Time{}, false
 	}
-	day, err := time.Parse(dayFormat, string(text))
+	day, err := time.Parse(dayFormat, text)
 	switch {
 	case err != nil || day.IsZero():
 		f.problem("/"+name, "invalid_date", "must be a day that exists, as YYYY-MM-DD")

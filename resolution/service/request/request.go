@@ -35,8 +35,7 @@ type SingleCall struct {
 	// none was given or the operation has none. Whether the service may call
 	// it is not decided here.
 	CallbackURL string
-	// Payload is the echo of the body, compact. It may share memory with the
-	// Object: read it only.
+	// Payload is the echo of the body, compact.
 	Payload json.RawMessage
 }
 

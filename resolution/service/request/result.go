@@ -13,7 +13,7 @@ func Result(o Object) (id uuid.UUID, payload json.RawMessage, problems []Problem
 	f := form{object: o}
 	given, ok := f.requiredText(name)
 	if ok {
-		if id, ok = ParseID(string(given)); !ok {
+		if id, ok = ParseID(given); !ok {
 			f.problem("/"+name, "invalid_id", "must be a resolution id: "+idPrefix+" and 32 hexadecimal digits")
 		}
 	}

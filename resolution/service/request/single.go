@@ -59,10 +59,10 @@ func (f *form) visit() {
 // its members, a string, holds. The rest of the address stays as it came.
 func (o Object) withoutScheme(name string) json.RawMessage {
 	for _, m := range o.members {
-		if string(m.name) != name {
+		if m.name != name {
 			continue
 		}
-		address := string(trimmed(unquote(o.text[m.from:m.to])))
+		address := trimmed(unquote(o.text[m.from:m.to]))
 		// The same cut as in profile.Rules.Parse: a :// further on is no scheme's.
 		if scheme, rest, found := strings.Cut(address, "://"); found && !strings.ContainsAny(scheme, "/?#") {
 			address = rest
@@ -71,7 +71,7 @@ func (o Object) withoutScheme(name string) json.RawMessage {
 
 		payload := make([]byte, 0, len(o.text))
 		payload = append(payload, o.text[:m.from]...)
-		payload = appendText(payload, []byte(address))
+		payload = appendText(payload, address)
 		return append(payload, o.text[m.to:]...)
 	}
 	return json.RawMessage(o.text)

@@ -18,8 +18,8 @@ type readTerm func(item string) (value, folded string, wrong fault)
 // terms reads a list of strings. Of values that fold alike the first stands.
 func (f *form) terms(name string, least, most int, read readTerm) (t terms) {
 	known := make(map[string]struct{})
-	f.list(name, least, most, func(text []byte) fault {
-		value, folded, wrong := read(string(trimmed(text)))
+	f.list(name, least, most, func(text string) fault {
+		value, folded, wrong := read(trimmed(text))
 		if wrong != (fault{}) {
 			return wrong
 		}

@@ -1,7 +1,7 @@
 package request
 
-// value is a JSON value as it is written, compact.
-type value []byte
+// value is a JSON value as it is written, compact; empty is none.
+type value string
 
 // kind is what a value is.
 type kind uint8

@@ -1,0 +1,147 @@
+package state
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// What callers ask of an error of this package, besides
+// resolution.ErrUnavailable and resolution.ErrInvalid.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("exists already")
+)
+
+// Organization is one customer of the service.
+type Organization struct {
+	ID      int64
+	Public  string // org_ and 16 hex digits: its name to the outside
+	Name    string
+	Created time.Time
+}
+
+// Balance is what an organization has. Reserved credits belong to unfinished
+// jobs and are not available.
+type Balance struct {
+	Available, Reserved int64
+}
+
+// Account is an organization with what it has.
+type Account struct {
+	Organization
+	Balance
+}
+
+// CreateOrganization makes an organization of a new name with its callback
+// secret and, when credits are not 0, a first grant. Errors: ErrExists for a
+// name that is taken, resolution.ErrInvalid for one that is no name.
+func (s *State) CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (Organization, error) {
+	name, err := cleanName(name)
+	if err != nil {
+		return Organization{}, err
+	}
+	if credits != 0 {
+		if err := checkGrant(credits); err != nil {
+			return Organization{}, err
+		}
+	}
+	o := Organization{Public: publicID("org_"), Name: name, Created: moment(millis(now))}
+	err = s.write(ctx, func(t *tx) error {
+		taken, err := t.row("SELECT 1 FROM organizations WHERE name = ?", []any{name}, new(int))
+		if err != nil {
+			return err
+		}
+		if taken {
+			return fmt.Errorf("organization %q: %w", name, ErrExists)
+		}
+		if o.ID, err = t.insert("INSERT INTO organizations(public, name, created) VALUES (?, ?, ?)", o.Public, name, millis(now)); err != nil {
+			return err
+		}
+		if len(sealedSecret) > 0 {
+			if err := t.addSecret(o.ID, sealedSecret, now); err != nil {
+				return err
+			}
+		}
+		if credits != 0 {
+			if err := t.enter(entry{organization: o.ID, kind: Grant, credits: credits, at: now}); err != nil {
+				return err
+			}
+		}
+		return t.raiseCredentials()
+	})
+	if err != nil {
+		return Organization{}, err
+	}
+	return o, nil
+}
+
+const accountColumns = "SELECT id, public, name, created, available, reserved FROM organizations"
+
+func scanAccount(row interface{ Scan(...any) error }) (a Account, err error) {
+	var created int64
+	err = row.Scan(&a.ID, &a.Public, &a.Name, &created, &a.Available, &a.Reserved)
+	a.Created = moment(created)
+	return a, err
+}
+
+// Organizations lists all organizations by name.
+func (s *State) Organizations(ctx context.Context) ([]Account, error) {
+	return collect(ctx, s.reads, scanAccount, accountColumns+" ORDER BY name")
+}
+
+// FindOrganization finds an organization by its public id or its name.
+func (s *State) FindOrganization(ctx context.Context, nameOrPublic string) (Organization, error) {
+	given := strings.TrimSpace(nameOrPublic)
+	// No name looks like a public id, so at most one row answers.
+	a, err := scanAccount(s.reads.QueryRowContext(ctx, accountColumns+" WHERE public = ?1 OR name = ?1", given))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Organization{}, fmt.Errorf("organization %q: %w", given, ErrNotFound)
+	}
+	return a.Organization, unavailable(err)
+}
+
+// nameLength is the longest name of an organization and the longest label of
+// a key, in characters.
+const nameLength = 100
+
+func cleanName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	switch {
+	case name == "":
+		return "", fmt.Errorf("%w: an organization needs a name", resolution.ErrInvalid)
+	case !printable(name):
+		return "", fmt.Errorf("%w: a name has at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
+	case isPublicID("org_", name):
+		return "", fmt.Errorf("%w: a name that looks like an organization's id would be taken for one", resolution.ErrInvalid)
+	}
+	return name, nil
+}
+
+// printable reports whether s can stand in a name: valid, visible, not too long.
+func printable(s string) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= nameLength &&
+		strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// publicID makes a name for the outside: a prefix and 64 random bits.
+func publicID(prefix string) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return prefix + hex.EncodeToString(b[:])
+}
+
+func isPublicID(prefix, s string) bool {
+	digits, found := strings.CutPrefix(s, prefix)
+	b, err := hex.DecodeString(digits)
+	return found && err == nil && len(b) == 8
+}

@@ -1,0 +1,69 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// replyLife is how long an Idempotency-Key is answered from its stored reply.
+const replyLife = 24 * time.Hour
+
+// ErrReplyStored says that a key has a reply already. The caller holds a key
+// while it answers, so it is a mistake of the caller's.
+var ErrReplyStored = errors.New("the idempotency key has a stored reply")
+
+// Reply is what a call under an Idempotency-Key was answered with.
+type Reply struct {
+	Key         [32]byte // hash of organization, path and Idempotency-Key
+	Fingerprint [32]byte // hash of the request's body
+	Status      int
+	Body        []byte
+}
+
+// Reply finds the reply stored under a key in the 24 hours before now; nil
+// when there is none.
+func (s *State) Reply(ctx context.Context, key [32]byte, now time.Time) (*Reply, error) {
+	r := Reply{Key: key}
+	var fingerprint []byte
+	err := s.reads.QueryRowContext(ctx, "SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?", key[:], millis(now.Add(-replyLife))).
+		Scan(&fingerprint, &r.Status, &r.Body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	copy(r.Fingerprint[:], fingerprint)
+	return &r, nil
+}
+
+// mayStore looks whether a reply can be stored: ErrReplyStored when its key
+// has one. A nil reply can always be stored.
+func (t *tx) mayStore(r *Reply, at time.Time) error {
+	if r == nil {
+		return nil
+	}
+	found := t.keys[r.Key]
+	if !found {
+		var err error
+		if found, err = t.row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-replyLife))}, new(int)); err != nil {
+			return err
+		}
+	}
+	if found {
+		return ErrReplyStored
+	}
+	return nil
+}
+
+// store stores a reply that mayStore found nothing against; nil is nothing.
+func (t *tx) store(r *Reply, at time.Time) {
+	if r == nil {
+		return
+	}
+	t.wrote = true
+	t.keys[r.Key] = true
+	t.replies.add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(r.Body))
+}

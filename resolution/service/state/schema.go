@@ -1,0 +1,191 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// ErrNewer says that a later program has written the state. It is left as it
+// is.
+var ErrNewer = errors.New("state of a later version")
+
+// migrations take a database from each version to the next; the version is
+// SQLite's user_version. A migration that was released is never changed.
+var migrations = []string{firstSchema}
+
+// Moments are milliseconds since 1970 UTC; resolutions are the 16 bytes of
+// their UUID. Where rows come fast a check is no IN with a list: SQLite would
+// build a table of the list for every row.
+const firstSchema = `
+CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('credentials', 0); -- raised by every change to organizations, keys and secrets
+
+CREATE TABLE organizations(
+	id INTEGER PRIMARY KEY,
+	public TEXT NOT NULL UNIQUE, -- org_…
+	name TEXT NOT NULL UNIQUE,
+	created INTEGER NOT NULL,
+	available INTEGER NOT NULL DEFAULT 0 CHECK(available >= 0), -- the sums of the ledger
+	reserved INTEGER NOT NULL DEFAULT 0 CHECK(reserved >= 0)
+) STRICT;
+
+CREATE TABLE ledger(
+	seq INTEGER PRIMARY KEY,
+	at INTEGER NOT NULL,
+	organization INTEGER NOT NULL REFERENCES organizations,
+	kind TEXT NOT NULL,
+	credits INTEGER NOT NULL,
+	available INTEGER NOT NULL, -- what the entry adds to the organization's sums
+	reserved INTEGER NOT NULL,
+	resolution BLOB,
+	operation TEXT,
+	note TEXT,
+	CHECK(CASE kind
+		WHEN 'capture' THEN credits > 0 AND available + reserved = -credits AND (available = 0 OR reserved = 0)
+		WHEN 'reserve' THEN credits > 0 AND available = -credits AND reserved = credits
+		WHEN 'release' THEN credits > 0 AND available = credits AND reserved = -credits
+		WHEN 'grant' THEN credits > 0 AND available = credits AND reserved = 0
+		WHEN 'adjust' THEN credits <> 0 AND available = credits AND reserved = 0
+		ELSE FALSE
+	END)
+) STRICT;
+CREATE INDEX ledger_reservations ON ledger(resolution) WHERE reserved <> 0;
+CREATE INDEX ledger_organization ON ledger(organization);
+CREATE TRIGGER ledger_is_not_updated BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_is_not_deleted BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+
+CREATE TABLE keys(
+	id INTEGER PRIMARY KEY,
+	public TEXT NOT NULL UNIQUE, -- key_…
+	organization INTEGER NOT NULL REFERENCES organizations,
+	label TEXT NOT NULL,
+	hash BLOB NOT NULL UNIQUE, -- HMAC-SHA-256 under the pepper
+	hint TEXT NOT NULL, -- the key's last characters, to tell keys apart
+	created INTEGER NOT NULL,
+	expires INTEGER,
+	revoked INTEGER
+) STRICT;
+
+CREATE TABLE secrets(
+	id INTEGER PRIMARY KEY,
+	organization INTEGER NOT NULL REFERENCES organizations,
+	sealed BLOB NOT NULL, -- encrypted under the pepper
+	created INTEGER NOT NULL,
+	expires INTEGER -- null for the present one
+) STRICT;
+
+-- Bodies are appended; what is looked up under a random key is small.
+CREATE TABLE replies(
+	seq INTEGER PRIMARY KEY,
+	at INTEGER NOT NULL,
+	key BLOB NOT NULL UNIQUE, -- hash of organization, path and Idempotency-Key
+	fingerprint BLOB NOT NULL, -- hash of the request's body
+	status INTEGER NOT NULL,
+	body BLOB NOT NULL
+) STRICT;
+
+-- Keyword jobs.
+CREATE TABLE resolutions(
+	id BLOB PRIMARY KEY,
+	organization INTEGER NOT NULL REFERENCES organizations,
+	operation TEXT NOT NULL,
+	status TEXT NOT NULL CHECK(status IN ('queued', 'processing', 'completed', 'failed', 'cancelled')),
+	requested INTEGER NOT NULL,
+	work BLOB, -- what is to be done, as JSON
+	payload BLOB, -- the request as it is echoed
+	callback TEXT,
+	reserved INTEGER NOT NULL,
+	lease INTEGER, -- until when a worker has it
+	attempts INTEGER NOT NULL DEFAULT 0,
+	finished INTEGER,
+	spent INTEGER NOT NULL DEFAULT 0,
+	result BLOB, -- the finished lead as JSON
+	error TEXT, -- why it failed, a word
+	expired INTEGER NOT NULL DEFAULT 0 CHECK(expired IN (0, 1)) -- 1: a tombstone, its contents are no longer kept
+) STRICT;
+CREATE INDEX resolutions_unfinished ON resolutions(requested) WHERE finished IS NULL;
+CREATE INDEX resolutions_active ON resolutions(organization) WHERE finished IS NULL;
+CREATE INDEX resolutions_finished ON resolutions(expired, finished) WHERE finished IS NOT NULL;
+
+-- The data that a keyword search and its later pages see.
+CREATE TABLE snapshots(
+	organization INTEGER NOT NULL REFERENCES organizations,
+	fingerprint BLOB NOT NULL, -- hash of the search's fields
+	taken INTEGER NOT NULL,
+	day_start INTEGER NOT NULL,
+	day_end INTEGER NOT NULL,
+	edition TEXT NOT NULL,
+	PRIMARY KEY(organization, fingerprint)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX snapshots_taken ON snapshots(taken);
+
+CREATE TABLE outbox(
+	id INTEGER PRIMARY KEY,
+	webhook TEXT NOT NULL UNIQUE, -- msg_…
+	organization INTEGER NOT NULL REFERENCES organizations,
+	resolution BLOB NOT NULL,
+	receiver TEXT NOT NULL, -- host and port
+	url TEXT NOT NULL,
+	kept INTEGER NOT NULL DEFAULT 1 CHECK(kept IN (0, 1)), -- 0: its body is gone
+	created INTEGER NOT NULL,
+	state TEXT NOT NULL CHECK(state = 'pending' OR state = 'delivered' OR state = 'dead'),
+	attempts INTEGER NOT NULL DEFAULT 0,
+	due INTEGER NOT NULL, -- when the next attempt is to be made
+	status INTEGER, -- of the last answer
+	failure TEXT, -- of the last attempt, a word
+	finished INTEGER
+) STRICT;
+CREATE INDEX outbox_receiver ON outbox(receiver, due) WHERE state = 'pending';
+CREATE INDEX outbox_organization ON outbox(organization, state, id);
+CREATE INDEX outbox_dead ON outbox(id) WHERE state = 'dead';
+CREATE INDEX outbox_finished ON outbox(state, kept, finished) WHERE finished IS NOT NULL;
+
+-- Apart from the outbox, so that an attempt does not write its body again.
+CREATE TABLE bodies(
+	delivery INTEGER PRIMARY KEY REFERENCES outbox ON DELETE CASCADE,
+	body BLOB NOT NULL
+) STRICT;
+
+-- One row for each receiver with pending deliveries, and when the first of
+-- them is due: what is due is found without walking past a receiver's many.
+CREATE TABLE receivers(
+	receiver TEXT PRIMARY KEY,
+	due INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX receivers_due ON receivers(due);
+`
+
+// migrate brings the database to the version that the migrations lead to. Two
+// processes that open it at once do it once; a migration that fails leaves
+// the version before.
+func migrate(ctx context.Context, conn *sql.Conn, migrations []string) (err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = conn.ExecContext(ctx, "ROLLBACK") // the error that counts is the first
+		}
+	}()
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return fmt.Errorf("%w: version %d, and this program knows %d: use the program that wrote it, or one after it", ErrNewer, version, len(migrations))
+	}
+	for _, m := range migrations[version:] {
+		if _, err := conn.ExecContext(ctx, m); err != nil {
+			return err
+		}
+	}
+	if version < len(migrations) {
+		if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations))); err != nil {
+			return err
+		}
+	}
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	return err
+}

@@ -1,0 +1,141 @@
+// Package state keeps everything a service must not forget, in one SQLite
+// database: organizations and their credentials, the credit ledger, stored
+// replies, keyword jobs and callbacks under way.
+//
+// The one thing to know before using it: every change goes through one writer
+// that commits changes in groups, and a method that changes something returns
+// after its group is on disk. What a method refused, and what was under way
+// when the process was killed, left nothing behind.
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	_ "modernc.org/sqlite" // the driver called sqlite
+
+	"github.com/leadetl/leadetl/internal/filelock"
+)
+
+// databaseName is the database's file in the state folder.
+const databaseName = "service.sqlite"
+
+// ErrNoState says that a folder holds no service's state.
+var ErrNoState = errors.New("no service state")
+
+// State is an open state folder. It is safe from many goroutines; Close must
+// come after the last use.
+type State struct {
+	lock   *filelock.Lock // nil for an administrator
+	reads  *sql.DB
+	writer *writer
+}
+
+// Serve opens the state in dir for a service, making it where there is none.
+// The folder is the service's alone until Close: a second one gets
+// filelock.ErrLocked.
+func Serve(dir string) (*State, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := filelock.Folder(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(dir)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.lock = lock
+	return s, nil
+}
+
+// Administer opens the state in dir beside a service that may be running. A
+// folder without state is ErrNoState, unless create makes it one.
+func Administer(dir string, create bool) (*State, error) {
+	if create {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	} else if _, err := os.Stat(filepath.Join(dir, databaseName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoState)
+	}
+	return open(dir)
+}
+
+func open(dir string) (_ *State, err error) {
+	path, err := filepath.Abs(filepath.Join(dir, databaseName))
+	if err != nil {
+		return nil, err
+	}
+	if err := makePrivate(path); err != nil {
+		return nil, err
+	}
+	s := &State{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close()) // what is open so far
+		}
+	}()
+	if s.writer, err = openWriter(path, migrations); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	// cache_size: 4 MiB for each connection.
+	if s.reads, err = sql.Open("sqlite", uri(path, "_pragma=query_only(1)&_pragma=cache_size(-4096)")); err != nil {
+		return nil, err
+	}
+	n := min(max(runtime.GOMAXPROCS(0), 2), 8)
+	s.reads.SetMaxOpenConns(n)
+	s.reads.SetMaxIdleConns(n)
+	if err := s.reads.Ping(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// makePrivate makes the file readable for its owner alone before SQLite does
+// otherwise; the files beside it take its mode.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// uri names the database to the driver. Another process, an administrator's,
+// may hold the write lock for a moment, so waiting for it is no error. A file
+// that is gone is one: it is not made anew.
+func uri(path, query string) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=rw&_pragma=busy_timeout(10000)&" + query}
+	return u.String()
+}
+
+// Close ends the writer after the changes already asked for, and gives
+// everything back.
+func (s *State) Close() error {
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if s.reads != nil {
+		errs = append(errs, s.reads.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Ping reads from the database: it says whether the state can be used.
+func (s *State) Ping(ctx context.Context) error {
+	var one int
+	return unavailable(s.reads.QueryRowContext(ctx, "SELECT 1 FROM meta LIMIT 1").Scan(&one))
+}

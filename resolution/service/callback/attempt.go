@@ -1,0 +1,112 @@
+package callback
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// answer is what came of one attempt.
+type answer struct {
+	status  int    // 0 without an answer
+	failure string // "" is delivered
+	again   time.Duration
+}
+
+// lingerTimeout bounds the reading of an answer's body, which nobody looks at.
+const lingerTimeout = time.Second
+
+// attempt posts a delivery once. What it returns holds nothing the receiver
+// wrote but the number of its status and of its Retry-After.
+func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d Delivery) answer {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	t, err := s.o.Policy.parse(d.URL)
+	if err != nil {
+		return answer{failure: FailureRefused} // it was accepted under another policy
+	}
+	secrets := s.o.Secrets(d.Organization)
+	now := time.Now()
+	signature := Sign(d.WebhookID, now, d.Body, secrets)
+	if signature == "" {
+		return answer{failure: FailureNoSecret}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader(d.Body))
+	if err != nil {
+		return answer{failure: FailureRefused}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set(HeaderID, d.WebhookID)
+	request.Header.Set(HeaderTimestamp, timestamp(now))
+	request.Header.Set(HeaderSignature, signature)
+	// Sends no such header, but lets the transport send again what went out on
+	// a connection that the receiver was just closing: webhook-id is its key.
+	request.Header["Idempotency-Key"] = nil
+
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return answer{failure: failureOf(ctx, err)}
+	}
+	linger := time.AfterFunc(lingerTimeout, cancel)
+	_, _ = io.CopyN(io.Discard, response.Body, maxBodyBytes) // the status has said it all
+	linger.Stop()
+	_ = response.Body.Close()
+	return answer{
+		status:  response.StatusCode,
+		failure: failureOfStatus(response.StatusCode),
+		again:   retryAfter(response.Header, time.Now()),
+	}
+}
+
+const userAgent = "leadetl"
+
+// failureOfStatus returns the word for a status, "" for 2xx.
+func failureOfStatus(status int) string {
+	switch class := status / 100; {
+	case class == 2:
+		return ""
+	case class == 3:
+		return FailureRedirect
+	case status == http.StatusGone:
+		return FailureGone
+	case class < 2:
+		return FailureProtocol // an end that is none: 101 to a question nobody asked
+	default:
+		return "status_" + strconv.Itoa(class) + "xx"
+	}
+}
+
+// failureOf returns the word for an attempt without an answer.
+func failureOf(ctx context.Context, err error) string {
+	var (
+		refusal Refusal
+		name    *net.DNSError
+		secure  *tlsError
+		timeout interface{ Timeout() bool }
+		network *net.OpError
+	)
+	switch {
+	case errors.As(err, &refusal):
+		return FailureRefused
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return FailureTimeout
+	case errors.As(err, &name):
+		return FailureName
+	case errors.As(err, &secure), errors.As(err, &network) && network.Op == "remote error": // an alert of TLS
+		return FailureTLS
+	case network != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, io.ErrClosedPipe), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return FailureConnection
+	case strings.Contains(err.Error(), "response headers exceeded"), strings.Contains(err.Error(), "header list larger"):
+		return FailureTooLarge // net/http has no value for it
+	}
+	return FailureProtocol
+}

@@ -1,0 +1,106 @@
+package callback
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// dialFunc opens a connection to host:port.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialTimeout bounds a connection, its TLS included: less than an attempt, so
+// that a name with a dead address among others still leads to the others.
+const dialTimeout = 10 * time.Second
+
+// dialer returns the dialling that the policy is enforced in. The check is made
+// on the address the system is about to connect to, behind every look-up:
+// between it and the connection nothing can change. plain is for http, which
+// goes to opened addresses only.
+func (p *Policy) dialer(plain bool) dialFunc {
+	d := &net.Dialer{
+		Resolver: p.resolver(),
+		ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
+			return p.judge(network, address, plain)
+		},
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := netip.ParseAddr(host); err != nil {
+			host = absolute(host)
+		}
+		return d.DialContext(ctx, network, net.JoinHostPort(host, port))
+	}
+}
+
+// judge says whether a connection may be opened; the error is a Refusal.
+func (p *Policy) judge(network, address string, plain bool) error {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil || network != "tcp4" && network != "tcp6" {
+		return ErrSpecialAddress // not an address at all
+	}
+	switch {
+	case p.opened(a.Addr()):
+		return nil
+	case plain:
+		return ErrNotHTTPS
+	case a.Port() != 443 && a.Port() != 8443:
+		return ErrPort
+	case isSpecial(a.Addr()):
+		return ErrSpecialAddress
+	}
+	return nil
+}
+
+// tlsError is a connection that was made, but not TLS over it.
+type tlsError struct{ err error }
+
+func (e *tlsError) Error() string { return fmt.Sprintf("tls: %v", e.err) }
+
+func (e *tlsError) Unwrap() error { return e.err }
+
+// overTLS returns the dialling of https: TLS 1.2 or later with a trusted
+// certificate for the host as it is in address.
+func overTLS(dial dialFunc, roots *x509.CertPool) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		conn := tls.Client(raw, &tls.Config{
+			ServerName: host,
+			RootCAs:    roots,
+			MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"},
+		})
+		if err := conn.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, &tlsError{err}
+		}
+		return conn, nil
+	}
+}
+
+// bounded returns a dialling that ends in time, and with life. The transport
+// does not end it with the attempt it was for, as another may use the
+// connection.
+func bounded(dial dialFunc, life context.Context, limit time.Duration) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		defer context.AfterFunc(life, cancel)()
+		return dial(ctx, network, address)
+	}
+}

@@ -1,0 +1,65 @@
+package callback
+
+import (
+	"crypto/x509"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Options is what a Sender needs to know. Outbox, Secrets and Policy are
+// required; zero means the default everywhere else.
+type Options struct {
+	Outbox Outbox
+
+	// Secrets returns an organization's live secrets, the present one first. It
+	// is called once an attempt, from many goroutines.
+	Secrets func(organization int64) []Secret
+
+	Policy *Policy
+
+	// Schedule is the delay before each attempt, counted from the end of the
+	// one before; DefaultSchedule when empty. Its length is the number of
+	// attempts. The first delay is the business of who makes the delivery.
+	Schedule []time.Duration
+
+	Concurrency int            // attempts under way in all; 64
+	PerReceiver int            // and at one receiver; 4
+	Timeout     time.Duration  // of an attempt; 15 s
+	Grace       time.Duration  // what attempts under way get when Run is told to end; Timeout
+	Poll        time.Duration  // how long a Sender looks no further at most; 5 s, as replays by another process wake nobody
+	Roots       *x509.CertPool // who may vouch for receivers; nil is the system's
+
+	Log     *slog.Logger   // organization and webhook ids, failure words; nothing of a body or an address. nil is none
+	Observe func(Result)   // after each attempt that was settled, from many goroutines; may be nil
+	Random  func() float64 // from [0, 1), for jitter, from many goroutines; math/rand/v2 when nil
+
+	dial dialFunc // a test's network, in place of the policy's dialling
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.Schedule) == 0 {
+		o.Schedule = DefaultSchedule()
+	}
+	setDefault(&o.Concurrency, 64)
+	setDefault(&o.PerReceiver, 4)
+	setDefault(&o.Timeout, 15*time.Second)
+	setDefault(&o.Grace, o.Timeout)
+	setDefault(&o.Poll, 5*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Observe == nil {
+		o.Observe = func(Result) {}
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return o
+}
+
+func setDefault[T int | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}

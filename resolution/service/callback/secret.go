@@ -1,0 +1,65 @@
+package callback
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// A key has 24 to 64 bytes. Source: Standard Webhooks 1.0.0, signature scheme.
+const (
+	secretPrefix   = "whsec_"
+	minSecretBytes = 24
+	maxSecretBytes = 64
+	newSecretBytes = 32
+)
+
+// ErrSecret says that a text is not a callback secret.
+var ErrSecret = errors.New("not a callback secret: it is whsec_ and the base64 of 24 to 64 bytes")
+
+// Secret is the key callbacks to one organization are signed with. However it
+// is printed, it prints redacted; only Reveal shows it. The zero value is no
+// secret and signs nothing.
+type Secret struct{ key string }
+
+// NewSecret returns a random secret of 256 bits.
+func NewSecret() Secret {
+	key := make([]byte, newSecretBytes)
+	_, _ = rand.Read(key) // never fails: it ends the program instead
+	return Secret{string(key)}
+}
+
+// ParseSecret reads the form that Reveal writes. Anything else is ErrSecret,
+// which does not repeat it.
+func ParseSecret(s string) (Secret, error) {
+	encoded, found := strings.CutPrefix(s, secretPrefix)
+	key, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if !found || err != nil || len(key) < minSecretBytes || len(key) > maxSecretBytes || strings.ContainsAny(encoded, "\r\n") {
+		return Secret{}, ErrSecret
+	}
+	return Secret{string(key)}, nil
+}
+
+// Reveal returns the secret as its owner gets it: whsec_ and base64.
+func (s Secret) Reveal() string {
+	return secretPrefix + base64.StdEncoding.EncodeToString([]byte(s.key))
+}
+
+const redacted = "redacted"
+
+// String returns "redacted".
+func (s Secret) String() string { return redacted }
+
+// Format writes "redacted" for every verb: the ones for numbers would pass by
+// String.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// MarshalText returns "redacted".
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue returns "redacted".
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

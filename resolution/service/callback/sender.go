@@ -1,0 +1,230 @@
+package callback
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	maxFetch     = 16               // deliveries the outbox is asked for at once, beyond those under way
+	firstBackoff = time.Second      // after an error of the outbox
+	lastBackoff  = 30 * time.Second // when errors go on
+	minPause     = 100 * time.Millisecond
+)
+
+// Sender attempts the deliveries of an Outbox. Make one with NewSender and Run
+// it once.
+type Sender struct {
+	o    Options
+	wake chan struct{} // holds one: waking twice is waking
+}
+
+// NewSender returns a sender that has not begun.
+func NewSender(o Options) *Sender {
+	return &Sender{o: o.withDefaults(), wake: make(chan struct{}, 1)}
+}
+
+// Wake tells the sender that a delivery was added. It never blocks, and any
+// goroutine may call it at any time.
+func (s *Sender) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run attempts deliveries as they become due, until ctx ends. Then it begins no
+// more, gives those under way Options.Grace to end, cuts off the rest, which
+// stay due, and returns nil. Nothing of it runs on after it returned.
+//
+// An error of the outbox is logged and tried again.
+func (s *Sender) Run(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	transport := s.transport(life)
+	defer transport.CloseIdleConnections()
+	defer end() // first: what is still dialling must not become idle
+	r := &run{
+		Sender:    s,
+		life:      life,
+		transport: transport,
+		underway:  newUnderway(s.o.Concurrency, s.o.PerReceiver),
+		ended:     make(chan ended, s.o.Concurrency), // room for all: an attempt never waits to say that it ended
+		idle:      time.NewTimer(0),
+	}
+	defer r.idle.Stop()
+	for ctx.Err() == nil {
+		r.pause(ctx, r.fill(ctx))
+	}
+	grace := time.AfterFunc(s.o.Grace, end)
+	defer grace.Stop()
+	r.attempts.Wait()
+	return nil
+}
+
+// transport returns the connections of a run.
+func (s *Sender) transport(life context.Context) *http.Transport {
+	plain, secure := s.o.dial, s.o.dial
+	if s.o.dial == nil {
+		plain, secure = s.o.Policy.dialer(true), s.o.Policy.dialer(false)
+	}
+	return newTransport(life, plain, secure, s.o.Roots, s.o.PerReceiver)
+}
+
+// run is a Sender that runs. All but its attempts belongs to one goroutine.
+type run struct {
+	*Sender
+	life      context.Context // of the attempts: ends when the grace is over
+	transport http.RoundTripper
+	underway  *underway
+	attempts  sync.WaitGroup
+	ended     chan ended
+	idle      *time.Timer
+	backoff   time.Duration // 0 while the outbox answers
+}
+
+// ended is an attempt that is over and settled, or cut off.
+type ended struct {
+	delivery Delivery
+	took     time.Duration
+}
+
+// fill begins attempts until no slot is free or nothing more is due, and
+// returns how long there is nothing to do unless something happens.
+func (r *run) fill(ctx context.Context) time.Duration {
+	for r.underway.free() > 0 && ctx.Err() == nil {
+		now := time.Now()
+		busy, elsewhere := r.underway.busy(now)
+		limit := elsewhere + min(r.underway.free(), maxFetch)
+		due, next, err := r.o.Outbox.Due(ctx, now, limit, busy)
+		if err != nil {
+			return r.stumble(ctx, "callbacks: the due ones cannot be read", err)
+		}
+		r.backoff = 0
+		began := 0
+		for _, d := range due {
+			if r.underway.takes(d, now) {
+				r.begin(d, now)
+				began++
+			}
+		}
+		if began == 0 {
+			return r.until(next, now)
+		}
+	}
+	return r.o.Poll
+}
+
+// until returns how long to wait for the delivery that is due next. One due
+// before now, but not returned, is not trusted to be there.
+func (r *run) until(next, now time.Time) time.Duration {
+	if next.IsZero() {
+		return r.o.Poll
+	}
+	return min(max(next.Sub(now), minPause), r.o.Poll)
+}
+
+// stumble logs an error of the outbox and returns how long to leave it alone.
+func (r *run) stumble(ctx context.Context, message string, err error) time.Duration {
+	if ctx.Err() != nil {
+		return 0 // it was told to end
+	}
+	r.backoff = min(max(2*r.backoff, firstBackoff), lastBackoff)
+	r.o.Log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err), slog.Duration("again_in", r.backoff))
+	return r.backoff
+}
+
+// pause waits until there may be something to do. After an error that is only
+// after the pause, however often it is woken.
+func (r *run) pause(ctx context.Context, wait time.Duration) {
+	r.idle.Reset(wait)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.idle.C:
+			return
+		case e := <-r.ended:
+			r.end(e)
+		case <-r.wake:
+		}
+		for len(r.ended) > 0 { // those that ended together are one reason to look
+			r.end(<-r.ended)
+		}
+		if r.backoff == 0 {
+			return
+		}
+	}
+}
+
+func (r *run) end(e ended) { r.underway.end(e.delivery, e.took, time.Now()) }
+
+// begin starts an attempt.
+func (r *run) begin(d Delivery, now time.Time) {
+	r.underway.begin(d, now)
+	r.attempts.Go(func() {
+		took := r.deliver(d)
+		r.ended <- ended{d, took}
+	})
+}
+
+// deliver makes an attempt and settles it, and returns how long the receiver
+// took. An attempt that was cut off is not settled: whether it arrived is not
+// known, so it is made again.
+func (r *run) deliver(d Delivery) time.Duration {
+	began := time.Now()
+	a := r.attempt(r.life, r.transport, d)
+	now := time.Now()
+	took := now.Sub(began)
+	if a.failure != "" && r.life.Err() != nil {
+		return took
+	}
+	result := r.judge(d, a, now)
+	result.Took = took
+	if !r.settle(d, result) {
+		return took
+	}
+	if result.State == Dead {
+		r.o.Log.LogAttrs(r.life, slog.LevelWarn, "callbacks: a delivery is dead",
+			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.String("failure", result.Failure))
+	}
+	r.o.Observe(result)
+	return took
+}
+
+// judge decides what becomes of a delivery after an answer.
+func (s *Sender) judge(d Delivery, a answer, now time.Time) Result {
+	result := Result{ID: d.ID, State: Delivered, Status: a.status, Failure: a.failure, At: now}
+	switch next := d.Attempts + 1; {
+	case a.failure == "":
+	case a.failure == FailureGone || next >= len(s.o.Schedule):
+		result.State = Dead
+	default:
+		result.State = Postponed
+		result.Due = now.Add(max(jitter(s.o.Schedule[next], s.o.Random()), a.again))
+	}
+	return result
+}
+
+// settle stores a result, however often that takes; false when the grace was
+// over before.
+func (r *run) settle(d Delivery, result Result) bool {
+	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+		err := r.o.Outbox.Settle(r.life, result)
+		if err == nil {
+			return true
+		}
+		if r.life.Err() != nil {
+			return false
+		}
+		r.o.Log.LogAttrs(r.life, slog.LevelError, "callbacks: an attempt cannot be settled",
+			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.Any("error", err))
+		select {
+		case <-r.life.Done():
+			return false
+		case <-time.After(wait):
+		}
+	}
+}

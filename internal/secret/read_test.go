@@ -1,0 +1,110 @@
+package secret_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/secret"
+)
+
+const variable = "LEADETL_TEST_SECRET"
+
+func TestReadVariable(t *testing.T) {
+	for _, c := range []struct {
+		name, value, want string
+		err               string // part of the error; "" for none
+	}{
+		{"as it is", hidden, hidden, ""},
+		{"line end at its end", hidden + "\r\n", hidden, ""},
+		{"space around", " " + hidden + "\t", hidden, ""},
+		{"space inside", "two words", "two words", ""},
+		{"empty", "", "", "the environment variable " + variable + " is empty or not set"},
+		{"blank", " \n", "", "the environment variable " + variable + " is empty or not set"},
+		{"two lines", hidden + "\n" + hidden, "", "more than one line"},
+		{"a tab", hidden + "\tx", "", "control characters"},
+	} {
+		t.Setenv(variable, c.value)
+		wantRead(t, c.name, "", c.want, c.err)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	t.Setenv(variable, "of-the-environment")
+	for _, c := range []struct {
+		name, content string
+		mode          fs.FileMode
+		want, err     string
+	}{
+		{"before the variable", hidden, 0o600, hidden, ""},
+		{"line end at its end", hidden + "\n", 0o600, hidden, ""},
+		{"only readable", hidden, 0o400, hidden, ""},
+		{"empty", "", 0o600, "", "is empty or not set, put the secret there"},
+		{"blank", "\n", 0o600, "", "is empty"},
+		{"two lines", "a\nb", 0o600, "", "more than one line"},
+		{"a NUL", hidden + "\x00x", 0o600, "", "control characters"},
+		{"too large", strings.Repeat("a", 64<<10+1), 0o600, "", "too large"},
+		{"readable for the group", hidden, 0o640, "", "has mode 0640 and is open to other users: chmod 600"},
+		{"readable for all", hidden, 0o644, "", "has mode 0644"},
+		{"readable for others", hidden, 0o604, "", "has mode 0604"},
+		{"writable for the group", hidden, 0o620, "", "has mode 0620"},
+	} {
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, c.mode); err != nil { // whatever the umask is
+			t.Fatal(err)
+		}
+		wantRead(t, c.name, file, c.want, c.err)
+		if _, err := secret.Read("", file); errors.Is(err, secret.ErrExposed) != (c.mode&0o077 != 0) {
+			t.Errorf("%s: got %v, ErrExposed or not", c.name, err)
+		}
+	}
+}
+
+func TestReadPipe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error)
+	go func() { written <- os.WriteFile(file, []byte(hidden+"\n"), 0) }()
+	wantRead(t, "pipe", file, hidden, "")
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadNothing(t *testing.T) {
+	if _, err := secret.Read(variable, filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing file: got %v, want %v", err, fs.ErrNotExist)
+	}
+	if _, err := secret.Read(variable, t.TempDir()); err == nil {
+		t.Error("a folder: no error")
+	}
+	if _, err := secret.Read(variable, ""); !errors.Is(err, secret.ErrNotGiven) {
+		t.Errorf("variable not set: got %v, want %v", err, secret.ErrNotGiven)
+	}
+}
+
+func wantRead(t *testing.T, name, file, want, wantErr string) {
+	t.Helper()
+	got, err := secret.Read(variable, file)
+	if got.Reveal() != want {
+		t.Errorf("%s: got %q, want %q", name, got.Reveal(), want)
+	}
+	switch {
+	case wantErr == "" && err != nil, wantErr != "" && err == nil:
+		t.Errorf("%s: error %v, want %q", name, err, wantErr)
+	case err == nil:
+	case !strings.Contains(err.Error(), wantErr):
+		t.Errorf("%s: error %v, want %q", name, err, wantErr)
+	case strings.Contains(err.Error(), hidden):
+		t.Errorf("%s: the error holds the secret: %v", name, err)
+	}
+}

@@ -1,0 +1,194 @@
+package credential
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// The algorithms tokens may be signed with. Source: RFC 7518, section 3.1, and
+// RFC 8037.
+const (
+	algEdDSA = "EdDSA" // Ed25519
+	algES256 = "ES256" // ECDSA on P-256, SHA-256
+	algRS256 = "RS256" // RSASSA-PKCS1-v1_5, SHA-256
+)
+
+// RSA moduli, in bits. A shorter one is weak; a longer one makes each
+// verification slow.
+const (
+	minRSABits = 2048
+	maxRSABits = 8192
+)
+
+// verificationKey is a public key with the one algorithm it verifies. That the
+// key names the algorithm, and a token merely agrees, is what keeps a token
+// from having a public key taken for something else.
+type verificationKey struct {
+	alg    string
+	public crypto.PublicKey // of the type golang-jwt wants for alg
+}
+
+// keySet holds the keys by their kid.
+type keySet map[string]verificationKey
+
+// errUnused says that a key is sound as far as we know, but of no use to us.
+var errUnused = errors.New("not for verifying EdDSA, ES256 or RS256")
+
+// parseKeySet reads a JWK Set. Keys for other purposes and algorithms are
+// passed over, as the standard wants; anything else that is wrong with one
+// fails the set, by the key's position in the list, and its kid. So does
+// private or symmetric key material: the file is read as public, and a secret
+// in it is likely published elsewhere too. Source: RFC 7517, RFC 7518 section
+// 6, RFC 8037.
+func parseKeySet(data []byte) (keySet, error) {
+	set, err := parseObject(data)
+	if err != nil {
+		return nil, fmt.Errorf("a JWK Set is %w", err)
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(set["keys"], &list); err != nil {
+		return nil, errors.New("not a JWK Set: it has no list called keys")
+	}
+	keys := keySet{}
+	for i, raw := range list {
+		kid, key, err := parseKey(raw)
+		if _, twice := keys[kid]; err == nil && twice {
+			err = errors.New("another key has the same kid: give each its own")
+		}
+		switch {
+		case errors.Is(err, errUnused):
+			continue
+		case err != nil && kid != "":
+			return nil, fmt.Errorf("key %d, kid %.64q: %w", i+1, kid, err)
+		case err != nil:
+			return nil, fmt.Errorf("key %d: %w", i+1, err)
+		}
+		keys[kid] = key
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("none of its %d keys is for verifying EdDSA, ES256 or RS256", len(list))
+	}
+	return keys, nil
+}
+
+// privateMembers are what a JWK has only when it is a secret.
+var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
+
+func parseKey(raw []byte) (kid string, key verificationKey, err error) {
+	jwk, err := parseObject(raw)
+	if err != nil {
+		return "", key, err
+	}
+	kid, named := jwk.text("kid")
+	for _, name := range privateMembers {
+		if jwk.has(name) {
+			return kid, key, fmt.Errorf("it holds private key material (%s): replace this key, which must count as known to others, and list its public half alone", name)
+		}
+	}
+	if use, given := jwk.text("use"); given && use != "sig" {
+		return kid, key, errUnused
+	}
+	if ops, given := jwk.texts("key_ops"); given && !slices.Contains(ops, "verify") {
+		return kid, key, errUnused
+	}
+	if key.alg, key.public, err = jwk.public(); err != nil {
+		return kid, key, err
+	}
+	if alg, given := jwk.text("alg"); given && alg != key.alg {
+		return kid, key, errUnused
+	}
+	if !named {
+		return "", key, errors.New("it has no kid, so that no token can name it")
+	}
+	return kid, key, nil
+}
+
+// public decodes the key by its type.
+func (o object) public() (alg string, key crypto.PublicKey, err error) {
+	kty, _ := o.text("kty")
+	crv, _ := o.text("crv")
+	switch {
+	case kty == "OKP" && crv == "Ed25519":
+		key, err := o.ed25519Key()
+		return algEdDSA, key, err
+	case kty == "EC" && crv == "P-256":
+		key, err := o.ecdsaKey()
+		return algES256, key, err
+	case kty == "RSA":
+		key, err := o.rsaKey()
+		return algRS256, key, err
+	case kty == "":
+		return "", nil, errors.New("it has no kty")
+	}
+	return "", nil, errUnused
+}
+
+// bytes is the member's value as Base64urlUInt or the like, without padding.
+func (o object) bytes(name string) ([]byte, error) {
+	s, _ := o.text(name)
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) == 0 {
+		return nil, fmt.Errorf("its %s is missing or not base64url", name)
+	}
+	return b, nil
+}
+
+func (o object) ed25519Key() (ed25519.PublicKey, error) {
+	x, err := o.bytes("x")
+	if err != nil {
+		return nil, err
+	}
+	if len(x) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("its x has %d bytes, not %d", len(x), ed25519.PublicKeySize)
+	}
+	return x, nil
+}
+
+func (o object) ecdsaKey() (*ecdsa.PublicKey, error) {
+	x, err := o.bytes("x")
+	if err != nil {
+		return nil, err
+	}
+	y, err := o.bytes("y")
+	if err != nil {
+		return nil, err
+	}
+	if len(x) != 32 || len(y) != 32 {
+		return nil, fmt.Errorf("its x and y have %d and %d bytes, not 32 each", len(x), len(y))
+	}
+	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y))
+	if err != nil {
+		return nil, errors.New("its x and y are no point of P-256")
+	}
+	return key, nil
+}
+
+func (o object) rsaKey() (*rsa.PublicKey, error) {
+	n, err := o.bytes("n")
+	if err != nil {
+		return nil, err
+	}
+	e, err := o.bytes("e")
+	if err != nil {
+		return nil, err
+	}
+	modulus, exponent := new(big.Int).SetBytes(n), new(big.Int).SetBytes(e)
+	switch bits := modulus.BitLen(); {
+	case bits < minRSABits || bits > maxRSABits:
+		return nil, fmt.Errorf("its modulus has %d bits, and must have %d to %d", bits, minRSABits, maxRSABits)
+	case modulus.Bit(0) == 0:
+		return nil, errors.New("its modulus is even")
+	case exponent.BitLen() > 31 || exponent.Int64() < 3 || exponent.Bit(0) == 0:
+		return nil, errors.New("its exponent is not an odd number from 3 to 2³¹")
+	}
+	return &rsa.PublicKey{N: modulus, E: int(exponent.Int64())}, nil
+}

@@ -1,0 +1,129 @@
+// Package limit holds how often a key (an organization, an address) may do
+// something, in token buckets, and says so in the headers clients read.
+//
+// The one thing to know before using it: time comes in as a parameter, and a
+// bucket never goes back in it. A bucket begins full, with Burst tokens; each
+// Take that is allowed takes one; tokens come back evenly, Events of them in
+// Per. A key nobody has used until its bucket was full again is forgotten,
+// which makes no difference to it.
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxEvents bounds Events: more is no limit.
+	maxEvents = 1_000_000
+
+	// maxWindows bounds the windows after which an empty bucket is full.
+	maxWindows = 1000
+)
+
+// Rate is a limit: Events in Per, of which Burst may come at once. The zero
+// value is None.
+type Rate struct {
+	Events int
+	Per    time.Duration // a second, a minute, an hour or a day
+	Burst  int
+}
+
+// None is no limit.
+var None = Rate{}
+
+// unit is a window a rate is told in.
+type unit struct {
+	name string
+	per  time.Duration
+}
+
+var units = []unit{{"s", time.Second}, {"min", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}}
+
+// ParseRate reads what String writes: 600/min, 10/s, 1000/h, 5000/d, with or
+// without a burst as in "600/min burst 20"; "0" is None. Without a burst, the
+// events of a whole window may come at once.
+func ParseRate(s string) (Rate, error) {
+	r, err := parse(s)
+	if err == nil {
+		err = r.Validate()
+	}
+	if err != nil {
+		return None, fmt.Errorf("limit %q: %w; write it as 600/min or 600/min burst 20, or 0 for none", s, err)
+	}
+	return r, nil
+}
+
+func parse(s string) (r Rate, err error) {
+	fields := strings.Fields(s)
+	switch {
+	case len(fields) == 1 && fields[0] == "0":
+		return None, nil
+	case len(fields) != 1 && (len(fields) != 3 || fields[1] != "burst"):
+		return None, errors.New("neither a rate nor a rate with a burst")
+	}
+	number, window, _ := strings.Cut(fields[0], "/")
+	for _, u := range units {
+		if u.name == window {
+			r.Per = u.per
+		}
+	}
+	if r.Per == 0 {
+		return None, errors.New("the window is none of s, min, h, d")
+	}
+	if r.Events, err = strconv.Atoi(number); err != nil {
+		return None, errors.New("no whole number before the window")
+	}
+	r.Burst = r.Events
+	if len(fields) == 3 {
+		if r.Burst, err = strconv.Atoi(fields[2]); err != nil {
+			return None, errors.New("the burst is no whole number")
+		}
+	}
+	return r, nil
+}
+
+// Validate says what is wrong with a rate that New would not take.
+func (r Rate) Validate() error {
+	switch {
+	case r == None:
+		return nil
+	case r.Events < 1 || r.Events > maxEvents:
+		return fmt.Errorf("the number of events is not between 1 and %d", maxEvents)
+	case r.Per < time.Second || r.Per > 24*time.Hour || r.Per%time.Second != 0:
+		return errors.New("the window is not whole seconds up to a day")
+	case r.Burst < 1 || r.Burst > maxWindows*r.Events:
+		return fmt.Errorf("the burst is not between 1 and %d times the number of events", maxWindows)
+	}
+	return nil
+}
+
+// String writes the rate as ParseRate reads it.
+func (r Rate) String() string {
+	if r == None {
+		return "0"
+	}
+	window := r.Per.String() // for a window ParseRate does not make
+	for _, u := range units {
+		if u.per == r.Per {
+			window = u.name
+		}
+	}
+	s := fmt.Sprintf("%d/%s", r.Events, window)
+	if r.Burst != r.Events {
+		s += fmt.Sprintf(" burst %d", r.Burst)
+	}
+	return s
+}
+
+// MarshalText is String, for flags and configuration files.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText is ParseRate, for flags and configuration files.
+func (r *Rate) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRate(string(text))
+	return err
+}

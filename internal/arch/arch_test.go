@@ -45,6 +45,10 @@ func TestImports(t *testing.T) {
 		{"resolution/resolutiontest", "resolution/directory", ""},
 		{"resolution/client", "resolution/directory", "siblings"},
 		{"resolution/embedded", "resolution/resolutiontest", "for tests"},
+		{"resolution/service/openapi/openapitest", "resolution/service/openapi", ""},
+		{"resolution/service/state", "resolution/service", "lies in"},
+		{"resolution/service/state", "resolution/service/callback", "siblings"},
+		{"resolution/service", "resolution/service/state", ""},
 		{"sources", "sources/csvfile", ""},
 		{"sources", "internal/rows", ""},
 		{"sources/csvfile", "internal/rows", ""},
@@ -67,6 +71,8 @@ func TestImports(t *testing.T) {
 		{"cmd/leadetl", "pipeline/columns", ""},
 		{"cmd/leadetl", "resolution/embedded", ""},
 		{"cmd/leadetl", "resolution/service", ""},
+		{"cmd/leadetl", "testdata", ""},
+		{"sources", "testdata", "not below"},
 		{"cmd/leadetl", "cmd/other", "siblings"},
 	} {
 		got := refuse(c.from, c.to)

@@ -9,7 +9,8 @@
 //	sources     imports internal, and its own folders
 //	sinks       imports internal, and its own folders
 //	pipeline    imports sources, sinks, transforms, resolution, internal, and its own folders
-//	cmd         imports everything; it is where parts meet
+//	cmd         imports everything; it is where parts meet. testdata is the
+//	            sample directory, which it has with it
 //
 // Siblings do not import each other, and a folder does not import the one it
 // lies in, resolution aside. Nothing registers itself: there is no func init,

@@ -17,13 +17,15 @@ var below = map[string][]string{
 	"sources":    {"internal"},
 	"sinks":      {"internal"},
 	"pipeline":   {"sources", "sinks", "transforms", "resolution", "internal"},
-	"cmd":        {"pipeline", "sources", "sinks", "transforms", "resolution", "internal"},
+	"cmd":        {"pipeline", "sources", "sinks", "transforms", "resolution", "internal", "testdata"},
 }
 
 // siblings lists the pairs in one family that do know each other.
 var siblings = map[[2]string]string{
 	{"resolution/embedded", "resolution/directory"}:       "the embedded engine answers from a directory",
 	{"resolution/resolutiontest", "resolution/directory"}: "the conformance suite brings the directory it asks about",
+
+	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 }
 
 // inits lists the packages that may have a func init, with the reason.

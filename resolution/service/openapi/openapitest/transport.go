@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 )
 
@@ -37,8 +38,8 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	sent, copied := recorded(r)
-	response, err := t.base.RoundTrip(copied)
+	sent := new(recording)
+	response, err := t.base.RoundTrip(sent.of(r))
 	if err != nil {
 		return response, err
 	}
@@ -50,26 +51,60 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = response.Body.Close() // it was read to its end
 	response.Body = io.NopCloser(bytes.NewReader(body))
 
-	x := Exchange{Request: r, Sent: sent.Bytes(), Status: response.StatusCode, Header: response.Header, Body: body}
+	x := Exchange{Request: r, Sent: sent.bytes(), Status: response.StatusCode, Header: response.Header, Body: body}
 	if err := t.validator.Check(x); err != nil {
 		t.t.Errorf("against the document: %v", err)
 	}
 	return response, nil
 }
 
-// recorded is r with a body that is kept while it is sent.
-func recorded(r *http.Request) (*bytes.Buffer, *http.Request) {
-	sent := new(bytes.Buffer)
+// recording keeps what is read of a request's body, which may go on after the
+// answer has come.
+type recording struct {
+	mu   sync.Mutex
+	kept bytes.Buffer
+}
+
+// of is r with a body that is recorded.
+func (c *recording) of(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
-		return sent, r
+		return r
 	}
 	copied := r.Clone(r.Context())
-	copied.Body = struct {
+	copied.Body = c.tee(r.Body)
+	if r.GetBody != nil {
+		copied.GetBody = func() (io.ReadCloser, error) {
+			body, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.kept.Reset()
+			return c.tee(body), nil
+		}
+	}
+	return copied
+}
+
+func (c *recording) tee(body io.ReadCloser) io.ReadCloser {
+	return struct {
 		io.Reader
 		io.Closer
-	}{io.TeeReader(r.Body, sent), r.Body}
-	copied.GetBody = nil // a second sending would be recorded behind the first
-	return sent, copied
+	}{io.TeeReader(body, c), body}
+}
+
+// Write implements io.Writer.
+func (c *recording) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept.Write(p)
+}
+
+func (c *recording) bytes() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return bytes.Clone(c.kept.Bytes())
 }
 
 // broken is a body that breaks off where the connection did.

@@ -1,6 +1,7 @@
 package credential_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -244,7 +245,7 @@ func TestReloadWhileVerifying(t *testing.T) {
 }
 
 func FuzzKeySet(f *testing.F) {
-	f.Add(encode(members{"keys": []members{ed25519JWK(), ecdsaJWK(), rsaJWK()}}))
+	f.Add(encode(members{"keys": []members{ed25519JWK(), ecdsaJWK(), {"kty": "RSA", "kid": "rsa", "n": b64(bytes.Repeat([]byte{255}, 256)), "e": "AQAB"}}}))
 	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"","e":"AQAB","kid":"a"}]}`))
 	path := filepath.Join(f.TempDir(), "jwks.json")
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -258,7 +259,7 @@ func FuzzKeySet(f *testing.F) {
 		// Whatever was accepted as a key must do as one.
 		tokens.Verify(token(goodHeader("EdDSA", "ed"), goodClaims(), signEd25519), now)
 		tokens.Verify(token(goodHeader("ES256", "ec"), goodClaims(), signES256), now)
-		tokens.Verify(token(goodHeader("RS256", "rsa"), goodClaims(), signRS256), now)
+		tokens.Verify(token(goodHeader("RS256", "rsa"), goodClaims(), func(string) []byte { return make([]byte, 256) }), now)
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 
 // TestVerify gives good tokens, each with something about it.
 func TestVerify(t *testing.T) {
-	tokens := openTokens(t)
+	tokens := openTokens(t, ed25519JWK(), ecdsaJWK(), rsaJWK())
 	ed := goodHeader("EdDSA", "ed")
 	for _, c := range []struct {
 		name  string
@@ -55,19 +55,19 @@ func TestVerify(t *testing.T) {
 // TestVerifyRefuses gives a hostile or broken token for each rule. Where a
 // claim is wrong, the signature is right.
 func TestVerifyRefuses(t *testing.T) {
-	tokens := openTokens(t)
+	tokens := openTokens(t, ed25519JWK(), ecdsaJWK(), rsaJWK())
 	ed, ec, rs := goodHeader("EdDSA", "ed"), goodHeader("ES256", "ec"), goodHeader("RS256", "rsa")
 	good := goodClaims()
 	genuine := token(ed, good, signEd25519)
 	parts := strings.Split(genuine, ".")
 	strangerPublic, stranger, _ := ed25519.GenerateKey(rand.Reader)
 	signStranger := func(text string) []byte { return ed25519.Sign(stranger, []byte(text)) }
-	rsaDER, err := x509.MarshalPKIXPublicKey(&keys().rsa.PublicKey)
+	rsaDER, err := x509.MarshalPKIXPublicKey(&rsaKey().PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rsaPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: rsaDER})
-	edPublic := keys().ed25519.Public().(ed25519.PublicKey)
+	edPublic := ed25519Key.Public().(ed25519.PublicKey)
 
 	header := func(changes members) string { return token(with(ed, changes), good, signEd25519) }
 	claims := func(changes members) string { return token(ed, with(good, changes), signEd25519) }
@@ -120,7 +120,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"alg in small letters", header(members{"alg": "eddsa"}), forged},
 		{"HS256 with the RSA key in PEM", token(with(rs, members{"alg": "HS256"}), good, signHS256(rsaPEM)), forged},
 		{"HS256 with the RSA key in DER", token(with(rs, members{"alg": "HS256"}), good, signHS256(rsaDER)), forged},
-		{"HS256 with the RSA modulus", token(with(rs, members{"alg": "HS256"}), good, signHS256(keys().rsa.N.Bytes())), forged},
+		{"HS256 with the RSA modulus", token(with(rs, members{"alg": "HS256"}), good, signHS256(rsaKey().N.Bytes())), forged},
 		{"HS256 with the Ed25519 key", token(with(ed, members{"alg": "HS256"}), good, signHS256(edPublic)), forged},
 		{"HS256 with no secret", token(with(ed, members{"alg": "HS256"}), good, signHS256(nil)), forged},
 		{"PS256 with the RSA key", token(with(rs, members{"alg": "PS256"}), good, signPS256), forged},
@@ -240,7 +240,7 @@ func strayBits(token string) string {
 }
 
 func TestVerifyExpired(t *testing.T) {
-	tokens := openTokens(t)
+	tokens := openTokens(t, ed25519JWK(), ecdsaJWK(), rsaJWK())
 	signed := map[string]string{
 		"EdDSA": token(goodHeader("EdDSA", "ed"), goodClaims(), signEd25519),
 		"ES256": token(goodHeader("ES256", "ec"), goodClaims(), signES256),
@@ -283,11 +283,10 @@ func TestIsToken(t *testing.T) {
 // FuzzVerify looks for a token that is accepted without the issuer's having
 // signed it, and for a panic.
 func FuzzVerify(f *testing.F) {
-	tokens := openTokens(f)
+	tokens := openTokens(f, ed25519JWK())
 	for _, genuine := range []string{
 		token(goodHeader("EdDSA", "ed"), goodClaims(), signEd25519),
-		token(goodHeader("ES256", "ec"), goodClaims(), signES256),
-		token(goodHeader("RS256", "rsa"), goodClaims(), signRS256),
+		token(goodHeader("HS256", "ed"), goodClaims(), signHS256(nil)),
 		token(goodHeader("none", "ed"), goodClaims(), signNot),
 	} {
 		parts := strings.Split(genuine, ".")
@@ -314,7 +313,7 @@ func FuzzVerify(f *testing.F) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	tokens := openTokens(b)
+	tokens := openTokens(b, ed25519JWK(), ecdsaJWK(), rsaJWK())
 	for name, token := range map[string]string{
 		"EdDSA":   token(goodHeader("EdDSA", "ed"), goodClaims(), signEd25519),
 		"ES256":   token(goodHeader("ES256", "ec"), goodClaims(), signES256),

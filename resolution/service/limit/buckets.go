@@ -172,20 +172,20 @@ func (b *bucket) decide(r Rate, now time.Time, take bool) Decision {
 		tokens--
 	}
 	d.Remaining = int(tokens)
-	d.Reset = b.until(float64(r.Burst), tokens, now)
+	d.Reset = b.until(r, float64(r.Burst), tokens, now)
 	if !d.Allowed {
-		d.RetryAfter = b.until(1, tokens, now)
+		d.RetryAfter = b.until(r, 1, tokens, now)
 	}
 	return d
 }
 
 // until is how long it takes until the bucket, which now holds tokens, holds
 // at least want, which is at most Burst.
-func (b *bucket) until(want, tokens float64, now time.Time) time.Duration {
+func (b *bucket) until(r Rate, want, tokens float64, now time.Time) time.Duration {
 	if tokens >= want {
 		return 0
 	}
-	wait := time.Duration(math.Ceil((want - tokens) / float64(b.limiter.Limit()) * float64(time.Second)))
+	wait := time.Duration(math.Ceil((want - tokens) * float64(r.Per) / float64(r.Events)))
 	// What is true of real numbers may fail by the last bit of a float64: ask
 	// the limiter itself, as it will be asked then.
 	for step := time.Duration(1); b.limiter.TokensAt(now.Add(wait)) < want; step *= 2 {

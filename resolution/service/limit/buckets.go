@@ -16,8 +16,8 @@ const (
 	// for idle ones.
 	minSweep = 64
 
-	// maxKeys bounds the keys of a shard.
-	maxKeys = 4096
+	// defaultMaxKeys bounds the keys of a shard.
+	defaultMaxKeys = 4096
 )
 
 // Buckets holds a token bucket for each key. It is safe from many goroutines,
@@ -31,9 +31,10 @@ const (
 // each that comes, and begins again full. So let no caller choose its keys
 // freely: key an IPv6 address by its /64.
 type Buckets struct {
-	rate   Rate
-	seed   maphash.Seed
-	shards [shardCount]shard
+	rate    Rate
+	maxKeys int // of a shard
+	seed    maphash.Seed
+	shards  [shardCount]shard
 }
 
 type shard struct {
@@ -57,7 +58,7 @@ func New(r Rate) *Buckets {
 	if err := r.Validate(); err != nil {
 		panic(err)
 	}
-	b := &Buckets{rate: r, seed: maphash.MakeSeed()}
+	b := &Buckets{rate: r, maxKeys: defaultMaxKeys, seed: maphash.MakeSeed()}
 	for i := range b.shards {
 		b.shards[i].buckets = map[string]*bucket{}
 		b.shards[i].room = minSweep
@@ -93,7 +94,7 @@ func (b *Buckets) decide(key string, now time.Time, take bool) Decision {
 		if !take {
 			return Decision{Allowed: true, Rate: b.rate, Remaining: b.rate.Burst}
 		}
-		known = s.add(key, b.rate, now)
+		known = s.add(key, b.rate, b.maxKeys, now)
 	}
 	if now.Before(known.latest) {
 		now = known.latest
@@ -102,14 +103,14 @@ func (b *Buckets) decide(key string, now time.Time, take bool) Decision {
 }
 
 // add makes room for a key, and its bucket.
-func (s *shard) add(key string, r Rate, now time.Time) *bucket {
+func (s *shard) add(key string, r Rate, maxKeys int, now time.Time) *bucket {
 	if s.room == 0 {
 		s.sweep(r, now)
 	}
 	s.room--
 	if len(s.buckets) >= maxKeys {
-		for any := range s.buckets { // the first of a random order
-			delete(s.buckets, any)
+		for one := range s.buckets { // the first of a random order
+			delete(s.buckets, one)
 			break
 		}
 	}

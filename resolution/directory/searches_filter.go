@@ -121,17 +121,23 @@ func (f *searchFile) match(ctx context.Context, q resolution.KeywordSearch, s *s
 	}
 	m.rows = s.bitset(to - m.base)
 	m.rows.setRange(uint32(from-m.base), uint32(to-m.base))
-	for at := 0; at < to-m.base; at += block {
+	return m, m.narrow(ctx, to, narrowers...)
+}
+
+// narrow takes the rows out that one of the narrowers does. There are none
+// from end on.
+func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) error {
+	for at := 0; at < len(m.rows); at += block / 64 {
 		if err := ctx.Err(); err != nil {
-			return m, err
+			return err
 		}
-		end := min(at+block, to-m.base)
-		part := m.rows[at/64 : (end+63)/64]
+		part := m.rows[at:min(at+block/64, len(m.rows))]
+		from := m.base + at*64
 		for _, narrow := range narrowers {
-			narrow(part, m.base+at, m.base+end)
+			narrow(part, from, min(from+len(part)*64, end))
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // window is the rows of the days from start to end, the zero day being none.

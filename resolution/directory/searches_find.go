@@ -36,9 +36,15 @@ type FoundSearch struct {
 func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []FoundSearch, total int64, err error) {
 	err = d.search(ctx, q, func(f *searchFile, s *scratch, m matching) error {
 		var rows []int
-		total, err = f.leads(ctx, s, m, func(n int64, row int) {
-			if n >= skip && n-skip < int64(limit) {
-				rows = append(rows, row)
+		total, err = f.leads(ctx, s, m, func(n int64, fresh uint64, base int) {
+			if n+int64(bits.OnesCount64(fresh)) <= skip || len(rows) == limit {
+				return
+			}
+			for ; fresh != 0; fresh &= fresh - 1 {
+				if n >= skip && len(rows) < limit {
+					rows = append(rows, base+bits.TrailingZeros64(fresh))
+				}
+				n++
 			}
 		})
 		if err != nil {
@@ -55,28 +61,42 @@ func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch
 // Which ones follows from the request and the data alone.
 func (d *Directory) SampleSearches(ctx context.Context, q resolution.KeywordSearch, most int) (found []FoundSearch, total int64, err error) {
 	err = d.search(ctx, q, func(f *searchFile, s *scratch, m matching) error {
-		var rows []int
-		every := int64(1)
-		total, err = f.leads(ctx, s, m, func(n int64, row int) {
-			if n%every != 0 {
-				return
+		spread := spread{most: most, every: 1}
+		total, err = f.leads(ctx, s, m, func(n int64, fresh uint64, base int) {
+			for ; fresh != 0; fresh &= fresh - 1 {
+				spread.add(n, base+bits.TrailingZeros64(fresh))
+				n++
 			}
-			if len(rows) == most { // every other one goes
-				every *= 2
-				for i := range (most + 1) / 2 {
-					rows[i] = rows[2*i]
-				}
-				rows = rows[:(most+1)/2]
-				if n%every != 0 {
-					return
-				}
-			}
-			rows = append(rows, row)
 		})
-		found = f.found(rows)
+		found = f.found(spread.rows)
 		return err
 	})
 	return found, total, err
+}
+
+// spread keeps every so-manieth row, so that it is never more than most.
+type spread struct {
+	most  int
+	every int64
+	rows  []int
+}
+
+func (s *spread) add(n int64, row int) {
+	if n%s.every != 0 {
+		return
+	}
+	if len(s.rows) == s.most { // every other one goes
+		half := (s.most + 1) / 2
+		for i := range half {
+			s.rows[i] = s.rows[2*i]
+		}
+		s.rows = s.rows[:half]
+		s.every *= 2
+		if n%s.every != 0 {
+			return
+		}
+	}
+	s.rows = append(s.rows, row)
 }
 
 // search runs do over the searches of q.Edition that match q.
@@ -113,23 +133,22 @@ func damaged(err *error, before bool) {
 	}
 }
 
-// leads goes through the leads in their order: each gets a lead's place, from
-// 0, and the row of its most recent matching search. The result is their
-// number.
-func (f *searchFile) leads(ctx context.Context, s *scratch, m matching, each func(n int64, row int)) (n int64, err error) {
+// leads goes through the leads in their order and returns their number. each
+// gets the most recent matching searches of some: those rows above base whose
+// bit is in fresh, the first of them of the n-th lead, from 0.
+func (f *searchFile) leads(ctx context.Context, s *scratch, m matching, each func(n int64, fresh uint64, base int)) (n int64, err error) {
 	seen := s.bitset(len(f.leadIDs))
-	for w, rest := range m.rows {
+	for w, left := range m.rows {
 		if w%(block/64) == 0 && ctx.Err() != nil {
 			return n, ctx.Err()
 		}
-		for ; rest != 0; rest &= rest - 1 {
-			row := m.base + w*64 + bits.TrailingZeros64(rest)
-			lead := f.lead[row]
-			if word, bit := &seen[lead>>6], uint64(1)<<(lead&63); *word&bit == 0 {
-				*word |= bit
-				each(n, row)
-				n++
-			}
+		if left == 0 {
+			continue
+		}
+		base := m.base + w*64
+		if fresh := add(seen, f.lead[base:min(base+64, len(f.lead))], left); fresh != 0 {
+			each(n, fresh, base)
+			n += int64(bits.OnesCount64(fresh))
 		}
 	}
 	return n, nil
@@ -171,6 +190,12 @@ func (f *searchFile) matched(ctx context.Context, keywords []string, s *scratch,
 	if len(rows) == 0 || len(keywords) == 0 {
 		return nil
 	}
+	if len(keywords) == 1 { // there is no other reason to be found
+		for i := range found {
+			found[i].MatchedKeywords = []string{keywords[0]}
+		}
+		return nil
+	}
 	phrases := make([]phrase, len(keywords))
 	for i, keyword := range keywords {
 		phrases[i] = f.phrase(keyword)
@@ -184,18 +209,15 @@ func (f *searchFile) matched(ctx context.Context, keywords []string, s *scratch,
 		has[i] = make(bitset, (len(keywords)+63)/64)
 	}
 	met := map[uint32]bitset{}
-	first := (rows[0] - m.base) / 64
-	for w := first; w < len(m.rows); w++ {
-		if w%(block/64) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		for rest := m.rows[w]; rest != 0; rest &= rest - 1 {
+	skip := (rows[0] - m.base) / 64 // before the first there are none of theirs
+	m = matching{m.base + skip*64, m.rows[skip:]}
+	if err := m.narrow(ctx, len(f.lead), on(f.lead, wanted)); err != nil {
+		return err
+	}
+	for w, rest := range m.rows {
+		for ; rest != 0; rest &= rest - 1 {
 			row := m.base + w*64 + bits.TrailingZeros64(rest)
-			lead := f.lead[row]
-			if !wanted.has(lead) {
-				continue
-			}
-			keyword := f.keyword[row]
+			lead, keyword := f.lead[row], f.keyword[row]
 			of, ok := met[keyword]
 			if !ok {
 				of = make(bitset, (len(keywords)+63)/64)

@@ -1,0 +1,119 @@
+package openapi
+
+import (
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+// section is a part of the guide under one heading.
+type section struct {
+	ID, Title string
+	Body      template.HTML
+}
+
+// sections renders the guide: what is before the first heading, and the parts
+// below the headings. It knows what the guide uses of Markdown: ## headings,
+// paragraphs on one line, lists with -, tables, fenced code, and inside a line
+// `code`, **strong** and [links](#anchors).
+func sections(text string) (intro template.HTML, parts []section) {
+	before, rest, _ := strings.Cut(text, "\n## ")
+	intro = blocks(before)
+	for _, part := range strings.Split(rest, "\n## ") {
+		title, body, _ := strings.Cut(part, "\n")
+		parts = append(parts, section{anchor(title), title, blocks(body)})
+	}
+	return intro, parts
+}
+
+// anchor is a title as an id.
+func anchor(title string) string {
+	return strings.ReplaceAll(strings.ToLower(title), " ", "-")
+}
+
+// blocks renders lines that are no headings.
+func blocks(text string) template.HTML {
+	var b strings.Builder
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); {
+		switch line := lines[i]; {
+		case line == "":
+			i++
+		case strings.HasPrefix(line, "```"):
+			end := i + 1
+			for end < len(lines) && lines[end] != "```" {
+				end++
+			}
+			b.WriteString(string(code(strings.Join(lines[i+1:end], "\n"))))
+			i = end + 1
+		case strings.HasPrefix(line, "- "):
+			b.WriteString("<ul>")
+			for ; i < len(lines) && strings.HasPrefix(lines[i], "- "); i++ {
+				fmt.Fprintf(&b, "<li>%s</li>", inline(lines[i][2:]))
+			}
+			b.WriteString("</ul>\n")
+		case strings.HasPrefix(line, "|"):
+			end := i
+			for end < len(lines) && strings.HasPrefix(lines[end], "|") {
+				end++
+			}
+			table(&b, lines[i:end])
+			i = end
+		default:
+			fmt.Fprintf(&b, "<p>%s</p>\n", inline(line))
+			i++
+		}
+	}
+	return template.HTML(b.String())
+}
+
+// table renders a head, a line of dashes and the rows.
+func table(b *strings.Builder, lines []string) {
+	b.WriteString(`<div class="wide"><table><thead>`)
+	for i, line := range lines {
+		if i == 1 {
+			b.WriteString("</thead><tbody>")
+			continue
+		}
+		cell := "td"
+		if i == 0 {
+			cell = "th"
+		}
+		b.WriteString("<tr>")
+		for _, c := range strings.Split(strings.Trim(line, "| "), "|") {
+			fmt.Fprintf(b, "<%s>%s</%s>", cell, inline(strings.TrimSpace(c)), cell)
+		}
+		b.WriteString("</tr>")
+	}
+	b.WriteString("</tbody></table></div>\n")
+}
+
+var (
+	spans   = regexp.MustCompile("`[^`]+`|[^`]+")
+	strongs = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	links   = regexp.MustCompile(`\[([^\]]+)\]\((#[a-z-]+)\)`)
+)
+
+// inline renders what is inside a line.
+func inline(text string) template.HTML {
+	var b strings.Builder
+	for _, span := range spans.FindAllString(text, -1) {
+		if strings.HasPrefix(span, "`") {
+			fmt.Fprintf(&b, "<code>%s</code>", template.HTMLEscapeString(strings.Trim(span, "`")))
+			continue
+		}
+		span = template.HTMLEscapeString(span)
+		span = strongs.ReplaceAllString(span, "<strong>$1</strong>")
+		b.WriteString(links.ReplaceAllString(span, `<a href="$2">$1</a>`))
+	}
+	return template.HTML(b.String())
+}
+
+// code renders lines of code. The script puts the server's address in the
+// place of {base_url}.
+func code(text string) template.HTML {
+	text = template.HTMLEscapeString(text)
+	text = strings.ReplaceAll(text, "{base_url}", `<span class="base">{base_url}</span>`)
+	return template.HTML(`<pre tabindex="0"><code>` + text + "</code></pre>\n")
+}

@@ -1,0 +1,139 @@
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"sync"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// Page returns the document as one page of HTML for people, complete without
+// scripts and without anything else to load. The bytes are shared: do not
+// change them. It is to be served with ContentSecurityPolicy.
+func Page() []byte { return page() }
+
+// ContentSecurityPolicy is the value of the header that Page is served with:
+// the page's own style and script, known by their hashes, its icon, and
+// nothing else.
+func ContentSecurityPolicy() string { return policy() }
+
+var page = sync.OnceValue(func() []byte {
+	t, err := template.ParseFS(pageFiles, "page/page.html")
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err))
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, contents()); err != nil {
+		panic(fmt.Sprintf("openapi: %v", err))
+	}
+	return b.Bytes()
+})
+
+var policy = sync.OnceValue(func() string {
+	return "default-src 'none'; style-src '" + hash(pageFile("page.css")) + "'; script-src '" + hash(pageFile("page.js")) +
+		"'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+})
+
+// hash is a source as a policy names it. Source: Content Security Policy
+// Level 3, 2.3.1.
+func hash(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func pageFile(name string) string {
+	text, err := pageFiles.ReadFile("page/" + name)
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err))
+	}
+	return string(text)
+}
+
+// content is what page.html shows.
+type content struct {
+	Title, Version  string
+	Style           template.CSS
+	Script          template.JS
+	Intro           template.HTML
+	Guide           []section
+	Groups          []group
+	Objects         []named
+	Errors          []fault
+	Sent, Received  []header
+	CallbackHeaders []header
+}
+
+// named is an object that several answers have.
+type named struct {
+	Name   string
+	Text   template.HTML
+	Fields []field
+}
+
+// fault is one word that an error may have.
+type fault struct {
+	Status, Code string
+	Text         template.HTML
+	Retryable    bool
+}
+
+type header struct {
+	Name string
+	Text template.HTML
+	Code string // an example
+}
+
+func contents() content {
+	r := &reader{document: tree()}
+	info := r.document.object("info")
+	c := content{
+		Title: info.text("title"), Version: info.text("version"),
+		Style: template.CSS(pageFile("page.css")), Script: template.JS(pageFile("page.js")),
+	}
+	c.Intro, c.Guide = sections(info.text("description"))
+	c.Groups = r.groups()
+	r.named = append(r.named, "Problem") // named by the section on errors
+	parts := r.document.object("components")
+	for i := 0; i < len(r.named); i++ { // objects name further ones
+		s := parts.object("schemas").object(r.named[i])
+		c.Objects = append(c.Objects, named{r.named[i], inline(s.text("description")), r.fields(s, "", 0)})
+	}
+	for _, e := range parts.object("examples").members {
+		inner := e.value.(*object).object("value").object("error")
+		c.Errors = append(c.Errors, fault{
+			Status: flatten(inner.get("status")), Code: inner.text("code"),
+			Text: inline(e.value.(*object).text("summary")), Retryable: inner.get("retryable") == true,
+		})
+	}
+	for _, p := range parts.object("parameters").members {
+		o := p.value.(*object)
+		h := header{p.name, inline(o.text("description")), o.text("example")}
+		if o.get("required") == true {
+			c.CallbackHeaders = append(c.CallbackHeaders, h)
+		} else {
+			c.Sent = append(c.Sent, h)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, path := range r.document.object("paths").members {
+		for _, method := range path.value.(*object).members {
+			for _, response := range method.value.(*object).object("responses").members {
+				_, resolved := r.resolve(response.value.(*object))
+				for _, m := range resolved.object("headers").members {
+					if !seen[m.name] {
+						seen[m.name] = true
+						_, h := r.resolve(m.value.(*object))
+						c.Received = append(c.Received, header{m.name, inline(h.text("description")), fmt.Sprint(h.get("example"))})
+					}
+				}
+			}
+		}
+	}
+	return c
+}

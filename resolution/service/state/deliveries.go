@@ -1,0 +1,92 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Deliveries lists at most limit deliveries, the newest first and without
+// their bodies: an organization's, or everybody's for 0, in one state, or in
+// any for "".
+func (s *State) Deliveries(ctx context.Context, organization int64, state string, limit int) ([]Delivery, error) {
+	var conditions []string
+	var args []any
+	if organization != 0 {
+		conditions, args = append(conditions, "organization = ?"), append(args, organization)
+	}
+	if state != "" {
+		conditions, args = append(conditions, "state = ?"), append(args, state)
+	}
+	query := "SELECT " + deliveryColumns + " FROM outbox"
+	if len(conditions) > 0 {
+		query += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	scan := func(row interface{ Scan(...any) error }) (Delivery, error) { return scanDelivery(row) }
+	return collect(ctx, s.reads, scan, query+" ORDER BY id DESC LIMIT ?", append(args, max(limit, 0))...)
+}
+
+// replayed is what a replay sets; ?1 is the present moment.
+const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, failure = NULL, finished = NULL"
+
+// ReplayDelivery makes a delivery pending as if it had never been tried, due
+// now and under its old webhook id: a dead one, a delivered one, and a pending
+// one, which then waits no longer. ErrNotFound is an unknown webhook id,
+// ErrGone one whose body is no longer kept.
+func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
+	return s.write(ctx, func(t *tx) error {
+		var receiver string
+		var kept bool
+		found, err := t.row("SELECT receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &receiver, &kept)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("delivery: %w", ErrNotFound)
+		case !kept:
+			return fmt.Errorf("delivery: %w", ErrGone)
+		}
+		if err := t.exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
+			return err
+		}
+		return t.awaitsNext(receiver)
+	})
+}
+
+// ReplayDead replays every dead delivery of an organization, some in each of
+// many changes, and returns their number, also beside an error. One that dies
+// again meanwhile is not replayed again.
+func (s *State) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
+	for last := int64(0); ; {
+		var end *int64
+		var replays int64
+		err := s.write(ctx, func(t *tx) (err error) {
+			end, replays, err = t.replayDead(organization, last, now)
+			return err
+		})
+		if err != nil || end == nil {
+			return n, err
+		}
+		n, last = n+int(replays), *end
+	}
+}
+
+// replayDead replays the first dead deliveries after one; end is the last of
+// them, nil when there is none.
+func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
+	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"
+	_, err = t.row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
+		[]any{organization, after, stepRows}, &end)
+	if err != nil || end == nil {
+		return nil, 0, err
+	}
+	args := []any{millis(now), organization, after, *end}
+	err = t.exec("INSERT INTO receivers(receiver, due) SELECT DISTINCT receiver, ?1 FROM outbox"+these+
+		" ON CONFLICT(receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	replays, err = t.update("UPDATE outbox SET "+replayed+these, args...)
+	return end, replays, err
+}

@@ -1,0 +1,143 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The states of a delivery.
+const (
+	Pending   = "pending"   // an attempt is to be made, or is being made
+	Delivered = "delivered" // the receiver has it
+	Dead      = "dead"      // given up
+)
+
+// ErrGone says that a delivery's body is no longer kept.
+var ErrGone = errors.New("body no longer kept")
+
+// Callback is a body on its way to a receiver.
+type Callback struct {
+	WebhookID    string // msg_…, the same for all attempts
+	Organization int64
+	Resolution   uuid.UUID
+	Receiver     string // host:port: what is busy, slow or dead
+	URL          string
+	Body         []byte
+	Due          time.Time // when the first attempt is to be made: as a rule, now
+}
+
+// Delivery is a callback and how far it has come.
+type Delivery struct {
+	ID int64
+	Callback
+	Created  time.Time
+	State    string // Pending, Delivered or Dead
+	Attempts int
+	Status   int       // of the receiver's last answer; 0 before one
+	Failure  string    // of the last attempt, a word; empty when there was none
+	Finished time.Time // zero while it is pending
+}
+
+// Attempt is how one attempt at a delivery ended.
+type Attempt struct {
+	ID      int64
+	State   string    // Pending for another attempt at Due, or how it ended
+	Due     time.Time // of the next attempt
+	Status  int       // of the receiver's answer; 0 without one
+	Failure string    // a word
+	At      time.Time
+}
+
+// post puts a callback into the outbox. A webhook id that is there already is
+// not posted again. The organization has to exist.
+func (t *tx) post(c Callback) error {
+	due := millis(c.Due)
+	posted, err := t.update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?6) ON CONFLICT(webhook) DO NOTHING`,
+		c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due)
+	if err != nil || posted == 0 {
+		return err
+	}
+	if err := t.exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
+		return err
+	}
+	return t.awaits(c.Receiver, due)
+}
+
+// nonNil makes a missing body an empty one.
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// awaits notes a pending delivery of a receiver.
+func (t *tx) awaits(receiver string, due int64) error {
+	return t.exec("INSERT INTO receivers(receiver, due) VALUES (?, ?) ON CONFLICT(receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due",
+		receiver, due)
+}
+
+// awaitsNext notes what is pending for a receiver after one of its deliveries
+// changed.
+func (t *tx) awaitsNext(receiver string) error {
+	var due *int64
+	if _, err := t.row("SELECT min(due) FROM outbox WHERE state = 'pending' AND receiver = ?", []any{receiver}, &due); err != nil {
+		return err
+	}
+	if due == nil {
+		return t.exec("DELETE FROM receivers WHERE receiver = ?", receiver)
+	}
+	return t.exec("INSERT INTO receivers(receiver, due) VALUES (?, ?) ON CONFLICT(receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due",
+		receiver, *due)
+}
+
+// SettleDelivery records an attempt at a pending delivery. Unknown is
+// ErrNotFound; one that is delivered or dead is ErrFinished.
+func (s *State) SettleDelivery(ctx context.Context, a Attempt) error {
+	finished := optional(a.At)
+	if a.State == Pending {
+		finished = nil
+	}
+	return s.write(ctx, func(t *tx) error {
+		var receiver, state string
+		var due int64
+		found, err := t.row("SELECT receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &receiver, &state, &due)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("delivery: %w", ErrNotFound)
+		case state != Pending:
+			return fmt.Errorf("delivery: %w", ErrFinished)
+		}
+		if a.State == Pending {
+			due = millis(a.Due)
+		}
+		err = t.exec("UPDATE outbox SET state = ?, attempts = attempts + 1, due = ?, status = ?, failure = ?, finished = ? WHERE id = ?",
+			a.State, due, a.Status, a.Failure, finished, a.ID)
+		if err != nil {
+			return err
+		}
+		return t.awaitsNext(receiver)
+	})
+}
+
+// deliveryColumns are what scanDelivery reads, in its order.
+const deliveryColumns = `id, webhook, organization, resolution, receiver, url, created, state, attempts, due,
+	coalesce(status, 0), coalesce(failure, ''), finished`
+
+// scanDelivery reads deliveryColumns, and into more what was asked for after
+// them.
+func scanDelivery(row interface{ Scan(...any) error }, more ...any) (d Delivery, err error) {
+	var created, due int64
+	var finished *int64
+	err = row.Scan(append([]any{&d.ID, &d.WebhookID, &d.Organization, &d.Resolution, &d.Receiver, &d.URL, &created, &d.State, &d.Attempts, &due,
+		&d.Status, &d.Failure, &finished}, more...)...)
+	d.Created, d.Due, d.Finished = moment(created), moment(due), optionalMoment(finished)
+	return d, err
+}

@@ -1,0 +1,102 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// stepRows bounds the rows of one change that concerns many: a charge that
+// comes meanwhile waits for no more than one such step.
+const stepRows = 100
+
+// Retention is how long things are kept.
+type Retention struct {
+	Results         time.Duration // a finished job's request and result
+	Tombstones      time.Duration // after that, that there was one
+	Replies         time.Duration // what an Idempotency-Key replays
+	Snapshots       time.Duration // what data a search sees
+	DeliveredBodies time.Duration // the body of a delivered callback, from delivery
+	Delivered       time.Duration // that it was delivered, from delivery
+	Dead            time.Duration // a dead delivery, from its last attempt
+}
+
+// DefaultRetention returns the windows of the service's promises.
+func DefaultRetention() Retention {
+	const day = 24 * time.Hour
+	return Retention{
+		Results:         30 * day,
+		Tombstones:      30 * day,
+		Replies:         day,
+		Snapshots:       SnapshotWindow,
+		DeliveredBodies: 3 * day,
+		Delivered:       30 * day,
+		Dead:            30 * day,
+	}
+}
+
+// Purged counts what a Purge let go.
+type Purged struct {
+	Results, Tombstones, Replies, Snapshots int
+	DeliveredBodies, Delivered, Dead        int
+}
+
+// Purge lets go of what is older than r says. It works in many small changes,
+// between which others have their turn, until there is nothing left or ctx
+// ends; what it counts is gone also beside an error.
+func (s *State) Purge(ctx context.Context, now time.Time, r Retention) (p Purged, err error) {
+	for _, step := range []struct {
+		count      *int
+		kept       time.Duration
+		statements []string // one change: ?1 is the moment it is about, ?2 how many rows
+	}{
+		{&p.Results, r.Results, []string{`UPDATE resolutions SET expired = 1, work = NULL, payload = NULL, result = NULL, callback = NULL
+			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 0 AND finished <= ?1 LIMIT ?2)`}},
+		{&p.Tombstones, r.Results + r.Tombstones, []string{`DELETE FROM resolutions
+			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 1 AND finished <= ?1 LIMIT ?2)`}},
+		// Replies are appended in the order of time, so the first are the oldest.
+		{&p.Replies, r.Replies, []string{`DELETE FROM replies
+			WHERE seq IN (SELECT seq FROM (SELECT seq, at FROM replies ORDER BY seq LIMIT ?2) WHERE at <= ?1)`}},
+		{&p.Snapshots, r.Snapshots, []string{`DELETE FROM snapshots
+			WHERE (organization, fingerprint) IN (SELECT organization, fingerprint FROM snapshots WHERE taken <= ?1 LIMIT ?2)`}},
+		{&p.DeliveredBodies, min(r.DeliveredBodies, r.Delivered), []string{
+			"DELETE FROM bodies WHERE delivery IN " + oldDeliveries("state = 'delivered' AND kept = 1"),
+			"UPDATE outbox SET kept = 0 WHERE id IN " + oldDeliveries("state = 'delivered' AND kept = 1"),
+		}},
+		{&p.Delivered, r.Delivered, []string{"DELETE FROM outbox WHERE id IN " + oldDeliveries("state = 'delivered' AND kept = 0")}},
+		{&p.Dead, r.Dead, []string{"DELETE FROM outbox WHERE id IN " + oldDeliveries("state = 'dead' AND kept = 1")}},
+	} {
+		*step.count, err = s.purge(ctx, step.statements, millis(now.Add(-step.kept)))
+		if err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// oldDeliveries finds the same ones each time it is asked inside a change.
+func oldDeliveries(which string) string {
+	return "(SELECT id FROM outbox WHERE " + which + " AND finished <= ?1 ORDER BY finished, id LIMIT ?2)"
+}
+
+// purge repeats a change until it finds too little for another, and counts the
+// rows of its last statement.
+func (s *State) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
+	for {
+		var n int64
+		err := s.write(ctx, func(t *tx) (err error) {
+			for _, statement := range statements {
+				if n, err = t.update(statement, before, stepRows); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return count, err
+		}
+		count += int(n)
+		if n < stepRows {
+			return count, nil
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// Stats is what waits in the state at one moment.
+type Stats struct {
+	Queued, Processing int       // unfinished jobs
+	OldestJob          time.Time // when the first unfinished job was requested; zero without one
+	Pending, Dead      int       // deliveries
+	OldestDue          time.Time // when the first pending delivery was due, or is; zero without one
+}
+
+// Stats counts, from indexes alone: it costs little however much is kept of
+// what is finished.
+func (s *State) Stats(ctx context.Context) (st Stats, err error) {
+	var job, due *int64
+	err = s.reads.QueryRowContext(ctx, `SELECT
+		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'),
+		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'processing'),
+		(SELECT min(requested) FROM resolutions WHERE finished IS NULL),
+		(SELECT count(*) FROM outbox WHERE state = 'pending'),
+		(SELECT count(*) FROM outbox WHERE state = 'dead'),
+		(SELECT min(due) FROM receivers)`).Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due)
+	st.OldestJob, st.OldestDue = optionalMoment(job), optionalMoment(due)
+	return st, unavailable(err)
+}

@@ -1,0 +1,238 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// jobModel says what jobs and credits are to be, in the simplest way.
+type jobModel struct {
+	*desk
+	jobs      []*modelJob // as created
+	before    int         // jobs of earlier sequences
+	credits   map[int64]int64
+	callbacks int
+}
+
+type modelJob struct {
+	id              uuid.UUID
+	organization    int64
+	status          Status
+	requested, till time.Time
+	attempts        int
+	reserved, spent int64
+	ends            int // times it was finished or cancelled
+}
+
+const modelMaxActive = 3
+
+// TestJobsProperty compares any sequence of calls with the model.
+func TestJobsProperty(t *testing.T) {
+	shared := newDesk(t)
+	rapid.Check(t, func(r *rapid.T) {
+		d := shared.apart()
+		m := &jobModel{desk: d, before: d.count("resolutions"), credits: map[int64]int64{d.first: 100, d.second: 100}}
+		defer m.cancelAll()
+		r.Repeat(map[string]func(*rapid.T){
+			"create":  m.create,
+			"lease":   m.leaseNext,
+			"renew":   m.renew,
+			"finish":  m.finish,
+			"cancel":  m.cancel,
+			"requeue": m.requeue,
+			"pass": func(r *rapid.T) {
+				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{1, 1000, 60_000}).Draw(r, "ms") * time.Millisecond)
+			},
+			"": m.check,
+		})
+	})
+}
+
+// cancelAll leaves nothing for the next sequence to lease.
+func (m *jobModel) cancelAll() {
+	for _, j := range m.jobs {
+		if err := m.CancelJob(m.t.Context(), j.id, m.now, nil); err != nil && !errors.Is(err, ErrFinished) {
+			m.t.Error(err)
+		}
+	}
+}
+
+func (m *jobModel) active(organization int64) (jobs int, reserved int64) {
+	for _, j := range m.jobs {
+		if j.organization == organization && !j.status.Finished() {
+			jobs++
+			reserved += j.reserved
+		}
+	}
+	return jobs, reserved
+}
+
+// any draws one of the jobs there are, and an attempt that may be its.
+func (m *jobModel) any(r *rapid.T) (*modelJob, int) {
+	if len(m.jobs) == 0 {
+		r.Skip("no job")
+	}
+	j := rapid.SampledFrom(m.jobs).Draw(r, "job")
+	return j, max(0, j.attempts-rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "behind"))
+}
+
+// refusal is what a worker with an attempt at a job is told.
+func (j *modelJob) refusal(attempt int) error {
+	switch {
+	case j.status.Finished():
+		return ErrFinished
+	case j.status != Processing || attempt != j.attempts:
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+func expect(r *rapid.T, what string, got, want error) {
+	if !errors.Is(got, want) {
+		r.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (m *jobModel) create(r *rapid.T) {
+	j := m.job(rapid.SampledFrom([]int64{m.first, m.second}).Draw(r, "organization"))
+	j.Reserved = rapid.Int64Range(0, 60).Draw(r, "reserved")
+	available, err := m.CreateJob(m.t.Context(), j, modelMaxActive, nil)
+	active, reserved := m.active(j.Organization)
+	free := m.credits[j.Organization] - reserved
+	var insufficient *InsufficientError
+	switch {
+	case active >= modelMaxActive:
+		expect(r, "create", err, ErrTooManyActive)
+	case j.Reserved > free:
+		if !errors.As(err, &insufficient) || *insufficient != (InsufficientError{j.Reserved, free}) {
+			r.Fatalf("create: %v, want %d of %d credits", err, j.Reserved, free)
+		}
+	default:
+		expect(r, "create", err, nil)
+		if available != free-j.Reserved {
+			r.Fatalf("create leaves %d credits, want %d", available, free-j.Reserved)
+		}
+		m.jobs = append(m.jobs, &modelJob{id: j.ID, organization: j.Organization, status: Queued, requested: m.now, reserved: j.Reserved})
+	}
+}
+
+func (m *jobModel) leaseNext(r *rapid.T) {
+	var want *modelJob
+	for _, j := range m.jobs { // the clock only goes on, so they are in order
+		if j.status == Queued || j.status == Processing && !j.till.After(m.now) {
+			want = j
+			break
+		}
+	}
+	till := m.now.Add(leaseTime)
+	got, err := m.LeaseJob(m.t.Context(), m.now, till)
+	expect(r, "lease", err, nil)
+	if (got == nil) != (want == nil) || got != nil && (got.ID != want.id || got.Attempts != want.attempts+1 || got.Status != Processing) {
+		r.Fatalf("leased %+v, want %+v", got, want)
+	}
+	if want != nil {
+		want.status, want.attempts, want.till = Processing, want.attempts+1, till
+	}
+}
+
+func (m *jobModel) renew(r *rapid.T) {
+	j, attempt := m.any(r)
+	till := m.now.Add(leaseTime)
+	want := j.refusal(attempt)
+	expect(r, "renew", m.RenewLease(m.t.Context(), j.id, attempt, till), want)
+	if want == nil {
+		j.till = till
+	}
+}
+
+func (m *jobModel) finish(r *rapid.T) {
+	j, attempt := m.any(r)
+	f := Finish{
+		ID: j.id, Attempt: attempt, Status: rapid.SampledFrom([]Status{Completed, Failed}).Draw(r, "status"),
+		Spent: rapid.Int64Range(0, j.reserved+1).Draw(r, "spent"), At: m.now,
+	}
+	if rapid.Bool().Draw(r, "callback") {
+		f.Callback = m.callback("a.example:443")
+	}
+	want := j.refusal(attempt)
+	if want == nil && f.Spent > j.reserved {
+		want = resolution.ErrInvalid
+	}
+	expect(r, "finish", m.FinishJob(m.t.Context(), f), want)
+	if want != nil {
+		return
+	}
+	j.status, j.spent = f.Status, f.Spent
+	j.ends++
+	m.credits[j.organization] -= f.Spent
+	if f.Callback != nil {
+		m.callbacks++
+	}
+}
+
+func (m *jobModel) cancel(r *rapid.T) {
+	j, _ := m.any(r)
+	var want error
+	if j.status.Finished() {
+		want = ErrFinished
+	}
+	expect(r, "cancel", m.CancelJob(m.t.Context(), j.id, m.now, m.callback("a.example:443")), want)
+	if want == nil {
+		j.status = Cancelled
+		j.ends++
+		m.callbacks++
+	}
+}
+
+func (m *jobModel) requeue(r *rapid.T) {
+	want := 0
+	for _, j := range m.jobs {
+		if j.status == Processing {
+			j.status = Queued
+			want++
+		}
+	}
+	if n, err := m.RequeueLeased(m.t.Context()); n != want || err != nil {
+		r.Fatalf("requeued %d, %v; want %d", n, err, want)
+	}
+}
+
+func (m *jobModel) check(r *rapid.T) {
+	stored, err := collect(m.t.Context(), m.reads, func(row interface{ Scan(...any) error }) (Job, error) {
+		j, _, err := scanJob(row.Scan)
+		return j, err
+	}, "SELECT "+jobColumns+" FROM resolutions WHERE rowid > ? ORDER BY rowid", m.before)
+	if err != nil || len(stored) != len(m.jobs) {
+		r.Fatalf("%d jobs, %v; want %d", len(stored), err, len(m.jobs))
+	}
+	for i, j := range m.jobs {
+		got := stored[i]
+		if got.ID != j.id || got.Status != j.status || got.Attempts != j.attempts || got.Spent != j.spent || got.Reserved != j.reserved || got.Finished.IsZero() == j.status.Finished() {
+			r.Fatalf("found %+v\nwant %+v", got, j)
+		}
+		if j.ends > 1 || (j.ends == 1) != j.status.Finished() {
+			r.Fatalf("%+v ended %d times", j, j.ends)
+		}
+	}
+	balances, err := collect(m.t.Context(), m.reads, scanAccount, accountColumns+" WHERE id IN (?, ?)", m.first, m.second)
+	if err != nil || len(balances) != 2 {
+		r.Fatalf("%+v, %v", balances, err)
+	}
+	for _, b := range balances {
+		_, reserved := m.active(b.ID)
+		want := Balance{Available: m.credits[b.ID] - reserved, Reserved: reserved}
+		if b.Balance != want || b.Available < 0 || b.Reserved < 0 {
+			r.Fatalf("balance %+v, want %+v", b.Balance, want)
+		}
+	}
+	if n := m.count(fmt.Sprintf("outbox JOIN bodies ON delivery = id WHERE organization IN (%d, %d)", m.first, m.second)); n != m.callbacks {
+		r.Fatalf("%d callbacks, want %d", n, m.callbacks)
+	}
+}

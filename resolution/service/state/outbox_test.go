@@ -1,0 +1,459 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// post posts callbacks in one change.
+func (d *desk) post(callbacks ...*Callback) {
+	d.t.Helper()
+	err := d.write(d.t.Context(), func(t *tx) error {
+		for _, c := range callbacks {
+			if err := t.post(*c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// callbacks are n of a receiver, a second apart and the first after a while.
+func (d *desk) callbacks(receiver string, n int, first time.Duration) (all []*Callback) {
+	for i := range n {
+		c := d.callback(receiver)
+		c.Due = d.now.Add(first + time.Duration(i)*time.Second)
+		all = append(all, c)
+	}
+	return all
+}
+
+func (d *desk) due(limit int, busy ...string) ([]Delivery, time.Time) {
+	d.t.Helper()
+	due, next, err := d.DueDeliveries(d.t.Context(), d.now, limit, busy)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return due, next
+}
+
+func (d *desk) settle(a Attempt) {
+	d.t.Helper()
+	if err := d.SettleDelivery(d.t.Context(), a); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// die posts a callback whose delivery has been given up.
+func (d *desk) die(organization int64, receiver string) *Callback {
+	d.t.Helper()
+	c := d.callback(receiver)
+	c.Organization = organization
+	d.post(c)
+	d.settle(Attempt{ID: d.delivery(c.WebhookID).ID, State: Dead, Status: 500, Failure: "status", At: d.now})
+	return c
+}
+
+// delivery finds one by its webhook id.
+func (d *desk) delivery(webhook string) Delivery {
+	d.t.Helper()
+	all, err := d.Deliveries(d.t.Context(), 0, "", math.MaxInt32)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(x Delivery) bool { return x.WebhookID == webhook })
+	if i < 0 {
+		d.t.Fatalf("no delivery %s", webhook)
+	}
+	return all[i]
+}
+
+// What is due, told as receiver+seconds: a-3 was due three seconds ago.
+func TestDueDeliveries(t *testing.T) {
+	for _, c := range []struct {
+		name, pending string
+		limit         int
+		busy          string
+		due, next     string
+	}{
+		{"nothing", "", 10, "", "", ""},
+		{"what is due, the longest first", "a-1 b-3 c-2", 10, "", "b-3 c-2 a-1", ""},
+		{"this moment is due", "a+0", 10, "", "a+0", ""},
+		{"what is not due is next", "a+5 b+3", 10, "", "", "+3"},
+		{"next is the first that is not returned", "a-1 a+4 b+5", 10, "", "a-1", "+4"},
+		{"at most the limit", "a-1 b-3 c-2", 2, "", "b-3 c-2", "-1"},
+		{"no limit, nothing", "a-1", 0, "", "", "-1"},
+		{"busy receivers are left out", "a-3 b-2 a+1", 10, "a", "b-2", ""},
+		{"and so is what they have to come", "a+1 b+2", 10, "a", "", "+2"},
+		{"all busy", "a-3 b-2", 10, "a b", "", ""},
+		{"eight of a receiver", "a-9 a-9 a-9 a-9 a-9 a-9 a-9 a-9 a-8 b-1", 20, "", "a-9 a-9 a-9 a-9 a-9 a-9 a-9 a-9 b-1", "-8"},
+		{"the oldest of all under the limit", "a-9 a-1 b-5 b-4", 3, "", "a-9 b-5 b-4", "-1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			for _, p := range strings.Fields(c.pending) {
+				var seconds int
+				if _, err := fmt.Sscanf(p[1:], "%d", &seconds); err != nil {
+					t.Fatal(err)
+				}
+				d.post(d.callbacks(p[:1], 1, time.Duration(seconds)*time.Second)...)
+			}
+			due, next := d.due(c.limit, strings.Fields(c.busy)...)
+			var got []string
+			for _, x := range due {
+				got = append(got, fmt.Sprintf("%s%+d", x.Receiver, int(x.Due.Sub(d.now).Seconds())))
+			}
+			if strings.Join(got, " ") != c.due {
+				t.Errorf("%s: due %v, want %s", c.pending, got, c.due)
+			}
+			text := ""
+			if !next.IsZero() {
+				text = fmt.Sprintf("%+d", int(next.Sub(d.now).Seconds()))
+			}
+			if text != c.next {
+				t.Errorf("%s: next %q, want %q", c.pending, text, c.next)
+			}
+		})
+	}
+}
+
+func TestDelivery(t *testing.T) {
+	d := newDesk(t)
+	c := d.callback("a.example:443")
+	d.post(c)
+	d.post(c) // the same webhook id: posted already
+	want := Delivery{ID: 1, Callback: *c, Created: d.now, State: Pending}
+	check := func(when string) {
+		t.Helper()
+		due, _ := d.due(10)
+		switch {
+		case want.State == Pending && !want.Due.After(d.now):
+			if len(due) != 1 || fmt.Sprintf("%+v", due[0]) != fmt.Sprintf("%+v", want) {
+				t.Fatalf("%s is due\n%+v\nwant\n%+v", when, due, want)
+			}
+		case len(due) != 0:
+			t.Fatalf("%s is due %+v", when, due)
+		}
+		listed := want
+		listed.Body = nil
+		if all, err := d.Deliveries(t.Context(), 0, "", 10); err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0]) != fmt.Sprintf("%+v", listed) {
+			t.Fatalf("%s lists\n%+v, %v\nwant\n%+v", when, all, err, listed)
+		}
+	}
+	check("a new one")
+	check("one that is being attempted")
+
+	want.Attempts, want.Status, want.Failure, want.Due = 1, 503, "status", d.now.Add(5*time.Second)
+	d.settle(Attempt{ID: 1, State: Pending, Due: want.Due, Status: 503, Failure: "status", At: d.now})
+	check("a postponed one")
+	if _, next := d.due(10); !next.Equal(want.Due) {
+		t.Errorf("next is %v, want %v", next, want.Due)
+	}
+	d.now = want.Due
+	check("when its time has come, it")
+
+	want.Attempts, want.State, want.Status, want.Failure, want.Finished = 2, Dead, 0, "timeout", d.now
+	d.settle(Attempt{ID: 1, State: Dead, Failure: "timeout", At: d.now})
+	check("a dead one")
+	for _, a := range []Attempt{{ID: 1, State: Pending, Due: d.now}, {ID: 1, State: Delivered, At: d.now}} {
+		if err := d.SettleDelivery(t.Context(), a); !errors.Is(err, ErrFinished) {
+			t.Errorf("settling it again as %s: %v, want %v", a.State, err, ErrFinished)
+		}
+	}
+	if err := d.SettleDelivery(t.Context(), Attempt{ID: 2, State: Delivered, At: d.now}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("settling an unknown one: %v, want %v", err, ErrNotFound)
+	}
+
+	replay := func() {
+		t.Helper()
+		d.now = d.now.Add(time.Hour)
+		want.State, want.Attempts, want.Status, want.Failure, want.Finished, want.Due = Pending, 0, 0, "", time.Time{}, d.now
+		if err := d.ReplayDelivery(t.Context(), c.WebhookID, d.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replay()
+	check("a replayed dead one")
+	want.State, want.Attempts, want.Status, want.Finished = Delivered, 1, 204, d.now
+	d.settle(Attempt{ID: 1, State: Delivered, Status: 204, At: d.now})
+	check("a delivered one")
+	replay()
+	check("a replayed delivered one")
+	d.settle(Attempt{ID: 1, State: Pending, Due: d.now.Add(24 * time.Hour), Failure: "refused", At: d.now})
+	replay()
+	check("a replayed pending one")
+	if err := d.ReplayDelivery(t.Context(), "msg_unknown", d.now); !errors.Is(err, ErrNotFound) {
+		t.Errorf("replaying an unknown one: %v, want %v", err, ErrNotFound)
+	}
+	if n := d.count("receivers"); n != 1 {
+		t.Errorf("%d receivers wait, want 1", n)
+	}
+}
+
+func TestDeliveriesFilter(t *testing.T) {
+	d := newDesk(t)
+	names := map[string]string{} // by webhook id
+	for i, organization := range []int64{d.first, d.second, d.first, d.second} {
+		c := d.callback("a.example:443")
+		c.Organization = organization
+		d.post(c)
+		names[c.WebhookID] = fmt.Sprint(i + 1)
+	}
+	d.settle(Attempt{ID: 1, State: Dead, At: d.now})
+	d.settle(Attempt{ID: 2, State: Dead, At: d.now})
+	d.settle(Attempt{ID: 3, State: Delivered, At: d.now})
+	for _, c := range []struct {
+		name         string
+		organization int64
+		state        string
+		limit        int
+		want         string
+	}{
+		{"all", 0, "", 10, "4 3 2 1"},
+		{"the newest", 0, "", 2, "4 3"},
+		{"an organization's", d.first, "", 10, "3 1"},
+		{"the dead", 0, Dead, 10, "2 1"},
+		{"an organization's dead", d.second, Dead, 10, "2"},
+		{"an organization's delivered: none", d.second, Delivered, 10, ""},
+		{"an unknown organization's: none", 77, "", 10, ""},
+		{"none asked for", 0, "", 0, ""},
+	} {
+		list, err := d.Deliveries(t.Context(), c.organization, c.state, c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, x := range list {
+			got = append(got, names[x.WebhookID])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// An administrator replays from another process while the service runs.
+func TestReplayDead(t *testing.T) {
+	dir := t.TempDir()
+	d := openDesk(t, dir)
+	var dead []*Callback
+	for range stepRows + 50 { // more than one change's
+		c := d.callback("a.example:443")
+		dead = append(dead, c)
+	}
+	d.post(dead...)
+	for i := range dead {
+		d.settle(Attempt{ID: int64(i + 1), State: Dead, At: d.now})
+	}
+	others := d.die(d.second, "b.example:443")
+	delivered := d.callback("c.example:443")
+	d.post(delivered)
+	d.settle(Attempt{ID: d.delivery(delivered.WebhookID).ID, State: Delivered, At: d.now})
+
+	admin, err := Administer(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	d.now = d.now.Add(time.Hour)
+	if n, err := admin.ReplayDead(t.Context(), d.first, d.now); n != len(dead) || err != nil {
+		t.Errorf("replayed %d, %v; want %d", n, err, len(dead))
+	}
+	if n, err := admin.ReplayDead(t.Context(), d.first, d.now); n != 0 || err != nil {
+		t.Errorf("and then %d, %v; want none", n, err)
+	}
+	due, next := d.due(10)
+	if len(due) != perReceiver || due[0].WebhookID != dead[0].WebhookID || due[0].Attempts != 0 || !next.Equal(d.now) {
+		t.Errorf("due are %+v, next %v", due, next)
+	}
+	if got := d.delivery(others.WebhookID).State; got != Dead {
+		t.Errorf("another organization's is %s", got)
+	}
+	if got := d.delivery(delivered.WebhookID).State; got != Delivered {
+		t.Errorf("a delivered one is %s", got)
+	}
+	if n, err := admin.ReplayDead(t.Context(), 77, d.now); n != 0 || err != nil {
+		t.Errorf("an unknown organization: %d, %v", n, err)
+	}
+}
+
+// flood makes n deliveries of one receiver pending, all of them due before
+// anything else.
+func flood(t testing.TB, d *desk, receiver string, n int) {
+	t.Helper()
+	first := d.callbacks(receiver, 1, -100*time.Hour)
+	d.post(first...)
+	err := d.write(t.Context(), func(t *tx) error {
+		err := t.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+			INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
+			SELECT 'msg_' || i, organization, resolution, receiver, url, created, state, due + i FROM n, outbox WHERE webhook = ?`,
+			n-1, first[0].WebhookID)
+		if err != nil {
+			return err
+		}
+		return t.exec("INSERT OR IGNORE INTO bodies SELECT id, zeroblob(500) FROM outbox")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A dead receiver with 100,000 deliveries hides no other, neither while it is
+// tried nor while it is busy.
+func TestDueDeliveriesFlooded(t *testing.T) {
+	rows := 100_000
+	if raceDetector || testing.Short() {
+		rows = 2000 // the database is slow under it
+	}
+	d := newDesk(t)
+	flood(t, d, "dead.example:443", rows)
+	var others []*Callback
+	for i := range 30 {
+		others = append(others, d.callbacks(fmt.Sprintf("%d.example:443", i), 1, -time.Minute)...)
+	}
+	d.post(others...)
+	count := func(due []Delivery) (flooded, other int) {
+		for _, x := range due {
+			if x.Receiver == "dead.example:443" {
+				flooded++
+			} else {
+				other++
+			}
+		}
+		return flooded, other
+	}
+	due, _ := d.due(64)
+	if flooded, other := count(due); flooded != perReceiver || other != len(others) {
+		t.Errorf("due are %d and %d others, want %d and %d", flooded, other, perReceiver, len(others))
+	}
+	due, next := d.due(64, "dead.example:443")
+	if flooded, other := count(due); flooded != 0 || other != len(others) || !next.IsZero() {
+		t.Errorf("beside a busy one are due %d and %d others, next %v; want 0 and %d", flooded, other, next, len(others))
+	}
+	// When the others have theirs, it goes on with the flood.
+	for _, x := range due {
+		d.settle(Attempt{ID: x.ID, State: Delivered, Status: 200, At: d.now})
+	}
+	for range 3 {
+		due, _ := d.due(64)
+		if flooded, other := count(due); flooded != perReceiver || other != 0 {
+			t.Errorf("then are due %d and %d others, want %d and 0", flooded, other, perReceiver)
+		}
+		for _, x := range due {
+			d.settle(Attempt{ID: x.ID, State: Pending, Due: d.now.Add(time.Hour), Failure: "timeout", At: d.now})
+		}
+	}
+	if st, err := d.Stats(t.Context()); err != nil || st.Pending != rows {
+		t.Errorf("%+v, %v; want %d pending", st, err, rows)
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	d := newDesk(t)
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	at := func(hours int, edition string) Snapshot {
+		return Snapshot{Taken: d.now.Add(time.Duration(hours) * time.Hour), Start: day.AddDate(0, 0, -7), End: day, Edition: edition}
+	}
+	search, other := [32]byte{1}, [32]byte{2}
+	for _, c := range []struct {
+		name         string
+		organization int64
+		search       [32]byte
+		proposed     Snapshot
+		want         Snapshot
+		err          error
+	}{
+		{"the first is taken", d.first, search, at(0, "a"), at(0, "a"), nil},
+		{"a page sees what the first saw", d.first, search, at(1, "b"), at(0, "a"), nil},
+		{"another search has its own", d.first, other, at(1, "b"), at(1, "b"), nil},
+		{"another organization has its own", d.second, search, at(2, "c"), at(2, "c"), nil},
+		{"a clock that was set back", d.first, search, at(-3, "z"), at(0, "a"), nil},
+		{"just before 24 hours", d.first, search, func() Snapshot { s := at(24, "d"); s.Taken = s.Taken.Add(-time.Millisecond); return s }(), at(0, "a"), nil},
+		{"after 24 hours there is a new one", d.first, search, at(24, "d"), at(24, "d"), nil},
+		{"from then on", d.first, search, at(25, "e"), at(24, "d"), nil},
+		{"an unknown organization", 77, search, at(0, "a"), Snapshot{}, ErrNotFound},
+	} {
+		if got, err := d.Snapshot(t.Context(), c.organization, c.search, c.proposed); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v\nwant %+v, %v", c.name, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	d := newDesk(t)
+	check := func(want Stats) {
+		t.Helper()
+		if got, err := d.Stats(t.Context()); err != nil || got != want {
+			t.Errorf("%+v, %v\nwant %+v", got, err, want)
+		}
+	}
+	check(Stats{})
+	start := d.now
+	d.create(d.first)
+	d.now = d.now.Add(time.Minute)
+	d.create(d.first)
+	d.create(d.second)
+	d.lease()
+	d.post(d.callbacks("a.example:443", 2, 5*time.Second)...)
+	d.die(d.first, "b.example:443")
+	check(Stats{Queued: 2, Processing: 1, OldestJob: start, Pending: 2, Dead: 1, OldestDue: d.now.Add(5 * time.Second)})
+	for range 2 {
+		d.lease()
+	}
+	check(Stats{Processing: 3, OldestJob: start, Pending: 2, Dead: 1, OldestDue: d.now.Add(5 * time.Second)})
+}
+
+func BenchmarkJob(b *testing.B) {
+	d := newDesk(b)
+	organization := d.organization("bench", creditLimit)
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0)) // callers
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			j := d.job(organization)
+			if _, err := d.CreateJob(b.Context(), j, 0, nil); err != nil {
+				b.Error(err)
+			}
+			leased, err := d.LeaseJob(b.Context(), d.now, d.now.Add(time.Minute))
+			if err != nil || leased == nil {
+				b.Errorf("%v, %v", leased, err)
+				return
+			}
+			c := d.callback("a.example:443")
+			if err := d.FinishJob(b.Context(), Finish{ID: leased.ID, Attempt: 1, Status: Completed, Result: make([]byte, 2048), Spent: 7, Callback: c, At: d.now}); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+func BenchmarkDueDeliveries(b *testing.B) {
+	d := newDesk(b)
+	flood(b, d, "dead.example:443", 100_000)
+	for i := range 30 {
+		d.post(d.callbacks(fmt.Sprintf("%d.example:443", i), 1, -time.Minute)...)
+	}
+	for _, busy := range [][]string{nil, {"dead.example:443"}} {
+		b.Run(fmt.Sprintf("busy=%d", len(busy)), func(b *testing.B) {
+			for b.Loop() {
+				d.due(64, busy...)
+			}
+		})
+	}
+	b.Run("stats", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := d.Stats(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -14,8 +14,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -84,7 +86,9 @@ func Open(dir string) (*Directory, error) {
 }
 
 func (d *Directory) open() (err error) {
-	for kind, e := range d.manifest.Kinds {
+	// In order, so that the same trouble is the same error.
+	for _, kind := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
+		e := d.manifest.Kinds[kind]
 		path := filepath.Join(d.dir, e.File)
 		if info, err := os.Stat(path); err != nil {
 			return err

@@ -1,0 +1,169 @@
+package service
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/leadetl/leadetl/resolution/service/credential"
+)
+
+// Challenges, with the words of RFC 6750, 3.1. A request without credentials
+// is told no error.
+const (
+	challenge        = `Bearer realm="leadetl"`
+	challengeInvalid = challenge + `, error="invalid_token", error_description="The credentials are not valid"`
+	challengeExpired = challenge + `, error="invalid_token", error_description="The credentials have expired"`
+)
+
+// Whatever is wrong with a credential, its caller hears one of these.
+var (
+	errMissing = &problem{kind: missingCredentials, challenge: challenge,
+		detail: "Send an API key or an organization token in the header Authorization: Bearer."}
+	errInvalid = &problem{kind: invalidCredentials, challenge: challengeInvalid,
+		detail: "The API key or token is not known here."}
+	errExpired = &problem{kind: expiredCredentials, challenge: challengeExpired,
+		detail: "The API key or token was known here, and has expired."}
+)
+
+// authenticate finds whose call it is. Credentials that were refused count
+// against the address they came from, and only they: good ones from there
+// are never held up.
+func (s *Service) authenticate(c *call) error {
+	token := bearer(c.Header)
+	if token == "" {
+		return errMissing
+	}
+	account, err := s.identify(c, token)
+	if err == nil {
+		c.account = account
+		account.asked.Store(true)
+		return nil
+	}
+	if _, is := errors.AsType[*problem](err); !is {
+		return err
+	}
+	s.metrics.failedAuth.Inc()
+	d := s.guesses.Take(addressKey(s.clientAddress(c.Request)), c.began)
+	if !d.Allowed {
+		p := refuse(rateLimited, "Too many credentials from this address were wrong. Try again later.")
+		p.retryAfter = d.RetryAfter
+		return p
+	}
+	return err
+}
+
+// bearer returns what follows the word Bearer in the one Authorization header,
+// "" when there is no such thing.
+func bearer(h http.Header) string {
+	values := h["Authorization"]
+	if len(values) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.Trim(token, " ")
+}
+
+func (s *Service) identify(c *call, token string) (*account, error) {
+	if s.options.Tokens != nil && strings.Count(token, ".") == 2 {
+		return s.identifyToken(c, token)
+	}
+	// Malformed, unknown and revoked keys all go this way to its end.
+	hash, _ := s.options.Pepper.Identify(token)
+	k, found := s.rosters.present.Load().keys[hash]
+	if !found || !k.revoked.IsZero() {
+		if err := s.rosters.doubt(c.Context()); err != nil {
+			return nil, err
+		}
+		k, found = s.rosters.present.Load().keys[hash]
+	}
+	switch {
+	case !found || !k.revoked.IsZero():
+		return nil, errInvalid
+	case !k.expires.IsZero() && !c.began.Before(k.expires):
+		return nil, errExpired
+	}
+	return k.account, nil
+}
+
+func (s *Service) identifyToken(c *call, token string) (*account, error) {
+	claims, err := s.options.Tokens.Verify(token, c.began)
+	switch {
+	case errors.Is(err, credential.ErrExpired):
+		return nil, errExpired
+	case err != nil:
+		return nil, errInvalid
+	}
+	a := s.rosters.present.Load().accounts[claims.Organization]
+	if a == nil {
+		if err := s.rosters.doubt(c.Context()); err != nil {
+			return nil, err
+		}
+		a = s.rosters.present.Load().accounts[claims.Organization]
+	}
+	if a == nil {
+		return nil, errInvalid
+	}
+	return a, nil
+}
+
+// clientAddress is who sent a request: the peer, or whom the last proxy that
+// is not trusted, or the caller itself, is said to be by the trusted ones.
+func (s *Service) clientAddress(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	client := peer.Addr().Unmap().WithZone("")
+	if !s.trusted(client) {
+		return client
+	}
+	said := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(said) - 1; i >= 0; i-- {
+		a, ok := forwarded(said[i])
+		if !ok {
+			break
+		}
+		client = a
+		if !s.trusted(client) {
+			break
+		}
+	}
+	return client
+}
+
+func (s *Service) trusted(a netip.Addr) bool {
+	for _, p := range s.options.TrustedProxies {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// forwarded reads an element of X-Forwarded-For: an address, with or without
+// port.
+func forwarded(s string) (netip.Addr, bool) {
+	s = strings.TrimSpace(s)
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		s = host
+	}
+	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return a.Unmap().WithZone(""), err == nil
+}
+
+// addressKey is what an address is counted by: of IPv6 the /64, because
+// whoever has one of its addresses has them all.
+func addressKey(a netip.Addr) string {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

@@ -1,0 +1,48 @@
+package service
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/limit"
+)
+
+// BenchmarkEnrichment asks the handler as 64 connections would: known callers,
+// limits, a look-up in the sample directory, and a charge on disk for each.
+// The part of HTTP that reads and writes the connection is not in it.
+func BenchmarkEnrichment(b *testing.B) {
+	f := newFixture(b, func(o *Options) { o.Limits.Single = limit.Rate{Events: 1e6, Per: time.Second, Burst: 1e6} })
+	_, err := f.options.State.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.now())
+	f.must(err)
+	handler := f.service.Public()
+	b.ReportAllocs()
+	b.SetParallelism(32) // of 2 cores, 64
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r := httptest.NewRequest(http.MethodPost, enrichment, strings.NewReader(askAda))
+			r.Header.Set("Authorization", "Bearer "+f.key)
+			r.Header.Set("Content-Type", "application/json")
+			w := &discard{header: http.Header{}}
+			handler.ServeHTTP(w, r)
+			if w.status != http.StatusOK {
+				b.Error(w.status)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+}
+
+// discard is a ResponseWriter that keeps the status.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+func (d *discard) Write(p []byte) (int, error) { return io.Discard.Write(p) }

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+func TestIdempotencyKeyForms(t *testing.T) {
+	for _, c := range []struct {
+		header string
+		key    string // "" is refused
+	}{
+		{`8e03978e-40d5-43dd-bc93-6894a57f9324`, `8e03978e-40d5-43dd-bc93-6894a57f9324`},
+		{`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, `8e03978e-40d5-43dd-bc93-6894a57f9324`},
+		{`"a \"b\" \\ c"`, `a "b" \ c`},
+		{`a "b"`, `a "b"`},
+		{strings.Repeat("k", 255), strings.Repeat("k", 255)},
+		{strings.Repeat("k", 256), ""},
+		{`""`, ""},
+		{`"`, ""},
+		{`"a`, ""},
+		{`"a"b"`, ""},
+		{`"a\b"`, ""},
+		{`"a\"`, ""},
+		{"ä", ""},
+		{"a\tb", ""},
+		{"", ""},
+	} {
+		key, given, err := idempotencyKey(http.Header{"Idempotency-Key": {c.header}})
+		if key != c.key || given != (c.key != "") || (err == nil) != given {
+			t.Errorf("%s: %q %v %v, want %q", c.header, key, given, err, c.key)
+		}
+	}
+	if _, given, err := idempotencyKey(http.Header{}); given || err != nil {
+		t.Error("no header: ", given, err)
+	}
+	if _, _, err := idempotencyKey(http.Header{"Idempotency-Key": {"a", "b"}}); err == nil {
+		t.Error("two headers are taken")
+	}
+}
+
+// TestIdempotency: a second request after a first under the same key.
+func TestIdempotency(t *testing.T) {
+	const phone = "/lead/resolution/network_to_phone"
+	body := `{"network_url":"` + ada + `","callback_url":"` + anywhere + `"}`
+	f := newFixture(t)
+	_, other := f.newOrganization("Other Customer", plenty)
+	for _, c := range []struct {
+		name                           string
+		path, body, key                string
+		secondPath, secondBody, header string   // as the first's when empty
+		headers                        []string // of the second
+		replayed                       bool
+		code                           string // of the second's error
+	}{
+		{name: "the same", path: phone, body: body, key: "1", replayed: true},
+		{name: "quoted", path: phone, body: body, key: "2", header: `"2"`, replayed: true},
+		{name: "other spacing and order", path: phone, body: body, key: "3", replayed: true,
+			secondBody: ` { "callback_url" : "` + anywhere + `", "network_url":"` + ada + `" } `},
+		{name: "a trailing slash", path: enrichment, body: askAda, key: "4", secondPath: enrichment + "/", replayed: true},
+		{name: "no match", path: enrichment, body: `{"network_url":"` + nobody + `"}`, key: "5", replayed: true},
+		{name: "another body", path: enrichment, body: askAda, key: "6", secondBody: `{"network_url":"` + nobody + `"}`, code: "idempotency_key_reused"},
+		{name: "an invalid other body", path: enrichment, body: askAda, key: "6", secondBody: `{}`, code: "idempotency_key_reused"},
+		{name: "another path", path: enrichment, body: askAda, key: "7", secondPath: "/lead/resolution/network_to_hem", secondBody: body},
+		{name: "another organization", path: enrichment, body: askAda, key: "8", headers: []string{"Authorization", "Bearer " + other}},
+		{name: "another key", path: enrichment, body: askAda, key: "9", header: "10"},
+		{name: "an error is not kept", path: enrichment, body: `{}`, key: "11", secondBody: askAda},
+		{name: "a list", path: "/resolve/keyword_to_lead", body: `{"keywords":["rockets"]}`, key: "12", replayed: true},
+		{name: "a count", path: "/resolve/keyword_to_lead/count", body: `{"keywords":["rockets"]}`, key: "13", replayed: true},
+		{name: "a company", path: "/lead/resolution/ip_to_company", body: `{"ip":"192.31.196.5"}`, key: "14", replayed: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := *f
+			f.TB = t
+			first := f.post(c.path, c.body, "Idempotency-Key", c.key)
+			if first.header.Get("Idempotent-Replayed") == "true" && c.key != "6" {
+				t.Fatalf("the first is a replay: %s", first.raw)
+			}
+			for to, from := range map[*string]string{&c.secondPath: c.path, &c.secondBody: c.body, &c.header: c.key} {
+				if *to == "" {
+					*to = from
+				}
+			}
+			before := f.balance()
+			second := f.post(c.secondPath, c.secondBody, append(c.headers, "Idempotency-Key", c.header)...)
+			if second.code() != c.code || (second.header.Get("Idempotent-Replayed") == "true") != c.replayed {
+				t.Fatalf("%d %v %s", second.status, second.header, second.raw)
+			}
+			if c.replayed && (second.status != first.status || string(second.raw) != string(first.raw) ||
+				second.header.Get("X-Credits-Spent") != "0" || f.balance() != before ||
+				second.header.Get("X-Request-Id") == first.header.Get("X-Request-Id")) {
+				t.Errorf("%v %s, first %v %s", second.header, second.raw, first.header, first.raw)
+			}
+		})
+	}
+}
+
+// TestIdempotencyKeyInFlight: while the first is answered, its key is taken.
+func TestIdempotencyKeyInFlight(t *testing.T) {
+	arrived, goOn := make(chan struct{}), make(chan struct{})
+	f := newFixture(t, func(o *Options) {
+		resolver := o.Resolver
+		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+			arrived <- struct{}{}
+			<-goOn
+			return resolver.Resolve(ctx, r)
+		})
+	})
+	first := make(chan answer)
+	go func() {
+		a, err := f.try(t.Context(), http.MethodPost, f.public+enrichment, askAda, "Idempotency-Key", "k")
+		if err != nil {
+			t.Error(err)
+		}
+		first <- a
+	}()
+	<-arrived
+	if a := f.post(enrichment, askAda, "Idempotency-Key", "k"); a.status != http.StatusConflict || a.code() != "idempotency_key_in_flight" || a.header.Get("Retry-After") == "" {
+		t.Errorf("the same body: %d %s", a.status, a.raw)
+	}
+	if a := f.post(enrichment, `{"network_url":"`+nobody+`"}`, "Idempotency-Key", "k"); a.code() != "idempotency_key_reused" {
+		t.Errorf("another body: %d %s", a.status, a.raw)
+	}
+	close(goOn)
+	answered := <-first
+	if a := f.post(enrichment, askAda, "Idempotency-Key", "k"); string(a.raw) != string(answered.raw) || a.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("afterwards: %d %s", a.status, a.raw)
+	}
+	if got := f.balance().Available; got != plenty-2 {
+		t.Errorf("%d credits left", got)
+	}
+}
+
+// TestReplayOutlivesTheProcess: what was answered once is answered the same
+// by the next service on the same state.
+func TestReplayOutlivesTheProcess(t *testing.T) {
+	f := newFixture(t)
+	first := f.post(enrichment, askAda, "Idempotency-Key", "k")
+	stop := f.again()
+	second := f.post(enrichment, askAda, "Idempotency-Key", "k")
+	if string(second.raw) != string(first.raw) || second.header.Get("X-Credits-Remaining") != "998" {
+		t.Errorf("%v %s, first %s", second.header, second.raw, first.raw)
+	}
+	f.must(stop())
+}

@@ -1,0 +1,208 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+// maxAttempts is how often a job is begun. The last attempt that a process
+// did not survive counts as well, so a search that kills its process ends.
+const maxAttempts = 3
+
+// idle is how long a worker waits for a job that nobody woke it for: one
+// whose lease has passed.
+const idle = time.Second
+
+// retryDelays are the pauses before the second and the third attempt.
+var retryDelays = [maxAttempts - 1]time.Duration{time.Second, 10 * time.Second}
+
+// wakeWorker tells one idle worker that there is a job.
+func (s *Service) wakeWorker() {
+	select {
+	case s.work <- struct{}{}:
+	default: // as many wake-ups wait as there are workers
+	}
+}
+
+// runJobs works on jobs until taking ends. A job under way has until working
+// ends too; what is left of it then is given back to the queue.
+func (s *Service) runJobs(taking, working context.Context) {
+	for taking.Err() == nil {
+		now := s.now()
+		job, err := s.state.LeaseJob(taking, now, now.Add(s.options.Lease))
+		if err != nil && taking.Err() == nil {
+			s.log.Error("take a job", "error", err)
+		}
+		if job == nil {
+			select {
+			case <-s.work:
+			case <-time.After(idle):
+			case <-taking.Done():
+			}
+			continue
+		}
+		s.wakeWorker() // where there is one job there may be more
+		s.runJob(working, job)
+	}
+}
+
+// runJob makes one attempt at a job, and keeps its lease meanwhile.
+func (s *Service) runJob(working context.Context, job *state.Job) {
+	ctx, stop := context.WithCancelCause(working)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		if err := s.keepLease(ctx, job); err != nil {
+			stop(err)
+		}
+	})
+	began := s.now()
+	log := s.log.With("resolution", job.ID, "operation", job.Operation, "attempt", job.Attempts)
+	result, err := s.search(ctx, job)
+	lost := context.Cause(ctx)
+	stop(nil)
+	renewing.Wait()
+
+	switch {
+	case errors.Is(lost, state.ErrLeaseLost), errors.Is(lost, state.ErrFinished):
+		return // cancelled, or another's
+	case err != nil && working.Err() != nil:
+		return // the drain puts it back into the queue
+	case err != nil && job.Attempts < maxAttempts && mayPass(err):
+		log.Warn("job failed and will be tried again", "error", err)
+		s.postpone(job, log)
+		return
+	case err != nil:
+		log.Error("job failed", "error", err)
+	}
+	// What was found is kept also while the service ends.
+	switch err := s.finish(context.WithoutCancel(working), job, result, err); {
+	case errors.Is(err, state.ErrLeaseLost), errors.Is(err, state.ErrFinished):
+		return
+	case err != nil:
+		log.Error("finish a job", "error", err)
+		return
+	}
+	s.metrics.jobDuration.WithLabelValues(string(job.Operation)).Observe(s.now().Sub(began).Seconds())
+	if err == nil {
+		s.metrics.answered(job.Operation, result.Data, result.Credits.Spent)
+	}
+}
+
+// postpone makes a job's lease pass after a while, for anybody to take.
+func (s *Service) postpone(job *state.Job, log *slog.Logger) {
+	until := s.now().Add(retryDelays[job.Attempts-1])
+	err := s.state.RenewLease(context.Background(), job.ID, job.Attempts, until)
+	if err != nil && !errors.Is(err, state.ErrFinished) && !errors.Is(err, state.ErrLeaseLost) {
+		log.Error("postpone a job", "error", err) // its lease passes anyway
+	}
+}
+
+// keepLease renews a job's lease until ctx ends, and returns why it could not.
+func (s *Service) keepLease(ctx context.Context, job *state.Job) error {
+	tick := time.NewTicker(s.options.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := s.state.RenewLease(ctx, job.ID, job.Attempts, s.now().Add(s.options.Lease))
+		if errors.Is(err, state.ErrLeaseLost) || errors.Is(err, state.ErrFinished) {
+			return err
+		}
+	}
+}
+
+// search does what a job is for. A panic is an error like others.
+func (s *Service) search(ctx context.Context, job *state.Job) (o outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic in a search", "resolution", job.ID, "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	if job.Attempts > maxAttempts {
+		return outcome{}, errPanic
+	}
+	var todo work
+	if err := json.Unmarshal(job.Work, &todo); err != nil {
+		return outcome{}, fmt.Errorf("what the job is to do: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.JobTimeout)
+	defer cancel()
+	o, err = s.searchIn(ctx, job, todo)
+	if errors.Is(err, resolution.ErrNoEdition) {
+		todo.Search.Edition = ""
+		o, err = s.searchIn(ctx, job, todo)
+	}
+	return o, err
+}
+
+var errPanic = errors.New("the search did not return")
+
+func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (outcome, error) {
+	if job.Operation == resolution.KeywordToLeadCount {
+		found, err := s.options.Searcher.Count(ctx, todo.Search, todo.Page.HEMs)
+		return countOutcome(found, job.Reserved), err
+	}
+	found, err := s.options.Searcher.Search(ctx, todo.Search, todo.Page)
+	return listOutcome(found, todo.Page, todo.Unit), err
+}
+
+// finish ends a job: its result or why there is none, its price and its
+// callback in one transaction.
+func (s *Service) finish(ctx context.Context, job *state.Job, o outcome, failure error) error {
+	end := state.Finish{ID: job.ID, Attempt: job.Attempts, Status: state.Completed, At: s.now()}
+	if failure == nil {
+		end.Result, end.Spent = o.json(), o.Credits.Spent
+	} else {
+		end.Status, end.Error = state.Failed, failureWord(failure)
+	}
+	job.Status, job.Result, job.Error = end.Status, end.Result, end.Error
+	var err error
+	if end.Callback, err = finishedCallback(job, end.At); err != nil {
+		return err
+	}
+	err = s.state.FinishJob(ctx, end)
+	if err == nil && end.Callback != nil {
+		s.sender.Wake()
+	}
+	return err
+}
+
+func failureWord(err error) string {
+	if mayPass(err) {
+		return unavailable.code
+	}
+	return internalError.code
+}
+
+// finishedCallback is what is posted about a finished job, nil when nobody
+// asked. It echoes the request, by which its receiver knows what it is about.
+func finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
+	if job.CallbackURL == "" {
+		return nil, nil
+	}
+	var todo work
+	if err := json.Unmarshal(job.Work, &todo); err != nil {
+		return nil, fmt.Errorf("what the job was to do: %w", err)
+	}
+	e := finished(job)
+	e.callbackURL, e.payload = job.CallbackURL, job.Payload
+	var b bytes.Buffer
+	e.write(&b)
+	return newCallback(state.Callback{
+		Organization: job.Organization, Resolution: job.ID, Receiver: todo.Receiver, URL: job.CallbackURL, Due: at,
+	}, b.Bytes(), job.Status)
+}

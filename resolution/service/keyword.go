@@ -1,0 +1,163 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+// pollAfter is what a caller is told to wait between two looks at a job.
+const pollAfter = 5 * time.Second
+
+// work is what a job is to do, as it is kept until a worker has time for it.
+type work struct {
+	Search resolution.KeywordSearch
+	Page   resolution.SearchPage
+	// Unit is the price of a delivered lead when the job was accepted.
+	Unit int64
+	// Receiver is what the policy made of the callback address.
+	Receiver string
+}
+
+// create accepts a keyword search: job, reservation and reply are one
+// transaction, and then it answers at once.
+func (s *Service) create(c *call) (*reply, error) {
+	operation := c.route.operation
+	asked, problems := s.options.Requests.Keyword(operation, c.object, c.began)
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	receiver, err := s.checkCallback(c.Context(), asked.CallbackURL)
+	if err != nil {
+		return nil, err
+	}
+	todo := work{Search: asked.Search, Page: asked.Page, Receiver: receiver}
+	reserved := s.options.Costs.of(operation)
+	if operation == resolution.KeywordToLead {
+		todo.Unit = s.options.Costs.lead(asked.Page)
+		reserved = todo.Unit * int64(asked.Page.Limit)
+	}
+	if err := s.afford(c.Context(), c.account, reserved); err != nil {
+		return nil, err
+	}
+	// The pages of one search see one state of the data, over the same days.
+	seen, err := s.state.Snapshot(c.Context(), c.account.id, asked.Fingerprint, state.Snapshot{
+		Taken: c.began, Start: asked.Search.Start, End: asked.Search.End, Edition: s.options.Searcher.Edition(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	todo.Search.Start, todo.Search.End, todo.Search.Edition = seen.Start, seen.End, seen.Edition
+
+	job := state.Job{
+		Organization: c.account.id, Operation: operation, Requested: c.began,
+		Payload: asked.Payload, CallbackURL: asked.CallbackURL, Reserved: reserved,
+	}
+	if job.ID, err = uuid.NewV7(); err != nil {
+		return nil, err
+	}
+	if job.Work, err = json.Marshal(todo); err != nil {
+		return nil, err
+	}
+	if err := writeCreated(c.out, job); err != nil {
+		return nil, err
+	}
+	left, err := s.state.CreateJob(c.Context(), job, s.options.Limits.ActiveJobs, c.key.reply(c.out.Bytes()))
+	if err != nil {
+		return nil, s.notCreated(c, err)
+	}
+	c.account.available.Store(left)
+	s.wakeWorker()
+	return &reply{body: c.out.Bytes(), billed: true, remaining: left}, nil
+}
+
+func (s *Service) notCreated(c *call, err error) error {
+	if errors.Is(err, state.ErrTooManyActive) {
+		s.metrics.rateLimited.WithLabelValues("active").Inc()
+		p := refuse(tooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", s.options.Limits.ActiveJobs)
+		p.retryAfter = pollAfter
+		return p
+	}
+	if too, is := errors.AsType[*state.InsufficientError](err); is {
+		c.account.available.Store(too.Balance)
+		return insufficient(too.Required, too.Balance)
+	}
+	return err
+}
+
+// outward is the status of an unfinished job as the interface has it: a list
+// is processing and a count queued, from the start to the end.
+func outward(o resolution.Operation) string {
+	if o == resolution.KeywordToLeadCount {
+		return string(state.Queued)
+	}
+	return string(state.Processing)
+}
+
+// writeCreated answers a creation. A count's answer also repeats the request's
+// fields: the interface can be read as wanting either.
+func writeCreated(b *bytes.Buffer, job state.Job) error {
+	e := envelope{
+		success: true, id: job.ID, status: outward(job.Operation), requested: job.Requested,
+		callbackURL: job.CallbackURL, payload: job.Payload,
+	}
+	what := "Keyword to lead resolution"
+	if job.Operation == resolution.KeywordToLeadCount {
+		what = "Keyword to lead count"
+		repeated, err := members(job.Payload)
+		if err != nil {
+			return err
+		}
+		e.repeated = repeated
+	}
+	e.message = what + " started. Ask for the result with its resolution_id."
+	if job.CallbackURL != "" {
+		e.message = what + " started. The result will be sent to the callback URL."
+	}
+	e.write(b)
+	return nil
+}
+
+// repeats are the fields a count's answer repeats.
+var repeats = []string{
+	"keywords", "cities", "states", "zips", "lead_type", "date_start", "date_end", "limit", "limit_of_hems", "page",
+	"deanonymize", "super_enrichment", "callback_url", "metadata", "job_title_inclusions", "job_title_exclusions",
+}
+
+// members are those members of an object that are repeated, comma-separated
+// and without braces.
+func members(object []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("payload: %w", err)
+	}
+	var b bytes.Buffer
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("payload: %w", err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, fmt.Errorf("payload: %w", err)
+		}
+		if !slices.Contains(repeats, name.(string)) {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		writeJSON(&b, name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	return b.Bytes(), nil
+}

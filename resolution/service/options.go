@@ -1,0 +1,201 @@
+package service
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// Options are what a Service works with. What has no default is required,
+// unless it says otherwise.
+type Options struct {
+	// State keeps organizations, credits, jobs and callbacks. It belongs to
+	// the caller, who closes it after Serve has returned.
+	State *state.State
+	// Resolver answers the single-record operations.
+	Resolver resolution.Resolver
+	// Searcher answers the keyword searches.
+	Searcher resolution.Searcher
+	// Requests bounds what bodies may hold.
+	Requests request.Limits
+	// Profiles are the rules for profile addresses.
+	Profiles profile.Rules
+
+	// Pepper is what keys are hashed and callback secrets are sealed under.
+	Pepper credential.Pepper
+	// Tokens verifies organization JWTs; nil accepts none.
+	Tokens *credential.Tokens
+	// SystemKey is the x-sys-key of the internal listener; empty closes
+	// /internal/* there.
+	SystemKey secret.Text
+
+	// Callbacks says which addresses may be called back.
+	Callbacks *callback.Policy
+	// CallbackConcurrency and CallbackPerReceiver bound the callbacks under
+	// way, of all and of each receiver.
+	CallbackConcurrency, CallbackPerReceiver int
+	// CallbackRoots may vouch for receivers; nil is the system's.
+	CallbackRoots *x509.CertPool
+
+	Limits Limits
+	Costs  Costs
+	// TrustedProxies are believed when their X-Forwarded-For says who called.
+	// Anybody else's is ignored.
+	TrustedProxies []netip.Prefix
+	// Retirements says which operations are going, or gone.
+	Retirements map[resolution.Operation]Retirement
+
+	// JobWorkers is how many keyword searches run at once.
+	JobWorkers int
+	// Lease is how long a worker that died keeps its job.
+	Lease time.Duration
+	// JobTimeout bounds how long one attempt at a keyword search may take.
+	JobTimeout time.Duration
+	// Retention is how long what is finished is kept.
+	Retention state.Retention
+
+	// MaxBody bounds a request's body, in bytes.
+	MaxBody int64
+	// ResolveTimeout bounds how long the Resolver has for one answer.
+	ResolveTimeout time.Duration
+	Connections    Connections
+
+	// Log takes what an operator should know; nil discards it. It never holds
+	// an identifier, a body, a key or a credential.
+	Log *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Limits are how much one organization may ask, and one address may guess.
+// The zero Rate is no limit.
+type Limits struct {
+	Single limit.Rate // single-record operations, of an organization
+	Create limit.Rate // keyword creations, of an organization
+	Result limit.Rate // result calls, of an organization
+	// FailedAuth is for credentials that were wrong, of a client address.
+	FailedAuth limit.Rate
+	// ActiveJobs is how many unfinished keyword searches an organization may
+	// have; 0 is no limit.
+	ActiveJobs int
+}
+
+// Connections bounds what clients can hold of the server.
+type Connections struct {
+	Max            int           // open at once, further ones wait
+	HeaderTimeout  time.Duration // to send a request's header
+	ReadTimeout    time.Duration // to send a request
+	WriteTimeout   time.Duration // from the header's end to the answer's
+	IdleTimeout    time.Duration // between requests
+	MaxHeaderBytes int
+	// DrainTimeout is how long requests and jobs under way have to finish
+	// once Serve was told to end.
+	DrainTimeout time.Duration
+}
+
+// Retirement is the end of an operation. Its answers say so from the start,
+// and after Sunset there are none.
+type Retirement struct {
+	Deprecated, Sunset time.Time
+	// Link is where to read more, an absolute URI; may be empty.
+	Link string
+}
+
+// noticePeriod is the least time between Deprecated and Sunset.
+const noticePeriod = 180 * 24 * time.Hour
+
+// DefaultOptions returns the defaults. State, Resolver, Searcher, Pepper and
+// Callbacks have none.
+func DefaultOptions() Options {
+	return Options{
+		Requests:            request.DefaultLimits(),
+		Profiles:            profile.DefaultRules(),
+		CallbackConcurrency: 64,
+		CallbackPerReceiver: 4,
+		Limits: Limits{
+			Single:     limit.Rate{Events: 600, Per: time.Minute, Burst: 20},
+			Create:     limit.Rate{Events: 60, Per: time.Minute, Burst: 20},
+			Result:     limit.Rate{Events: 300, Per: time.Minute, Burst: 20},
+			FailedAuth: limit.Rate{Events: 30, Per: time.Minute, Burst: 30},
+			ActiveJobs: 5,
+		},
+		Costs:          DefaultCosts(),
+		JobWorkers:     2,
+		Lease:          time.Minute,
+		JobTimeout:     5 * time.Minute,
+		Retention:      state.DefaultRetention(),
+		MaxBody:        1 << 20,
+		ResolveTimeout: 10 * time.Second,
+		Connections: Connections{
+			Max:            20_000,
+			HeaderTimeout:  10 * time.Second,
+			ReadTimeout:    30 * time.Second,
+			WriteTimeout:   60 * time.Second,
+			IdleTimeout:    2 * time.Minute,
+			MaxHeaderBytes: 16 << 10,
+			DrainTimeout:   30 * time.Second,
+		},
+	}
+}
+
+// Validate says everything that is wrong with o.
+func (o Options) Validate() error {
+	var errs []error
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	wrong(o.State == nil, "no state")
+	wrong(o.Resolver == nil, "no resolver")
+	wrong(o.Searcher == nil, "no searcher")
+	wrong(o.Callbacks == nil, "no callback policy")
+	if err := o.Requests.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	wrong(o.CallbackConcurrency < 1 || o.CallbackPerReceiver < 1, "callbacks under way: less than 1")
+	for _, l := range []struct {
+		name string
+		rate limit.Rate
+	}{
+		{"single-record operations", o.Limits.Single}, {"creations", o.Limits.Create},
+		{"results", o.Limits.Result}, {"failed authentications", o.Limits.FailedAuth},
+	} {
+		if err := l.rate.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("limit of %s: %w", l.name, err))
+		}
+	}
+	wrong(o.Limits.ActiveJobs < 0, "unfinished jobs of an organization: less than 0")
+	errs = append(errs, o.Costs.validate()...)
+	for operation, r := range o.Retirements {
+		wrong(!isOperation(operation), "retirement of %q: no such operation", operation)
+		wrong(r.Deprecated.IsZero() || r.Sunset.IsZero(), "retirement of %s: it has two dates", operation)
+		wrong(r.Sunset.Sub(r.Deprecated) < noticePeriod, "retirement of %s: less than 180 days from deprecation to sunset", operation)
+	}
+	wrong(o.JobWorkers < 1, "job workers: less than 1")
+	wrong(o.Lease < time.Second, "lease: less than a second")
+	wrong(o.JobTimeout <= 0, "time for a job: none")
+	wrong(o.MaxBody < 1, "largest body: less than a byte")
+	wrong(o.ResolveTimeout <= 0, "time to resolve: none")
+	c := o.Connections
+	wrong(c.Max < 1, "connections: less than 1")
+	wrong(c.HeaderTimeout <= 0 || c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.DrainTimeout <= 0,
+		"connections: every time has to be positive")
+	wrong(c.MaxHeaderBytes < 1<<10, "largest header: less than 1 KiB")
+	if len(errs) > 0 {
+		return errors.Join(append([]error{fmt.Errorf("service options: %w", resolution.ErrInvalid)}, errs...)...)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+func TestValidate(t *testing.T) {
+	good := newFixture(t).options
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.State = nil }, "no state"},
+		{func(o *Options) { o.Resolver = nil }, "no resolver"},
+		{func(o *Options) { o.Searcher = nil }, "no searcher"},
+		{func(o *Options) { o.Callbacks = nil }, "no callback policy"},
+		{func(o *Options) { o.Requests.Keywords = 0 }, "keywords"},
+		{func(o *Options) { o.Limits.Single.Events = -1 }, "limit of single-record operations"},
+		{func(o *Options) { o.Limits.ActiveJobs = -1 }, "unfinished jobs"},
+		{func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichments": 1}) }, `"enrichments": there is no such price`},
+		{func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichment": -1}) }, "enrichment: not from 0"},
+		{func(o *Options) { o.Costs = Costs{} }, "enrichment: missing"},
+		{func(o *Options) { o.Costs = o.Costs.With(Costs{DeanonymizationCompany: 4}) }, "more than deanonymization"},
+		{func(o *Options) { o.JobWorkers = 0 }, "job workers"},
+		{func(o *Options) { o.Lease = 0 }, "lease"},
+		{func(o *Options) { o.MaxBody = 0 }, "largest body"},
+		{func(o *Options) { o.Connections.IdleTimeout = 0 }, "every time has to be positive"},
+		{func(o *Options) { o.Connections.MaxHeaderBytes = 1 }, "largest header"},
+		{func(o *Options) {
+			o.Retirements = map[resolution.Operation]Retirement{resolution.Enrichment: {Deprecated: time.Unix(1, 0), Sunset: time.Unix(2, 0)}}
+		}, "less than 180 days"},
+		{func(o *Options) { o.Retirements = map[resolution.Operation]Retirement{"x": {}} }, "no such operation"},
+	} {
+		o := good
+		c.change(&o)
+		err := o.Validate()
+		if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	err := Options{}.Validate()
+	for _, want := range []string{"no state", "no resolver", "job workers"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: not %s", err, want)
+		}
+	}
+}
+
+// TestPrices are those of the interface's guide.
+func TestPrices(t *testing.T) {
+	c := DefaultCosts()
+	person, company := &resolution.Lead{MatchLevel: "person"}, &resolution.Lead{MatchLevel: "company"}
+	for _, f := range []struct {
+		operation resolution.Operation
+		lead      *resolution.Lead
+		want      int64
+	}{
+		{resolution.EmailToHEM, person, 1},
+		{resolution.NetworkToHEM, person, 1},
+		{resolution.NetworkToPhone, person, 3},
+		{resolution.IPToCompany, person, 1},
+		{resolution.Enrichment, person, 2},
+		{resolution.Deanonymization, person, 3},
+		{resolution.Deanonymization, company, 1},
+		{resolution.Deanonymization, nil, 0},
+		{resolution.NetworkToPhone, nil, 0},
+	} {
+		if got := c.found(f.operation, resolution.Answer{Lead: f.lead}); got != f.want {
+			t.Errorf("%s of %+v: %d credits, want %d", f.operation, f.lead, got, f.want)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package service
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"context"
+
+	"github.com/leadetl/leadetl/resolution/service/openapi"
+)
+
+// servePublic answers one request on the public listener.
+func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
+	began := s.now()
+	id := requestID(r.Header)
+	commonHeader(w.Header(), id)
+	path := trim(r.URL.Path)
+	route := s.paths[path]
+	name := "other"
+	if route != nil {
+		name = route.name
+	}
+	status := s.guard(w, r, id, name, func() error {
+		if route == nil {
+			return s.serveStatic(w, r, path)
+		}
+		return s.serveRoute(w, &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began})
+	})
+	s.metrics.request(name, status, s.now().Sub(began))
+}
+
+// serveRoute answers a call of an operation. An error was not told yet.
+func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
+	if c.Method != http.MethodPost {
+		return notAllowed(http.MethodPost)
+	}
+	c.route.retiring.header(c.header)
+	if r := c.route.retiring; r != nil && !c.began.Before(r.until) {
+		return refuse(operationRetired, "The operation was retired on %s.", r.until.UTC().Format("2 January 2006"))
+	}
+	c.out = getBuffer()
+	defer func() { putBuffer(c.out) }()
+	answer, err := s.answer(c)
+	if err != nil {
+		return err
+	}
+	writeReply(w, answer)
+	return nil
+}
+
+// guard runs a handler, and tells its caller about its error or panic. It
+// returns the status that was answered.
+func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string, handle func() error) (status int) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		status = internalError.status
+		s.log.Error("panic", "request", id, "operation", name, "stack", string(debug.Stack()))
+		writeProblem(w, r, id, asProblem(errPanicked))
+	}()
+	err := handle()
+	if err == nil {
+		return http.StatusOK
+	}
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // nobody is there to be told
+	}
+	p := asProblem(err)
+	if p.status >= 500 && p.cause != nil {
+		s.log.Error("request failed", "request", id, "operation", name, "error", p.cause)
+	}
+	writeProblem(w, r, id, p)
+	return p.status
+}
+
+var errPanicked = errors.New("a handler panicked")
+
+func notAllowed(methods ...string) *problem {
+	p := refuse(methodNotAllowed, "Use %s.", strings.Join(methods, " or "))
+	p.allow = strings.Join(methods, ", ")
+	return p
+}
+
+var errNothingHere = refuse(notFound, "There is nothing at this address.")
+
+// serveStatic answers the addresses that need no credentials.
+func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path string) error {
+	switch path {
+	case "/healthz", "/readyz", "/openapi.json", "/docs":
+	default:
+		return errNothingHere
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return notAllowed(http.MethodGet, http.MethodHead)
+	}
+	switch path {
+	case "/readyz":
+		if err := s.ready(r.Context()); err != nil {
+			return err
+		}
+		fallthrough
+	case "/healthz":
+		writeBody(w, http.StatusOK, jsonType, []byte(`{"status":"ok"}`))
+	case "/openapi.json":
+		writeBody(w, http.StatusOK, jsonType, openapi.Document())
+	case "/docs":
+		writeBody(w, http.StatusOK, htmlType, openapi.Page())
+	}
+	return nil
+}
+
+// ready says why the service takes no requests.
+func (s *Service) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return refuse(unavailable, "The service is stopping.")
+	}
+	return s.state.Ping(ctx)
+}
+
+// requestID is the caller's, where it is one, or a new one.
+func requestID(h http.Header) string {
+	if given := h["X-Request-Id"]; len(given) == 1 && isRequestID(given[0]) {
+		return given[0]
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "req_" + hex.EncodeToString(b[:])
+}
+
+// isRequestID holds for 1 to 128 letters, digits and . _ -
+func isRequestID(s string) bool {
+	if len(s) == 0 || len(s) > 128 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}

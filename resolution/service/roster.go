@@ -1,0 +1,134 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+// rosterEvery is how often the state is asked whether credentials changed:
+// how long a revoked key may still be taken.
+const rosterEvery = 250 * time.Millisecond
+
+// roster is who may call, as of one moment. It is not changed.
+type roster struct {
+	version  int64
+	keys     map[[32]byte]rosterKey // by hash
+	accounts map[string]*account    // by public id
+	byID     map[int64]*account
+	secrets  map[int64][]rosterSecret // by organization, the present one first
+}
+
+type rosterKey struct {
+	account          *account
+	expires, revoked time.Time // zero: never
+}
+
+type rosterSecret struct {
+	secret  callback.Secret
+	expires time.Time // zero: never
+}
+
+// rosters keeps the present roster, so that a call needs no database to be
+// known.
+type rosters struct {
+	state   *state.State
+	pepper  credential.Pepper
+	now     func() time.Time
+	present atomic.Pointer[roster]
+	mu      sync.Mutex // one refresh at a time
+	doubts  *rate.Limiter
+}
+
+func newRosters(s *state.State, pepper credential.Pepper, now func() time.Time) *rosters {
+	r := &rosters{state: s, pepper: pepper, now: now, doubts: rate.NewLimiter(20, 20)}
+	r.present.Store(&roster{version: -1})
+	return r
+}
+
+// refresh reads the credentials if they changed.
+func (r *rosters) refresh(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	version, err := r.state.CredentialsVersion(ctx)
+	if err != nil || version == r.present.Load().version {
+		return err
+	}
+	c, err := r.state.Credentials(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := r.read(c)
+	if err != nil {
+		return err
+	}
+	r.present.Store(next)
+	return nil
+}
+
+// doubt is a refresh before credentials are refused: they may be new. Every
+// bad key asks for one, so there is a bound; beyond it a new key has to wait
+// for the next refresh, which is not long.
+func (r *rosters) doubt(ctx context.Context) error {
+	if !r.doubts.AllowN(r.now(), 1) {
+		return nil
+	}
+	return r.refresh(ctx)
+}
+
+// read makes a roster, with the accounts that are known already.
+func (r *rosters) read(c state.Credentials) (*roster, error) {
+	before := r.present.Load()
+	next := &roster{
+		version:  c.Version,
+		keys:     make(map[[32]byte]rosterKey, len(c.Keys)),
+		accounts: make(map[string]*account, len(c.Organizations)),
+		byID:     make(map[int64]*account, len(c.Organizations)),
+		secrets:  make(map[int64][]rosterSecret, len(c.Organizations)),
+	}
+	for _, o := range c.Organizations {
+		a := before.byID[o.ID]
+		if a == nil {
+			a = newAccount(o)
+		}
+		next.accounts[o.Public], next.byID[o.ID] = a, a
+	}
+	for _, k := range c.Keys {
+		next.keys[k.Hash] = rosterKey{next.byID[k.Organization], k.Expires, k.Revoked}
+	}
+	for _, sealed := range c.Secrets {
+		plain, err := r.pepper.Open(sealed.Sealed)
+		if err != nil {
+			return nil, errors.Join(resolution.ErrInvalid, fmt.Errorf("callback secret %d: not sealed under this pepper", sealed.ID))
+		}
+		secret, err := callback.ParseSecret(string(plain))
+		if err != nil {
+			return nil, fmt.Errorf("callback secret %d: %w", sealed.ID, err)
+		}
+		next.secrets[sealed.Organization] = append(next.secrets[sealed.Organization], rosterSecret{secret, sealed.Expires})
+	}
+	return next, nil
+}
+
+// callbackSecrets are what an organization's callbacks are signed with: one,
+// or two while it changes them.
+func (r *rosters) callbackSecrets(organization int64) []callback.Secret {
+	var valid []callback.Secret
+	now := r.now()
+	for _, s := range r.present.Load().secrets[organization] {
+		if s.expires.IsZero() || now.Before(s.expires) {
+			valid = append(valid, s.secret)
+		}
+	}
+	return valid
+}

@@ -1,0 +1,101 @@
+package service
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// class says which limit a route's calls count against.
+type class uint8
+
+const (
+	single class = iota
+	create
+	result
+	classes
+)
+
+// policies are the names of the classes in the RateLimit headers.
+var policies = [classes]string{single: "single", create: "create", result: "result"}
+
+// route is one POST path of the interface.
+type route struct {
+	name      string               // in metrics and logs
+	operation resolution.Operation // whose price and retirement it has
+	class     class
+	handle    func(*call) (*reply, error)
+	retiring  *retiring // nil for an operation that stays
+}
+
+// routes are the paths of the interface, without trailing slash.
+func (s *Service) routes() map[string]*route {
+	of := func(operation resolution.Operation, suffix string, class class, handle func(*call) (*reply, error)) *route {
+		return &route{
+			name: string(operation) + suffix, operation: operation, class: class, handle: handle,
+			retiring: retiringFrom(s.options.Retirements[operation]),
+		}
+	}
+	deanonymization := of(resolution.Deanonymization, "", single, s.single)
+	return map[string]*route{
+		"/lead/resolution/email_to_hem":         of(resolution.EmailToHEM, "", single, s.single),
+		"/lead/resolution/network_to_hem":       of(resolution.NetworkToHEM, "", single, s.single),
+		"/lead/resolution/network_to_phone":     of(resolution.NetworkToPhone, "", single, s.single),
+		"/lead/resolution/ip_to_company":        of(resolution.IPToCompany, "", single, s.single),
+		"/lead/enrichment":                      of(resolution.Enrichment, "", single, s.single),
+		"/lead/deanonymization":                 deanonymization,
+		"/lead/resolution/deanonymization":      deanonymization,
+		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", create, s.create),
+		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.result),
+		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.create),
+		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.result),
+	}
+}
+
+func isOperation(o resolution.Operation) bool {
+	return o == resolution.KeywordToLead || o == resolution.KeywordToLeadCount || slices.Contains(resolution.SingleRecord, o)
+}
+
+// trim takes one trailing slash off a path.
+func trim(path string) string {
+	if len(path) > 1 {
+		return strings.TrimSuffix(path, "/")
+	}
+	return path
+}
+
+// retiring is a Retirement as headers.
+type retiring struct {
+	deprecation, sunset, link []string
+	until                     time.Time
+}
+
+// retiringFrom returns nil for the zero Retirement. Source of the headers:
+// RFC 9745, RFC 8594, RFC 8288.
+func retiringFrom(r Retirement) *retiring {
+	if r.Sunset.IsZero() {
+		return nil
+	}
+	h := &retiring{
+		deprecation: []string{"@" + decimal(r.Deprecated.Unix())},
+		sunset:      []string{r.Sunset.UTC().Format(http.TimeFormat)},
+		until:       r.Sunset,
+	}
+	if r.Link != "" {
+		h.link = []string{"<" + r.Link + `>; rel="deprecation"; type="text/html"`}
+	}
+	return h
+}
+
+func (r *retiring) header(h http.Header) {
+	if r == nil {
+		return
+	}
+	h["Deprecation"], h["Sunset"] = r.deprecation, r.sunset
+	if r.link != nil {
+		h["Link"] = r.link
+	}
+}

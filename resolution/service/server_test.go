@@ -1,0 +1,250 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+// receiver is a TLS server that takes callbacks.
+type receiver struct {
+	*httptest.Server
+	posts chan post
+}
+
+type post struct {
+	*http.Request
+	body []byte
+}
+
+func newReceiver(f *fixture) *receiver {
+	r := &receiver{posts: make(chan post, 16)} // more than any test makes
+	r.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			f.Error(err)
+		}
+		r.posts <- post{q, body}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	f.Cleanup(r.Close)
+	return r
+}
+
+// TestCallbacks: what is posted, signed, about each way to finish.
+func TestCallbacks(t *testing.T) {
+	f := &fixture{TB: t, client: &http.Client{}}
+	f.client.Transport = openapitest.Transport(t, f.transport())
+	to := newReceiver(f)
+	s := &searcher{}
+	f.prepare(func(o *Options) {
+		o.CallbackRoots = to.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		o.Searcher = s
+	})
+	stop := f.run()
+	address := to.URL + "/hook?to=me&x=<1>"
+	for _, c := range []struct {
+		path, body, kind string
+		fails            bool
+	}{
+		{"/lead/resolution/email_to_hem", `{"email":"ada.example@bakery.example",`, "resolution.completed", false},
+		{"/lead/resolution/network_to_phone", `{"network_url":"` + nobody + `",`, "resolution.completed", false},
+		{enrichment, `{"network_url":"` + ada + `",`, "resolution.completed", false},
+		{list, `{"keywords":["x"],"metadata":{"client_ref":"1"},`, "resolution.completed", false},
+		{tally, `{"keywords":["x"],`, "resolution.completed", false},
+		{list, `{"keywords":["x"],`, "resolution.failed", true},
+	} {
+		s.search = nil
+		if c.fails {
+			s.search = func(context.Context, resolution.KeywordSearch, resolution.SearchPage) (resolution.SearchResult, error) {
+				return resolution.SearchResult{}, io.ErrUnexpectedEOF
+			}
+		}
+		a := f.post(c.path, c.body+`"callback_url":"`+address+`"}`)
+		got := <-to.posts
+		openapitest.Callback(t, c.path, got.Request, got.body)
+		if id, err := callback.Verify(got.Header, got.body, []callback.Secret{f.secret}, time.Now()); err != nil || !strings.HasPrefix(id, "msg_") {
+			t.Errorf("%s: %s, %v", c.path, id, err)
+		}
+		var body struct {
+			Type, Timestamp string
+			Resolution      struct {
+				ID  string
+				URL string `json:"callback_url"`
+			}
+			Payload map[string]any
+		}
+		if err := json.Unmarshal(got.body, &body); err != nil {
+			t.Fatal(err)
+		}
+		if body.Type != c.kind || body.Resolution.ID != a.text("resolution", "id") || body.Resolution.URL != address ||
+			body.Payload["callback_url"] != address || got.RequestURI != "/hook?to=me&x=%3C1%3E" && got.RequestURI != "/hook?to=me&x=<1>" {
+			t.Errorf("%s: %s %s", c.path, got.RequestURI, got.body)
+		}
+	}
+	f.must(stop())
+	delivered, err := f.options.State.Deliveries(t.Context(), 0, state.Delivered, 100)
+	f.must(err)
+	if len(delivered) != 6 {
+		t.Errorf("%d callbacks are delivered", len(delivered))
+	}
+}
+
+// TestIgnoredCallback: ip_to_company answers at once and posts nothing.
+func TestIgnoredCallback(t *testing.T) {
+	f := newFixture(t)
+	a := f.post("/lead/resolution/ip_to_company", `{"ip":"192.31.196.5","callback_url":"https://10.0.0.1/"}`)
+	all, err := f.options.State.Deliveries(t.Context(), 0, "", 100)
+	f.must(err)
+	if a.status != http.StatusOK || len(all) != 0 {
+		t.Errorf("%d %s, %d callbacks", a.status, a.raw, len(all))
+	}
+}
+
+// TestDrain: a request under way when the service is told to end is answered,
+// nothing new is, and readiness says so.
+func TestDrain(t *testing.T) {
+	arrived, goOn := make(chan struct{}), make(chan struct{})
+	f := &fixture{TB: t, client: &http.Client{}}
+	f.client.Transport = f.transport()
+	f.prepare(func(o *Options) {
+		resolver := o.Resolver
+		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+			close(arrived)
+			<-goOn
+			return resolver.Resolve(ctx, r)
+		})
+	})
+	stop := f.run()
+	if a := f.do(http.MethodGet, f.internal+"/readyz", ""); a.status != http.StatusOK {
+		t.Errorf("before: %d %s", a.status, a.raw)
+	}
+	underway, stopped := make(chan answer, 1), make(chan error, 1)
+	go func() {
+		a, err := f.try(t.Context(), http.MethodPost, f.public+enrichment, askAda)
+		if err != nil {
+			t.Error(err)
+		}
+		underway <- a
+	}()
+	<-arrived
+	go func() { stopped <- stop() }()
+	for { // until the listener is closed
+		c, err := net.Dial("tcp", strings.TrimPrefix(f.public, "http://"))
+		if err != nil {
+			break
+		}
+		_ = c.Close()
+	}
+	if a := f.do(http.MethodGet, f.internal+"/readyz", ""); a.status != http.StatusServiceUnavailable || a.code() != "unavailable" {
+		t.Errorf("draining: %d %s", a.status, a.raw)
+	}
+	if a := f.do(http.MethodGet, f.internal+"/healthz", ""); a.status != http.StatusOK {
+		t.Errorf("draining: %d %s", a.status, a.raw)
+	}
+	close(goOn)
+	if a := <-underway; a.status != http.StatusOK || a.at("data") != true {
+		t.Errorf("%d %s", a.status, a.raw)
+	}
+	f.must(<-stopped)
+	if got := f.balance().Available; got != plenty-2 {
+		t.Errorf("%d credits left", got)
+	}
+}
+
+// TestDrainGivesJobsBack: a search that does not end in time waits for the
+// next service, which finishes it.
+func TestDrainGivesJobsBack(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	s := &searcher{search: func(ctx context.Context, _ resolution.KeywordSearch, _ resolution.SearchPage) (resolution.SearchResult, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return resolution.SearchResult{}, ctx.Err()
+	}}
+	f := &fixture{TB: t, client: &http.Client{}}
+	f.client.Transport = f.transport()
+	f.prepare(func(o *Options) {
+		o.Searcher = s
+		o.Connections.DrainTimeout = 50 * time.Millisecond
+	})
+	stop := f.run()
+	id := f.started(list, `{"keywords":["x"],"limit":3}`)
+	<-begun
+	f.must(stop())
+
+	finished := make(chan struct{})
+	s.search = func(_ context.Context, _ resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
+		close(finished)
+		return threeLeads(p), nil
+	}
+	stop = f.again()
+	<-finished
+	f.must(stop()) // waits for the job
+	stop = f.again()
+	if a := f.resultOf(listResult, id); a.text("resolution", "status") != "completed" || a.at("credits", "spent") != 3.0 {
+		t.Errorf("%s", a.raw)
+	}
+	f.must(stop())
+	if got := f.balance(); got != (state.Balance{Available: plenty - 3}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// again runs a new service on the same state.
+func (f *fixture) again() (stop func() error) {
+	f.Helper()
+	next, err := New(f.options)
+	f.must(err)
+	f.service = next
+	return f.run()
+}
+
+func TestTLS(t *testing.T) {
+	f := &fixture{TB: t}
+	backend := httptest.NewUnstartedServer(nil)
+	backend.StartTLS() // for its certificate
+	defer backend.Close()
+	f.prepare()
+	l := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- f.service.Serve(ctx, l, nil, &tls.Config{Certificates: backend.TLS.Certificates})
+	}()
+	f.client = backend.Client()
+	a := f.do(http.MethodPost, "https://"+l.Addr().String()+enrichment, askAda)
+	if a.status != http.StatusOK {
+		t.Errorf("%d %s", a.status, a.raw)
+	}
+	f.client.CloseIdleConnections()
+	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}
+	if c, err := tls.Dial("tcp", l.Addr().String(), old); err == nil {
+		t.Error("TLS 1.1 is taken")
+		_ = c.Close()
+	}
+	cancel()
+	f.must(<-ended)
+}
+
+// TestListenerThatFails ends the service.
+func TestListenerThatFails(t *testing.T) {
+	f := &fixture{TB: t}
+	f.prepare()
+	l := listen(t)
+	f.must(l.Close())
+	if err := f.service.Serve(t.Context(), l, listen(t), nil); err == nil || !strings.Contains(err.Error(), "public listener") {
+		t.Errorf("%v", err)
+	}
+}

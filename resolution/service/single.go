@@ -1,0 +1,154 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+// messages say how a single-record operation ended.
+var messages = map[resolution.Operation]struct{ match, noMatch string }{
+	resolution.EmailToHEM:      {"Email resolved to hashed emails.", "No hashed emails found."},
+	resolution.NetworkToHEM:    {"Network profile resolved to hashed emails.", "No hashed emails found."},
+	resolution.NetworkToPhone:  {"Network profile resolved to a phone number.", "No phone number found."},
+	resolution.IPToCompany:     {"IP address resolved to a company.", "No company found."},
+	resolution.Enrichment:      {"Network profile resolved to a contact.", "No contact found."},
+	resolution.Deanonymization: {"Visitor identified.", "No visitor or company found."},
+}
+
+// single answers the six single-record operations: it looks the identifier
+// up, and writes the answer, its price and its callback down in one
+// transaction before any of it leaves.
+func (s *Service) single(c *call) (*reply, error) {
+	operation := c.route.operation
+	asked, problems := s.options.Requests.Single(operation, c.object, s.options.Profiles)
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	receiver, err := s.checkCallback(c.Context(), asked.CallbackURL)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.afford(c.Context(), c.account, s.options.Costs.of(operation)); err != nil {
+		return nil, err
+	}
+	answer, err := s.resolve(c.Context(), resolution.Request{Operation: operation, Key: asked.Key})
+	if err != nil {
+		return nil, err
+	}
+
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	writeSingle(c, id, asked, answer)
+	charge := state.Charge{
+		Organization: c.account.id, Resolution: id, Operation: operation,
+		Credits: s.options.Costs.found(operation, answer),
+		Reply:   c.key.reply(c.out.Bytes()),
+		At:      s.now(),
+	}
+	if asked.CallbackURL != "" {
+		charge.Callback, err = newCallback(state.Callback{
+			Organization: c.account.id, Resolution: id, Receiver: receiver, URL: asked.CallbackURL, Due: charge.At,
+		}, c.out.Bytes(), state.Completed)
+		if err != nil {
+			return nil, err
+		}
+	}
+	left, err := s.settle(c, charge)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.answered(operation, answer.Matched(), charge.Credits)
+	return &reply{body: c.out.Bytes(), billed: true, spent: charge.Credits, remaining: left}, nil
+}
+
+func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolution.Answer) {
+	operation := c.route.operation
+	lead := getBuffer()
+	defer putBuffer(lead)
+	writeJSON(lead, shape(operation, answer.Lead))
+	e := envelope{
+		success: true, message: messages[operation].noMatch, data: answer.Matched(),
+		lead: lead.Bytes(), payload: asked.Payload,
+	}
+	if answer.Matched() {
+		e.message = messages[operation].match
+	}
+	if operation != resolution.IPToCompany {
+		e.id, e.status, e.requested, e.callbackURL = id, string(state.Completed), c.began, asked.CallbackURL
+	}
+	e.write(c.out)
+}
+
+// resolve asks the Resolver, for a bounded time.
+func (s *Service) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.ResolveTimeout)
+	defer cancel()
+	answer, err := s.options.Resolver.Resolve(ctx, r)
+	if err != nil {
+		return resolution.Answer{}, fmt.Errorf("resolve: %w", err)
+	}
+	return answer, nil
+}
+
+// settle writes a charge down where there is anything to write, and returns
+// what is left.
+func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
+	if charge.Credits == 0 && charge.Reply == nil && charge.Callback == nil {
+		return s.balance(c.Context(), c.account)
+	}
+	left, err = s.state.Settle(c.Context(), charge)
+	if too, is := errors.AsType[*state.InsufficientError](err); is {
+		c.account.available.Store(too.Balance)
+		return 0, insufficient(too.Required, too.Balance)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.account.available.Store(left)
+	if charge.Callback != nil {
+		s.sender.Wake()
+	}
+	return left, nil
+}
+
+func invalid(problems []request.Problem) *problem {
+	p := refuse(validationError, "One field of the request is not valid.")
+	if len(problems) > 1 {
+		p.detail = fmt.Sprintf("%d fields of the request are not valid.", len(problems))
+	}
+	p.fields = problems
+	return p
+}
+
+// checkCallback asks the policy about a callback address and returns the
+// receiver it names; an empty one is none.
+func (s *Service) checkCallback(ctx context.Context, address string) (receiver string, err error) {
+	if address == "" {
+		return "", nil
+	}
+	receiver, err = s.options.Callbacks.Check(ctx, address)
+	if err != nil {
+		return "", callbackRefusal(err)
+	}
+	return receiver, nil
+}
+
+// newCallback completes a callback with its id and its body: the finished
+// envelope and what happened.
+func newCallback(c state.Callback, finished []byte, what state.Status) (*state.Callback, error) {
+	id, err := webhookID()
+	if err != nil {
+		return nil, err
+	}
+	c.WebhookID, c.Body = id, event(finished, "resolution."+string(what), c.Due)
+	return &c, nil
+}

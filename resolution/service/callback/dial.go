@@ -3,7 +3,6 @@ package callback
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/netip"
@@ -68,8 +67,9 @@ func (e *tlsError) Error() string { return fmt.Sprintf("tls: %v", e.err) }
 func (e *tlsError) Unwrap() error { return e.err }
 
 // overTLS returns the dialling of https: TLS 1.2 or later with a trusted
-// certificate for the host as it is in address.
-func overTLS(dial dialFunc, roots *x509.CertPool) dialFunc {
+// certificate for the host as it is in address. fits, which may be nil, looks
+// at what was agreed upon; its error ends the connection.
+func overTLS(dial dialFunc, config *tls.Config, fits func(*tls.Conn) error) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
@@ -79,26 +79,29 @@ func overTLS(dial dialFunc, roots *x509.CertPool) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		conn := tls.Client(raw, &tls.Config{
-			ServerName: host,
-			RootCAs:    roots,
-			MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"h2", "http/1.1"},
-		})
+		c := config.Clone()
+		c.ServerName, c.MinVersion = host, tls.VersionTLS12
+		conn := tls.Client(raw, c)
 		if err := conn.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
 			return nil, &tlsError{err}
+		}
+		if fits != nil {
+			if err := fits(conn); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
 		}
 		return conn, nil
 	}
 }
 
-// bounded returns a dialling that ends in time, and with life. The transport
-// does not end it with the attempt it was for, as another may use the
-// connection.
-func bounded(dial dialFunc, life context.Context, limit time.Duration) dialFunc {
+// bounded returns a dialling that ends within dialTimeout, and with life. The
+// transport does not end it with the attempt it was for, as another may use
+// the connection.
+func bounded(dial dialFunc, life context.Context) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		defer context.AfterFunc(life, cancel)()
 		return dial(ctx, network, address)

@@ -87,7 +87,7 @@ type nameServer struct {
 	conn net.PacketConn
 
 	mu    sync.Mutex
-	asked map[string]int // look-ups by name, counted by their A queries
+	asked map[dnsmessage.Question]int
 	find  func(name string, asked int) []string
 }
 
@@ -96,7 +96,7 @@ func serveNames(t *testing.T, find func(name string, asked int) []string) *nameS
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &nameServer{conn: conn, asked: map[string]int{}, find: find}
+	s := &nameServer{conn: conn, asked: map[dnsmessage.Question]int{}, find: find}
 	var done sync.WaitGroup
 	done.Go(s.serve)
 	t.Cleanup(func() { _ = conn.Close(); done.Wait() })
@@ -127,19 +127,16 @@ func (s *nameServer) answer(query []byte) ([]byte, error) {
 	if err := m.Unpack(query); err != nil {
 		return nil, err
 	}
-	isA := m.Questions[0].Type == dnsmessage.TypeA
-	return answerWith(query, func(name string) []string {
-		if isA {
-			s.asked[name]++
-		}
-		return s.find(name, s.asked[name])
-	})
+	s.asked[m.Questions[0]]++ // A and AAAA go out at once, in any order
+	n := s.asked[m.Questions[0]]
+	return answerWith(query, func(name string) []string { return s.find(name, n) })
 }
 
+// lookups returns how often the IPv4 addresses of a name were asked for.
 func (s *nameServer) lookups(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[name]
+	return s.asked[dnsmessage.Question{Name: dnsmessage.MustNewName(name + "."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}]
 }
 
 func (s *nameServer) resolver() *net.Resolver {

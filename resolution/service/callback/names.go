@@ -59,8 +59,8 @@ func (n *names) remembered(name string, now time.Time) (addrs []netip.Addr, foun
 	return k.addrs, found && now.Before(k.until)
 }
 
-// remember keeps what was found. When there is no room, what is out of date
-// goes, and if there is nothing, anything.
+// remember keeps what was found. When there is no room, any other goes: what
+// is forgotten is looked up again.
 func (n *names) remember(name string, addrs []netip.Addr, now time.Time) {
 	until := now.Add(foundFor)
 	if len(addrs) == 0 {
@@ -70,13 +70,6 @@ func (n *names) remember(name string, addrs []netip.Addr, now time.Time) {
 	defer n.mu.Unlock()
 	if n.known == nil {
 		n.known = map[string]known{}
-	}
-	if len(n.known) >= maxNames {
-		for other, k := range n.known {
-			if !now.Before(k.until) {
-				delete(n.known, other)
-			}
-		}
 	}
 	for other := range n.known {
 		if len(n.known) < maxNames {

@@ -12,6 +12,7 @@ const (
 	maxFetch     = 16               // deliveries the outbox is asked for at once, beyond those under way
 	firstBackoff = time.Second      // after an error of the outbox
 	lastBackoff  = 30 * time.Second // when errors go on
+	maxPasses    = 16               // over the outbox, before what ended meanwhile is looked at
 	minPause     = 100 * time.Millisecond
 )
 
@@ -44,7 +45,7 @@ func (s *Sender) Wake() {
 func (s *Sender) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	transport := s.transport(life)
-	defer transport.CloseIdleConnections()
+	defer transport.close()
 	defer end() // first: what is still dialling must not become idle
 	r := &run{
 		Sender:    s,
@@ -65,12 +66,12 @@ func (s *Sender) Run(ctx context.Context) error {
 }
 
 // transport returns the connections of a run.
-func (s *Sender) transport(life context.Context) *http.Transport {
+func (s *Sender) transport(life context.Context) *transport {
 	plain, secure := s.o.dial, s.o.dial
 	if s.o.dial == nil {
 		plain, secure = s.o.Policy.dialer(true), s.o.Policy.dialer(false)
 	}
-	return newTransport(life, plain, secure, s.o.Roots, s.o.PerReceiver)
+	return newTransport(life, plain, secure, s.o.Roots)
 }
 
 // run is a Sender that runs. All but its attempts belongs to one goroutine.
@@ -94,36 +95,47 @@ type ended struct {
 // fill begins attempts until no slot is free or nothing more is due, and
 // returns how long there is nothing to do unless something happens.
 func (r *run) fill(ctx context.Context) time.Duration {
-	for r.underway.free() > 0 && ctx.Err() == nil {
+	for pass := 0; pass < maxPasses && r.underway.free() > 0 && ctx.Err() == nil; pass++ {
 		now := time.Now()
-		busy, elsewhere := r.underway.busy(now)
-		limit := elsewhere + min(r.underway.free(), maxFetch)
-		due, next, err := r.o.Outbox.Due(ctx, now, limit, busy)
+		view := r.underway.look(now)
+		limit := view.elsewhere + min(r.underway.free(), maxFetch)
+		due, next, err := r.o.Outbox.Due(ctx, now, limit, view.busy)
 		if err != nil {
 			return r.stumble(ctx, "callbacks: the due ones cannot be read", err)
 		}
 		r.backoff = 0
-		began := 0
+		changed := false
 		for _, d := range due {
-			if r.underway.takes(d, now) {
-				r.begin(d, now)
-				began++
+			switch r.underway.judge(d, view) {
+			case begins:
+				r.begin(d, view)
+				changed = true
+			case waits: // and its receiver is busy in the next pass
+				changed = true
 			}
 		}
-		if began == 0 {
-			return r.until(next, now)
+		if !changed {
+			return r.until(next, now, len(view.busy) > 0)
 		}
 	}
-	return r.o.Poll
+	if r.underway.free() <= 0 {
+		return r.o.Poll // an end wakes sooner
+	}
+	return minPause
 }
 
 // until returns how long to wait for the delivery that is due next. One due
-// before now, but not returned, is not trusted to be there.
-func (r *run) until(next, now time.Time) time.Duration {
-	if next.IsZero() {
-		return r.o.Poll
+// before now, but not returned, is not trusted to be there. While receivers
+// are busy, what becomes of them is looked at sooner.
+func (r *run) until(next, now time.Time, busy bool) time.Duration {
+	wait := r.o.Poll
+	if !next.IsZero() {
+		wait = min(max(next.Sub(now), minPause), wait)
 	}
-	return min(max(next.Sub(now), minPause), r.o.Poll)
+	if busy {
+		wait = min(wait, slowAfter)
+	}
+	return wait
 }
 
 // stumble logs an error of the outbox and returns how long to leave it alone.
@@ -162,8 +174,8 @@ func (r *run) pause(ctx context.Context, wait time.Duration) {
 func (r *run) end(e ended) { r.underway.end(e.delivery, e.took, time.Now()) }
 
 // begin starts an attempt.
-func (r *run) begin(d Delivery, now time.Time) {
-	r.underway.begin(d, now)
+func (r *run) begin(d Delivery, v *view) {
+	r.underway.begin(d, v)
 	r.attempts.Go(func() {
 		took := r.deliver(d)
 		r.ended <- ended{d, took}

@@ -2,34 +2,153 @@ package callback
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"io"
+	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	maxHeaderBytes = 64 << 10 // of an answer
-	maxBodyBytes   = 64 << 10 // of an answer, read so that the connection can be used again
+	maxBodyBytes   = 64 << 10 // of an answer; what is behind is not read
 	idleConns      = 128      // kept open in all
 	idleTimeout    = 30 * time.Second
+	maxOld         = 4096 // receivers of HTTP/1.1 remembered
+	maxSessions    = 256  // sessions of TLS remembered
 )
 
-// newTransport returns the connections of one Sender: no proxy, whatever the
+// transport is the connections of one Sender: no proxy, whatever the
 // environment says, no redirects, no cookies, and every connection through the
-// policy's dialling. They end with life.
-func newTransport(life context.Context, plain, secure dialFunc, roots *x509.CertPool, perReceiver int) *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	return &http.Transport{
-		DialContext:            bounded(plain, life, dialTimeout),
-		DialTLSContext:         bounded(overTLS(secure, roots), life, dialTimeout),
-		Protocols:              protocols,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}, // a connection gone silent is not used again
-		DisableCompression:     true,
-		MaxIdleConns:           idleConns,
-		MaxIdleConnsPerHost:    min(perReceiver, 2),
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
+// policy's dialling.
+//
+// Connections of HTTP/2 are kept for the next delivery. One of HTTP/1.1 serves
+// a single delivery: what a receiver sends behind its answer, net/http would
+// print to the program's log when it came upon it on a kept connection, and
+// that may be the callback's own body. TLS is resumed there, so that it costs
+// little.
+type transport struct {
+	http2, http1 *http.Transport
+
+	mu  sync.Mutex
+	old map[string]struct{} // hosts and ports that do not speak HTTP/2
+}
+
+// errNotHTTP2 ends a connection whose receiver did not choose HTTP/2.
+var errNotHTTP2 = errors.New("the receiver does not speak HTTP/2")
+
+// newTransport returns a transport whose connections come about by plain for
+// http and by secure for https; what is dialling when life ends, fails.
+func newTransport(life context.Context, plain, secure dialFunc, roots *x509.CertPool) *transport {
+	sessions := tls.NewLRUClientSessionCache(maxSessions)
+	protocols := func(set func(*http.Protocols, bool)) *http.Protocols {
+		p := new(http.Protocols)
+		set(p, true)
+		return p
 	}
+	return &transport{
+		http2: &http.Transport{
+			DialTLSContext:         bounded(overTLS(secure, &tls.Config{RootCAs: roots, NextProtos: []string{"h2", "http/1.1"}}, keepHTTP2), life),
+			Protocols:              protocols((*http.Protocols).SetHTTP2),
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}, // a connection gone silent is not used again
+			DisableCompression:     true,
+			MaxIdleConns:           idleConns,
+			MaxIdleConnsPerHost:    1,
+			IdleConnTimeout:        idleTimeout,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+		},
+		http1: &http.Transport{
+			DialContext:            bounded(askFirst(plain), life),
+			DialTLSContext:         bounded(askFirst(overTLS(secure, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}, ClientSessionCache: sessions}, nil)), life),
+			Protocols:              protocols((*http.Protocols).SetHTTP1),
+			DisableCompression:     true,
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+		},
+		old: map[string]struct{}{},
+	}
+}
+
+// RoundTrip sends a request by HTTP/2 where the receiver speaks it.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" && !t.isOld(r.URL.Host) {
+		response, err := t.http2.RoundTrip(r)
+		if !errors.Is(err, errNotHTTP2) {
+			return response, err
+		}
+		t.noteOld(r.URL.Host)
+		r = r.Clone(r.Context())
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return t.http1.RoundTrip(r)
+}
+
+func (t *transport) isOld(host string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, found := t.old[host]
+	return found
+}
+
+// noteOld remembers a receiver of HTTP/1.1. When there is no room, another is
+// forgotten, and found out again.
+func (t *transport) noteOld(host string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other := range t.old {
+		if len(t.old) < maxOld {
+			break
+		}
+		delete(t.old, other)
+	}
+	t.old[host] = struct{}{}
+}
+
+func (t *transport) close() {
+	t.http2.CloseIdleConnections()
+	t.http1.CloseIdleConnections()
+}
+
+// keepHTTP2 lets connections of HTTP/2 pass.
+func keepHTTP2(conn *tls.Conn) error {
+	if conn.ConnectionState().NegotiatedProtocol != "h2" {
+		return errNotHTTP2
+	}
+	return nil
+}
+
+// askFirst returns a dialling whose connections break when the other side
+// speaks first: it is no HTTP server, and net/http would print what it says.
+func askFirst(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &askedConn{Conn: conn}, nil
+	}
+}
+
+type askedConn struct {
+	net.Conn
+	asked atomic.Bool
+}
+
+func (c *askedConn) Write(p []byte) (int, error) {
+	c.asked.Store(true)
+	return c.Conn.Write(p)
+}
+
+func (c *askedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.asked.Load() {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
 }

@@ -6,21 +6,42 @@ const (
 	// slowAfter is when an attempt makes its receiver a slow one.
 	slowAfter = 2 * time.Second
 
-	// slowFor is how long a receiver stays one without proving otherwise.
-	slowFor = 10 * time.Minute
+	// knownFor is how long a receiver is known by its last attempt.
+	knownFor = 10 * time.Minute
 
-	// maxSlow bounds the slow receivers remembered while nothing is under way
-	// at them.
-	maxSlow = 512
+	// maxKnown bounds the receivers known while nothing is under way at them.
+	maxKnown = 1024
 
 	// largeBytes of bodies under way at a receiver are enough: memory, and the
 	// outbox reading them again, are bounded so.
 	largeBytes = 256 << 10
 )
 
-// underway is what a Sender has on its hands. Receivers that take long share
-// half of the slots, so that however many are dead, the other half serves
-// those that answer.
+// pace is how a receiver answers.
+type pace int
+
+// The paces. Those that answer may have all slots, new ones three quarters,
+// slow ones half, each with those behind it: however many receivers are dead,
+// there are slots for who is new, and some for who is known to answer. A new
+// receiver gets one attempt at a time, until it has answered.
+const (
+	quick pace = iota
+	fresh
+	slow
+)
+
+func (u *underway) ceiling(p pace) int {
+	switch p {
+	case quick:
+		return u.concurrency
+	case fresh:
+		return max(u.concurrency*3/4, 1)
+	default:
+		return max(u.concurrency/2, 1)
+	}
+}
+
+// underway is what a Sender has on its hands.
 type underway struct {
 	concurrency, perReceiver int
 
@@ -28,11 +49,13 @@ type underway struct {
 	receivers  map[string]*receiver
 }
 
-// receiver is one that has attempts under way, or is slow.
+// receiver is one that has attempts under way or has had some, or that waits
+// for its first.
 type receiver struct {
 	attempts map[int64]time.Time // when they began
-	bytes    int
-	slow     time.Time // until when it counts as slow
+	bytes    int                 // of their bodies
+	took     time.Duration       // by the last attempt
+	known    time.Time           // until when that counts
 }
 
 func newUnderway(concurrency, perReceiver int) *underway {
@@ -42,67 +65,100 @@ func newUnderway(concurrency, perReceiver int) *underway {
 // free returns how many more attempts may begin.
 func (u *underway) free() int { return u.concurrency - len(u.deliveries) }
 
-// isSlow reports whether a receiver has been slow, or is being so.
-func (r *receiver) isSlow(now time.Time) bool {
-	if now.Before(r.slow) {
-		return true
-	}
+func (r *receiver) pace(now time.Time) pace {
 	for _, began := range r.attempts {
 		if now.Sub(began) >= slowAfter {
-			return true
+			return slow
 		}
 	}
-	return false
+	switch {
+	case !now.Before(r.known):
+		return fresh
+	case r.took >= slowAfter:
+		return slow
+	default:
+		return quick
+	}
 }
 
-// isFull reports whether a receiver has as many attempts as it gets.
-func (u *underway) isFull(r *receiver) bool {
-	return len(r.attempts) >= u.perReceiver || r.bytes >= largeBytes
+// view is what is under way at a moment.
+type view struct {
+	now       time.Time
+	load      [slow + 1]int // attempts at receivers of a pace or one behind it
+	busy      []string      // receivers that get no attempt now
+	elsewhere int           // attempts at the other receivers
 }
 
-// slowFull reports whether the slow receivers have their half.
-func (u *underway) slowFull(now time.Time) bool {
-	n := 0
+// look counts.
+func (u *underway) look(now time.Time) *view {
+	v := &view{now: now}
 	for _, r := range u.receivers {
-		if len(r.attempts) > 0 && r.isSlow(now) {
-			n += len(r.attempts)
-		}
+		v.add(r.pace(now), len(r.attempts))
 	}
-	return n >= max(u.concurrency/2, 1)
-}
-
-// busy returns the receivers that get no further attempt now, and how many
-// attempts are under way at the others.
-func (u *underway) busy(now time.Time) (names []string, elsewhere int) {
-	slowFull := u.slowFull(now)
 	for name, r := range u.receivers {
-		if u.isFull(r) || slowFull && r.isSlow(now) {
-			names = append(names, name)
+		if u.full(r, v) {
+			v.busy = append(v.busy, name)
 		} else {
-			elsewhere += len(r.attempts)
+			v.elsewhere += len(r.attempts)
 		}
 	}
-	return names, elsewhere
+	return v
 }
 
-// takes reports whether d may be attempted now.
-func (u *underway) takes(d Delivery, now time.Time) bool {
-	if _, held := u.deliveries[d.ID]; held || u.free() <= 0 {
-		return false
+func (v *view) add(p pace, n int) {
+	for at := quick; at <= p; at++ {
+		v.load[at] += n
 	}
-	r := u.receivers[d.Receiver]
-	return r == nil || !u.isFull(r) && !(r.isSlow(now) && u.slowFull(now))
 }
 
-// begin notes an attempt.
-func (u *underway) begin(d Delivery, now time.Time) {
+// full reports whether a receiver gets no further attempt now.
+func (u *underway) full(r *receiver, v *view) bool {
+	p, share := r.pace(v.now), u.perReceiver
+	if p == fresh {
+		share = 1
+	}
+	return len(r.attempts) >= share || r.bytes >= largeBytes || v.load[p] >= u.ceiling(p)
+}
+
+// verdict is what is to be done with a delivery that is due.
+type verdict int
+
+const (
+	begins verdict = iota
+	held           // it is under way
+	waits          // its receiver has become busy
+	stays          // nothing can be done about it now
+)
+
+// judge says what is to be done with d. A receiver that has to wait is
+// remembered, so that the next view has it among the busy ones.
+func (u *underway) judge(d Delivery, v *view) verdict {
+	if _, found := u.deliveries[d.ID]; found {
+		return held
+	}
+	if u.free() <= 0 {
+		return stays
+	}
 	r := u.receivers[d.Receiver]
 	if r == nil {
+		if len(u.receivers) >= maxKnown+u.concurrency && !u.forget() {
+			return stays
+		}
 		r = &receiver{attempts: map[int64]time.Time{}}
 		u.receivers[d.Receiver] = r
 	}
+	if u.full(r, v) {
+		return waits
+	}
+	return begins
+}
+
+// begin notes an attempt, also in the view.
+func (u *underway) begin(d Delivery, v *view) {
+	r := u.receivers[d.Receiver]
+	v.add(r.pace(v.now), 1)
 	u.deliveries[d.ID] = struct{}{}
-	r.attempts[d.ID] = now
+	r.attempts[d.ID] = v.now
 	r.bytes += len(d.Body)
 }
 
@@ -112,27 +168,17 @@ func (u *underway) end(d Delivery, took time.Duration, now time.Time) {
 	delete(u.deliveries, d.ID)
 	delete(r.attempts, d.ID)
 	r.bytes -= len(d.Body)
-	if took >= slowAfter {
-		r.slow = now.Add(slowFor)
-		u.forgetSlow(now)
-		return
-	}
-	r.slow = time.Time{}
-	if len(r.attempts) == 0 {
-		delete(u.receivers, d.Receiver)
-	}
+	r.took, r.known = took, now.Add(knownFor)
 }
 
-// forgetSlow drops receivers that were slow long ago, and any when there are
-// too many: they are found to be slow again.
-func (u *underway) forgetSlow(now time.Time) {
-	idle := 0
+// forget drops a receiver with nothing under way, if there is one: it is new
+// when it is met again.
+func (u *underway) forget() bool {
 	for name, r := range u.receivers {
-		if len(r.attempts) > 0 {
-			continue
-		}
-		if idle++; idle > maxSlow || !now.Before(r.slow) {
+		if len(r.attempts) == 0 {
 			delete(u.receivers, name)
+			return true
 		}
 	}
+	return false
 }

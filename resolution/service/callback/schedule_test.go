@@ -1,0 +1,109 @@
+package callback
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestDefaultSchedule(t *testing.T) {
+	var sum time.Duration
+	for _, d := range DefaultSchedule() {
+		sum += d
+	}
+	if want := 75*time.Hour + 35*time.Minute + 5*time.Second; sum != want {
+		t.Errorf("the last attempt is %v after the first, want %v", sum, want)
+	}
+}
+
+func TestJitter(t *testing.T) {
+	for _, c := range []struct {
+		random float64
+		want   time.Duration
+	}{
+		{0, 9 * time.Hour}, {0.25, 9*time.Hour + 30*time.Minute}, {0.5, 10 * time.Hour}, {1, 11 * time.Hour},
+	} {
+		if got := jitter(10*time.Hour, c.random).Round(time.Millisecond); got != c.want {
+			t.Errorf("jitter(10h, %v) = %v, want %v", c.random, got, c.want)
+		}
+	}
+	if got := jitter(0, 1); got != 0 {
+		t.Errorf("jitter(0, 1) = %v", got)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 20, 9, 18, 0, 0, time.UTC)
+	for _, c := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"", 0},
+		{"0", 0},
+		{"120", 2 * time.Minute},
+		{" 120 ", 2 * time.Minute},
+		{"86400", 24 * time.Hour},
+		{"86401", 24 * time.Hour},
+		{"9223372036", 24 * time.Hour},
+		{"9223372037", 24 * time.Hour},
+		{"99999999999999999999999999", 24 * time.Hour},
+		{"-1", 0},
+		{"+1", 0},
+		{"1.5", 0},
+		{"soon", 0},
+		{"120s", 0},
+		{"Fri, 20 Nov 2026 09:20:00 GMT", 2 * time.Minute},
+		{"Friday, 20-Nov-26 09:20:00 GMT", 2 * time.Minute},
+		{"Fri Nov 20 09:20:00 2026", 2 * time.Minute},
+		{"Fri, 20 Nov 2026 09:00:00 GMT", 0},
+		{"Fri, 20 Nov 2099 09:00:00 GMT", 24 * time.Hour},
+		{"2026-11-20T09:20:00Z", 0},
+	} {
+		h := http.Header{}
+		h.Set("Retry-After", c.value)
+		if got := retryAfter(h, now); got != c.want {
+			t.Errorf("Retry-After: %q is %v, want %v", c.value, got, c.want)
+		}
+	}
+	if got := retryAfter(http.Header{}, now); got != 0 {
+		t.Errorf("no Retry-After is %v", got)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	now := time.Unix(1700000000, 0)
+	for _, c := range []struct {
+		name     string
+		answer   answer
+		attempts int // made before
+		random   float64
+		state    State
+		due      time.Duration
+	}{
+		{"delivered", answer{status: 204}, 0, 0.5, Delivered, 0},
+		{"delivered at last", answer{status: 200}, 9, 0.5, Delivered, 0},
+		{"delivered, whatever Retry-After says", answer{status: 200, again: time.Hour}, 0, 0.5, Delivered, 0},
+		{"first", answer{500, "status_5xx", 0}, 0, 0.5, Postponed, 5 * time.Second},
+		{"second", answer{500, "status_5xx", 0}, 1, 0.5, Postponed, 5 * time.Minute},
+		{"second, early", answer{500, "status_5xx", 0}, 1, 0, Postponed, 270 * time.Second},
+		{"second, late", answer{500, "status_5xx", 0}, 1, 1, Postponed, 330 * time.Second},
+		{"ninth", answer{0, FailureTimeout, 0}, 8, 0.5, Postponed, 24 * time.Hour},
+		{"tenth", answer{0, FailureTimeout, 0}, 9, 0.5, Dead, 0},
+		{"tenth, with Retry-After", answer{503, "status_5xx", time.Second}, 9, 0.5, Dead, 0},
+		{"of a longer schedule once", answer{0, FailureTimeout, 0}, 40, 0.5, Dead, 0},
+		{"Retry-After later", answer{429, "status_4xx", time.Hour}, 0, 0.5, Postponed, time.Hour},
+		{"Retry-After sooner", answer{429, "status_4xx", time.Second}, 1, 0.5, Postponed, 5 * time.Minute},
+		{"gone", answer{410, FailureGone, 0}, 0, 0.5, Dead, 0},
+		{"gone, with Retry-After", answer{410, FailureGone, time.Hour}, 0, 0.5, Dead, 0},
+	} {
+		s := NewSender(Options{Random: func() float64 { return c.random }})
+		got := s.judge(Delivery{ID: 3, Attempts: c.attempts}, c.answer, now)
+		want := Result{ID: 3, State: c.state, Status: c.answer.status, Failure: c.answer.failure, At: now}
+		if c.due > 0 {
+			want.Due = now.Add(c.due)
+		}
+		if got.Due = got.Due.Round(time.Millisecond); got != want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
+		}
+	}
+}

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -34,12 +37,14 @@ func TestShownCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folder := ""
+		folder, ports := "", ports(t)
 		for _, c := range commandsShown(string(text)) {
 			if folder == "" {
 				folder = checkout(t)
+				stopAfterwards(t, folder)
 			}
 			shown++
+			c.text, c.output = ports.Replace(c.text), ports.Replace(c.output)
 			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, folder) })
 		}
 	}
@@ -82,6 +87,11 @@ func (c command) run(t *testing.T, folder string) {
 	if reason := notRun[c.text]; reason != "" {
 		t.Skip(reason)
 	}
+	for _, tool := range []string{"curl", "sqlite3"} {
+		if _, err := exec.LookPath(tool); err != nil && strings.Contains(c.text, tool+" ") {
+			t.Skip(tool + " is not installed")
+		}
+	}
 	sh := exec.CommandContext(t.Context(), "sh", "-c", c.text)
 	sh.Dir = folder
 	path := filepath.Join(folder, ".tools") + ":" + os.Getenv("PATH")
@@ -93,6 +103,37 @@ func (c command) run(t *testing.T, folder string) {
 	if got, want := settled(string(out)), settled(c.output); got != want {
 		t.Errorf("$ %s\n%s\nis shown as\n%s", c.text, got, want)
 	}
+}
+
+// ports puts ports that are free into the place of those a service has by
+// default.
+func ports(t *testing.T) *strings.Replacer {
+	var pairs []string
+	for _, shown := range []string{"127.0.0.1:8080", "127.0.0.1:8081"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		pairs = append(pairs, shown, l.Addr().String())
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// stopAfterwards stops the service that a page has started and, when one of
+// its commands failed, not stopped.
+func stopAfterwards(t *testing.T, folder string) {
+	t.Cleanup(func() {
+		text, err := os.ReadFile(filepath.Join(folder, "out/serve.pid"))
+		if err != nil {
+			return // none was started
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it is gone already, as a rule
+	})
 }
 
 // checkout makes a folder like a checkout that was built, with this test's

@@ -55,7 +55,7 @@ writes a Parquet dataset that loads everywhere.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(flagError(c, err)) })
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpCommand(newHelpCommand(root))
-	root.AddCommand(newRunCommand(io), newDirectoryCommand(io), newVersionCommand(io))
+	root.AddCommand(newRunCommand(io), newServeCommand(io), newAdminCommand(io), newDirectoryCommand(io), newVersionCommand(io))
 	root.InitDefaultCompletionCmd()
 	arrange(root)
 	return root

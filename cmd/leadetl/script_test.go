@@ -128,14 +128,20 @@ var (
 	speeds = regexp.MustCompile(`(?m)^(  took +)[0-9.]+[a-zµ]+(, [0-9,]+ rows/s)?$`)
 	times  = regexp.MustCompile(` +[0-9.]+(ms|s) +from`)
 	sizes  = regexp.MustCompile(`(?m)[0-9.]+ [kMGTP]?B$`)
+	ids    = regexp.MustCompile(`\b(org|key|msg|res|req)_[0-9a-f]{16,32}|\bwhsec_[0-9A-Za-z+/=]+|…[0-9A-Za-z]{4}\b`)
+	ends   = regexp.MustCompile(`(?m) +$`)
+	dates  = regexp.MustCompile(`\b20[0-9-]{8}T[0-9:.]+Z\b`)
 )
 
 // settled is a program's output without what differs from run to run (how
-// long things took) and from one encoder to the next (how many bytes).
+// long things took, moments, ids) and from one encoder to the next (how many bytes).
 func settled(s string) string {
 	s = speeds.ReplaceAllString(s, "${1}T")
 	s = times.ReplaceAllString(s, "   T   from")
-	return sizes.ReplaceAllString(s, "N kB")
+	s = ids.ReplaceAllString(s, "ID")
+	s = dates.ReplaceAllString(s, "NOW")
+	s = ends.ReplaceAllString(s, "")
+	return strings.TrimSuffix(sizes.ReplaceAllString(s, "N kB"), "\n")
 }
 
 // found looks for a text in files, whatever its case, and in every file of

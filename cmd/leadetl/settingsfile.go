@@ -125,7 +125,9 @@ func (j *settingsFile) apply(key ast.MapKeyNode, value ast.Node) {
 		j.operation = values[0]
 	case j.given[name]:
 	case isList:
-		err = list.Replace(values) // each as it stands, commas and all
+		if err := list.Replace(values); err != nil { // each as it stands, commas and all
+			j.fail(value, "%s: %v", word, err)
+		}
 	default:
 		err = j.flags.Set(name, values[0])
 	}

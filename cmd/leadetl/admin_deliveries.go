@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+func newAdminDeliveriesListCommand(io streams) *cobra.Command {
+	var a admin
+	var org, is string
+	var limit int
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Say which callbacks were posted, wait or were given up",
+		Long: `List callbacks, the newest first. A callback is pending until its receiver has
+it (delivered) or the attempts are used up (dead); FAILURE says what was wrong
+with the last attempt. Addresses are not shown whole: they may hold secrets.`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch is {
+			case "", state.Pending, state.Delivered, state.Dead:
+			default:
+				return usageError(fmt.Errorf("unknown --is %q; it is one of %s, %s, %s", is, state.Pending, state.Delivered, state.Dead))
+			}
+			if limit < 1 {
+				return usageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))
+			}
+			show := func(s *state.State, organization int64) error {
+				deliveries, err := s.Deliveries(c.Context(), organization, is, limit)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				fmt.Fprintln(table, "ID\tSTATE\tRECEIVER\tATTEMPTS\tSTATUS\tFAILURE\tCREATED\tNEXT\tENDED")
+				for _, d := range deliveries {
+					next, status := "", ""
+					if d.State == state.Pending {
+						next = day(d.Due)
+					}
+					if d.Status != 0 {
+						status = strconv.Itoa(d.Status)
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", d.WebhookID, d.State, d.Receiver, d.Attempts, status, d.Failure, day(d.Created), next, day(d.Finished))
+				}
+				return table.Flush()
+			}
+			if org == "" {
+				return a.on(false, func(s *state.State) error { return show(s, 0) })
+			}
+			return a.onOrganization(c.Context(), org, func(s *state.State, o state.Organization) error { return show(s, o.ID) })
+		},
+	}
+	flags := a.command(c).Flags()
+	flags.StringVar(&org, "org", "", "`organization` whose callbacks are listed (default: all)")
+	flags.StringVar(&is, "is", "", "only callbacks in this `state`: pending, delivered or dead")
+	flags.IntVar(&limit, "limit", 100, "greatest `number` of callbacks listed")
+	return c
+}
+
+func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
+	var a admin
+	var dead string
+	c := &cobra.Command{
+		Use:   "replay ID… | --dead ORG",
+		Short: "Post callbacks again, with the same webhook id",
+		Example: `  leadetl admin deliveries replay msg_0199b4f6c8d07d0f8a4f3c2b1a098765
+  leadetl admin deliveries replay --dead "Example Rockets"`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 0) == (dead == "") {
+				return errors.New("name callbacks by their ids (msg_…), or an organization with --dead")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if dead != "" {
+				return a.onOrganization(c.Context(), dead, func(s *state.State, org state.Organization) error {
+					n, err := s.ReplayDead(c.Context(), org.ID, a.now())
+					fmt.Fprintf(io.out, "%s to be posted again\n", plural(n, "callback"))
+					return err
+				})
+			}
+			return a.on(false, func(s *state.State) error {
+				var errs []error
+				for _, id := range args {
+					err := s.ReplayDelivery(c.Context(), id, a.now())
+					switch {
+					case errors.Is(err, state.ErrNotFound):
+						err = usageError(fmt.Errorf("%s: %w", id, errNoDelivery))
+					case errors.Is(err, state.ErrGone):
+						err = usageError(fmt.Errorf("%s: its %w", id, err))
+					}
+					errs = append(errs, err)
+				}
+				return errors.Join(errs...)
+			})
+		},
+	}
+	a.command(c).Flags().StringVar(&dead, "dead", "", "every dead callback of this `organization`")
+	return c
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+func newAdminKeyCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "key", Short: "API keys: what an organization calls with"}
+	c.AddCommand(newAdminKeyCreateCommand(io), newAdminKeyListCommand(io), newAdminKeyRevokeCommand(io))
+	return c
+}
+
+func newAdminKeyCreateCommand(io streams) *cobra.Command {
+	var a admin
+	var label string
+	var test bool
+	var expires age
+	c := &cobra.Command{
+		Use:   "create ORG",
+		Short: "Make an API key and print it, once",
+		Long: `Make an API key for an organization and print it alone on standard output. Only
+its hash is kept, so this is the one time it can be seen. An organization may
+have any number of keys: make a new one, change over, revoke the old one.`,
+		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
+		Args:    oneArgument("organization"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+				pepper, err := a.openPepper(c.Context(), s)
+				if err != nil {
+					return err
+				}
+				key := credential.NewKey(test).Reveal()
+				record := state.Key{Organization: org.ID, Label: label, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
+				if expires > 0 {
+					record.Expires = a.now().Add(time.Duration(expires))
+				}
+				if record, err = s.AddKey(c.Context(), record); err != nil {
+					return err
+				}
+				fmt.Fprintf(io.err, "%s of %s; this is the one time the key is shown\n", record.Public, org.Name)
+				_, err = fmt.Fprintln(io.out, key)
+				return err
+			})
+		},
+	}
+	flags := a.sealing(c).Flags()
+	flags.StringVar(&label, "label", "", "`text` to know the key by")
+	flags.BoolVar(&test, "test", false, "make a key that begins with lrk_test_")
+	flags.Var(&expires, "expires", "`time` from now after which the key is not valid any more, such as 90d (default: never)")
+	return c
+}
+
+func newAdminKeyListCommand(io streams) *cobra.Command {
+	var a admin
+	return a.command(&cobra.Command{
+		Use:   "list ORG",
+		Short: "Say which keys an organization has",
+		Args:  oneArgument("organization"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+				keys, err := s.Keys(c.Context(), org.ID)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				fmt.Fprintln(table, "ID\tLABEL\tENDS IN\tCREATED\tEXPIRES\tREVOKED")
+				for _, k := range keys {
+					fmt.Fprintf(table, "%s\t%s\t…%s\t%s\t%s\t%s\n", k.Public, k.Label, k.Hint, day(k.Created), day(k.Expires), day(k.Revoked))
+				}
+				return table.Flush()
+			})
+		},
+	})
+}
+
+func newAdminKeyRevokeCommand(io streams) *cobra.Command {
+	var a admin
+	return a.command(&cobra.Command{
+		Use:   "revoke KEY",
+		Short: "End an API key by its id (key_…)",
+		Args:  oneArgument("key id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if credential.WellFormed(args[0]) {
+				return usageError(errors.New("that is a key, not its id (key_…), which leadetl admin key list shows; it should not be on a command line"))
+			}
+			return a.on(false, func(s *state.State) error {
+				err := s.RevokeKey(c.Context(), args[0], a.now())
+				if errors.Is(err, state.ErrNotFound) {
+					return usageError(errors.New("there is no such key; leadetl admin key list names those of an organization"))
+				}
+				return err
+			})
+		},
+	})
+}

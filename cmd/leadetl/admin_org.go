@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+func newAdminOrgCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "org", Short: "Organizations: who has credits and keys"}
+	c.AddCommand(newAdminOrgCreateCommand(io), newAdminOrgListCommand(io))
+	return c
+}
+
+func newAdminOrgCreateCommand(io streams) *cobra.Command {
+	var a admin
+	var credits int64
+	c := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an organization and print its id",
+		Long: `Make an organization, with its secret for signing callbacks, and print its id
+alone. The state folder is made if it is missing.`,
+		Example: `  leadetl admin org create "Example Rockets" --credits 10000`,
+		Args:    oneArgument("name"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if credits < 0 {
+				return usageError(fmt.Errorf("--credits is %d; it cannot be less than 0", credits))
+			}
+			return a.on(true, func(s *state.State) error {
+				pepper, err := a.openPepper(c.Context(), s)
+				if err != nil {
+					return err
+				}
+				sealed := pepper.Seal([]byte(callback.NewSecret().Reveal()))
+				org, err := s.CreateOrganization(c.Context(), args[0], credits, sealed, a.now())
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(io.out, org.Public)
+				return err
+			})
+		},
+	}
+	a.sealing(c).Flags().Int64Var(&credits, "credits", 0, "`number` of credits it begins with")
+	return c
+}
+
+func newAdminOrgListCommand(io streams) *cobra.Command {
+	var a admin
+	return a.command(&cobra.Command{
+		Use:   "list",
+		Short: "Say which organizations there are, and their credits",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.on(false, func(s *state.State) error {
+				accounts, err := s.Organizations(c.Context())
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				fmt.Fprintln(table, "ID\tNAME\tCREDITS\tRESERVED\tCREATED")
+				for _, a := range accounts {
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Public, a.Name, grouped(a.Available), grouped(a.Reserved), day(a.Created))
+				}
+				return table.Flush()
+			})
+		},
+	})
+}
+
+func newAdminCreditsCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "credits", Short: "Credits: what calls are paid with"}
+	c.AddCommand(newAdminCreditsGrantCommand(io))
+	return c
+}
+
+func newAdminCreditsGrantCommand(io streams) *cobra.Command {
+	var a admin
+	var note string
+	c := &cobra.Command{
+		Use:     "grant ORG NUMBER",
+		Short:   "Give an organization credits and print what it has then",
+		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("name the organization and the number of credits")
+			}
+			return atMost(2, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			credits, err := strconv.ParseInt(args[1], 10, 64)
+			if err != nil || credits < 1 {
+				return usageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
+			}
+			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+				balance, err := s.Grant(c.Context(), org.ID, credits, note, a.now())
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(io.out, balance.Available)
+				return err
+			})
+		},
+	}
+	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the grant")
+	return c
+}

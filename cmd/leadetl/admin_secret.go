@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+func newAdminSecretCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "secret", Short: "Secrets: what callbacks are signed with"}
+	c.AddCommand(newAdminSecretShowCommand(io), newAdminSecretRotateCommand(io))
+	return c
+}
+
+func newAdminSecretShowCommand(io streams) *cobra.Command {
+	var a admin
+	return a.sealing(&cobra.Command{
+		Use:   "show ORG",
+		Short: "Print the secrets callbacks are signed with, the present one first",
+		Args:  oneArgument("organization"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+				pepper, err := a.openPepper(c.Context(), s)
+				if err != nil {
+					return err
+				}
+				secrets, err := s.Secrets(c.Context(), org.ID, a.now())
+				if err != nil {
+					return err
+				}
+				for _, secret := range secrets {
+					plain, err := pepper.Open(secret.Sealed)
+					if err != nil {
+						return usageError(fmt.Errorf("a secret of %s: %w; name the right --pepper-file", org.Name, err))
+					}
+					if _, err := fmt.Fprintln(io.out, string(plain)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	})
+}
+
+func newAdminSecretRotateCommand(io streams) *cobra.Command {
+	var a admin
+	keep := age(aDay)
+	c := &cobra.Command{
+		Use:   "rotate ORG",
+		Short: "Make a new secret and print it",
+		Long: `Make a new secret and print it. Until --keep is over callbacks are signed with
+both, so that receivers can change over in their own time.`,
+		Args: oneArgument("organization"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+				pepper, err := a.openPepper(c.Context(), s)
+				if err != nil {
+					return err
+				}
+				secret := callback.NewSecret().Reveal()
+				now := a.now()
+				if err := s.RotateSecret(c.Context(), org.ID, pepper.Seal([]byte(secret)), now, now.Add(time.Duration(keep))); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(io.out, secret)
+				return err
+			})
+		},
+	}
+	a.sealing(c).Flags().Var(&keep, "keep", "`time` for which the secret before stays valid")
+	return c
+}
+
+func newAdminDeliveriesCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "deliveries", Short: "Callbacks: posted, waiting and given up"}
+	c.AddCommand(newAdminDeliveriesListCommand(io), newAdminDeliveriesReplayCommand(io))
+	return c
+}
+
+var errNoDelivery = errors.New("there is no such delivery; leadetl admin deliveries list names them")

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificate is a certificate in files that are replaced before it expires.
+type certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	of      [2]time.Time // when the files were changed that current, or the last failure, is of
+}
+
+func openCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, log: log, of: changed(certFile, keyFile)}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+	}
+	c.current = &pair
+	return c, nil
+}
+
+// get is tls.Config.GetCertificate. New files that are no pair are logged
+// once, and the certificate before stays.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of := changed(c.certFile, c.keyFile); of != c.of {
+		c.of = of
+		pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+		if err != nil {
+			c.log.Error("the new certificate cannot be used; the one before stays", "error", err)
+		} else {
+			c.current = &pair
+			c.log.Info("the certificate was replaced", "expires", pair.Leaf.NotAfter)
+		}
+	}
+	return c.current, nil
+}
+
+// changed is when each file was changed, zero for one that is missing.
+func changed(files ...string) (at [2]time.Time) {
+	for i, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			at[i] = info.ModTime()
+		}
+	}
+	return at
+}

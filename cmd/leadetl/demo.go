@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/testdata"
+)
+
+// demo is a service's world for looking around: the sample directory and an
+// organization, gone when it ends. A state folder that was named stays.
+type demo struct {
+	folder           string
+	directory, state string
+	key              string
+}
+
+// demoCredits is what the organization of a demo begins with.
+const demoCredits = 1000
+
+func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
+	folder, err := os.MkdirTemp("", "leadetl-demo-")
+	if err != nil {
+		return nil, err
+	}
+	d := &demo{folder: folder, directory: filepath.Join(folder, "directory"), state: filepath.Join(folder, "state")}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.remove())
+		}
+	}()
+	if flags.Changed("state") {
+		return nil, usageError(errors.New("--demo keeps nothing; leave --state out"))
+	}
+	sources := filepath.Join(folder, "sources")
+	if err := os.CopyFS(sources, testdata.Directory); err != nil {
+		return nil, err
+	}
+	file := func(name string) string { return filepath.Join(sources, "directory", name) }
+	_, err = directory.Import(ctx, d.directory, directory.Files{
+		People: file("people.csv"), Companies: file("companies.csv"), IPRanges: file("ip-ranges.csv"),
+		Searches: file("searches.csv"), Visits: file("visits.csv"),
+	}, directory.DefaultOptions())
+	return d, err
+}
+
+// open makes the organization and its key.
+func (d *demo) open(ctx context.Context, s *state.State, pepper credential.Pepper) error {
+	now := time.Now()
+	org, err := s.CreateOrganization(ctx, "demo", demoCredits, pepper.Seal([]byte(callback.NewSecret().Reveal())), now)
+	if err != nil {
+		return err
+	}
+	d.key = credential.NewKey(true).Reveal()
+	_, err = s.AddKey(ctx, state.Key{Organization: org.ID, Label: "demo", Hash: pepper.Hash(d.key), Hint: credential.Hint(d.key), Created: now})
+	return err
+}
+
+func (d *demo) remove() error { return os.RemoveAll(d.folder) }
+
+// print says how the service is called.
+func (d *demo) print(to io.Writer, url string) error {
+	const call = "curl -s %s%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n"
+	_, err := fmt.Fprintf(to, "Serving the sample directory at %s until this is stopped (Ctrl-C).\nThe organization is demo, it has %s credits, and its key is %s\n\n", url, grouped(demoCredits), d.key)
+	for _, c := range []struct{ path, body string }{
+		{"/lead/enrichment", `{"network_url":"https://network.example/in/ada-example"}`},
+		{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`},
+		{"/resolve/keyword_to_lead", `{"keywords":["rocket fuel"],"date_start":"2026-11-01","date_end":"2026-11-20","deanonymize":true}`},
+	} {
+		if err == nil {
+			_, err = fmt.Fprintf(to, call, url, c.path, d.key, c.body)
+		}
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(to, "\nEverything else is at %s/docs\n", url)
+	}
+	return err
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/embedded"
+	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// systemKeyVariable is the environment variable of the internal listener's
+// key.
+const systemKeyVariable = "LEADETL_SYSTEM_KEY"
+
+// serveFlags are the flags of serve, as they are on the command line.
+type serveFlags struct {
+	config           string
+	demo             bool
+	directory        string
+	state            string
+	pepper           string
+	listen           string
+	internalListen   string
+	tlsCert, tlsKey  string
+	systemKeyFile    string
+	tokens           credential.TokenOptions
+	callbackAllow    prefixes
+	networkHosts     []string
+	includeProviders bool
+	logFormat        string
+	logLevel         string
+	options          service.Options
+}
+
+func newServeCommand(io streams) *cobra.Command {
+	f := serveFlags{options: service.DefaultOptions()}
+	f.options.Retirements = map[resolution.Operation]service.Retirement{}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the Lead Resolution Service Interface",
+		Long: `Serve the Lead Resolution Service Interface over HTTP, answering from a
+directory (see leadetl directory --help), which is read again when an import
+replaces it. Organizations, keys and credits are managed with leadetl admin,
+also while the service runs.
+
+The interface is described at /docs and /openapi.json. /healthz says whether
+the process lives, /readyz whether it should get requests. The internal
+listener has /metrics for Prometheus and, for who has the system key
+(` + systemKeyVariable + ` or --system-key-file), /internal/*.
+
+On SIGTERM the service finishes what is under way and ends. A service that was
+killed loses nothing it had answered: the next one goes on with its jobs and
+callbacks. Every flag is also a key of the config file; flags win.`,
+		Example: `  leadetl serve --demo
+  leadetl serve --directory dir --state state --listen :8443 --tls-cert cert.pem --tls-key key.pem
+  leadetl serve --config serve.yaml`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.config != "" {
+				if err := applyConfigFile(f.config, c.Flags()); err != nil {
+					return usageError(err)
+				}
+			}
+			return f.serve(c.Context(), c.Flags(), io)
+		},
+	}
+	o, flags := &f.options, c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.config, "config", "", "YAML `file` with the settings")
+	flags.BoolVar(&f.demo, "demo", false, "serve the sample directory with an organization of its own, and say how to call it; nothing is kept")
+	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import")
+	flags.StringVar(&f.state, "state", defaultServiceStateDir(), "`folder` of what the service must not forget")
+	flags.StringVar(&f.pepper, "pepper-file", "", "`file` of the secret that keys are hashed under, made if missing (default: pepper, in the state folder)")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on")
+	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, of this machine alone; none for no such listener")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of the certificate and those above it; read again when it changes")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of the certificate's key")
+	flags.StringVar(&f.systemKeyFile, "system-key-file", "", "`file` of the system key (x-sys-key)")
+	flags.StringVar(&f.tokens.JWKSFile, "jwt-jwks", "", "`file` of the public keys (JWKS) that organization tokens are signed with")
+	flags.StringVar(&f.tokens.Issuer, "jwt-issuer", "", "`issuer` organization tokens must be of")
+	flags.StringVar(&f.tokens.Audience, "jwt-audience", "", "`audience` organization tokens must be for")
+	flags.Var(rate{&o.Limits.Single}, "limit-single", "`rate` of single-record calls of an organization; 0 is no limit")
+	flags.Var(rate{&o.Limits.Create}, "limit-create", "`rate` of keyword searches begun by an organization")
+	flags.Var(rate{&o.Limits.Result}, "limit-result", "`rate` of result calls of an organization")
+	flags.Var(rate{&o.Limits.FailedAuth}, "limit-failed-auth", "`rate` of wrong credentials from an address")
+	flags.IntVar(&o.Limits.ActiveJobs, "limit-active-jobs", o.Limits.ActiveJobs, "`number` of unfinished keyword searches of an organization; 0 is no limit")
+	assign := func(a *assignments, name, what string) { flags.Var(a, name, a.usage(what)) }
+	assign(costsOf(o.Costs), "credit-cost", "`price=credits` in place of the default")
+	assign(numbersOf("keywords=50", f.requestLimits()), "request-limit", "`limit=number` of what a request may hold")
+	flags.Var(&f.callbackAllow, "callback-allow", "`network` (CIDR) callbacks may go to although it is private, over plain http too; for tests; may be given again")
+	flags.Var((*prefixes)(&o.TrustedProxies), "trusted-proxy", "`network` (CIDR) of proxies whose X-Forwarded-For is believed; may be given again")
+	flags.IntVar(&o.JobWorkers, "job-workers", o.JobWorkers, "`number` of keyword searches run at once")
+	flags.Int64Var(&o.MaxBody, "max-body", o.MaxBody, "greatest `number` of bytes in a request's body")
+	flags.IntVar(&o.Connections.MaxHeaderBytes, "max-header", o.Connections.MaxHeaderBytes, "greatest `number` of bytes in a request's header")
+	flags.IntVar(&o.CallbackConcurrency, "callback-concurrency", o.CallbackConcurrency, "`number` of callbacks posted at once")
+	flags.IntVar(&o.CallbackPerReceiver, "callback-per-receiver", o.CallbackPerReceiver, "`number` of callbacks posted at once to one receiver")
+	flags.IntVar(&o.Connections.Max, "max-connections", o.Connections.Max, "`number` of connections open at once; further ones wait")
+	assign(timesOf("read=10s", f.timeouts()), "timeout", "`what=time` that something may take")
+	assign(timesOf("results=90d", f.retention()), "retain", "`what=time` for which something finished is kept")
+	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that is going: from when its answers say so, after when there are none, and a link to read more if there is one")
+	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` whose profile addresses are known by their form")
+	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")
+	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
+	return c
+}
+
+// requestLimits are what --request-limit can set.
+func (f *serveFlags) requestLimits() map[string]*int {
+	r := &f.options.Requests
+	return map[string]*int{
+		"keywords": &r.Keywords, "places": &r.Places, "job_titles": &r.JobTitles, "term_length": &r.TermLength, "city_length": &r.CityLength,
+		"date_span": &r.DateSpan, "default_date_span": &r.DefaultSpan, "limit": &r.PageLimit, "default_limit": &r.DefaultPageLimit,
+		"limit_of_hems": &r.HEMs, "default_limit_of_hems": &r.DefaultHEMs, "depth": &r.Depth,
+		"metadata_keys": &r.MetadataKeys, "metadata_name": &r.MetadataName, "metadata_text": &r.MetadataText,
+		"url": &r.URL, "user_agent": &r.UserAgent, "visitor_id": &r.VisitorID,
+	}
+}
+
+// timeouts are what --timeout can set.
+func (f *serveFlags) timeouts() map[string]*time.Duration {
+	c := &f.options.Connections
+	return map[string]*time.Duration{
+		"header": &c.HeaderTimeout, "read": &c.ReadTimeout, "write": &c.WriteTimeout, "idle": &c.IdleTimeout, "drain": &c.DrainTimeout,
+		"resolve": &f.options.ResolveTimeout, "lease": &f.options.Lease,
+	}
+}
+
+// retention is what --retain can set.
+func (f *serveFlags) retention() map[string]*time.Duration {
+	r := &f.options.Retention
+	return map[string]*time.Duration{
+		"results": &r.Results, "tombstones": &r.Tombstones, "delivered_bodies": &r.DeliveredBodies, "delivered": &r.Delivered, "dead": &r.Dead,
+	}
+}
+
+// listenNone is the --internal-listen that is none.
+const listenNone = "none"
+
+// serve wires a service together and runs it until ctx ends.
+func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams) (err error) {
+	log, err := newLogger(io.err, f.logFormat, f.logLevel)
+	if err != nil {
+		return usageError(err)
+	}
+	if err := f.check(); err != nil {
+		return usageError(err)
+	}
+	var demo *demo
+	if f.demo {
+		if demo, err = newDemo(ctx, flags); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, demo.remove()) }()
+		f.directory, f.state, f.pepper = demo.directory, demo.state, ""
+	}
+	certificates, err := f.certificates(log)
+	if err != nil {
+		return usageError(err)
+	}
+	public, internal, err := f.openListeners()
+	if err != nil {
+		return usageError(err)
+	}
+	defer func() { err = errors.Join(err, closeListener(public), closeListener(internal)) }()
+
+	kept, err := state.Serve(f.state)
+	if err != nil {
+		return stateError(err)
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	if err := f.fill(ctx, kept, log); err != nil {
+		return usageError(err)
+	}
+	live, err := embedded.Follow(f.directory, embedded.Options{IncludeProviders: f.includeProviders}, log)
+	if errors.Is(err, directory.ErrNotImported) {
+		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", f.directory, f.directory)
+	}
+	if err != nil {
+		return usageError(err)
+	}
+	defer func() { err = errors.Join(err, live.Close()) }()
+	f.options.Resolver, f.options.Searcher = live, live
+
+	s, err := service.New(f.options)
+	if err != nil {
+		return usageError(err)
+	}
+	if demo != nil {
+		if err := demo.open(ctx, kept, f.options.Pepper); err != nil {
+			return err
+		}
+		if err := demo.print(io.out, f.url(public)); err != nil {
+			return err
+		}
+	}
+	f.announce(public, internal, log)
+	following, stop := context.WithCancel(ctx)
+	followed := make(chan struct{})
+	go func() { defer close(followed); live.Run(following) }()
+	defer func() { stop(); <-followed }()
+	return s.Serve(ctx, public, internal, certificates)
+}
+
+// check finds what is wrong with the flags by themselves.
+func (f *serveFlags) check() error {
+	var errs []error
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		errs = append(errs, errors.New("--tls-cert and --tls-key belong together; one of them is missing"))
+	}
+	if f.tokens != (credential.TokenOptions{}) {
+		if err := f.tokens.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("--jwt-jwks, --jwt-issuer and --jwt-audience belong together: %w", err))
+		}
+	}
+	if f.internalListen != listenNone {
+		host, _, err := net.SplitHostPort(f.internalListen)
+		if addr, notIP := netip.ParseAddr(host); err == nil && host != "localhost" && (notIP != nil || !addr.IsLoopback()) {
+			errs = append(errs, fmt.Errorf("--internal-listen %s can be reached from other machines; it has to be an address of this machine alone, such as 127.0.0.1:8081", f.internalListen))
+		}
+	}
+	if f.demo && f.directory != "" {
+		errs = append(errs, errors.New("--demo serves the sample directory; leave --directory out"))
+	}
+	return errors.Join(errs...)
+}
+
+// fill completes the service's options from the flags.
+func (f *serveFlags) fill(ctx context.Context, kept *state.State, log *slog.Logger) (err error) {
+	o := &f.options
+	o.State, o.Log = kept, log
+	o.Profiles.Hosts = f.networkHosts
+	o.Callbacks = &callback.Policy{Allow: f.callbackAllow}
+	if o.Pepper, err = openPepper(ctx, kept, pepperPath(f.pepper, f.state)); err != nil {
+		return err
+	}
+	if f.tokens.JWKSFile != "" {
+		if o.Tokens, err = credential.OpenTokens(f.tokens); err != nil {
+			return err
+		}
+	}
+	o.SystemKey, err = secret.Read(systemKeyVariable, f.systemKeyFile)
+	if errors.Is(err, secret.ErrNotGiven) && f.systemKeyFile == "" && os.Getenv(systemKeyVariable) == "" {
+		return nil // without one, /internal/* is closed
+	}
+	return err
+}
+
+// openListeners opens the two listeners; internal is nil where there is none.
+func (f *serveFlags) openListeners() (public, internal net.Listener, err error) {
+	if public, err = net.Listen("tcp", f.listen); err != nil {
+		return nil, nil, fmt.Errorf("--listen: %w", err)
+	}
+	if f.internalListen == listenNone {
+		return public, nil, nil
+	}
+	if internal, err = net.Listen("tcp", f.internalListen); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("--internal-listen: %w", err), public.Close())
+	}
+	return public, internal, nil
+}
+
+// closeListener closes what the service may have closed before.
+func closeListener(l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// certificates is the TLS configuration, nil for plain HTTP.
+func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
+	if f.tlsCert == "" {
+		return nil, nil
+	}
+	c, err := openCertificate(f.tlsCert, f.tlsKey, log)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+}
+
+// announce says what is served, and how openly.
+func (f *serveFlags) announce(public, internal net.Listener, log *slog.Logger) {
+	if addr, ok := public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
+		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put something in front that does TLS")
+	}
+	for _, p := range f.callbackAllow {
+		log.Warn("callbacks may reach this network, over plain http too; fit for tests alone", "network", p.String())
+	}
+	about := []any{"url", f.url(public)}
+	if internal != nil {
+		about = append(about, "internal", "http://"+internal.Addr().String())
+	}
+	if f.directory == "" {
+		log.Warn("there is no --directory, so that only email_to_hem can answer")
+	}
+	log.Info("serving", about...)
+}
+
+// url is where a client finds the public listener.
+func (f *serveFlags) url(public net.Listener) string {
+	scheme := "http"
+	if f.tlsCert != "" {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(public.Addr().String())
+	if addr, notIP := netip.ParseAddr(host); err == nil && notIP == nil && addr.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}

@@ -1,0 +1,155 @@
+// Package client calls a service of the Lead Resolution Service Interface over
+// HTTP: strict in what it sends, tolerant in what it accepts.
+//
+// The one thing to know before using it: a call is sent at most once. Nothing
+// below it sends a request again, redirects are refused, and an error says
+// whether the service can have seen the call (Error.Sent), which is what
+// decides whether it may be made again.
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Options say which service is called, and how.
+type Options struct {
+	// BaseURL is the service's address: http or https, with a path if the
+	// service has one, without user, query and fragment.
+	BaseURL string
+	// Key is the API key or token.
+	Key secret.Text
+	// HeaderName is the header that carries Key. Authorization, the default,
+	// carries it as a bearer; any other as it is.
+	HeaderName string
+	// CallbackURL is sent with every call that may carry one; empty sends none.
+	CallbackURL string
+	// Concurrency is how many calls are made at once at most: so many
+	// connections are kept.
+	Concurrency int
+	// Timeout bounds a call from the dial to the last byte of the answer.
+	Timeout time.Duration
+	// RootCAs are trusted in place of the system's; nil is the system's.
+	RootCAs *x509.CertPool
+}
+
+// DefaultOptions are the settings of the command line, but for the service.
+func DefaultOptions() Options {
+	return Options{HeaderName: "Authorization", Concurrency: 64, Timeout: 30 * time.Second}
+}
+
+// Validate joins everything that is wrong with o.
+func (o Options) Validate() error {
+	var errs []error
+	if _, err := o.base(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Key.Empty() {
+		errs = append(errs, errors.New("no API key"))
+	} else if strings.ContainsFunc(o.Key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		errs = append(errs, errors.New("the API key holds characters no header can carry"))
+	}
+	if o.HeaderName == "" || strings.ContainsFunc(o.HeaderName, notToken) {
+		errs = append(errs, fmt.Errorf("%q is no header name", o.HeaderName))
+	}
+	if o.Concurrency < 1 {
+		errs = append(errs, fmt.Errorf("concurrency %d is less than 1", o.Concurrency))
+	}
+	if o.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout %s is not positive", o.Timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// notToken tells what a header name does not hold.
+// Source: RFC 9110, 5.6.2.
+func notToken(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+}
+
+func (o Options) base() (*url.URL, error) {
+	u, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil:
+		return nil, errors.New("the service's address is no URL") // the error would repeat it, user and all
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Opaque != "":
+		return nil, errors.New("the service's address is not of the form https://host or https://host/path")
+	case u.User != nil:
+		return nil, errors.New("the service's address names a user; a key goes into a file or the environment")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("the service's address has a query or a fragment")
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+// Client calls one service. It is safe from many goroutines.
+type Client struct {
+	base    *url.URL
+	options Options
+	http    *http.Client
+}
+
+var _ resolution.Resolver = (*Client)(nil)
+
+// New makes a client; no connection is made yet. The error joins everything
+// that is wrong with o and is resolution.ErrInvalid.
+func New(o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	}
+	base, err := o.base()
+	if err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: min(o.Timeout, 10*time.Second), KeepAlive: 30 * time.Second}
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConns:           o.Concurrency,
+		MaxIdleConnsPerHost:    o.Concurrency,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+		// Answers are small and their size is bounded as it comes; what is
+		// packed could be of any size unpacked.
+		DisableCompression: true,
+	}
+	// One connection a call in flight, as many as Concurrency: HTTP/2 would put
+	// all calls on one, and the loss of one would leave all of them unknown.
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
+	return &Client{base: base, options: o, http: &http.Client{
+		Transport:     transport,
+		Timeout:       o.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Close closes the connections that are not in use.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Resolve is Do of a request alone. A service that answers later is
+// resolution.ErrUnavailable here: who wants to wait for it calls Do.
+func (c *Client) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+	reply, err := c.Do(ctx, Call{Request: r})
+	if err != nil {
+		return resolution.Answer{}, err
+	}
+	if reply.Pending {
+		return resolution.Answer{}, &Error{Operation: r.Operation, Class: Unavailable, Status: http.StatusOK, Sent: true, Detail: "the service answers later"}
+	}
+	return reply.Answer, nil
+}

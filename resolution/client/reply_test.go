@@ -1,0 +1,243 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+const (
+	md5Hex = "ecbf749d27be2a7d75d973d53b06de39"
+	md5HEM = `{"email":"` + md5Hex + `","type":"md5"}`
+)
+
+// TestReply: every spelling of an answer that is accepted.
+func TestReply(t *testing.T) {
+	hem := func(types ...string) *resolution.Lead {
+		l := &resolution.Lead{}
+		for _, kind := range types {
+			l.HashedEmails = append(l.HashedEmails, resolution.HashedEmail{Email: md5Hex, Type: kind})
+		}
+		return l
+	}
+	year := int32(1987)
+	for _, f := range []struct {
+		name        string
+		operation   resolution.Operation
+		status      int
+		body        string
+		lead        *resolution.Lead // nil is no match
+		pending     bool
+		quarantined int
+	}{
+		{"the envelope", "email_to_hem", 200, `{"success":true,"message":"ok","data":true,"resolution":{"id":"res_1","status":"completed"},"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
+		{"the formal schema alone is no data", "email_to_hem", 200, `{"data":false,"message":"ok"}`, nil, false, 0},
+		{"data is the lead", "email_to_hem", 200, `{"data":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
+		{"data holds the lead", "email_to_hem", 200, `{"data":{"lead":{"hashed_emails":[` + md5HEM + `]}}}`, hem("md5"), false, 0},
+		{"status in capitals", "email_to_hem", 200, `{"resolution":{"id":"res_1","status":"COMPLETED"},"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
+		{"type in capitals", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + strings.ToUpper(md5Hex) + `","type":"MD5"}]}}`, hem("md5"), false, 0},
+		{"type with a dash", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"SHA-256"}]}}`, hem("sha256"), false, 0},
+		{"an unknown type is kept", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"Blake3"}]}}`, hem("Blake3"), false, 0},
+		{"no type, told by the length", "email_to_hem", 200, `{"lead":{"hashed_emails":["` + md5Hex + `"]}}`, hem("md5"), false, 0},
+		{"a plain address is quarantined", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"a@b.example","type":"md5"},` + md5HEM + `]}}`, hem("md5"), false, 1},
+		{"nothing but a plain address", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"a@b.example","type":"md5"}]}}`, nil, false, 1},
+		{"unknown members", "email_to_hem", 200, `{"new":{"x":1},"lead":{"score":7,"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
+
+		{"a miss: lead null", "email_to_hem", 200, `{"success":true,"lead":null}`, nil, false, 0},
+		{"a miss: lead absent", "network_to_phone", 200, `{"success":true,"resolution":{"status":"completed"}}`, nil, false, 0},
+		{"a miss: lead empty", "enrichment", 200, `{"success":true,"lead":{}}`, nil, false, 0},
+		{"a miss: empty list", "network_to_hem", 200, `{"success":true,"lead":{"hashed_emails":[]}}`, nil, false, 0},
+		{"a miss: data false", "enrichment", 200, `{"data":false,"lead":{"first_name":"x"}}`, nil, false, 0},
+		{"a miss: found false", "enrichment", 200, `{"found":false}`, nil, false, 0},
+		{"a miss: 404 with a code", "enrichment", 404, `{"error":{"code":"lead_not_found"}}`, nil, false, 0},
+		{"a miss: 404 with the code as a text", "enrichment", 404, `{"error":"not_found"}`, nil, false, 0},
+
+		{"later", "network_to_phone", 200, `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
+		{"later, as a failure", "network_to_phone", 200, `{"success":false,"message":"Still processing, retry later","resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
+		{"later, in an unknown word", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"simmering"},"lead":{}}`, nil, true, 0},
+
+		{"phone as a number", "network_to_phone", 200, `{"lead":{"phone":12025550100}}`, &resolution.Lead{Phone: "12025550100"}, false, 0},
+		{"phone as an object", "network_to_phone", 200, `{"lead":{"phone":{"number":"+12025550100"}}}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
+		{"year as an integer", "ip_to_company", 200, `{"lead":{"company":{"year_founded":1987}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
+		{"year as a string", "ip_to_company", 200, `{"lead":{"company":{"year_founded":"1987"}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
+		{"year as a float", "ip_to_company", 200, `{"lead":{"company":{"year_founded":1987.0}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
+		{"year null", "ip_to_company", 200, `{"lead":{"company":{"name":"X","year_founded":null,"industry":null}}}`, &resolution.Lead{Company: &resolution.Company{Name: "X"}}, false, 0},
+		{"employees as a number", "ip_to_company", 200, `{"lead":{"company":{"employee_count":12}}}`, &resolution.Lead{Company: &resolution.Company{EmployeeCount: "12"}}, false, 0},
+		{"the lead is the company", "ip_to_company", 200, `{"lead":{"name":"X","domain":"x.example"}}`, &resolution.Lead{Company: &resolution.Company{Name: "X", Domain: "x.example"}}, false, 0},
+		{"a company of nulls", "ip_to_company", 200, `{"lead":{"company":{"name":"","year_founded":null}}}`, nil, false, 0},
+		{"confidence as a string", "deanonymization", 200, `{"lead":{"match_level":"Person","confidence":"0.5"}}`, &resolution.Lead{MatchLevel: "person", Confidence: new(0.5)}, false, 0},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body)}.reply()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Answer.Lead, f.lead) || got.Pending != f.pending || got.Quarantined != f.quarantined {
+				t.Errorf("lead %+v, pending %v, quarantined %d; want %+v, %v, %d", got.Answer.Lead, got.Pending, got.Quarantined, f.lead, f.pending, f.quarantined)
+			}
+			if (got.Answer.Reason == NoMatch) != (f.lead == nil && !f.pending) {
+				t.Errorf("reason %q", got.Answer.Reason)
+			}
+		})
+	}
+}
+
+// TestRefusals: every spelling of a refusal, and what is made of it.
+func TestRefusals(t *testing.T) {
+	for _, f := range []struct {
+		name   string
+		status int
+		header string // "Name: value"
+		body   string
+		class  Class
+		code   string
+		billed bool
+	}{
+		{"our own", 400, "", `{"success":false,"error":{"type":"urn:x","code":"validation_error"}}`, Invalid, "validation_error", false},
+		{"a text", 400, "", `{"error":"invalid email"}`, Invalid, "", false},
+		{"a list of details", 422, "", `{"detail":[{"loc":["body"],"msg":"field required"}]}`, Invalid, "", false},
+		{"plain text", 400, "", `bad request`, Invalid, "", false},
+		{"nothing", 400, "", ``, Invalid, "", false},
+		{"credits by code", 400, "", `{"error":{"code":"insufficient_credits"}}`, NoCredits, "insufficient_credits", false},
+		{"credits by text", 400, "", `{"message":"You have insufficient credits."}`, NoCredits, "", false},
+		{"credits by 402", 402, "", `<html>pay</html>`, NoCredits, "", false},
+		{"credits by 403", 403, "", `{"detail":"Not enough credits left"}`, NoCredits, "", false},
+		{"credits by 429", 429, "Retry-After: 5", `{"error":{"message":"Out of credits"}}`, NoCredits, "", false},
+		{"credits by a detail list", 400, "", `{"detail":[{"msg":"insufficient credits"}]}`, NoCredits, "", false},
+		{"credits by 200", 200, "", `{"success":false,"message":"insufficient credits"}`, NoCredits, "", false},
+		{"401", 401, "", ``, Denied, "", false},
+		{"403", 403, "", `{"message":"forbidden"}`, Denied, "", false},
+		{"403 that passes", 403, "Retry-After: 2", ``, Limited, "", false},
+		{"404 of a web server", 404, "", `<html>not found</html>`, Denied, "", false},
+		{"405", 405, "", ``, Denied, "", false},
+		{"410", 410, "", `{"error":{"code":"operation_retired"}}`, Denied, "operation_retired", false},
+		{"redirect", 301, "Location: https://elsewhere.example/", ``, Denied, "", false},
+		{"409", 409, "Retry-After: 1", `{"error":{"code":"idempotency_key_in_flight"}}`, Unavailable, "idempotency_key_in_flight", true},
+		{"429", 429, "Retry-After: 7", ``, Limited, "", false},
+		{"500", 500, "", `{"error":{"code":"internal_error"}}`, Unavailable, "internal_error", true},
+		{"503 as a page", 503, "Retry-After: 30", `<html>down</html>`, Unavailable, "", false},
+		{"504", 504, "", ``, Unavailable, "", true},
+		{"200 without success", 200, "", `{"success":false,"message":"something broke"}`, Unavailable, "", true},
+		{"200 that is no JSON", 200, "", `<html>hello</html>`, Protocol, "", true},
+		{"200 cut off", 200, "", `{"success":true,"lead":{"phone":"+1`, Protocol, "", true},
+		{"200 with a list", 200, "", `[1,2]`, Protocol, "", true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			h := http.Header{"X-Request-Id": {"req-1"}}
+			if name, value, ok := strings.Cut(f.header, ": "); ok {
+				h.Set(name, value)
+			}
+			_, err := answer{operation: "enrichment", status: f.status, header: h, body: []byte(f.body)}.reply()
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Fatalf("error %v", err)
+			}
+			if e.Class != f.class || e.Code != f.code || e.Billed() != f.billed || e.Status != f.status || e.RequestID != "req-1" {
+				t.Errorf("class %s, code %q, billed %v: %v; want %s, %q, %v", e.Class, e.Code, e.Billed(), e, f.class, f.code, f.billed)
+			}
+		})
+	}
+}
+
+func TestErrorsShowNothingOfTheBody(t *testing.T) {
+	const canary = "jane.secret@mail.example"
+	for _, status := range []int{200, 400, 401, 404, 422, 429, 500} {
+		for _, body := range []string{
+			`{"error":{"code":"` + canary + `","message":"` + canary + `"}}`, `{"detail":"` + canary + `"}`, canary, `{"message":"` + canary + `","success":false}`,
+		} {
+			_, err := answer{operation: "enrichment", status: status, header: http.Header{"X-Request-Id": {canary}}, body: []byte(body)}.reply()
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("status %d, body %s: the error says %v", status, body, err)
+			}
+		}
+	}
+}
+
+func TestAbout(t *testing.T) {
+	for _, f := range []struct {
+		name, header, body string
+		id                 string
+		spent              int64 // -1 is not said
+		replayed           bool
+	}{
+		{"id in the envelope", "", `{"resolution":{"id":"res_1"}}`, "res_1", -1, false},
+		{"id at the top", "", `{"resolution_id":"res_2"}`, "res_2", -1, false},
+		{"id as a number", "", `{"id":17}`, "17", -1, false},
+		{"id in a header", "X-Resolution-Id: res_3", `{}`, "res_3", -1, false},
+		{"credits in a header", "X-Credits-Spent: 2", `{}`, "", 2, false},
+		{"credits in the body", "", `{"credits":{"spent":"3"}}`, "", 3, false},
+		{"a replay", "Idempotent-Replayed: true", `{}`, "", -1, true},
+	} {
+		h := http.Header{}
+		if name, value, ok := strings.Cut(f.header, ": "); ok {
+			h.Set(name, value)
+		}
+		got, err := answer{operation: "enrichment", status: 200, header: h, body: []byte(f.body)}.reply()
+		spent := int64(-1)
+		if got.Spent != nil {
+			spent = *got.Spent
+		}
+		if err != nil || got.ID != f.id || spent != f.spent || got.Replayed != f.replayed {
+			t.Errorf("%s: %+v, %v", f.name, got, err)
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	const s = time.Second
+	for _, f := range []struct {
+		name   string
+		header map[string]string
+		body   string
+		want   Pace
+	}{
+		{"seconds", map[string]string{"Retry-After": "7"}, ``, Pace{RetryAfter: 7 * s}},
+		{"a fraction", map[string]string{"Retry-After": "0.5"}, ``, Pace{RetryAfter: s / 2}},
+		{"a date", map[string]string{"Retry-After": "Fri, 20 Nov 2026 09:01:00 GMT"}, ``, Pace{RetryAfter: 60 * s}},
+		{"a date in the past", map[string]string{"Retry-After": "Fri, 20 Nov 2026 08:01:00 GMT"}, ``, Pace{}},
+		{"an absurd one is capped", map[string]string{"Retry-After": "99999999999"}, ``, Pace{RetryAfter: 24 * time.Hour}},
+		{"no number", map[string]string{"Retry-After": "soon"}, ``, Pace{}},
+		{"NaN", map[string]string{"Retry-After": "NaN"}, ``, Pace{}},
+		{"in the body", nil, `{"retry_after":3}`, Pace{RetryAfter: 3 * s}},
+		{"in the error", nil, `{"error":{"retry_after_ms":"250"}}`, Pace{RetryAfter: s / 4}},
+		{"RateLimit", map[string]string{"RateLimit": `"single";r=19;t=2`}, ``, Pace{Limited: true, Remaining: 19, Reset: 2 * s}},
+		{"RateLimit, the tightest of two", map[string]string{"RateLimit": `"day";r=900;t=3600, "minute";r=3;t=20`}, ``, Pace{Limited: true, Remaining: 3, Reset: 20 * s}},
+		{"RateLimit of before", map[string]string{"RateLimit": `limit=100, remaining=5, reset=10`}, ``, Pace{Limited: true, Remaining: 5, Reset: 10 * s}},
+		{"X-RateLimit, delta", map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30"}, ``, Pace{Limited: true, Reset: 30 * s}},
+		{"X-RateLimit, epoch", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230"}, ``, Pace{Limited: true, Remaining: 1, Reset: 30 * s}},
+		{"X-RateLimit, milliseconds", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230500"}, ``, Pace{Limited: true, Remaining: 1, Reset: 30*s + s/2}},
+	} {
+		h := http.Header{}
+		for name, value := range f.header {
+			h.Set(name, value)
+		}
+		if got := pace(h, answer{body: []byte(f.body)}.object(), now); got != f.want {
+			t.Errorf("%s: %+v, want %+v", f.name, got, f.want)
+		}
+	}
+}
+
+// FuzzReply: no answer makes the client panic or show what it holds.
+func FuzzReply(f *testing.F) {
+	f.Add(200, []byte(`{"success":true,"lead":{"hashed_emails":[`+md5HEM+`]}}`))
+	f.Add(400, []byte(`{"error":{"code":"x","retry_after":"1"}}`))
+	f.Add(200, []byte(`{"lead":{"leads":[{"lead_id":1,"matched_keywords":"x","searched_at":1e12}],"pagination":{"page":"1","total_pages":2}}}`))
+	f.Add(200, []byte(`{"lead":{"count":"7"},"resolution":{"id":5,"status":7}}`))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		for _, op := range resolution.SingleRecord {
+			a := answer{operation: op, status: status, header: http.Header{}, body: body}
+			if r, err := a.reply(); err == nil && r.Answer.Lead == nil && r.Answer.Reason == "" && !r.Pending {
+				t.Errorf("%s: neither data nor a reason", op)
+			}
+		}
+		for op := range results {
+			_, _ = answer{operation: op, status: status, header: http.Header{}, body: body}.searchReply()
+		}
+	})
+}

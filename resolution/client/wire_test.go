@@ -1,0 +1,239 @@
+package client
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const key = "lrk_test_0123456789"
+
+func newClient(t *testing.T, o Options) *Client {
+	t.Helper()
+	o.Key = secret.New(key)
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func to(url string) Options {
+	o := DefaultOptions()
+	o.BaseURL = url
+	return o
+}
+
+var enrichment = Call{Request: resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/ada-example"}}
+
+// TestWhatIsSent: every operation as the interface writes it.
+func TestWhatIsSent(t *testing.T) {
+	var got *http.Request
+	var body map[string]any
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, body = r, nil
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		io.WriteString(w, `{"lead":null}`)
+	}))
+	defer server.Close()
+	o := to(server.URL + "/v1/")
+	o.CallbackURL = "https://hooks.example/leads"
+	c := newClient(t, o)
+	for _, f := range []struct {
+		operation        resolution.Operation
+		key, path, field string
+		value            string
+		callback         bool
+	}{
+		{"email_to_hem", "a@b.example", "/v1/lead/resolution/email_to_hem", "email", "a@b.example", true},
+		{"network_to_hem", "network.example/in/a", "/v1/lead/resolution/network_to_hem", "network_url", "https://network.example/in/a", true},
+		{"network_to_phone", "network.example/in/a", "/v1/lead/resolution/network_to_phone", "network_url", "https://network.example/in/a", true},
+		{"ip_to_company", "192.0.2.1", "/v1/lead/resolution/ip_to_company", "ip", "192.0.2.1", false},
+		{"enrichment", "network.example/in/a", "/v1/lead/enrichment", "network_url", "https://network.example/in/a", true},
+		{"deanonymization", "2001:db8::1", "/v1/lead/deanonymization", "ip", "2001:db8::1", true},
+	} {
+		_, err := c.Do(t.Context(), Call{Request: resolution.Request{Operation: f.operation, Key: f.key}, IdempotencyKey: "k-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := got.Header
+		if got.Method != "POST" || got.URL.Path != f.path || h.Get("Authorization") != "Bearer "+key || h.Get("Content-Type") != "application/json" ||
+			h.Get("Idempotency-Key") != "k-1" || body[f.field] != f.value || (body["callback_url"] == o.CallbackURL) != f.callback {
+			t.Errorf("%s: %s %s %v %v", f.operation, got.Method, got.URL.Path, h, body)
+		}
+	}
+}
+
+func TestAnotherHeader(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Api-Key") != key || r.Header.Get("Authorization") != "" {
+			t.Errorf("header %v", r.Header)
+		}
+		io.WriteString(w, `{"lead":null}`)
+	}))
+	defer server.Close()
+	o := to(server.URL)
+	o.HeaderName = "X-Api-Key"
+	if _, err := newClient(t, o).Do(t.Context(), enrichment); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNothingIsSentAgain: a kept connection that breaks after the request was
+// written is what net/http answers with a second request, given an
+// idempotency key. Ours must not: the first may have been billed.
+func TestNothingIsSentAgain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int32
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r := bufio.NewReader(conn)
+			for {
+				request, err := http.ReadRequest(r)
+				if err != nil {
+					break
+				}
+				io.Copy(io.Discard, request.Body)
+				if requests.Add(1) > 1 {
+					break // the second gets no answer
+				}
+				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{\"lead\":null}")
+			}
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() { listener.Close(); <-done })
+	c := newClient(t, to("http://"+listener.Addr().String()))
+	call := enrichment
+	call.IdempotencyKey = "k-1"
+	if _, err := c.Do(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Do(t.Context(), call)
+	var e *Error
+	if !errors.As(err, &e) || !e.Sent || !e.Billed() || !errors.Is(err, resolution.ErrUnavailable) {
+		t.Errorf("error %v, want one that was sent", err)
+	}
+	if n := requests.Load(); n != 2 {
+		t.Errorf("%d requests reached the service, want 2", n)
+	}
+}
+
+func TestConnectionRefusedWasNotSent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	_, err = newClient(t, to("http://"+listener.Addr().String())).Do(t.Context(), enrichment)
+	var e *Error
+	if !errors.As(err, &e) || e.Sent || e.Billed() || e.Detail != "connection refused" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRedirectsAreRefused(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
+	if !errors.Is(err, resolution.ErrDenied) {
+		t.Errorf("error %v, want ErrDenied", err)
+	}
+}
+
+func TestNoAnswerInTime(t *testing.T) {
+	hold := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hold }))
+	defer server.Close()
+	defer close(hold)
+	o := to(server.URL)
+	o.Timeout = 50 * time.Millisecond
+	_, err := newClient(t, o).Do(t.Context(), enrichment)
+	var e *Error
+	if !errors.As(err, &e) || !e.Billed() || e.Detail != "no answer in time" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		chunk := strings.Repeat(" ", 1<<20)
+		for range maxBody>>20 + 2 {
+			if _, err := io.WriteString(w, chunk); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
+	var e *Error
+	if !errors.As(err, &e) || e.Class != Protocol {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestUnknownAuthority(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Config.ErrorLog = nil
+	defer server.Close()
+	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
+	var e *Error
+	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "--ca-file") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, f := range []struct {
+		name   string
+		change func(*Options)
+		want   string
+	}{
+		{"no scheme", func(o *Options) { o.BaseURL = "service.example" }, "not of the form"},
+		{"another scheme", func(o *Options) { o.BaseURL = "ftp://service.example" }, "not of the form"},
+		{"a user", func(o *Options) { o.BaseURL = "https://user:word@service.example" }, "names a user"},
+		{"a query", func(o *Options) { o.BaseURL = "https://service.example/?a=b" }, "query"},
+		{"no key", func(o *Options) { o.Key = secret.New("") }, "no API key"},
+		{"a key with a line break", func(o *Options) { o.Key = secret.New("a\nb") }, "no header can carry"},
+		{"a header that is none", func(o *Options) { o.HeaderName = "X Key" }, "no header name"},
+		{"no concurrency", func(o *Options) { o.Concurrency = 0 }, "concurrency"},
+		{"no timeout", func(o *Options) { o.Timeout = 0 }, "timeout"},
+	} {
+		o := to("https://service.example")
+		o.Key = secret.New(key)
+		f.change(&o)
+		_, err := New(o)
+		if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "user:word") {
+			t.Errorf("%s: %v, want %q", f.name, err, f.want)
+		}
+	}
+}

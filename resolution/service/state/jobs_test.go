@@ -1,12 +1,14 @@
 package state
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -411,6 +413,43 @@ func TestLeaseJobOrder(t *testing.T) {
 	}
 	if j := d.lease(); j == nil || j.ID != want[0] || j.Attempts != 2 {
 		t.Errorf("after a restart comes %+v, want the oldest, %v", j, want[0])
+	}
+}
+
+// Workers that ask at once never get the same job.
+func TestLeaseJobAtOnce(t *testing.T) {
+	d := newDesk(t)
+	var want []uuid.UUID
+	for range 10 {
+		want = append(want, d.create(d.first))
+	}
+	leased := make(chan uuid.UUID, 2*len(want))
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for {
+				j, err := d.LeaseJob(t.Context(), d.now, d.now.Add(leaseTime))
+				if err != nil {
+					t.Error(err)
+				}
+				if j == nil {
+					return
+				}
+				leased <- j.ID
+			}
+		})
+	}
+	workers.Wait()
+	close(leased)
+	var got []uuid.UUID
+	for id := range leased {
+		got = append(got, id)
+	}
+	byBytes := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+	slices.SortFunc(got, byBytes)
+	slices.SortFunc(want, byBytes)
+	if !slices.Equal(got, want) {
+		t.Errorf("leased %v, want each of %v once", got, want)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // The states of a delivery.
@@ -99,9 +101,13 @@ func (t *tx) awaitsNext(receiver string) error {
 // SettleDelivery records an attempt at a pending delivery. Unknown is
 // ErrNotFound; one that is delivered or dead is ErrFinished.
 func (s *State) SettleDelivery(ctx context.Context, a Attempt) error {
-	finished := optional(a.At)
-	if a.State == Pending {
-		finished = nil
+	var finished any
+	switch a.State {
+	case Pending:
+	case Delivered, Dead:
+		finished = millis(a.At)
+	default:
+		return fmt.Errorf("%w: a delivery is not %q", resolution.ErrInvalid, a.State)
 	}
 	return s.write(ctx, func(t *tx) error {
 		var receiver, state string

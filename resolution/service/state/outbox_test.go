@@ -7,8 +7,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // post posts callbacks in one change.
@@ -168,6 +171,9 @@ func TestDelivery(t *testing.T) {
 		if err := d.SettleDelivery(t.Context(), a); !errors.Is(err, ErrFinished) {
 			t.Errorf("settling it again as %s: %v, want %v", a.State, err, ErrFinished)
 		}
+	}
+	if err := d.SettleDelivery(t.Context(), Attempt{ID: 1, State: "lost", At: d.now}); !errors.Is(err, resolution.ErrInvalid) {
+		t.Errorf("settling it as lost: %v, want %v", err, resolution.ErrInvalid)
 	}
 	if err := d.SettleDelivery(t.Context(), Attempt{ID: 2, State: Delivered, At: d.now}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("settling an unknown one: %v, want %v", err, ErrNotFound)
@@ -384,6 +390,27 @@ func TestSnapshot(t *testing.T) {
 	} {
 		if got, err := d.Snapshot(t.Context(), c.organization, c.search, c.proposed); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %+v, %v\nwant %+v, %v", c.name, got, err, c.want, c.err)
+		}
+	}
+}
+
+// Of searches that come at once, one decides what all of them see.
+func TestSnapshotsAtOnce(t *testing.T) {
+	d := newDesk(t)
+	seen := make([]Snapshot, 8)
+	var all sync.WaitGroup
+	for i := range seen {
+		all.Go(func() {
+			var err error
+			if seen[i], err = d.Snapshot(t.Context(), d.first, [32]byte{1}, Snapshot{Taken: d.now, Start: d.now, End: d.now, Edition: fmt.Sprint(i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, s := range seen {
+		if s != seen[0] {
+			t.Errorf("seen %+v and %+v", seen[0], s)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -160,8 +159,8 @@ CREATE INDEX receivers_due ON receivers(due);
 // migrate brings the database to the version that the migrations lead to. Two
 // processes that open it at once do it once; a migration that fails leaves
 // the version before.
-func migrate(ctx context.Context, conn *sql.Conn, migrations []string) (err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+func migrate(ctx context.Context, conn *connection, migrations []string) (err error) {
+	if err := conn.begin(); err != nil {
 		return err
 	}
 	defer func() {

@@ -19,8 +19,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	_ "modernc.org/sqlite" // the driver called sqlite
-
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
@@ -110,9 +108,8 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
-// uri names the database to the driver. Another process, an administrator's,
-// may hold the write lock for a moment, so waiting for it is no error. A file
-// that is gone is one: it is not made anew.
+// uri names the database to the driver. A lock that another process holds for
+// a moment is waited for. A file that is gone is not made anew.
 func uri(path, query string) string {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=rw&_pragma=busy_timeout(10000)&" + query}
 	return u.String()

@@ -46,8 +46,7 @@ func (t *tx) begin() error {
 	clear(t.keys)
 	t.ledger.reset()
 	t.replies.reset()
-	// Immediate: the write lock now, not in the middle of a change.
-	return t.exec("BEGIN IMMEDIATE")
+	return t.mark(t.conn.begin())
 }
 
 // flush writes what the group held back.

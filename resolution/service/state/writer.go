@@ -43,7 +43,7 @@ func openWriter(path string, migrations []string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(context.Background(), conn.Conn, migrations); err != nil {
+	if err := migrate(context.Background(), conn, migrations); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	w := &writer{

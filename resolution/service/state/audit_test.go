@@ -1,0 +1,47 @@
+package state
+
+import "testing"
+
+// audit checks the ledger's promise for all organizations, or for those given:
+// its sums are those of its lines, and grants + adjustments − captures − open
+// reservations = available ≥ 0. All of one is read in one statement, so it may
+// run while the state is used. It returns the number of lines.
+func audit(t testing.TB, s *State, organizations ...int64) (lines int) {
+	t.Helper()
+	if len(organizations) == 0 {
+		all, err := s.Organizations(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			organizations = append(organizations, a.ID)
+		}
+	}
+	for _, id := range organizations {
+		lines += auditOne(t, s, id)
+	}
+	return lines
+}
+
+func auditOne(t testing.TB, s *State, id int64) (lines int) {
+	t.Helper()
+	var available, reserved, sumAvailable, sumReserved, given, captured, open int64
+	err := s.reads.QueryRowContext(t.Context(), `
+		SELECT o.available, o.reserved, count(l.seq), coalesce(sum(l.available), 0), coalesce(sum(l.reserved), 0),
+			coalesce(sum(l.credits) FILTER (WHERE l.kind IN ('grant', 'adjust')), 0),
+			coalesce(sum(l.credits) FILTER (WHERE l.kind = 'capture'), 0),
+			(SELECT coalesce(sum(open), 0) FROM (SELECT sum(reserved) AS open FROM ledger
+				WHERE organization = o.id GROUP BY resolution) WHERE open > 0)
+		FROM organizations AS o LEFT JOIN ledger AS l ON l.organization = o.id WHERE o.id = ?`, id).
+		Scan(&available, &reserved, &lines, &sumAvailable, &sumReserved, &given, &captured, &open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if available != sumAvailable || reserved != sumReserved {
+		t.Errorf("organization %d has %d and %d reserved, its ledger says %d and %d", id, available, reserved, sumAvailable, sumReserved)
+	}
+	if given-captured-open != available || available < 0 || open != reserved {
+		t.Errorf("organization %d: %d given − %d captured − %d open = %d available (%d reserved)", id, given, captured, open, available, reserved)
+	}
+	return lines
+}

@@ -1,0 +1,257 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// script is one organization and one reservation to do things with.
+type script struct {
+	s   *State
+	org int64
+	of  uuid.UUID
+}
+
+func (x script) change(t *testing.T, apply func(*tx) error) error {
+	return x.s.write(t.Context(), apply)
+}
+
+func TestLedgerArithmetic(t *testing.T) {
+	const op = resolution.KeywordToLead
+	grant := func(n int64) func(*testing.T, script) error {
+		return func(t *testing.T, x script) error {
+			_, err := x.s.Grant(t.Context(), x.org, n, "note", noon)
+			return err
+		}
+	}
+	adjust := func(n int64) func(*testing.T, script) error {
+		return func(t *testing.T, x script) error {
+			_, err := x.s.Adjust(t.Context(), x.org, n, "note", noon)
+			return err
+		}
+	}
+	settle := func(n int64) func(*testing.T, script) error {
+		return func(t *testing.T, x script) error {
+			_, err := x.s.Settle(t.Context(), Charge{Organization: x.org, Credits: n, At: noon})
+			return err
+		}
+	}
+	reserve := func(n int64) func(*testing.T, script) error {
+		return func(t *testing.T, x script) error {
+			return x.change(t, func(tx *tx) error { return tx.reserve(x.org, n, x.of, op, noon) })
+		}
+	}
+	capture := func(n int64) func(*testing.T, script) error {
+		return func(t *testing.T, x script) error {
+			return x.change(t, func(tx *tx) error { return tx.captureReserved(x.org, n, x.of, op, noon) })
+		}
+	}
+	release := func(n int64) func(*testing.T, script) error {
+		return func(t *testing.T, x script) error {
+			return x.change(t, func(tx *tx) error { return tx.release(x.org, n, x.of, op, noon) })
+		}
+	}
+	type step = func(*testing.T, script) error
+	insufficient := &InsufficientError{}
+	s := serve(t, t.TempDir())
+	for _, c := range []struct {
+		name  string
+		steps []step // all but the last succeed
+		last  error
+		want  Balance
+		lines int
+	}{
+		{"grant", []step{grant(5)}, nil, Balance{5, 0}, 1},
+		{"grants add up", []step{grant(5), grant(7)}, nil, Balance{12, 0}, 2},
+		{"grant of nothing", []step{grant(0)}, resolution.ErrInvalid, Balance{0, 0}, 0},
+		{"grant of less", []step{grant(-1)}, resolution.ErrInvalid, Balance{0, 0}, 0},
+		{"grant of too many", []step{grant(creditLimit + 1)}, resolution.ErrInvalid, Balance{0, 0}, 0},
+		{"grants to too many", []step{grant(creditLimit), grant(1)}, resolution.ErrInvalid, Balance{creditLimit, 0}, 1},
+		{"reserved ones count too", []step{grant(creditLimit), reserve(9), grant(1)}, resolution.ErrInvalid, Balance{creditLimit - 9, 9}, 2},
+		{"adjust up", []step{grant(5), adjust(2)}, nil, Balance{7, 0}, 2},
+		{"adjust down to nothing", []step{grant(5), adjust(-5)}, nil, Balance{0, 0}, 2},
+		{"adjust below nothing", []step{grant(5), adjust(-6)}, insufficient, Balance{5, 0}, 1},
+		{"adjust by nothing", []step{adjust(0)}, resolution.ErrInvalid, Balance{0, 0}, 0},
+		{"settle", []step{grant(5), settle(2)}, nil, Balance{3, 0}, 2},
+		{"settle the last", []step{grant(5), settle(5)}, nil, Balance{0, 0}, 2},
+		{"settle one too many", []step{grant(5), settle(6)}, insufficient, Balance{5, 0}, 1},
+		{"settle nothing", []step{grant(5), settle(0)}, nil, Balance{5, 0}, 1},
+		{"settle less", []step{grant(5), settle(-1)}, resolution.ErrInvalid, Balance{5, 0}, 1},
+		{"reserve", []step{grant(5), reserve(3)}, nil, Balance{2, 3}, 2},
+		{"reserve one too many", []step{grant(5), reserve(6)}, insufficient, Balance{5, 0}, 1},
+		{"reserved ones are not available", []step{grant(5), reserve(3), settle(3)}, insufficient, Balance{2, 3}, 2},
+		{"nor to adjust", []step{grant(5), reserve(3), adjust(-3)}, insufficient, Balance{2, 3}, 2},
+		{"reserve nothing", []step{reserve(0)}, nil, Balance{0, 0}, 0},
+		{"capture some, release the rest", []step{grant(5), reserve(4), capture(3), release(1)}, nil, Balance{2, 0}, 4},
+		{"capture all", []step{grant(5), reserve(4), capture(4)}, nil, Balance{1, 0}, 3},
+		{"release all", []step{grant(5), reserve(4), release(4)}, nil, Balance{5, 0}, 3},
+		{"capture and release nothing", []step{grant(5), reserve(4), capture(0), release(0)}, nil, Balance{1, 4}, 2},
+		{"capture more than reserved", []step{grant(5), reserve(4), capture(5)}, resolution.ErrInvalid, Balance{1, 4}, 2},
+		{"release more than is left", []step{grant(5), reserve(4), capture(3), release(2)}, resolution.ErrInvalid, Balance{2 - 1, 1}, 3},
+		{"capture without reservation", []step{grant(5), capture(1)}, resolution.ErrInvalid, Balance{5, 0}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := script{s, organization(t, s, c.name, 0), uuid.Must(uuid.NewV7())}
+			for i, step := range c.steps {
+				err := step(t, x)
+				if want := c.last; i < len(c.steps)-1 || want == nil {
+					if err != nil {
+						t.Fatalf("step %d: %v", i+1, err)
+					}
+				} else if want == error(insufficient) {
+					if !errors.As(err, new(*InsufficientError)) || !errors.Is(err, resolution.ErrDenied) {
+						t.Errorf("step %d: %v, want an InsufficientError", i+1, err)
+					}
+				} else if !errors.Is(err, want) {
+					t.Errorf("step %d: %v, want %v", i+1, err, want)
+				}
+			}
+			if b, err := s.Balance(t.Context(), x.org); err != nil || b != c.want {
+				t.Errorf("balance %+v (%v), want %+v", b, err, c.want)
+			}
+			if n := audit(t, s, x.org); n != c.lines {
+				t.Errorf("%d lines, want %d", n, c.lines)
+			}
+		})
+	}
+}
+
+// A reservation is one resolution's: another cannot be paid from it.
+func TestReservationsAreApart(t *testing.T) {
+	s := serve(t, t.TempDir())
+	org := organization(t, s, "Acme", 10)
+	one, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	err := s.write(t.Context(), func(tx *tx) error { return tx.reserve(org, 5, one, resolution.KeywordToLead, noon) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]uuid.UUID{"another": other, "none": uuid.Nil} {
+		err := s.write(t.Context(), func(tx *tx) error { return tx.release(org, 1, of, resolution.KeywordToLead, noon) })
+		if !errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("release for %s: %v, want ErrInvalid", name, err)
+		}
+	}
+}
+
+func TestInsufficientSaysHowMany(t *testing.T) {
+	s := serve(t, t.TempDir())
+	org := organization(t, s, "Acme", 3)
+	_, err := s.Settle(t.Context(), Charge{Organization: org, Credits: 5, At: noon})
+	var insufficient *InsufficientError
+	if !errors.As(err, &insufficient) || *insufficient != (InsufficientError{Required: 5, Balance: 3}) {
+		t.Errorf("got %v, want 5 required, 3 available", err)
+	}
+}
+
+func TestLedger(t *testing.T) {
+	s := serve(t, t.TempDir())
+	org, other := organization(t, s, "Acme", 10), organization(t, s, "Beta", 10)
+	of := uuid.Must(uuid.NewV7())
+	for _, charge := range []Charge{
+		{Organization: other, Credits: 1, At: noon},
+		{Organization: org, Credits: 2, Resolution: of, Operation: resolution.Enrichment, At: noon.Add(time.Second)},
+	} {
+		if _, err := s.Settle(t.Context(), charge); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Adjust(t.Context(), org, -3, "goodwill taken back", noon.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	want := []Entry{
+		{Seq: 1, At: noon, Kind: Grant, Credits: 10, Available: 10},
+		{Seq: 4, At: noon.Add(time.Second), Kind: Capture, Credits: 2, Available: -2, Resolution: of, Operation: resolution.Enrichment},
+		{Seq: 5, At: noon.Add(time.Minute), Kind: Adjust, Credits: -3, Available: -3, Note: "goodwill taken back"},
+	}
+	got, err := s.Ledger(t.Context(), org, 0, 100)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	}
+	for _, c := range []struct {
+		after int64
+		limit int
+		want  []Entry
+	}{{0, 2, want[:2]}, {4, 2, want[2:]}, {5, 2, nil}} {
+		if got, err := s.Ledger(t.Context(), org, c.after, c.limit); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%d after %d: got %+v (%v), want %+v", c.limit, c.after, got, err, c.want)
+		}
+	}
+}
+
+// A charge that is refused leaves neither reply nor callback; one that is made
+// leaves all it asked for, also when it costs nothing.
+func TestSettleIsWhole(t *testing.T) {
+	for _, c := range []struct {
+		credits                    int64
+		reply, callback            bool
+		err                        error
+		lines, replies, deliveries int // of the settle alone
+		left                       int64
+	}{
+		{2, true, true, nil, 1, 1, 1, 1},
+		{2, false, false, nil, 1, 0, 0, 1},
+		{0, true, true, nil, 0, 1, 1, 3},
+		{0, false, true, nil, 0, 0, 1, 3},
+		{0, false, false, nil, 0, 0, 0, 3},
+		{4, true, true, resolution.ErrDenied, 0, 0, 0, 0},
+	} {
+		t.Run(fmt.Sprint(c.credits, c.reply, c.callback), func(t *testing.T) {
+			s := serve(t, t.TempDir())
+			org := organization(t, s, "Acme", 3)
+			charge := Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: resolution.EmailToHEM, Credits: c.credits, At: noon}
+			if c.reply {
+				charge.Reply = &Reply{Key: [32]byte{1}, Status: 200}
+			}
+			if c.callback {
+				charge.Callback = &Callback{WebhookID: "msg_1", Organization: org, Resolution: charge.Resolution,
+					Receiver: "example.com:443", URL: "https://example.com/", Body: []byte("{}"), Due: noon}
+			}
+			left, err := s.Settle(t.Context(), charge)
+			if !errors.Is(err, c.err) || left != c.left {
+				t.Errorf("%d left, %v; want %d, %v", left, err, c.left, c.err)
+			}
+			for table, want := range map[string]int{"ledger": 1 + c.lines, "replies": c.replies, "outbox": c.deliveries} {
+				if got := rowsOf(t, s, table); got != want {
+					t.Errorf("%d rows in %s, want %d", got, table, want)
+				}
+			}
+		})
+	}
+}
+
+func TestSettleRefuses(t *testing.T) {
+	s := serve(t, t.TempDir())
+	org := organization(t, s, "Acme", 3)
+	for name, c := range map[string]struct {
+		charge Charge
+		want   error
+	}{
+		"no organization":                 {Charge{Organization: 9, Credits: 1}, ErrNotFound},
+		"no organization, nothing to pay": {Charge{Organization: 9}, ErrNotFound},
+		"no organization, a reply":        {Charge{Organization: 9, Reply: &Reply{}}, ErrNotFound},
+		"another's callback":              {Charge{Organization: org, Callback: &Callback{Organization: 9}}, resolution.ErrInvalid},
+		"far too many":                    {Charge{Organization: org, Credits: creditLimit + 1}, resolution.ErrInvalid},
+	} {
+		if _, err := s.Settle(t.Context(), c.charge); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	if n := audit(t, s); n != 1 {
+		t.Errorf("%d lines, want the grant alone", n)
+	}
+}
+
+func rowsOf(t *testing.T, s *State, table string) (n int) {
+	t.Helper()
+	if err := s.reads.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -36,7 +36,7 @@ func (e *envelope) write(b *bytes.Buffer) {
 	b.WriteString(`{"success":`)
 	writeBool(b, e.success)
 	b.WriteString(`,"message":`)
-	writeJSON(b, e.message)
+	writeString(b, e.message)
 	if e.lead != nil {
 		b.WriteString(`,"data":`)
 		writeBool(b, e.data)
@@ -51,7 +51,7 @@ func (e *envelope) write(b *bytes.Buffer) {
 		b.WriteByte('"')
 		if e.callbackURL != "" {
 			b.WriteString(`,"callback_url":`)
-			writeJSON(b, e.callbackURL)
+			writeString(b, e.callbackURL)
 		}
 		b.WriteByte('}')
 	}
@@ -95,38 +95,18 @@ func webhookID() (string, error) {
 	return "msg_" + hex.EncodeToString(id[:]), err
 }
 
-// The shapes of leads that are not resolution.Lead itself. An absent member
-// is no match.
-type hemLead struct {
-	HashedEmails []resolution.HashedEmail `json:"hashed_emails"`
-	NetworkURL   string                   `json:"network_url,omitempty"`
-}
-
-type phoneLead struct {
-	Phone string `json:"phone,omitempty"`
-}
-
-type companyLead struct {
-	Company *resolution.Company `json:"company,omitempty"`
-}
-
-// shape is the lead of an operation as it is sent, whether or not there is
-// one.
-func shape(o resolution.Operation, l *resolution.Lead) any {
-	if l == nil {
-		l = &resolution.Lead{}
-	}
-	switch o {
-	case resolution.EmailToHEM, resolution.NetworkToHEM:
-		hems := l.HashedEmails
-		if hems == nil {
-			hems = []resolution.HashedEmail{}
-		}
-		return hemLead{hems, l.NetworkURL}
-	case resolution.NetworkToPhone:
-		return phoneLead{l.Phone}
-	case resolution.IPToCompany:
-		return companyLead{l.Company}
+// narrow is an operation's lead without what the operation is not asked for,
+// whatever the Resolver filled in.
+func narrow(o resolution.Operation, l *resolution.Lead) *resolution.Lead {
+	switch {
+	case l == nil:
+		return &resolution.Lead{}
+	case o == resolution.EmailToHEM, o == resolution.NetworkToHEM:
+		return &resolution.Lead{HashedEmails: l.HashedEmails, NetworkURL: l.NetworkURL}
+	case o == resolution.NetworkToPhone:
+		return &resolution.Lead{Phone: l.Phone}
+	case o == resolution.IPToCompany:
+		return &resolution.Lead{Company: l.Company}
 	}
 	return l
 }
@@ -140,6 +120,13 @@ func writeJSON(b *bytes.Buffer, v any) {
 		panic(err)
 	}
 	b.Truncate(b.Len() - 1) // the line end
+}
+
+// writeString is writeJSON for strings.
+func writeString(b *bytes.Buffer, s string) {
+	o := object{b.AvailableBuffer()}
+	o.string(s)
+	b.Write(o.b)
 }
 
 func writeBool(b *bytes.Buffer, v bool) {

@@ -83,8 +83,9 @@ func (s *Service) once(c *call) (*reply, error) {
 	case stored.Fingerprint != k.fingerprint:
 		return nil, errReused
 	}
-	left, err := s.balance(c.Context(), c.account)
-	return &reply{body: stored.Body, replayed: true, billed: true, remaining: left}, err
+	again := &reply{body: stored.Body, replayed: true, billed: c.route.class != result}
+	again.remaining, err = s.balance(c.Context(), c.account)
+	return again, err
 }
 
 var errReused = refuse(keyReused, "This Idempotency-Key was used with another body. Use a new key for a new request.")

@@ -310,6 +310,26 @@ func TestDeprecation(t *testing.T) {
 	}
 }
 
+// TestResultsOutliveTheirOperation: what was promised before the sunset is
+// kept after it.
+func TestResultsOutliveTheirOperation(t *testing.T) {
+	now := time.Now()
+	f := newFixture(t, func(o *Options) {
+		o.Now = func() time.Time { return now }
+		o.Retirements = map[resolution.Operation]Retirement{
+			resolution.KeywordToLead: {Deprecated: now.Add(-noticePeriod), Sunset: now.Add(time.Hour)},
+		}
+	})
+	id := f.started(list, `{"keywords":["x"]}`)
+	now = now.Add(2 * time.Hour)
+	if a := f.post(list, `{"keywords":["x"]}`); a.code() != "operation_retired" {
+		t.Errorf("another list: %d %s", a.status, a.raw)
+	}
+	if a := f.resultOf(listResult, id); a.status != http.StatusOK || a.header.Get("Sunset") == "" {
+		t.Errorf("the result: %d %s", a.status, a.raw)
+	}
+}
+
 func TestStatic(t *testing.T) {
 	f := newFixture(t)
 	for _, c := range []struct{ path, contentType string }{

@@ -39,8 +39,8 @@ func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 		return notAllowed(http.MethodPost)
 	}
 	c.route.retiring.header(c.header)
-	if r := c.route.retiring; r != nil && !c.began.Before(r.until) {
-		return refuse(operationRetired, "The operation was retired on %s.", r.until.UTC().Format("2 January 2006"))
+	if err := c.route.retired(c.began); err != nil {
+		return err
 	}
 	c.out = getBuffer()
 	defer func() { putBuffer(c.out) }()
@@ -113,6 +113,7 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 	case "/openapi.json":
 		writeBody(w, http.StatusOK, jsonType, openapi.Document())
 	case "/docs":
+		w.Header().Set("Content-Security-Policy", openapi.ContentSecurityPolicy())
 		writeBody(w, http.StatusOK, htmlType, openapi.Page())
 	}
 	return nil

@@ -90,6 +90,15 @@ func retiringFrom(r Retirement) *retiring {
 	return h
 }
 
+// retired refuses a call after its operation's end. Results that were promised
+// before can be fetched all the same.
+func (r *route) retired(now time.Time) error {
+	if r.retiring == nil || r.class == result || now.Before(r.retiring.until) {
+		return nil
+	}
+	return refuse(operationRetired, "The operation was retired on %s.", r.retiring.until.UTC().Format("2 January 2006"))
+}
+
 func (r *retiring) header(h http.Header) {
 	if r == nil {
 		return

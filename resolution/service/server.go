@@ -94,7 +94,7 @@ type server struct {
 	name     string
 	listener net.Listener
 	http     *http.Server
-	handlers sync.WaitGroup // requests under way
+	underway underway
 }
 
 func (s *Service) newServer(name string, l net.Listener, h http.Handler, secure *tls.Config) *server {
@@ -102,8 +102,10 @@ func (s *Service) newServer(name string, l net.Listener, h http.Handler, secure 
 	v := &server{name: name, listener: l}
 	v.http = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			v.handlers.Add(1)
-			defer v.handlers.Done()
+			if !v.underway.enter() {
+				panic(http.ErrAbortHandler)
+			}
+			defer v.underway.leave()
 			h.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: c.HeaderTimeout,
@@ -141,6 +143,6 @@ func (v *server) shutdown(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("%s listener: requests were cut off: %w", v.name, err), v.http.Close())
 	}
-	v.handlers.Wait()
+	v.underway.end()
 	return err
 }

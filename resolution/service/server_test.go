@@ -164,6 +164,38 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestDrainCutsOff: a request that does not end in time is cut off, leaves no
+// charge, and Serve says so.
+func TestDrainCutsOff(t *testing.T) {
+	arrived := make(chan struct{})
+	f := &fixture{TB: t, client: &http.Client{}}
+	f.client.Transport = f.transport()
+	f.prepare(func(o *Options) {
+		o.Connections.DrainTimeout = 50 * time.Millisecond
+		o.Resolver = resolverFunc(func(ctx context.Context, _ resolution.Request) (resolution.Answer, error) {
+			close(arrived)
+			<-ctx.Done()
+			return resolution.Answer{}, ctx.Err()
+		})
+	})
+	stop := f.run()
+	underway := make(chan error, 1)
+	go func() {
+		_, err := f.try(t.Context(), http.MethodPost, f.public+enrichment, askAda)
+		underway <- err
+	}()
+	<-arrived
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("%v", err)
+	}
+	if <-underway == nil {
+		t.Error("the request was answered")
+	}
+	if got := f.balance().Available; got != plenty {
+		t.Errorf("%d credits left", got)
+	}
+}
+
 // TestDrainGivesJobsBack: a search that does not end in time waits for the
 // next service, which finishes it.
 func TestDrainGivesJobsBack(t *testing.T) {

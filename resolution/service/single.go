@@ -74,7 +74,12 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 	operation := c.route.operation
 	lead := getBuffer()
 	defer putBuffer(lead)
-	writeJSON(lead, shape(operation, answer.Lead))
+	l := narrow(operation, answer.Lead)
+	if len(l.HashedEmails) == 0 && (operation == resolution.EmailToHEM || operation == resolution.NetworkToHEM) {
+		lead.WriteString(`{"hashed_emails":[]}`)
+	} else {
+		writeLead(lead, l)
+	}
 	e := envelope{
 		success: true, message: messages[operation].noMatch, data: answer.Matched(),
 		lead: lead.Bytes(), payload: asked.Payload,

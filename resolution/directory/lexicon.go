@@ -31,16 +31,11 @@ func newLexicon(path string) (*lexicon, error) {
 	return l, ends.add(0)
 }
 
-func (l *lexicon) code(text string) (uint32, error) {
+// code is the number of text; added says that it has it from now on.
+func (l *lexicon) code(text string) (code uint32, added bool, err error) {
 	var id [16]byte
 	binary.NativeEndian.PutUint64(id[:8], maphash.String(l.seeds[0], text))
 	binary.NativeEndian.PutUint64(id[8:], maphash.String(l.seeds[1], text))
-	code, _, err := l.codeOf(id, text)
-	return code, err
-}
-
-// codeOf is code for a caller who has such bits.
-func (l *lexicon) codeOf(id [16]byte, text string) (code uint32, added bool, err error) {
 	if code, ok := l.codes[id]; ok {
 		return code, false, nil
 	}

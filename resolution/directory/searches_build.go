@@ -69,7 +69,7 @@ func newSearchBuilder(path string) (*searchBuilder, error) {
 		openSpool(b, &b.zip), openSpool(b, &b.jobTitle), openSpool(b, &b.state), openSpool(b, &b.leadType), openSpool(b, &b.leadIDs),
 		b.lexicon(&b.leads), b.lexicon(&b.emails), b.lexicon(&b.keywords), b.lexicon(&b.cities), b.lexicon(&b.zipCodes), b.lexicon(&b.jobTitles))
 	if err == nil {
-		_, err = b.emails.code("") // 0
+		_, _, err = b.emails.code("") // 0
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.close())
@@ -114,10 +114,9 @@ func (b *searchBuilder) add(s searchCells) error {
 	if s.person == "" {
 		key, email = string(leadByEmail)+s.email, ""
 	}
-	id := leadIDOf(key)
-	lead, added, err := b.leads.codeOf(id, key)
+	lead, added, err := b.leads.code(key)
 	if added {
-		err = errors.Join(err, b.leadIDs.add(id))
+		err = errors.Join(err, b.leadIDs.add(leadIDOf(key)))
 	}
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (b *searchBuilder) add(s searchCells) error {
 		{b.zipCodes, s.zip, b.zip},
 		{b.jobTitles, s.jobTitle, b.jobTitle},
 	} {
-		code, err := c.of.code(c.text)
+		code, _, err := c.of.code(c.text)
 		if err != nil {
 			return err
 		}

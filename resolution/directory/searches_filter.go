@@ -3,10 +3,15 @@ package directory
 import (
 	"bytes"
 	"context"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -109,7 +114,7 @@ type matching struct {
 }
 
 // block is how many rows are looked at between two looks at the context.
-const block = 1 << 18
+const block = 1 << 14
 
 // match finds the searches of a request. The result is of s.
 func (f *searchFile) match(ctx context.Context, q resolution.KeywordSearch, s *scratch) (matching, error) {
@@ -125,19 +130,34 @@ func (f *searchFile) match(ctx context.Context, q resolution.KeywordSearch, s *s
 }
 
 // narrow takes the rows out that one of the narrowers does. There are none
-// from end on.
+// from end on. Of many rows each processor takes a share.
 func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) error {
-	for at := 0; at < len(m.rows); at += block / 64 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part := m.rows[at:min(at+block/64, len(m.rows))]
-		from := m.base + at*64
-		for _, narrow := range narrowers {
-			narrow(part, from, min(from+len(part)*64, end))
+	var next atomic.Int64
+	work := func() (err error) {
+		defer damaged(&err, debug.SetPanicOnFault(true))
+		for {
+			at := int(next.Add(block/64)) - block/64
+			if at >= len(m.rows) {
+				return nil
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := m.rows[at:min(at+block/64, len(m.rows))]
+			from := m.base + at*64
+			for _, narrow := range narrowers {
+				narrow(part, from, min(from+len(part)*64, end))
+			}
 		}
 	}
-	return nil
+	if len(m.rows) < 4*block/64 { // done before another has started
+		return work()
+	}
+	var g errgroup.Group
+	for range runtime.GOMAXPROCS(0) {
+		g.Go(work)
+	}
+	return g.Wait()
 }
 
 // window is the rows of the days from start to end, the zero day being none.
@@ -159,6 +179,10 @@ func (f *searchFile) window(start, end time.Time) (from, to int) {
 type narrower func(part bitset, from, to int)
 
 func on[T uint8 | uint16 | uint32](column []T, set bitset) narrower {
+	if len(set)*64 <= maxTable && len(column) >= maxTable {
+		t := tableOf(set)
+		return func(part bitset, from, to int) { narrowBy(part, column[from:to], t) }
+	}
 	return func(part bitset, from, to int) { narrow(part, column[from:to], set) }
 }
 

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// counted is up to how many leads hashed emails are counted one by one: a
-// person takes some twenty microseconds to find.
+// counted is up to how many leads hashed emails are counted one by one, which
+// takes about a second.
 const counted = 20_000
 
 // Count counts the leads, and their hashed emails as Search would deliver
@@ -34,24 +35,29 @@ func (e *Engine) count(ctx context.Context, s resolution.KeywordSearch, hems, mo
 	if err != nil {
 		return resolution.SearchCount{}, unsearchable(ctx, err)
 	}
-	var sum int64
-	for _, f := range found {
-		if err := ctx.Err(); err != nil {
-			return resolution.SearchCount{}, err
+	var sum atomic.Int64
+	if err := inShares(len(found), func(from, to int) error {
+		for _, f := range found[from:to] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			who, err := e.searcher(ctx, f)
+			if err != nil {
+				return err
+			}
+			hashes, err := who.hashedEmails()
+			if err != nil {
+				return err
+			}
+			sum.Add(int64(min(len(hashes), hems)))
 		}
-		who, err := e.searcher(ctx, f)
-		if err != nil {
-			return resolution.SearchCount{}, err
-		}
-		hashes, err := who.hashedEmails()
-		if err != nil {
-			return resolution.SearchCount{}, err
-		}
-		sum += int64(min(len(hashes), hems))
+		return nil
+	}); err != nil {
+		return resolution.SearchCount{}, err
 	}
-	count := resolution.SearchCount{Leads: total, HashedEmails: sum}
+	count := resolution.SearchCount{Leads: total, HashedEmails: sum.Load()}
 	if n := int64(len(found)); n < total {
-		count.HashedEmails = int64(math.Round(float64(sum) / float64(n) * float64(total)))
+		count.HashedEmails = int64(math.Round(float64(sum.Load()) / float64(n) * float64(total)))
 		count.Approximate = true
 	}
 	return count, nil

@@ -53,18 +53,19 @@ func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resol
 		return result, unsearchable(ctx, err)
 	}
 	result.Total = total
-	companies := map[string]*resolution.Company{}
-	for _, f := range found {
-		if err := ctx.Err(); err != nil {
-			return result, err
+	result.Leads = make([]resolution.FoundLead, len(found))
+	return result, inShares(len(found), func(from, to int) (err error) {
+		companies := map[string]*resolution.Company{}
+		for i := from; i < to; i++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if result.Leads[i], err = e.foundLead(ctx, found[i], p, companies); err != nil {
+				return err
+			}
 		}
-		lead, err := e.foundLead(ctx, f, p, companies)
-		if err != nil {
-			return result, err
-		}
-		result.Leads = append(result.Leads, lead)
-	}
-	return result, nil
+		return nil
+	})
 }
 
 // withoutDirectory is the error of searching no data: none, unless it is other
@@ -85,8 +86,7 @@ func unsearchable(ctx context.Context, err error) error {
 	return unreadable(ctx, err)
 }
 
-// foundLead is what is delivered of a lead. companies are those of the page
-// met so far.
+// foundLead is what is delivered of a lead. companies are those met so far.
 func (e *Engine) foundLead(ctx context.Context, f directory.FoundSearch, p resolution.SearchPage, companies map[string]*resolution.Company) (resolution.FoundLead, error) {
 	who, err := e.searcher(ctx, f)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s searcher) name(l *resolution.Lead, lives, whole bool) {
 	}
 }
 
-// company finds a company, once a page.
+// company finds a company, once for all that share met.
 func (e *Engine) company(ctx context.Context, domain string, met map[string]*resolution.Company) (*resolution.Company, error) {
 	if domain == "" {
 		return nil, nil

@@ -24,14 +24,18 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	if route != nil {
 		name = route.name
 	}
-	status := s.guard(w, r, id, name, func() error {
+	status := gone
+	defer func() { s.metrics.request(name, status, s.now().Sub(began)) }()
+	status = s.guard(w, r, id, name, func() error {
 		if route == nil {
 			return s.serveStatic(w, r, path)
 		}
 		return s.serveRoute(w, &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began})
 	})
-	s.metrics.request(name, status, s.now().Sub(began))
 }
+
+// gone counts requests whose callers did not wait for the answer.
+const gone = 499
 
 // serveRoute answers a call of an operation. An error was not told yet.
 func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
@@ -75,7 +79,7 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 		panic(http.ErrAbortHandler) // nobody is there to be told
 	}
 	p := asProblem(err)
-	if p.status >= 500 && p.cause != nil {
+	if p.status >= 500 && p.cause != nil && s.complaints.Allow() {
 		s.log.Error("request failed", "request", id, "operation", name, "error", p.cause)
 	}
 	writeProblem(w, r, id, p)

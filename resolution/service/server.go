@@ -28,10 +28,15 @@ func (s *Service) Serve(ctx context.Context, public, internal net.Listener, secu
 		servers = append(servers, s.newServer("internal", internal, s.Internal(), nil))
 	}
 	if err := s.begin(ctx); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("start: %w", err)
+		} else {
+			err = nil // told to end before it began
+		}
 		for _, v := range servers {
 			err = errors.Join(err, v.listener.Close())
 		}
-		return fmt.Errorf("start: %w", err)
+		return err
 	}
 
 	// taking ends when the drain begins, working when nothing may go on.

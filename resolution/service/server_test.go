@@ -280,3 +280,16 @@ func TestListenerThatFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestToldToEndBeforeItBegan is a clean end.
+func TestToldToEndBeforeItBegan(t *testing.T) {
+	f := &fixture{TB: t}
+	f.prepare()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := listen(t)
+	f.must(f.service.Serve(ctx, l, nil, nil))
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is open")
+	}
+}

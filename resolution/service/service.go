@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -35,7 +37,8 @@ type Service struct {
 	sender  *callback.Sender
 	work    chan struct{} // wakes workers
 
-	draining atomic.Bool
+	draining   atomic.Bool
+	complaints *rate.Limiter // lines of the log about failed requests: when all fail, some will do
 }
 
 // New makes a service. It touches nothing: no file, no network, no goroutine.
@@ -50,6 +53,8 @@ func New(o Options) (*Service, error) {
 		guesses: limit.New(o.Limits.FailedAuth),
 		keys:    keysHeld{held: map[[32]byte][32]byte{}},
 		work:    make(chan struct{}, o.JobWorkers),
+
+		complaints: rate.NewLimiter(10, 20),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -21,10 +21,10 @@ type connection struct {
 }
 
 // settings of the writer: a commit returns after its fsync; references hold,
-// and the ledger's triggers also against a REPLACE; 32 MiB of pages are kept
+// and the ledger's triggers also against a REPLACE; 16 MiB of pages are kept
 // in memory; and the log goes back into the database after 16 MiB.
 const settings = "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=recursive_triggers(1)" +
-	"&_pragma=cache_size(-32768)&_pragma=wal_autocheckpoint(4000)"
+	"&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(4000)"
 
 func connect(path string) (_ *connection, err error) {
 	db, err := sql.Open("sqlite", uri(path, settings))

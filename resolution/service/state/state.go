@@ -6,6 +6,28 @@
 // that commits changes in groups, and a method that changes something returns
 // after its group is on disk. What a method refused, and what was under way
 // when the process was killed, left nothing behind.
+//
+// # For operators
+//
+// A state folder holds service.sqlite, and beside it service.sqlite-wal and
+// service.sqlite-shm while a process has it open: all three belong together.
+// They are readable for their owner alone. API keys are in it only as keyed
+// hashes and callback secrets only encrypted, both under a pepper that is no
+// part of it; replies, results and callback bodies are in it as they were sent.
+//
+// Any sqlite3 from 3.37 reads it, also while the service runs:
+//
+//	sqlite3 -readonly service.sqlite 'SELECT name, available, reserved FROM organizations'
+//	sqlite3 service.sqlite '.backup copy.sqlite'
+//
+// The backup above is whole; a copy of the file alone, made while a process
+// has it open, is not. Put a copy in place only when no process has the folder
+// open, and without the -wal and -shm files of what was there before.
+//
+// A full disk, a folder that became read-only or a lock that another process
+// keeps is resolution.ErrUnavailable for each change until it passes; nothing
+// has to be restarted. The ledger cannot be changed by ordinary statements:
+// an error in it is put right with another line.
 package state
 
 import (

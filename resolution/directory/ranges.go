@@ -2,7 +2,6 @@ package directory
 
 import (
 	"net/netip"
-	"sync/atomic"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 
@@ -34,16 +33,14 @@ type rangeReader struct {
 	db        *maxminddb.Reader
 	fields    *Fields
 	companies *companyReader // joins copied records at look-up; may be nil
-	// remembered holds decoded records by the hash of their offset in the
-	// file, two to a place; of a third, the one that came first goes. So it is
-	// bounded, needs no lock, and a miss costs one decoding.
-	remembered [rememberedRanges / 2][2]atomic.Pointer[rangeAnswer]
+	// remembered holds decoded records by their offset in the file.
+	remembered remembered[uintptr, rangeAnswer]
 }
 
 // A remembered answer is some 300 bytes and at most a kilobyte of text,
 // usually two hundred bytes: all of them are about 70 MB, and never more than
 // 200 MB.
-const rememberedBits, rememberedRanges, rememberedText = 17, 1 << 17, 1 << 10
+const rememberedRangesBits, rememberedText = 17, 1 << 10
 
 // rangeAnswer is a Range with everything it points to, one allocation and one
 // string.
@@ -52,7 +49,6 @@ type rangeAnswer struct {
 	company  resolution.Company
 	industry string
 	founded  int32
-	offset   uintptr
 	text     int  // bytes of text it keeps in memory
 	empty    bool // a record that says nothing: no answer
 }
@@ -64,7 +60,7 @@ func openRanges(path string, fields *Fields) (*rangeReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rangeReader{db: db, fields: fields}, nil
+	return &rangeReader{db: db, fields: fields, remembered: remember[uintptr, rangeAnswer](rememberedRangesBits)}, nil
 }
 
 func (r *rangeReader) Close() error { return r.db.Close() }
@@ -77,19 +73,17 @@ func (r *rangeReader) find(addr netip.Addr) (*Range, error) {
 	if !result.Found() {
 		return nil, result.Err()
 	}
-	place := &r.remembered[uint64(result.Offset())*0x9e3779b97f4a7c15>>(64-rememberedBits+1)]
-	for i := range place {
-		if a := place[i].Load(); a != nil && a.offset == result.Offset() {
-			return a.answer(), nil
-		}
+	hash := uint64(result.Offset()) * 0x9e3779b97f4a7c15
+	if a := r.remembered.find(hash, result.Offset()); a != nil {
+		return a.answer(), nil
 	}
-	a, err := r.decode(result)
-	if err != nil {
+	m := &recollection[uintptr, rangeAnswer]{key: result.Offset()}
+	a := &m.value
+	if err := r.decode(result, a); err != nil {
 		return nil, err
 	}
 	if a.text <= rememberedText {
-		place[1].Store(place[0].Load())
-		place[0].Store(a)
+		r.remembered.keep(hash, m)
 	}
 	return a.answer(), nil
 }
@@ -102,8 +96,8 @@ func (a *rangeAnswer) answer() *Range {
 	return &a.Range
 }
 
-func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {
-	a := &rangeAnswer{offset: result.Offset()}
+// decode reads a record into a, which is zero.
+func (r *rangeReader) decode(result maxminddb.Result, a *rangeAnswer) error {
 	var o owner
 	var packed string
 	if r.fields == nil {
@@ -114,16 +108,16 @@ func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {
 			a.text = len(record)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	} else if o, a.empty = r.fields.owner(result); a.empty {
-		return a, nil
+		return nil
 	}
 	a.OrgType = o.orgType
 	a.text = max(a.text, len(o.name)+len(o.domain))
 	if packed != "" {
 		if err := a.unpack(packed); err != nil {
-			return nil, err
+			return err
 		}
 		a.Company = &a.company
 	} else if o.name+o.domain != "" {
@@ -136,10 +130,11 @@ func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {
 			if r.companies != nil {
 				known, err := r.companies.find(domain)
 				if err != nil {
-					return nil, err
+					return err
 				}
 				if known != nil {
-					a.Company = known
+					a.company = *known
+					a.Company = &a.company
 					a.text += len(pack(known))
 				}
 			}
@@ -148,5 +143,5 @@ func (r *rangeReader) decode(result maxminddb.Result) (*rangeAnswer, error) {
 	if a.Company != nil && a.Company.Name == "" {
 		a.Company.Name = o.name
 	}
-	return a, nil
+	return nil
 }

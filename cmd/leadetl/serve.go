@@ -156,6 +156,7 @@ const listenNone = "none"
 
 // serve wires a service together and runs it until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams) (err error) {
+	collect(serveGarbage)
 	log, err := newLogger(io.err, f.logFormat, f.logLevel)
 	if err != nil {
 		return usageError(err)

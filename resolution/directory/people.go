@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +71,10 @@ func openPeople(path string) (*peopleReader, error) {
 		return nil, err
 	}
 	r := &peopleReader{sqliteFile: f}
-	stored := strings.Join(peopleStored, ", ")
+	// One text for all columns: the driver's work for a column is several times
+	// that of cutting it out of a text (60 µs a person became 30, and 90
+	// allocations 31).
+	stored := "concat_ws(char(31), " + strings.Join(peopleStored[:len(peopleStored)-1], ", ") + ", coalesce(last_seen_at, ''))"
 	r.byKey, err = f.db.Prepare("SELECT 0, " + stored + " FROM people WHERE network_url = ?")
 	if err == nil {
 		r.byDigest, err = f.db.Prepare("SELECT email, " + stored + " FROM digests JOIN people ON id = person WHERE digest = ?")
@@ -87,20 +91,22 @@ func (r *peopleReader) find(ctx context.Context, by *sql.Stmt, key any) (p *Pers
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	p = &Person{}
-	var emails, phones string
-	var seen sql.NullInt64
-	err = by.QueryRow(key).Scan(&email, &p.NetworkURL, &p.FirstName, &p.LastName, &p.Headline, &p.JobTitle, &p.Seniority,
-		&p.Department, &emails, &phones, &p.Address.Street, &p.Address.ZipCode, &p.Address.City, &p.Address.State,
-		&p.CompanyDomain, &seen)
+	var stored string
+	err = by.QueryRow(key).Scan(&email, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, nil
 	}
 	if err != nil {
 		return nil, 0, err
 	}
+	var f [peopleFields]string
+	if !cut(stored, f[:]) {
+		return nil, 0, errors.New("people: a cell holds what separates cells; import them again")
+	}
+	p = &Person{NetworkURL: f[0], EmailKeys: list(f[7]), CompanyDomain: f[13]}
+	p.FirstName, p.LastName, p.Headline, p.JobTitle, p.Seniority, p.Department = f[1], f[2], f[3], f[4], f[5], f[6]
+	p.Address = resolution.Address{Street: f[9], ZipCode: f[10], City: f[11], State: f[12]}
 	p.FullName = strings.TrimSpace(p.FirstName + " " + p.LastName)
-	p.EmailKeys = list(emails)
 	for _, key := range p.EmailKeys {
 		if strings.Contains(key, "@") {
 			p.Emails = append(p.Emails, resolution.ContactEmail{Email: key})
@@ -109,11 +115,15 @@ func (r *peopleReader) find(ctx context.Context, by *sql.Stmt, key any) (p *Pers
 	if len(p.Emails) > 0 {
 		p.Email = p.Emails[0].Email
 	}
-	for _, number := range list(phones) {
+	for _, number := range list(f[8]) {
 		p.Phones = append(p.Phones, resolution.ContactPhone{Phone: number})
 	}
-	if seen.Valid {
-		at := time.UnixMicro(seen.Int64).UTC()
+	if f[14] != "" {
+		micros, err := strconv.ParseInt(f[14], 10, 64)
+		if err != nil {
+			return nil, 0, errors.New("people: last_seen_at is no moment")
+		}
+		at := time.UnixMicro(micros).UTC()
 		p.LastSeenAt = &at
 	}
 	return p, email, nil

@@ -21,6 +21,9 @@ var peopleColumns = columns{
 var peopleStored = []string{"network_url", "first_name", "last_name", "headline", "job_title", "seniority", "department",
 	"emails", "phones", "street", "zip_code", "city", "state", "company_domain", "last_seen_at"}
 
+// peopleFields is how many columns are stored.
+const peopleFields = 15
+
 // emails and phones are lists with ;. A digest is of the email at that place
 // in the list; raw bytes, so hex and base64 of it are one key.
 const peopleSchema = `
@@ -94,6 +97,9 @@ func (im *importer) person(row row, r *KindReport) (p personCells, ok bool) {
 		return p, false
 	}
 	p.key = key
+	for i, cell := range c {
+		c[i] = oneLine(cell)
+	}
 	for _, cell := range append(list(c[7]), list(c[8])...) {
 		key, err := emailKey(cell)
 		if err != nil {

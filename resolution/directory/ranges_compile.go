@@ -196,18 +196,27 @@ func pack(c *resolution.Company) string {
 
 func oneLine(s string) string { return strings.ReplaceAll(s, separator, " ") }
 
+// cut fills fields with the parts of a text between separators; false when it
+// does not have as many.
+func cut(text string, fields []string) bool {
+	last := len(fields) - 1
+	for i := range last {
+		at := strings.IndexByte(text, separator[0])
+		if at < 0 {
+			return false
+		}
+		fields[i], text = text[:at], text[at+1:]
+	}
+	fields[last] = text
+	return !strings.Contains(text, separator)
+}
+
 // unpack reads what pack wrote into a, whose strings share the packed one.
 func (a *rangeAnswer) unpack(packed string) error {
 	var fields [packedFields]string
-	rest := packed
-	for i := range packedFields - 1 {
-		at := strings.IndexByte(rest, separator[0])
-		if at < 0 {
-			return errors.New("a packed company has too few fields")
-		}
-		fields[i], rest = rest[:at], rest[at+1:]
+	if !cut(packed, fields[:]) {
+		return errors.New("a packed company does not have its fields")
 	}
-	fields[packedFields-1] = rest
 	c := &a.company
 	c.Name, c.Domain, c.WebsiteURL, c.NetworkURL = fields[0], fields[1], fields[2], fields[3]
 	if fields[4] != "" {

@@ -42,16 +42,17 @@ func (d Decision) Header(h http.Header, policy string) {
 	if d.Rate == None {
 		return
 	}
+	// The names are in canonical form, or each would be brought into it anew.
 	remaining, window := strconv.Itoa(d.Remaining), seconds(d.Reset)
-	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Rate.Events))
-	h.Set("X-RateLimit-Remaining", remaining)
-	h.Set("X-RateLimit-Reset", window)
+	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Rate.Events))
+	h.Set("X-Ratelimit-Remaining", remaining)
+	h.Set("X-Ratelimit-Reset", window)
 	if !d.Allowed {
 		window = seconds(max(d.RetryAfter, 1))
 		h.Set("Retry-After", window)
 	}
-	h.Set("RateLimit-Policy", `"`+policy+`";q=`+strconv.Itoa(d.Rate.Events)+`;w=`+seconds(d.Rate.Per))
-	h.Set("RateLimit", `"`+policy+`";r=`+remaining+`;t=`+window)
+	h.Set("Ratelimit-Policy", `"`+policy+`";q=`+strconv.Itoa(d.Rate.Events)+`;w=`+seconds(d.Rate.Per))
+	h.Set("Ratelimit", `"`+policy+`";r=`+remaining+`;t=`+window)
 }
 
 // seconds rounds up to whole ones.

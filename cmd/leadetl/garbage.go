@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+// How much the heap may grow before it is collected, in percent of what is in
+// use.
+const (
+	// A run holds a few large buffers and makes little garbage, so collecting
+	// early saves memory (3 M emails: 258 MB at 25, 291 at 40) and costs next to
+	// no time (IP look-ups, which make the most: 3 % more CPU at 25 than at 40).
+	runGarbage = 40
+	// A service holds little and makes much: collecting late costs it some
+	// tens of megabytes, and collecting early a tenth of its speed.
+	serveGarbage = 400
+)
+
+// collect sets how late garbage is collected, unless GOGC says.
+func collect(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}

@@ -217,7 +217,11 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	followed := make(chan struct{})
 	go func() { defer close(followed); live.Run(following) }()
 	defer func() { stop(); <-followed }()
-	return s.Serve(ctx, public, internal, certificates)
+	err = s.Serve(ctx, public, internal, certificates)
+	if errors.Is(err, resolution.ErrInvalid) { // what it read at the start
+		err = usageError(fmt.Errorf("%w; name the right --pepper-file", err))
+	}
+	return err
 }
 
 // check finds what is wrong with the flags by themselves.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -109,7 +108,7 @@ func (r *rosters) read(c state.Credentials) (*roster, error) {
 	for _, sealed := range c.Secrets {
 		plain, err := r.pepper.Open(sealed.Sealed)
 		if err != nil {
-			return nil, errors.Join(resolution.ErrInvalid, fmt.Errorf("callback secret %d: not sealed under this pepper", sealed.ID))
+			return nil, fmt.Errorf("%w: callback secret %d is not sealed under this pepper", resolution.ErrInvalid, sealed.ID)
 		}
 		secret, err := callback.ParseSecret(string(plain))
 		if err != nil {

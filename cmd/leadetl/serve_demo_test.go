@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/textproto"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+)
+
+// shownCall takes a printed call apart.
+var shownCall = regexp.MustCompile(`^curl -s (http://[^/ ]+)(/\S+) -H 'Authorization: Bearer (\S+)' -H 'Content-Type: application/json' -d '(.*)'$`)
+
+// TestServeDemo: the lines the demo prints work as they are printed, and it
+// leaves nothing behind.
+func TestServeDemo(t *testing.T) {
+	t.Parallel()
+	temporary := t.TempDir()
+	p := &place{TB: t, environ: []string{"TMPDIR=" + temporary}}
+	s := p.start("--demo")
+	s.await()
+	until(t, "the demo has said everything", func() bool { return strings.Contains(s.said.out.String(), "/docs") })
+	var lines []string
+	for line := range strings.Lines(s.said.out.String()) {
+		if strings.HasPrefix(line, "curl") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	if len(lines) != 3 {
+		t.Fatalf("%d lines with curl:\n%s", len(lines), s.said.out.String())
+	}
+	for i, want := range []string{"Ada Example", "Sample Bakery", "processing"} {
+		shown := shownCall.FindStringSubmatch(lines[i])
+		if shown == nil {
+			t.Fatalf("a line of another form: %s", lines[i])
+		}
+		url, path, key, body := shown[1], shown[2], shown[3], shown[4]
+		c := newCaller(t, url, key)
+		p.private = append(p.private, key)
+		a := c.post(path, body)
+		if _, err := exec.LookPath("curl"); err == nil {
+			a = runShown(t, lines[i], path, body)
+		}
+		if a.status != http.StatusOK || !strings.Contains(string(a.raw), want) {
+			t.Errorf("%s\n%d %s, want %s", lines[i], a.status, a.raw, want)
+		}
+		if id := a.text("resolution", "id"); want == "processing" {
+			if list := c.result("", id); list.at("data") != true || !strings.Contains(string(list.raw), "full_name") {
+				t.Errorf("the search finds %s", list.raw)
+			}
+		}
+	}
+	if code := s.stop(syscall.SIGINT); code != exitDone {
+		t.Errorf("exit code %d, want %d", code, exitDone)
+	}
+	if left, err := filepath.Glob(filepath.Join(temporary, "*")); err != nil || len(left) > 0 {
+		t.Errorf("it left %q", left)
+	}
+}
+
+// runShown runs a line as it is printed, and holds the answer to the document.
+func runShown(t *testing.T, line, path, body string) (a answer) {
+	t.Helper()
+	head := filepath.Join(t.TempDir(), "head")
+	out, err := exec.Command("sh", "-c", line+" -D "+head).Output() // besides, the answer's header into a file
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	text, err := os.ReadFile(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, rest, _ := bytes.Cut(text, []byte("\r\n"))
+	header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(rest))).ReadMIMEHeader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = answer{header: http.Header(header), raw: out, status: http.StatusInternalServerError}
+	if string(status) == "HTTP/1.1 200 OK" {
+		a.status = http.StatusOK
+	}
+	if err := json.Unmarshal(out, &a.body); err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+	r, err := http.NewRequest(http.MethodPost, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := openapitest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Check(openapitest.Exchange{Request: r, Sent: []byte(body), Status: a.status, Header: a.header, Body: a.raw}); err != nil {
+		t.Errorf("against the document: %v", err)
+	}
+	return a
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+)
+
+// slowCall is a call whose body its caller holds back.
+type slowCall struct {
+	testing.TB
+	conn net.Conn
+	read *bufio.Reader
+	body string
+	r    *http.Request
+}
+
+// beginCall sends the head of a call, and waits until the service wants the
+// body: from then on the call is under way.
+func beginCall(t testing.TB, url, key, path, body string) *slowCall {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodPost, url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Expect": {"100-continue"}, "Content-Length": {fmt.Sprint(len(body))}}
+	c := &slowCall{TB: t, conn: conn, read: bufio.NewReader(conn), body: body, r: r}
+	var head strings.Builder
+	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\n", path, r.Host)
+	if err := r.Header.Write(&head); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, head.String()+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
+		if line, err := c.read.ReadString('\n'); line != want || err != nil {
+			t.Fatalf("read %q, %v; want %q", line, err, want)
+		}
+	}
+	return c
+}
+
+// finish sends the body and returns the status and the body of the answer.
+func (c *slowCall) finish() (status int, body string) {
+	c.Helper()
+	if _, err := io.WriteString(c.conn, c.body); err != nil {
+		c.Fatal(err)
+	}
+	return readAnswer(c, c.read, c.r, c.body)
+}
+
+// readAnswer reads an answer of the service off a connection, and holds it to
+// the document.
+func readAnswer(t testing.TB, from *bufio.Reader, r *http.Request, sent string) (status int, body string) {
+	t.Helper()
+	response, err := http.ReadResponse(from, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := openapitest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Check(openapitest.Exchange{Request: r, Sent: []byte(sent), Status: response.StatusCode, Header: response.Header, Body: text}); err != nil {
+		t.Errorf("against the document: %v", err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// TestServeDrain: who stops the service breaks no promise. Calls under way are
+// answered, and keyword searches that were accepted are finished, by this run
+// or the next.
+func TestServeDrain(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	key := p.customer("Example Rockets", "100000")
+	s := p.serve(append(unlimited, "--job-workers", "1")...)
+	c := newCaller(t, s.public, key)
+
+	var calls []*slowCall
+	for range 20 {
+		calls = append(calls, beginCall(t, s.public, key, "/lead/enrichment", askAda))
+	}
+	creation := beginCall(t, s.public, key, "/resolve/keyword_to_lead", askTea)
+	kept, err := net.Dial("tcp", strings.TrimPrefix(s.public, "http://")) // asks nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	var jobs []string
+	for range 20 {
+		jobs = append(jobs, c.post("/resolve/keyword_to_lead", askTea).text("resolution", "id"))
+	}
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	operator := newOperator(t, s.internal)
+	until(t, "the internal listener says that the service stops", func() bool {
+		return operator.do("GET", "/readyz", "").status == http.StatusServiceUnavailable
+	})
+	until(t, "nobody is let in any more", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.public, "http://"))
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	for _, call := range calls {
+		if status, body := call.finish(); status != http.StatusOK || !strings.Contains(body, "Ada Example") {
+			t.Errorf("a call under way: %d %s", status, body)
+		}
+	}
+	if status, body := creation.finish(); status != http.StatusOK {
+		t.Errorf("a creation under way: %d %s", status, body)
+	} else {
+		id := body[strings.Index(body, "res_"):]
+		jobs = append(jobs, id[:len("res_")+32])
+	}
+	if code := s.code(); code != exitDone {
+		t.Errorf("exit code %d, want %d\n%s", code, exitDone, s.said)
+	}
+
+	c.url = p.serve(unlimited...).public
+	for _, id := range jobs {
+		if a := c.result("", id); a.text("resolution", "status") != "completed" || a.at("lead", "pagination", "total") != 6.0 {
+			t.Errorf("a search of before: %d %s", a.status, a.raw)
+		}
+	}
+	a := c.post("/lead/enrichment", askNobody)
+	if want := fmt.Sprint(100000 - 2*len(calls) - 6*len(jobs)); a.header.Get("X-Credits-Remaining") != want {
+		t.Errorf("%s credits are left, want %s", a.header.Get("X-Credits-Remaining"), want)
+	}
+}
+
+// TestServeInterruptedTwice: a second Ctrl-C does not wait.
+func TestServeInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	key := p.customer("Example Rockets", "10")
+	s := p.serve()
+	beginCall(t, s.public, key, "/lead/enrichment", askAda) // and never ends
+	if err := s.process.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the service drains", func() bool { return s.said.line("draining") != nil })
+	if code := s.stop(syscall.SIGINT); code != -1 {
+		t.Errorf("exit code %d, want to be ended by the signal", code)
+	}
+}

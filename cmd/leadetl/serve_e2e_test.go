@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+const (
+	askAda    = `{"network_url":"https://network.example/in/ada-example"}`
+	askNobody = `{"network_url":"https://network.example/in/nobody-knows"}`
+	askTea    = `{"keywords":["tea"],"date_start":"2026-11-01","date_end":"2026-11-13"}`
+)
+
+// TestServeAnswers asks the real program everything there is to ask.
+func TestServeAnswers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	c := newCaller(t, "", p.customer("Example Rockets", "10000"))
+	s := p.serve("--callback-allow", "127.0.0.0/8")
+	c.url = s.public
+	r := newReceiver(t, p.admin("secret", "show", "Example Rockets"))
+	hook := func(path, ref string) string { return `"callback_url":"` + r.hook(path, ref) + `"` }
+
+	for i, f := range []struct {
+		path, body string
+		callback   bool
+		want       string // the path to a text of the answer, and the text
+	}{
+		{"/lead/resolution/email_to_hem", `{"email":"ada.example@bakery.example"}`, true, "lead.network_url network.example/in/ada-example"},
+		{"/lead/resolution/network_to_hem", askAda, true, "lead.network_url network.example/in/ada-example"},
+		{"/lead/resolution/network_to_phone", askAda, true, "lead.phone +12025550100"},
+		{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`, false, "lead.company.name Sample Bakery"},
+		{"/lead/enrichment", askAda, false, "lead.full_name Ada Example"},
+		{"/lead/enrichment/", askAda, true, "lead.full_name Ada Example"},
+		{"/lead/enrichment", askNobody, true, "resolution.status completed"},
+		{"/lead/deanonymization", `{"ip":"192.31.196.5"}`, true, "lead.match_level person"},
+		{"/lead/resolution/deanonymization", `{"ip":"192.31.196.6"}`, true, "lead.match_level company"},
+		{"/resolve/keyword_to_lead", askTea, true, "resolution.status processing"},
+		{"/resolve/keyword_to_lead/count", askTea, true, "resolution.status queued"},
+	} {
+		ref, body := fmt.Sprint(i), f.body
+		if f.callback {
+			body = strings.TrimSuffix(body, "}") + "," + hook(strings.TrimSuffix(f.path, "/"), ref) + "}"
+		}
+		a := c.post(f.path, body)
+		at, text, _ := strings.Cut(f.want, " ")
+		if a.status != http.StatusOK || a.text(strings.Split(at, ".")...) != text {
+			t.Errorf("%s: %d %s, want %s", f.path, a.status, a.raw, f.want)
+		}
+		if f.callback {
+			came := r.wait(ref, 1)[0]
+			if came.kind != "resolution.completed" || came.resolution != a.text("resolution", "id") {
+				t.Errorf("%s: the callback is %s about %s", f.path, came.kind, came.resolution)
+			}
+		}
+	}
+	started := c.post("/resolve/keyword_to_lead", askTea)
+	if list := c.result("", started.text("resolution", "id")); list.at("lead", "pagination", "total") != 6.0 || list.at("credits", "spent") != 6.0 {
+		t.Errorf("list: %d %s", list.status, list.raw)
+	}
+	started = c.post("/resolve/keyword_to_lead/count", askTea)
+	if count := c.result("/count", started.text("resolution", "id")); count.at("lead", "count") != 6.0 {
+		t.Errorf("count: %d %s", count.status, count.raw)
+	}
+	for _, f := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/healthz", 200}, {"GET", "/readyz", 200}, {"GET", "/openapi.json", 200}, {"GET", "/docs", 200}, {"HEAD", "/healthz", 200},
+		{"GET", "/lead/enrichment", 405}, {"DELETE", "/healthz", 405}, {"GET", "/", 404}, {"POST", "/lead", 404}, {"GET", "/metrics", 404},
+	} {
+		if a := c.do(f.method, f.path, ""); a.status != f.status {
+			t.Errorf("%s %s: %d, want %d", f.method, f.path, a.status, f.status)
+		}
+	}
+	if code := s.stop(syscall.SIGTERM); code != exitDone {
+		t.Errorf("exit code %d\n%s", code, s.said)
+	}
+}
+
+// TestServeLastCredit: of ten calls that are made at once with the credit for
+// one, one is answered.
+func TestServeLastCredit(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	keys := map[string]string{}
+	for _, f := range []struct{ path, credits string }{
+		{"/lead/resolution/ip_to_company", "1"}, {"/lead/enrichment", "2"}, {"/resolve/keyword_to_lead/count", "1"}, {"/resolve/keyword_to_lead", "3"},
+	} {
+		keys[f.path] = p.customer("Customer of "+f.path, f.credits)
+	}
+	s := p.serve(unlimited...)
+	for path, body := range map[string]string{
+		"/lead/resolution/ip_to_company": `{"ip":"192.31.196.5"}`,
+		"/lead/enrichment":               askAda,
+		"/resolve/keyword_to_lead/count": askTea,
+		"/resolve/keyword_to_lead":       `{"keywords":["tea"],"date_start":"2026-11-01","date_end":"2026-11-13","limit":3}`,
+	} {
+		c := newCaller(t, s.public, keys[path])
+		answers := make([]answer, 10)
+		var calls sync.WaitGroup
+		for i := range answers {
+			calls.Go(func() {
+				var err error
+				if answers[i], err = c.try(context.Background(), http.MethodPost, path, body); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		succeeded := 0
+		for _, a := range answers {
+			switch {
+			case a.status == http.StatusOK:
+				succeeded++
+			case a.status != http.StatusBadRequest || a.code() != "insufficient_credits" || a.at("lead") != nil:
+				t.Errorf("%s: %d %s", path, a.status, a.raw)
+			}
+		}
+		if succeeded != 1 {
+			t.Errorf("%s: %d of %d calls on the last credit were answered", path, succeeded, len(answers))
+		}
+	}
+}
+
+// TestServeTogether: what must not be started is not, and says why.
+func TestServeTogether(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.customer("Example Rockets", "1")
+	p.excused = "not sealed under this pepper" // is found when all else is ready
+	other := t.TempDir()
+	leadetl(t, "admin", "org", "create", "Sample Bakery", "--state", other)
+	s := p.serve()
+	for _, f := range []struct {
+		name  string
+		flags []string
+		want  string
+	}{
+		{"a second service on the state", []string{"--state", p.state, "--directory", p.directory}, "in use"},
+		{"the internal listener for everybody", []string{"--state", t.TempDir(), "--internal-listen", "0.0.0.0:0"}, "--internal-listen 0.0.0.0:0 can be reached from other machines"},
+		{"the internal listener for everybody by IPv6", []string{"--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached"},
+		{"the internal listener on every address", []string{"--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached"},
+		{"a port that is taken", []string{"--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen"},
+		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is no directory"},
+		{"a certificate without key", []string{"--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key"},
+		{"another service's pepper", []string{"--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, pepperName)}, "not sealed under this pepper; name the right --pepper-file"},
+	} {
+		refused := p.start(f.flags...)
+		if code := refused.code(); code != exitUsage || !strings.Contains(refused.said.String(), f.want) {
+			t.Errorf("%s: exit code %d, want %d; it said\n%swant %q", f.name, code, exitUsage, refused.said, f.want)
+		}
+	}
+	if a := newCaller(t, s.public, "").do("GET", "/readyz", ""); a.status != http.StatusOK {
+		t.Errorf("the service that was there before: %d", a.status)
+	}
+}
+
+// copyOf copies a folder.
+func copyOf(t testing.TB, folder string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(to, pepperName), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestServeSystemKey: only the internal listener knows the system key, and
+// only the system key opens it.
+func TestServeSystemKey(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	key := p.customer("Example Rockets", "10")
+	file := filepath.Join(t.TempDir(), "system-key")
+	const system = "sys_0123456789abcdef0123456789abcdef"
+	if err := os.WriteFile(file, []byte(system+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.private = append(p.private, system)
+	s := p.serve("--system-key-file", file)
+	public, internal := newCaller(t, s.public, ""), newOperator(t, s.internal)
+	for _, f := range []struct {
+		name    string
+		on      *caller
+		method  string
+		path    string
+		headers []string
+		status  int
+	}{
+		{"right", internal, "GET", "/internal/organizations", []string{"x-sys-key", system}, 200},
+		{"wrong", internal, "GET", "/internal/organizations", []string{"x-sys-key", system + "0"}, 401},
+		{"a part of it", internal, "GET", "/internal/organizations", []string{"x-sys-key", system[:8]}, 401},
+		{"empty", internal, "GET", "/internal/organizations", []string{"x-sys-key", " "}, 401},
+		{"missing", internal, "GET", "/internal/organizations", nil, 401},
+		{"an API key", internal, "GET", "/internal/organizations", []string{"Authorization", "Bearer " + key}, 401},
+		{"as a bearer", internal, "GET", "/internal/organizations", []string{"Authorization", "Bearer " + system}, 401},
+		{"metrics need none", internal, "GET", "/metrics", nil, 200},
+		{"nothing there, for who knows it", internal, "GET", "/internal/nothing", []string{"x-sys-key", system}, 404},
+		{"operations are not on the internal listener", internal, "POST", "/lead/enrichment", []string{"Authorization", "Bearer " + key}, 404},
+		{"the public listener has no such path", public, "GET", "/internal/organizations", []string{"x-sys-key", system}, 404},
+		{"the public listener does not look at it", public, "POST", "/lead/enrichment", []string{"x-sys-key", system}, 401},
+		{"the public listener does not take it as a bearer", public, "POST", "/lead/enrichment", []string{"Authorization", "Bearer " + system}, 401},
+		{"beside an API key it does no harm", public, "POST", "/lead/enrichment", []string{"x-sys-key", "wrong", "Authorization", "Bearer " + key}, 200},
+	} {
+		if a := f.on.do(f.method, f.path, askAda, f.headers...); a.status != f.status {
+			t.Errorf("%s: %d %s, want %d", f.name, a.status, a.raw, f.status)
+		}
+	}
+	granted := internal.post("/internal/organizations/Example%20Rockets/credits", `{"credits":5}`, "x-sys-key", system)
+	if granted.at("balance", "available") != 13.0 { // an enrichment was 2
+		t.Errorf("credits granted: %d %s", granted.status, granted.raw)
+	}
+}
+
+// TestServeHostileCallbacks: an address that leads anywhere but to the public
+// Internet is refused before anything is looked up or billed, and --callback-allow
+// opens what it names.
+func TestServeHostileCallbacks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	key := p.customer("Example Rockets", "1000")
+	hostile := []string{
+		"http://127.0.0.1/hook", "https://127.0.0.1/hook", "https://127.1/hook", "https://2130706433/hook", "https://0x7f000001/hook", "https://0177.0.0.1/hook",
+		"https://[::1]/hook", "https://[::ffff:127.0.0.1]/hook", "https://[64:ff9b::7f00:1]/hook", "https://[2002:7f00:1::]/hook",
+		"https://169.254.169.254/latest/meta-data", "https://10.0.0.1/hook", "https://192.168.1.1/hook", "https://100.64.0.1/hook", "https://0.0.0.0/hook",
+		"https://[fe80::1]/hook", "https://[fd00::1]/hook", "https://user:word@example.com/hook", "https://example.com:22/hook", "ftp://example.com/hook",
+		"https://localhost/hook", "https://service.internal/hook", "http://example.com/hook", "https://example.com/hook#part",
+	}
+	s := p.serve(unlimited...)
+	c := newCaller(t, s.public, key)
+	for _, path := range []string{"/lead/enrichment", "/lead/resolution/network_to_phone", "/resolve/keyword_to_lead", "/resolve/keyword_to_lead/count"} {
+		for _, address := range hostile {
+			body := fmt.Sprintf(`{"network_url":"https://network.example/in/ada-example","keywords":["tea"],"callback_url":%q}`, address)
+			a := c.post(path, body)
+			if a.status != http.StatusBadRequest || a.code() != "callback_url_not_allowed" || bytes.Contains(a.raw, []byte(address)) {
+				t.Errorf("%s to %s: %d %s", path, address, a.status, a.raw)
+			}
+		}
+	}
+	if a := c.post("/lead/enrichment", askAda); a.header.Get("X-Credits-Remaining") != "998" {
+		t.Errorf("%s credits are left, want 998: refusals are free", a.header.Get("X-Credits-Remaining"))
+	}
+	s.stop(syscall.SIGTERM)
+
+	s = p.serve("--callback-allow", "127.0.0.0/8")
+	c.url = s.public
+	r := newReceiver(t, p.admin("secret", "show", "Example Rockets"))
+	a := c.post("/lead/enrichment", strings.Replace(askAda, "}", `,"callback_url":"`+r.hook("/lead/enrichment", "open")+`"}`, 1))
+	if a.status != http.StatusOK {
+		t.Fatalf("an address that was opened: %d %s", a.status, a.raw)
+	}
+	r.wait("open", 1)
+	if a := c.post("/lead/enrichment", strings.Replace(askAda, "}", `,"callback_url":"https://10.0.0.1/hook"}`, 1)); a.code() != "callback_url_not_allowed" {
+		t.Errorf("an address beside those that were opened: %d %s", a.status, a.raw)
+	}
+	if line := s.said.line("callbacks may reach this network, over plain http too; fit for tests alone"); line["network"] != netip.MustParsePrefix("127.0.0.0/8").String() {
+		t.Error("that addresses were opened is not said")
+	}
+}

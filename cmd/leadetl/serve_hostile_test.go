@@ -1,0 +1,410 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// besieged is a service that is attacked, with a customer who only wants an
+// answer.
+type besieged struct {
+	*served
+	address  string
+	customer *caller
+	operator *caller
+}
+
+func besiege(t *testing.T, flags ...string) *besieged {
+	t.Helper()
+	p := newPlace(t)
+	key := p.customer("Example Rockets", "1000000")
+	s := p.serve(append(unlimited, flags...)...)
+	return &besieged{s, strings.TrimPrefix(s.public, "http://"), newCaller(t, s.public, key), newOperator(t, s.internal)}
+}
+
+// stands makes sure that the service still serves.
+func (b *besieged) stands() {
+	b.Helper()
+	if a := b.customer.post("/lead/enrichment", askAda); a.status != http.StatusOK || a.text("lead", "full_name") != "Ada Example" {
+		b.Errorf("a customer is answered %d %s", a.status, a.raw)
+	}
+	if a := b.operator.do("GET", "/readyz", ""); a.status != http.StatusOK {
+		b.Errorf("the service is not ready: %d %s", a.status, a.raw)
+	}
+	if b.ended() {
+		b.Fatalf("the service is gone:\n%s", b.said)
+	}
+}
+
+func (b *besieged) dial() *net.TCPConn {
+	b.Helper()
+	conn, err := net.Dial("tcp", b.address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		b.Fatal(err)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// gauge is a number of the service's metrics.
+func (b *besieged) gauge(name string) float64 {
+	b.Helper()
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(b.operator.do("GET", "/metrics", "").raw)
+	if found == nil {
+		b.Fatalf("no metric %s", name)
+	}
+	value, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return value
+}
+
+// head is the head of a call, up to its last line.
+func (b *besieged) head(length int) string {
+	return fmt.Sprintf("POST /lead/enrichment HTTP/1.1\r\nHost: service.example\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", b.customer.key, length)
+}
+
+// TestServeSlowClients: who sends a request drop by drop is cut off in time,
+// and holds nobody else up.
+func TestServeSlowClients(t *testing.T) {
+	t.Parallel()
+	b := besiege(t, "--timeout", "header=300ms", "--timeout", "read=600ms", "--timeout", "idle=500ms")
+	began := time.Now()
+	var clients sync.WaitGroup
+	for name, begun := range map[string]string{
+		"nothing at all":     "",
+		"half a line":        "POST /lead/enr",
+		"half a header":      b.head(len(askAda)),
+		"no body":            b.head(len(askAda)) + "\r\n",
+		"half a body":        b.head(len(askAda)) + "\r\n" + askAda[:20],
+		"half a chunk":       strings.Replace(b.head(0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "\r\n40\r\n{",
+		"a call, then quiet": b.head(len(askNobody)) + "\r\n" + askNobody,
+	} {
+		for range 20 {
+			conn := b.dial()
+			clients.Go(func() {
+				if _, err := io.WriteString(conn, begun); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				said, err := io.ReadAll(conn) // to the end that the service makes
+				if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+					t.Errorf("%s: %v after %s", name, err, time.Since(began))
+				}
+				if ok := bytes.HasPrefix(said, []byte("HTTP/1.1 200 OK")); ok != (name == "a call, then quiet") {
+					t.Errorf("%s: answered %.60q", name, said)
+				}
+			})
+		}
+	}
+	// Drop by drop: none of them comes late enough to look idle.
+	trickling := b.dial()
+	clients.Go(func() {
+		drops := time.NewTicker(50 * time.Millisecond)
+		defer drops.Stop()
+		for i := range 100 {
+			if _, err := io.WriteString(trickling, (b.head(0) + strings.Repeat("X-Drop: 1\r\n", 20))[i:i+1]); err != nil {
+				return
+			}
+			<-drops.C
+		}
+		t.Error("a header was taken for 5 s, want 300 ms")
+	})
+	b.stands()
+	clients.Wait()
+	b.stands()
+}
+
+// TestServeOversized: what is too large, too deep or no HTTP at all is refused,
+// and costs the service little.
+func TestServeOversized(t *testing.T) {
+	t.Parallel()
+	b := besiege(t)
+	b.stands()
+	resident := b.gauge("process_resident_memory_bytes")
+	const deep = 100_000
+	mebibyte := strings.Repeat("a", 1<<20)
+	for range 2 {
+		for _, f := range []struct {
+			name, body string
+			status     int
+			code       string
+		}{
+			{"a body of more than 1 MiB", `{"network_url":"` + mebibyte + `"}`, 413, "payload_too_large"},
+			{"one of spaces", mebibyte + "  ", 413, "payload_too_large"},
+			{"the largest body", `{"network_url":"network.example/in/nobody-knows","x":"` + mebibyte[60:] + `"}`, 200, ""},
+			{"deep arrays", strings.Repeat("[", deep), 400, "malformed_json"},
+			{"a deep object", strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep), 400, "malformed_json"},
+			{"a deep member", `{"metadata":` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "}", 400, "malformed_json"},
+			{"many members", "{" + strings.Repeat(`"a":1,`, 100_000) + `"a":1}`, 400, "malformed_json"},
+			{"a long number", `{"network_url":` + strings.Repeat("9", 1_000_000) + "}", 400, "validation_error"},
+			{"bytes that are no UTF-8", "{\"network_url\":\"\xff\xfe\"}", 400, "malformed_json"},
+			{"NUL", "{\"network_url\":\"\x00\"}", 400, "malformed_json"},
+			{"nothing", "", 400, "malformed_json"},
+		} {
+			if a := b.customer.post("/lead/enrichment", f.body); a.status != f.status || a.code() != f.code {
+				t.Errorf("%s: %d %s, want %d %s", f.name, a.status, a.code(), f.status, f.code)
+			}
+		}
+		// The same without saying how long it is.
+		if status, code := b.chunked(`{"network_url":"` + mebibyte + `"}`); status != 413 || code != "payload_too_large" {
+			t.Errorf("chunks of more than 1 MiB: %d %s", status, code)
+		}
+	}
+	if now := b.gauge("process_resident_memory_bytes"); now > resident+256<<20 {
+		t.Errorf("the service holds %.0f MiB, and held %.0f before", now/(1<<20), resident/(1<<20))
+	}
+	b.stands()
+}
+
+// chunked posts a body in chunks.
+func (b *besieged) chunked(body string) (status int, code string) {
+	b.Helper()
+	r, err := http.NewRequest(http.MethodPost, b.public+"/lead/enrichment", io.MultiReader(strings.NewReader(body)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+b.customer.key)
+	response, err := b.customer.http.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if found := regexp.MustCompile(`"code":"([a-z_]+)"`).FindSubmatch(text); found != nil {
+		code = string(found[1])
+	}
+	return response.StatusCode, code
+}
+
+var statusLine = regexp.MustCompile(`^HTTP/1\.[01] ([0-9]{3}) `)
+
+// TestServeRawBytes: what comes over a connection need not be HTTP, and a
+// client need not behave.
+func TestServeRawBytes(t *testing.T) {
+	t.Parallel()
+	b := besiege(t)
+	random := rand.New(rand.NewPCG(3, 3))
+	garbage := make([]byte, 64<<10)
+	for i := range garbage {
+		garbage[i] = byte(random.Uint32())
+	}
+	call := b.head(len(askNobody)) + "\r\n" + askNobody
+	for _, f := range []struct {
+		name, text string
+		want       string // the status it is refused with; "" is 400 or none at all
+	}{
+		{"garbage", string(garbage), ""},
+		{"zeros", strings.Repeat("\x00", 1000), ""},
+		{"line ends", strings.Repeat("\r\n", 10_000), ""},
+		{"a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + string(garbage[:500]), ""},
+		{"a header of 100 KiB", b.head(0) + "X-Long: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", "431"},
+		{"100 KiB of headers", b.head(0) + strings.Repeat("X-Many: "+strings.Repeat("a", 92)+"\r\n", 1024) + "\r\n", "431"},
+		{"an address of 100 KiB", "GET /" + strings.Repeat("a", 100<<10) + " HTTP/1.1\r\nHost: service.example\r\n\r\n", "431"},
+		{"two lengths", strings.Replace(call, "Content-Type", "Content-Length: 7\r\nContent-Type", 1), "400"},
+		{"a length and chunks", strings.Replace(call, "Content-Type", "Transfer-Encoding: chunked\r\nContent-Type", 1), "400"},
+		{"a negative length", strings.Replace(call, "Content-Length: ", "Content-Length: -", 1), "400"},
+		{"an unknown encoding", strings.Replace(call, "Content-Length: ", "Transfer-Encoding: gzip\r\nX-Length: ", 1), "501"},
+		{"no host", "GET /healthz HTTP/1.1\r\n\r\n", "400"},
+		{"two hosts", "GET /healthz HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n\r\n", "400"},
+		{"a space in a header's name", strings.Replace(call, "Content-Type:", "Content Type:", 1), "400"},
+		{"another HTTP", "GET /healthz HTTP/3.7\r\nHost: service.example\r\n\r\n", "505"},
+		{"a word", "hello\r\n", "400"},
+		{"an HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "404"},
+	} {
+		conn := b.dial()
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			_, _ = io.WriteString(conn, f.text) // it may be cut off
+			_ = conn.CloseWrite()
+		}()
+		said, err := io.ReadAll(conn)
+		if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: %v", f.name, err)
+		}
+		status := ""
+		if found := statusLine.FindSubmatch(said); found != nil {
+			status = string(found[1])
+		}
+		if hungUp := f.want == "" && len(said) == 0; status != cmp.Or(f.want, "400") && !hungUp {
+			t.Errorf("%s: answered %.200q, want %s", f.name, said, f.want)
+		}
+		conn.Close()
+		<-written
+	}
+	b.stands()
+
+	// Requests one behind the other, before the first is answered.
+	conn := b.dial()
+	const n = 50
+	if _, err := io.WriteString(conn, strings.Repeat(call, n)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodPost, b.public+"/lead/enrichment", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := bufio.NewReader(conn); r.Header.Get("X-Done") != strings.Repeat("I", n); r.Header.Set("X-Done", r.Header.Get("X-Done")+"I") {
+		if status, body := readAnswer(t, from, r, askNobody); status != http.StatusOK {
+			t.Fatalf("a request in a row: %d %s", status, body)
+		}
+	}
+
+	// Clients that close their half, or all, with a request under way. What
+	// they are answered, if they are, is whole.
+	for i := range 100 {
+		conn := b.dial()
+		if _, err := io.WriteString(conn, call[:len(call)-i%3]); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			conn.Close()
+			continue
+		}
+		if err := conn.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(conn)
+		if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("a half-closed connection: %v", err)
+		}
+		if len(said) > 0 && !bytes.HasSuffix(said, []byte("}")) {
+			t.Errorf("a half-closed connection: answered %q", said)
+		}
+	}
+	b.stands()
+	if handshake, err := tls.Dial("tcp", b.address, &tls.Config{InsecureSkipVerify: true}); err == nil {
+		handshake.Close()
+		t.Error("plain HTTP speaks TLS")
+	}
+	b.stands()
+}
+
+// idleConnections is how many clients connect and then say nothing.
+const idleConnections = 10_000
+
+// TestServeIdleConnections: many clients that only hold a connection keep
+// nobody from an answer, and each costs little.
+func TestServeIdleConnections(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < idleConnections+500 {
+		t.Skipf("only %d files may be open", limit.Cur)
+	}
+	b := besiege(t, "--timeout", "header=5m", "--timeout", "idle=5m")
+	b.stands()
+	before := b.gauge("process_resident_memory_bytes")
+	// Every other one has asked something before; their connections are kept.
+	call := "GET /healthz HTTP/1.1\r\nHost: service.example\r\n\r\n"
+	held := make([]net.Conn, idleConnections)
+	var dialling sync.WaitGroup
+	for worker := range 16 {
+		dialling.Go(func() {
+			for i := worker; i < len(held); i += 16 {
+				conn, err := net.Dial("tcp", b.address)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				held[i] = conn
+				if i%2 == 0 {
+					continue
+				}
+				if _, err := io.WriteString(conn, call); err != nil {
+					t.Error(err)
+				}
+				if line, err := bufio.NewReaderSize(conn, 1<<10).ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
+					t.Errorf("%q %v", line, err)
+				}
+			}
+		})
+	}
+	defer func() {
+		for _, conn := range held {
+			if conn != nil {
+				conn.Close()
+			}
+		}
+	}()
+	dialling.Wait()
+	if t.Failed() {
+		return
+	}
+	for range 20 {
+		b.stands()
+	}
+	if files := b.gauge("process_open_fds"); files < idleConnections {
+		t.Errorf("the service has %.0f files open: connections were dropped", files)
+	}
+	// A connection of net/http takes some 20 KiB of stacks and buffers, and the
+	// race detector several times that.
+	if now := b.gauge("process_resident_memory_bytes"); now > before+idleConnections*200<<10 {
+		t.Errorf("the service holds %.0f MiB, and held %.0f before", now/(1<<20), before/(1<<20))
+	}
+	// They were only idle: those that ask now are answered.
+	for i := 0; i < len(held); i += 500 {
+		if _, err := io.WriteString(held[i], call); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(held[i]).ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
+			t.Errorf("one that was idle: %q %v", line, err)
+		}
+	}
+}
+
+// TestServeMaxConnections: beyond the bound a client waits until another has
+// gone, and is answered then.
+func TestServeMaxConnections(t *testing.T) {
+	t.Parallel()
+	b := besiege(t, "--max-connections", "4", "--timeout", "header=5m")
+	b.customer.http.CloseIdleConnections()
+	held := []*slowCall{}
+	for range 4 {
+		held = append(held, beginCall(t, b.public, b.customer.key, "/lead/enrichment", askAda))
+	}
+	late := make(chan answer, 1)
+	go func() {
+		a, err := b.customer.try(context.Background(), http.MethodPost, "/lead/enrichment", askAda)
+		if err != nil {
+			t.Error(err)
+		}
+		late <- a
+	}()
+	if a := b.operator.do("GET", "/readyz", ""); a.status != http.StatusOK {
+		t.Errorf("the operator is answered %d", a.status)
+	}
+	select {
+	case a := <-late:
+		t.Errorf("a fifth connection was answered %d", a.status)
+	default:
+	}
+	if status, body := held[0].finish(); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	held[0].conn.Close()
+	if a := <-late; a.status != http.StatusOK {
+		t.Errorf("the one that waited: %d %s", a.status, a.raw)
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+)
+
+// makeCertificate makes a certificate of 127.0.0.1 that vouches for itself,
+// and returns its files.
+func makeCertificate(t testing.TB, serial int64) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "service.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+}
+
+// replace puts a file in the place of another, as those who renew certificates
+// do.
+func replace(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServeTLS: a certificate is replaced while the service runs, and no call
+// fails meanwhile.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.excused = "the new certificate cannot be used"
+	key := p.customer("Example Rockets", "1000000")
+	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	oldCert, oldKey := makeCertificate(t, 1)
+	newCert, newKey := makeCertificate(t, 2)
+	replace(t, certFile, oldCert)
+	replace(t, keyFile, oldKey)
+	s := p.serve(append(unlimited, "--tls-cert", certFile, "--tls-key", keyFile)...)
+	if !strings.HasPrefix(s.public, "https://") {
+		t.Fatalf("the service says it is at %s", s.public)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(oldCert)
+	roots.AppendCertsFromPEM(newCert)
+	// Each call on a connection, and so with a handshake, of its own.
+	over := func(version uint16) *caller {
+		c := newOperator(t, s.public)
+		c.key = key
+		c.http.Transport = openapitest.Transport(t, &http.Transport{
+			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: version, MaxVersion: version},
+		})
+		return c
+	}
+	serial := func() int64 {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(s.public, "https://"), &tls.Config{RootCAs: roots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+
+	for version, name := range map[uint16]string{tls.VersionTLS12: "TLS 1.2", tls.VersionTLS13: "TLS 1.3"} {
+		if a := over(version).post("/lead/enrichment", askAda); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", name, a.status, a.raw)
+		}
+	}
+	if _, err := over(tls.VersionTLS11).try(t.Context(), "GET", "/healthz", ""); err == nil {
+		t.Error("TLS 1.1 is spoken")
+	}
+	if a, err := newOperator(t, "http"+strings.TrimPrefix(s.public, "https")).try(t.Context(), "GET", "/healthz", ""); err == nil && a.status < 400 {
+		t.Errorf("plain HTTP is answered: %d", a.status)
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("the certificate is number %d, want 1", got)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	others.Go(func() {
+		for c := over(tls.VersionTLS13); ctx.Err() == nil; {
+			if a, err := c.try(context.Background(), "GET", "/healthz", ""); err != nil || a.status != http.StatusOK {
+				t.Errorf("while the certificate is replaced: %d %v", a.status, err)
+			}
+		}
+	})
+	defer others.Wait()
+	defer stop()
+	// Half of a pair is none: the one before stays.
+	replace(t, certFile, newCert)
+	until(t, "the half pair is noticed", func() bool {
+		if got := serial(); got != 1 {
+			t.Errorf("with half a pair the certificate is number %d", got)
+		}
+		return strings.Contains(s.said.String(), "the one before stays")
+	})
+	replace(t, keyFile, newKey)
+	until(t, "the new certificate is shown", func() bool { return serial() == 2 })
+}

@@ -45,7 +45,8 @@ func newRoot(io streams) *cobra.Command {
 		Short: "Turn lists of identifiers into lead data",
 		Long: `leadetl reads lists of emails, profile addresses or IP addresses from CSV or
 Parquet, resolves each, normalizes hashed emails, phones and companies, and
-writes a Parquet dataset that loads everywhere.`,
+writes a Parquet dataset that loads everywhere. leadetl serve answers the same
+questions over HTTP.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

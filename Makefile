@@ -49,13 +49,13 @@ tidy:
 # DuckDB, which bench compares with, is C++ and large. Where it cannot be had,
 # the rest of bench is checked without it.
 bench-check:
-	cd bench && go vet . ./hashonly && go test . ./hashonly
+	cd bench && go vet . ./bare ./hashonly && go test . ./hashonly
 	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
 		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules cannot be had"; fi
 
 ROWS ?= 10000000
 
-bench: ## measure speed and size against DuckDB and write docs/benchmarks.md; ROWS=500000 is a try
+bench: ## measure speed and size against DuckDB, and serve under wrk; write docs/benchmarks.md; ROWS=500000 is a try
 	cd bench && go run . -rows $(ROWS)
 
 KILLS ?= 200

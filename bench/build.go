@@ -15,6 +15,7 @@ func (b *bench) build(ctx context.Context) error {
 		{"leadetl", "..", "./cmd/leadetl", "CGO_ENABLED=0"},
 		{"duckdb", ".", "./duckdb", "CGO_ENABLED=1"},
 		{"hashonly", ".", "./hashonly", "CGO_ENABLED=0"},
+		{"bare", ".", "./bare", "CGO_ENABLED=0"},
 	} {
 		c := exec.CommandContext(ctx, "go", "build", "-o", b.path(p.name), p.source)
 		c.Dir = p.folder

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 )
 
 // The inputs are made here and are the same on every machine: nothing is
@@ -126,4 +127,34 @@ func writeIPs(name string, rows int, end uint32) error {
 
 func ipv4(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
+
+// writePeople makes reference data of n people, two emails each.
+func writePeople(name string, n, companies int) error {
+	r := rand.New(rand.NewPCG(5, 5))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "network_url,first_name,last_name,headline,job_title,seniority,department,emails,phones,street,zip_code,city,state,company_domain,last_seen_at")
+		for i := range n {
+			first, last := title(pick(r, firstNames)), title(pick(r, lastNames))
+			fmt.Fprintf(w, "network.example/in/person-%d,%s,%s,%s at Company,%s,senior,Engineering,person-%d@mail.example;%s.%s%d@post.example,+1202555%04d,%d Sample Street,%05d,Springfield,OR,company-%d.example,2026-11-01\n",
+				i, first, last, pick(r, jobTitles), pick(r, jobTitles), i, strings.ToLower(first), strings.ToLower(last), i, r.IntN(10_000), r.IntN(1000), r.IntN(100_000), r.IntN(companies))
+		}
+	})
+}
+
+var jobTitles = strings.Fields("Engineer Baker Editor Nurse Analyst Designer Director Clerk Partner Professor")
+
+// writeSearches makes n keyword searches of the last 30 days: half of them
+// have the word software, a thousandth each of a thousand topics.
+func writeSearches(name string, n, people int, now time.Time) error {
+	r := rand.New(rand.NewPCG(6, 6))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "keyword,searched_at,network_url,city,state,zip_code,job_title,lead_type")
+		for range n {
+			what := pick(r, []string{"software for topic", "tools for topic", "software topic", "books on topic"})
+			at := now.Add(-time.Duration(r.Int64N(int64(30 * 24 * time.Hour)))).UTC()
+			fmt.Fprintf(w, "%s %d,%s,network.example/in/person-%d,%s,%s,%05d,%s,%s\n", what, r.IntN(1000), at.Format(time.RFC3339), r.IntN(people),
+				pick(r, []string{"Springfield", "Riverton", "Lakeside"}), pick(r, []string{"OR", "CA", "NY"}), 10_000+r.IntN(1000), pick(r, jobTitles), pick(r, []string{"b2b", "b2c"}))
+		}
+	})
 }

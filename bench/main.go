@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -24,6 +25,7 @@ func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
+	flag.StringVar(&b.only, "only", "", "`step` to try alone, by its first word: emails, memory, IP, service")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -39,6 +41,7 @@ func main() {
 type bench struct {
 	rows, rounds int
 	page         string
+	only         string
 
 	dir    string // for temporary files
 	report report
@@ -62,7 +65,11 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"emails against DuckDB and the hash-only loop", b.emails},
 		{"memory", b.memory},
 		{"IP addresses", b.addresses},
+		{"service under load", b.service},
 	} {
+		if b.only != "" && step.what != "build" && !strings.HasPrefix(step.what, b.only) {
+			continue
+		}
 		started := time.Now()
 		fmt.Fprintf(os.Stderr, "%s …\n", step.what)
 		if err := step.do(ctx); err != nil {
@@ -71,8 +78,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", step.what, time.Since(started).Round(time.Second))
 	}
 	fmt.Printf("%s\n%s", b.report.ratios(), b.report.measured())
-	if b.rows < fullSize {
-		fmt.Printf("\nA try: the targets are meant for %s rows, and %s is left alone.\n", millions(fullSize), b.page)
+	if b.rows < fullSize || b.only != "" {
+		fmt.Printf("\nA try: the targets are meant for all steps at %s rows, and %s is left alone.\n", millions(fullSize), b.page)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(b.page), 0o755); err != nil {

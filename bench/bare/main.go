@@ -1,0 +1,34 @@
+// Command bare is the limit that serve is measured against: a net/http server
+// that reads a JSON object and answers with one of the size of an enrichment,
+// and does nothing else.
+package main
+
+import (
+	"encoding/json"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+)
+
+func main() {
+	type answer struct {
+		Success bool           `json:"success"`
+		Message string         `json:"message"`
+		Lead    map[string]any `json:"lead"`
+		Payload any            `json:"payload"`
+	}
+	lead := map[string]any{"about": strings.Repeat("x", 1500)}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		var question struct {
+			NetworkURL string `json:"network_url"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&question); err != nil {
+			http.Error(w, "not JSON", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer{true, "found", lead, question}) // a client that left
+	}
+	log.Fatal(http.ListenAndServe(os.Args[1], http.HandlerFunc(handler)))
+}

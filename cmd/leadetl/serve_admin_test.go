@@ -86,11 +86,10 @@ func keyID(t testing.TB, p *place, key string) string {
 func TestServeAdminCallbacks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	key := p.customer("Example Rockets", "1000")
+	key := p.customer("Example Rockets", "1000000")
 	old := p.admin("secret", "show", "Example Rockets")
 	r := newReceiver(t, old)
-	s := p.serve("--callback-allow", "127.0.0.0/8")
-	c := newCaller(t, s.public, key)
+	c := newCaller(t, p.serve(append(unlimited, "--callback-allow", "127.0.0.0/8")...).public, key)
 	call := func(ref string) {
 		t.Helper()
 		a := c.post("/lead/enrichment", strings.Replace(askAda, "}", `,"callback_url":"`+r.hook("/lead/enrichment", ref)+`"}`, 1))

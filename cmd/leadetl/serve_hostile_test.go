@@ -88,30 +88,34 @@ func (b *besieged) head(length int) string {
 // and holds nobody else up.
 func TestServeSlowClients(t *testing.T) {
 	t.Parallel()
-	b := besiege(t, "--timeout", "header=300ms", "--timeout", "read=600ms", "--timeout", "idle=500ms")
-	began := time.Now()
+	const forHeaders, forBodies = 4 * time.Second, patience // what is cut off in 300 ms and in 5 s, on a busy machine
+	b := besiege(t, "--timeout", "header=300ms", "--timeout", "read=5s", "--timeout", "idle=500ms")
 	var clients sync.WaitGroup
-	for name, begun := range map[string]string{
-		"nothing at all":     "",
-		"half a line":        "POST /lead/enr",
-		"half a header":      b.head(len(askAda)),
-		"no body":            b.head(len(askAda)) + "\r\n",
-		"half a body":        b.head(len(askAda)) + "\r\n" + askAda[:20],
-		"half a chunk":       strings.Replace(b.head(0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "\r\n40\r\n{",
-		"a call, then quiet": b.head(len(askNobody)) + "\r\n" + askNobody,
+	for _, f := range []struct {
+		name, begun string
+		answered    bool
+		limit       time.Duration
+	}{
+		{"nothing at all", "", false, forHeaders},
+		{"half a line", "POST /lead/enr", false, forHeaders},
+		{"half a header", b.head(len(askAda)), false, forHeaders},
+		{"a call, then quiet", b.head(len(askNobody)) + "\r\n" + askNobody, true, forHeaders},
+		{"no body", b.head(len(askAda)) + "\r\n", false, forBodies},
+		{"half a body", b.head(len(askAda)) + "\r\n" + askAda[:20], false, forBodies},
+		{"half a chunk", strings.Replace(b.head(0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "\r\n40\r\n{", false, forBodies},
 	} {
 		for range 20 {
-			conn := b.dial()
 			clients.Go(func() {
-				if _, err := io.WriteString(conn, begun); err != nil {
-					t.Errorf("%s: %v", name, err)
+				conn, began := b.dial(), time.Now()
+				if _, err := io.WriteString(conn, f.begun); err != nil {
+					t.Errorf("%s: %v", f.name, err)
 				}
 				said, err := io.ReadAll(conn) // to the end that the service makes
-				if err != nil && !errors.Is(err, syscall.ECONNRESET) {
-					t.Errorf("%s: %v after %s", name, err, time.Since(began))
+				if took := time.Since(began); took > f.limit || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+					t.Errorf("%s: cut off after %s: %v", f.name, took, err)
 				}
-				if ok := bytes.HasPrefix(said, []byte("HTTP/1.1 200 OK")); ok != (name == "a call, then quiet") {
-					t.Errorf("%s: answered %.60q", name, said)
+				if bytes.HasPrefix(said, []byte("HTTP/1.1 200 OK")) != f.answered {
+					t.Errorf("%s: answered %.60q", f.name, said)
 				}
 			})
 		}
@@ -121,13 +125,13 @@ func TestServeSlowClients(t *testing.T) {
 	clients.Go(func() {
 		drops := time.NewTicker(50 * time.Millisecond)
 		defer drops.Stop()
-		for i := range 100 {
+		for i := range 80 {
 			if _, err := io.WriteString(trickling, (b.head(0) + strings.Repeat("X-Drop: 1\r\n", 20))[i:i+1]); err != nil {
 				return
 			}
 			<-drops.C
 		}
-		t.Error("a header was taken for 5 s, want 300 ms")
+		t.Error("a header was taken for 4 s, want 300 ms")
 	})
 	b.stands()
 	clients.Wait()
@@ -329,6 +333,9 @@ func TestServeIdleConnections(t *testing.T) {
 					return
 				}
 				held[i] = conn
+				if err := conn.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+					t.Error(err)
+				}
 				if i%2 == 0 {
 					continue
 				}
@@ -336,7 +343,8 @@ func TestServeIdleConnections(t *testing.T) {
 					t.Error(err)
 				}
 				if line, err := bufio.NewReaderSize(conn, 1<<10).ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
-					t.Errorf("%q %v", line, err)
+					t.Errorf("connection %d: %q %v", i, line, err)
+					return
 				}
 			}
 		})

@@ -20,16 +20,16 @@ import (
 type sqliteFile struct{ db *sql.DB }
 
 // openSQLite opens path as a file nobody writes any more: no locks, no
-// journal, nothing left beside it. It is mapped into memory as far as SQLite
-// does that (2 GiB): reading a page costs no call and no copy then, which is a
-// third of a look-up.
+// journal, nothing left beside it. It is not mapped into memory, although a
+// look-up would take a third less: a page that cannot be read is an error this
+// way, and the end of the process the other.
 func openSQLite(path string) (*sqliteFile, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path),
-		RawQuery: "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=cache_size(-8192)&_pragma=mmap_size(2147418112)"}
+		RawQuery: "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=cache_size(-8192)"}
 	db, err := sql.Open("sqlite", uri.String())
 	if err != nil {
 		return nil, err

@@ -43,6 +43,9 @@ type Error struct {
 	// Sent says that the service may have seen the request. What was seen and
 	// not answered may have been billed.
 	Sent bool
+	// Over says that a search ended without a result: it was not billed, and
+	// asking for its result again gives the same.
+	Over bool
 	// Pace is what the service said about when to call again.
 	Pace Pace
 
@@ -86,7 +89,7 @@ func (e *Error) Unwrap() []error {
 // answer. An answer that refuses the request costs nothing; one that never
 // came, broke off, cannot be understood or tells of a failure inside may have.
 func (e *Error) Billed() bool {
-	if !e.Sent {
+	if !e.Sent || e.Over {
 		return false
 	}
 	switch e.Class {

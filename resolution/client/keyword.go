@@ -124,7 +124,7 @@ func day(t time.Time) string {
 // searchReply reads an answer to Start or Poll.
 func (a answer) searchReply() (SearchReply, error) {
 	body := a.object()
-	if err := a.err(body); err != nil {
+	if err := a.err(body); err != nil && !(a.status == http.StatusOK && isOver(status(body))) {
 		var e *Error
 		if errors.As(err, &e) && a.isMiss(body) { // it is the resolution that is not known
 			e.Class, e.Detail = Invalid, "the service does not know the resolution"
@@ -137,9 +137,13 @@ func (a answer) searchReply() (SearchReply, error) {
 	found, isList := leads(body)
 	count, isCount := counted(body)
 	switch {
-	case word == "failed" || word == "cancelled" || word == "canceled" || word == "error":
-		return SearchReply{}, &Error{Operation: a.operation, Class: Unavailable, Status: a.status, Code: word, RequestID: r.RequestID, Sent: true,
+	case isOver(word):
+		e := &Error{Operation: a.operation, Class: Unavailable, Status: a.status, Code: code(body), RequestID: r.RequestID, Sent: true, Over: true,
 			Detail: "the service could not finish the search", Pace: r.Pace}
+		if e.Code == "" {
+			e.Code = word
+		}
+		return SearchReply{}, e
 	case a.operation == resolution.KeywordToLead && isList:
 		p := picker{}
 		for _, v := range found {
@@ -159,6 +163,15 @@ func (a answer) searchReply() (SearchReply, error) {
 		r.Pending = true
 	}
 	return r, nil
+}
+
+// isOver reports whether a status says that a search ended without a result.
+func isOver(status string) bool {
+	switch status {
+	case "failed", "cancelled", "canceled", "error":
+		return true
+	}
+	return false
 }
 
 // leads finds the list of leads, wherever a service puts it.

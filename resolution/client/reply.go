@@ -143,10 +143,14 @@ func isFinished(status string) bool {
 
 // isMiss reports whether the answer is a 404 by which a service says that it
 // has no data: one with an error code. A 404 without is that of an address
-// where no service is.
+// where no service is, and so is the one by which our own service says that
+// there is nothing at an address.
 func (a answer) isMiss(body map[string]any) bool {
-	return a.status == http.StatusNotFound && code(body) != ""
+	return a.status == http.StatusNotFound && code(body) != "" && text(object(body["error"])["type"]) != nothingHere
 }
+
+// nothingHere is the type of the error for a path that is no operation's.
+const nothingHere = "urn:leadetl:error:not_found"
 
 // has reports whether a lead holds what the operation is asked for.
 func has(op resolution.Operation, l resolution.Lead) bool {

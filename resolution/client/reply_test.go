@@ -114,6 +114,7 @@ func TestRefusals(t *testing.T) {
 		{"403", 403, "", `{"message":"forbidden"}`, Denied, "", false},
 		{"403 that passes", 403, "Retry-After: 2", ``, Limited, "", false},
 		{"404 of a web server", 404, "", `<html>not found</html>`, Denied, "", false},
+		{"404 of our own, of a path that is none", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, Denied, "not_found", false},
 		{"405", 405, "", ``, Denied, "", false},
 		{"410", 410, "", `{"error":{"code":"operation_retired"}}`, Denied, "operation_retired", false},
 		{"redirect", 301, "Location: https://elsewhere.example/", ``, Denied, "", false},
@@ -240,4 +241,49 @@ func FuzzReply(f *testing.F) {
 			_, _ = answer{operation: op, status: status, header: http.Header{}, body: body}.searchReply()
 		}
 	})
+}
+
+// TestSearchReply: what becomes of a keyword search, as services tell it.
+func TestSearchReply(t *testing.T) {
+	const list, count = resolution.KeywordToLead, resolution.KeywordToLeadCount
+	for _, f := range []struct {
+		name      string
+		operation resolution.Operation
+		status    int
+		body      string
+		leads     int
+		total     int64
+		more      bool
+		count     int64
+		pending   bool
+		class     Class // "" is no error
+		code      string
+		billed    bool
+	}{
+		{"begun", list, 200, `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`, 0, 0, false, 0, true, "", "", false},
+		{"not ready, told as a failure", list, 200, `{"success":false,"message":"not ready","resolution":{"id":"res_1","status":"queued"}}`, 0, 0, false, 0, true, "", "", false},
+		{"a page", list, 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"leads":[{"lead_id":"a"},{"lead_id":"b"}],"pagination":{"page":1,"total":5,"total_pages":3,"has_more":true}}}`, 2, 5, true, 0, false, "", "", false},
+		{"leads at the top", list, 200, `{"status":"DONE","leads":[{"id":7}]}`, 1, 1, false, 0, false, "", "", false},
+		{"lead is the list", list, 200, `{"lead":[{"lead_id":"a"}],"page":"1","total_pages":2}`, 1, 1, true, 0, false, "", "", false},
+		{"results", list, 200, `{"results":[]}`, 0, 0, false, 0, false, "", "", false},
+		{"a count", count, 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"count":7,"hashed_email_count":21,"is_approximate":true}}`, 0, 0, false, 7, false, "", "", false},
+		{"a count as a string", count, 200, `{"count":"7"}`, 0, 0, false, 7, false, "", "", false},
+		{"failed", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"},"error":{"code":"internal_error"}}`, 0, 0, false, 0, false, Unavailable, "internal_error", false},
+		{"cancelled", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"cancelled"}}`, 0, 0, false, 0, false, Unavailable, "cancelled", false},
+		{"not known", list, 404, `{"error":{"code":"resolution_not_found"}}`, 0, 0, false, 0, false, Invalid, "resolution_not_found", false},
+		{"no longer kept", list, 410, `{"error":{"code":"resolution_expired"}}`, 0, 0, false, 0, false, Denied, "resolution_expired", false},
+		{"finished without a result", list, 200, `{"resolution":{"id":"res_1","status":"completed"}}`, 0, 0, false, 0, false, Protocol, "", true},
+		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, Protocol, "", true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body)}.searchReply()
+			var e *Error
+			if errors.As(err, &e) != (f.class != "") || e != nil && (e.Class != f.class || e.Code != f.code || e.Billed() != f.billed) {
+				t.Fatalf("error %v, want %s %s", err, f.class, f.code)
+			}
+			if len(got.Result.Leads) != f.leads || got.Result.Total != f.total || got.HasMore != f.more || got.Count.Leads != f.count || got.Pending != f.pending {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
 }

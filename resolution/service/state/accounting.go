@@ -49,19 +49,28 @@ func (e entry) changes() (available, reserved int64) {
 }
 
 // enter is the only way into the ledger: the entry and its organization's
-// sums change together, or neither does. Errors, with nothing written:
-// *InsufficientError, ErrNotFound, resolution.ErrInvalid.
+// sums change together, or neither does. An entry of 0 credits is none.
+// Errors, with nothing written: *InsufficientError, ErrNotFound,
+// resolution.ErrInvalid.
 func (t *tx) enter(e entry) error {
+	if e.credits == 0 {
+		return nil
+	}
 	a, err := t.account(e.organization)
 	if err != nil {
 		return err
 	}
 	available, reserved := e.changes()
+	var open int64 // of the resolution's reservation
+	if reserved != 0 {
+		if open, err = t.openReservation(e.of); err != nil {
+			return err
+		}
+	}
 	switch {
 	case a.Available+available < 0:
 		return &InsufficientError{Required: -available, Balance: a.Available}
-	case reserved < 0 && t.reservations[e.of]+reserved < 0:
-		// Callers have asked openReservation, so t.reservations knows it.
+	case open+reserved < 0:
 		return fmt.Errorf("%w: %s of more than is reserved", resolution.ErrInvalid, e.kind)
 	case available+reserved > 0 && a.Available+a.Reserved+available+reserved > creditLimit:
 		return fmt.Errorf("%w: a balance is at most %d credits", resolution.ErrInvalid, int64(creditLimit))
@@ -70,7 +79,7 @@ func (t *tx) enter(e entry) error {
 	a.Reserved += reserved
 	a.changed = true
 	if reserved != 0 {
-		t.reservations[e.of] += reserved
+		t.reservations[e.of] = open + reserved
 	}
 	t.wrote = true
 	t.ledger.add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.of[:], e.of == uuid.Nil),
@@ -109,49 +118,6 @@ func (t *tx) available(organization int64) (int64, error) {
 		return 0, err
 	}
 	return a.Available, nil
-}
-
-// capture takes available credits; 0 takes nothing and leaves no entry.
-func (t *tx) capture(organization, credits int64, of uuid.UUID, op resolution.Operation, at time.Time) error {
-	if credits == 0 {
-		return nil
-	}
-	return t.enter(entry{organization: organization, kind: Capture, credits: credits, of: of, operation: op, at: at})
-}
-
-// reserve sets available credits aside for a resolution; 0 leaves no entry.
-func (t *tx) reserve(organization, credits int64, of uuid.UUID, op resolution.Operation, at time.Time) error {
-	if credits == 0 {
-		return nil
-	}
-	if _, err := t.openReservation(of); err != nil {
-		return err
-	}
-	return t.enter(entry{organization: organization, kind: Reserve, credits: credits, of: of, operation: op, at: at})
-}
-
-// captureReserved takes credits that are reserved for a resolution; 0 leaves
-// no entry.
-func (t *tx) captureReserved(organization, credits int64, of uuid.UUID, op resolution.Operation, at time.Time) error {
-	if credits == 0 {
-		return nil
-	}
-	if _, err := t.openReservation(of); err != nil {
-		return err
-	}
-	return t.enter(entry{organization: organization, kind: Capture, reserved: true, credits: credits, of: of, operation: op, at: at})
-}
-
-// release gives credits back that are reserved for a resolution; 0 leaves no
-// entry.
-func (t *tx) release(organization, credits int64, of uuid.UUID, op resolution.Operation, at time.Time) error {
-	if credits == 0 {
-		return nil
-	}
-	if _, err := t.openReservation(of); err != nil {
-		return err
-	}
-	return t.enter(entry{organization: organization, kind: Release, credits: credits, of: of, operation: op, at: at})
 }
 
 // openReservation is what is still reserved for a resolution.

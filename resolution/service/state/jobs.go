@@ -90,10 +90,11 @@ func (s *State) CreateJob(ctx context.Context, job Job, maxActive int, reply *Re
 		if err := t.mayStore(reply, job.Requested); err != nil {
 			return err
 		}
-		if err := t.reserve(job.Organization, job.Reserved, job.ID, job.Operation, job.Requested); err != nil {
+		err := t.enter(entry{organization: job.Organization, kind: Reserve, credits: job.Reserved, of: job.ID, operation: job.Operation, at: job.Requested})
+		if err != nil {
 			return err
 		}
-		err := t.exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, reserved)
+		err = t.exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, reserved)
 			VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?)`,
 			job.ID[:], job.Organization, string(job.Operation), millis(job.Requested), job.Work, job.Payload, job.CallbackURL, job.Reserved)
 		if err != nil {
@@ -273,10 +274,13 @@ func (t *tx) held(id uuid.UUID, attempt int) (unfinishedJob, error) {
 
 // finish writes the end of a job that was looked at.
 func (t *tx) finish(j unfinishedJob, f Finish) error {
-	if err := t.captureReserved(j.organization, f.Spent, f.ID, j.operation, f.At); err != nil {
+	e := entry{organization: j.organization, reserved: true, of: f.ID, operation: j.operation, at: f.At}
+	e.kind, e.credits = Capture, f.Spent
+	if err := t.enter(e); err != nil {
 		return err
 	}
-	if err := t.release(j.organization, j.reserved-f.Spent, f.ID, j.operation, f.At); err != nil {
+	e.kind, e.credits = Release, j.reserved-f.Spent
+	if err := t.enter(e); err != nil {
 		return err
 	}
 	err := t.exec("UPDATE resolutions SET status = ?, lease = NULL, finished = ?, spent = ?, result = ?, error = ? WHERE id = ?",

@@ -165,7 +165,8 @@ func (s *State) Settle(ctx context.Context, c Charge) (available int64, err erro
 		if err := t.mayStore(c.Reply, c.At); err != nil {
 			return err
 		}
-		if err := t.capture(c.Organization, c.Credits, c.Resolution, c.Operation, c.At); err != nil {
+		err = t.enter(entry{organization: c.Organization, kind: Capture, credits: c.Credits, of: c.Resolution, operation: c.Operation, at: c.At})
+		if err != nil {
 			return err
 		}
 		t.store(c.Reply, c.At)

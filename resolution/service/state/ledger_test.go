@@ -43,21 +43,16 @@ func TestLedgerArithmetic(t *testing.T) {
 			return err
 		}
 	}
-	reserve := func(n int64) func(*testing.T, script) error {
-		return func(t *testing.T, x script) error {
-			return x.change(t, func(tx *tx) error { return tx.reserve(x.org, n, x.of, op, noon) })
+	reserved := func(kind Kind) func(int64) func(*testing.T, script) error {
+		return func(n int64) func(*testing.T, script) error {
+			return func(t *testing.T, x script) error {
+				return x.change(t, func(tx *tx) error {
+					return tx.enter(entry{organization: x.org, kind: kind, credits: n, reserved: true, of: x.of, operation: op, at: noon})
+				})
+			}
 		}
 	}
-	capture := func(n int64) func(*testing.T, script) error {
-		return func(t *testing.T, x script) error {
-			return x.change(t, func(tx *tx) error { return tx.captureReserved(x.org, n, x.of, op, noon) })
-		}
-	}
-	release := func(n int64) func(*testing.T, script) error {
-		return func(t *testing.T, x script) error {
-			return x.change(t, func(tx *tx) error { return tx.release(x.org, n, x.of, op, noon) })
-		}
-	}
+	reserve, capture, release := reserved(Reserve), reserved(Capture), reserved(Release)
 	type step = func(*testing.T, script) error
 	insufficient := &InsufficientError{}
 	s := serve(t, t.TempDir())
@@ -128,12 +123,12 @@ func TestReservationsAreApart(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 10)
 	one, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	err := s.write(t.Context(), func(tx *tx) error { return tx.reserve(org, 5, one, resolution.KeywordToLead, noon) })
+	err := s.write(t.Context(), func(tx *tx) error { return tx.enter(entry{organization: org, kind: Reserve, credits: 5, of: one, at: noon}) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]uuid.UUID{"another": other, "none": uuid.Nil} {
-		err := s.write(t.Context(), func(tx *tx) error { return tx.release(org, 1, of, resolution.KeywordToLead, noon) })
+		err := s.write(t.Context(), func(tx *tx) error { return tx.enter(entry{organization: org, kind: Release, credits: 1, of: of, at: noon}) })
 		if !errors.Is(err, resolution.ErrInvalid) {
 			t.Errorf("release for %s: %v, want ErrInvalid", name, err)
 		}

@@ -93,14 +93,7 @@ func do(t *testing.T, s *State, org int64, of uuid.UUID, a act) error {
 		b.Available, err = s.Settle(t.Context(), Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
 	default:
 		err = s.write(t.Context(), func(tx *tx) error {
-			switch a.kind {
-			case Reserve:
-				return tx.reserve(org, a.credits, of, op, noon)
-			case Capture:
-				return tx.captureReserved(org, a.credits, of, op, noon)
-			default:
-				return tx.release(org, a.credits, of, op, noon)
-			}
+			return tx.enter(entry{organization: org, kind: a.kind, credits: a.credits, reserved: true, of: of, operation: op, at: noon})
 		})
 	}
 	if b.Available < 0 {

@@ -148,7 +148,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	err := s.write(ctx, func(tx *tx) error {
 		cancel()
-		return tx.capture(org, 1, [16]byte{}, "", noon)
+		return tx.enter(entry{organization: org, kind: Capture, credits: 1, at: noon})
 	})
 	if err != nil {
 		t.Errorf("in its turn: %v, want nil", err)

@@ -34,11 +34,11 @@ var everyField = []string{
 // every reads a body as every operation.
 func every(o Object) (all []Problem) {
 	for _, op := range resolution.SingleRecord {
-		_, problems := Single(op, o, profile.DefaultRules())
+		_, problems := DefaultLimits().Single(op, o, profile.DefaultRules())
 		all = append(all, problems...)
 	}
 	for _, op := range []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount} {
-		_, problems := Keyword(op, o, today)
+		_, problems := DefaultLimits().Keyword(op, o, today)
 		all = append(all, problems...)
 	}
 	_, _, problems := Result(o)

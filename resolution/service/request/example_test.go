@@ -19,7 +19,7 @@ func Example() {
 			fmt.Println(err)
 			continue
 		}
-		call, problems := request.Single(resolution.Enrichment, o, profile.DefaultRules())
+		call, problems := request.DefaultLimits().Single(resolution.Enrichment, o, profile.DefaultRules())
 		for _, p := range problems {
 			fmt.Printf("%s (%s): %s\n", p.Pointer, p.Code, p.Detail)
 		}

@@ -111,7 +111,7 @@ func TestKeywordProblems(t *testing.T) {
 			body += "," + c.fields
 		}
 		for _, op := range []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount} {
-			if _, problems := Keyword(op, parse(t, body+"}"), today); short(problems) != c.want {
+			if _, problems := DefaultLimits().Keyword(op, parse(t, body+"}"), today); short(problems) != c.want {
 				t.Errorf("%s, %s: got %q, want %q", op, c.name, short(problems), c.want)
 			}
 		}
@@ -136,15 +136,15 @@ func TestKeywords(t *testing.T) {
 		{"no list", `"crm"`, nil, "/keywords wrong_type"},
 		{"101", strs(101, "k%d"), nil, "/keywords too_many"},
 	} {
-		call, problems := Keyword(resolution.KeywordToLead, parse(t, `{"keywords":`+c.keywords+`}`), today)
+		call, problems := DefaultLimits().Keyword(resolution.KeywordToLead, parse(t, `{"keywords":`+c.keywords+`}`), today)
 		if got := call.Search.Keywords; short(problems) != c.want || !reflect.DeepEqual(got, c.values) {
 			t.Errorf("%s: got %q, %q; want %q, %q", c.name, got, short(problems), c.values, c.want)
 		}
 	}
-	if call, _ := Keyword(resolution.KeywordToLead, parse(t, `{"keywords":`+strs(100, "k%d")+`}`), today); len(call.Search.Keywords) != 100 {
+	if call, _ := DefaultLimits().Keyword(resolution.KeywordToLead, parse(t, `{"keywords":`+strs(100, "k%d")+`}`), today); len(call.Search.Keywords) != 100 {
 		t.Errorf("of 100 keywords: %d", len(call.Search.Keywords))
 	}
-	if _, problems := Keyword(resolution.KeywordToLeadCount, parse(t, `{}`), today); short(problems) != "/keywords required" {
+	if _, problems := DefaultLimits().Keyword(resolution.KeywordToLeadCount, parse(t, `{}`), today); short(problems) != "/keywords required" {
 		t.Errorf("of an empty body: %q", short(problems))
 	}
 }
@@ -188,7 +188,7 @@ func TestKeyword(t *testing.T) {
 		},
 	} {
 		o := parse(t, c.body)
-		call, problems := Keyword(resolution.KeywordToLead, o, today)
+		call, problems := DefaultLimits().Keyword(resolution.KeywordToLead, o, today)
 		if problems != nil {
 			t.Errorf("%s: %q", c.name, short(problems))
 			continue
@@ -204,7 +204,7 @@ func TestKeyword(t *testing.T) {
 
 func TestFingerprint(t *testing.T) {
 	print := func(fields string, today time.Time) [32]byte {
-		call, problems := Keyword(resolution.KeywordToLeadCount, parse(t, "{"+fields+"}"), today)
+		call, problems := DefaultLimits().Keyword(resolution.KeywordToLeadCount, parse(t, "{"+fields+"}"), today)
 		if problems != nil {
 			t.Fatalf("%s: %q", fields, short(problems))
 		}
@@ -257,7 +257,7 @@ func TestMoreProblemsThanListed(t *testing.T) {
 		{101, 100, Problem{"", "more_problems", "and 2 more problems"}},
 		{500, 100, Problem{"", "more_problems", "and 401 more problems"}},
 	} {
-		_, problems := Keyword(resolution.KeywordToLead, parse(t, `{"keywords":["a"],"zips":`+strs(c.wrong, "x%d")+`}`), today)
+		_, problems := DefaultLimits().Keyword(resolution.KeywordToLead, parse(t, `{"keywords":["a"],"zips":`+strs(c.wrong, "x%d")+`}`), today)
 		if len(problems) != c.listed || problems[len(problems)-1] != c.last {
 			t.Errorf("%d problems: got %d, the last %+v; want %d, %+v", c.wrong, len(problems), problems[len(problems)-1], c.listed, c.last)
 		}

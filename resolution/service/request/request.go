@@ -10,10 +10,8 @@ package request
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // Problem is one thing wrong with one field.
@@ -55,14 +53,4 @@ type KeywordCall struct {
 	// so that the next page of a search has the fingerprint of its first page
 	// also after midnight.
 	Fingerprint [32]byte
-}
-
-// Single is Limits.Single with the limits of the interface.
-func Single(op resolution.Operation, o Object, rules profile.Rules) (SingleCall, []Problem) {
-	return DefaultLimits().Single(op, o, rules)
-}
-
-// Keyword is Limits.Keyword with the limits of the interface.
-func Keyword(op resolution.Operation, o Object, today time.Time) (KeywordCall, []Problem) {
-	return DefaultLimits().Keyword(op, o, today)
 }

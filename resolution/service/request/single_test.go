@@ -103,7 +103,7 @@ func TestSingle(t *testing.T) {
 		{"visit: a moment that does not exist", resolution.Deanonymization, `{"ip":"192.0.2.1","visited_at":"2026-02-30T09:18:00Z"}`, "", "", "/visited_at invalid_time"},
 		{"visit fields elsewhere", resolution.Enrichment, `{"network_url":"network.example/in/ada","visited_at":1}`, "network.example/in/ada", "", ""},
 	} {
-		call, problems := Single(c.op, parse(t, c.body), profile.DefaultRules())
+		call, problems := DefaultLimits().Single(c.op, parse(t, c.body), profile.DefaultRules())
 		if got := short(problems); got != c.want {
 			t.Errorf("%s: got problems %q, want %q", c.name, got, c.want)
 			continue
@@ -124,7 +124,7 @@ func TestSingleCallback(t *testing.T) {
 		{"enrichment", `{"network_url":"network.example/in/ada"}`, ""},
 		{"ip_to_company", `{"ip":"192.0.2.1","callback_url":"https://a.example"}`, ""},
 	} {
-		call, problems := Single(resolution.Operation(c.op), parse(t, c.body), profile.DefaultRules())
+		call, problems := DefaultLimits().Single(resolution.Operation(c.op), parse(t, c.body), profile.DefaultRules())
 		if problems != nil || call.CallbackURL != c.want {
 			t.Errorf("%s %s: got %q, %v; want %q", c.op, c.body, call.CallbackURL, problems, c.want)
 		}
@@ -147,7 +147,7 @@ func TestMetadata(t *testing.T) {
 		{"a list", `[]`, "/metadata wrong_type"},
 	} {
 		o := parse(t, `{"network_url":"network.example/in/ada","metadata":`+c.metadata+`}`)
-		if _, problems := Single(resolution.Enrichment, o, profile.DefaultRules()); short(problems) != c.want {
+		if _, problems := DefaultLimits().Single(resolution.Enrichment, o, profile.DefaultRules()); short(problems) != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, short(problems), c.want)
 		}
 	}
@@ -168,8 +168,8 @@ func TestReasons(t *testing.T) {
 
 func TestWrongOperation(t *testing.T) {
 	for _, call := range []func(){
-		func() { Single(resolution.KeywordToLead, Object{}, profile.Rules{}) },
-		func() { Keyword(resolution.Enrichment, Object{}, today) },
+		func() { DefaultLimits().Single(resolution.KeywordToLead, Object{}, profile.Rules{}) },
+		func() { DefaultLimits().Keyword(resolution.Enrichment, Object{}, today) },
 	} {
 		func() {
 			defer func() {

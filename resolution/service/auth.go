@@ -70,14 +70,14 @@ func bearer(h http.Header) string {
 }
 
 func (s *Service) identify(c *call, token string) (*account, error) {
-	if s.options.Tokens != nil && strings.Count(token, ".") == 2 {
+	if s.options.Tokens != nil && credential.IsToken(token) {
 		return s.identifyToken(c, token)
 	}
 	// Malformed, unknown and revoked keys all go this way to its end.
 	hash, _ := s.options.Pepper.Identify(token)
 	k, found := s.rosters.present.Load().keys[hash]
 	if !found || !k.revoked.IsZero() {
-		if err := s.rosters.doubt(c.Context()); err != nil {
+		if err := s.doubt(c); err != nil {
 			return nil, err
 		}
 		k, found = s.rosters.present.Load().keys[hash]
@@ -101,7 +101,7 @@ func (s *Service) identifyToken(c *call, token string) (*account, error) {
 	}
 	a := s.rosters.present.Load().accounts[claims.Organization]
 	if a == nil {
-		if err := s.rosters.doubt(c.Context()); err != nil {
+		if err := s.doubt(c); err != nil {
 			return nil, err
 		}
 		a = s.rosters.present.Load().accounts[claims.Organization]
@@ -110,6 +110,16 @@ func (s *Service) identifyToken(c *call, token string) (*account, error) {
 		return nil, errInvalid
 	}
 	return a, nil
+}
+
+// doubt looks for credentials that may be new. An address that has none of its
+// guesses left is not worth it: a new key from there has to wait for the next
+// refresh, and those of others need not wait for what it guesses.
+func (s *Service) doubt(c *call) error {
+	if !s.guesses.Peek(addressKey(s.clientAddress(c.Request)), c.began).Allowed {
+		return nil
+	}
+	return s.rosters.doubt(c.Context())
 }
 
 // clientAddress is who sent a request: the peer, or whom the last proxy that

@@ -53,6 +53,8 @@ type fixture struct {
 	client       *http.Client // holds every answer against the document
 }
 
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
 // plenty is what the organization has at the start.
 const plenty = 1000
 
@@ -90,7 +92,7 @@ func (f *fixture) prepare(change ...func(*Options)) {
 	f.options = DefaultOptions()
 	f.options.State, f.options.Pepper = kept, pepper
 	f.options.Resolver, f.options.Searcher = embedded.New(sample(f), embedded.Options{}), &searcher{}
-	f.options.Callbacks = &callback.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	f.options.Callbacks = &callback.Policy{Allow: loopback}
 	f.options.SystemKey = secret.New("system")
 	f.options.Limits = Limits{ActiveJobs: 5}
 	for _, c := range change {

@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,7 @@ type roster struct {
 	accounts map[string]*account    // by public id
 	byID     map[int64]*account
 	secrets  map[int64][]rosterSecret // by organization, the present one first
+	unread   int                      // callback secrets that are not among them
 }
 
 type rosterKey struct {
@@ -44,13 +47,14 @@ type rosters struct {
 	state   *state.State
 	pepper  credential.Pepper
 	now     func() time.Time
+	log     *slog.Logger
 	present atomic.Pointer[roster]
 	mu      sync.Mutex // one refresh at a time
 	doubts  *rate.Limiter
 }
 
-func newRosters(s *state.State, pepper credential.Pepper, now func() time.Time) *rosters {
-	r := &rosters{state: s, pepper: pepper, now: now, doubts: rate.NewLimiter(20, 20)}
+func newRosters(s *state.State, pepper credential.Pepper, now func() time.Time, log *slog.Logger) *rosters {
+	r := &rosters{state: s, pepper: pepper, now: now, log: log, doubts: rate.NewLimiter(20, 20)}
 	r.present.Store(&roster{version: -1})
 	return r
 }
@@ -67,11 +71,16 @@ func (r *rosters) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := r.read(c)
-	if err != nil {
-		return err
+	r.present.Store(r.read(c))
+	return nil
+}
+
+// check refuses to begin under a pepper that opens no callback secret at all:
+// it is another service's, and no key would be known either.
+func (r *rosters) check() error {
+	if p := r.present.Load(); p.unread > 0 && len(p.secrets) == 0 {
+		return fmt.Errorf("%w: callback secrets are not sealed under this pepper", resolution.ErrInvalid)
 	}
-	r.present.Store(next)
 	return nil
 }
 
@@ -85,8 +94,10 @@ func (r *rosters) doubt(ctx context.Context) error {
 	return r.refresh(ctx)
 }
 
-// read makes a roster, with the accounts that are known already.
-func (r *rosters) read(c state.Credentials) (*roster, error) {
+// read makes a roster, with the accounts that are known already. A callback
+// secret that cannot be read is left out and logged: until its organization
+// has another one its callbacks wait, and nobody else's keys do.
+func (r *rosters) read(c state.Credentials) *roster {
 	before := r.present.Load()
 	next := &roster{
 		version:  c.Version,
@@ -106,17 +117,31 @@ func (r *rosters) read(c state.Credentials) (*roster, error) {
 		next.keys[k.Hash] = rosterKey{next.byID[k.Organization], k.Expires, k.Revoked}
 	}
 	for _, sealed := range c.Secrets {
-		plain, err := r.pepper.Open(sealed.Sealed)
+		secret, err := r.open(sealed)
 		if err != nil {
-			return nil, fmt.Errorf("%w: callback secret %d is not sealed under this pepper", resolution.ErrInvalid, sealed.ID)
-		}
-		secret, err := callback.ParseSecret(string(plain))
-		if err != nil {
-			return nil, fmt.Errorf("callback secret %d: %w", sealed.ID, err)
+			next.unread++
+			r.log.Error("a callback secret cannot be used; admin secret rotate makes another", "secret", sealed.ID,
+				"organization", next.publicID(sealed.Organization), "error", err)
+			continue
 		}
 		next.secrets[sealed.Organization] = append(next.secrets[sealed.Organization], rosterSecret{secret, sealed.Expires})
 	}
-	return next, nil
+	return next
+}
+
+func (r *rosters) open(sealed state.Secret) (callback.Secret, error) {
+	plain, err := r.pepper.Open(sealed.Sealed)
+	if err != nil {
+		return callback.Secret{}, errors.New("it is not sealed under this pepper")
+	}
+	return callback.ParseSecret(string(plain))
+}
+
+func (r *roster) publicID(organization int64) string {
+	if a := r.byID[organization]; a != nil {
+		return a.public
+	}
+	return ""
 }
 
 // callbackSecrets are what an organization's callbacks are signed with: one,

@@ -91,7 +91,10 @@ func (s *Service) begin(ctx context.Context) error {
 	if n > 0 {
 		s.log.Info("keyword searches of an earlier run go on", "jobs", n)
 	}
-	return s.rosters.refresh(ctx)
+	if err := s.rosters.refresh(ctx); err != nil {
+		return err
+	}
+	return s.rosters.check()
 }
 
 // server is one of the listeners with what answers on it.

@@ -65,7 +65,7 @@ func New(o Options) (*Service, error) {
 	s.limits = [classes]*limit.Buckets{
 		single: limit.New(o.Limits.Single), create: limit.New(o.Limits.Create), result: limit.New(o.Limits.Result),
 	}
-	s.rosters = newRosters(o.State, o.Pepper, s.now)
+	s.rosters = newRosters(o.State, o.Pepper, s.now, s.log)
 	s.sender = callback.NewSender(callback.Options{
 		Outbox:      outbox{o.State},
 		Secrets:     s.rosters.callbackSecrets,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
@@ -182,6 +184,7 @@ func (o Options) Validate() error {
 	for operation, r := range o.Retirements {
 		wrong(!isOperation(operation), "retirement of %q: no such operation", operation)
 		wrong(r.Deprecated.IsZero() || r.Sunset.IsZero(), "retirement of %s: it has two dates", operation)
+		wrong(r.Link != "" && !isAbsolute(r.Link), "retirement of %s: the link is not an absolute URI", operation)
 		wrong(r.Sunset.Sub(r.Deprecated) < noticePeriod, "retirement of %s: less than 180 days from deprecation to sunset", operation)
 	}
 	wrong(o.JobWorkers < 1, "job workers: less than 1")
@@ -198,4 +201,14 @@ func (o Options) Validate() error {
 		return errors.Join(append([]error{fmt.Errorf("service options: %w", resolution.ErrInvalid)}, errs...)...)
 	}
 	return nil
+}
+
+// isAbsolute holds for a URI with a scheme, of characters that may stand
+// between < and > in a header. Source: RFC 3986, 2 and 4.3; RFC 8288, 3.
+func isAbsolute(link string) bool {
+	if strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r) }) {
+		return false
+	}
+	u, err := url.Parse(link)
+	return err == nil && u.IsAbs() && (u.Host != "" || u.Opaque != "")
 }

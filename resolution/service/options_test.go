@@ -37,6 +37,10 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) {
 			o.Retirements = map[resolution.Operation]Retirement{resolution.Enrichment: {Deprecated: time.Unix(1, 0), Sunset: time.Unix(2, 0)}}
 		}, "less than 180 days"},
+		{func(o *Options) { o.Retirements = linked("leads.example/end") }, "not an absolute URI"},
+		{func(o *Options) { o.Retirements = linked("/end") }, "not an absolute URI"},
+		{func(o *Options) { o.Retirements = linked("https://leads.example/end>; rel=\"next\"") }, "not an absolute URI"},
+		{func(o *Options) { o.Retirements = linked("https://leads.example/an end") }, "not an absolute URI"},
 		{func(o *Options) { o.Retirements = map[resolution.Operation]Retirement{"x": {}} }, "no such operation"},
 	} {
 		o := good
@@ -52,6 +56,11 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%v: not %s", err, want)
 		}
 	}
+}
+
+// linked is a retirement with a link.
+func linked(link string) map[resolution.Operation]Retirement {
+	return map[resolution.Operation]Retirement{resolution.Enrichment: {Deprecated: time.Unix(1, 0), Sunset: time.Unix(1, 0).Add(noticePeriod), Link: link}}
 }
 
 // TestPrices are those of the interface's guide.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution/service/request"
@@ -15,21 +16,38 @@ func (s *Service) read(c *call) error {
 		return err
 	}
 	if c.ContentLength > s.options.MaxBody {
-		return s.tooLarge()
+		return tooLarge(s.options.MaxBody)
 	}
 	body := getBuffer()
 	defer putBuffer(body) // the object keeps nothing of it
 	if _, err := body.ReadFrom(http.MaxBytesReader(nil, c.Body, s.options.MaxBody)); err != nil {
-		if _, is := errors.AsType[*http.MaxBytesError](err); is {
-			return s.tooLarge()
-		}
-		return &problem{kind: malformedJSON, detail: "The body ended before it was complete.", cause: err}
+		return unreadable(c.Request, err)
 	}
 	object, err := request.Parse(body.Bytes())
-	if malformed, is := errors.AsType[*request.MalformedError](err); is {
-		return refuse(malformedJSON, "The body is not one JSON object: %s, at byte %d.", malformed.What, malformed.Offset)
+	if err != nil {
+		return malformed(err)
 	}
 	c.object = object
+	return nil
+}
+
+// unreadable tells why a body could not be read to its end.
+func unreadable(r *http.Request, err error) error {
+	if over, is := errors.AsType[*http.MaxBytesError](err); is {
+		return tooLarge(over.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &problem{kind: requestTimeout, detail: "The body did not arrive in time. Send it again.", cause: err,
+			closing: r.ProtoMajor == 1} // what is left of the body may follow, or never
+	}
+	return &problem{kind: malformedJSON, detail: "The body ended before it was complete.", cause: err}
+}
+
+// malformed tells what request.Parse said.
+func malformed(err error) error {
+	if m, is := errors.AsType[*request.MalformedError](err); is {
+		return refuse(malformedJSON, "The body is not one JSON object: %s, at byte %d.", m.What, m.Offset)
+	}
 	return err
 }
 
@@ -51,6 +69,6 @@ func checkMedia(h http.Header) error {
 	return nil
 }
 
-func (s *Service) tooLarge() error {
-	return refuse(payloadTooLarge, "The body may have %d bytes.", s.options.MaxBody)
+func tooLarge(limit int64) error {
+	return refuse(payloadTooLarge, "The body may have %d bytes.", limit)
 }

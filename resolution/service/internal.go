@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r.Header)
 	commonHeader(w.Header(), id)
-	path := trim(r.URL.Path)
+	path := trim(r.URL.EscapedPath())
 	s.guard(w, r, id, "internal", func() error {
 		switch {
 		case path == "/metrics":
@@ -28,25 +29,38 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 		case path == "/healthz", path == "/readyz":
 			return s.serveStatic(w, r, path)
 		case strings.HasPrefix(path, "/internal/"):
-			return s.serveSystem(w, r, strings.Split(path[len("/internal/"):], "/"))
+			return s.serveSystem(w, r, path[len("/internal/"):])
 		}
 		return errNothingHere
 	})
 }
 
+// systemChallenge names the scheme of /internal/*, which is of this service
+// alone: the system key goes into the header x-sys-key, not into
+// Authorization. Source: RFC 9110, 11.6.1: a 401 has a challenge.
+const systemChallenge = `X-Sys-Key realm="leadetl internal"`
+
 // errNoSystem is the answer to a wrong x-sys-key, and to none.
-var errNoSystem = refuse(invalidCredentials, "The header x-sys-key does not hold the system key.")
+var errNoSystem = &problem{kind: invalidCredentials, challenge: systemChallenge,
+	detail: "The header x-sys-key does not hold the system key."}
 
 // serveSystem answers what only the holder of the system key may ask. path is
-// what follows /internal/.
-func (s *Service) serveSystem(w http.ResponseWriter, r *http.Request, path []string) error {
+// what follows /internal/, escaped.
+func (s *Service) serveSystem(w http.ResponseWriter, r *http.Request, path string) error {
 	if s.options.SystemKey.Empty() {
 		return errNothingHere
 	}
 	if !s.options.SystemKey.Equal(secret.New(r.Header.Get("X-Sys-Key"))) {
 		return errNoSystem
 	}
-	method, handle := s.systemHandler(path)
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		var err error
+		if segments[i], err = url.PathUnescape(segment); err != nil {
+			return errNothingHere
+		}
+	}
+	method, handle := s.systemHandler(segments)
 	if handle == nil {
 		return errNothingHere
 	}
@@ -273,9 +287,20 @@ func (s *Service) cancel(r *http.Request, job *state.Job) error {
 	return nil
 }
 
-// readSystem reads a body of ours.
+// maxSystemBody bounds the bodies of /internal/*, in bytes.
+const maxSystemBody = 64 << 10
+
+// readSystem reads a body of ours: one object as request.Parse takes it, of
+// no other members than those asked for.
 func readSystem(r *http.Request, into any) error {
-	d := json.NewDecoder(io.LimitReader(r.Body, 64<<10))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxSystemBody))
+	if err != nil {
+		return unreadable(r, err)
+	}
+	if _, err := request.Parse(body); err != nil {
+		return malformed(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return refuse(malformedJSON, "The body is not an object of the fields that are asked for.")

@@ -35,7 +35,11 @@ func TestInternalNeedsTheSystemKey(t *testing.T) {
 		{"the public interface", enrichment, "system", open, 404},
 	} {
 		a := c.to.do(http.MethodGet, c.to.internal+c.path, "", "X-Sys-Key", c.key, "Authorization", "")
-		if a.status != c.status || a.header.Get("X-Request-Id") == "" {
+		challenge := ""
+		if c.status == http.StatusUnauthorized {
+			challenge = systemChallenge
+		}
+		if a.status != c.status || a.header.Get("X-Request-Id") == "" || a.header.Get("WWW-Authenticate") != challenge {
 			t.Errorf("%s: %d %s", c.name, a.status, a.raw)
 		}
 	}
@@ -57,6 +61,12 @@ func TestInternalCredits(t *testing.T) {
 		{path, `{"credits":0}`, 400, 0, "validation_error"},
 		{path, `{"credits":"1"}`, 400, 0, "malformed_json"},
 		{path, `{"credit":1}`, 400, 0, "malformed_json"},
+		{path, `{"credits":1} {"credits":1}`, 400, 0, "malformed_json"},
+		{path, `{"credits":1,"credits":2}`, 400, 0, "malformed_json"},
+		{path, `{"credits":1}` + strings.Repeat(" ", 64<<10), 413, 0, "payload_too_large"},
+		{"/internal/organizations/Example%20Customer/credits", `{"credits":0}`, 400, 0, "validation_error"},
+		{"/internal/organizations/Example%2FCustomer/credits", `{"credits":1}`, 404, 0, "not_found"},
+		{"/internal%2Forganizations/" + f.organization.Public + "/credits", `{"credits":1}`, 404, 0, "not_found"},
 		{"/internal/organizations/org_0/credits", `{"credits":1}`, 404, 0, "not_found"},
 	} {
 		a := f.system(http.MethodPost, c.path, c.body)

@@ -35,6 +35,7 @@ var (
 	notFound           = &kind{"not_found", http.StatusNotFound, "There is nothing at this address", false}
 	resolutionNotFound = &kind{"resolution_not_found", http.StatusNotFound, "There is no such resolution", false}
 	methodNotAllowed   = &kind{"method_not_allowed", http.StatusMethodNotAllowed, "The method is not allowed", false}
+	requestTimeout     = &kind{"request_timeout", http.StatusRequestTimeout, "The request took too long to arrive", true}
 	keyInFlight        = &kind{"idempotency_key_in_flight", http.StatusConflict, "The same request is under way", true}
 	resolutionExpired  = &kind{"resolution_expired", http.StatusGone, "The resolution is no longer kept", false}
 	operationRetired   = &kind{"operation_retired", http.StatusGone, "The operation is retired", false}
@@ -61,6 +62,7 @@ type problem struct {
 	retryAfter time.Duration // 0: no header
 	challenge  string        // WWW-Authenticate
 	allow      string        // of method_not_allowed
+	closing    bool          // the connection ends with the answer
 
 	required, balance int64 // of insufficient_credits
 	cause             error // for the log alone

@@ -2,11 +2,17 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -44,6 +50,8 @@ func TestProblems(t *testing.T) {
 		{name: "no such path", path: "/lead/enrichments", status: 404, code: "not_found"},
 		{name: "the root", path: "/", status: 404, code: "not_found"},
 		{name: "two slashes", path: "/lead/enrichment//", status: 404, code: "not_found"},
+		{name: "an escaped slash", path: "/lead%2fenrichment", status: 404, code: "not_found"},
+		{name: "an escaped letter", path: "/lead/enrichmen%74", status: 404, code: "not_found"},
 		{name: "another case", path: "/Lead/Enrichment", status: 404, code: "not_found"},
 		{name: "the internal listener's path", path: "/internal/organizations", headers: []string{"X-Sys-Key", "system"}, status: 404, code: "not_found"},
 		{name: "metrics", method: "GET", path: "/metrics", status: 404, code: "not_found"},
@@ -288,6 +296,31 @@ func TestMediaThatIsTaken(t *testing.T) {
 	for _, media := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8"} {
 		if a := f.post(enrichment, askAda, "Content-Type", media, "Content-Encoding", "identity"); a.status != http.StatusOK {
 			t.Errorf("Content-Type %s: %d %s", media, a.status, a.raw)
+		}
+	}
+}
+
+// TestBodyThatDoesNotArrive: whoever was too slow is told so, and may try
+// again.
+func TestBodyThatDoesNotArrive(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, 408, "request_timeout"},
+		{io.ErrUnexpectedEOF, 400, "malformed_json"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, enrichment, io.MultiReader(strings.NewReader(askAda), iotest.ErrReader(c.err)))
+		r.Header.Set("Authorization", "Bearer "+f.key)
+		w := httptest.NewRecorder()
+		f.service.Public().ServeHTTP(w, r)
+		a := answer{status: w.Code, header: w.Header(), raw: w.Body.Bytes()}
+		f.must(json.Unmarshal(a.raw, &a.body))
+		timeout := c.status == http.StatusRequestTimeout
+		if a.status != c.status || a.code() != c.code || a.at("error", "retryable") != timeout || (a.header.Get("Connection") == "close") != timeout {
+			t.Errorf("%v: %d %v %s", c.err, a.status, a.header, a.raw)
 		}
 	}
 }

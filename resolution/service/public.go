@@ -1,14 +1,13 @@
 package service
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"net/http"
 	"runtime/debug"
 	"strings"
-
-	"context"
 
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 )
@@ -18,7 +17,7 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	began := s.now()
 	id := requestID(r.Header)
 	commonHeader(w.Header(), id)
-	path := trim(r.URL.Path)
+	path := trim(r.URL.EscapedPath()) // %2F is not /
 	route := s.paths[path]
 	name := "other"
 	if route != nil {

@@ -32,7 +32,7 @@ func (s *Service) result(c *call) (*reply, error) {
 	e := finished(job)
 	e.payload = payload
 	if e.problem != nil {
-		e.problem.Instance, e.problem.RequestID = c.URL.Path, c.id
+		e.problem.Instance, e.problem.RequestID = c.URL.EscapedPath(), c.id
 	}
 	e.write(c.out)
 	if c.key != nil {

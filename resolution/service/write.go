@@ -51,6 +51,9 @@ func writeProblem(w http.ResponseWriter, r *http.Request, requestID string, p *p
 	if p.allow != "" {
 		h.Set("Allow", p.allow)
 	}
+	if p.closing {
+		h.Set("Connection", "close")
+	}
 	inner := p.body(r.URL.EscapedPath(), requestID)
 	if acceptsProblem(r.Header) {
 		body, _ := json.Marshal(inner) // strings and numbers: no error

@@ -49,7 +49,7 @@ func checkError(body map[string]any, x Exchange) error {
 	if got, want := e["request_id"], x.Header.Get("X-Request-Id"); got != want {
 		wrong = append(wrong, fmt.Errorf("error.request_id is %v, X-Request-Id %s", got, want))
 	}
-	if got, want := e["instance"], x.Request.URL.Path; got != want {
+	if got, want := e["instance"], x.Request.URL.EscapedPath(); got != want {
 		wrong = append(wrong, fmt.Errorf("error.instance is %v, the path %s", got, want))
 	}
 	_, told := e["shortfall"]

@@ -64,7 +64,7 @@ type Exchange struct {
 // to be refused as any other mistake is; /docs, and what only the internal
 // listener has, is not looked at.
 func (v *Validator) Check(x Exchange) error {
-	path := x.Request.URL.Path
+	path := x.Request.URL.EscapedPath()
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}

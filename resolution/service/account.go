@@ -20,6 +20,8 @@ type account struct {
 	available atomic.Int64
 	// asked is set by every call since the balance was last read.
 	asked atomic.Bool
+
+	kept kept // what it left to be kept
 }
 
 const unknownBalance = math.MinInt64

@@ -92,6 +92,11 @@ type Limits struct {
 	// ActiveJobs is how many unfinished keyword searches an organization may
 	// have; 0 is no limit.
 	ActiveJobs int
+	// KeptBytes is how much an organization may leave to be kept within a
+	// day, in bytes: callbacks, keyword searches, and answers under an
+	// Idempotency-Key. Beyond it, calls that would leave more are refused; 0
+	// is no limit.
+	KeptBytes int64
 }
 
 // Connections bounds what clients can hold of the server.
@@ -132,6 +137,7 @@ func DefaultOptions() Options {
 			Result:     limit.Rate{Events: 300, Per: time.Minute, Burst: 20},
 			FailedAuth: limit.Rate{Events: 30, Per: time.Minute, Burst: 30},
 			ActiveJobs: 5,
+			KeptBytes:  4 << 30,
 		},
 		Costs:          DefaultCosts(),
 		JobWorkers:     2,
@@ -180,6 +186,7 @@ func (o Options) Validate() error {
 		}
 	}
 	wrong(o.Limits.ActiveJobs < 0, "unfinished jobs of an organization: less than 0")
+	wrong(o.Limits.KeptBytes < 0, "bytes kept of an organization: less than 0")
 	errs = append(errs, o.Costs.validate()...)
 	for operation, r := range o.Retirements {
 		wrong(!isOperation(operation), "retirement of %q: no such operation", operation)

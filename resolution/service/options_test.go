@@ -27,6 +27,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Limits.ActiveJobs = -1 }, "unfinished jobs"},
 		{func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichments": 1}) }, `"enrichments": there is no such price`},
 		{func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichment": -1}) }, "enrichment: not from 0"},
+		{func(o *Options) { o.Limits.KeptBytes = -1 }, "bytes kept"},
 		{func(o *Options) { o.Costs = Costs{} }, "enrichment: missing"},
 		{func(o *Options) { o.Costs = o.Costs.With(Costs{DeanonymizationCompany: 4}) }, "more than deanonymization"},
 		{func(o *Options) { o.JobWorkers = 0 }, "job workers"},

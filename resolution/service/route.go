@@ -48,10 +48,10 @@ func (s *Service) routes() map[string]*route {
 		"/lead/enrichment":                      of(resolution.Enrichment, "", single, s.single),
 		"/lead/deanonymization":                 deanonymization,
 		"/lead/resolution/deanonymization":      deanonymization,
-		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", create, s.create),
-		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.result),
-		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.create),
-		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.result),
+		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", create, s.keeping(s.create)),
+		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.keeping(s.result)),
+		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.keeping(s.create)),
+		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.keeping(s.result)),
 	}
 }
 

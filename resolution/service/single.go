@@ -31,6 +31,11 @@ func (s *Service) single(c *call) (*reply, error) {
 	if len(problems) > 0 {
 		return nil, invalid(problems)
 	}
+	if c.key != nil || asked.CallbackURL != "" {
+		if err := s.mayKeep(c); err != nil {
+			return nil, err
+		}
+	}
 	receiver, err := s.checkCallback(c.Context(), asked.CallbackURL)
 	if err != nil {
 		return nil, err
@@ -119,7 +124,11 @@ func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
 		return 0, err
 	}
 	c.account.available.Store(left)
+	if charge.Reply != nil {
+		c.account.kept.add(int64(len(charge.Reply.Body)), c.began)
+	}
 	if charge.Callback != nil {
+		c.account.kept.add(int64(len(charge.Callback.Body)), c.began)
 		s.sender.Wake()
 	}
 	return left, nil

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+func TestKept(t *testing.T) {
+	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	var k kept
+	for i, c := range []struct {
+		after time.Duration // since midnight
+		add   int64
+		wait  time.Duration // for a limit of 100
+	}{
+		{0, 99, 0},
+		{90 * time.Minute, 1, 23*time.Hour + 30*time.Minute}, // until the first hour is over for a day
+		{90 * time.Minute, 99, 24*time.Hour + 30*time.Minute},
+		{30 * time.Minute, 1, 25*time.Hour + 30*time.Minute}, // overtaken: counts where the clock was
+		{24*time.Hour + 59*time.Minute, 0, 61 * time.Minute},
+		{25 * time.Hour, 0, time.Hour},
+		{26 * time.Hour, 0, 0},
+		{1000 * time.Hour, 100, 25 * time.Hour},
+		{2000 * time.Hour, 0, 0},
+	} {
+		now := midnight.Add(c.after)
+		k.add(c.add, now)
+		if got := k.wait(100, now); got != c.wait {
+			t.Errorf("%d, after %s: wait %s, want %s", i, c.after, got, c.wait)
+		}
+	}
+}
+
+// TestKeptBytes: an organization that has left enough for a day may ask what
+// leaves nothing, and no more.
+func TestKeptBytes(t *testing.T) {
+	const phone = "/lead/resolution/network_to_phone"
+	large := strings.Repeat("x", 100_000)
+	enough := `{"network_url":"` + nobody + `","note":"` + large + `"}`
+	now := time.Now().Truncate(keptStep)
+	var asked atomic.Int64
+	f := newFixture(t, func(o *Options) {
+		o.Limits.KeptBytes = 100_000
+		o.Now = func() time.Time { return now }
+		resolver := o.Resolver
+		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+			asked.Add(1)
+			return resolver.Resolve(ctx, r)
+		})
+	})
+	_, other := f.newOrganization("Other Customer", plenty)
+	id := f.started(list, `{"keywords":["x"]}`)
+	f.attempt(0)
+
+	if a := f.post(enrichment, enough, "Idempotency-Key", "1"); a.status != http.StatusOK {
+		t.Fatalf("%d %s", a.status, a.raw)
+	}
+	for _, c := range []struct {
+		name, path, body string
+		headers          []string
+		refused          bool
+	}{
+		{name: "another key", path: enrichment, body: enough, headers: []string{"Idempotency-Key", "2"}, refused: true},
+		{name: "a callback", path: phone, body: `{"network_url":"` + nobody + `","callback_url":"` + anywhere + `"}`, refused: true},
+		{name: "a list", path: list, body: `{"keywords":["x"]}`, refused: true},
+		{name: "a count", path: tally, body: `{"keywords":["x"]}`, refused: true},
+		{name: "a result under a key", path: listResult, body: `{"resolution_id":"` + id + `"}`, headers: []string{"Idempotency-Key", "3"}, refused: true},
+		{name: "a result", path: listResult, body: `{"resolution_id":"` + id + `"}`},
+		{name: "the same key", path: enrichment, body: enough, headers: []string{"Idempotency-Key", "1"}},
+		{name: "another organization", path: enrichment, body: enough, headers: []string{"Idempotency-Key", "1", "Authorization", "Bearer " + other}},
+		{name: "nothing to keep", path: enrichment, body: enough},
+	} {
+		before := asked.Load()
+		a := f.post(c.path, c.body, c.headers...)
+		switch {
+		case !c.refused && a.status != http.StatusOK:
+			t.Errorf("%s: %d %.300s", c.name, a.status, a.raw)
+		case c.refused && (a.code() != "rate_limited" || a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "90000" || asked.Load() != before):
+			t.Errorf("%s: %d %.300s, Retry-After %s", c.name, a.status, a.raw, a.header.Get("Retry-After"))
+		}
+	}
+	if text := string(f.do(http.MethodGet, f.internal+"/metrics", "").raw); !strings.Contains(text, `leadetl_rate_limited_total{limit="kept"} 5`) {
+		t.Error("the refusals are not counted")
+	}
+	now = now.Add((keptSteps + 1) * keptStep)
+	if a := f.post(enrichment, enough, "Idempotency-Key", "2"); a.status != http.StatusOK {
+		t.Errorf("a day later: %d %.300s", a.status, a.raw)
+	}
+}
+
+// TestKeptIsCounted: everything that is left counts, by about its size.
+func TestKeptIsCounted(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.service.rosters.refresh(t.Context()))
+	account := f.service.rosters.present.Load().byID[f.organization.ID]
+	note := strings.Repeat("x", 10_000)
+	with := func(body string) string { return strings.Replace(body, "}", `,"note":"`+note+`"}`, 1) }
+	called := `{"network_url":"` + nobody + `","callback_url":"` + anywhere + `"}`
+	var id string
+	for i, c := range []struct {
+		path, body string
+		key        bool
+		copies     int64
+	}{
+		{enrichment, `{"network_url":"` + nobody + `"}`, false, 0},
+		{enrichment, `{"network_url":"` + nobody + `"}`, true, 1},
+		{enrichment, called, false, 1},
+		{enrichment, called, true, 2},
+		{list, `{"keywords":["x"]}`, false, 3},
+		{list, `{"keywords":["x"]}`, true, 4},
+		{enrichment, `{"network_url":"::"}`, true, 0},
+	} {
+		before := account.kept.total
+		headers := []string{}
+		if c.key {
+			headers = append(headers, "Idempotency-Key", string(rune('a'+i)))
+		}
+		a := f.post(c.path, with(c.body), headers...)
+		if c.path == list {
+			id = a.text("resolution", "id")
+		}
+		size := c.copies * int64(len(note))
+		if got := account.kept.total - before; got < size || got > size+c.copies*1000 {
+			t.Errorf("%s %.80s, key %t: %d bytes, want about %d", c.path, c.body, c.key, got, size)
+		}
+	}
+	before := account.kept.total
+	f.post(listResult, `{"resolution_id":"`+id+`"}`, "Idempotency-Key", "unfinished")
+	if got := account.kept.total - before; got != 0 {
+		t.Errorf("an unfinished result: %d bytes", got)
+	}
+}

@@ -60,8 +60,10 @@ bench: ## measure speed and size against DuckDB, and serve under wrk; write docs
 
 KILLS ?= 200
 
-kill: ## kill the real program KILLS times (200) at random moments; the last result is in docs/kill.md
+kill: ## kill run and serve KILLS times (200) at random moments; the last result is in docs/kill.md
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled' ./cmd/leadetl
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/state
 
 FUZZTIME ?= 20s
 

@@ -97,24 +97,39 @@ func (a *admin) onOrganization(ctx context.Context, name string, work func(*stat
 	})
 }
 
-// openPepper reads the pepper of a state.
-func (a *admin) openPepper(ctx context.Context, s *state.State) (credential.Pepper, error) {
-	return openPepper(ctx, s, pepperPath(a.pepper, a.state))
+// onSealed runs a command's work on an organization, with the pepper that its
+// keys are hashed and its secrets are sealed under.
+func (a *admin) onSealed(ctx context.Context, name string, work func(*state.State, state.Organization, credential.Pepper) error) error {
+	return a.onOrganization(ctx, name, func(s *state.State, org state.Organization) error {
+		pepper, err := openPepper(ctx, s, pepperPath(a.pepper, a.state))
+		if err != nil {
+			return err
+		}
+		return work(s, org, pepper)
+	})
 }
 
-// openPepper reads the pepper in a file. It is made only for a state that has
-// no organization yet: a new one in the place of one that was lost would be
-// the end of every key.
+// openPepper reads the pepper of a state from a file. It is made only for a
+// state that has no organization yet, and has to open the secrets of those
+// there are: what was hashed or sealed under another one is lost.
 func openPepper(ctx context.Context, s *state.State, path string) (credential.Pepper, error) {
-	accounts, err := s.Organizations(ctx)
+	kept, err := s.Credentials(ctx)
 	if err != nil {
 		return credential.Pepper{}, err
 	}
-	p, err := credential.LoadPepper(path, len(accounts) == 0)
+	p, err := credential.LoadPepper(path, len(kept.Organizations) == 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("the secret that keys are hashed under is missing: %w; put it back, or name where it is with --pepper-file", err)
 	}
-	return p, usageError(err)
+	if err != nil {
+		return p, usageError(err)
+	}
+	for _, secret := range kept.Secrets {
+		if _, err := p.Open(secret.Sealed); err != nil {
+			return p, usageError(fmt.Errorf("%s is not the secret that the keys of this state are hashed under; name that with --pepper-file", path))
+		}
+	}
+	return p, nil
 }
 
 // stateError tells what the caller has to put right from what failed.

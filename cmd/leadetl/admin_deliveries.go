@@ -8,8 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
+
+func newAdminDeliveriesCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "deliveries", Short: "Callbacks: posted, waiting and given up"}
+	c.AddCommand(newAdminDeliveriesListCommand(io), newAdminDeliveriesReplayCommand(io))
+	return c
+}
 
 func newAdminDeliveriesListCommand(io streams) *cobra.Command {
 	var a admin
@@ -36,8 +43,16 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 				if err != nil {
 					return err
 				}
+				accounts, err := s.Organizations(c.Context())
+				if err != nil {
+					return err
+				}
+				names := map[int64]string{}
+				for _, a := range accounts {
+					names[a.ID] = a.Name
+				}
 				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ID\tSTATE\tRECEIVER\tATTEMPTS\tSTATUS\tFAILURE\tCREATED\tNEXT\tENDED")
+				fmt.Fprintln(table, "ID\tSTATE\tRECEIVER\tATTEMPTS\tSTATUS\tFAILURE\tCREATED\tNEXT\tENDED\tRESOLUTION\tORGANIZATION")
 				for _, d := range deliveries {
 					next, status := "", ""
 					if d.State == state.Pending {
@@ -46,7 +61,8 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 					if d.Status != 0 {
 						status = strconv.Itoa(d.Status)
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", d.WebhookID, d.State, d.Receiver, d.Attempts, status, d.Failure, day(d.Created), next, day(d.Finished))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.WebhookID, d.State, d.Receiver, d.Attempts, status, d.Failure, day(d.Created), next, day(d.Finished),
+						request.FormatID(d.Resolution), names[d.Organization])
 				}
 				return table.Flush()
 			}
@@ -87,16 +103,20 @@ func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
 			}
 			return a.on(false, func(s *state.State) error {
 				var errs []error
+				done := 0
 				for _, id := range args {
 					err := s.ReplayDelivery(c.Context(), id, a.now())
 					switch {
 					case errors.Is(err, state.ErrNotFound):
-						err = usageError(fmt.Errorf("%s: %w", id, errNoDelivery))
+						err = usageError(fmt.Errorf("%s: there is no such delivery; leadetl admin deliveries list names them", id))
 					case errors.Is(err, state.ErrGone):
 						err = usageError(fmt.Errorf("%s: its %w", id, err))
+					case err == nil:
+						done++
 					}
 					errs = append(errs, err)
 				}
+				fmt.Fprintf(io.out, "%s to be posted again\n", plural(done, "callback"))
 				return errors.Join(errs...)
 			})
 		},

@@ -14,7 +14,7 @@ import (
 
 func newAdminKeyCommand(io streams) *cobra.Command {
 	c := &cobra.Command{Use: "key", Short: "API keys: what an organization calls with"}
-	c.AddCommand(newAdminKeyCreateCommand(io), newAdminKeyListCommand(io), newAdminKeyRevokeCommand(io))
+	c.AddCommand(newAdminKeyCreateCommand(io), newAdminKeyListCommand(io), newAdminKeyRevokeCommand(io), newAdminKeySystemCommand(io))
 	return c
 }
 
@@ -32,11 +32,7 @@ have any number of keys: make a new one, change over, revoke the old one.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
 		Args:    oneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
-				pepper, err := a.openPepper(c.Context(), s)
-				if err != nil {
-					return err
-				}
+			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) (err error) {
 				key := credential.NewKey(test).Reveal()
 				record := state.Key{Organization: org.ID, Label: label, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
 				if expires > 0 {
@@ -100,4 +96,19 @@ func newAdminKeyRevokeCommand(io streams) *cobra.Command {
 			})
 		},
 	})
+}
+
+func newAdminKeySystemCommand(io streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "system",
+		Short: "Make a system key (x-sys-key) and print it; it is kept nowhere",
+		Long: `Make a system key for the internal listener and print it. The service takes it
+from ` + systemKeyVariable + ` or from the file of --system-key-file.`,
+		Example: `  leadetl admin key system > system-key && chmod 600 system-key`,
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(io.out, credential.NewSystemKey().Reveal())
+			return err
+		},
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ alone. The state folder is made if it is missing.`,
 				return usageError(fmt.Errorf("--credits is %d; it cannot be less than 0", credits))
 			}
 			return a.on(true, func(s *state.State) error {
-				pepper, err := a.openPepper(c.Context(), s)
+				pepper, err := openPepper(c.Context(), s, pepperPath(a.pepper, a.state))
 				if err != nil {
 					return err
 				}
@@ -71,42 +70,4 @@ func newAdminOrgListCommand(io streams) *cobra.Command {
 			})
 		},
 	})
-}
-
-func newAdminCreditsCommand(io streams) *cobra.Command {
-	c := &cobra.Command{Use: "credits", Short: "Credits: what calls are paid with"}
-	c.AddCommand(newAdminCreditsGrantCommand(io))
-	return c
-}
-
-func newAdminCreditsGrantCommand(io streams) *cobra.Command {
-	var a admin
-	var note string
-	c := &cobra.Command{
-		Use:     "grant ORG NUMBER",
-		Short:   "Give an organization credits and print what it has then",
-		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return fmt.Errorf("name the organization and the number of credits")
-			}
-			return atMost(2, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			credits, err := strconv.ParseInt(args[1], 10, 64)
-			if err != nil || credits < 1 {
-				return usageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
-			}
-			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
-				balance, err := s.Grant(c.Context(), org.ID, credits, note, a.now())
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(io.out, balance.Available)
-				return err
-			})
-		},
-	}
-	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the grant")
-	return c
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -24,11 +24,7 @@ func newAdminSecretShowCommand(io streams) *cobra.Command {
 		Short: "Print the secrets callbacks are signed with, the present one first",
 		Args:  oneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
-				pepper, err := a.openPepper(c.Context(), s)
-				if err != nil {
-					return err
-				}
+			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) error {
 				secrets, err := s.Secrets(c.Context(), org.ID, a.now())
 				if err != nil {
 					return err
@@ -36,7 +32,7 @@ func newAdminSecretShowCommand(io streams) *cobra.Command {
 				for _, secret := range secrets {
 					plain, err := pepper.Open(secret.Sealed)
 					if err != nil {
-						return usageError(fmt.Errorf("a secret of %s: %w; name the right --pepper-file", org.Name, err))
+						return err
 					}
 					if _, err := fmt.Fprintln(io.out, string(plain)); err != nil {
 						return err
@@ -55,20 +51,17 @@ func newAdminSecretRotateCommand(io streams) *cobra.Command {
 		Use:   "rotate ORG",
 		Short: "Make a new secret and print it",
 		Long: `Make a new secret and print it. Until --keep is over callbacks are signed with
-both, so that receivers can change over in their own time.`,
+both, so that receivers can change over in their own time. Of a secret that
+got out write --keep 0.`,
 		Args: oneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
-				pepper, err := a.openPepper(c.Context(), s)
-				if err != nil {
-					return err
-				}
+			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) error {
 				secret := callback.NewSecret().Reveal()
 				now := a.now()
 				if err := s.RotateSecret(c.Context(), org.ID, pepper.Seal([]byte(secret)), now, now.Add(time.Duration(keep))); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(io.out, secret)
+				_, err := fmt.Fprintln(io.out, secret)
 				return err
 			})
 		},
@@ -76,11 +69,3 @@ both, so that receivers can change over in their own time.`,
 	a.sealing(c).Flags().Var(&keep, "keep", "`time` for which the secret before stays valid")
 	return c
 }
-
-func newAdminDeliveriesCommand(io streams) *cobra.Command {
-	c := &cobra.Command{Use: "deliveries", Short: "Callbacks: posted, waiting and given up"}
-	c.AddCommand(newAdminDeliveriesListCommand(io), newAdminDeliveriesReplayCommand(io))
-	return c
-}
-
-var errNoDelivery = errors.New("there is no such delivery; leadetl admin deliveries list names them")

@@ -36,7 +36,7 @@ func (a *age) Set(text string) error {
 		n, err = strconv.ParseInt(days, 10, 32)
 		d = min(time.Duration(n), maxAge/aDay+1) * aDay
 	}
-	if err != nil || d <= 0 || d > maxAge {
+	if err != nil || d < 0 || d > maxAge {
 		return errors.New("write a time such as 90d or 12h")
 	}
 	*a = age(d)

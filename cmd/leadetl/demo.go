@@ -23,7 +23,7 @@ import (
 type demo struct {
 	folder           string
 	directory, state string
-	key              string
+	key, secret      string
 }
 
 // demoCredits is what the organization of a demo begins with.
@@ -58,7 +58,8 @@ func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
 // open makes the organization and its key.
 func (d *demo) open(ctx context.Context, s *state.State, pepper credential.Pepper) error {
 	now := time.Now()
-	org, err := s.CreateOrganization(ctx, "demo", demoCredits, pepper.Seal([]byte(callback.NewSecret().Reveal())), now)
+	d.secret = callback.NewSecret().Reveal()
+	org, err := s.CreateOrganization(ctx, "demo", demoCredits, pepper.Seal([]byte(d.secret)), now)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,13 @@ func (d *demo) remove() error { return os.RemoveAll(d.folder) }
 // print says how the service is called.
 func (d *demo) print(to io.Writer, url string) error {
 	const call = "curl -s %s%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n"
-	_, err := fmt.Fprintf(to, "Serving the sample directory at %s until this is stopped (Ctrl-C).\nThe organization is demo, it has %s credits, and its key is %s\n\n", url, grouped(demoCredits), d.key)
+	_, err := fmt.Fprintf(to, `Serving the sample directory at %s until this is stopped (Ctrl-C).
+Its organization has %s credits.
+
+  key              %s
+  callback secret  %s
+
+`, url, grouped(demoCredits), d.key, d.secret)
 	for _, c := range []struct{ path, body string }{
 		{"/lead/enrichment", `{"network_url":"https://network.example/in/ada-example"}`},
 		{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`},
@@ -83,7 +90,11 @@ func (d *demo) print(to io.Writer, url string) error {
 		}
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(to, "\nEverything else is at %s/docs\n", url)
+		_, err = fmt.Fprintf(to, `
+The third begins a search; its result is fetched with the resolution's id from
+/resolve/keyword_to_lead/result. That and everything else is at %s/docs
+Callbacks to this machine need --callback-allow 127.0.0.0/8.
+`, url)
 	}
 	return err
 }

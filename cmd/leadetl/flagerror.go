@@ -33,7 +33,7 @@ func flagError(c *cobra.Command, err error) error {
 // wanted says what a flag takes.
 func wanted(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {
-	case "int":
+	case "int", "int64":
 		return "write a whole number"
 	case "bool":
 		return "write true or false"

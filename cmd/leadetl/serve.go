@@ -85,7 +85,7 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.config, "config", "", "YAML `file` with the settings")
 	flags.BoolVar(&f.demo, "demo", false, "serve the sample directory with an organization of its own, and say how to call it; nothing is kept")
-	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import")
+	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import; none to answer email_to_hem alone")
 	flags.StringVar(&f.state, "state", defaultServiceStateDir(), "`folder` of what the service must not forget")
 	flags.StringVar(&f.pepper, "pepper-file", "", "`file` of the secret that keys are hashed under, made if missing (default: pepper, in the state folder)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on")
@@ -139,7 +139,7 @@ func (f *serveFlags) timeouts() map[string]*time.Duration {
 	c := &f.options.Connections
 	return map[string]*time.Duration{
 		"header": &c.HeaderTimeout, "read": &c.ReadTimeout, "write": &c.WriteTimeout, "idle": &c.IdleTimeout, "drain": &c.DrainTimeout,
-		"resolve": &f.options.ResolveTimeout, "lease": &f.options.Lease,
+		"resolve": &f.options.ResolveTimeout, "lease": &f.options.Lease, "job": &f.options.JobTimeout,
 	}
 }
 
@@ -151,8 +151,8 @@ func (f *serveFlags) retention() map[string]*time.Duration {
 	}
 }
 
-// listenNone is the --internal-listen that is none.
-const listenNone = "none"
+// flagNone is the --internal-listen and the --directory that is none.
+const flagNone = "none"
 
 // serve wires a service together and runs it until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams) (err error) {
@@ -190,6 +190,9 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	if err := f.fill(ctx, kept, log); err != nil {
 		return usageError(err)
 	}
+	if f.directory == flagNone {
+		f.directory = ""
+	}
 	live, err := embedded.Follow(f.directory, embedded.Options{IncludeProviders: f.includeProviders}, log)
 	if errors.Is(err, directory.ErrNotImported) {
 		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", f.directory, f.directory)
@@ -212,7 +215,9 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 			return err
 		}
 	}
-	f.announce(public, internal, log)
+	if err := f.announce(ctx, kept, public, internal, log); err != nil {
+		return err
+	}
 	following, stop := context.WithCancel(ctx)
 	followed := make(chan struct{})
 	go func() { defer close(followed); live.Run(following) }()
@@ -235,14 +240,17 @@ func (f *serveFlags) check() error {
 			errs = append(errs, fmt.Errorf("--jwt-jwks, --jwt-issuer and --jwt-audience belong together: %w", err))
 		}
 	}
-	if f.internalListen != listenNone {
+	if f.internalListen != flagNone {
 		host, _, err := net.SplitHostPort(f.internalListen)
 		if addr, notIP := netip.ParseAddr(host); err == nil && host != "localhost" && (notIP != nil || !addr.IsLoopback()) {
 			errs = append(errs, fmt.Errorf("--internal-listen %s can be reached from other machines; it has to be an address of this machine alone, such as 127.0.0.1:8081", f.internalListen))
 		}
 	}
-	if f.demo && f.directory != "" {
+	switch {
+	case f.demo && f.directory != "":
 		errs = append(errs, errors.New("--demo serves the sample directory; leave --directory out"))
+	case !f.demo && f.directory == "":
+		errs = append(errs, errors.New("no --directory; name the folder of the reference data, or write none to answer email_to_hem alone"))
 	}
 	return errors.Join(errs...)
 }
@@ -271,13 +279,13 @@ func (f *serveFlags) fill(ctx context.Context, kept *state.State, log *slog.Logg
 // openListeners opens the two listeners; internal is nil where there is none.
 func (f *serveFlags) openListeners() (public, internal net.Listener, err error) {
 	if public, err = net.Listen("tcp", f.listen); err != nil {
-		return nil, nil, fmt.Errorf("--listen: %w", err)
+		return nil, nil, fmt.Errorf("--listen: %w; another is named with --listen", err)
 	}
-	if f.internalListen == listenNone {
+	if f.internalListen == flagNone {
 		return public, nil, nil
 	}
 	if internal, err = net.Listen("tcp", f.internalListen); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("--internal-listen: %w", err), public.Close())
+		return nil, nil, errors.Join(fmt.Errorf("--internal-listen: %w; another is named with --internal-listen", err), public.Close())
 	}
 	return public, internal, nil
 }
@@ -305,8 +313,15 @@ func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
 }
 
-// announce says what is served, and how openly.
-func (f *serveFlags) announce(public, internal net.Listener, log *slog.Logger) {
+// announce says what is served, how openly, and what is missing.
+func (f *serveFlags) announce(ctx context.Context, kept *state.State, public, internal net.Listener, log *slog.Logger) error {
+	accounts, err := kept.Organizations(ctx)
+	if err != nil {
+		return err
+	}
+	if len(accounts) == 0 {
+		log.Warn("there is no organization yet, so that nobody can call; leadetl admin org create makes one")
+	}
 	if addr, ok := public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
 		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put something in front that does TLS")
 	}
@@ -317,10 +332,8 @@ func (f *serveFlags) announce(public, internal net.Listener, log *slog.Logger) {
 	if internal != nil {
 		about = append(about, "internal", "http://"+internal.Addr().String())
 	}
-	if f.directory == "" {
-		log.Warn("there is no --directory, so that only email_to_hem can answer")
-	}
 	log.Info("serving", about...)
+	return nil
 }
 
 // url is where a client finds the public listener.

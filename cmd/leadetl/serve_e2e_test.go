@@ -147,13 +147,13 @@ func TestServeTogether(t *testing.T) {
 		want  string
 	}{
 		{"a second service on the state", []string{"--state", p.state, "--directory", p.directory}, "in use"},
-		{"the internal listener for everybody", []string{"--state", t.TempDir(), "--internal-listen", "0.0.0.0:0"}, "--internal-listen 0.0.0.0:0 can be reached from other machines"},
-		{"the internal listener for everybody by IPv6", []string{"--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached"},
-		{"the internal listener on every address", []string{"--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached"},
-		{"a port that is taken", []string{"--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen"},
+		{"the internal listener for everybody", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "0.0.0.0:0"}, "--internal-listen 0.0.0.0:0 can be reached from other machines"},
+		{"the internal listener for everybody by IPv6", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached"},
+		{"the internal listener on every address", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached"},
+		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen"},
 		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is no directory"},
-		{"a certificate without key", []string{"--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key"},
-		{"another service's pepper", []string{"--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, pepperName)}, "not sealed under this pepper; name the right --pepper-file"},
+		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key"},
+		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, pepperName)}, "is not the secret that the keys of this state are hashed under"},
 	} {
 		refused := p.start(f.flags...)
 		if code := refused.code(); code != exitUsage || !strings.Contains(refused.said.String(), f.want) {

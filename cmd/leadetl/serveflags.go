@@ -27,10 +27,24 @@ func (r rate) String() string {
 	return r.Rate.String()
 }
 
-func (r rate) Set(text string) (err error) {
-	*r.Rate, err = limit.ParseRate(text)
-	return err
+// Set leaves the burst as it is where text names none.
+func (r rate) Set(text string) error {
+	parsed, err := limit.ParseRate(text)
+	if err != nil {
+		return err
+	}
+	if parsed != limit.None && !strings.Contains(text, "burst") {
+		parsed.Burst = min(r.Rate.Burst, parsed.Burst)
+		if r.Rate.Burst == 0 { // there was no limit
+			parsed.Burst = defaultBurst
+		}
+	}
+	*r.Rate = parsed
+	return nil
 }
+
+// defaultBurst is the burst of a rate that replaces no limit.
+const defaultBurst = 20
 
 // prefixes is a flag's list of networks; an address alone is one of its own.
 type prefixes []netip.Prefix
@@ -142,7 +156,7 @@ func numbersOf(form string, numbers map[string]*int) *assignments {
 func timesOf(form string, times map[string]*time.Duration) *assignments {
 	return &assignments{form: form, names: slices.Sorted(maps.Keys(times)), set: func(name, value string) error {
 		var a age
-		if err := a.Set(value); err != nil {
+		if err := a.Set(value); err != nil || a == 0 {
 			return errors.New("not a time")
 		}
 		*times[name] = time.Duration(a)

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+func newAdminCreditsCommand(io streams) *cobra.Command {
+	c := &cobra.Command{Use: "credits", Short: "Credits: what calls are paid with"}
+	c.AddCommand(newAdminCreditsGrantCommand(io), newAdminCreditsTakeCommand(io), newAdminCreditsListCommand(io))
+	return c
+}
+
+func newAdminCreditsGrantCommand(io streams) *cobra.Command {
+	var a admin
+	var note string
+	c := &cobra.Command{
+		Use:     "grant ORG NUMBER",
+		Short:   "Give an organization credits and print what it has then",
+		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
+		Args:    organizationAndNumber,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.changeCredits(c.Context(), args, io, func(s *state.State, org, credits int64) (state.Balance, error) {
+				return s.Grant(c.Context(), org, credits, note, a.now())
+			})
+		},
+	}
+	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the grant")
+	return c
+}
+
+func newAdminCreditsTakeCommand(io streams) *cobra.Command {
+	var a admin
+	var note string
+	c := &cobra.Command{
+		Use:     "take ORG NUMBER",
+		Short:   "Take credits back and print what is left",
+		Example: `  leadetl admin credits take "Example Rockets" 5000 --note "invoice 17 was for somebody else"`,
+		Args:    organizationAndNumber,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.changeCredits(c.Context(), args, io, func(s *state.State, org, credits int64) (state.Balance, error) {
+				return s.Adjust(c.Context(), org, -credits, note, a.now())
+			})
+		},
+	}
+	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the correction")
+	return c
+}
+
+func organizationAndNumber(_ *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return errors.New("name the organization and the number of credits")
+	}
+	return atMost(2, args)
+}
+
+// changeCredits changes an organization's credits by the number in args and
+// prints what it has then.
+func (a *admin) changeCredits(ctx context.Context, args []string, io streams, change func(s *state.State, org, credits int64) (state.Balance, error)) error {
+	credits, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil || credits < 1 {
+		return usageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
+	}
+	return a.onOrganization(ctx, args[0], func(s *state.State, org state.Organization) error {
+		balance, err := change(s, org.ID, credits)
+		if too, is := errors.AsType[*state.InsufficientError](err); is {
+			return usageError(fmt.Errorf("%s has %s", org.Name, plural(int(too.Balance), "credit")))
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(io.out, balance.Available)
+		return err
+	})
+}
+
+func newAdminCreditsListCommand(io streams) *cobra.Command {
+	var a admin
+	var limit int
+	var after int64
+	c := &cobra.Command{
+		Use:   "list ORG",
+		Short: "Print an organization's ledger, the oldest entry first",
+		Args:  oneArgument("organization"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if limit < 1 || after < 0 {
+				return usageError(errors.New("--limit has to be at least 1, --after at least 0"))
+			}
+			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+				entries, err := s.Ledger(c.Context(), org.ID, after, limit)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				fmt.Fprintln(table, "ENTRY\tTIME\tKIND\tCREDITS\tAVAILABLE\tRESERVED\tOPERATION\tRESOLUTION\tNOTE")
+				for _, e := range entries {
+					resolution := ""
+					if e.Resolution != uuid.Nil {
+						resolution = request.FormatID(e.Resolution)
+					}
+					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\n", e.Seq, day(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Note)
+				}
+				return table.Flush()
+			})
+		},
+	}
+	flags := a.command(c).Flags()
+	flags.IntVar(&limit, "limit", 1000, "greatest `number` of entries printed")
+	flags.Int64Var(&after, "after", 0, "print from the `entry` that follows this one")
+	return c
+}

@@ -137,7 +137,6 @@ func TestServeTogether(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.customer("Example Rockets", "1")
-	p.excused = "not sealed under this pepper" // is found when all else is ready
 	other := t.TempDir()
 	leadetl(t, "admin", "org", "create", "Sample Bakery", "--state", other)
 	s := p.serve()

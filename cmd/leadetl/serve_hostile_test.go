@@ -84,6 +84,16 @@ func (b *besieged) head(length int) string {
 	return fmt.Sprintf("POST /lead/enrichment HTTP/1.1\r\nHost: service.example\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", b.customer.key, length)
 }
 
+// request is a call as its answer is read.
+func (b *besieged) request() *http.Request {
+	b.Helper()
+	r, err := http.NewRequest(http.MethodPost, b.public+"/lead/enrichment", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
 // TestServeSlowClients: who sends a request drop by drop is cut off in time,
 // and holds nobody else up.
 func TestServeSlowClients(t *testing.T) {
@@ -105,8 +115,8 @@ func TestServeSlowClients(t *testing.T) {
 		{"half a chunk", strings.Replace(b.head(0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "\r\n40\r\n{", false, forBodies},
 	} {
 		for range 20 {
+			conn, began, r := b.dial(), time.Now(), b.request()
 			clients.Go(func() {
-				conn, began := b.dial(), time.Now()
 				if _, err := io.WriteString(conn, f.begun); err != nil {
 					t.Errorf("%s: %v", f.name, err)
 				}
@@ -114,7 +124,11 @@ func TestServeSlowClients(t *testing.T) {
 				if took := time.Since(began); took > f.limit || err != nil && !errors.Is(err, syscall.ECONNRESET) {
 					t.Errorf("%s: cut off after %s: %v", f.name, took, err)
 				}
-				if bytes.HasPrefix(said, []byte("HTTP/1.1 200 OK")) != f.answered {
+				status := 0
+				if bytes.Contains(said, []byte("application/json")) { // of the service
+					status, _ = readAnswer(t, bufio.NewReader(bytes.NewReader(said)), r, askNobody)
+				}
+				if answered := status == http.StatusOK; answered != f.answered {
 					t.Errorf("%s: answered %.60q", f.name, said)
 				}
 			})
@@ -183,10 +197,8 @@ func TestServeOversized(t *testing.T) {
 // chunked posts a body in chunks.
 func (b *besieged) chunked(body string) (status int, code string) {
 	b.Helper()
-	r, err := http.NewRequest(http.MethodPost, b.public+"/lead/enrichment", io.MultiReader(strings.NewReader(body)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := b.request()
+	r.Body = io.NopCloser(strings.NewReader(body)) // of a length nobody knows
 	r.Header.Set("Authorization", "Bearer "+b.customer.key)
 	response, err := b.customer.http.Do(r)
 	if err != nil {
@@ -267,12 +279,9 @@ func TestServeRawBytes(t *testing.T) {
 	if _, err := io.WriteString(conn, strings.Repeat(call, n)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequest(http.MethodPost, b.public+"/lead/enrichment", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for from := bufio.NewReader(conn); r.Header.Get("X-Done") != strings.Repeat("I", n); r.Header.Set("X-Done", r.Header.Get("X-Done")+"I") {
-		if status, body := readAnswer(t, from, r, askNobody); status != http.StatusOK {
+	from := bufio.NewReader(conn)
+	for range n {
+		if status, body := readAnswer(t, from, b.request(), askNobody); status != http.StatusOK {
 			t.Fatalf("a request in a row: %d %s", status, body)
 		}
 	}
@@ -295,8 +304,8 @@ func TestServeRawBytes(t *testing.T) {
 		if err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("a half-closed connection: %v", err)
 		}
-		if len(said) > 0 && !bytes.HasSuffix(said, []byte("}")) {
-			t.Errorf("a half-closed connection: answered %q", said)
+		if len(said) > 0 {
+			readAnswer(t, bufio.NewReader(bytes.NewReader(said)), b.request(), askNobody)
 		}
 	}
 	b.stands()

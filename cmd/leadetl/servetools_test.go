@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -374,6 +375,38 @@ func (c *caller) try(ctx context.Context, method, path, body string, headers ...
 	}
 	_ = json.Unmarshal(a.raw, &a.body)
 	return a, nil
+}
+
+// readAnswer reads an answer of the service off a connection, and holds it to
+// the document. The status is 0 when there is none.
+func readAnswer(t testing.TB, from *bufio.Reader, r *http.Request, sent string) (status int, body string) {
+	t.Helper()
+	response, err := http.ReadResponse(from, r)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	documented(t, openapitest.Exchange{Request: r, Sent: []byte(sent), Status: response.StatusCode, Header: response.Header, Body: text})
+	return response.StatusCode, string(text)
+}
+
+// documented holds an answer to the document that came another way than a
+// caller's.
+func documented(t testing.TB, x openapitest.Exchange) {
+	t.Helper()
+	v, err := openapitest.New()
+	if err == nil {
+		err = v.Check(x)
+	}
+	if err != nil {
+		t.Errorf("against the document: %v", err)
+	}
 }
 
 // result polls a keyword search until it is finished. kind is "" for a list

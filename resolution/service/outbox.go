@@ -14,8 +14,10 @@ type outbox struct{ state *state.State }
 
 var _ callback.Outbox = outbox{}
 
-func (o outbox) Due(ctx context.Context, now time.Time, limit int, busy []string) ([]callback.Delivery, time.Time, error) {
-	found, next, err := o.state.DueDeliveries(ctx, now, limit, busy)
+func (o outbox) Due(ctx context.Context, now time.Time, limit int, scope callback.Scope) ([]callback.Delivery, time.Time, error) {
+	found, next, err := o.state.DueDeliveries(ctx, now, limit, state.Scope{
+		Only: lanes(scope.Only), Busy: lanes(scope.Busy), Full: scope.Full, Each: scope.Each,
+	})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -27,6 +29,18 @@ func (o outbox) Due(ctx context.Context, now time.Time, limit int, busy []string
 		}
 	}
 	return due, next, nil
+}
+
+// lanes keeps nil nil, and none none: in a scope they are opposites.
+func lanes(of []callback.Lane) []state.Lane {
+	if of == nil {
+		return nil
+	}
+	lanes := make([]state.Lane, len(of))
+	for i, l := range of {
+		lanes[i] = state.Lane(l)
+	}
+	return lanes
 }
 
 func (o outbox) Settle(ctx context.Context, r callback.Result) error {

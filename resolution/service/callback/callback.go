@@ -1,5 +1,5 @@
 // Package callback posts finished resolutions to the addresses their callers
-// gave: signed, attempted over three days, each receiver apart from the others.
+// gave: signed, attempted over three days, each receiver apart from the others, and each organization.
 //
 // The one thing to know before using it: a callback address is hostile input.
 // It is judged twice, by [Policy.Check] when a request is accepted and again
@@ -20,7 +20,7 @@ type Delivery struct {
 	ID           int64
 	WebhookID    string // the same in every attempt; without a full stop
 	Organization int64  // whose secrets sign it
-	Receiver     string // as Policy.Check returned it: deliveries of one receiver share its connections and its bound
+	Receiver     string // as Policy.Check returned it: an organization's deliveries to one receiver share a bound
 	URL          string // as Policy.Check accepted it
 	Body         []byte // JSON; not changed by anybody
 	Attempts     int    // made before
@@ -62,15 +62,29 @@ const (
 	FailureNoSecret   = "no_secret"       // the organization has no secret to sign with
 )
 
+// Lane is what an organization sends to one receiver. Lanes are apart from each
+// other: those of two organizations to one receiver, too.
+type Lane struct {
+	Organization int64
+	Receiver     string
+}
+
+// Scope says which deliveries an Outbox is asked for.
+type Scope struct {
+	Only []Lane  // those of these lanes, unless it is nil
+	Busy []Lane  // none of these
+	Full []int64 // and none of these organizations
+	Each int     // at most so many of one lane
+}
+
 // Outbox keeps the deliveries. A Sender calls Due from one goroutine and
 // Settle from one per attempt under way.
 type Outbox interface {
-	// Due returns at most limit deliveries due at now, the longest due first,
-	// leaving out those to the receivers in busy, and when the first of the
-	// remaining ones becomes due, busy receivers left out again; zero when none
-	// does. A delivery under way stays due until it is settled: the Sender
-	// knows it by its ID.
-	Due(ctx context.Context, now time.Time, limit int, busy []string) (due []Delivery, next time.Time, err error)
+	// Due returns at most limit deliveries of a scope that are due at now, the
+	// longest due first, and when the first of the scope's remaining ones
+	// becomes due; zero when none does. A delivery under way stays due until it
+	// is settled: the Sender knows it by its ID.
+	Due(ctx context.Context, now time.Time, limit int, scope Scope) (due []Delivery, next time.Time, err error)
 
 	// Settle counts an attempt and stores what became of it. It is asked again
 	// after an error, so a delivery that is no longer there, or no longer

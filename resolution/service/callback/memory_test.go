@@ -33,12 +33,15 @@ type pending struct {
 
 func newMemory() *memory { return &memory{byID: map[int64]*pending{}} }
 
-// add makes a delivery that is due at once, and returns its id.
-func (m *memory) add(receiver, url string, body []byte) int64 {
+// add makes a delivery of organization 7 that is due at once, and returns its
+// id.
+func (m *memory) add(receiver, url string, body []byte) int64 { return m.addTo(7, receiver, url, body) }
+
+func (m *memory) addTo(organization int64, receiver, url string, body []byte) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := int64(len(m.byID) + 1)
-	m.byID[id] = &pending{Delivery{ID: id, WebhookID: fmt.Sprintf("msg_%032x", id), Organization: 7, Receiver: receiver, URL: url, Body: body}, time.Now()}
+	m.byID[id] = &pending{Delivery{ID: id, WebhookID: fmt.Sprintf("msg_%032x", id), Organization: organization, Receiver: receiver, URL: url, Body: body}, time.Now()}
 	m.insert(m.byID[id])
 	return id
 }
@@ -54,7 +57,7 @@ func (m *memory) place(p *pending) (int, bool) {
 	})
 }
 
-func (m *memory) Due(_ context.Context, now time.Time, limit int, busy []string) (due []Delivery, next time.Time, err error) {
+func (m *memory) Due(_ context.Context, now time.Time, limit int, scope Scope) (due []Delivery, next time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
@@ -63,20 +66,32 @@ func (m *memory) Due(_ context.Context, now time.Time, limit int, busy []string)
 			return nil, time.Time{}, err
 		}
 	}
-	leftOut := map[string]bool{}
-	for _, b := range busy {
-		leftOut[b] = true
-	}
-	for _, p := range m.pending {
-		switch {
-		case leftOut[p.Receiver]:
-		case p.due.After(now) || len(due) == limit:
-			return due, p.due, nil
-		default:
-			due = append(due, p.Delivery)
+	set := func(lanes []Lane) map[Lane]bool {
+		in := map[Lane]bool{}
+		for _, l := range lanes {
+			in[l] = true
 		}
+		return in
 	}
-	return due, time.Time{}, nil
+	only, busy, of := set(scope.Only), set(scope.Busy), map[Lane]int{}
+	for _, p := range m.pending {
+		l := Lane{p.Organization, p.Receiver}
+		if scope.Only != nil && !only[l] || busy[l] || slices.Contains(scope.Full, p.Organization) {
+			continue
+		}
+		if p.due.After(now) || len(due) == limit || of[l] == scope.Each {
+			if next.IsZero() {
+				next = p.due
+			}
+			if of[l] == scope.Each {
+				continue // others may be due
+			}
+			break
+		}
+		of[l]++
+		due = append(due, p.Delivery)
+	}
+	return due, next, nil
 }
 
 func (m *memory) Settle(_ context.Context, r Result) error {
@@ -96,6 +111,13 @@ func (m *memory) Settle(_ context.Context, r Result) error {
 		m.insert(p)
 	}
 	return nil
+}
+
+// calls returns how often Due was called.
+func (m *memory) calls() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked
 }
 
 // settled returns the results so far.
@@ -253,8 +275,10 @@ func runIn(t *testing.T, net *internet, m *memory, set func(*Options)) *bubble {
 }
 
 // post adds a delivery to name:80 and wakes the sender.
-func (b *bubble) post(name string) int64 {
-	id := b.add(name+":80", "http://"+name+"/hook", []byte(`{"success":true}`))
+func (b *bubble) post(name string) int64 { return b.postFor(7, name) }
+
+func (b *bubble) postFor(organization int64, name string) int64 {
+	id := b.addTo(organization, name+":80", "http://"+name+"/hook", []byte(`{"success":true}`))
 	b.Wake()
 	return id
 }

@@ -23,11 +23,11 @@ type Options struct {
 	// attempts. The first delay is the business of who makes the delivery.
 	Schedule []time.Duration
 
-	Concurrency int            // attempts under way in all; 64
-	PerReceiver int            // and at one receiver; 4
+	Concurrency int            // attempts under way in all; 64. A quarter of them may be one organization's
+	PerReceiver int            // and those of one organization at one receiver; 4
 	Timeout     time.Duration  // of an attempt; 15 s
 	Grace       time.Duration  // what attempts under way get when Run is told to end; Timeout
-	Poll        time.Duration  // how long a Sender looks no further at most; 5 s, as replays by another process wake nobody
+	Poll        time.Duration  // how long a Sender looks no further at most; 1 s, as posts and replays by another process wake nobody
 	Roots       *x509.CertPool // who may vouch for receivers; nil is the system's
 
 	Log     *slog.Logger   // organization and webhook ids, failure words; nothing of a body or an address. nil is none
@@ -45,7 +45,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.PerReceiver, 4)
 	setDefault(&o.Timeout, 15*time.Second)
 	setDefault(&o.Grace, o.Timeout)
-	setDefault(&o.Poll, 5*time.Second)
+	setDefault(&o.Poll, time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

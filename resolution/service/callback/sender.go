@@ -97,25 +97,22 @@ type ended struct {
 func (r *run) fill(ctx context.Context) time.Duration {
 	for pass := 0; pass < maxPasses && r.underway.free() > 0 && ctx.Err() == nil; pass++ {
 		now := time.Now()
+		began := 0
+		var next time.Time
 		view := r.underway.look(now)
-		limit := view.elsewhere + min(r.underway.free(), maxFetch)
-		due, next, err := r.o.Outbox.Due(ctx, now, limit, view.busy)
-		if err != nil {
-			return r.stumble(ctx, "callbacks: the due ones cannot be read", err)
-		}
-		r.backoff = 0
-		changed := false
-		for _, d := range due {
-			switch r.underway.judge(d, view) {
-			case begins:
-				r.begin(d, view)
-				changed = true
-			case waits: // and its receiver is busy in the next pass
-				changed = true
+		for _, q := range r.underway.questions(view) {
+			n, soonest, err := r.ask(ctx, view, q)
+			if err != nil {
+				return r.stumble(ctx, "callbacks: the due ones cannot be read", err)
+			}
+			began += n
+			if next.IsZero() || !soonest.IsZero() && soonest.Before(next) {
+				next = soonest
 			}
 		}
-		if !changed {
-			return r.until(next, now, len(view.busy) > 0)
+		r.backoff = 0
+		if began == 0 || next.IsZero() || next.After(now) {
+			return r.until(next, now)
 		}
 	}
 	if r.underway.free() <= 0 {
@@ -124,18 +121,26 @@ func (r *run) fill(ctx context.Context) time.Duration {
 	return minPause
 }
 
+// ask begins what the outbox answers, and returns how many attempts that were
+// and when the next is due.
+func (r *run) ask(ctx context.Context, v *view, q question) (began int, next time.Time, err error) {
+	due, next, err := r.o.Outbox.Due(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.Scope)
+	for _, d := range due {
+		if r.underway.begins(d, v) {
+			r.begin(d, v)
+			began++
+		}
+	}
+	return began, next, err
+}
+
 // until returns how long to wait for the delivery that is due next. One due
-// before now, but not returned, is not trusted to be there. While receivers
-// are busy, what becomes of them is looked at sooner.
-func (r *run) until(next, now time.Time, busy bool) time.Duration {
-	wait := r.o.Poll
-	if !next.IsZero() {
-		wait = min(max(next.Sub(now), minPause), wait)
+// before now, but not returned, is not trusted to be there.
+func (r *run) until(next, now time.Time) time.Duration {
+	if next.IsZero() {
+		return r.o.Poll
 	}
-	if busy {
-		wait = min(wait, slowAfter)
-	}
-	return wait
+	return min(max(next.Sub(now), minPause), r.o.Poll)
 }
 
 // stumble logs an error of the outbox and returns how long to leave it alone.

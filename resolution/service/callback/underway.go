@@ -1,57 +1,70 @@
 package callback
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 const (
-	// slowAfter is when an attempt makes its receiver a slow one.
+	// slowAfter is when an attempt makes its lane a slow one.
 	slowAfter = 2 * time.Second
 
-	// knownFor is how long a receiver is known by its last attempt.
+	// knownFor is how long a lane is known by its last attempt.
 	knownFor = 10 * time.Minute
 
-	// maxKnown bounds the receivers known while nothing is under way at them.
-	maxKnown = 1024
+	// maxKnown bounds an organization's lanes that are known while nothing is
+	// under way at them.
+	maxKnown = 512
 
-	// largeBytes of bodies under way at a receiver are enough: memory, and the
+	// largeBytes of bodies under way at a lane are enough: memory, and the
 	// outbox reading them again, are bounded so.
 	largeBytes = 256 << 10
 )
 
-// pace is how a receiver answers.
+// pace is how a lane's receiver answers.
 type pace int
 
 // The paces. Those that answer may have all slots, new ones three quarters,
 // slow ones half, each with those behind it: however many receivers are dead,
-// there are slots for who is new, and some for who is known to answer. A new
-// receiver gets one attempt at a time, until it has answered.
+// there are slots for who is new, and some for who is known to answer. A
+// quarter of the slots is an organization's, and is shared out likewise: what
+// one organization does keeps no other waiting.
 const (
 	quick pace = iota
 	fresh
 	slow
 )
 
-func (u *underway) ceiling(p pace) int {
-	switch p {
-	case quick:
-		return u.concurrency
-	case fresh:
-		return max(u.concurrency*3/4, 1)
-	default:
-		return max(u.concurrency/2, 1)
+// load counts attempts: by pace, each with those behind it.
+type load [slow + 1]int
+
+func (l *load) add(p pace, n int) {
+	for at := quick; at <= p; at++ {
+		l[at] += n
 	}
+}
+
+// takes reports whether an attempt of a pace may begin beside a load of slots.
+func (l *load) takes(p pace, slots int) bool {
+	for at, ceiling := range [...]int{slots, max(slots*3/4, 1), max(slots/2, 1)} {
+		if pace(at) <= p && l[at] >= ceiling {
+			return false
+		}
+	}
+	return true
 }
 
 // underway is what a Sender has on its hands.
 type underway struct {
 	concurrency, perReceiver int
 
-	deliveries map[int64]struct{}
-	receivers  map[string]*receiver
+	deliveries    map[int64]struct{}
+	organizations map[int64]map[string]*lane // by receiver; none is empty
 }
 
-// receiver is one that has attempts under way or has had some, or that waits
-// for its first.
-type receiver struct {
+// lane is one that has attempts under way, or has had some not long ago.
+type lane struct {
 	attempts map[int64]time.Time // when they began
 	bytes    int                 // of their bodies
 	took     time.Duration       // by the last attempt
@@ -59,126 +72,180 @@ type receiver struct {
 }
 
 func newUnderway(concurrency, perReceiver int) *underway {
-	return &underway{concurrency, perReceiver, map[int64]struct{}{}, map[string]*receiver{}}
+	return &underway{concurrency, perReceiver, map[int64]struct{}{}, map[int64]map[string]*lane{}}
 }
 
 // free returns how many more attempts may begin.
 func (u *underway) free() int { return u.concurrency - len(u.deliveries) }
 
-func (r *receiver) pace(now time.Time) pace {
-	for _, began := range r.attempts {
+// share is how many attempts may be under way for one organization.
+func (u *underway) share() int { return max(u.concurrency/4, 1) }
+
+func (l *lane) pace(now time.Time) pace {
+	for _, began := range l.attempts {
 		if now.Sub(began) >= slowAfter {
 			return slow
 		}
 	}
 	switch {
-	case !now.Before(r.known):
+	case !now.Before(l.known):
 		return fresh
-	case r.took >= slowAfter:
+	case l.took >= slowAfter:
 		return slow
 	default:
 		return quick
 	}
 }
 
-// view is what is under way at a moment.
-type view struct {
-	now       time.Time
-	load      [slow + 1]int // attempts at receivers of a pace or one behind it
-	busy      []string      // receivers that get no attempt now
-	elsewhere int           // attempts at the other receivers
+// busy reports whether a lane has all it may have, whoever else has what: a
+// new receiver gets one attempt at a time, until it has answered, and a slow
+// one half of what a quick one gets.
+func (u *underway) busy(l *lane, p pace) bool {
+	most := [...]int{u.perReceiver, 1, max(u.perReceiver/2, 1)}[p]
+	return len(l.attempts) >= most || l.bytes >= largeBytes
 }
 
-// look counts.
+// view is what is under way at a moment.
+type view struct {
+	now  time.Time
+	all  load
+	each map[int64]*load // by organization
+}
+
+// look counts, and drops what is no longer known.
 func (u *underway) look(now time.Time) *view {
-	v := &view{now: now}
-	for _, r := range u.receivers {
-		v.add(r.pace(now), len(r.attempts))
-	}
-	for name, r := range u.receivers {
-		if u.full(r, v) {
-			v.busy = append(v.busy, name)
-		} else {
-			v.elsewhere += len(r.attempts)
+	v := &view{now: now, each: map[int64]*load{}}
+	for organization, lanes := range u.organizations {
+		for receiver, l := range lanes {
+			p := l.pace(now)
+			if p == fresh && len(l.attempts) == 0 {
+				delete(lanes, receiver)
+				continue
+			}
+			v.add(organization, p, len(l.attempts))
+		}
+		if len(lanes) == 0 {
+			delete(u.organizations, organization)
 		}
 	}
 	return v
 }
 
-func (v *view) add(p pace, n int) {
-	for at := quick; at <= p; at++ {
-		v.load[at] += n
+func (v *view) add(organization int64, p pace, n int) {
+	if v.each[organization] == nil {
+		v.each[organization] = new(load)
 	}
+	v.each[organization].add(p, n)
+	v.all.add(p, n)
 }
 
-// full reports whether a receiver gets no further attempt now.
-func (u *underway) full(r *receiver, v *view) bool {
-	p, share := r.pace(v.now), u.perReceiver
-	if p == fresh {
-		share = 1
-	}
-	return len(r.attempts) >= share || r.bytes >= largeBytes || v.load[p] >= u.ceiling(p)
+// takes reports whether an organization gets another attempt of a pace.
+func (u *underway) takes(v *view, organization int64, p pace) bool {
+	own := v.each[organization]
+	return v.all.takes(p, u.concurrency) && (own == nil || own.takes(p, u.share()))
 }
 
-// verdict is what is to be done with a delivery that is due.
-type verdict int
+// question is a scope that the outbox is to be asked for, and how many attempts
+// are under way in it: those may be answered again.
+type question struct {
+	Scope
+	underway int
+}
 
-const (
-	begins verdict = iota
-	held           // it is under way
-	waits          // its receiver has become busy
-	stays          // nothing can be done about it now
-)
-
-// judge says what is to be done with d. A receiver that has to wait is
-// remembered, so that the next view has it among the busy ones.
-func (u *underway) judge(d Delivery, v *view) verdict {
-	if _, found := u.deliveries[d.ID]; found {
-		return held
-	}
-	if u.free() <= 0 {
-		return stays
-	}
-	r := u.receivers[d.Receiver]
-	if r == nil {
-		if len(u.receivers) >= maxKnown+u.concurrency && !u.forget() {
-			return stays
+// questions leave out what can get no attempt: they are about quick lanes alone
+// where no others get one, and about all the rest. There are none when nobody
+// gets one.
+func (u *underway) questions(v *view) (questions []question) {
+	rest := question{Scope: Scope{Each: u.perReceiver}}
+	alone := question{Scope: Scope{Each: u.perReceiver}}
+	open := v.all.takes(fresh, u.concurrency)
+	for organization, lanes := range u.organizations {
+		full := !u.takes(v, organization, fresh)
+		if full {
+			rest.Full = append(rest.Full, organization)
 		}
-		r = &receiver{attempts: map[int64]time.Time{}}
-		u.receivers[d.Receiver] = r
+		for receiver, l := range lanes {
+			p := l.pace(v.now)
+			takes := !u.busy(l, p) && u.takes(v, organization, p)
+			switch {
+			case full && takes: // it is quick
+				alone.Only = append(alone.Only, Lane{organization, receiver})
+				alone.underway += len(l.attempts)
+			case !full && takes:
+				rest.underway += len(l.attempts)
+			case !full:
+				rest.Busy = append(rest.Busy, Lane{organization, receiver})
+			}
+		}
 	}
-	if u.full(r, v) {
-		return waits
+	if len(alone.Only) > 0 {
+		questions = append(questions, alone)
 	}
-	return begins
+	if open {
+		questions = append(questions, rest)
+	}
+	return questions
+}
+
+// begins reports whether an attempt at d is to be made: it is not under way, and
+// there is a slot for it.
+func (u *underway) begins(d Delivery, v *view) bool {
+	if _, found := u.deliveries[d.ID]; found {
+		return false
+	}
+	p := fresh
+	if l := u.organizations[d.Organization][d.Receiver]; l != nil {
+		if p = l.pace(v.now); u.busy(l, p) {
+			return false
+		}
+	}
+	return u.takes(v, d.Organization, p)
 }
 
 // begin notes an attempt, also in the view.
 func (u *underway) begin(d Delivery, v *view) {
-	r := u.receivers[d.Receiver]
-	v.add(r.pace(v.now), 1)
+	lanes := u.organizations[d.Organization]
+	if lanes == nil {
+		lanes = map[string]*lane{}
+		u.organizations[d.Organization] = lanes
+	}
+	l := lanes[d.Receiver]
+	if l == nil {
+		l = &lane{attempts: map[int64]time.Time{}}
+		lanes[d.Receiver] = l
+	}
+	v.add(d.Organization, l.pace(v.now), 1)
 	u.deliveries[d.ID] = struct{}{}
-	r.attempts[d.ID] = v.now
-	r.bytes += len(d.Body)
+	l.attempts[d.ID] = v.now
+	l.bytes += len(d.Body)
 }
 
 // end notes the end of an attempt that took so long.
 func (u *underway) end(d Delivery, took time.Duration, now time.Time) {
-	r := u.receivers[d.Receiver]
+	lanes := u.organizations[d.Organization]
+	l := lanes[d.Receiver]
 	delete(u.deliveries, d.ID)
-	delete(r.attempts, d.ID)
-	r.bytes -= len(d.Body)
-	r.took, r.known = took, now.Add(knownFor)
+	delete(l.attempts, d.ID)
+	l.bytes -= len(d.Body)
+	l.took, l.known = took, now.Add(knownFor)
+	if len(lanes) > maxKnown+u.share() {
+		forget(lanes, now)
+	}
 }
 
-// forget drops a receiver with nothing under way, if there is one: it is new
-// when it is met again.
-func (u *underway) forget() bool {
-	for name, r := range u.receivers {
-		if len(r.attempts) == 0 {
-			delete(u.receivers, name)
-			return true
+// forget drops one of the lanes with nothing under way: it is new when it is
+// met again. A quick one goes only where all are, and the first to go is who
+// would be known for the shortest time.
+func forget(lanes map[string]*lane, now time.Time) {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(lanes)), func(receiver string) bool { return len(lanes[receiver].attempts) > 0 })
+	worth := func(a, b string) int {
+		if x, y := lanes[a].pace(now) == quick, lanes[b].pace(now) == quick; x != y {
+			if x {
+				return 1
+			}
+			return -1
 		}
+		return lanes[a].known.Compare(lanes[b].known)
 	}
-	return false
+	delete(lanes, slices.MinFunc(idle, worth)) // more are known than can be under way
 }

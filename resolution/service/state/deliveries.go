@@ -36,9 +36,9 @@ const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, fail
 // ErrGone one whose body is no longer kept.
 func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
 	return s.write(ctx, func(t *tx) error {
-		var receiver string
+		var l Lane
 		var kept bool
-		found, err := t.row("SELECT receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &receiver, &kept)
+		found, err := t.row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
 		switch {
 		case err != nil:
 			return err
@@ -50,7 +50,7 @@ func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 		if err := t.exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
 		}
-		return t.awaitsNext(receiver)
+		return t.awaitsNext(l)
 	})
 }
 
@@ -82,8 +82,8 @@ func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, r
 		return nil, 0, err
 	}
 	args := []any{millis(now), organization, after, *end}
-	err = t.exec("INSERT INTO receivers(receiver, due) SELECT DISTINCT receiver, ?1 FROM outbox"+these+
-		" ON CONFLICT(receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", args...)
+	err = t.exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
+		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", args...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -4,31 +4,41 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"slices"
 	"time"
 )
 
-// perReceiver is how many deliveries of one receiver a call of DueDeliveries
-// returns at most, so that one with many leaves places for others.
-const perReceiver = 8
+// Lane is what an organization has for one receiver.
+type Lane struct {
+	Organization int64
+	Receiver     string
+}
 
-// DueDeliveries returns at most limit deliveries that are due, the longest due
-// first, and few of one receiver (8): one with a great many hides no other.
-// Receivers in busy are left out. A delivery is due until it is settled: one
-// that is under way is returned again, unless its receiver is busy.
+// Scope says which deliveries DueDeliveries is about.
+type Scope struct {
+	Only []Lane  // those of these lanes, unless it is nil
+	Busy []Lane  // none of these
+	Full []int64 // and none of these organizations
+	Each int     // at most so many of one lane: one with a great many hides no other
+}
+
+// DueDeliveries returns at most limit deliveries of a scope that are due, the
+// longest due first. A delivery is due until it is settled: one that is under
+// way is returned again, unless its lane is busy.
 //
-// next is the soonest moment at which something is due that was not returned,
-// busy receivers aside: zero when there is nothing, and past when more is due
-// than was returned.
-func (s *State) DueDeliveries(ctx context.Context, now time.Time, limit int, busy []string) (due []Delivery, next time.Time, err error) {
-	// One transaction: what receivers await and what is pending have to agree.
+// next is the soonest moment at which something in the scope is due that was
+// not returned: zero when there is nothing, and past when more is due than was
+// returned.
+func (s *State) DueDeliveries(ctx context.Context, now time.Time, limit int, scope Scope) (due []Delivery, next time.Time, err error) {
+	// One transaction: what lanes await and what is pending have to agree.
 	reading, err := s.reads.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, time.Time{}, unavailable(err)
 	}
 	defer func() { _ = reading.Rollback() }() // it changed nothing
-	c := chooser{reading: reading, now: millis(now), limit: max(limit, 0)}
-	if err := c.choose(ctx, busy); err != nil {
+	c := chooser{reading: reading, now: millis(now), limit: max(limit, 0), scope: scope}
+	if err := c.choose(ctx); err != nil {
 		return nil, time.Time{}, unavailable(err)
 	}
 	due, err = c.read(ctx)
@@ -44,11 +54,17 @@ type chooser struct {
 	reading *sql.Tx
 	now     int64
 	limit   int
+	scope   Scope
 	chosen  []dueDelivery
 	next    *int64
 }
 
 type dueDelivery struct{ id, due int64 }
+
+type dueLane struct {
+	Lane
+	due int64
+}
 
 // leave notes that something due at a moment is not picked.
 func (c *chooser) leave(due int64) {
@@ -57,20 +73,24 @@ func (c *chooser) leave(due int64) {
 	}
 }
 
-// choose asks the receivers that wait longest, as many as could each have a
-// place, for the first of theirs.
-func (c *chooser) choose(ctx context.Context, busy []string) error {
-	waiting, err := c.receivers(ctx, busy)
-	if err != nil || len(waiting) == 0 {
+// choose asks the lanes that wait longest, as many as could each have a place,
+// for the first of theirs.
+func (c *chooser) choose(ctx context.Context) error {
+	waiting, err := c.lanes(ctx)
+	if err != nil {
 		return err
 	}
-	first, err := c.reading.PrepareContext(ctx, "SELECT id, due FROM outbox WHERE state = 'pending' AND receiver = ? ORDER BY due, id LIMIT ?")
+	waiting = c.first(waiting)
+	if len(waiting) == 0 {
+		return nil
+	}
+	first, err := c.reading.PrepareContext(ctx, "SELECT id, due FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ? ORDER BY due, id LIMIT ?")
 	if err != nil {
 		return err
 	}
 	defer first.Close() // with the transaction, at the latest
-	for _, receiver := range waiting {
-		if err := c.firstOf(ctx, first, receiver); err != nil {
+	for _, lane := range waiting {
+		if err := c.firstOf(ctx, first, lane.Lane); err != nil {
 			return err
 		}
 	}
@@ -82,29 +102,131 @@ func (c *chooser) choose(ctx context.Context, busy []string) error {
 	return nil
 }
 
-// receivers lists those with something due that are not busy.
-func (c *chooser) receivers(ctx context.Context, busy []string) (waiting []string, err error) {
-	rows, err := c.reading.QueryContext(ctx, "SELECT receiver, due FROM receivers INDEXED BY receivers_due ORDER BY due, receiver")
+// lanes lists those of the scope, of each organization no more than could have
+// a place.
+func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
+	busy := map[Lane]bool{}
+	for _, l := range c.scope.Busy {
+		busy[l] = true
+	}
+	if c.scope.Only != nil {
+		lanes, err = c.named(ctx)
+		return slices.DeleteFunc(lanes, func(l dueLane) bool { return busy[l.Lane] || slices.Contains(c.scope.Full, l.Organization) }), err
+	}
+	organizations, err := c.organizations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	some, err := c.reading.PrepareContext(ctx, "SELECT organization, receiver, due FROM lanes INDEXED BY lanes_due WHERE organization = ? ORDER BY due, receiver")
+	if err != nil {
+		return nil, err
+	}
+	defer some.Close() // with the transaction, at the latest
+	for _, organization := range organizations {
+		if lanes, err = c.lanesOf(ctx, some, organization, busy, lanes); err != nil {
+			return nil, err
+		}
+	}
+	return lanes, nil
+}
+
+// lanesOf adds an organization's lanes: those that are due and the next one.
+func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int64, busy map[Lane]bool, lanes []dueLane) ([]dueLane, error) {
+	rows, err := some.QueryContext(ctx, organization)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for n := 0; n <= c.limit && rows.Next(); {
+		l, err := scanLane(rows)
+		if err != nil {
+			return nil, err
+		}
+		if busy[l.Lane] {
+			continue
+		}
+		lanes = append(lanes, l)
+		if n++; l.due > c.now {
+			break
+		}
+	}
+	return lanes, rows.Err()
+}
+
+// first returns the lanes that are due, as many as could each have a place.
+func (c *chooser) first(lanes []dueLane) []dueLane {
+	slices.SortFunc(lanes, func(a, b dueLane) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Receiver, b.Receiver), cmp.Compare(a.Organization, b.Organization))
+	})
+	for i, l := range lanes {
+		if l.due > c.now || i == c.limit {
+			c.leave(l.due)
+			return lanes[:i]
+		}
+	}
+	return lanes
+}
+
+// awaiting is a recursive table of the organizations that have lanes, and when
+// their first is due: one step in the index for each, however many lanes.
+const awaiting = `
+	each(organization) AS (
+		SELECT min(organization) FROM lanes
+		UNION ALL
+		SELECT (SELECT min(organization) FROM lanes WHERE organization > each.organization) FROM each WHERE organization IS NOT NULL
+	),
+	awaiting(organization, due) AS (
+		SELECT organization, (SELECT min(due) FROM lanes WHERE lanes.organization = each.organization) FROM each WHERE organization IS NOT NULL
+	)`
+
+// organizations lists those that have lanes and are not full.
+func (c *chooser) organizations(ctx context.Context) (organizations []int64, err error) {
+	rows, err := c.reading.QueryContext(ctx, "WITH RECURSIVE "+awaiting+" SELECT organization FROM each WHERE organization IS NOT NULL")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var receiver string
-		var due int64
-		if err := rows.Scan(&receiver, &due); err != nil {
+		var organization int64
+		if err := rows.Scan(&organization); err != nil {
 			return nil, err
 		}
-		if slices.Contains(busy, receiver) {
-			continue
+		if !slices.Contains(c.scope.Full, organization) {
+			organizations = append(organizations, organization)
 		}
-		if due > c.now || len(waiting) == c.limit {
-			c.leave(due)
-			break
-		}
-		waiting = append(waiting, receiver)
 	}
-	return waiting, rows.Err()
+	return organizations, rows.Err()
+}
+
+// named lists the lanes that the scope names.
+func (c *chooser) named(ctx context.Context) (lanes []dueLane, err error) {
+	names := make([][2]any, len(c.scope.Only))
+	for i, l := range c.scope.Only {
+		names[i] = [2]any{l.Organization, l.Receiver}
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.reading.QueryContext(ctx, `SELECT organization, receiver, due FROM json_each(?) AS name
+		CROSS JOIN lanes ON organization = name.value ->> 0 AND receiver = name.value ->> 1`, string(list))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		l, err := scanLane(rows)
+		if err != nil {
+			return nil, err
+		}
+		lanes = append(lanes, l)
+	}
+	return lanes, rows.Err()
+}
+
+func scanLane(rows *sql.Rows) (l dueLane, err error) {
+	err = rows.Scan(&l.Organization, &l.Receiver, &l.due)
+	return l, err
 }
 
 // read reads what was picked.
@@ -129,10 +251,10 @@ func (c *chooser) read(ctx context.Context) (due []Delivery, err error) {
 	return due, nil
 }
 
-// firstOf picks a receiver's first deliveries.
-func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, receiver string) error {
+// firstOf picks a lane's first deliveries.
+func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane Lane) error {
 	// One more than is picked, to know when it is due.
-	rows, err := first.QueryContext(ctx, receiver, perReceiver+1)
+	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1)
 	if err != nil {
 		return err
 	}
@@ -142,7 +264,7 @@ func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, receiver string)
 		if err := rows.Scan(&d.id, &d.due); err != nil {
 			return err
 		}
-		if n == perReceiver || d.due > c.now {
+		if n == c.scope.Each || d.due > c.now {
 			c.leave(d.due)
 			break
 		}

@@ -382,7 +382,7 @@ func TestFinishJobPosts(t *testing.T) {
 	if err := d.FinishJob(t.Context(), finish); err != nil {
 		t.Fatal(err)
 	}
-	due, _, err := d.DueDeliveries(t.Context(), d.now, 10, nil)
+	due, _, err := d.DueDeliveries(t.Context(), d.now, 10, Scope{Each: 8})
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%+v, %v; want one delivery", due, err)
 	}
@@ -464,9 +464,11 @@ func TestPlans(t *testing.T) {
 		"SELECT rowid FROM resolutions WHERE expired = 0 AND finished <= 1 LIMIT 1",
 		"SELECT seq FROM (SELECT seq, at FROM replies ORDER BY seq LIMIT 1) WHERE at <= 1",
 		"SELECT organization, fingerprint FROM snapshots WHERE taken <= 1 LIMIT 1",
-		"SELECT receiver, due FROM receivers INDEXED BY receivers_due ORDER BY due, receiver",
-		"SELECT id, due FROM outbox WHERE state = 'pending' AND receiver = 'a' ORDER BY due, id LIMIT 1",
-		"SELECT min(due) FROM outbox WHERE state = 'pending' AND receiver = 'a'",
+		"SELECT organization, receiver, due FROM lanes INDEXED BY lanes_due WHERE organization = 1 ORDER BY due, receiver",
+		"SELECT min(organization) FROM lanes WHERE organization > 1",
+		"SELECT min(due) FROM lanes WHERE organization = 1",
+		"SELECT id, due FROM outbox WHERE state = 'pending' AND organization = 1 AND receiver = 'a' ORDER BY due, id LIMIT 1",
+		"SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = 1 AND receiver = 'a'",
 		"SELECT id FROM outbox WHERE organization = 1 AND state = 'dead' AND id > 1 ORDER BY id LIMIT 1",
 		oldDeliveries("state = 'delivered' AND kept = 1"),
 		oldDeliveries("state = 'dead' AND kept = 1"),

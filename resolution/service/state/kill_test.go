@@ -238,7 +238,7 @@ func (d *desk) checkKilled(told map[uuid.UUID]string) {
 	if n := d.count("outbox LEFT JOIN bodies ON delivery = id WHERE delivery IS NULL"); n != 0 {
 		d.t.Errorf("%d callbacks without a body", n)
 	}
-	if n := d.count("outbox WHERE state = 'pending' AND receiver NOT IN (SELECT receiver FROM receivers)"); n != 0 {
+	if n := d.count("outbox WHERE state = 'pending' AND (organization, receiver) NOT IN (SELECT organization, receiver FROM lanes)"); n != 0 {
 		d.t.Errorf("%d callbacks that nobody waits for", n)
 	}
 	b := d.balance(d.first)

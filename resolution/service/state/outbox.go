@@ -67,7 +67,7 @@ func (t *tx) post(c Callback) error {
 	if err := t.exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
 		return err
 	}
-	return t.awaits(c.Receiver, due)
+	return t.awaits(Lane{c.Organization, c.Receiver}, due)
 }
 
 // nonNil makes a missing body an empty one.
@@ -78,24 +78,26 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// awaits notes a pending delivery of a receiver.
-func (t *tx) awaits(receiver string, due int64) error {
-	return t.exec("INSERT INTO receivers(receiver, due) VALUES (?, ?) ON CONFLICT(receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due",
-		receiver, due)
+// awaits notes a pending delivery of a lane.
+func (t *tx) awaits(l Lane, due int64) error {
+	return t.exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due)
 }
 
-// awaitsNext notes what is pending for a receiver after one of its deliveries
+// awaitsNext notes what is pending in a lane after one of its deliveries
 // changed.
-func (t *tx) awaitsNext(receiver string) error {
+func (t *tx) awaitsNext(l Lane) error {
 	var due *int64
-	if _, err := t.row("SELECT min(due) FROM outbox WHERE state = 'pending' AND receiver = ?", []any{receiver}, &due); err != nil {
+	_, err := t.row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
+		[]any{l.Organization, l.Receiver}, &due)
+	if err != nil {
 		return err
 	}
 	if due == nil {
-		return t.exec("DELETE FROM receivers WHERE receiver = ?", receiver)
+		return t.exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
 	}
-	return t.exec("INSERT INTO receivers(receiver, due) VALUES (?, ?) ON CONFLICT(receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due",
-		receiver, *due)
+	return t.exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due", l.Organization, l.Receiver, *due)
 }
 
 // SettleDelivery records an attempt at a pending delivery. Unknown is
@@ -110,9 +112,10 @@ func (s *State) SettleDelivery(ctx context.Context, a Attempt) error {
 		return fmt.Errorf("%w: a delivery is not %q", resolution.ErrInvalid, a.State)
 	}
 	return s.write(ctx, func(t *tx) error {
-		var receiver, state string
+		var l Lane
+		var state string
 		var due int64
-		found, err := t.row("SELECT receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &receiver, &state, &due)
+		found, err := t.row("SELECT organization, receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &l.Organization, &l.Receiver, &state, &due)
 		switch {
 		case err != nil:
 			return err
@@ -129,7 +132,7 @@ func (s *State) SettleDelivery(ctx context.Context, a Attempt) error {
 		if err != nil {
 			return err
 		}
-		return t.awaitsNext(receiver)
+		return t.awaitsNext(l)
 	})
 }
 

@@ -40,9 +40,16 @@ func (d *desk) callbacks(receiver string, n int, first time.Duration) (all []*Ca
 	return all
 }
 
+// perLane is how many of a lane the tests ask for.
+const perLane = 8
+
 func (d *desk) due(limit int, busy ...string) ([]Delivery, time.Time) {
 	d.t.Helper()
-	due, next, err := d.DueDeliveries(d.t.Context(), d.now, limit, busy)
+	scope := Scope{Each: perLane}
+	for _, receiver := range busy {
+		scope.Busy = append(scope.Busy, Lane{d.first, receiver})
+	}
+	due, next, err := d.DueDeliveries(d.t.Context(), d.now, limit, scope)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -129,6 +136,74 @@ func TestDueDeliveries(t *testing.T) {
 	}
 }
 
+// TestScope: what an organization has for receivers, told as organization,
+// receiver and how long it is due; * are all lanes.
+func TestScope(t *testing.T) {
+	d := newDesk(t)
+	lane := func(name string) Lane {
+		return Lane{map[byte]int64{'1': d.first, '2': d.second}[name[0]], name[1:2]}
+	}
+	lanes := func(names string) (all []Lane) {
+		for _, name := range strings.Fields(names) {
+			all = append(all, lane(name))
+		}
+		return all
+	}
+	for _, p := range strings.Fields("1a-9 1a-8 1a-7 1b-6 2a-5 2c-4 1c+2 2b+3") {
+		var seconds int
+		if _, err := fmt.Sscanf(p[2:], "%d", &seconds); err != nil {
+			t.Fatal(err)
+		}
+		c := d.callbacks(p[1:2], 1, time.Duration(seconds)*time.Second)[0]
+		c.Organization = lane(p).Organization
+		d.post(c)
+	}
+	for _, c := range []struct {
+		name, only, busy, full string
+		limit, each            int
+		due, next              string
+	}{
+		{"all", "*", "", "", 10, 8, "1a-9 1a-8 1a-7 1b-6 2a-5 2c-4", "+2"},
+		{"two of a lane", "*", "", "", 10, 2, "1a-9 1a-8 1b-6 2a-5 2c-4", "-7"},
+		{"one lane busy, not the other's to the same receiver", "*", "1a", "", 10, 8, "1b-6 2a-5 2c-4", "+2"},
+		{"an organization full", "*", "", "1", 10, 8, "2a-5 2c-4", "+3"},
+		{"all full", "*", "", "12", 10, 8, "", ""},
+		{"full, and under the limit", "*", "", "1", 1, 8, "2a-5", "-4"},
+		{"some lanes", "1b 2c 1c", "", "", 10, 8, "1b-6 2c-4", "+2"},
+		{"some lanes, under the limit", "1a 2c", "", "", 1, 1, "1a-9", "-8"},
+		{"a lane that is busy, one of a full organization", "1a 1b 2a", "1a", "2", 10, 8, "1b-6", ""},
+		{"lanes that wait for nothing", "1x 2x", "", "", 10, 8, "", ""},
+		{"no lane", "", "", "", 10, 8, "", ""},
+	} {
+		scope := Scope{Busy: lanes(c.busy), Each: c.each}
+		if c.only != "*" {
+			scope.Only = append([]Lane{}, lanes(c.only)...)
+		}
+		for _, organization := range c.full {
+			scope.Full = append(scope.Full, map[rune]int64{'1': d.first, '2': d.second}[organization])
+		}
+		due, next, err := d.DueDeliveries(t.Context(), d.now, c.limit, scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, x := range due {
+			organization := 1
+			if x.Organization == d.second {
+				organization = 2
+			}
+			got = append(got, fmt.Sprintf("%d%s%+d", organization, x.Receiver, int(x.Due.Sub(d.now).Seconds())))
+		}
+		soonest := ""
+		if !next.IsZero() {
+			soonest = fmt.Sprintf("%+d", int(next.Sub(d.now).Seconds()))
+		}
+		if strings.Join(got, " ") != c.due || soonest != c.next {
+			t.Errorf("%s: due %v, next %q; want %s, %q", c.name, got, soonest, c.due, c.next)
+		}
+	}
+}
+
 func TestDelivery(t *testing.T) {
 	d := newDesk(t)
 	c := d.callback("a.example:443")
@@ -200,8 +275,8 @@ func TestDelivery(t *testing.T) {
 	if err := d.ReplayDelivery(t.Context(), "msg_unknown", d.now); !errors.Is(err, ErrNotFound) {
 		t.Errorf("replaying an unknown one: %v, want %v", err, ErrNotFound)
 	}
-	if n := d.count("receivers"); n != 1 {
-		t.Errorf("%d receivers wait, want 1", n)
+	if n := d.count("lanes"); n != 1 {
+		t.Errorf("%d lanes wait, want 1", n)
 	}
 }
 
@@ -278,7 +353,7 @@ func TestReplayDead(t *testing.T) {
 		t.Errorf("and then %d, %v; want none", n, err)
 	}
 	due, next := d.due(10)
-	if len(due) != perReceiver || due[0].WebhookID != dead[0].WebhookID || due[0].Attempts != 0 || !next.Equal(d.now) {
+	if len(due) != perLane || due[0].WebhookID != dead[0].WebhookID || due[0].Attempts != 0 || !next.Equal(d.now) {
 		t.Errorf("due are %+v, next %v", due, next)
 	}
 	if got := d.delivery(others.WebhookID).State; got != Dead {
@@ -338,8 +413,8 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 		return flooded, other
 	}
 	due, _ := d.due(64)
-	if flooded, other := count(due); flooded != perReceiver || other != len(others) {
-		t.Errorf("due are %d and %d others, want %d and %d", flooded, other, perReceiver, len(others))
+	if flooded, other := count(due); flooded != perLane || other != len(others) {
+		t.Errorf("due are %d and %d others, want %d and %d", flooded, other, perLane, len(others))
 	}
 	due, next := d.due(64, "dead.example:443")
 	if flooded, other := count(due); flooded != 0 || other != len(others) || !next.IsZero() {
@@ -351,8 +426,8 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 	}
 	for range 3 {
 		due, _ := d.due(64)
-		if flooded, other := count(due); flooded != perReceiver || other != 0 {
-			t.Errorf("then are due %d and %d others, want %d and 0", flooded, other, perReceiver)
+		if flooded, other := count(due); flooded != perLane || other != 0 {
+			t.Errorf("then are due %d and %d others, want %d and 0", flooded, other, perLane)
 		}
 		for _, x := range due {
 			d.settle(Attempt{ID: x.ID, State: Pending, Due: d.now.Add(time.Hour), Failure: "timeout", At: d.now})

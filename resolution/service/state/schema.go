@@ -136,7 +136,7 @@ CREATE TABLE outbox(
 	failure TEXT, -- of the last attempt, a word
 	finished INTEGER
 ) STRICT;
-CREATE INDEX outbox_receiver ON outbox(receiver, due) WHERE state = 'pending';
+CREATE INDEX outbox_lane ON outbox(organization, receiver, due) WHERE state = 'pending';
 CREATE INDEX outbox_organization ON outbox(organization, state, id);
 CREATE INDEX outbox_dead ON outbox(id) WHERE state = 'dead';
 CREATE INDEX outbox_finished ON outbox(state, kept, finished) WHERE finished IS NOT NULL;
@@ -147,13 +147,16 @@ CREATE TABLE bodies(
 	body BLOB NOT NULL
 ) STRICT;
 
--- One row for each receiver with pending deliveries, and when the first of
--- them is due: what is due is found without walking past a receiver's many.
-CREATE TABLE receivers(
-	receiver TEXT PRIMARY KEY,
-	due INTEGER NOT NULL
+-- One row for each lane with pending deliveries, which is an organization's to
+-- one receiver, and when the first of them is due: what is due is found without
+-- walking past a lane's many, or past an organization's.
+CREATE TABLE lanes(
+	organization INTEGER NOT NULL,
+	receiver TEXT NOT NULL,
+	due INTEGER NOT NULL,
+	PRIMARY KEY(organization, receiver)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX receivers_due ON receivers(due);
+CREATE INDEX lanes_due ON lanes(organization, due);
 `
 
 // migrate brings the database to the version that the migrations lead to. Two

@@ -17,13 +17,13 @@ type Stats struct {
 // what is finished.
 func (s *State) Stats(ctx context.Context) (st Stats, err error) {
 	var job, due *int64
-	err = s.reads.QueryRowContext(ctx, `SELECT
+	err = s.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT
 		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'),
 		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'processing'),
 		(SELECT min(requested) FROM resolutions WHERE finished IS NULL),
 		(SELECT count(*) FROM outbox WHERE state = 'pending'),
 		(SELECT count(*) FROM outbox WHERE state = 'dead'),
-		(SELECT min(due) FROM receivers)`).Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due)
+		(SELECT min(due) FROM awaiting)`).Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due)
 	st.OldestJob, st.OldestDue = optionalMoment(job), optionalMoment(due)
 	return st, unavailable(err)
 }

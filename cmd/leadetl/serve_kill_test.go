@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -62,7 +63,12 @@ func TestServeKilled(t *testing.T) {
 			shopping.Go(func() { careful.shop(ctx, s.public, rand.New(rand.NewPCG(seed, uint64(round<<8|worker)))) })
 			shopping.Go(func() { careless.shop(ctx, s.public, rand.New(rand.NewPCG(^uint64(seed), uint64(round<<8|worker)))) })
 		}
-		kill := time.AfterFunc(time.Duration(100+random.IntN(900))*time.Millisecond, func() { _ = s.process.Process.Kill() })
+		// After so many answers more, however busy the machine is, and a bit.
+		target, began := careful.answered.Load()+careless.answered.Load()+int64(random.IntN(60)), time.Now()
+		until(t, "customers are served", func() bool {
+			return careful.answered.Load()+careless.answered.Load() >= target || time.Since(began) > 3*time.Second || s.ended()
+		})
+		kill := time.AfterFunc(time.Duration(random.IntN(20))*time.Millisecond, func() { _ = s.process.Process.Kill() })
 		<-s.gone
 		kill.Stop()
 		if code := s.code(); code != -1 {
@@ -118,6 +124,8 @@ type shopper struct {
 	name     string
 	careful  bool // gives keys and asks again
 	receiver *receiver
+
+	answered atomic.Int64
 
 	mu    sync.Mutex
 	calls []*purchase
@@ -208,6 +216,7 @@ func (s *shopper) buy(ctx context.Context, url string, b *purchase) bool {
 		b.unanswered++
 		return false
 	}
+	s.answered.Add(1)
 	switch {
 	case a.status != http.StatusOK:
 		s.Errorf("%s: %d %s", b.kind.path, a.status, a.raw)
@@ -436,7 +445,7 @@ func (s *shopper) readBooks(kept *state.State, organization int64) *books {
 
 // String tells what was bought.
 func (s *shopper) String() string {
-	answered, unanswered, searches := 0, 0, 0
+	answered, unanswered, searches := 0, 0, 0 // calls, not attempts
 	for _, b := range s.calls {
 		unanswered += b.unanswered
 		if b.answer.status != 0 {

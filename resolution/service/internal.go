@@ -251,21 +251,11 @@ func (s *Service) cancelResolution(r *http.Request, resolution string) (any, err
 	if !ok {
 		return nil, errNothingHere
 	}
-	if err := s.rosters.refresh(r.Context()); err != nil {
+	job, err := s.state.AnyonesJob(r.Context(), id)
+	if err != nil {
 		return nil, err
 	}
-	// Whose it is has to be found out: jobs are asked for by organization.
-	for _, a := range s.rosters.present.Load().byID {
-		job, err := s.state.FindJob(r.Context(), a.id, id)
-		if errors.Is(err, state.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, s.cancel(r, job)
-	}
-	return nil, state.ErrNotFound
+	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, s.cancel(r, job)
 }
 
 func (s *Service) cancel(r *http.Request, job *state.Job) error {

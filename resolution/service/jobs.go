@@ -15,16 +15,21 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// maxAttempts is how often a job is begun. The last attempt that a process
-// did not survive counts as well, so a search that kills its process ends.
-const maxAttempts = 3
+// maxFailures is how many attempts at a job may fail.
+const maxFailures = 3
+
+// maxDeaths is how many attempts at a job may end without a word, so that a
+// search that kills its process ends. They are more than the failures: a
+// process that is killed takes searches along that were not the reason. A
+// drain gives its jobs back, and counts as neither.
+const maxDeaths = 20
 
 // idle is how long a worker waits for a job that nobody woke it for: one
 // whose lease has passed.
 const idle = time.Second
 
-// retryDelays are the pauses before the second and the third attempt.
-var retryDelays = [maxAttempts - 1]time.Duration{time.Second, 10 * time.Second}
+// retryDelays are the pauses after the first and the second failure.
+var retryDelays = [maxFailures - 1]time.Duration{time.Second, 10 * time.Second}
 
 // wakeWorker tells one idle worker that there is a job.
 func (s *Service) wakeWorker() {
@@ -66,7 +71,7 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 		}
 	})
 	began := s.now()
-	log := s.log.With("resolution", job.ID, "operation", job.Operation, "attempt", job.Attempts)
+	log := s.log.With("resolution", job.ID, "operation", job.Operation, "lease", job.Lease)
 	result, err := s.search(ctx, job)
 	lost := context.Cause(ctx)
 	stop(nil)
@@ -76,10 +81,12 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 	case errors.Is(lost, state.ErrLeaseLost), errors.Is(lost, state.ErrFinished):
 		return // cancelled, or another's
 	case err != nil && working.Err() != nil:
-		return // the drain puts it back into the queue
-	case err != nil && job.Attempts < maxAttempts && mayPass(err):
+		s.leave(log, s.state.ReturnJob(context.WithoutCancel(working), job.ID, job.Lease))
+		return
+	case err != nil && job.Failures+1 < maxFailures && mayPass(err):
 		log.Warn("job failed and will be tried again", "error", err)
-		s.postpone(job, log)
+		until := s.now().Add(retryDelays[job.Failures])
+		s.leave(log, s.state.PostponeJob(context.WithoutCancel(working), job.ID, job.Lease, until))
 		return
 	case err != nil:
 		log.Error("job failed", "error", err)
@@ -98,12 +105,11 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 	}
 }
 
-// postpone makes a job's lease pass after a while, for anybody to take.
-func (s *Service) postpone(job *state.Job, log *slog.Logger) {
-	until := s.now().Add(retryDelays[job.Attempts-1])
-	err := s.state.RenewLease(context.Background(), job.ID, job.Attempts, until)
+// leave tells why a job could not be put back into the queue, where that is
+// not because it is no longer this worker's.
+func (s *Service) leave(log *slog.Logger, err error) {
 	if err != nil && !errors.Is(err, state.ErrFinished) && !errors.Is(err, state.ErrLeaseLost) {
-		log.Error("postpone a job", "error", err) // its lease passes anyway
+		log.Error("put a job back", "error", err) // its lease passes anyway
 	}
 }
 
@@ -117,7 +123,7 @@ func (s *Service) keepLease(ctx context.Context, job *state.Job) error {
 			return nil
 		case <-tick.C:
 		}
-		err := s.state.RenewLease(ctx, job.ID, job.Attempts, s.now().Add(s.options.Lease))
+		err := s.state.RenewLease(ctx, job.ID, job.Lease, s.now().Add(s.options.Lease))
 		if errors.Is(err, state.ErrLeaseLost) || errors.Is(err, state.ErrFinished) {
 			return err
 		}
@@ -132,13 +138,14 @@ func (s *Service) search(ctx context.Context, job *state.Job) (o outcome, err er
 			err = errPanic
 		}
 	}()
-	if job.Attempts > maxAttempts {
-		return outcome{}, errPanic
+	if job.Deaths >= maxDeaths {
+		return outcome{}, errDeaths
 	}
 	var todo work
 	if err := json.Unmarshal(job.Work, &todo); err != nil {
 		return outcome{}, fmt.Errorf("what the job is to do: %w", err)
 	}
+	todo.Search.Start, todo.Search.End, todo.Search.Edition = job.Sees.Start, job.Sees.End, job.Sees.Edition
 	ctx, cancel := context.WithTimeout(ctx, s.options.JobTimeout)
 	defer cancel()
 	o, err = s.searchIn(ctx, job, todo)
@@ -149,7 +156,10 @@ func (s *Service) search(ctx context.Context, job *state.Job) (o outcome, err er
 	return o, err
 }
 
-var errPanic = errors.New("the search did not return")
+var (
+	errPanic  = errors.New("the search did not return")
+	errDeaths = fmt.Errorf("%d attempts ended without a word", maxDeaths)
+)
 
 func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (outcome, error) {
 	if job.Operation == resolution.KeywordToLeadCount {
@@ -163,7 +173,7 @@ func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (outc
 // finish ends a job: its result or why there is none, its price and its
 // callback in one transaction.
 func (s *Service) finish(ctx context.Context, job *state.Job, o outcome, failure error) error {
-	end := state.Finish{ID: job.ID, Attempt: job.Attempts, Status: state.Completed, At: s.now()}
+	end := state.Finish{ID: job.ID, Lease: job.Lease, Status: state.Completed, At: s.now()}
 	if failure == nil {
 		end.Result, end.Spent = o.json(), o.Credits.Spent
 	} else {
@@ -194,15 +204,11 @@ func finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
 	if job.CallbackURL == "" {
 		return nil, nil
 	}
-	var todo work
-	if err := json.Unmarshal(job.Work, &todo); err != nil {
-		return nil, fmt.Errorf("what the job was to do: %w", err)
-	}
 	e := finished(job)
 	e.callbackURL, e.payload = job.CallbackURL, job.Payload
 	var b bytes.Buffer
 	e.write(&b)
 	return newCallback(state.Callback{
-		Organization: job.Organization, Resolution: job.ID, Receiver: todo.Receiver, URL: job.CallbackURL, Due: at,
+		Organization: job.Organization, Resolution: job.ID, Receiver: job.Receiver, URL: job.CallbackURL, Due: at,
 	}, b.Bytes(), job.Status)
 }

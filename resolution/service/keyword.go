@@ -19,12 +19,10 @@ const pollAfter = 5 * time.Second
 
 // work is what a job is to do, as it is kept until a worker has time for it.
 type work struct {
-	Search resolution.KeywordSearch
+	Search resolution.KeywordSearch // its days and edition are state.Job.Sees
 	Page   resolution.SearchPage
 	// Unit is the price of a delivered lead when the job was accepted.
 	Unit int64
-	// Receiver is what the policy made of the callback address.
-	Receiver string
 }
 
 // create accepts a keyword search: job, reservation and reply are one
@@ -39,7 +37,7 @@ func (s *Service) create(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	todo := work{Search: asked.Search, Page: asked.Page, Receiver: receiver}
+	todo := work{Search: asked.Search, Page: asked.Page}
 	reserved := s.options.Costs.of(operation)
 	if operation == resolution.KeywordToLead {
 		todo.Unit = s.options.Costs.lead(asked.Page)
@@ -48,18 +46,12 @@ func (s *Service) create(c *call) (*reply, error) {
 	if err := s.afford(c.Context(), c.account, reserved); err != nil {
 		return nil, err
 	}
-	// The pages of one search see one state of the data, over the same days.
-	seen, err := s.state.Snapshot(c.Context(), c.account.id, asked.Fingerprint, state.Snapshot{
-		Taken: c.began, Start: asked.Search.Start, End: asked.Search.End, Edition: s.options.Searcher.Edition(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	todo.Search.Start, todo.Search.End, todo.Search.Edition = seen.Start, seen.End, seen.Edition
-
 	job := state.Job{
 		Organization: c.account.id, Operation: operation, Requested: c.began,
-		Payload: asked.Payload, CallbackURL: asked.CallbackURL, Reserved: reserved,
+		Payload: asked.Payload, CallbackURL: asked.CallbackURL, Receiver: receiver, Reserved: reserved,
+		// The pages of one search see one state of the data, over the same days.
+		Search: asked.Fingerprint,
+		Sees:   state.Snapshot{Taken: c.began, Start: asked.Search.Start, End: asked.Search.End, Edition: s.options.Searcher.Edition()},
 	}
 	if job.ID, err = uuid.NewV7(); err != nil {
 		return nil, err

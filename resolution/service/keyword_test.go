@@ -309,7 +309,7 @@ func TestWorkSurvives(t *testing.T) {
 			JobTitleInclusions: []string{"x"}, JobTitleExclusions: []string{"y"}, Edition: "e",
 		},
 		Page: resolution.SearchPage{Number: 2, Limit: 3, HEMs: 4, Deanonymize: true, SuperEnrichment: true},
-		Unit: 3, Receiver: "hooks.example:443",
+		Unit: 3,
 	}
 	text, err := json.Marshal(asked)
 	if err != nil {

@@ -26,7 +26,9 @@ type modelJob struct {
 	organization    int64
 	status          Status
 	requested, till time.Time
-	attempts        int
+	lease           int
+	failures        int
+	deaths          int
 	reserved, spent int64
 	ends            int // times it was finished or cancelled
 }
@@ -41,12 +43,14 @@ func TestJobsProperty(t *testing.T) {
 		m := &jobModel{desk: d, before: d.count("resolutions"), credits: map[int64]int64{d.first: 100, d.second: 100}}
 		defer m.cancelAll()
 		r.Repeat(map[string]func(*rapid.T){
-			"create":  m.create,
-			"lease":   m.leaseNext,
-			"renew":   m.renew,
-			"finish":  m.finish,
-			"cancel":  m.cancel,
-			"requeue": m.requeue,
+			"create":   m.create,
+			"lease":    m.leaseNext,
+			"renew":    m.renew,
+			"postpone": m.postpone,
+			"return":   m.giveBack,
+			"finish":   m.finish,
+			"cancel":   m.cancel,
+			"requeue":  m.requeue,
 			"pass": func(r *rapid.T) {
 				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{1, 1000, 60_000}).Draw(r, "ms") * time.Millisecond)
 			},
@@ -74,21 +78,21 @@ func (m *jobModel) active(organization int64) (jobs int, reserved int64) {
 	return jobs, reserved
 }
 
-// any draws one of the jobs there are, and an attempt that may be its.
+// any draws one of the jobs there are, and a lease that may be its.
 func (m *jobModel) any(r *rapid.T) (*modelJob, int) {
 	if len(m.jobs) == 0 {
 		r.Skip("no job")
 	}
 	j := rapid.SampledFrom(m.jobs).Draw(r, "job")
-	return j, max(0, j.attempts-rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "behind"))
+	return j, max(0, j.lease-rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "behind"))
 }
 
-// refusal is what a worker with an attempt at a job is told.
-func (j *modelJob) refusal(attempt int) error {
+// refusal is what a worker with a lease of a job is told.
+func (j *modelJob) refusal(lease int) error {
 	switch {
 	case j.status.Finished():
 		return ErrFinished
-	case j.status != Processing || attempt != j.attempts:
+	case j.status != Processing || lease != j.lease:
 		return ErrLeaseLost
 	}
 	return nil
@@ -125,43 +129,71 @@ func (m *jobModel) create(r *rapid.T) {
 
 func (m *jobModel) leaseNext(r *rapid.T) {
 	var want *modelJob
+	underway := map[int64]int{}
+	for _, j := range m.jobs {
+		if j.status == Processing && j.till.After(m.now) {
+			underway[j.organization]++
+		}
+	}
 	for _, j := range m.jobs { // the clock only goes on, so they are in order
-		if j.status == Queued || j.status == Processing && !j.till.After(m.now) {
+		if !j.status.Finished() && !j.till.After(m.now) && (want == nil || underway[j.organization] < underway[want.organization]) {
 			want = j
-			break
 		}
 	}
 	till := m.now.Add(leaseTime)
 	got, err := m.LeaseJob(m.t.Context(), m.now, till)
 	expect(r, "lease", err, nil)
-	if (got == nil) != (want == nil) || got != nil && (got.ID != want.id || got.Attempts != want.attempts+1 || got.Status != Processing) {
+	if (got == nil) != (want == nil) || got != nil && (got.ID != want.id || got.Lease != want.lease+1 || got.Status != Processing) {
 		r.Fatalf("leased %+v, want %+v", got, want)
 	}
 	if want != nil {
-		want.status, want.attempts, want.till = Processing, want.attempts+1, till
+		if want.status == Processing {
+			want.deaths++
+		}
+		want.status, want.lease, want.till = Processing, want.lease+1, till
 	}
 }
 
 func (m *jobModel) renew(r *rapid.T) {
-	j, attempt := m.any(r)
+	j, lease := m.any(r)
 	till := m.now.Add(leaseTime)
-	want := j.refusal(attempt)
-	expect(r, "renew", m.RenewLease(m.t.Context(), j.id, attempt, till), want)
+	want := j.refusal(lease)
+	expect(r, "renew", m.RenewLease(m.t.Context(), j.id, lease, till), want)
 	if want == nil {
 		j.till = till
 	}
 }
 
+func (m *jobModel) postpone(r *rapid.T) {
+	j, lease := m.any(r)
+	till := m.now.Add(leaseTime)
+	want := j.refusal(lease)
+	expect(r, "postpone", m.PostponeJob(m.t.Context(), j.id, lease, till), want)
+	if want == nil {
+		j.status, j.till = Queued, till
+		j.failures++
+	}
+}
+
+func (m *jobModel) giveBack(r *rapid.T) {
+	j, lease := m.any(r)
+	want := j.refusal(lease)
+	expect(r, "return", m.ReturnJob(m.t.Context(), j.id, lease), want)
+	if want == nil {
+		j.status, j.till = Queued, time.Time{}
+	}
+}
+
 func (m *jobModel) finish(r *rapid.T) {
-	j, attempt := m.any(r)
+	j, lease := m.any(r)
 	f := Finish{
-		ID: j.id, Attempt: attempt, Status: rapid.SampledFrom([]Status{Completed, Failed}).Draw(r, "status"),
+		ID: j.id, Lease: lease, Status: rapid.SampledFrom([]Status{Completed, Failed}).Draw(r, "status"),
 		Spent: rapid.Int64Range(0, j.reserved+1).Draw(r, "spent"), At: m.now,
 	}
 	if rapid.Bool().Draw(r, "callback") {
 		f.Callback = m.callback("a.example:443")
 	}
-	want := j.refusal(attempt)
+	want := j.refusal(lease)
 	if want == nil && f.Spent > j.reserved {
 		want = resolution.ErrInvalid
 	}
@@ -195,7 +227,8 @@ func (m *jobModel) requeue(r *rapid.T) {
 	want := 0
 	for _, j := range m.jobs {
 		if j.status == Processing {
-			j.status = Queued
+			j.status, j.till = Queued, time.Time{}
+			j.deaths++
 			want++
 		}
 	}
@@ -214,7 +247,7 @@ func (m *jobModel) check(r *rapid.T) {
 	}
 	for i, j := range m.jobs {
 		got := stored[i]
-		if got.ID != j.id || got.Status != j.status || got.Attempts != j.attempts || got.Spent != j.spent || got.Reserved != j.reserved || got.Finished.IsZero() == j.status.Finished() {
+		if got.ID != j.id || got.Status != j.status || got.Lease != j.lease || got.Failures != j.failures || got.Deaths != j.deaths || got.Spent != j.spent || got.Reserved != j.reserved || got.Finished.IsZero() == j.status.Finished() {
 			r.Fatalf("found %+v\nwant %+v", got, j)
 		}
 		if j.ends > 1 || (j.ends == 1) != j.status.Finished() {

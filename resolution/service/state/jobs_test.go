@@ -67,7 +67,8 @@ func (d *desk) organization(name string, credits int64) int64 {
 func (d *desk) job(organization int64) Job {
 	return Job{
 		ID: uuid.Must(uuid.NewV7()), Organization: organization, Operation: resolution.KeywordToLead, Requested: d.now,
-		Work: []byte(`{"work":1}`), Payload: []byte(`{"keywords":["a"]}`), CallbackURL: "https://a.example/hook", Reserved: 10,
+		Work: []byte(`{"work":1}`), Payload: []byte(`{"keywords":["a"]}`), CallbackURL: "https://a.example/hook", Receiver: "a.example:443", Reserved: 10,
+		Search: [32]byte{1}, Sees: Snapshot{Taken: d.now, Edition: "a"},
 	}
 }
 
@@ -128,19 +129,19 @@ type jobScript struct {
 	id uuid.UUID
 }
 
-// do makes one step; what follows a slash is the number of the attempt that
-// makes it (default 1), or of credits that are spent.
+// do makes one step; what follows a slash is the number of the lease under
+// which it is made (default 1), or of credits that are spent.
 func (s *jobScript) do(step string) error {
 	ctx := s.t.Context()
 	word, number, given := strings.Cut(step, "/")
-	attempt := 1
+	lease := 1
 	if given {
 		var err error
-		if attempt, err = strconv.Atoi(number); err != nil {
+		if lease, err = strconv.Atoi(number); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	finish := Finish{ID: s.id, Attempt: attempt, Status: Completed, Result: []byte("{}"), Spent: 7, Callback: s.callback("a.example:443"), At: s.now}
+	finish := Finish{ID: s.id, Lease: lease, Status: Completed, Result: []byte("{}"), Spent: 7, Callback: s.callback("a.example:443"), At: s.now}
 	switch word {
 	case "create":
 		j := s.job(s.first)
@@ -163,11 +164,15 @@ func (s *jobScript) do(step string) error {
 		_, err := s.RequeueLeased(ctx)
 		return err
 	case "renew":
-		return s.RenewLease(ctx, s.id, attempt, s.now.Add(leaseTime))
+		return s.RenewLease(ctx, s.id, lease, s.now.Add(leaseTime))
+	case "postpone":
+		return s.PostponeJob(ctx, s.id, lease, s.now.Add(leaseTime))
+	case "return":
+		return s.ReturnJob(ctx, s.id, lease)
 	case "finish":
 		return s.FinishJob(ctx, finish)
 	case "spend":
-		finish.Attempt, finish.Spent = 1, int64(attempt)
+		finish.Lease, finish.Spent = 1, int64(lease)
 		return s.FinishJob(ctx, finish)
 	case "fail":
 		finish.Status, finish.Result, finish.Error, finish.Spent = Failed, nil, "unavailable", 0
@@ -192,7 +197,7 @@ func TestJobTransitions(t *testing.T) {
 		name, steps         string
 		refused             error
 		status              Status
-		attempts            int
+		lease               int
 		available, reserved int64
 		callbacks           int
 	}{
@@ -210,6 +215,13 @@ func TestJobTransitions(t *testing.T) {
 		{"a late worker finishes what nobody took over", "create lease pass finish", nil, Completed, 1, 93, 0, 1},
 		{"a renewed lease holds", "create lease almost-pass renew almost-pass lease", errNothingToLease, Processing, 1, 90, 10, 0},
 
+		{"a worker gives it back", "create lease return", nil, Queued, 1, 90, 10, 0},
+		{"another takes it at once", "create lease return lease", nil, Processing, 2, 90, 10, 0},
+		{"a worker failed", "create lease postpone", nil, Queued, 1, 90, 10, 0},
+		{"it waits a while", "create lease postpone almost-pass lease", errNothingToLease, Queued, 1, 90, 10, 0},
+		{"and is tried again", "create lease postpone pass lease finish/2", nil, Completed, 2, 93, 0, 1},
+		{"it is cancelled while it waits for that", "create lease postpone cancel", nil, Cancelled, 1, 100, 0, 1},
+
 		{"it is one worker's", "create lease lease", errNothingToLease, Processing, 1, 90, 10, 0},
 		{"a lease holds to its end", "create lease almost-pass lease", errNothingToLease, Processing, 1, 90, 10, 0},
 		{"nobody leases a finished job", "create lease finish pass lease", errNothingToLease, Completed, 1, 93, 0, 1},
@@ -225,6 +237,11 @@ func TestJobTransitions(t *testing.T) {
 		{"and cannot renew", "create lease pass lease renew/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
 		{"an attempt lost it to a restart", "create lease requeue finish", ErrLeaseLost, Queued, 1, 90, 10, 0},
 		{"and cannot renew either", "create lease requeue renew", ErrLeaseLost, Queued, 1, 90, 10, 0},
+		{"who gave it back cannot finish it", "create lease return finish", ErrLeaseLost, Queued, 1, 90, 10, 0},
+		{"who failed cannot finish it", "create lease postpone finish", ErrLeaseLost, Queued, 1, 90, 10, 0},
+		{"who lost it does not give it back", "create lease pass lease return/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
+		{"nor postpones it", "create lease pass lease postpone/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
+		{"the cancelled is not given back", "create lease cancel return", ErrFinished, Cancelled, 1, 100, 0, 1},
 		{"nobody finishes what waits", "create finish", ErrLeaseLost, Queued, 0, 90, 10, 0},
 		{"it spends at most what is reserved", "create lease spend/11", resolution.ErrInvalid, Processing, 1, 90, 10, 0},
 		{"it does not earn", "create lease spend/-1", resolution.ErrInvalid, Processing, 1, 90, 10, 0},
@@ -257,8 +274,8 @@ func TestJobTransitions(t *testing.T) {
 				if !errors.Is(err, ErrNotFound) {
 					t.Errorf("%s: found %+v, %v", c.steps, j, err)
 				}
-			} else if err != nil || j.Status != c.status || j.Attempts != c.attempts {
-				t.Errorf("%s: %+v, %v; want it %s after %d attempts", c.steps, j, err, c.status, c.attempts)
+			} else if err != nil || j.Status != c.status || j.Lease != c.lease {
+				t.Errorf("%s: %+v, %v; want it %s at lease %d", c.steps, j, err, c.status, c.lease)
 			}
 			if got, want := s.balance(s.first), (Balance{c.available, c.reserved}); got != want {
 				t.Errorf("%s: balance %+v, want %+v", c.steps, got, want)
@@ -346,7 +363,7 @@ func TestCreateJobKeeps(t *testing.T) {
 	if got, err := d.Reply(t.Context(), reply.Key, d.now); err != nil || got == nil || string(got.Body) != string(reply.Body) {
 		t.Errorf("stored reply %+v, %v", got, err)
 	}
-	want.Status = Queued
+	want.Status, want.Search = Queued, [32]byte{}
 	got, err := d.FindJob(t.Context(), d.first, want.ID)
 	if err != nil || fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("found %+v, %v\nwant  %+v", got, err, want)
@@ -355,12 +372,12 @@ func TestCreateJobKeeps(t *testing.T) {
 		t.Errorf("another organization finds %+v, %v", j, err)
 	}
 
-	want.Status, want.Attempts = Processing, 1
+	want.Status, want.Lease = Processing, 1
 	if leased := d.lease(); fmt.Sprintf("%+v", *leased) != fmt.Sprintf("%+v", want) {
 		t.Errorf("leased %+v\nwant   %+v", leased, want)
 	}
 	d.now = d.now.Add(time.Second)
-	finish := Finish{ID: want.ID, Attempt: 1, Status: Failed, Result: []byte("{}"), Error: "unavailable", Spent: 2, At: d.now}
+	finish := Finish{ID: want.ID, Lease: 1, Status: Failed, Result: []byte("{}"), Error: "unavailable", Spent: 2, At: d.now}
 	if err := d.FinishJob(t.Context(), finish); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +395,7 @@ func TestFinishJobPosts(t *testing.T) {
 	d := newDesk(t)
 	id := d.create(d.second)
 	c := d.callback("a.example:443")
-	finish := Finish{ID: id, Attempt: d.lease().Attempts, Status: Completed, Callback: c, At: d.now}
+	finish := Finish{ID: id, Lease: d.lease().Lease, Status: Completed, Callback: c, At: d.now}
 	if err := d.FinishJob(t.Context(), finish); err != nil {
 		t.Fatal(err)
 	}
@@ -401,6 +418,7 @@ func TestLeaseJobOrder(t *testing.T) {
 	want = append(want, d.create(d.second))
 	d.now = d.now.Add(-time.Second) // a clock that was set back: the oldest now
 	want = slices.Insert(want, 0, d.create(d.second))
+	want[3], want[4] = want[4], want[3] // by then the first has two under way
 	var got []uuid.UUID
 	for j := d.lease(); j != nil; j = d.lease() {
 		got = append(got, j.ID)
@@ -411,7 +429,7 @@ func TestLeaseJobOrder(t *testing.T) {
 	if n, err := d.RequeueLeased(t.Context()); n != len(want) || err != nil {
 		t.Errorf("requeued %d, %v; want %d", n, err, len(want))
 	}
-	if j := d.lease(); j == nil || j.ID != want[0] || j.Attempts != 2 {
+	if j := d.lease(); j == nil || j.ID != want[0] || j.Lease != 2 || j.Deaths != 1 {
 		t.Errorf("after a restart comes %+v, want the oldest, %v", j, want[0])
 	}
 }
@@ -458,7 +476,7 @@ func TestLeaseJobAtOnce(t *testing.T) {
 func TestPlans(t *testing.T) {
 	d := newDesk(t)
 	for _, query := range []string{
-		"SELECT id FROM resolutions INDEXED BY resolutions_unfinished WHERE finished IS NULL AND (status = 'queued' OR lease <= 1) ORDER BY requested, rowid LIMIT 1",
+		"SELECT count(*) FROM resolutions WHERE status = 'processing'",
 		"SELECT count(*) FROM resolutions WHERE organization = 1 AND finished IS NULL",
 		"SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'",
 		"SELECT rowid FROM resolutions WHERE expired = 0 AND finished <= 1 LIMIT 1",

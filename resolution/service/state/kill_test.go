@@ -101,7 +101,7 @@ func (d *desk) callbackOf(id uuid.UUID) *Callback {
 }
 
 func (d *desk) finishOf(j *Job) Finish {
-	return Finish{ID: j.ID, Attempt: j.Attempts, Status: Completed, Result: []byte("{}"), Spent: 3, Callback: d.callbackOf(j.ID), At: time.Now()}
+	return Finish{ID: j.ID, Lease: j.Lease, Status: Completed, Result: []byte("{}"), Spent: 3, Callback: d.callbackOf(j.ID), At: time.Now()}
 }
 
 // TestJobsKilled kills a service with SIGKILL, again and again on one state:

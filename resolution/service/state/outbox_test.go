@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -438,58 +437,6 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 	}
 }
 
-func TestSnapshot(t *testing.T) {
-	d := newDesk(t)
-	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	at := func(hours int, edition string) Snapshot {
-		return Snapshot{Taken: d.now.Add(time.Duration(hours) * time.Hour), Start: day.AddDate(0, 0, -7), End: day, Edition: edition}
-	}
-	search, other := [32]byte{1}, [32]byte{2}
-	for _, c := range []struct {
-		name         string
-		organization int64
-		search       [32]byte
-		proposed     Snapshot
-		want         Snapshot
-		err          error
-	}{
-		{"the first is taken", d.first, search, at(0, "a"), at(0, "a"), nil},
-		{"a page sees what the first saw", d.first, search, at(1, "b"), at(0, "a"), nil},
-		{"another search has its own", d.first, other, at(1, "b"), at(1, "b"), nil},
-		{"another organization has its own", d.second, search, at(2, "c"), at(2, "c"), nil},
-		{"a clock that was set back", d.first, search, at(-3, "z"), at(0, "a"), nil},
-		{"just before 24 hours", d.first, search, func() Snapshot { s := at(24, "d"); s.Taken = s.Taken.Add(-time.Millisecond); return s }(), at(0, "a"), nil},
-		{"after 24 hours there is a new one", d.first, search, at(24, "d"), at(24, "d"), nil},
-		{"from then on", d.first, search, at(25, "e"), at(24, "d"), nil},
-		{"an unknown organization", 77, search, at(0, "a"), Snapshot{}, ErrNotFound},
-	} {
-		if got, err := d.Snapshot(t.Context(), c.organization, c.search, c.proposed); got != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: %+v, %v\nwant %+v, %v", c.name, got, err, c.want, c.err)
-		}
-	}
-}
-
-// Of searches that come at once, one decides what all of them see.
-func TestSnapshotsAtOnce(t *testing.T) {
-	d := newDesk(t)
-	seen := make([]Snapshot, 8)
-	var all sync.WaitGroup
-	for i := range seen {
-		all.Go(func() {
-			var err error
-			if seen[i], err = d.Snapshot(t.Context(), d.first, [32]byte{1}, Snapshot{Taken: d.now, Start: d.now, End: d.now, Edition: fmt.Sprint(i)}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	for _, s := range seen {
-		if s != seen[0] {
-			t.Errorf("seen %+v and %+v", seen[0], s)
-		}
-	}
-}
-
 func TestStats(t *testing.T) {
 	d := newDesk(t)
 	check := func(want Stats) {
@@ -530,7 +477,7 @@ func BenchmarkJob(b *testing.B) {
 				return
 			}
 			c := d.callback("a.example:443")
-			if err := d.FinishJob(b.Context(), Finish{ID: leased.ID, Attempt: 1, Status: Completed, Result: make([]byte, 2048), Spent: 7, Callback: c, At: d.now}); err != nil {
+			if err := d.FinishJob(b.Context(), Finish{ID: leased.ID, Lease: 1, Status: Completed, Result: make([]byte, 2048), Spent: 7, Callback: c, At: d.now}); err != nil {
 				b.Error(err)
 			}
 		}

@@ -49,7 +49,7 @@ func (s *State) Purge(ctx context.Context, now time.Time, r Retention) (p Purged
 		kept       time.Duration
 		statements []string // one change: ?1 is the moment it is about, ?2 how many rows
 	}{
-		{&p.Results, r.Results, []string{`UPDATE resolutions SET expired = 1, work = NULL, payload = NULL, result = NULL, callback = NULL
+		{&p.Results, r.Results, []string{`UPDATE resolutions SET expired = 1, work = NULL, payload = NULL, result = NULL, callback = NULL, receiver = NULL
 			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 0 AND finished <= ?1 LIMIT ?2)`}},
 		{&p.Tombstones, r.Results + r.Tombstones, []string{`DELETE FROM resolutions
 			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 1 AND finished <= ?1 LIMIT ?2)`}},

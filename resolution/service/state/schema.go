@@ -92,23 +92,32 @@ CREATE TABLE resolutions(
 	operation TEXT NOT NULL,
 	status TEXT NOT NULL CHECK(status IN ('queued', 'processing', 'completed', 'failed', 'cancelled')),
 	requested INTEGER NOT NULL,
+	lease INTEGER NOT NULL DEFAULT 0, -- number of the last: a worker proves with it that it has the job
+	held INTEGER, -- until when nobody leases it: a worker has it, or it waits for another attempt
+	failures INTEGER NOT NULL DEFAULT 0, -- attempts that failed
+	deaths INTEGER NOT NULL DEFAULT 0, -- attempts of which nothing was heard
+	finished INTEGER,
+	expired INTEGER NOT NULL DEFAULT 0 CHECK(expired IN (0, 1)), -- 1: a tombstone, its contents are no longer kept
+	reserved INTEGER NOT NULL,
+	spent INTEGER NOT NULL DEFAULT 0,
+	taken INTEGER NOT NULL, -- the data it sees, as in snapshots
+	day_start INTEGER NOT NULL,
+	day_end INTEGER NOT NULL,
+	edition TEXT NOT NULL,
+	error TEXT, -- why it failed, a word
+	callback TEXT,
+	receiver TEXT, -- host and port of the callback
 	work BLOB, -- what is to be done, as JSON
 	payload BLOB, -- the request as it is echoed
-	callback TEXT,
-	reserved INTEGER NOT NULL,
-	lease INTEGER, -- until when a worker has it
-	attempts INTEGER NOT NULL DEFAULT 0,
-	finished INTEGER,
-	spent INTEGER NOT NULL DEFAULT 0,
-	result BLOB, -- the finished lead as JSON
-	error TEXT, -- why it failed, a word
-	expired INTEGER NOT NULL DEFAULT 0 CHECK(expired IN (0, 1)) -- 1: a tombstone, its contents are no longer kept
+	result BLOB -- the finished lead as JSON
 ) STRICT;
 CREATE INDEX resolutions_unfinished ON resolutions(requested) WHERE finished IS NULL;
-CREATE INDEX resolutions_active ON resolutions(organization) WHERE finished IS NULL;
+CREATE INDEX resolutions_active ON resolutions(organization, requested) WHERE finished IS NULL;
+CREATE INDEX resolutions_processing ON resolutions(organization) WHERE status = 'processing';
 CREATE INDEX resolutions_finished ON resolutions(expired, finished) WHERE finished IS NOT NULL;
 
 -- The data that a keyword search and its later pages see.
+-- A job keeps its own copy: it may outlive this row.
 CREATE TABLE snapshots(
 	organization INTEGER NOT NULL REFERENCES organizations,
 	fingerprint BLOB NOT NULL, -- hash of the search's fields

@@ -1,0 +1,103 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Finish is how an attempt at a job ended.
+type Finish struct {
+	ID       uuid.UUID
+	Lease    int    // Job.Lease as leased
+	Status   Status // Completed or Failed
+	Result   []byte
+	Error    string
+	Spent    int64 // credits, at most what the job reserved; the rest is given back
+	Callback *Callback
+	At       time.Time
+}
+
+// FinishJob ends a job in one change: its result, the capture of the credits
+// spent, the release of the rest, and the callback if there is one, which is
+// posted for the job's organization and resolution. It is ErrLeaseLost when
+// another worker has the job, or nobody, since it went back into the queue, and
+// ErrFinished when it was finished or cancelled before. A lease that has passed is no
+// obstacle as long as no one took the job over.
+func (s *State) FinishJob(ctx context.Context, f Finish) error {
+	if f.Status != Completed && f.Status != Failed {
+		return fmt.Errorf("%w: a job does not finish as %q", resolution.ErrInvalid, f.Status)
+	}
+	return s.write(ctx, func(t *tx) error {
+		j, err := t.leased(f.ID, f.Lease)
+		if err != nil {
+			return err
+		}
+		if f.Spent < 0 || f.Spent > j.reserved {
+			return fmt.Errorf("%w: a job that reserved %d credits spent %d", resolution.ErrInvalid, j.reserved, f.Spent)
+		}
+		return t.finish(j, f)
+	})
+}
+
+// CancelJob ends a job without a result, whoever has it, and gives its whole
+// reservation back. It is ErrNotFound for an unknown id and ErrFinished for a
+// job that has ended.
+func (s *State) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *Callback) error {
+	return s.write(ctx, func(t *tx) error {
+		j, err := t.unfinished(id)
+		if err != nil {
+			return err
+		}
+		return t.finish(j, Finish{ID: id, Status: Cancelled, Callback: callback, At: at})
+	})
+}
+
+// unfinishedJob is what a change to a job under way needs to know of it.
+type unfinishedJob struct {
+	organization int64
+	operation    resolution.Operation
+	reserved     int64
+	status       Status
+	lease        int
+}
+
+func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
+	var j unfinishedJob
+	found, err := t.row("SELECT organization, operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
+		&j.organization, &j.operation, &j.reserved, &j.status, &j.lease)
+	switch {
+	case err != nil:
+		return j, err
+	case !found:
+		return j, fmt.Errorf("resolution: %w", ErrNotFound)
+	case j.status.Finished():
+		return j, ErrFinished
+	}
+	return j, nil
+}
+
+// finish writes the end of a job that was looked at.
+func (t *tx) finish(j unfinishedJob, f Finish) error {
+	e := entry{organization: j.organization, reserved: true, of: f.ID, operation: j.operation, at: f.At}
+	e.kind, e.credits = Capture, f.Spent
+	if err := t.enter(e); err != nil {
+		return err
+	}
+	e.kind, e.credits = Release, j.reserved-f.Spent
+	if err := t.enter(e); err != nil {
+		return err
+	}
+	err := t.exec("UPDATE resolutions SET status = ?, held = NULL, finished = ?, spent = ?, result = ?, error = ? WHERE id = ?",
+		string(f.Status), millis(f.At), f.Spent, f.Result, f.Error, f.ID[:])
+	if err != nil || f.Callback == nil {
+		return err
+	}
+	c := *f.Callback
+	c.Organization, c.Resolution = j.organization, f.ID
+	return t.post(c)
+}

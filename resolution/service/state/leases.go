@@ -1,0 +1,122 @@
+package state
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// leaseNext leases the next job: ?1 is the present moment, ?2 when the lease
+// passes.
+const leaseNext = `UPDATE resolutions SET status = 'processing', held = ?2, lease = lease + 1, deaths = deaths + (status = 'processing')
+	WHERE rowid = coalesce((` + firstOfIdle + `), (` + firstOfAll + `)) RETURNING ` + jobColumns
+
+// firstOfIdle is the usual case: among the oldest free jobs is one of an
+// organization with none under way. The indexes here are named because their
+// orders are what they are for: a statement fails rather than look at all jobs.
+const firstOfIdle = `SELECT free.rowid FROM (
+		SELECT r.rowid, r.organization, r.requested FROM resolutions r INDEXED BY resolutions_unfinished
+			WHERE r.finished IS NULL AND (r.held IS NULL OR r.held <= ?1) ORDER BY r.requested, r.rowid LIMIT 64) free
+	WHERE NOT EXISTS (SELECT 1 FROM resolutions r INDEXED BY resolutions_processing
+		WHERE r.organization = free.organization AND r.status = 'processing' AND r.held > ?1)
+	ORDER BY free.requested, free.rowid LIMIT 1`
+
+// firstOfAll walks unfinished jobs an organization at a time, each up to its
+// oldest that is free: the number of one's jobs costs nothing.
+const firstOfAll = `WITH RECURSIVE active(organization) AS (
+		SELECT min(organization) FROM resolutions INDEXED BY resolutions_active WHERE finished IS NULL
+		UNION ALL
+		SELECT (SELECT min(r.organization) FROM resolutions r INDEXED BY resolutions_active WHERE r.finished IS NULL AND r.organization > active.organization)
+			FROM active WHERE organization IS NOT NULL
+	)
+	SELECT first.rowid FROM active JOIN resolutions first ON first.rowid = (
+		SELECT r.rowid FROM resolutions r INDEXED BY resolutions_active
+			WHERE r.organization = active.organization AND r.finished IS NULL AND (r.held IS NULL OR r.held <= ?1) ORDER BY r.requested, r.rowid LIMIT 1)
+	ORDER BY (SELECT count(*) FROM resolutions r INDEXED BY resolutions_processing
+		WHERE r.organization = active.organization AND r.status = 'processing' AND r.held > ?1), first.requested, first.rowid LIMIT 1`
+
+// LeaseJob gives a worker the next job that waits, or that was leased to a
+// worker whose lease passed by now, and nil when there is none. The job is the
+// worker's until until, and longer if nobody asks for it; see Job.Lease.
+//
+// Next is the oldest job of the organizations that have the fewest under way:
+// one whose searches take long never has all workers while others wait. A
+// lease that passed counts as a death.
+func (s *State) LeaseJob(ctx context.Context, now, until time.Time) (*Job, error) {
+	var job *Job
+	err := s.write(ctx, func(t *tx) error {
+		t.wrote, job = true, nil // t.row writes here
+		var found bool
+		leased, _, err := scanJob(func(into ...any) (err error) {
+			found, err = t.row(leaseNext, []any{millis(now), millis(until)}, into...)
+			return err
+		})
+		if found {
+			job = &leased
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return job, nil
+}
+
+// RequeueLeased puts every job that a worker had back into the queue, at its
+// old place, and returns their number. It is for the start of a service, when
+// no worker of an earlier process is left: what is leased then is what that
+// process did not survive, or what it was killed with, and counts as a death.
+func (s *State) RequeueLeased(ctx context.Context) (n int, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		rows, err := t.update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
+		n = int(rows)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// RenewLease keeps a job for the worker that has it under a lease.
+// ErrLeaseLost and ErrFinished, for a cancelled one too, tell it to stop.
+func (s *State) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
+	return s.write(ctx, func(t *tx) error {
+		if _, err := t.leased(id, lease); err != nil {
+			return err
+		}
+		return t.exec("UPDATE resolutions SET held = ? WHERE id = ?", millis(until), id[:])
+	})
+}
+
+// PostponeJob puts a job whose attempt failed back into the queue, at its old
+// place, from which nobody leases it before until. Its errors are RenewLease's.
+func (s *State) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
+	return s.requeue(ctx, id, lease, millis(until), 1)
+}
+
+// ReturnJob puts a job back into the queue, at its old place, as if it had not
+// been leased: a worker that has to end takes nothing from what the job may
+// yet try. Its errors are RenewLease's.
+func (s *State) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
+	return s.requeue(ctx, id, lease, nil, 0)
+}
+
+func (s *State) requeue(ctx context.Context, id uuid.UUID, lease int, held any, failures int) error {
+	return s.write(ctx, func(t *tx) error {
+		if _, err := t.leased(id, lease); err != nil {
+			return err
+		}
+		return t.exec("UPDATE resolutions SET status = 'queued', held = ?, failures = failures + ? WHERE id = ?", held, failures, id[:])
+	})
+}
+
+// leased is unfinished for the worker that has the job under a lease.
+func (t *tx) leased(id uuid.UUID, lease int) (unfinishedJob, error) {
+	j, err := t.unfinished(id)
+	if err == nil && (j.status != Processing || j.lease != lease) {
+		err = ErrLeaseLost
+	}
+	return j, err
+}

@@ -23,9 +23,10 @@ import (
 // keyword search that does not goes back into the queue. Then everything has
 // stopped, and the error is nil unless requests were cut off.
 func (s *Service) Serve(ctx context.Context, public, internal net.Listener, secure *tls.Config) error {
-	servers := []*server{s.newServer("public", netutil.LimitListener(public, s.options.Connections.Max), s.Public(), secure)}
+	s.checkDescriptors()
+	servers := []*server{s.newServer("public", netutil.LimitListener(s.tell("public", public), s.options.Connections.Max), s.Public(), secure)}
 	if internal != nil {
-		servers = append(servers, s.newServer("internal", internal, s.Internal(), nil))
+		servers = append(servers, s.newServer("internal", s.tell("internal", internal), s.Internal(), nil))
 	}
 	if err := s.begin(ctx); err != nil {
 		if ctx.Err() == nil {

@@ -26,6 +26,7 @@ type metrics struct {
 	deliveries  *prometheus.CounterVec   // result
 	rateLimited *prometheus.CounterVec   // limit
 	failedAuth  prometheus.Counter
+	answersLost prometheus.Counter
 }
 
 func newMetrics(s *state.State) *metrics {
@@ -49,8 +50,11 @@ func newMetrics(s *state.State) *metrics {
 		failedAuth: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "failed_auth_total", Help: "Requests with wrong or expired credentials.",
 		}),
+		answersLost: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "answers_lost_total", Help: "Answers that could not be written to their callers.",
+		}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.jobDuration, m.deliveries, m.rateLimited, m.failedAuth,
+	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.jobDuration, m.deliveries, m.rateLimited, m.failedAuth, m.answersLost,
 		newWaiting(s), buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

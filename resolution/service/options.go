@@ -99,12 +99,23 @@ type Limits struct {
 	KeptBytes int64
 }
 
+const (
+	// lookUpTime is how long the look-up of a callback's receiver may take, as
+	// callback.Policy has it.
+	lookUpTime = 2 * time.Second
+	// writeSlack is what a call leaves of Connections.WriteTimeout: within it
+	// the answer is written, and before that its charge.
+	writeSlack = 3 * time.Second
+)
+
 // Connections bounds what clients can hold of the server.
 type Connections struct {
-	Max            int           // open at once, further ones wait
-	HeaderTimeout  time.Duration // to send a request's header
-	ReadTimeout    time.Duration // to send a request
-	WriteTimeout   time.Duration // from the header's end to the answer's
+	Max           int           // open at once, further ones wait
+	HeaderTimeout time.Duration // to send a request's header
+	ReadTimeout   time.Duration // to send a request
+	// WriteTimeout is from the header's end to the answer's. A call that has
+	// not been charged a moment before it is given up and costs nothing.
+	WriteTimeout   time.Duration
 	IdleTimeout    time.Duration // between requests
 	MaxHeaderBytes int
 	// DrainTimeout is how long requests and jobs under way have to finish
@@ -203,6 +214,9 @@ func (o Options) Validate() error {
 	wrong(c.Max < 1, "connections: less than 1")
 	wrong(c.HeaderTimeout <= 0 || c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.DrainTimeout <= 0,
 		"connections: every time has to be positive")
+	least := c.ReadTimeout + o.ResolveTimeout + lookUpTime + writeSlack
+	wrong(c.WriteTimeout <= least, "time to write: %s is not more than the %s that reading (%s), resolving (%s), the look-up of a callback's receiver (%s) and writing (%s) may take",
+		c.WriteTimeout, least, c.ReadTimeout, o.ResolveTimeout, lookUpTime, writeSlack)
 	wrong(c.MaxHeaderBytes < 1<<10, "largest header: less than 1 KiB")
 	if len(errs) > 0 {
 		return errors.Join(append([]error{fmt.Errorf("service options: %w", resolution.ErrInvalid)}, errs...)...)

@@ -34,6 +34,8 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Lease = 0 }, "lease"},
 		{func(o *Options) { o.MaxBody = 0 }, "largest body"},
 		{func(o *Options) { o.Connections.IdleTimeout = 0 }, "every time has to be positive"},
+		{func(o *Options) { o.Connections.WriteTimeout = 45 * time.Second }, "time to write: 45s is not more than the 45s"},
+		{func(o *Options) { o.ResolveTimeout = time.Minute }, "time to write"},
 		{func(o *Options) { o.Connections.MaxHeaderBytes = 1 }, "largest header"},
 		{func(o *Options) {
 			o.Retirements = map[resolution.Operation]Retirement{resolution.Enrichment: {Deprecated: time.Unix(1, 0), Sunset: time.Unix(2, 0)}}

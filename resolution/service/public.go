@@ -23,13 +23,22 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	if route != nil {
 		name = route.name
 	}
-	status := gone
+	status, answered := gone, false
+	defer func() {
+		// What the writes before it met is told here as well. It comes last: the
+		// caller has its answer then, and whoever reads the metrics its count.
+		if answered && http.NewResponseController(w).Flush() != nil {
+			s.metrics.answersLost.Inc()
+		}
+	}()
 	defer func() { s.metrics.request(name, status, s.now().Sub(began)) }()
 	status = s.guard(w, r, id, name, func() error {
 		if route == nil {
 			return s.serveStatic(w, r, path)
 		}
-		return s.serveRoute(w, &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began})
+		err := s.serveRoute(w, &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began})
+		answered = err == nil
+		return err
 	})
 }
 
@@ -47,6 +56,11 @@ func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	}
 	c.out = getBuffer()
 	defer func() { putBuffer(c.out) }()
+	// A charge that is not made by then is withdrawn: its answer could not be
+	// written any more.
+	ctx, cancel := context.WithTimeout(c.Context(), s.options.Connections.WriteTimeout-writeSlack)
+	defer cancel()
+	c.Request = c.WithContext(ctx)
 	answer, err := s.answer(c)
 	if err != nil {
 		return err

@@ -101,6 +101,7 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	flags.Var(rate{&o.Limits.Result}, "limit-result", "`rate` of result calls of an organization")
 	flags.Var(rate{&o.Limits.FailedAuth}, "limit-failed-auth", "`rate` of wrong credentials from an address")
 	flags.IntVar(&o.Limits.ActiveJobs, "limit-active-jobs", o.Limits.ActiveJobs, "`number` of unfinished keyword searches of an organization; 0 is no limit")
+	flags.Int64Var(&o.Limits.KeptBytes, "limit-kept", o.Limits.KeptBytes, "`number` of bytes an organization may leave to be kept in a day: replies, callbacks and searches; 0 is no limit")
 	assign := func(a *assignments, name, what string) { flags.Var(a, name, a.usage(what)) }
 	assign(costsOf(o.Costs), "credit-cost", "`price=credits` in place of the default")
 	assign(numbersOf("keywords=50", f.requestLimits()), "request-limit", "`limit=number` of what a request may hold")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 
@@ -94,7 +95,7 @@ func (e *Error) Billed() bool {
 	}
 	switch e.Class {
 	case Unavailable:
-		return e.Status != 503
+		return e.Status != http.StatusServiceUnavailable && e.Status != http.StatusRequestTimeout
 	case Protocol:
 		return true
 	}

@@ -158,7 +158,7 @@ func DefaultOptions() Options {
 		MaxBody:        1 << 20,
 		ResolveTimeout: 10 * time.Second,
 		Connections: Connections{
-			Max:            20_000,
+			Max:            16_000, // fits what systems that are stingy with descriptors allow
 			HeaderTimeout:  10 * time.Second,
 			ReadTimeout:    30 * time.Second,
 			WriteTimeout:   60 * time.Second,

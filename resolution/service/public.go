@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 )
@@ -31,15 +33,33 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 			s.metrics.answersLost.Inc()
 		}
 	}()
-	defer func() { s.metrics.request(name, status, s.now().Sub(began)) }()
+	c := &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began}
+	defer func() {
+		took := s.now().Sub(began)
+		s.metrics.request(name, status, took)
+		s.logRequest(c, name, status, took)
+	}()
 	status = s.guard(w, r, id, name, func() error {
 		if route == nil {
 			return s.serveStatic(w, r, path)
 		}
-		err := s.serveRoute(w, &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began})
+		err := s.serveRoute(w, c)
 		answered = err == nil
 		return err
 	})
+}
+
+// logRequest logs a request by its id, for who asks what became of it. It is
+// for debugging: a line for each request is more than most logs are for.
+func (s *Service) logRequest(c *call, operation string, status int, took time.Duration) {
+	if !s.log.Enabled(c.Context(), slog.LevelDebug) {
+		return
+	}
+	organization := ""
+	if c.account != nil {
+		organization = c.account.public
+	}
+	s.log.Debug("request", "request", c.id, "operation", operation, "organization", organization, "status", status, "took", took)
 }
 
 // gone counts requests whose callers did not wait for the answer.

@@ -11,5 +11,5 @@ func (s *Service) admit(c *call) error {
 	}
 	s.metrics.rateLimited.WithLabelValues(policies[class]).Inc()
 	// Retry-After is among the headers already.
-	return refuse(rateLimited, "The organization has used up its %d requests in %s. Wait as long as Retry-After says.", d.Rate.Events, d.Rate.Per)
+	return refuse(rateLimited, "The organization asks faster than its limit of %s. Wait as long as Retry-After says.", d.Rate)
 }

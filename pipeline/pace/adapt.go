@@ -9,7 +9,7 @@ const (
 	minRate = 0.01 // calls per second; one call in 100 s
 
 	plateau  = 0.98  // of the rate that was refused: where quick growth ends
-	recovery = 2.0   // seconds from the lowered rate to the plateau
+	recovery = 2.0   // seconds in which the rate grows by as much as was refused, up to the plateau
 	flowing  = 0.7   // weight of the rate while calls flowed, against that with the pause
 	creep    = 0.005 // of the refused rate, per second: growth beyond the plateau
 	freed    = 1.05  // times the refused rate: from here on the limit is another
@@ -19,8 +19,7 @@ const (
 // additive increase, multiplicative decrease, with the memory of the rate
 // that was refused last, near which it goes slowly.
 //
-// Source: RFC 9438 (CUBIC) for the plateau and for learning faster when
-// refused below it.
+// Source: RFC 9438 (CUBIC) for the plateau below the rate refused last.
 type adaption struct {
 	ceiling  float64 // the user's, or unlimited
 	rate     float64
@@ -31,7 +30,7 @@ type adaption struct {
 	paused   time.Time // when the rate was last refused
 	resumed  time.Time // when calls began to flow after the last pause
 	answers  meter
-	answered int // since the last decrease
+	answered int // since the last refusal, by calls that left after it
 
 	decreases int64
 }
@@ -44,17 +43,18 @@ func (a *adaption) refuse(now, until time.Time, limited bool, bears float64, o *
 	switch {
 	case a.learned && answered == 0:
 		// Right after a pause: that was too short, and the rate is no news.
-		a.resumed, a.grown = until, until
+		a.wait(a.paused, until, o.Patience)
 		return
 	case a.learned:
-		a.refused = a.borne(now, answered)
+		a.refused = max(a.borne(now, answered), min(bears, a.rate))
 		a.rate = o.Decrease * a.refused
 	case !limited && math.IsInf(a.ceiling, 1):
 		return // a failure does not tell a rate
 	case !limited:
 		a.refused, a.rate = a.ceiling, o.Decrease*a.ceiling
 	case bears > 0:
-		a.refused, a.rate = bears, min(bears, a.ceiling)
+		a.refused = max(bears, a.answers.perSecond(now))
+		a.rate = min(a.refused, a.ceiling)
 	default:
 		// The first refusal says little: what was answered until now is a
 		// rate that the service has shown to bear. From there it doubles.
@@ -64,14 +64,14 @@ func (a *adaption) refuse(now, until time.Time, limited bool, bears float64, o *
 	a.learned = true
 	a.answered = 0
 	a.decreases++
-	a.hold = until.Add(time.Duration(o.Patience) * until.Sub(now))
-	a.paused, a.resumed, a.grown = now, until, until
+	a.wait(now, until, o.Patience)
 }
 
-// answer counts one.
-func (a *adaption) answer(now time.Time) {
-	a.answers.add(now)
-	a.answered++
+// wait has nothing flow until the end of a pause, and then the rate not grow
+// beyond the plateau for so many times as long.
+func (a *adaption) wait(from, until time.Time, patience int) {
+	a.paused, a.resumed, a.grown = from, until, until
+	a.hold = until.Add(time.Duration(patience) * until.Sub(from))
 }
 
 // borne estimates the rate the service bears when it refuses after so many

@@ -57,7 +57,7 @@ func New(o Options) *Controller {
 		c.adaption.ceiling = o.Rate * (1 - o.Margin)
 	}
 	c.adaption.rate = c.adaption.ceiling
-	c.forecast.rate = unlimited
+	c.forecast.rate, c.forecast.margin = unlimited, o.Margin
 	c.bucket = bucket{rate: unlimited, burst: o.Burst}
 	c.bucket.set(time.Now(), c.rate())
 	return c
@@ -116,7 +116,7 @@ func (p Permit) Done(o Outcome) {
 	now := time.Now()
 	switch o.Kind {
 	case Answered:
-		c.answered(now)
+		c.answered(now, p.call)
 	case Limited:
 		c.tally.limited++
 		c.refused(now, p.call, o)
@@ -130,7 +130,7 @@ func (p Permit) Done(o Outcome) {
 	}
 	if o.LookAhead.Limited {
 		counted := float64(p.call) - float64(c.uncounted)
-		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.inFlight, c.options.Margin)
+		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.inFlight)
 	}
 	if o.Kind == Answered || o.Kind == Limited {
 		c.alive()
@@ -139,10 +139,13 @@ func (p Permit) Done(o Outcome) {
 	c.serve(now)
 }
 
-func (c *Controller) answered(now time.Time) {
+func (c *Controller) answered(now time.Time, call uint64) {
 	c.tally.answered++
-	c.adaption.answer(now)
-	c.pause.answered()
+	c.adaption.answers.add(now)
+	if call > c.round { // one that left before the pause says nothing of it
+		c.adaption.answered++
+		c.pause.answered()
+	}
 	if c.rateBound && !c.pause.active(now) {
 		c.rateBound = false
 		c.adaption.grow(now)
@@ -181,6 +184,9 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
 	until := now
 	if c.pause.active(now) {
 		until = c.pause.until
+	}
+	if first && o.Kind == Limited {
+		c.forecast.refused()
 	}
 	if first {
 		c.adaption.refuse(now, until, o.Kind == Limited, c.forecast.bears(), &c.options)

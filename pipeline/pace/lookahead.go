@@ -3,13 +3,14 @@ package pace
 import "time"
 
 const (
-	shortWindow = 10 * time.Second // windows up to this are spread over from their start
-	fewLeft     = 0.2              // of the most calls left ever said: longer ones are spread over from here
-	streak      = 3                // refills seen in a row that make a limit one that refills all the time
-	flat        = 8                // answers without a refill before a large one, which make it one of windows
-	spare       = 0.005            // of the most calls left, kept in stock of what refills
-	news        = 5 * time.Second  // between calls, at most
-	pulse       = 100 * time.Millisecond
+	shortWindow = 10 * time.Second       // windows up to this are spread over from their start
+	fewLeft     = 0.2                    // of the most calls left ever said: longer ones are spread over from here
+	streak      = 3                      // refills seen in a row that make a limit one that refills all the time
+	flat        = 8                      // answers without a refill before a large one, which make it one of windows
+	spare       = 0.005                  // of the most calls left, kept in stock of what refills
+	maxMargin   = 0.1                    // that refusals can lead to
+	news        = 5 * time.Second        // between calls to what refills, at most
+	pulse       = 100 * time.Millisecond // in which what is in stock may go, at least
 )
 
 // forecast turns what answers say of the service's limit (calls left, time
@@ -26,6 +27,8 @@ const (
 // What tells one from the other is the sum of calls counted and calls left,
 // which rises only when the service gives calls.
 type forecast struct {
+	margin float64 // share of a limit left unused; grows when that was too little
+
 	rate float64   // calls per second; unlimited
 	hold time.Time // no call before
 
@@ -37,7 +40,7 @@ type forecast struct {
 	end     time.Time     // of the present window
 	longest time.Duration // reset ever said
 
-	refills    bool
+	refills    bool    // all the time
 	rises, dry int     // answers in a row
 	past, used history // of calls granted, and of calls counted
 	opened     float64 // calls granted when the window was
@@ -46,7 +49,7 @@ type forecast struct {
 // hear takes in what the answer to a call said. counted is how many calls the
 // service had counted by then, inFlight how many are under way now, latency
 // how long the call took: half of it there, we assume, and half back.
-func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, counted float64, inFlight int, margin float64) {
+func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, counted float64, inFlight int) {
 	at := now.Add(-latency / 2)
 	f.used.add(at, counted)
 	granted := counted + float64(l.Remaining)
@@ -54,9 +57,9 @@ func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, count
 		f.said, f.granted = true, granted
 		f.most = l.Remaining + 1
 		f.past.add(at, granted)
-		f.open(at, l, latency, margin)
+		f.open(at, l, latency)
 	} else {
-		f.turn(at, granted, l, latency, margin)
+		f.turn(at, granted, l, latency)
 	}
 	f.most = max(f.most, l.Remaining)
 	f.longest = max(f.longest, l.Reset)
@@ -75,8 +78,15 @@ func (f *forecast) bears() float64 {
 	return f.sustained
 }
 
+// refused hears that a call was refused in spite of the forecast: the service
+// jitters more than we thought.
+func (f *forecast) refused() {
+	f.margin = min(max(0.01, 2*f.margin), maxMargin)
+	f.sustained *= 1 - f.margin
+}
+
 // turn learns from a rise of the calls granted, and from none.
-func (f *forecast) turn(at time.Time, granted float64, l LookAhead, latency time.Duration, margin float64) {
+func (f *forecast) turn(at time.Time, granted float64, l LookAhead, latency time.Duration) {
 	rise := granted - f.granted
 	f.granted = max(f.granted, granted)
 	f.past.add(at, f.granted)
@@ -95,18 +105,20 @@ func (f *forecast) turn(at time.Time, granted float64, l LookAhead, latency time
 	case f.rises >= streak, over && !restored:
 		f.refills = true
 		if f.granted-max(rise, 0) <= f.opened+1 {
+			// A window that slides gave nothing until its first end. From now
+			// on it gives back what was used one length before.
 			f.past.begin(at, f.granted, f.used.slope(time.Second))
 		}
 	}
 	if over || restored && rise >= 3 {
-		f.open(at, l, latency, margin)
+		f.open(at, l, latency)
 	} else if end := at.Add(l.Reset); end.Before(f.end) {
 		f.end = end // said more exactly, where resets are whole seconds
 	}
 }
 
 // open begins a window.
-func (f *forecast) open(at time.Time, l LookAhead, latency time.Duration, margin float64) {
+func (f *forecast) open(at time.Time, l LookAhead, latency time.Duration) {
 	f.end = at.Add(l.Reset)
 	f.opened = f.granted
 	if l.Reset < f.longest/2 || float64(l.Remaining) < 0.9*float64(f.most) {
@@ -114,7 +126,7 @@ func (f *forecast) open(at time.Time, l LookAhead, latency time.Duration, margin
 	}
 	// No more than what is left goes out before the next answer is back.
 	length := max(l.Reset, 2*latency, time.Second)
-	f.sustained = (1 - margin) * float64(l.Remaining+1) / length.Seconds()
+	f.sustained = (1 - f.margin) * float64(l.Remaining+1) / length.Seconds()
 }
 
 // spread is for windows.
@@ -139,7 +151,7 @@ func (f *forecast) spread(now time.Time, l LookAhead, latency time.Duration, inF
 // follow is for what refills.
 func (f *forecast) follow(l LookAhead, latency time.Duration, inFlight int) {
 	f.hold = time.Time{}
-	reserve := min(max(1, spare*float64(f.most)), float64(f.most)/10)
+	reserve := min(max(1, max(spare, f.margin)*float64(f.most)), float64(f.most)/10)
 	horizon := max(time.Second, 2*latency)
 	if 2*l.Remaining > f.most {
 		horizon = max(latency/2, pulse) // there is much in stock: soon, but not before we hear what came of it

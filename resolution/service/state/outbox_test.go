@@ -437,30 +437,6 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 	}
 }
 
-func TestStats(t *testing.T) {
-	d := newDesk(t)
-	check := func(want Stats) {
-		t.Helper()
-		if got, err := d.Stats(t.Context()); err != nil || got != want {
-			t.Errorf("%+v, %v\nwant %+v", got, err, want)
-		}
-	}
-	check(Stats{})
-	start := d.now
-	d.create(d.first)
-	d.now = d.now.Add(time.Minute)
-	d.create(d.first)
-	d.create(d.second)
-	d.lease()
-	d.post(d.callbacks("a.example:443", 2, 5*time.Second)...)
-	d.die(d.first, "b.example:443")
-	check(Stats{Queued: 2, Processing: 1, OldestJob: start, Pending: 2, Dead: 1, OldestDue: d.now.Add(5 * time.Second)})
-	for range 2 {
-		d.lease()
-	}
-	check(Stats{Processing: 3, OldestJob: start, Pending: 2, Dead: 1, OldestDue: d.now.Add(5 * time.Second)})
-}
-
 func BenchmarkJob(b *testing.B) {
 	d := newDesk(b)
 	organization := d.organization("bench", creditLimit)
@@ -498,11 +474,4 @@ func BenchmarkDueDeliveries(b *testing.B) {
 			}
 		})
 	}
-	b.Run("stats", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := d.Stats(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -44,6 +44,9 @@ type Purged struct {
 // between which others have their turn, until there is nothing left or ctx
 // ends; what it counts is gone also beside an error.
 func (s *State) Purge(ctx context.Context, now time.Time, r Retention) (p Purged, err error) {
+	if p.Replies, err = s.purgeReplies(ctx, millis(now), millis(now.Add(-r.Replies))); err != nil {
+		return p, err
+	}
 	for _, step := range []struct {
 		count      *int
 		kept       time.Duration
@@ -53,9 +56,6 @@ func (s *State) Purge(ctx context.Context, now time.Time, r Retention) (p Purged
 			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 0 AND finished <= ?1 LIMIT ?2)`}},
 		{&p.Tombstones, r.Results + r.Tombstones, []string{`DELETE FROM resolutions
 			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 1 AND finished <= ?1 LIMIT ?2)`}},
-		// Replies are appended in the order of time, so the first are the oldest.
-		{&p.Replies, r.Replies, []string{`DELETE FROM replies
-			WHERE seq IN (SELECT seq FROM (SELECT seq, at FROM replies ORDER BY seq LIMIT ?2) WHERE at <= ?1)`}},
 		{&p.Snapshots, r.Snapshots, []string{`DELETE FROM snapshots
 			WHERE (organization, fingerprint) IN (SELECT organization, fingerprint FROM snapshots WHERE taken <= ?1 LIMIT ?2)`}},
 		{&p.DeliveredBodies, min(r.DeliveredBodies, r.Delivered), []string{
@@ -99,4 +99,40 @@ func (s *State) purge(ctx context.Context, statements []string, before int64) (c
 			return count, nil
 		}
 	}
+}
+
+// purgeReplies walks replies in the order in which they were appended, up to
+// where they are younger: an index of their moments would cost every call.
+// The order is that of time unless the clock was set. Replies that are yet to
+// come, of a clock that was ahead, are passed over; from their moment on they
+// keep those behind them for as long as themselves, and no longer.
+func (s *State) purgeReplies(ctx context.Context, now, before int64) (count int, err error) {
+	for last := int64(0); ; {
+		var end, old, ahead int64
+		err := s.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0), coalesce(sum(at <= ?), 0), coalesce(sum(at > ?), 0)
+			FROM (SELECT seq, at FROM replies WHERE seq > ? ORDER BY seq LIMIT ?)`, before, now, last, stepRows).Scan(&end, &old, &ahead)
+		if err != nil || old+ahead == 0 {
+			return count, unavailable(err)
+		}
+		if old > 0 {
+			n, err := s.purgeRepliesTo(ctx, last, end, before)
+			if err != nil {
+				return count, err
+			}
+			count += n
+		}
+		last = end
+	}
+}
+
+func (s *State) purgeRepliesTo(ctx context.Context, last, end, before int64) (n int, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		rows, err := t.update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
+		n = int(rows)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
 }

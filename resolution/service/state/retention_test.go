@@ -180,3 +180,43 @@ func TestPurgeInSteps(t *testing.T) {
 		}
 	}
 }
+
+// Replies of a clock that was ahead do not keep those behind them, until their
+// own moment comes, and then not longer than themselves.
+func TestPurgeOfAClockAhead(t *testing.T) {
+	d := newDesk(t)
+	keep := func(at time.Time, n int) {
+		t.Helper()
+		err := d.write(t.Context(), func(t *tx) error {
+			for range n {
+				id := uuid.New()
+				t.store(&Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, at)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const ahead, rest = stepRows + 1, 2*stepRows + 1
+	keep(d.now.AddDate(1, 0, 0), ahead)
+	keep(d.now, rest)
+	start := d.now
+	for _, c := range []struct {
+		at               time.Time
+		keep, gone, left int
+	}{
+		{start.Add(24*time.Hour - time.Millisecond), 0, 0, ahead + rest},
+		{start.Add(24 * time.Hour), 0, rest, ahead},
+		{start.AddDate(1, 0, -2), rest, 0, ahead + rest},
+		{start.AddDate(1, 0, -1), rest, rest, ahead + rest},
+		{start.AddDate(1, 0, 0), rest, 0, ahead + 2*rest},
+		{start.AddDate(1, 0, 1), 0, ahead + 2*rest, 0},
+	} {
+		keep(c.at, c.keep)
+		p, err := d.Purge(t.Context(), c.at, DefaultRetention())
+		if n := d.count("replies"); err != nil || p.Replies != c.gone || n != c.left {
+			t.Errorf("at %v: %d gone, %v, and %d left; want %d and %d", c.at, p.Replies, err, n, c.gone, c.left)
+		}
+	}
+}

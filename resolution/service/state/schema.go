@@ -150,6 +150,24 @@ CREATE INDEX outbox_organization ON outbox(organization, state, id);
 CREATE INDEX outbox_dead ON outbox(id) WHERE state = 'dead';
 CREATE INDEX outbox_finished ON outbox(state, kept, finished) WHERE finished IS NOT NULL;
 
+-- How many deliveries there are: counting them would take long where many are
+-- kept.
+CREATE TABLE undelivered(
+	state TEXT PRIMARY KEY,
+	count INTEGER NOT NULL CHECK(count >= 0)
+) STRICT, WITHOUT ROWID;
+INSERT INTO undelivered VALUES ('pending', 0), ('dead', 0);
+CREATE TRIGGER outbox_counts_new AFTER INSERT ON outbox BEGIN
+	UPDATE undelivered SET count = count + 1 WHERE state = NEW.state;
+END;
+CREATE TRIGGER outbox_counts_changed AFTER UPDATE OF state ON outbox WHEN OLD.state <> NEW.state BEGIN
+	UPDATE undelivered SET count = count - 1 WHERE state = OLD.state;
+	UPDATE undelivered SET count = count + 1 WHERE state = NEW.state;
+END;
+CREATE TRIGGER outbox_counts_gone AFTER DELETE ON outbox BEGIN
+	UPDATE undelivered SET count = count - 1 WHERE state = OLD.state;
+END;
+
 -- Apart from the outbox, so that an attempt does not write its body again.
 CREATE TABLE bodies(
 	delivery INTEGER PRIMARY KEY REFERENCES outbox ON DELETE CASCADE,

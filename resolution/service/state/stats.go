@@ -13,16 +13,16 @@ type Stats struct {
 	OldestDue          time.Time // when the first pending delivery was due, or is; zero without one
 }
 
-// Stats counts, from indexes alone: it costs little however much is kept of
-// what is finished.
+// Stats counts unfinished jobs and reads how many deliveries there are: what
+// waits or died of those costs nothing, however many they are.
 func (s *State) Stats(ctx context.Context) (st Stats, err error) {
 	var job, due *int64
 	err = s.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT
 		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'),
-		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'processing'),
+		(SELECT count(*) FROM resolutions WHERE status = 'processing'),
 		(SELECT min(requested) FROM resolutions WHERE finished IS NULL),
-		(SELECT count(*) FROM outbox WHERE state = 'pending'),
-		(SELECT count(*) FROM outbox WHERE state = 'dead'),
+		(SELECT count FROM undelivered WHERE state = 'pending'),
+		(SELECT count FROM undelivered WHERE state = 'dead'),
 		(SELECT min(due) FROM awaiting)`).Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due)
 	st.OldestJob, st.OldestDue = optionalMoment(job), optionalMoment(due)
 	return st, unavailable(err)

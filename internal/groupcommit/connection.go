@@ -1,0 +1,110 @@
+package groupcommit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Conn is one connection to a database, with the statements it has prepared.
+// It is not safe from several goroutines.
+type Conn struct {
+	*sql.Conn
+	// Patience is how long Begin waits for another process that has the write
+	// lock.
+	Patience time.Duration
+	db       *sql.DB
+	prepared map[string]*sql.Stmt
+}
+
+// Create makes the database's file where there is none, readable for its owner
+// alone before SQLite does otherwise; the files beside it take its mode.
+func Create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// URI names a database to the driver, with pragmas as "name(value)". A lock
+// that another process holds for a moment is waited for. A file that is gone
+// is not made anew.
+func URI(path string, pragmas ...string) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=rw&_pragma=busy_timeout(10000)"}
+	for _, p := range pragmas {
+		u.RawQuery += "&_pragma=" + p
+	}
+	return u.String()
+}
+
+// Connect opens a connection for changes: a commit on it returns after its
+// fsync.
+func Connect(path string, pragmas ...string) (_ *Conn, err error) {
+	db, err := sql.Open("sqlite", URI(path, append([]string{"journal_mode(WAL)", "synchronous(FULL)"}, pragmas...)...))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	c := &Conn{db: db, prepared: map[string]*sql.Stmt{}, Patience: 10 * time.Second}
+	if c.Conn, err = db.Conn(context.Background()); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if _, err := c.ExecContext(context.Background(), "PRAGMA busy_timeout = 2"); err != nil { // milliseconds; see Begin
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Begin starts a transaction that holds the write lock, waiting for it.
+//
+// A process under load gives the lock back only for moments. SQLite would
+// look for it every 100 ms, and could miss them all; asked anew every 2 ms,
+// another process's change is made at once.
+func (c *Conn) Begin() error {
+	begin, err := c.prepare("BEGIN IMMEDIATE")
+	if err != nil {
+		return err
+	}
+	for asked := time.Now(); ; {
+		_, err := begin.ExecContext(context.Background())
+		if !Is(err, sqlite3.SQLITE_BUSY) || time.Since(asked) > c.Patience {
+			return err
+		}
+	}
+}
+
+// Is reports whether an error is one of SQLite's primary result codes, such as
+// lib.SQLITE_BUSY.
+// Source: sqlite.org/rescode.html.
+func Is(err error, primary int) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == primary
+}
+
+func (c *Conn) prepare(statement string) (*sql.Stmt, error) {
+	if s := c.prepared[statement]; s != nil {
+		return s, nil
+	}
+	s, err := c.PrepareContext(context.Background(), statement)
+	if err == nil {
+		c.prepared[statement] = s
+	}
+	return s, err
+}
+
+// Close gives everything back, whatever state it is in.
+func (c *Conn) Close() error {
+	var errs []error
+	for _, s := range c.prepared {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.Conn.Close(), c.db.Close())...)
+}

@@ -1,0 +1,44 @@
+package groupcommit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrNewer says that a later program has written the database. It is left as
+// it is.
+var ErrNewer = errors.New("written by a later version")
+
+// migrate brings the database to the version that the migrations lead to, kept
+// as SQLite's user_version. Two processes that open it at once do it once; a
+// migration that fails leaves the version before.
+func (c *Conn) migrate(ctx context.Context, migrations []string) (err error) {
+	if err := c.Begin(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = c.ExecContext(ctx, "ROLLBACK") // the error that counts is the first
+		}
+	}()
+	var version int
+	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return fmt.Errorf("%w: version %d, and this program knows %d: use the program that wrote it, or one after it", ErrNewer, version, len(migrations))
+	}
+	for _, m := range migrations[version:] {
+		if _, err := c.ExecContext(ctx, m); err != nil {
+			return err
+		}
+	}
+	if version < len(migrations) {
+		if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations))); err != nil {
+			return err
+		}
+	}
+	_, err = c.ExecContext(ctx, "COMMIT")
+	return err
+}

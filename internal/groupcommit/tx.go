@@ -1,0 +1,89 @@
+package groupcommit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Tx is the transaction of one group. Its methods remember the first error of
+// the database: after it nothing of the group counts.
+type Tx struct {
+	// Wrote says that the present change wrote, or held back what the group
+	// will write. The methods that write set it; who holds a row back does.
+	Wrote  bool
+	conn   *Conn
+	broken error
+}
+
+func (t *Tx) begin() error {
+	t.broken, t.Wrote = nil, false
+	return t.mark(t.conn.Begin())
+}
+
+// commit puts the group on the disk.
+func (t *Tx) commit() error { return t.Exec("COMMIT") }
+
+// rollback undoes the group. Where it fails, SQLite has ended the transaction
+// already, or the next begin says what is wrong.
+func (t *Tx) rollback() {
+	_, _ = t.conn.ExecContext(context.Background(), "ROLLBACK")
+}
+
+// Exec runs a statement that changes something. The statement's text is a
+// constant: each stays prepared.
+func (t *Tx) Exec(statement string, args ...any) error {
+	_, err := t.run(statement, args)
+	return err
+}
+
+// Insert is Exec for one new row; it returns the row's number.
+func (t *Tx) Insert(statement string, args ...any) (id int64, err error) {
+	r, err := t.run(statement, args)
+	if err != nil {
+		return 0, err
+	}
+	id, err = r.LastInsertId()
+	return id, t.mark(err)
+}
+
+// Update is Exec that says how many rows there were to change.
+func (t *Tx) Update(statement string, args ...any) (rows int64, err error) {
+	r, err := t.run(statement, args)
+	if err != nil {
+		return 0, err
+	}
+	rows, err = r.RowsAffected()
+	return rows, t.mark(err)
+}
+
+func (t *Tx) run(statement string, args []any) (sql.Result, error) {
+	t.Wrote = true
+	s, err := t.conn.prepare(statement)
+	if err != nil {
+		return nil, t.mark(err)
+	}
+	r, err := s.ExecContext(context.Background(), args...)
+	return r, t.mark(err)
+}
+
+// Row reads one row; found is false when there is none. It sees what the group
+// wrote, and not what it holds back.
+func (t *Tx) Row(query string, args []any, into ...any) (found bool, err error) {
+	s, err := t.conn.prepare(query)
+	if err != nil {
+		return false, t.mark(err)
+	}
+	err = s.QueryRowContext(context.Background(), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, t.mark(err)
+}
+
+func (t *Tx) mark(err error) error {
+	if err != nil && t.broken == nil {
+		t.broken = err
+	}
+	return err
+}

@@ -1,0 +1,614 @@
+package answers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 123_000_000, time.UTC)
+
+var people = Scope{Service: "https://leads.example", Operation: resolution.Enrichment, Settings: "v1"}
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func credits(n int64) *int64 { return &n }
+
+func person(name string) Question { return Question{people, "network.example/in/" + name} }
+
+func all[T any](t *testing.T, seq iter.Seq2[T, error]) (found []T) {
+	t.Helper()
+	for v, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, v)
+	}
+	return found
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func intent(t *testing.T, s *Store, q Question, send Send) Call {
+	t.Helper()
+	c, err := s.Intent(t.Context(), q, send)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func look(t *testing.T, s *Store, q Question, f Freshness) Found {
+	t.Helper()
+	found, err := s.Lookup(t.Context(), q.Scope, []string{q.Key}, f, true, nil)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return found[0]
+}
+
+// What is put comes back as it was, also from the next process.
+func TestAnswerComesBack(t *testing.T) {
+	dir := t.TempDir()
+	full := Answer{Run: "night", Outcome: Matched, Status: 200, Body: []byte(`{"lead":{"name":"Zoë"}}`), Resolution: "res_1", Request: "req_1",
+		Credits: credits(2), Received: noon}
+	for _, c := range []struct {
+		name   string
+		change func(*Answer)
+	}{
+		{"matched", func(a *Answer) {}},
+		{"no match", func(a *Answer) { a.Outcome, a.Reason, a.Status, a.Credits = NoMatch, "not_found", 404, credits(0) }},
+		{"refused", func(a *Answer) { a.Outcome, a.Reason, a.Status = Refused, "invalid", 422 }},
+		{"price not said", func(a *Answer) { a.Credits = nil }},
+		{"names not given", func(a *Answer) { a.Resolution, a.Request = "", "" }},
+		{"no body", func(a *Answer) { a.Body = nil }},
+		{"HTML", func(a *Answer) { a.Body = []byte("<html>") }},
+		{"not UTF-8", func(a *Answer) { a.Body = []byte{0xff, 0, 1} }},
+		{"NUL in it", func(a *Answer) { a.Body = []byte("a\x00b") }},
+		{"a megabyte", func(a *Answer) { a.Body = bytes.Repeat([]byte("x"), 1<<20) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := full
+			c.change(&want)
+			s, err := Open(dir, Options{})
+			must(t, err)
+			intent(t, s, person(c.name), Send{Run: "night", At: noon})
+			must(t, s.Put(t.Context(), person(c.name), want), s.Close())
+			s, err = Open(dir, Options{MustExist: true})
+			must(t, err)
+			defer s.Close()
+			got := look(t, s, person(c.name), Freshness{Now: noon})
+			want.Run = ""
+			if len(want.Body) == 0 {
+				got.Answer.Body, want.Body = nil, nil
+			}
+			if !got.Stored || got.Open != "" || !reflect.DeepEqual(got.Answer, want) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// A question is its service, operation, settings and key; where one part ends
+// and the next begins counts.
+func TestQuestionsDiffer(t *testing.T) {
+	seen := map[Hash]string{}
+	for _, q := range []Question{
+		{Scope{"a", "b", "c"}, "d"},
+		{Scope{"a2", "b", "c"}, "d"},
+		{Scope{"a", "b2", "c"}, "d"},
+		{Scope{"a", "b", "c2"}, "d"},
+		{Scope{"a", "b", "c"}, "d2"},
+		{Scope{"ab", "", "c"}, "d"},
+		{Scope{"a", "b", "cd"}, ""},
+		{Scope{"a", "b", ""}, "cd"},
+	} {
+		h := q.Hash()
+		if other, ok := seen[h]; ok {
+			t.Errorf("%v and %s are one", q, other)
+		}
+		seen[h] = fmt.Sprint(q)
+		if back, err := ParseHash(h.String()); back != h || err != nil {
+			t.Errorf("ParseHash(%s) = %v, %v", h, back, err)
+		}
+	}
+	for _, bad := range []string{"", "ab", strings.Repeat("g", 64), strings.Repeat("a", 66)} {
+		if _, err := ParseHash(bad); !errors.Is(err, resolution.ErrInvalid) || bad != "" && strings.Contains(err.Error(), bad) {
+			t.Errorf("ParseHash(%q): %v", bad, err)
+		}
+	}
+}
+
+func TestFreshness(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		outcome        Outcome
+		age            time.Duration
+		match, noMatch time.Duration
+		want           bool
+	}{
+		{Matched, 1000 * day, 0, day, true},
+		{Matched, 90 * day, 90 * day, 0, true},
+		{Matched, 90*day + 1, 90 * day, 0, false},
+		{NoMatch, 1000 * day, day, 0, true},
+		{NoMatch, 7 * day, day, 7 * day, true},
+		{NoMatch, 7*day + 1, 90 * day, 7 * day, false},
+		{Refused, 0, 0, 0, false},
+	} {
+		if got := (Freshness{noon, c.match, c.noMatch}).of(c.outcome, noon.Add(-c.age)); got != c.want {
+			t.Errorf("%s of age %s with %s, %s: %t", c.outcome, c.age, c.match, c.noMatch, got)
+		}
+	}
+}
+
+// Each line is what becomes of one question, from nothing; the letters are
+// steps, and then how it stands.
+func TestCalls(t *testing.T) {
+	send := func(again bool) func(*Store, Question) error {
+		return func(s *Store, q Question) error {
+			_, err := s.Intent(context.Background(), q, Send{Run: "night", At: noon, Again: again})
+			return err
+		}
+	}
+	fail := func(billed bool) func(*Store, Question) error {
+		return func(s *Store, q Question) error {
+			return s.Fail(context.Background(), q, Failure{Reason: "timeout", MayBeBilled: billed})
+		}
+	}
+	steps := map[string]func(*Store, Question) error{
+		"intent": send(false), "again": send(true), "billed?": fail(true), "free": fail(false),
+		"park": func(s *Store, q Question) error {
+			return s.Park(context.Background(), q, Parking{Resolution: "res_" + q.Key, Deadline: noon})
+		},
+		"put": func(s *Store, q Question) error {
+			return s.Put(context.Background(), q, Answer{Run: "night", Outcome: Matched, Received: noon})
+		},
+	}
+	for _, c := range []struct {
+		steps  string
+		err    error // of the last step
+		stored bool
+		open   State
+		next   State // after a restart
+	}{
+		{"intent", nil, false, UnderWay, Unknown},
+		{"intent put", nil, true, "", ""},
+		{"put", nil, true, "", ""},
+		{"put intent", nil, true, UnderWay, Unknown},
+		{"intent intent", ErrOpen, false, UnderWay, Unknown},
+		{"intent free", nil, false, "", ""},
+		{"intent free intent", nil, false, UnderWay, Unknown},
+		{"intent billed?", nil, false, Unknown, Unknown},
+		{"intent billed? intent", ErrOpen, false, Unknown, Unknown},
+		{"intent billed? again", nil, false, UnderWay, Unknown},
+		{"intent billed? again free", nil, false, Unknown, Unknown},
+		{"intent billed? again put", nil, true, "", ""},
+		{"intent billed? free", nil, false, Unknown, Unknown},
+		{"intent park", nil, false, Parked, Parked},
+		{"intent park intent", ErrOpen, false, Parked, Parked},
+		{"intent park put", nil, true, "", ""},
+		{"intent park billed?", nil, false, Unknown, Unknown},
+		{"intent park again free", nil, false, Unknown, Unknown},
+		{"intent put park", ErrNoCall, true, "", ""},
+		{"intent put free", ErrNoCall, true, "", ""},
+		{"billed?", ErrNoCall, false, "", ""},
+		{"free", ErrNoCall, false, "", ""},
+	} {
+		t.Run(c.steps, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := Open(dir, Options{})
+			must(t, err)
+			q := person("one")
+			words := strings.Fields(c.steps)
+			for i, word := range words {
+				var want error
+				if i == len(words)-1 {
+					want = c.err
+				}
+				if err := steps[word](s, q); !errors.Is(err, want) || want == nil && err != nil {
+					t.Fatalf("%s: %v, want %v", word, err, want)
+				}
+			}
+			check := func(when string, open State) {
+				f := look(t, s, q, Freshness{Now: noon})
+				if f.Stored != c.stored || f.Open != open {
+					t.Errorf("%s: stored %t, open %q; want %t, %q", when, f.Stored, f.Open, c.stored, open)
+				}
+				unknown, parked := all(t, s.Unknown(t.Context())), all(t, s.Parked(t.Context()))
+				if (len(unknown) == 1) != (open == Unknown) || (len(parked) == 1) != (open == Parked) {
+					t.Errorf("%s: unknown %v, parked %v", when, unknown, parked)
+				}
+			}
+			check("at once", c.open)
+			must(t, s.Close())
+			s = open(t, dir)
+			check("after a restart", c.next)
+		})
+	}
+}
+
+// A call keeps its idempotency key for as long as it is open, in whichever
+// process; the next call of the question has another.
+func TestIdempotencyKey(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	must(t, err)
+	q := person("one")
+	first := intent(t, s, q, Send{Run: "night", At: noon})
+	if id, err := uuid.Parse(first.IdempotencyKey); err != nil || id.Version() != 7 || first.Attempt != 1 {
+		t.Errorf("%+v: %v", first, err)
+	}
+	must(t, s.Fail(t.Context(), q, Failure{Reason: "reset", Status: 0, Request: "req_1", MayBeBilled: true}), s.Close())
+	s = open(t, dir)
+	unknown := all(t, s.Unknown(t.Context()))
+	want := []OpenCall{{Hash: q.Hash(), Question: q, Run: "night", IdempotencyKey: first.IdempotencyKey, Attempts: 1, Sent: noon, State: Unknown,
+		Reason: "reset", Request: "req_1"}}
+	if !reflect.DeepEqual(unknown, want) {
+		t.Errorf("got %+v, want %+v", unknown, want)
+	}
+	second := intent(t, s, q, Send{Run: "morning", At: noon, Again: true})
+	if second != (Call{first.IdempotencyKey, 2}) {
+		t.Errorf("sent again: %+v, want the key of %+v", second, first)
+	}
+	must(t, s.Put(t.Context(), q, Answer{Run: "morning", Outcome: NoMatch, Received: noon}))
+	if third := intent(t, s, q, Send{Run: "morning", At: noon}); third.IdempotencyKey == first.IdempotencyKey || third.Attempt != 1 {
+		t.Errorf("after the answer: %+v", third)
+	}
+}
+
+// An answer that comes later finds its question by the service's name for it,
+// or by its hash, and after its deadline too.
+func TestParked(t *testing.T) {
+	s := open(t, t.TempDir())
+	q := person("one")
+	c := intent(t, s, q, Send{Run: "night", At: noon})
+	must(t, s.Park(t.Context(), q, Parking{Resolution: "res_1", Request: "req_1", Deadline: noon.Add(time.Hour)}))
+	want := OpenCall{Hash: q.Hash(), Question: q, Run: "night", IdempotencyKey: c.IdempotencyKey, Attempts: 1, Sent: noon, State: Parked,
+		Resolution: "res_1", Request: "req_1", Deadline: noon.Add(time.Hour)}
+	if parked := all(t, s.Parked(t.Context())); !reflect.DeepEqual(parked, []OpenCall{want}) {
+		t.Errorf("got %+v, want %+v", parked, want)
+	}
+	find := func(name string, f func() (OpenCall, error), state State, want error) {
+		t.Helper()
+		c, err := f()
+		if !errors.Is(err, want) || want == nil && err != nil || c.State != state {
+			t.Errorf("%s: %q, %v; want %q, %v", name, c.State, err, state, want)
+		}
+	}
+	by := func(service, id string) func() (OpenCall, error) {
+		return func() (OpenCall, error) { return s.FindByResolution(t.Context(), service, id) }
+	}
+	find("by its name", by(people.Service, "res_1"), Parked, nil)
+	find("by its hash", func() (OpenCall, error) { return s.Find(t.Context(), q.Hash()) }, Parked, nil)
+	find("another name", by(people.Service, "res_2"), "", ErrNoCall)
+	find("no name", by(people.Service, ""), "", ErrNoCall)
+	find("another service's", by("https://other.example", "res_1"), "", ErrNoCall)
+	must(t, s.Fail(t.Context(), q, Failure{Reason: "deadline", MayBeBilled: true}))
+	find("too late", by(people.Service, "res_1"), Unknown, nil)
+	must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Received: noon}))
+	find("answered", by(people.Service, "res_1"), "", ErrNoCall)
+}
+
+// What a run has spent is exact under concurrency, is not lowered by
+// forgetting, and survives the process.
+func TestSpent(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	must(t, err)
+	var workers sync.WaitGroup
+	for w := range 16 {
+		workers.Go(func() {
+			for i := range 20 {
+				q := person(fmt.Sprintf("%d-%d", w, i))
+				_, err := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
+				a := Answer{Run: "night", Outcome: Matched, Credits: credits(int64(i)), Received: noon}
+				switch i {
+				case 0:
+					a.Credits = nil
+				case 1:
+					err = errors.Join(err, s.Fail(t.Context(), q, Failure{MayBeBilled: true}))
+				case 2:
+					err = errors.Join(err, s.Park(t.Context(), q, Parking{Resolution: q.Key}))
+				case 3:
+					err = errors.Join(err, s.Fail(t.Context(), q, Failure{}))
+				}
+				if i == 0 || i > 4 {
+					err = errors.Join(err, s.Put(t.Context(), q, a))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	want := Spending{Answers: 16 * 16, Unpriced: 16, Credits: 16 * (190 - 1 - 2 - 3 - 4), Unknown: 16, Parked: 16, UnderWay: 16}
+	check := func(run string, want Spending) {
+		t.Helper()
+		if got, err := s.SumSpent(t.Context(), run); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", run, got, err, want)
+		}
+	}
+	check("night", want)
+	check("morning", Spending{})
+	if n, err := s.Forget(t.Context(), []Hash{person("0-7").Hash(), person("never").Hash()}); n != 1 || err != nil {
+		t.Errorf("forgot %d, %v", n, err)
+	}
+	check("night", want)
+	must(t, s.Close())
+	s = open(t, dir)
+	want.Unknown, want.UnderWay = 32, 0
+	check("night", want)
+}
+
+// Of a question there is one answer: the last.
+func TestReplaced(t *testing.T) {
+	s := open(t, t.TempDir())
+	for i, o := range []Outcome{Matched, NoMatch, Refused, Matched} {
+		must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: o, Status: i, Received: noon}))
+		if found := look(t, s, person("one"), Freshness{Now: noon}); found.Answer.Outcome != o || found.Fresh != (o != Refused) {
+			t.Errorf("%+v, want %s", found, o)
+		}
+	}
+	// Also within one group.
+	held, free := make(chan struct{}), make(chan struct{})
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		_ = s.writer.Write(t.Context(), func(*group) error { close(held); <-free; return nil })
+	})
+	<-held
+	for i := range 10 {
+		callers.Go(func() {
+			if err := s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Status: 100 + i, Received: noon}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for s.writer.Waiting() < 10 {
+		runtime.Gosched()
+	}
+	close(free)
+	callers.Wait()
+	if items := all(t, s.List(t.Context(), Filter{})); len(items) != 1 || items[0].Status < 100 {
+		t.Errorf("%+v", items)
+	}
+}
+
+func TestListAndExport(t *testing.T) {
+	s := open(t, t.TempDir())
+	other := Question{Scope{"https://other.example", resolution.EmailToHEM, ""}, "a@example.com"}
+	must(t,
+		s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Status: 200, Credits: credits(2), Resolution: "res_1", Request: "req_1",
+			Body: []byte("{ \"lead\": \"<Ann>\" }\n"), Received: noon}),
+		s.Put(t.Context(), other, Answer{Run: "night", Outcome: Refused, Reason: "html", Status: 422, Body: []byte("<p>no</p>"), Received: noon}),
+		s.Put(t.Context(), person("two"), Answer{Run: "night", Outcome: NoMatch, Reason: "not_found", Status: 404, Credits: credits(0), Body: []byte{0xff}, Received: noon}),
+	)
+	var out strings.Builder
+	must(t, s.Export(t.Context(), &out, Filter{}))
+	want := `{"key_hash":"` + person("one").Hash().String() + `","key":"network.example/in/one","service":"https://leads.example","operation":"enrichment","settings":"v1","received_at":"2026-11-20T12:00:00.123Z","outcome":"matched","status":200,"credits":2,"run":"night","resolution_id":"res_1","request_id":"req_1","body":{"lead":"<Ann>"}}
+{"key_hash":"` + other.Hash().String() + `","key":"a@example.com","service":"https://other.example","operation":"email_to_hem","received_at":"2026-11-20T12:00:00.123Z","outcome":"refused","reason":"html","status":422,"run":"night","body_text":"<p>no</p>"}
+{"key_hash":"` + person("two").Hash().String() + `","key":"network.example/in/two","service":"https://leads.example","operation":"enrichment","settings":"v1","received_at":"2026-11-20T12:00:00.123Z","outcome":"no_match","reason":"not_found","status":404,"credits":0,"run":"night","body_base64":"/w=="}
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+	for _, c := range []struct {
+		filter Filter
+		want   int
+	}{
+		{Filter{}, 3},
+		{Filter{Service: people.Service}, 2},
+		{Filter{Operation: resolution.EmailToHEM}, 1},
+		{Filter{Service: people.Service, Operation: resolution.EmailToHEM}, 0},
+	} {
+		if items := all(t, s.List(t.Context(), c.filter)); len(items) != c.want {
+			t.Errorf("%+v lists %d, want %d", c.filter, len(items), c.want)
+		}
+	}
+	st, err := s.Stat(t.Context())
+	wantStat := Stat{Tallies: []Tally{
+		{people, Matched, 1, 0, 2, noon, noon}, {people, NoMatch, 1, 0, 0, noon, noon}, {other.Scope, Refused, 1, 1, 0, noon, noon}}}
+	if err != nil || !reflect.DeepEqual(st, wantStat) {
+		t.Errorf("got %+v, %v; want %+v", st, err, wantStat)
+	}
+	if scopes, err := s.Scopes(t.Context()); err != nil || !reflect.DeepEqual(scopes, []Scope{people, other.Scope}) {
+		t.Errorf("%v, %v", scopes, err)
+	}
+	// As an operator reads it.
+	var key, outcome, at, body string
+	const answered = "SELECT key, outcome, received_at, body FROM answered WHERE request_id = 'req_1' AND credits = 2 AND resolution_id = 'res_1' AND typeof(body) = 'text'"
+	if err := s.reads.QueryRow(answered).Scan(&key, &outcome, &at, &body); err != nil || key != person("one").Key || outcome != "matched" ||
+		at != "2026-11-20T12:00:00.123Z" || body != "{ \"lead\": \"<Ann>\" }\n" {
+		t.Errorf("%q %q %q %q %v", key, outcome, at, body, err)
+	}
+}
+
+// More than a page of answers, a batch of keys, and a group of deletions.
+func TestMany(t *testing.T) {
+	const n = 5000
+	s := open(t, t.TempDir())
+	var keys []string
+	var callers sync.WaitGroup
+	for w := range 50 {
+		callers.Go(func() {
+			for i := w; i < n; i += 50 {
+				err := s.Put(context.Background(), person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Status: i, Received: noon.Add(time.Duration(i) * time.Second)})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	for i := range 2 * n {
+		keys = append(keys, person(fmt.Sprint(i)).Key)
+	}
+	check := func(from, to int) {
+		t.Helper()
+		found, err := s.Lookup(t.Context(), people, keys, Freshness{Now: noon}, false, nil)
+		if err != nil || len(found) != len(keys) {
+			t.Fatal(len(found), err)
+		}
+		for i, f := range found {
+			if want := i >= from && i < to; f.Stored != want || want && f.Answer.Status != i {
+				t.Fatalf("key %d: %+v", i, f)
+			}
+		}
+		if items := all(t, s.List(t.Context(), Filter{})); len(items) != to-from {
+			t.Errorf("%d listed, want %d", len(items), to-from)
+		}
+	}
+	check(0, n)
+	if pruned, err := s.Prune(t.Context(), noon.Add(1000*time.Second)); pruned != 1000 || err != nil {
+		t.Errorf("pruned %d, %v", pruned, err)
+	}
+	check(1000, n)
+	var gone []Hash
+	for i := 4000; i < n; i++ {
+		gone = append(gone, person(fmt.Sprint(i)).Hash())
+	}
+	if forgotten, err := s.Forget(t.Context(), gone); forgotten != 1000 || err != nil {
+		t.Errorf("forgot %d, %v", forgotten, err)
+	}
+	check(1000, 4000)
+}
+
+// Of what is forgotten no byte is left, in none of the files.
+func TestForgotten(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	const secret = "only-this-person"
+	for _, size := range []int{10, 3000, 100_000} {
+		q := person(fmt.Sprint(secret, size))
+		body := bytes.Repeat([]byte(secret+" "), size/len(secret)+1)
+		must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: body, Received: noon}))
+		intent(t, s, q, Send{Run: "night", At: noon})
+		must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: body, Received: noon}))
+		intent(t, s, q, Send{Run: "night", At: noon})
+		must(t, s.Put(t.Context(), person(fmt.Sprint("other", size)), Answer{Run: "night", Outcome: Matched, Body: []byte("other"), Received: noon}))
+		if n, err := s.Forget(t.Context(), []Hash{q.Hash()}); n != 1 || err != nil {
+			t.Errorf("forgot %d, %v", n, err)
+		}
+		if f := look(t, s, q, Freshness{}); f.Stored || f.Open != "" {
+			t.Errorf("still there: %+v", f)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		must(t, err)
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			must(t, err)
+			if n := bytes.Count(text, []byte(secret)); n > 0 {
+				t.Errorf("%s holds it %d times", filepath.Base(name), n)
+			}
+		}
+	}
+	if items := all(t, s.List(t.Context(), Filter{})); len(items) != 3 {
+		t.Errorf("%d others, want 3", len(items))
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if _, err := Open(dir, Options{MustExist: true}); !errors.Is(err, ErrNone) {
+		t.Errorf("without answers: %v, want ErrNone", err)
+	}
+	s, err := Open(dir, Options{})
+	must(t, err)
+	if _, err := Open(dir, Options{}); !errors.Is(err, filelock.ErrLocked) || !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("while it is open: %v, want ErrLocked", err)
+	}
+	info, err := os.Stat(filepath.Join(dir, databaseName))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	}
+	_, err = s.writer.Conn().ExecContext(t.Context(), "PRAGMA user_version = 99")
+	must(t, err, s.Close())
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "version 99") {
+		t.Errorf("written by a later program: %v, want ErrNewer", err)
+	}
+	if err := s.Put(t.Context(), person("one"), Answer{Outcome: Matched}); !errors.Is(err, resolution.ErrUnavailable) {
+		t.Errorf("closed: %v, want ErrUnavailable", err)
+	}
+	if _, err := s.Lookup(t.Context(), people, []string{"a"}, Freshness{}, false, nil); !errors.Is(err, resolution.ErrUnavailable) {
+		t.Errorf("closed: %v, want ErrUnavailable", err)
+	}
+}
+
+// On a full disk each change says so and leaves nothing; once there is space
+// the store goes on, and what it had is there.
+func TestFull(t *testing.T) {
+	s := open(t, t.TempDir())
+	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
+	kept := intent(t, s, person("waiting"), Send{Run: "night", At: noon})
+	limit := func(pages int) {
+		_, err := s.writer.Conn().ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+		must(t, err)
+	}
+	big := Answer{Run: "night", Outcome: Matched, Body: make([]byte, 100_000), Received: noon}
+	limit(1) // of the present size, that is
+	for range 3 {
+		err := s.Put(t.Context(), person("waiting"), big)
+		if !errors.Is(err, ErrFull) || !errors.Is(err, resolution.ErrUnavailable) {
+			t.Errorf("got %v, want ErrFull", err)
+		}
+	}
+	if f := look(t, s, person("waiting"), Freshness{}); f.Stored || f.Open != UnderWay {
+		t.Errorf("meanwhile %+v", f)
+	}
+	if f := look(t, s, person("before"), Freshness{}); !f.Stored {
+		t.Errorf("meanwhile %+v", f)
+	}
+	limit(1_000_000_000)
+	must(t, s.Put(t.Context(), person("waiting"), big))
+	if p, err := s.SumSpent(t.Context(), "night"); p.Answers != 2 || err != nil || kept.Attempt != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Errors are printed and logged: they name no key and no body.
+func TestErrorsAreDiscreet(t *testing.T) {
+	s := open(t, t.TempDir())
+	q := person("canary")
+	_, first := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
+	_, second := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
+	_, err := s.writer.Conn().ExecContext(t.Context(), "PRAGMA query_only = 1")
+	must(t, first, err)
+	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})
+	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {
+		if err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v", err)
+		}
+	}
+}

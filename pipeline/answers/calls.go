@@ -1,0 +1,212 @@
+package answers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// ErrOpen says that a question has a call without an answer: one under way,
+// one that may have been billed, or one whose answer comes later.
+var ErrOpen = errors.New("the question has an open call")
+
+// ErrNoCall says that a question has no open call.
+var ErrNoCall = errors.New("the question has no open call")
+
+// State is what an open call waits for.
+type State string
+
+// The states of open calls. UnderWay is of this process.
+const (
+	UnderWay State = "under_way"
+	Unknown  State = "unknown"
+	Parked   State = "parked"
+)
+
+// Send is a call about to be made.
+type Send struct {
+	Run string
+	At  time.Time
+	// Again sends a question that has an open call once more; without it that
+	// is ErrOpen. It may be billed twice unless the service honours the
+	// idempotency key.
+	Again bool
+}
+
+// Call is what goes with a call on its way.
+type Call struct {
+	// IdempotencyKey is a UUIDv7, the same one for as long as the question's
+	// call is open.
+	IdempotencyKey string
+	// Attempt counts from 1.
+	Attempt int
+}
+
+// Intent is made before a call leaves: from here on the call is known, also to
+// the next process. The error is ErrOpen, or the call must not be made because
+// the intent could not be stored.
+func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err error) {
+	scope, run, err := s.rows(ctx, q.Scope, send.Run)
+	if err != nil {
+		return Call{}, err
+	}
+	fresh, err := uuid.NewV7()
+	if err != nil {
+		return Call{}, err
+	}
+	h := q.Hash()
+	err = s.writer.Write(ctx, func(g *group) error {
+		if err := g.turn(h); err != nil {
+			return err
+		}
+		found, err := g.Row("SELECT idempotency, attempts FROM calls WHERE hash = ?", []any{h[:]}, &c.IdempotencyKey, &c.Attempt)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			c = Call{IdempotencyKey: fresh.String(), Attempt: 1}
+			g.intents.Add(h[:], scope, run, q.Key, c.IdempotencyKey, 1, millis(send.At), string(UnderWay), 0)
+			g.hold(h)
+			return nil
+		case !send.Again:
+			return ErrOpen
+		}
+		c.Attempt++
+		return g.Exec("UPDATE calls SET run = ?, attempts = ?, sent = ?, state = 'under_way', doubtful = 1, deadline = NULL WHERE hash = ?",
+			run, c.Attempt, millis(send.At), h[:])
+	})
+	if err != nil {
+		return Call{}, err
+	}
+	return c, nil
+}
+
+// rows finds the rows that others refer to.
+func (s *Store) rows(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
+	if scope, err = s.scope(ctx, of); err != nil {
+		return 0, 0, err
+	}
+	run, err = s.run(ctx, name)
+	return scope, run, err
+}
+
+// Put stores the answer to a question, in place of an earlier one, and ends
+// its open call if it has one. What it cost is added to a.Run once for each
+// Put. The Answer is not kept.
+func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
+	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
+		return fmt.Errorf("%w: no outcome of an answer: %q", resolution.ErrInvalid, a.Outcome)
+	}
+	scope, run, err := s.rows(ctx, q.Scope, a.Run)
+	if err != nil {
+		return err
+	}
+	h, body := q.Hash(), stored(a.Body)
+	return s.writer.Write(ctx, func(g *group) error { return g.put(h, scope, run, q.Key, a, body) })
+}
+
+// put holds an answer back.
+func (g *group) put(h Hash, scope, run int64, key string, a Answer, body any) error {
+	if err := g.turn(h); err != nil {
+		return err
+	}
+	var credits any
+	if a.Credits != nil {
+		credits = *a.Credits
+	}
+	g.last++
+	g.replaced.Add(h[:])
+	g.answers.Add(g.last, scope, run, millis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, key, body)
+	g.keys.Add(h[:], g.last)
+	g.answered.Add(h[:])
+	g.hold(h)
+	g.spend(run, a.Credits)
+	return nil
+}
+
+func (g *group) spend(run int64, credits *int64) {
+	p := g.spending[run]
+	if p == nil {
+		p = &spending{}
+		g.spending[run] = p
+	}
+	p.answers++
+	if credits == nil {
+		p.unpriced++
+	} else {
+		p.credits += *credits
+	}
+}
+
+// Failure is how a call ended without an answer.
+type Failure struct {
+	// Reason is a word for the report; never content.
+	Reason string
+	// Status is the HTTP status, 0 without one.
+	Status int
+	// Request is the service's name for the call, empty where it has none.
+	Request string
+	// MayBeBilled says that the service may have seen and billed the call.
+	MayBeBilled bool
+}
+
+// Fail ends a call without an answer. A call that was not billed leaves
+// nothing behind; one that may have been, in this attempt or an earlier one,
+// is unknown until it is answered. ErrNoCall when there is none.
+func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
+	h := q.Hash()
+	return s.writer.Write(ctx, func(g *group) error {
+		if err := g.turn(h); err != nil {
+			return err
+		}
+		var doubtful bool
+		found, err := g.Row("SELECT doubtful FROM calls WHERE hash = ?", []any{h[:]}, &doubtful)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return ErrNoCall
+		case f.MayBeBilled:
+			return g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1, reason = ?1, status = ?2, request = iif(?3 = '', request, ?3) WHERE hash = ?4",
+				f.Reason, f.Status, f.Request, h[:])
+		case doubtful:
+			return g.Exec("UPDATE calls SET state = 'unknown' WHERE hash = ?", h[:])
+		}
+		return g.Exec("DELETE FROM calls WHERE hash = ?", h[:])
+	})
+}
+
+// Parking is the promise of an answer that comes later.
+type Parking struct {
+	// Resolution and Request are the service's names for the resolution, by
+	// which the answer finds its question, and for the call.
+	Resolution, Request string
+	// Deadline is until when the answer is waited for. The store keeps it and
+	// does nothing about it.
+	Deadline time.Time
+}
+
+// Park says that the answer to an open call comes later. ErrNoCall when there
+// is none, as when the answer was faster.
+func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
+	h := q.Hash()
+	return s.writer.Write(ctx, func(g *group) error {
+		if err := g.turn(h); err != nil {
+			return err
+		}
+		found, err := g.Row("SELECT 1 FROM calls WHERE hash = ?", []any{h[:]}, new(int))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return ErrNoCall
+		}
+		return g.Exec("UPDATE calls SET state = 'parked', doubtful = 1, resolution = ?, request = ?, deadline = ? WHERE hash = ?",
+			p.Resolution, p.Request, millis(p.Deadline), h[:])
+	})
+}

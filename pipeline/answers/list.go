@@ -1,0 +1,147 @@
+package answers
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Item is a stored answer with its question.
+type Item struct {
+	Hash Hash
+	Question
+	Answer
+}
+
+// Filter chooses answers; the zero value chooses all.
+type Filter struct {
+	Service   string               // empty: any
+	Operation resolution.Operation // empty: any
+	Bodies    bool                 // with the bodies
+}
+
+// List lists stored answers in the order in which they were stored. The store
+// may be used meanwhile.
+func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		last := int64(0)
+		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
+			var received int64
+			err = row.Scan(&last, &i.Service, &i.Operation, &i.Settings, &i.Key, &i.Run, &i.Outcome, &i.Reason, &i.Status, &i.Credits, &i.Resolution, &i.Request,
+				&received, &i.Body)
+			i.Hash, i.Received = i.Question.Hash(), moment(received)
+			return i, err
+		}
+		for {
+			items, err := collect(ctx, s.reads, scan, `SELECT a.seq, s.service, s.operation, s.settings, a.key, r.name, a.outcome, a.reason, a.status, a.credits,
+					a.resolution, a.request, a.received, iif(?1, a.body, NULL)
+				FROM answers a CROSS JOIN scopes s ON s.id = a.scope CROSS JOIN runs r ON r.id = a.run
+				WHERE a.seq > ?2 AND (?3 = '' OR s.service = ?3) AND (?4 = '' OR s.operation = ?4) ORDER BY a.seq LIMIT ?5`,
+				f.Bodies, last, f.Service, string(f.Operation), page)
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			for _, i := range items {
+				if !yield(i, nil) {
+					return
+				}
+			}
+			if len(items) < page {
+				return
+			}
+		}
+	}
+}
+
+// line is an Item as Export writes it.
+type line struct {
+	KeyHash    string          `json:"key_hash"`
+	Key        string          `json:"key"`
+	Service    string          `json:"service"`
+	Operation  string          `json:"operation"`
+	Settings   string          `json:"settings,omitempty"`
+	ReceivedAt time.Time       `json:"received_at"`
+	Outcome    Outcome         `json:"outcome"`
+	Reason     string          `json:"reason,omitempty"`
+	Status     int             `json:"status"`
+	Credits    *int64          `json:"credits,omitempty"`
+	Run        string          `json:"run"`
+	Resolution string          `json:"resolution_id,omitempty"`
+	Request    string          `json:"request_id,omitempty"`
+	Body       json.RawMessage `json:"body,omitempty"`
+	BodyText   string          `json:"body_text,omitempty"`
+	BodyBytes  []byte          `json:"body_base64,omitempty"`
+}
+
+// Export writes answers as JSON lines, with keys and bodies: personal data. A
+// body that is JSON is in body, compact; one that is other text in body_text,
+// any other in body_base64.
+func (s *Store) Export(ctx context.Context, w io.Writer, f Filter) error {
+	f.Bodies = true
+	buffered := bufio.NewWriter(w)
+	encoder := json.NewEncoder(buffered)
+	encoder.SetEscapeHTML(false)
+	for i, err := range s.List(ctx, f) {
+		if err != nil {
+			return err
+		}
+		l := line{KeyHash: i.Hash.String(), Key: i.Key, Service: i.Service, Operation: string(i.Operation), Settings: i.Settings, ReceivedAt: i.Received,
+			Outcome: i.Outcome, Reason: i.Reason, Status: i.Status, Credits: i.Credits, Run: i.Run, Resolution: i.Resolution, Request: i.Request}
+		switch {
+		case json.Valid(i.Body):
+			l.Body = i.Body
+		case utf8.Valid(i.Body):
+			l.BodyText = string(i.Body)
+		default:
+			l.BodyBytes = i.Body
+		}
+		if err := encoder.Encode(l); err != nil {
+			return err
+		}
+	}
+	return buffered.Flush()
+}
+
+// Tally counts the answers of one scope and outcome.
+type Tally struct {
+	Scope
+	Outcome                    Outcome
+	Answers, Unpriced, Credits int64
+	Oldest, Newest             time.Time
+}
+
+// Stat is what a store holds.
+type Stat struct {
+	Tallies                   []Tally
+	Unknown, Parked, UnderWay int64 // open calls
+}
+
+// Stat counts everything, by reading it all: some seconds for a million
+// answers.
+func (s *Store) Stat(ctx context.Context) (st Stat, err error) {
+	err = s.reads.QueryRowContext(ctx, `SELECT count(iif(state = 'unknown', 1, NULL)), count(iif(state = 'parked', 1, NULL)),
+		count(iif(state = 'under_way', 1, NULL)) FROM calls`).Scan(&st.Unknown, &st.Parked, &st.UnderWay)
+	if err != nil {
+		return Stat{}, fault(err)
+	}
+	st.Tallies, err = collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (t Tally, err error) {
+		var oldest, newest int64
+		err = row.Scan(&t.Service, &t.Operation, &t.Settings, &t.Outcome, &t.Answers, &t.Unpriced, &t.Credits, &oldest, &newest)
+		t.Oldest, t.Newest = moment(oldest), moment(newest)
+		return t, err
+	}, `SELECT s.service, s.operation, s.settings, a.outcome, a.answers, a.unpriced, a.credits, a.oldest, a.newest
+		FROM (SELECT scope, outcome, count(*) AS answers, sum(credits IS NULL) AS unpriced, coalesce(sum(credits), 0) AS credits,
+			min(received) AS oldest, max(received) AS newest FROM answers GROUP BY scope, outcome) a
+		JOIN scopes s ON s.id = a.scope ORDER BY s.id, a.outcome`)
+	if err != nil {
+		return Stat{}, err
+	}
+	return st, nil
+}

@@ -1,0 +1,199 @@
+package answers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// modelled is what is known of one question, in plain Go.
+type modelled struct {
+	stored  int // the answer's status, 0 without one
+	at      time.Time
+	open    State
+	doubt   bool
+	tries   int
+	callKey string
+	by      string // the run of the open call
+}
+
+// Whatever is done in whatever order, also across restarts, the store says the
+// same as a map.
+func TestModel(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, in which there are no races, and minutes of it")
+	}
+	dir := t.TempDir()
+	folders := 0
+	rapid.Check(t, func(t *rapid.T) {
+		folders++
+		folder := fmt.Sprintf("%s/%d", dir, folders)
+		s, err := Open(folder, Options{})
+		fatal(t, err)
+		defer func() { fatal(t, s.Close()) }()
+		model := map[string]*modelled{}
+		spent := map[string]*Spending{"a": {}, "b": {}}
+		questions := rapid.SampledFrom([]string{"one", "two", "three", "four"})
+		runs := rapid.SampledFrom([]string{"a", "b"})
+		of := func(name string) *modelled {
+			if model[name] == nil {
+				model[name] = &modelled{}
+			}
+			return model[name]
+		}
+		agree := func(what string, err, want error) {
+			if err != want {
+				t.Fatalf("%s: %v, want %v", what, err, want)
+			}
+		}
+		ctx := t.Context()
+		step := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"intent": func(t *rapid.T) {
+				name, run, again := questions.Draw(t, "question"), runs.Draw(t, "run"), rapid.Bool().Draw(t, "again")
+				m := of(name)
+				c, err := s.Intent(ctx, person(name), Send{Run: run, At: noon, Again: again})
+				if m.open != "" && !again {
+					agree("intent", err, ErrOpen)
+					return
+				}
+				agree("intent", err, nil)
+				if m.open == "" {
+					*m = modelled{stored: m.stored, at: m.at, callKey: c.IdempotencyKey}
+				} else {
+					m.doubt = true
+				}
+				m.open, m.by = UnderWay, run
+				m.tries++
+				if c != (Call{m.callKey, m.tries}) {
+					t.Fatalf("intent: %+v, want %+v", c, m)
+				}
+			},
+			"put": func(t *rapid.T) {
+				name, run, price := questions.Draw(t, "question"), runs.Draw(t, "run"), rapid.Int64Range(-1, 3).Draw(t, "price")
+				step++
+				a := Answer{Run: run, Outcome: Matched, Status: step, Credits: &price, Received: noon.Add(time.Duration(step) * time.Second)}
+				if price < 0 {
+					a.Credits = nil
+					spent[run].Unpriced++
+				} else {
+					spent[run].Credits += price
+				}
+				spent[run].Answers++
+				agree("put", s.Put(ctx, person(name), a), nil)
+				*of(name) = modelled{stored: step, at: a.Received}
+			},
+			"fail": func(t *rapid.T) {
+				name, billed := questions.Draw(t, "question"), rapid.Bool().Draw(t, "billed")
+				m := of(name)
+				err := s.Fail(ctx, person(name), Failure{Reason: "reset", MayBeBilled: billed})
+				if m.open == "" {
+					agree("fail", err, ErrNoCall)
+					return
+				}
+				agree("fail", err, nil)
+				if m.doubt = m.doubt || billed; m.doubt {
+					m.open = Unknown
+				} else {
+					*m = modelled{stored: m.stored, at: m.at}
+				}
+			},
+			"park": func(t *rapid.T) {
+				name := questions.Draw(t, "question")
+				m := of(name)
+				err := s.Park(ctx, person(name), Parking{Resolution: "res_" + name, Deadline: noon})
+				if m.open == "" {
+					agree("park", err, ErrNoCall)
+					return
+				}
+				agree("park", err, nil)
+				m.open, m.doubt = Parked, true
+			},
+			"forget": func(t *rapid.T) {
+				name := questions.Draw(t, "question")
+				n, err := s.Forget(ctx, []Hash{person(name).Hash()})
+				agree("forget", err, nil)
+				if m := of(name); (n == 1) != (m.stored > 0 || m.open != "") {
+					t.Fatalf("forgot %d of %+v", n, m)
+				}
+				delete(model, name)
+			},
+			"prune": func(t *rapid.T) {
+				before := noon.Add(time.Duration(rapid.IntRange(0, step+1).Draw(t, "before")) * time.Second)
+				want := 0
+				for _, m := range model {
+					if m.stored > 0 && m.at.Before(before) {
+						m.stored = 0
+						want++
+					}
+				}
+				if n, err := s.Prune(ctx, before); n != want || err != nil {
+					t.Fatalf("pruned %d, %v; want %d", n, err, want)
+				}
+			},
+			"restart": func(t *rapid.T) {
+				fatal(t, s.Close())
+				s, err = Open(folder, Options{})
+				fatal(t, err)
+				for _, m := range model {
+					if m.open == UnderWay {
+						m.open, m.doubt = Unknown, true
+					}
+				}
+			},
+			"": func(t *rapid.T) {
+				var unknown, parked []string
+				open := map[string]*Spending{"a": {}, "b": {}}
+				for name, m := range model {
+					found, err := s.Lookup(ctx, people, []string{"absent", person(name).Key}, Freshness{Now: noon}, false, nil)
+					fatal(t, err)
+					if f := found[1]; f.Stored != (m.stored > 0) || f.Answer.Status != m.stored || f.Open != m.open || found[0].Stored {
+						t.Fatalf("%s: %+v, want %+v", name, f, m)
+					}
+					switch m.open {
+					case Unknown:
+						unknown = append(unknown, person(name).Key)
+						open[m.by].Unknown++
+					case Parked:
+						parked = append(parked, person(name).Key)
+						open[m.by].Parked++
+					case UnderWay:
+						open[m.by].UnderWay++
+					}
+				}
+				for _, list := range []struct {
+					state State
+					want  []string
+				}{{Unknown, unknown}, {Parked, parked}} {
+					var got []string
+					for c, err := range s.open(ctx, list.state) {
+						fatal(t, err)
+						got = append(got, c.Key)
+					}
+					slices.Sort(got)
+					slices.Sort(list.want)
+					if !slices.Equal(got, list.want) {
+						t.Fatalf("%s: %s, want %s", list.state, strings.Join(got, " "), strings.Join(list.want, " "))
+					}
+				}
+				for run, p := range spent {
+					want := *p
+					want.Unknown, want.Parked, want.UnderWay = open[run].Unknown, open[run].Parked, open[run].UnderWay
+					if got, err := s.SumSpent(ctx, run); got != want || err != nil {
+						t.Fatalf("run %s: %+v, %v; want %+v", run, got, err, want)
+					}
+				}
+			},
+		})
+	})
+}
+
+func fatal(t *rapid.T, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package answers
+
+const raceDetector = true

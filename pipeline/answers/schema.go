@@ -1,0 +1,84 @@
+package answers
+
+import "github.com/leadetl/leadetl/internal/groupcommit"
+
+// ErrNewer says that a later program has written the answers. They are left as
+// they are.
+var ErrNewer = groupcommit.ErrNewer
+
+// migrations take a database from each version to the next; the version is
+// SQLite's user_version. A migration that was released is never changed.
+var migrations = []string{firstSchema}
+
+// Moments are milliseconds since 1970 UTC; a hash is a Question's. What comes
+// under a random key is small: answers with their bodies are appended. Open
+// calls come and go, so their table stays small.
+const firstSchema = `
+CREATE TABLE scopes(
+	id INTEGER PRIMARY KEY,
+	service TEXT NOT NULL,
+	operation TEXT NOT NULL,
+	settings TEXT NOT NULL, -- what else an answer depends on
+	UNIQUE(service, operation, settings)
+) STRICT;
+
+-- What runs have paid; kept when answers are forgotten.
+CREATE TABLE runs(
+	id INTEGER PRIMARY KEY,
+	name TEXT NOT NULL UNIQUE,
+	answers INTEGER NOT NULL DEFAULT 0,
+	unpriced INTEGER NOT NULL DEFAULT 0, -- of these, without a price
+	credits INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE keys(
+	hash BLOB PRIMARY KEY,
+	seq INTEGER NOT NULL -- the question's answer
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE answers(
+	seq INTEGER PRIMARY KEY,
+	scope INTEGER NOT NULL REFERENCES scopes,
+	run INTEGER NOT NULL REFERENCES runs,
+	received INTEGER NOT NULL,
+	outcome TEXT NOT NULL CHECK(outcome = 'matched' OR outcome = 'no_match' OR outcome = 'refused'),
+	reason TEXT NOT NULL,
+	status INTEGER NOT NULL, -- of HTTP
+	credits INTEGER, -- null: the service did not say
+	resolution TEXT NOT NULL,
+	request TEXT NOT NULL,
+	key TEXT NOT NULL, -- the identifier: personal data
+	body ANY NOT NULL -- as it was received: text where it is text, else a blob
+) STRICT;
+
+-- Calls without an answer.
+CREATE TABLE calls(
+	hash BLOB PRIMARY KEY,
+	scope INTEGER NOT NULL REFERENCES scopes,
+	run INTEGER NOT NULL REFERENCES runs, -- that made the last attempt
+	key TEXT NOT NULL,
+	idempotency TEXT NOT NULL,
+	attempts INTEGER NOT NULL,
+	sent INTEGER NOT NULL, -- the last attempt's intent
+	state TEXT NOT NULL CHECK(state = 'under_way' OR state = 'unknown' OR state = 'parked'),
+	doubtful INTEGER NOT NULL CHECK(doubtful = 0 OR doubtful = 1), -- 1: an earlier attempt may have been billed
+	reason TEXT NOT NULL DEFAULT '',
+	status INTEGER NOT NULL DEFAULT 0,
+	resolution TEXT NOT NULL DEFAULT '',
+	request TEXT NOT NULL DEFAULT '',
+	deadline INTEGER -- until when a parked call's answer is waited for
+) STRICT, WITHOUT ROWID;
+CREATE INDEX calls_resolution ON calls(resolution) WHERE resolution <> '';
+
+CREATE VIEW answered AS SELECT
+	a.seq, s.service, s.operation, s.settings, a.key,
+	strftime('%Y-%m-%dT%H:%M:%fZ', a.received / 1000.0, 'unixepoch') AS received_at,
+	a.outcome, a.reason, a.status, a.credits, r.name AS run, a.resolution AS resolution_id, a.request AS request_id, a.body
+	FROM answers a JOIN scopes s ON s.id = a.scope JOIN runs r ON r.id = a.run;
+
+CREATE VIEW open_calls AS SELECT
+	lower(hex(c.hash)) AS key_hash, s.service, s.operation, s.settings, c.key, c.state, c.reason, c.idempotency AS idempotency_key, c.attempts,
+	strftime('%Y-%m-%dT%H:%M:%fZ', c.sent / 1000.0, 'unixepoch') AS sent_at, r.name AS run, c.resolution AS resolution_id, c.request AS request_id,
+	strftime('%Y-%m-%dT%H:%M:%fZ', c.deadline / 1000.0, 'unixepoch') AS deadline
+	FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run;
+`

@@ -1,7 +1,10 @@
+//go:build unix
+
 package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -168,13 +171,16 @@ func TestServeAdminCallbacks(t *testing.T) {
 	}
 }
 
-// TestServeRedirectedCallbacks: a redirect is not followed, an answer of 500 is
-// asked again, and the address that was redirected to hears nothing.
+// TestServeFailingCallbacks: an attempt that is answered with an error, cut off
+// or redirected is made again. The redirect is not followed.
 func TestServeFailingCallbacks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	c := newCaller(t, "", p.customer("Example Rockets", "1000"))
 	r := newReceiver(t, p.admin("secret", "show", "Example Rockets"))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect is followed") }))
+	defer elsewhere.Close()
+	r.elsewhere = elsewhere.URL
 	answers := map[string]int{"error": http.StatusInternalServerError, "broken": 0, "redirect": http.StatusTemporaryRedirect}
 	r.respond(func(a arrival) int {
 		status, failing := answers[a.ref]

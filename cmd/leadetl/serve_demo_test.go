@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -28,15 +30,15 @@ func TestServeDemo(t *testing.T) {
 	p := &place{TB: t, environ: []string{"TMPDIR=" + temporary}}
 	s := p.start("--demo")
 	s.await()
-	until(t, "the demo has said everything", func() bool { return strings.Contains(s.said.out.String(), "/docs") })
+	until(t, "the demo has said everything", func() bool { return strings.Contains(s.printed.String(), "/docs") })
 	var lines []string
-	for line := range strings.Lines(s.said.out.String()) {
+	for line := range strings.Lines(s.printed.String()) {
 		if strings.HasPrefix(line, "curl") {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
 	if len(lines) != 3 {
-		t.Fatalf("%d lines with curl:\n%s", len(lines), s.said.out.String())
+		t.Fatalf("%d lines with curl:\n%s", len(lines), s.printed.String())
 	}
 	for i, want := range []string{"Ada Example", "Sample Bakery", "processing"} {
 		shown := shownCall.FindStringSubmatch(lines[i])

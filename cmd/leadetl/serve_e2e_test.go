@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -132,8 +134,8 @@ func TestServeLastCredit(t *testing.T) {
 	}
 }
 
-// TestServeTogether: what must not be started is not, and says why.
-func TestServeTogether(t *testing.T) {
+// TestServeRefusesToStart: what must not be started is not, and says why.
+func TestServeRefusesToStart(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.customer("Example Rockets", "1")

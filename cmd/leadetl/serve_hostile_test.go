@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,10 +68,13 @@ func (b *besieged) dial() *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// gauge is a number of the service's metrics.
+// gauge is a number of the service's metrics, 0 where the platform has none.
 func (b *besieged) gauge(name string) float64 {
 	b.Helper()
 	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(b.operator.do("GET", "/metrics", "").raw)
+	if found == nil && runtime.GOOS != "linux" {
+		return 0
+	}
 	if found == nil {
 		b.Fatalf("no metric %s", name)
 	}
@@ -372,7 +378,7 @@ func TestServeIdleConnections(t *testing.T) {
 	for range 20 {
 		b.stands()
 	}
-	if files := b.gauge("process_open_fds"); files < idleConnections {
+	if files := b.gauge("process_open_fds"); files > 0 && files < idleConnections {
 		t.Errorf("the service has %.0f files open: connections were dropped", files)
 	}
 	// A connection of net/http takes some 20 KiB of stacks and buffers, and the

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -20,7 +22,8 @@ import (
 // verifies them.
 type receiver struct {
 	testing.TB
-	url string
+	url       string
+	elsewhere string // where it redirects to
 
 	mu       sync.Mutex
 	verifier []*standardwebhooks.Webhook // at least one of them has to agree
@@ -95,12 +98,12 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		path: q.URL.Path, ref: q.URL.Query().Get("ref"), id: q.Header.Get("webhook-id"), signature: q.Header.Get("webhook-signature"),
 		body: string(body), resolution: said.Resolution.ID, kind: said.Type,
 	}
-	switch status := r.take(a, q.Header); status {
-	case 0:
+	status := r.take(a, q.Header)
+	if status == 0 {
 		panic(http.ErrAbortHandler)
-	default:
-		w.WriteHeader(status)
 	}
+	w.Header().Set("Location", r.elsewhere)
+	w.WriteHeader(status)
 }
 
 // take keeps an arrival and returns what to answer.

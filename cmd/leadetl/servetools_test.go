@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -121,8 +123,8 @@ func (p *place) customer(name, credits string) (key string) {
 type served struct {
 	testing.TB
 	process          *exec.Cmd
-	public, internal string // addresses, as URLs
-	said             *journal
+	public, internal string        // addresses, as URLs
+	printed, said    *output       // standard output, and the log
 	gone             chan struct{} // closed when the process has ended
 }
 
@@ -145,11 +147,11 @@ func (p *place) start(flags ...string) *served {
 	if err != nil {
 		p.Fatal(err)
 	}
-	s := &served{TB: p, said: &journal{}, gone: make(chan struct{})}
+	s := &served{TB: p, printed: new(output), said: new(output), gone: make(chan struct{})}
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0", "--log-format", "json"}
 	s.process = exec.Command(program, append(args, flags...)...)
 	s.process.Env = append(append(os.Environ(), "GORACE="+hasty), p.environ...)
-	s.process.Stdout, s.process.Stderr = &s.said.out, s.said
+	s.process.Stdout, s.process.Stderr = s.printed, s.said
 	if err := s.process.Start(); err != nil {
 		p.Fatal(err)
 	}
@@ -233,37 +235,7 @@ func (p *place) look(log string) {
 	}
 }
 
-// journal keeps what a process writes.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer // standard error
-	out  output       // standard output
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// line is the last line of the log with a message, nil when there is none.
-func (j *journal) line(message string) (found map[string]any) {
-	for text := range strings.Lines(j.String()) {
-		var line map[string]any
-		if json.Unmarshal([]byte(text), &line) == nil && line["msg"] == message {
-			found = line
-		}
-	}
-	return found
-}
-
-// output is a buffer that is read while it is written.
+// output is what a process writes, read while it is written.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -279,6 +251,17 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
+}
+
+// line is the last line of a log with a message, nil when there is none.
+func (o *output) line(message string) (found map[string]any) {
+	for text := range strings.Lines(o.String()) {
+		var line map[string]any
+		if json.Unmarshal([]byte(text), &line) == nil && line["msg"] == message {
+			found = line
+		}
+	}
+	return found
 }
 
 // caller calls a service with a key. What is answered is held to the

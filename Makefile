@@ -64,6 +64,7 @@ kill: ## kill run and serve KILLS times (200) at random moments; the last result
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/state
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers
 
 FUZZTIME ?= 20s
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -21,38 +22,51 @@ func newAdminCreditsCommand(io streams) *cobra.Command {
 }
 
 func newAdminCreditsGrantCommand(io streams) *cobra.Command {
-	var a admin
-	var note string
-	c := &cobra.Command{
+	return newAdminCreditsChangeCommand(io, &cobra.Command{
 		Use:     "grant ORG NUMBER",
 		Short:   "Give an organization credits and print what it has then",
 		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
-		Args:    organizationAndNumber,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.changeCredits(c.Context(), args, io, func(s *state.State, org, credits int64) (state.Balance, error) {
-				return s.Grant(c.Context(), org, credits, note, a.now())
-			})
-		},
-	}
-	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the grant")
-	return c
+	}, (*state.State).Grant)
 }
 
 func newAdminCreditsTakeCommand(io streams) *cobra.Command {
-	var a admin
-	var note string
-	c := &cobra.Command{
+	take := func(s *state.State, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error) {
+		return s.Adjust(ctx, org, -credits, note, now)
+	}
+	return newAdminCreditsChangeCommand(io, &cobra.Command{
 		Use:     "take ORG NUMBER",
 		Short:   "Take credits back and print what is left",
 		Example: `  leadetl admin credits take "Example Rockets" 5000 --note "invoice 17 was for somebody else"`,
-		Args:    organizationAndNumber,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.changeCredits(c.Context(), args, io, func(s *state.State, org, credits int64) (state.Balance, error) {
-				return s.Adjust(c.Context(), org, -credits, note, a.now())
-			})
-		},
+	}, take)
+}
+
+// creditsChange changes an organization's credits by a positive number.
+type creditsChange func(s *state.State, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error)
+
+// newAdminCreditsChangeCommand makes c a command that changes an organization's
+// credits and prints what it has then.
+func newAdminCreditsChangeCommand(io streams, c *cobra.Command, change creditsChange) *cobra.Command {
+	var a admin
+	var note string
+	c.Args = organizationAndNumber
+	c.RunE = func(c *cobra.Command, args []string) error {
+		credits, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil || credits < 1 {
+			return usageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
+		}
+		return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())
+			if too, is := errors.AsType[*state.InsufficientError](err); is {
+				return usageError(fmt.Errorf("%s has %s", org.Name, plural(int(too.Balance), "credit")))
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(io.out, balance.Available)
+			return err
+		})
 	}
-	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the correction")
+	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the entry")
 	return c
 }
 
@@ -61,26 +75,6 @@ func organizationAndNumber(_ *cobra.Command, args []string) error {
 		return errors.New("name the organization and the number of credits")
 	}
 	return atMost(2, args)
-}
-
-// changeCredits changes an organization's credits by the number in args and
-// prints what it has then.
-func (a *admin) changeCredits(ctx context.Context, args []string, io streams, change func(s *state.State, org, credits int64) (state.Balance, error)) error {
-	credits, err := strconv.ParseInt(args[1], 10, 64)
-	if err != nil || credits < 1 {
-		return usageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
-	}
-	return a.onOrganization(ctx, args[0], func(s *state.State, org state.Organization) error {
-		balance, err := change(s, org.ID, credits)
-		if too, is := errors.AsType[*state.InsufficientError](err); is {
-			return usageError(fmt.Errorf("%s has %s", org.Name, plural(int(too.Balance), "credit")))
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(io.out, balance.Available)
-		return err
-	})
 }
 
 func newAdminCreditsListCommand(io streams) *cobra.Command {

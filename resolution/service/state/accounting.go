@@ -81,8 +81,8 @@ func (t *tx) enter(e entry) error {
 	if reserved != 0 {
 		t.reservations[e.of] = open + reserved
 	}
-	t.wrote = true
-	t.ledger.add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.of[:], e.of == uuid.Nil),
+	t.Wrote = true
+	t.ledger.Add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.of[:], e.of == uuid.Nil),
 		orNull(string(e.operation), e.operation == ""), orNull(e.note, e.note == ""))
 	return nil
 }
@@ -100,7 +100,7 @@ func (t *tx) account(organization int64) (*account, error) {
 		return a, nil
 	}
 	a := &account{}
-	found, err := t.row(selectBalance, []any{organization}, &a.Available, &a.Reserved)
+	found, err := t.Row(selectBalance, []any{organization}, &a.Available, &a.Reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (t *tx) openReservation(of uuid.UUID) (int64, error) {
 		return open, nil
 	}
 	var open int64
-	if _, err := t.row("SELECT coalesce(sum(reserved), 0) FROM ledger WHERE resolution = ? AND reserved <> 0", []any{of[:]}, &open); err != nil {
+	if _, err := t.Row("SELECT coalesce(sum(reserved), 0) FROM ledger WHERE resolution = ? AND reserved <> 0", []any{of[:]}, &open); err != nil {
 		return 0, err
 	}
 	t.reservations[of] = open
@@ -139,7 +139,7 @@ func (t *tx) writeAccounts() error {
 		if !a.changed {
 			continue
 		}
-		if err := t.exec("UPDATE organizations SET available = ?, reserved = ? WHERE id = ?", a.Available, a.Reserved, id); err != nil {
+		if err := t.Exec("UPDATE organizations SET available = ?, reserved = ? WHERE id = ?", a.Available, a.Reserved, id); err != nil {
 			return err
 		}
 	}

@@ -56,15 +56,15 @@ func (s *State) CreateOrganization(ctx context.Context, name string, credits int
 		}
 	}
 	o := Organization{Public: publicID("org_"), Name: name, Created: moment(millis(now))}
-	err = s.write(ctx, func(t *tx) error {
-		taken, err := t.row("SELECT 1 FROM organizations WHERE name = ?", []any{name}, new(int))
+	err = s.writer.Write(ctx, func(t *tx) error {
+		taken, err := t.Row("SELECT 1 FROM organizations WHERE name = ?", []any{name}, new(int))
 		if err != nil {
 			return err
 		}
 		if taken {
 			return fmt.Errorf("organization %q: %w", name, ErrExists)
 		}
-		if o.ID, err = t.insert("INSERT INTO organizations(public, name, created) VALUES (?, ?, ?)", o.Public, name, millis(now)); err != nil {
+		if o.ID, err = t.Insert("INSERT INTO organizations(public, name, created) VALUES (?, ?, ?)", o.Public, name, millis(now)); err != nil {
 			return err
 		}
 		if len(sealedSecret) > 0 {

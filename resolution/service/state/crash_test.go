@@ -268,7 +268,7 @@ func TestChildErrs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.write(t.Context(), func(t *tx) error {
+	_ = s.writer.Write(t.Context(), func(t *tx) error {
 		if err := t.enter(entry{organization: 1, kind: Grant, credits: 1, at: noon}); err != nil {
 			return err
 		}

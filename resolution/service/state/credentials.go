@@ -51,18 +51,18 @@ func (s *State) AddKey(ctx context.Context, k Key) (Key, error) {
 		return Key{}, fmt.Errorf("%w: a label has at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
 	}
 	k.Public = publicID("key_")
-	err := s.write(ctx, func(t *tx) error {
+	err := s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(k.Organization); err != nil {
 			return err
 		}
-		taken, err := t.row("SELECT 1 FROM keys WHERE hash = ?", []any{k.Hash[:]}, new(int))
+		taken, err := t.Row("SELECT 1 FROM keys WHERE hash = ?", []any{k.Hash[:]}, new(int))
 		if err != nil {
 			return err
 		}
 		if taken {
 			return fmt.Errorf("key: %w", ErrExists)
 		}
-		if k.ID, err = t.insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		if k.ID, err = t.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked)); err != nil {
 			return err
 		}
@@ -77,9 +77,9 @@ func (s *State) AddKey(ctx context.Context, k Key) (Key, error) {
 // RevokeKey ends a key by its public name. One that was revoked before stays
 // as it is, without error; ErrNotFound when there is none.
 func (s *State) RevokeKey(ctx context.Context, public string, now time.Time) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		var revoked *int64
-		found, err := t.row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
+		found, err := t.Row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
 		switch {
 		case err != nil:
 			return err
@@ -88,7 +88,7 @@ func (s *State) RevokeKey(ctx context.Context, public string, now time.Time) err
 		case revoked != nil:
 			return nil
 		}
-		if err := t.exec("UPDATE keys SET revoked = ? WHERE public = ?", millis(now), public); err != nil {
+		if err := t.Exec("UPDATE keys SET revoked = ? WHERE public = ?", millis(now), public); err != nil {
 			return err
 		}
 		return t.raiseCredentials()
@@ -116,17 +116,17 @@ func (s *State) Keys(ctx context.Context, organization int64) ([]Key, error) {
 // stays valid until oldUntil, which may be now; one before that ends now, so
 // there are never more than two. ErrNotFound for an unknown organization.
 func (s *State) RotateSecret(ctx context.Context, organization int64, sealed []byte, now, oldUntil time.Time) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(organization); err != nil {
 			return err
 		}
-		if err := t.exec("DELETE FROM secrets WHERE organization = ? AND expires IS NOT NULL", organization); err != nil {
+		if err := t.Exec("DELETE FROM secrets WHERE organization = ? AND expires IS NOT NULL", organization); err != nil {
 			return err
 		}
-		if err := t.exec("UPDATE secrets SET expires = ? WHERE organization = ?", millis(oldUntil), organization); err != nil {
+		if err := t.Exec("UPDATE secrets SET expires = ? WHERE organization = ?", millis(oldUntil), organization); err != nil {
 			return err
 		}
-		if err := t.exec("DELETE FROM secrets WHERE organization = ? AND expires <= ?", organization, millis(now)); err != nil {
+		if err := t.Exec("DELETE FROM secrets WHERE organization = ? AND expires <= ?", organization, millis(now)); err != nil {
 			return err
 		}
 		if err := t.addSecret(organization, sealed, now); err != nil {
@@ -137,7 +137,7 @@ func (s *State) RotateSecret(ctx context.Context, organization int64, sealed []b
 }
 
 func (t *tx) addSecret(organization int64, sealed []byte, now time.Time) error {
-	return t.exec("INSERT INTO secrets(organization, sealed, created) VALUES (?, ?, ?)", organization, sealed, millis(now))
+	return t.Exec("INSERT INTO secrets(organization, sealed, created) VALUES (?, ?, ?)", organization, sealed, millis(now))
 }
 
 const secretColumns = "SELECT id, organization, sealed, created, expires FROM secrets"
@@ -167,7 +167,7 @@ const credentialsVersion = "SELECT value FROM meta WHERE name = 'credentials'"
 
 // raiseCredentials is part of every change that Credentials shows.
 func (t *tx) raiseCredentials() error {
-	return t.exec("UPDATE meta SET value = value + 1 WHERE name = 'credentials'")
+	return t.Exec("UPDATE meta SET value = value + 1 WHERE name = 'credentials'")
 }
 
 // Credentials reads them all.

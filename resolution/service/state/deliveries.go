@@ -35,10 +35,10 @@ const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, fail
 // one, which then waits no longer. ErrNotFound is an unknown webhook id,
 // ErrGone one whose body is no longer kept.
 func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		var l Lane
 		var kept bool
-		found, err := t.row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
+		found, err := t.Row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
 		switch {
 		case err != nil:
 			return err
@@ -47,7 +47,7 @@ func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 		case !kept:
 			return fmt.Errorf("delivery: %w", ErrGone)
 		}
-		if err := t.exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
+		if err := t.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
 		}
 		return t.awaitsNext(l)
@@ -61,7 +61,7 @@ func (s *State) ReplayDead(ctx context.Context, organization int64, now time.Tim
 	for last := int64(0); ; {
 		var end *int64
 		var replays int64
-		err := s.write(ctx, func(t *tx) (err error) {
+		err := s.writer.Write(ctx, func(t *tx) (err error) {
 			end, replays, err = t.replayDead(organization, last, now)
 			return err
 		})
@@ -76,17 +76,17 @@ func (s *State) ReplayDead(ctx context.Context, organization int64, now time.Tim
 // them, nil when there is none.
 func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
 	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"
-	_, err = t.row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
+	_, err = t.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
 		[]any{organization, after, stepRows}, &end)
 	if err != nil || end == nil {
 		return nil, 0, err
 	}
 	args := []any{millis(now), organization, after, *end}
-	err = t.exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
+	err = t.Exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	replays, err = t.update("UPDATE outbox SET "+replayed+these, args...)
+	replays, err = t.Update("UPDATE outbox SET "+replayed+these, args...)
 	return end, replays, err
 }

@@ -32,7 +32,7 @@ func (s *State) FinishJob(ctx context.Context, f Finish) error {
 	if f.Status != Completed && f.Status != Failed {
 		return fmt.Errorf("%w: a job does not finish as %q", resolution.ErrInvalid, f.Status)
 	}
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		j, err := t.leased(f.ID, f.Lease)
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (s *State) FinishJob(ctx context.Context, f Finish) error {
 // reservation back. It is ErrNotFound for an unknown id and ErrFinished for a
 // job that has ended.
 func (s *State) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *Callback) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		j, err := t.unfinished(id)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ type unfinishedJob struct {
 
 func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
 	var j unfinishedJob
-	found, err := t.row("SELECT organization, operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
+	found, err := t.Row("SELECT organization, operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
 		&j.organization, &j.operation, &j.reserved, &j.status, &j.lease)
 	switch {
 	case err != nil:
@@ -92,7 +92,7 @@ func (t *tx) finish(j unfinishedJob, f Finish) error {
 	if err := t.enter(e); err != nil {
 		return err
 	}
-	err := t.exec("UPDATE resolutions SET status = ?, held = NULL, finished = ?, spent = ?, result = ?, error = ? WHERE id = ?",
+	err := t.Exec("UPDATE resolutions SET status = ?, held = NULL, finished = ?, spent = ?, result = ?, error = ? WHERE id = ?",
 		string(f.Status), millis(f.At), f.Spent, f.Result, f.Error, f.ID[:])
 	if err != nil || f.Callback == nil {
 		return err

@@ -81,7 +81,7 @@ func (s *State) CreateJob(ctx context.Context, job Job, maxActive int, reply *Re
 	if job.Reserved < 0 {
 		return 0, fmt.Errorf("%w: a job reserves %d credits", resolution.ErrInvalid, job.Reserved)
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.writer.Write(ctx, func(t *tx) error {
 		if err := t.mayCreate(job, maxActive); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (t *tx) mayCreate(job Job, maxActive int) error {
 	}
 	var taken bool
 	var active int
-	_, err := t.row(`SELECT EXISTS(SELECT 1 FROM resolutions WHERE id = ?),
+	_, err := t.Row(`SELECT EXISTS(SELECT 1 FROM resolutions WHERE id = ?),
 		(SELECT count(*) FROM resolutions WHERE organization = ? AND finished IS NULL)`, []any{job.ID[:], job.Organization}, &taken, &active)
 	switch {
 	case err != nil:
@@ -136,7 +136,7 @@ func (t *tx) mayCreate(job Job, maxActive int) error {
 
 // queue writes a new job, which sees what was seen.
 func (t *tx) queue(j Job, seen Snapshot) error {
-	return t.exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, receiver, reserved,
+	return t.Exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, receiver, reserved,
 			taken, day_start, day_end, edition)
 		VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		j.ID[:], j.Organization, string(j.Operation), millis(j.Requested), j.Work, j.Payload, j.CallbackURL, j.Receiver, j.Reserved,

@@ -45,11 +45,11 @@ const firstOfAll = `WITH RECURSIVE active(organization) AS (
 // lease that passed counts as a death.
 func (s *State) LeaseJob(ctx context.Context, now, until time.Time) (*Job, error) {
 	var job *Job
-	err := s.write(ctx, func(t *tx) error {
-		t.wrote, job = true, nil // t.row writes here
+	err := s.writer.Write(ctx, func(t *tx) error {
+		t.Wrote, job = true, nil // t.Row writes here
 		var found bool
 		leased, _, err := scanJob(func(into ...any) (err error) {
-			found, err = t.row(leaseNext, []any{millis(now), millis(until)}, into...)
+			found, err = t.Row(leaseNext, []any{millis(now), millis(until)}, into...)
 			return err
 		})
 		if found {
@@ -68,8 +68,8 @@ func (s *State) LeaseJob(ctx context.Context, now, until time.Time) (*Job, error
 // no worker of an earlier process is left: what is leased then is what that
 // process did not survive, or what it was killed with, and counts as a death.
 func (s *State) RequeueLeased(ctx context.Context) (n int, err error) {
-	err = s.write(ctx, func(t *tx) error {
-		rows, err := t.update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
+	err = s.writer.Write(ctx, func(t *tx) error {
+		rows, err := t.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
 		n = int(rows)
 		return err
 	})
@@ -82,11 +82,11 @@ func (s *State) RequeueLeased(ctx context.Context) (n int, err error) {
 // RenewLease keeps a job for the worker that has it under a lease.
 // ErrLeaseLost and ErrFinished, for a cancelled one too, tell it to stop.
 func (s *State) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
 			return err
 		}
-		return t.exec("UPDATE resolutions SET held = ? WHERE id = ?", millis(until), id[:])
+		return t.Exec("UPDATE resolutions SET held = ? WHERE id = ?", millis(until), id[:])
 	})
 }
 
@@ -104,11 +104,11 @@ func (s *State) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
 }
 
 func (s *State) requeue(ctx context.Context, id uuid.UUID, lease int, held any, failures int) error {
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
 			return err
 		}
-		return t.exec("UPDATE resolutions SET status = 'queued', held = ?, failures = failures + ? WHERE id = ?", held, failures, id[:])
+		return t.Exec("UPDATE resolutions SET status = 'queued', held = ?, failures = failures + ? WHERE id = ?", held, failures, id[:])
 	})
 }
 

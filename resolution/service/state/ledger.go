@@ -95,7 +95,7 @@ func checkGrant(credits int64) error {
 }
 
 func (s *State) enter(ctx context.Context, e entry) (b Balance, err error) {
-	err = s.write(ctx, func(t *tx) error {
+	err = s.writer.Write(ctx, func(t *tx) error {
 		if err := t.enter(e); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (s *State) Settle(ctx context.Context, c Charge) (available int64, err erro
 		b, err := s.Balance(ctx, c.Organization)
 		return b.Available, err
 	}
-	err = s.write(ctx, func(t *tx) error {
+	err = s.writer.Write(ctx, func(t *tx) error {
 		a, err := t.account(c.Organization)
 		if err != nil {
 			return err

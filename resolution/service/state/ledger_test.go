@@ -20,7 +20,7 @@ type script struct {
 }
 
 func (x script) change(t *testing.T, apply func(*tx) error) error {
-	return x.s.write(t.Context(), apply)
+	return x.s.writer.Write(t.Context(), apply)
 }
 
 func TestLedgerArithmetic(t *testing.T) {
@@ -123,14 +123,14 @@ func TestReservationsAreApart(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 10)
 	one, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	err := s.write(t.Context(), func(tx *tx) error {
+	err := s.writer.Write(t.Context(), func(tx *tx) error {
 		return tx.enter(entry{organization: org, kind: Reserve, credits: 5, of: one, at: noon})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]uuid.UUID{"another": other, "none": uuid.Nil} {
-		err := s.write(t.Context(), func(tx *tx) error {
+		err := s.writer.Write(t.Context(), func(tx *tx) error {
 			return tx.enter(entry{organization: org, kind: Release, credits: 1, of: of, at: noon})
 		})
 		if !errors.Is(err, resolution.ErrInvalid) {

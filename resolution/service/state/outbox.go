@@ -58,13 +58,13 @@ type Attempt struct {
 // not posted again. The organization has to exist.
 func (t *tx) post(c Callback) error {
 	due := millis(c.Due)
-	posted, err := t.update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
+	posted, err := t.Update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?6) ON CONFLICT(webhook) DO NOTHING`,
 		c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due)
 	if err != nil || posted == 0 {
 		return err
 	}
-	if err := t.exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
+	if err := t.Exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
 		return err
 	}
 	return t.awaits(Lane{c.Organization, c.Receiver}, due)
@@ -80,7 +80,7 @@ func nonNil(b []byte) []byte {
 
 // awaits notes a pending delivery of a lane.
 func (t *tx) awaits(l Lane, due int64) error {
-	return t.exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+	return t.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due)
 }
 
@@ -88,15 +88,15 @@ func (t *tx) awaits(l Lane, due int64) error {
 // changed.
 func (t *tx) awaitsNext(l Lane) error {
 	var due *int64
-	_, err := t.row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
+	_, err := t.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
 		[]any{l.Organization, l.Receiver}, &due)
 	if err != nil {
 		return err
 	}
 	if due == nil {
-		return t.exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
+		return t.Exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
 	}
-	return t.exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+	return t.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due", l.Organization, l.Receiver, *due)
 }
 
@@ -111,11 +111,11 @@ func (s *State) SettleDelivery(ctx context.Context, a Attempt) error {
 	default:
 		return fmt.Errorf("%w: a delivery is not %q", resolution.ErrInvalid, a.State)
 	}
-	return s.write(ctx, func(t *tx) error {
+	return s.writer.Write(ctx, func(t *tx) error {
 		var l Lane
 		var state string
 		var due int64
-		found, err := t.row("SELECT organization, receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &l.Organization, &l.Receiver, &state, &due)
+		found, err := t.Row("SELECT organization, receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &l.Organization, &l.Receiver, &state, &due)
 		switch {
 		case err != nil:
 			return err
@@ -127,7 +127,7 @@ func (s *State) SettleDelivery(ctx context.Context, a Attempt) error {
 		if a.State == Pending {
 			due = millis(a.Due)
 		}
-		err = t.exec("UPDATE outbox SET state = ?, attempts = attempts + 1, due = ?, status = ?, failure = ?, finished = ? WHERE id = ?",
+		err = t.Exec("UPDATE outbox SET state = ?, attempts = attempts + 1, due = ?, status = ?, failure = ?, finished = ? WHERE id = ?",
 			a.State, due, a.Status, a.Failure, finished, a.ID)
 		if err != nil {
 			return err

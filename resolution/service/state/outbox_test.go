@@ -16,7 +16,7 @@ import (
 // post posts callbacks in one change.
 func (d *desk) post(callbacks ...*Callback) {
 	d.t.Helper()
-	err := d.write(d.t.Context(), func(t *tx) error {
+	err := d.writer.Write(d.t.Context(), func(t *tx) error {
 		for _, c := range callbacks {
 			if err := t.post(*c); err != nil {
 				return err
@@ -372,15 +372,15 @@ func flood(t testing.TB, d *desk, receiver string, n int) {
 	t.Helper()
 	first := d.callbacks(receiver, 1, -100*time.Hour)
 	d.post(first...)
-	err := d.write(t.Context(), func(t *tx) error {
-		err := t.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+	err := d.writer.Write(t.Context(), func(t *tx) error {
+		err := t.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 			INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
 			SELECT 'msg_' || i, organization, resolution, receiver, url, created, state, due + i FROM n, outbox WHERE webhook = ?`,
 			n-1, first[0].WebhookID)
 		if err != nil {
 			return err
 		}
-		return t.exec("INSERT OR IGNORE INTO bodies SELECT id, zeroblob(500) FROM outbox")
+		return t.Exec("INSERT OR IGNORE INTO bodies SELECT id, zeroblob(500) FROM outbox")
 	})
 	if err != nil {
 		t.Fatal(err)

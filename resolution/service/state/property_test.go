@@ -92,7 +92,7 @@ func do(t *testing.T, s *State, org int64, of uuid.UUID, a act) error {
 	case a.kind == Capture && a.direct:
 		b.Available, err = s.Settle(t.Context(), Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
 	default:
-		err = s.write(t.Context(), func(tx *tx) error {
+		err = s.writer.Write(t.Context(), func(tx *tx) error {
 			return tx.enter(entry{organization: org, kind: a.kind, credits: a.credits, reserved: true, of: of, operation: op, at: noon})
 		})
 	}

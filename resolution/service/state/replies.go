@@ -48,7 +48,7 @@ func (t *tx) mayStore(r *Reply, at time.Time) error {
 	found := t.keys[r.Key]
 	if !found {
 		var err error
-		if found, err = t.row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-replyLife))}, new(int)); err != nil {
+		if found, err = t.Row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-replyLife))}, new(int)); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (t *tx) store(r *Reply, at time.Time) {
 	if r == nil {
 		return
 	}
-	t.wrote = true
+	t.Wrote = true
 	t.keys[r.Key] = true
-	t.replies.add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(r.Body))
+	t.replies.Add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(r.Body))
 }

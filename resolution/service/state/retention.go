@@ -83,9 +83,9 @@ func oldDeliveries(which string) string {
 func (s *State) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
 	for {
 		var n int64
-		err := s.write(ctx, func(t *tx) (err error) {
+		err := s.writer.Write(ctx, func(t *tx) (err error) {
 			for _, statement := range statements {
-				if n, err = t.update(statement, before, stepRows); err != nil {
+				if n, err = t.Update(statement, before, stepRows); err != nil {
 					return err
 				}
 			}
@@ -126,8 +126,8 @@ func (s *State) purgeReplies(ctx context.Context, now, before int64) (count int,
 }
 
 func (s *State) purgeRepliesTo(ctx context.Context, last, end, before int64) (n int, err error) {
-	err = s.write(ctx, func(t *tx) error {
-		rows, err := t.update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
+	err = s.writer.Write(ctx, func(t *tx) error {
+		rows, err := t.Update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
 		n = int(rows)
 		return err
 	})

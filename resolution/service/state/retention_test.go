@@ -127,13 +127,13 @@ func TestPurgeCountsFromTheEnd(t *testing.T) {
 func TestPurgeInSteps(t *testing.T) {
 	d := newDesk(t)
 	const rows = 2*stepRows + 1
-	err := d.write(t.Context(), func(t *tx) error {
+	err := d.writer.Write(t.Context(), func(t *tx) error {
 		for range rows {
 			id := uuid.New()
-			if err := t.exec("INSERT INTO resolutions(id, organization, operation, status, requested, reserved, finished, taken, day_start, day_end, edition) VALUES (?, ?, 'x', 'completed', 0, 0, 0, 0, 0, 0, '')", id[:], d.first); err != nil {
+			if err := t.Exec("INSERT INTO resolutions(id, organization, operation, status, requested, reserved, finished, taken, day_start, day_end, edition) VALUES (?, ?, 'x', 'completed', 0, 0, 0, 0, 0, 0, '')", id[:], d.first); err != nil {
 				return err
 			}
-			if err := t.exec("INSERT INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, 0, 0, 0, '')", d.first, id[:]); err != nil {
+			if err := t.Exec("INSERT INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, 0, 0, 0, '')", d.first, id[:]); err != nil {
 				return err
 			}
 			t.store(&Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200, Body: []byte("{}")}, time.UnixMilli(0))
@@ -145,8 +145,8 @@ func TestPurgeInSteps(t *testing.T) {
 	}
 	for _, state := range []string{Delivered, Dead} {
 		flood(t, d, state+".example:443", rows)
-		err := d.write(t.Context(), func(t *tx) error {
-			return t.exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443")
+		err := d.writer.Write(t.Context(), func(t *tx) error {
+			return t.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443")
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -160,14 +160,14 @@ func TestPurgeInSteps(t *testing.T) {
 	}
 	// The database refuses the third step of the last thing.
 	broken := fmt.Sprintf("CREATE TRIGGER full BEFORE DELETE ON outbox WHEN OLD.state = 'dead' AND (SELECT count(*) FROM outbox) <= %d BEGIN SELECT RAISE(ABORT, 'full'); END", rows-2*stepRows)
-	if err := d.write(t.Context(), func(t *tx) error { return t.exec(broken) }); err != nil {
+	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.Exec(broken) }); err != nil {
 		t.Fatal(err)
 	}
 	want := Purged{rows, rows, rows, rows, rows, rows, 2 * stepRows}
 	if p, err := d.Purge(t.Context(), d.now, DefaultRetention()); err == nil || p != want {
 		t.Errorf("before it broke: %+v, %v\nwant %+v", p, err, want)
 	}
-	if err := d.write(t.Context(), func(t *tx) error { return t.exec("DROP TRIGGER full") }); err != nil {
+	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.Exec("DROP TRIGGER full") }); err != nil {
 		t.Fatal(err)
 	}
 	want = Purged{Dead: rows - 2*stepRows}
@@ -187,7 +187,7 @@ func TestPurgeOfAClockAhead(t *testing.T) {
 	d := newDesk(t)
 	keep := func(at time.Time, n int) {
 		t.Helper()
-		err := d.write(t.Context(), func(t *tx) error {
+		err := d.writer.Write(t.Context(), func(t *tx) error {
 			for range n {
 				id := uuid.New()
 				t.store(&Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, at)

@@ -1,14 +1,10 @@
 package state
 
-import (
-	"context"
-	"errors"
-	"fmt"
-)
+import "github.com/leadetl/leadetl/internal/groupcommit"
 
 // ErrNewer says that a later program has written the state. It is left as it
 // is.
-var ErrNewer = errors.New("state of a later version")
+var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
@@ -185,36 +181,3 @@ CREATE TABLE lanes(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX lanes_due ON lanes(organization, due);
 `
-
-// migrate brings the database to the version that the migrations lead to. Two
-// processes that open it at once do it once; a migration that fails leaves
-// the version before.
-func migrate(ctx context.Context, conn *connection, migrations []string) (err error) {
-	if err := conn.begin(); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_, _ = conn.ExecContext(ctx, "ROLLBACK") // the error that counts is the first
-		}
-	}()
-	var version int
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return err
-	}
-	if version > len(migrations) {
-		return fmt.Errorf("%w: version %d, and this program knows %d: use the program that wrote it, or one after it", ErrNewer, version, len(migrations))
-	}
-	for _, m := range migrations[version:] {
-		if _, err := conn.ExecContext(ctx, m); err != nil {
-			return err
-		}
-	}
-	if version < len(migrations) {
-		if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations))); err != nil {
-			return err
-		}
-	}
-	_, err = conn.ExecContext(ctx, "COMMIT")
-	return err
-}

@@ -18,7 +18,7 @@ type Snapshot struct {
 // when there is none within the window.
 func (t *tx) seen(j Job) (seen Snapshot, found bool, err error) {
 	var taken, start, end int64
-	found, err = t.row("SELECT taken, day_start, day_end, edition FROM snapshots WHERE organization = ? AND fingerprint = ? AND taken > ?",
+	found, err = t.Row("SELECT taken, day_start, day_end, edition FROM snapshots WHERE organization = ? AND fingerprint = ? AND taken > ?",
 		[]any{j.Organization, j.Search[:], millis(j.Sees.Taken.Add(-SnapshotWindow))}, &taken, &start, &end, &seen.Edition)
 	seen.Taken, seen.Start, seen.End = moment(taken), moment(start), moment(end)
 	return seen, found, err
@@ -26,6 +26,6 @@ func (t *tx) seen(j Job) (seen Snapshot, found bool, err error) {
 
 // see makes what a new job sees what later ones with its hash see.
 func (t *tx) see(j Job) error {
-	return t.exec("INSERT OR REPLACE INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, ?, ?, ?, ?)",
+	return t.Exec("INSERT OR REPLACE INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, ?, ?, ?, ?)",
 		j.Organization, j.Search[:], millis(j.Sees.Taken), millis(j.Sees.Start), millis(j.Sees.End), j.Sees.Edition)
 }

@@ -36,12 +36,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // databaseName is the database's file in the state folder.
@@ -55,8 +56,15 @@ var ErrNoState = errors.New("no service state")
 type State struct {
 	lock   *filelock.Lock // nil for an administrator
 	reads  *sql.DB
-	writer *writer
+	writer *groupcommit.Writer[*tx]
 }
+
+var errClosed = fmt.Errorf("%w: the state is closed", resolution.ErrUnavailable)
+
+// pragmas of the writer: references hold, and the ledger's triggers also
+// against a REPLACE; 16 MiB of pages are kept in memory; and the log goes back
+// into the database after 16 MiB.
+var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-16384)", "wal_autocheckpoint(4000)"}
 
 // Serve opens the state in dir for a service, making it where there is none.
 // The folder is the service's alone until Close: a second one gets
@@ -95,7 +103,7 @@ func open(dir string) (_ *State, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makePrivate(path); err != nil {
+	if err := groupcommit.Create(path); err != nil {
 		return nil, err
 	}
 	s := &State{}
@@ -104,11 +112,14 @@ func open(dir string) (_ *State, err error) {
 			err = errors.Join(err, s.Close()) // what is open so far
 		}
 	}()
-	if s.writer, err = openWriter(path, migrations); err != nil {
+	s.writer, err = groupcommit.Open(groupcommit.Options{
+		Path: path, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: unavailable,
+	}, newTx)
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	// cache_size: 4 MiB for each connection.
-	if s.reads, err = sql.Open("sqlite", uri(path, "_pragma=query_only(1)&_pragma=cache_size(-4096)")); err != nil {
+	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-4096)")); err != nil {
 		return nil, err
 	}
 	n := min(max(runtime.GOMAXPROCS(0), 2), 8)
@@ -120,21 +131,12 @@ func open(dir string) (_ *State, err error) {
 	return s, nil
 }
 
-// makePrivate makes the file readable for its owner alone before SQLite does
-// otherwise; the files beside it take its mode.
-func makePrivate(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE, 0o600)
-	if err != nil {
+// unavailable marks an error of the database as one that may pass.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return f.Close()
-}
-
-// uri names the database to the driver. A lock that another process holds for
-// a moment is waited for. A file that is gone is not made anew.
-func uri(path, query string) string {
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=rw&_pragma=busy_timeout(10000)&" + query}
-	return u.String()
+	return fmt.Errorf("%w: service state: %w", resolution.ErrUnavailable, err)
 }
 
 // Close ends the writer after the changes already asked for, and gives
@@ -142,7 +144,7 @@ func uri(path, query string) string {
 func (s *State) Close() error {
 	var errs []error
 	if s.writer != nil {
-		errs = append(errs, s.writer.close())
+		errs = append(errs, s.writer.Close())
 	}
 	if s.reads != nil {
 		errs = append(errs, s.reads.Close())

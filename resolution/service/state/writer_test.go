@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -22,7 +23,7 @@ func hold(s *State) (release func()) {
 	held, free := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
-		done <- s.write(context.Background(), func(*tx) error {
+		done <- s.writer.Write(context.Background(), func(*tx) error {
 			close(held)
 			<-free
 			return nil
@@ -34,7 +35,7 @@ func hold(s *State) (release func()) {
 
 // queued returns when n changes wait.
 func queued(s *State, n int) {
-	for len(s.writer.changes) < n {
+	for s.writer.Waiting() < n {
 		runtime.Gosched()
 	}
 }
@@ -97,12 +98,12 @@ func TestFaultIsOneChanges(t *testing.T) {
 	org := organization(t, s, "Acme", 10)
 	for i, err := range together(s, 4, func(i int) error {
 		if i == 1 {
-			return s.write(t.Context(), func(t *tx) error { return t.exec("INSERT INTO nowhere VALUES (1)") })
+			return s.writer.Write(t.Context(), func(t *tx) error { return t.Exec("INSERT INTO nowhere VALUES (1)") })
 		}
 		if i == 2 { // refused when the group ends, for its sums do not fit the ledger's check
-			return s.write(t.Context(), func(t *tx) error {
-				t.wrote = true
-				t.ledger.add(0, org, "gift", 1, 1, 0, nil, nil, nil)
+			return s.writer.Write(t.Context(), func(t *tx) error {
+				t.Wrote = true
+				t.ledger.Add(0, org, "gift", 1, 1, 0, nil, nil, nil)
 				return nil
 			})
 		}
@@ -146,7 +147,7 @@ func TestCancelled(t *testing.T) {
 
 	// In its turn: it is made, and the caller is told so.
 	ctx, cancel = context.WithCancel(t.Context())
-	err := s.write(ctx, func(tx *tx) error {
+	err := s.writer.Write(ctx, func(tx *tx) error {
 		cancel()
 		return tx.enter(entry{organization: org, kind: Capture, credits: 1, at: noon})
 	})
@@ -222,7 +223,7 @@ func TestClosed(t *testing.T) {
 func TestFaultsPass(t *testing.T) {
 	pragma := func(s *State, statement string) {
 		// Nothing is under way, so the writer's connection rests.
-		if _, err := s.writer.tx.conn.ExecContext(context.Background(), statement); err != nil {
+		if _, err := s.writer.Conn().ExecContext(context.Background(), statement); err != nil {
 			t.Error(err)
 		}
 	}
@@ -246,7 +247,7 @@ func TestFaultsPass(t *testing.T) {
 			s := serve(t, dir)
 			org := organization(t, s, "Acme", 10)
 			if c.begin == nil {
-				other, err := connect(filepath.Join(dir, databaseName))
+				other, err := groupcommit.Connect(filepath.Join(dir, databaseName))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -256,7 +257,7 @@ func TestFaultsPass(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				s.writer.tx.conn.patience = 5 * time.Millisecond
+				s.writer.Conn().Patience = 5 * time.Millisecond
 				c.begin = func(*State) { run("BEGIN IMMEDIATE") }
 				c.end = func(*State) { run("ROLLBACK") }
 			}
@@ -303,7 +304,7 @@ func TestDamaged(t *testing.T) {
 	}
 	// The schema stays readable, its tables do not.
 	var roots int64
-	c, err := connect(path)
+	c, err := groupcommit.Connect(path)
 	if err != nil {
 		t.Fatal(err)
 	}

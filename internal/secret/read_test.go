@@ -108,3 +108,41 @@ func wantRead(t *testing.T, name, file, want, wantErr string) {
 		t.Errorf("%s: the error holds the secret: %v", name, err)
 	}
 }
+
+func TestReadWords(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        int
+		err         string // part of the error; "" for none
+	}{
+		{"one", hidden, 1, ""},
+		{"two lines", hidden + "\n" + hidden + "\n", 2, ""},
+		{"side by side", " " + hidden + "\t" + hidden, 2, ""},
+		{"none", " \r\n", 0, "is empty or not set"},
+		{"a NUL", hidden + "\x00", 0, "control characters"},
+	} {
+		file := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(file, []byte(c.value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := secret.ReadWords(variable, file)
+		if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), hidden)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.err)
+		}
+		if len(got) != c.want {
+			t.Errorf("%s: %d secrets, want %d", c.name, len(got), c.want)
+		}
+		for _, s := range got {
+			if s.Reveal() != hidden {
+				t.Errorf("%s: another secret", c.name)
+			}
+		}
+	}
+	t.Setenv(variable, hidden+" "+hidden)
+	if got, err := secret.ReadWords(variable, ""); err != nil || len(got) != 2 {
+		t.Errorf("of the environment: %d secrets, %v", len(got), err)
+	}
+	if _, err := secret.ReadWords(variable, "missing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}

@@ -3,10 +3,10 @@ package request
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // form reads the fields of a body and collects what is wrong with them. A
@@ -111,12 +111,19 @@ func (f *form) moment(name string) {
 	}
 }
 
-// fault is what is wrong with one item; the zero value is nothing.
-type fault struct{ code, detail string }
+// fault leaves a problem when there is a fault, and reports whether there is
+// none.
+func (f *form) fault(pointer string, wrong search.Fault) (fine bool) {
+	if wrong == (search.Fault{}) {
+		return true
+	}
+	f.problem(pointer, wrong.Code, "%s", wrong.Detail)
+	return false
+}
 
 // list calls item for every string of a list of least to most items. Of a list
 // with another number of items only that is said.
-func (f *form) list(name string, least, most int, item func(text string) fault) {
+func (f *form) list(name string, least, most int, item func(text string) search.Fault) {
 	v := f.optional(name, arrayKind)
 	if v == "" {
 		return
@@ -131,13 +138,11 @@ func (f *form) list(name string, least, most int, item func(text string) fault) 
 	}
 	c, i := cursor{text: string(v)}, 0
 	c.each(func(string) {
-		wrong := fault{"wrong_type", expected[stringKind]}
+		wrong := search.Fault{Code: "wrong_type", Detail: expected[stringKind]}
 		if v := value(c.skip()); v.kind() == stringKind {
 			wrong = item(unquote(string(v)))
 		}
-		if wrong != (fault{}) {
-			f.problem(pointer("/"+name, strconv.Itoa(i)), wrong.code, "%s", wrong.detail)
-		}
+		f.fault(pointer("/"+name, strconv.Itoa(i)), wrong)
 		i++
 	})
 }
@@ -150,9 +155,4 @@ func count(v value) (n int) {
 		n++
 	})
 	return n
-}
-
-// trimmed is text without white space and invisible characters at its ends.
-func trimmed(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }

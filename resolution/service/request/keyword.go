@@ -3,10 +3,10 @@ package request
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // Keyword reads the body of a list or a count creation, which take the same
@@ -18,14 +18,14 @@ func (l Limits) Keyword(op resolution.Operation, o Object, today time.Time) (Key
 	}
 	f := form{object: o, limits: l}
 	f.require("keywords")
-	keywords := f.terms("keywords", 1, l.Keywords, words(l.TermLength))
-	cities := f.terms("cities", 0, l.Places, spacedWords(l.CityLength))
-	states := f.terms("states", 0, l.Places, state)
-	zips := f.terms("zips", 0, l.Places, zip)
+	keywords := f.terms("keywords", 1, l.Keywords, search.Words(l.TermLength))
+	cities := f.terms("cities", 0, l.Places, search.SpacedWords(l.CityLength))
+	states := f.terms("states", 0, l.Places, search.State)
+	zips := f.terms("zips", 0, l.Places, search.Zip)
 	leadType := f.leadType()
 	days := f.period(today)
-	inclusions := f.terms("job_title_inclusions", 0, l.JobTitles, spacedWords(l.TermLength))
-	exclusions := f.terms("job_title_exclusions", 0, l.JobTitles, spacedWords(l.TermLength))
+	inclusions := f.terms("job_title_inclusions", 0, l.JobTitles, search.SpacedWords(l.TermLength))
+	exclusions := f.terms("job_title_exclusions", 0, l.JobTitles, search.SpacedWords(l.TermLength))
 	page := f.page()
 	callback := f.common()
 	if problems := f.problems.all(); problems != nil {
@@ -67,12 +67,9 @@ func (f *form) leadType() string {
 	if !ok {
 		return ""
 	}
-	switch t := strings.ToLower(text); t {
-	case "b2b", "b2c":
-		return t
-	}
-	f.problem("/lead_type", "unknown_value", "must be b2b or b2c")
-	return ""
+	leadType, wrong := search.LeadType(text)
+	f.fault("/lead_type", wrong)
+	return leadType
 }
 
 func (f *form) page() (p resolution.SearchPage) {

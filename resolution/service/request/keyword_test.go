@@ -13,7 +13,7 @@ import (
 var today = time.Date(2026, 11, 20, 23, 59, 59, 0, time.FixedZone("", -3600)) // the 21st in UTC
 
 func date(s string) time.Time {
-	t, err := time.Parse(dayFormat, s)
+	t, err := time.Parse(time.DateOnly, s)
 	if err != nil {
 		panic(err)
 	}

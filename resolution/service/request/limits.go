@@ -3,23 +3,15 @@ package request
 import (
 	"errors"
 	"fmt"
+
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // Limits bound what a body may hold. Texts are counted in characters.
 type Limits struct {
-	Keywords    int // items, of which there has to be one
-	Places      int // items each of cities, states and zips
-	JobTitles   int // items each of inclusions and exclusions
-	TermLength  int // a keyword, a job title
-	CityLength  int
-	DateSpan    int // days from the first to the last, both included
-	DefaultSpan int // days when a date is left out
-
-	PageLimit        int // leads on a page
+	search.Limits
 	DefaultPageLimit int
-	HEMs             int // hashed emails of a lead
 	DefaultHEMs      int
-	Depth            int // page × limit: how far into a search pages lead
 
 	MetadataKeys int
 	MetadataName int // length of a key
@@ -32,20 +24,11 @@ type Limits struct {
 
 // DefaultLimits are the limits of the interface.
 func DefaultLimits() Limits {
+	searches := search.DefaultLimits()
 	return Limits{
-		Keywords:    100,
-		Places:      500,
-		JobTitles:   100,
-		TermLength:  200,
-		CityLength:  100,
-		DateSpan:    31,
-		DefaultSpan: 8,
-
-		PageLimit:        1000,
+		Limits:           searches,
 		DefaultPageLimit: 100,
-		HEMs:             20,
-		DefaultHEMs:      20,
-		Depth:            100_000,
+		DefaultHEMs:      searches.HEMs,
 
 		MetadataKeys: 50,
 		MetadataName: 100,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // Single reads the body of a single-record operation; any other is the caller's
@@ -62,7 +63,7 @@ func (o Object) withoutScheme(name string) json.RawMessage {
 		if m.name != name {
 			continue
 		}
-		address := trimmed(unquote(o.text[m.from:m.to]))
+		address := search.Trimmed(unquote(o.text[m.from:m.to]))
 		// The same cut as in profile.Rules.Parse: a :// further on is no scheme's.
 		if scheme, rest, found := strings.Cut(address, "://"); found && !strings.ContainsAny(scheme, "/?#") {
 			address = rest

@@ -1,0 +1,195 @@
+package search
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/nullword"
+)
+
+// Fields are the names of a search's fields, as the interface's requests have
+// them.
+var Fields = []string{
+	"keywords", "cities", "states", "zips", "lead_type", "date_start", "date_end", "limit", "limit_of_hems", "page",
+	"deanonymize", "super_enrichment", "job_title_inclusions", "job_title_exclusions",
+}
+
+// separator is between the values of a list in one cell.
+const separator = ";"
+
+// Cells are the fields of a search as text: Cells(name) is the cell of one of
+// Fields, "" where there is none. Lists have ; between their values, and empty
+// values do not count.
+type Cells func(name string) string
+
+// Read makes a query of cells. today is any moment of the present day. A
+// search that cannot be asked for has a reason, made of the field and what is
+// wrong with it: "keywords:missing", "states:invalid", "date_range:too_long".
+//
+// Of a count only the fields count that choose the leads and bound their
+// hashed emails.
+func (l Limits) Read(cell Cells, today time.Time, count bool) (q Query, reason string) {
+	r := reader{cell: cell, limits: l}
+	q.Keywords = r.list("keywords", l.Keywords, Words(l.TermLength))
+	if len(q.Keywords) == 0 {
+		r.wrong("keywords", "missing")
+	}
+	q.Cities = r.list("cities", l.Places, Words(l.CityLength))
+	q.States = r.list("states", l.Places, State)
+	q.Zips = r.list("zips", l.Places, Zip)
+	q.LeadType = r.leadType()
+	q.Start, q.End = r.days(today)
+	q.JobTitleInclusions = r.list("job_title_inclusions", l.JobTitles, Words(l.TermLength))
+	q.JobTitleExclusions = r.list("job_title_exclusions", l.JobTitles, Words(l.TermLength))
+	q.HEMs = r.integer("limit_of_hems", l.HEMs, l.HEMs)
+	if !count {
+		q.Limit = r.integer("limit", l.PageLimit, l.PageLimit)
+		q.Page = r.integer("page", l.Depth, 0)
+		if q.Limit > 0 && q.Page > l.Depth/q.Limit {
+			r.wrong("page", "out_of_range")
+		}
+		q.Deanonymize = r.boolean("deanonymize")
+		q.SuperEnrichment = r.boolean("super_enrichment")
+	}
+	if r.reason != "" {
+		return Query{}, r.reason
+	}
+	return q, ""
+}
+
+// IsEmpty reports whether a cell has no value, or says so.
+func IsEmpty(cell string) bool {
+	text := Trimmed(cell)
+	return text == "" || nullword.Is(text)
+}
+
+// reader reads cells and keeps the first thing that is wrong.
+type reader struct {
+	cell   Cells
+	limits Limits
+	reason string
+}
+
+func (r *reader) wrong(field, what string) {
+	if r.reason == "" {
+		r.reason = field + ":" + what
+	}
+}
+
+// words are what reasons call faults.
+var words = map[string]string{
+	"invalid_state": "invalid", "invalid_zip": "invalid", "invalid_date": "invalid", "unknown_value": "invalid",
+	"date_in_future": "in_future", "date_order": "order", "date_span": "too_long",
+}
+
+// fault reports whether there is none.
+func (r *reader) fault(field string, wrong Fault) (fine bool) {
+	if wrong == (Fault{}) {
+		return true
+	}
+	word, ok := words[wrong.Code]
+	if !ok {
+		word = wrong.Code
+	}
+	r.wrong(field, word)
+	return false
+}
+
+// text is a cell, trimmed; one that says that it is empty is.
+func (r *reader) text(field string) string {
+	text := Trimmed(r.cell(field))
+	if IsEmpty(text) {
+		return ""
+	}
+	if !utf8.ValidString(text) {
+		r.wrong(field, "invalid_utf8")
+		return ""
+	}
+	return text
+}
+
+// list reads values as they are told apart, in order, each once: their order
+// means nothing.
+func (r *reader) list(field string, most int, read Term) (values []string) {
+	for item := range strings.SplitSeq(r.text(field), separator) {
+		if item = Trimmed(item); item == "" {
+			continue
+		}
+		_, folded, wrong := read(item)
+		if !r.fault(field, wrong) {
+			return nil
+		}
+		values = append(values, folded)
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if len(values) > most {
+		r.wrong(field, "too_many")
+	}
+	return values
+}
+
+func (r *reader) leadType() string {
+	text := r.text("lead_type")
+	if text == "" {
+		return ""
+	}
+	leadType, wrong := LeadType(text)
+	r.fault("lead_type", wrong)
+	return leadType
+}
+
+func (r *reader) days(today time.Time) (first, last time.Time) {
+	start, startFine := r.day("date_start", today)
+	end, endFine := r.day("date_end", today)
+	if !startFine || !endFine {
+		return start, end
+	}
+	first, last, wrong := r.limits.Period(start, end, today)
+	r.fault("date_range", wrong)
+	return first, last
+}
+
+func (r *reader) day(field string, today time.Time) (day time.Time, fine bool) {
+	text := r.text(field)
+	if text == "" {
+		return time.Time{}, true
+	}
+	day, wrong := Day(text, today)
+	return day, r.fault(field, wrong)
+}
+
+// integer is a whole number from 1 to most, otherwise the default. Programs
+// that know no whole numbers write 100.0.
+func (r *reader) integer(field string, most, otherwise int) int {
+	text := r.text(field)
+	if text == "" {
+		return otherwise
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	digits := strings.TrimLeft(whole, "0123456789") == "" && strings.Trim(fraction, "0") == ""
+	n, err := strconv.Atoi(whole)
+	switch {
+	case !digits || whole == "":
+		r.wrong(field, "invalid")
+	case err != nil || n < 1 || n > most: // the error is that of a number too long
+		r.wrong(field, "out_of_range")
+	default:
+		return n
+	}
+	return otherwise
+}
+
+func (r *reader) boolean(field string) bool {
+	switch strings.ToLower(r.text(field)) {
+	case "", "false", "no", "0":
+		return false
+	case "true", "yes", "1":
+		return true
+	}
+	r.wrong(field, "invalid")
+	return false
+}

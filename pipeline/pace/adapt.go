@@ -45,6 +45,10 @@ func (a *adaption) refuse(now, until time.Time, limited bool, bears float64, o *
 		// Right after a pause: that was too short, and the rate is no news.
 		a.wait(a.paused, until, o.Patience)
 		return
+	case a.learned && !limited:
+		// A failure does not tell a rate: less for a moment, and back to what
+		// was found.
+		a.rate *= o.Decrease
 	case a.learned:
 		a.refused = max(a.borne(now, answered), min(bears, a.rate))
 		a.rate = o.Decrease * a.refused

@@ -39,6 +39,7 @@ type Controller struct {
 	round     uint64 // calls up to this one are of the round that was refused last
 	uncounted uint64 // calls the service will not have counted
 	rateBound bool   // that a call waited for the rate since it last grew
+	leaving   leaving
 	waits     waits
 	tally     tally
 }
@@ -128,7 +129,9 @@ func (p Permit) Done(o Outcome) {
 	if o.Kind != Answered {
 		c.uncounted++
 	}
-	if o.LookAhead.Limited {
+	// What refusals alone say is that nothing is left: no measure of what there
+	// is when something is.
+	if o.LookAhead.Limited && (o.Kind == Answered || c.forecast.said) {
 		counted := float64(p.call) - float64(c.uncounted)
 		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.inFlight)
 	}

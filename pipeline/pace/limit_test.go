@@ -3,6 +3,7 @@ package pace_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +136,8 @@ func TestLearnedLimit(t *testing.T) {
 		{"window begun", retry, 50 * time.Millisecond, 0.80, 0.01},
 		{"long window", silent, 50 * time.Millisecond, 0.95, 0.09},
 		{"long window", retry, 50 * time.Millisecond, 0.95, 0.03},
+		{"bucket of 20", late, 50 * time.Millisecond, 0.90, 0.01},
+		{"window begun", late, 50 * time.Millisecond, 0.80, 0.01},
 		{"sliding", silent, 5 * time.Millisecond, 0.80, 0.01},
 		{"sliding", retry, 50 * time.Millisecond, 0.80, 0.01},
 	} {
@@ -166,6 +169,38 @@ func TestNoLimit(t *testing.T) {
 				if share := float64(s.allowed) / possible; share < 0.95 {
 					t.Errorf("%.1f %% of concurrency ÷ latency", 100*share)
 				}
+			})
+		})
+	}
+}
+
+// TestFailuresTellNoRate has a service with a limit that fails at a third of
+// the calls, whatever the rate. That is no reason to fall silent: some way
+// below what it bears is where calls go on.
+func TestFailuresTellNoRate(t *testing.T) {
+	for _, ceiling := range []float64{0, 150} {
+		t.Run(fmt.Sprint(ceiling), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := pace.DefaultOptions()
+				o.Rate, o.Concurrency = ceiling, 64
+				random := rand.New(rand.NewPCG(1, 2))
+				o.Random = random.Float64
+				c := pace.New(o)
+				s := &service{limit: limiters["bucket of 20"](), headers: retry, latency: constant(50 * time.Millisecond)}
+				var mu sync.Mutex // the controller draws under its own
+				failing := rand.New(rand.NewPCG(3, 4))
+				s.fails = func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					return failing.IntN(3) == 0
+				}
+				const minutes = 5
+				load(c, s, o.Concurrency, minutes*time.Minute)
+				share := float64(s.allowed) / (60 * minutes * limit)
+				if share < 0.2 {
+					t.Errorf("%.1f %% of the limit answered, want at least 20 %%; %+v", 100*share, c.Snapshot())
+				}
+				t.Logf("%.1f %%, %d refused", 100*share, s.refused)
 			})
 		})
 	}

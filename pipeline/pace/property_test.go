@@ -60,10 +60,10 @@ func TestAnyLimit(t *testing.T) {
 		possible := min(float64(perSecond), float64(concurrency)/(latency.Seconds()*(1+jitter/2))) * minute.Seconds()
 		want, most := 0.85, 0.02
 		switch h {
-		case retry:
+		case retry, late:
 			want, most = 0.75, 0.08
-		case silent: // the end of a window of seconds must be guessed
-			want, most = 0.7, 0.12
+		case silent: // the end of a window of seconds must be guessed; of 10,000 draws the worst were 61 % and 14.5 %
+			want, most = 0.55, 0.18
 		}
 		// Of those in flight at first, all may be refused.
 		share, lost := float64(allowed)/possible, float64(refused-concurrency)/float64(first+allowed)

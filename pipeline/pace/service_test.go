@@ -96,6 +96,7 @@ type headers int
 const (
 	silent headers = iota // 429 and nothing else
 	retry                 // 429 with Retry-After
+	late                  // remaining and reset in whole seconds, in refusals alone
 	whole                 // remaining, reset in whole seconds, and Retry-After
 	exact                 // remaining, reset to the nanosecond, and Retry-After
 )
@@ -105,6 +106,7 @@ type service struct {
 	limit   limiter // nil: none
 	headers headers
 	latency func() time.Duration
+	fails   func() bool // whether the next call comes to nothing; nil: none does
 
 	mu      sync.Mutex
 	allowed int
@@ -125,12 +127,15 @@ func (s *service) arrive(now time.Time) pace.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var o pace.Outcome
+	if s.fails != nil && s.fails() {
+		return pace.Outcome{Kind: pace.Unavailable}
+	}
 	if s.limit == nil {
 		s.allowed++
 		return o
 	}
 	ok, left, reset, again := s.limit.take(now)
-	if s.headers == whole {
+	if s.headers == whole || s.headers == late {
 		reset = ceil(reset)
 	}
 	if ok {
@@ -138,7 +143,9 @@ func (s *service) arrive(now time.Time) pace.Outcome {
 	} else {
 		s.refused++
 		o.Kind = pace.Limited
-		if s.headers >= retry {
+		if s.headers == late {
+			o.LookAhead = pace.LookAhead{Limited: true, Remaining: left, Reset: reset}
+		} else if s.headers >= retry {
 			o.RetryAfter = ceil(again)
 		}
 	}

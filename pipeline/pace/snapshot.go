@@ -33,6 +33,8 @@ type Snapshot struct {
 	// DeadSince is the first of the failures that made the service dead; zero
 	// while it lives.
 	DeadSince time.Time
+	// GivesUp is when ErrDead comes if it stays dead; zero for never.
+	GivesUp time.Time
 	// Asked is what the service last asked us to wait when that was longer
 	// than Options.MaxPause; 0 otherwise, and after the next answer.
 	Asked time.Duration
@@ -64,7 +66,7 @@ func (c *Controller) Snapshot() Snapshot {
 	}
 	switch {
 	case c.life.dead:
-		s.DeadSince, s.Reason = c.life.since, Dead
+		s.DeadSince, s.GivesUp, s.Reason = c.life.since, c.life.end(&c.options), Dead
 	case c.waiters.len == 0 && c.pause.active(now):
 		s.Reason, s.Until = RetryAfter, c.pause.until
 	}

@@ -119,16 +119,17 @@ func isDatasetFile(folder, name string) bool {
 	if atomicfile.IsTemp(name) {
 		name = atomicfile.FinalName(name)
 	}
-	return partName.MatchString(name) || folder == "" && (name == manifestName || name == successName)
+	return partName.MatchString(name) || folder == "" && (name == manifestName || name == successName || isReport(name))
 }
 
-// Empty reports whether the folder holds no published file.
+// Empty reports whether the folder holds no published file; a report alone is
+// none.
 func (d *Dataset) Empty() (bool, error) {
 	names, _, err := d.files()
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(names, func(n string) bool { return !atomicfile.IsTemp(filepath.Base(n)) }), nil
+	return !slices.ContainsFunc(names, func(n string) bool { return !atomicfile.IsTemp(filepath.Base(n)) && !isReport(n) }), nil
 }
 
 // Part starts the Parquet file of the part with this number.

@@ -504,15 +504,20 @@ func TestReconcile(t *testing.T) {
 		"suppressed": func(t *Totals) *int64 { return &t.Suppressed },
 		"skipped":    func(t *Totals) *int64 { return &t.Skipped },
 		"malformed":  func(t *Totals) *int64 { return &t.Malformed },
+		"searches":   func(t *Totals) *int64 { return &t.Searches },
 	}
 	changes := map[string]func(*Manifest){
-		"rows of a file":            func(m *Manifest) { m.Parts[1].Rows++ },
-		"rows of rejects":           func(m *Manifest) { m.Parts[1].Rejects.Rows-- },
-		"rejects without a count":   func(m *Manifest) { m.Parts[0].Rejects = &File{Rows: 1} },
-		"a count without rejects":   func(m *Manifest) { m.Parts[1].Rejects = nil },
-		"a part missing":            func(m *Manifest) { m.Parts = m.Parts[:1] },
-		"a part twice":              func(m *Manifest) { m.Parts = append(m.Parts, m.Parts[0]) },
-		"one outcome for another":   func(m *Manifest) { m.Totals.Matched--; m.Totals.NoMatch++ },
+		"rows of a file":          func(m *Manifest) { m.Parts[1].Rows++ },
+		"rows of rejects":         func(m *Manifest) { m.Parts[1].Rejects.Rows-- },
+		"rejects without a count": func(m *Manifest) { m.Parts[0].Rejects = &File{Rows: 1} },
+		"a count without rejects": func(m *Manifest) { m.Parts[1].Rejects = nil },
+		"a part missing":          func(m *Manifest) { m.Parts = m.Parts[:1] },
+		"a part twice":            func(m *Manifest) { m.Parts = append(m.Parts, m.Parts[0]) },
+		"one outcome for another": func(m *Manifest) { m.Totals.Matched--; m.Totals.NoMatch++ },
+		"more searches than rows": func(m *Manifest) {
+			m.Parts[1].Totals.Searches = m.Parts[1].Rows + 1
+			m.Totals.Searches = m.Parts[1].Rows + 1
+		},
 		"a reason of the whole":     func(m *Manifest) { m.Totals.Reasons["rejected"]["empty"]++ },
 		"a reason nobody has":       func(m *Manifest) { m.Totals.Reasons["rejected"]["invalid_email"] = 1 },
 		"a reason of a part":        func(m *Manifest) { m.Parts[1].Totals.Reasons["no_match"]["not_found"]-- },

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/schema"
 	"pgregory.net/rapid"
 )
 
@@ -23,8 +24,9 @@ var (
 		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
 		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
 	)})
-	instantType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-	wordType    = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	wordListType = arrow.ListOfField(arrow.Field{Name: "element", Nullable: true, Type: arrow.BinaryTypes.String})
+	instantType  = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	wordType     = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 )
 
 // everyKind has a column of every kind a dataset has.
@@ -42,6 +44,9 @@ var everyKind = Table{
 		{Name: "valid", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
 		{Name: "at", Type: instantType, Nullable: true},
 		{Name: "pairs", Type: pairType, Nullable: true},
+		{Name: "words", Type: wordListType, Nullable: true},
+		{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
+		{Name: "required_day", Type: arrow.FixedWidthTypes.Date32},
 	}, nil),
 	Traits: map[string]ColumnTraits{
 		"random": {Random: true},
@@ -97,8 +102,15 @@ func arrayOf(t arrow.DataType, values []any) arrow.Array {
 			b.Append(v.(bool))
 		case *array.TimestampBuilder:
 			b.Append(arrow.Timestamp(v.(int64)))
+		case *array.Date32Builder:
+			b.Append(arrow.Date32(v.(int32)))
 		case *array.ListBuilder:
-			appendPairs(b, v.(pairs))
+			switch v := v.(type) {
+			case pairs:
+				appendPairs(b, v)
+			case words:
+				appendWords(b, v)
+			}
 		}
 	}
 	return b.NewArray()
@@ -115,6 +127,17 @@ func appendPairs(b *array.ListBuilder, list pairs) {
 			} else {
 				member.FieldBuilder(i).(*array.StringBuilder).Append(v.(string))
 			}
+		}
+	}
+}
+
+func appendWords(b *array.ListBuilder, list words) {
+	b.Append(true)
+	for _, v := range list {
+		if v == nil {
+			b.ValueBuilder().AppendNull()
+		} else {
+			b.ValueBuilder().(*array.StringBuilder).Append(v.(string))
 		}
 	}
 }
@@ -277,6 +300,7 @@ func someRows(n int) [][]any {
 			oneIf(i%3 > 0, i), fmt.Sprint("r", i%4), fmt.Sprintf("%032x", i), fmt.Sprint("w", i%2), oneIf(i%4 > 0, i%3),
 			int64(i + 1), int64(i * 1000), int32(1900 + i%7), float64(i) / 8, i%2 == 0, int64(1_700_000_000_000_000 + i),
 			[]any{nil, pairs{}, pairs{{"a", "md5"}}, pairs{{"b", nil}, {nil, "sha1"}, {"", ""}}}[i%4],
+			[]any{words{"crm", "", nil}, nil, words{"sales software"}, words{}, words{nil}}[i%5], []any{nil, int32(20_000 + i)}[i%2], int32(-i),
 		} {
 			columns[c] = append(columns[c], v)
 		}
@@ -382,20 +406,21 @@ func TestAnyTable(t *testing.T) {
 
 func anyRecord(t *rapid.T) arrow.Record {
 	rows := rapid.IntRange(0, 18).Draw(t, "rows")
-	words := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,2}`), 1, 3, rapid.ID).Draw(t, "words")
+	dictionary := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,2}`), 1, 3, rapid.ID).Draw(t, "dictionary")
 	columns := make([][]any, everyKind.Schema.NumFields())
 	anyText := rapid.OneOf(rapid.Just(""), rapid.String(), rapid.StringMatching(`[a-z]{0,80}`)).AsAny()
 	anyPairs := rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pair {
 		return pair{maybe(anyText).Draw(t, "first"), maybe(anyText).Draw(t, "second")}
 	}), 0, 4), func(list []pair) any { return append(pairs{}, list...) })
+	anyWords := rapid.Map(rapid.SliceOfN(maybe(anyText), 0, 4), func(list []any) any { return append(words{}, list...) })
 	for i, f := range everyKind.Schema.Fields() {
 		var one *rapid.Generator[any]
 		switch f.Type.ID() {
 		case arrow.STRING:
 			one = anyText
 		case arrow.DICTIONARY:
-			one = rapid.SampledFrom(words).AsAny()
-		case arrow.INT32:
+			one = rapid.SampledFrom(dictionary).AsAny()
+		case arrow.INT32, arrow.DATE32:
 			one = rapid.Int32().AsAny()
 		case arrow.INT64, arrow.TIMESTAMP:
 			one = rapid.Int64().AsAny()
@@ -404,7 +429,10 @@ func anyRecord(t *rapid.T) arrow.Record {
 		case arrow.BOOL:
 			one = rapid.Bool().AsAny()
 		case arrow.LIST:
-			one = anyPairs
+			one = anyWords
+			if f.Name == "pairs" {
+				one = anyPairs
+			}
 		}
 		if f.Nullable {
 			one = maybe(one)
@@ -493,6 +521,37 @@ func TestFileIsWhatWarehousesLoad(t *testing.T) {
 			}
 		}
 		f.Close()
+	}
+}
+
+// The types as a reader that knows nothing of Arrow sees them: three-level
+// lists, strings, days and instants by their logical types.
+func TestTypesInTheFile(t *testing.T) {
+	data := encode(t, everyKind, realPages, new(pagePool))
+	f, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var text strings.Builder
+	schema.PrintSchema(f.MetaData().Schema.Root(), &text, 1)
+	got := strings.ReplaceAll(text.String(), " field_id=-1", "")
+	for _, want := range []string{
+		"optional byte_array text (String);",
+		"required byte_array word (String);",
+		"optional int32 year (Int(bitWidth=32, isSigned=true));",
+		"required int64 row (Int(bitWidth=64, isSigned=true));",
+		"optional double share;",
+		"optional boolean valid;",
+		"optional int64 at (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds,",
+		"optional int32 day (Date);",
+		"required int32 required_day (Date);",
+		"optional group words (List) { repeated group list { optional byte_array element (String); } }",
+		"optional group pairs (List) { repeated group list { optional group element { optional byte_array email (String); optional byte_array type (String); } } }",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
 	}
 }
 

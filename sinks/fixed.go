@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/metadata"
 )
 
-// fixedColumn is a flat column of 32- or 64-bit numbers or instants, PLAIN:
+// fixedColumn is a flat column of 32- or 64-bit numbers, days or instants, PLAIN:
 // the bytes are those of the Arrow array.
 type fixedColumn struct {
 	plainColumn
@@ -20,7 +20,7 @@ type fixedColumn struct {
 // others.
 func fixedWidth(t arrow.DataType) int {
 	switch t.ID() {
-	case arrow.INT32:
+	case arrow.INT32, arrow.DATE32:
 		return 4
 	case arrow.INT64, arrow.TIMESTAMP, arrow.FLOAT64:
 		return 8

@@ -21,6 +21,7 @@ func TestStatistics(t *testing.T) {
 		want   []string // smallest and largest by group
 	}{
 		{"int32", arrow.PrimitiveTypes.Int32, [][]any{{int32(5), int32(-7), nil, int32(300)}, {int32(1)}}, []string{"-7 300", "1 1"}},
+		{"day", arrow.FixedWidthTypes.Date32, [][]any{{int32(20_000), nil, int32(-1)}}, []string{"-1 20000"}},
 		{"int64", arrow.PrimitiveTypes.Int64, [][]any{{int64(math.MaxInt64), int64(math.MinInt64)}, {nil, int64(256), int64(255)}}, []string{fmt.Sprint(math.MinInt64, math.MaxInt64), "255 256"}},
 		{"instant", instantType, [][]any{{int64(-1), int64(1)}}, []string{"-1 1"}},
 		{"float64", arrow.PrimitiveTypes.Float64, [][]any{{-0.5, 1.5, nan, 1e300}, {nan}, {nan, 2.0}}, []string{"-0.5 1e+300", "none", "2 2"}},

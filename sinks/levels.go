@@ -15,10 +15,12 @@ type leaf struct {
 }
 
 // leafCount is the number of leaf columns of a type: a list of structs has
-// one a member, everything else we write is flat.
+// one a member, a list of values one, and everything else we write is flat.
 func leafCount(t arrow.DataType) int {
 	if l, ok := t.(*arrow.ListType); ok {
-		return l.Elem().(*arrow.StructType).NumFields()
+		if members, ok := l.Elem().(*arrow.StructType); ok {
+			return members.NumFields()
+		}
 	}
 	return 1
 }
@@ -41,25 +43,29 @@ func leafOf(a arrow.Array, i int, nullable bool) leaf {
 	return l
 }
 
-// The definition levels of a nullable list of nullable structs of nullable
-// members.
+// The definition levels of a nullable list. A value in it is one level below
+// its list, in a struct two; a null is at the level above that.
 const (
-	listNull    = 0
-	listEmpty   = 1
-	memberNull  = 3
-	memberValue = 4
+	listNull     = 0
+	listEmpty    = 1
+	elementValue = 3
+	memberValue  = 4
 )
 
-// listLeaf takes a list as builders make them: a null list has no members,
-// and no struct is null. The list may be a slice of a longer one.
+// listLeaf takes a list of nullable values, or of nullable structs of nullable
+// members, as builders make them: a null list has no members, and no struct is
+// null. The list may be a slice of a longer one.
 func listLeaf(list *array.List, i int) leaf {
-	members := list.ListValues().(*array.Struct)
+	values, there := list.ListValues(), int16(elementValue)
+	if members, ok := values.(*array.Struct); ok {
+		values, there = members.Field(i), memberValue
+	}
 	first, last := int64(0), int64(0)
 	if n := list.Len(); n > 0 {
 		first, _ = list.ValueOffsets(0)
 		_, last = list.ValueOffsets(n - 1)
 	}
-	l := leaf{values: array.NewSlice(members.Field(i), first, last), nullable: true}
+	l := leaf{values: array.NewSlice(values, first, last), nullable: true}
 	for row := range list.Len() {
 		from, to := list.ValueOffsets(row)
 		from, to = from-first, to-first
@@ -70,9 +76,9 @@ func listLeaf(list *array.List, i int) leaf {
 			l.definition, l.repetition = append(l.definition, listEmpty), append(l.repetition, 0)
 		}
 		for v := from; v < to && list.IsValid(row); v++ {
-			level, continues := int16(memberNull), int16(1)
+			level, continues := there-1, int16(1)
 			if l.values.IsValid(int(v)) {
-				level = memberValue
+				level = there
 			}
 			if v == from {
 				continues = 0

@@ -73,6 +73,9 @@ type Totals struct {
 	Failed     int64 `json:"failed"`
 	Suppressed int64 `json:"suppressed"`
 	Skipped    int64 `json:"skipped"`
+	// Searches counts the input rows where these are keyword searches, of
+	// which each has as many rows as it found leads, and one at least.
+	Searches int64 `json:"searches,omitempty"`
 	// Malformed counts the lines that are no row; they are in _rejects.
 	Malformed int64 `json:"malformed"`
 	// Reasons counts rows by outcome and reason, and malformed lines under
@@ -105,6 +108,7 @@ func (t *Totals) Add(o Totals) {
 	t.Failed += o.Failed
 	t.Suppressed += o.Suppressed
 	t.Skipped += o.Skipped
+	t.Searches += o.Searches
 	t.Malformed += o.Malformed
 	for outcome, reasons := range o.Reasons {
 		for reason, n := range reasons {
@@ -130,6 +134,9 @@ func (m *Manifest) Reconcile() error {
 		}
 		if malformed != p.Totals.Malformed {
 			return fmt.Errorf("%s: %d lines in its rejects, %d counted", p.Name, malformed, p.Totals.Malformed)
+		}
+		if p.Totals.Searches > p.Totals.Rows {
+			return fmt.Errorf("%s: %d searches, and %d rows", p.Name, p.Totals.Searches, p.Totals.Rows)
 		}
 		if err := p.Totals.reconcileReasons(); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)

@@ -66,7 +66,7 @@ func (d *Dataset) Tidy(m *Manifest) error {
 		return err
 	}
 	for _, name := range names {
-		if !listed[name] && clearRank(name) == 2 {
+		if !listed[name] && !isReport(name) && clearRank(name) == 2 {
 			if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
 				return err
 			}
@@ -87,10 +87,10 @@ func (d *Dataset) syncFolders() error {
 	return atomicfile.SyncDir(d.dir)
 }
 
-// Withdraw makes a finished dataset unfinished: _SUCCESS goes, then the
-// manifest. The parts stay.
+// Withdraw makes a finished dataset unfinished: the report that says it is
+// finished goes, then _SUCCESS, then the manifest. The parts stay.
 func (d *Dataset) Withdraw() error {
-	for _, name := range []string{successName, manifestName} {
+	for _, name := range slices.Concat(reportNames, []string{successName, manifestName}) {
 		if err := os.Remove(filepath.Join(d.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -20,13 +20,15 @@ import (
 
 // The tests of the encoder compare a table that went in with what two
 // independent readers make of the file. A table is columns of plain values:
-// nil, string, int32, int64, float64, bool, and pairs for a LIST<STRUCT>.
+// nil, string, int32, int64, float64, bool, words for a LIST<STRING> and pairs
+// for a LIST<STRUCT>. A day is the int32 of days since 1970.
 
 type (
 	table struct {
 		names   []string
 		columns [][]any
 	}
+	words []any
 	pairs []pair
 	pair  struct{ first, second any }
 )
@@ -70,6 +72,8 @@ func valueAt(a arrow.Array, i int) any {
 		return valueAt(a.Dictionary(), a.GetValueIndex(i))
 	case *array.Int32:
 		return a.Value(i)
+	case *array.Date32:
+		return int32(a.Value(i))
 	case *array.Int64:
 		return a.Value(i)
 	case *array.Float64:
@@ -79,7 +83,14 @@ func valueAt(a arrow.Array, i int) any {
 	case *array.Timestamp:
 		return int64(a.Value(i))
 	case *array.List:
-		members := a.ListValues().(*array.Struct)
+		members, ok := a.ListValues().(*array.Struct)
+		if !ok {
+			list := words{}
+			for from, to := a.ValueOffsets(i); from < to; from++ {
+				list = append(list, valueAt(a.ListValues(), int(from)))
+			}
+			return list
+		}
 		list := pairs{}
 		for from, to := a.ValueOffsets(i); from < to; from++ {
 			list = append(list, pair{valueAt(members.Field(0), int(from)), valueAt(members.Field(1), int(from))})
@@ -142,6 +153,9 @@ func readOther(data []byte) (t table, err error) {
 		case len(external) == 1:
 			t.names = append(t.names, external[0])
 			t.columns = append(t.columns, leaf.flat())
+		case len(external) == 3: // NAME.list.element
+			t.names = append(t.names, external[0])
+			t.columns = append(t.columns, leaf.words())
 		case len(t.names) == 0 || t.names[len(t.names)-1] != external[0]:
 			t.names = append(t.names, external[0])
 			t.columns = append(t.columns, leaf.lists())
@@ -166,8 +180,8 @@ type leafValues struct {
 
 func (l leafValues) flat() []any { return l.values }
 
-// lists are the rows of one member of a nullable list of nullable structs,
-// each value as the first of a pair.
+// lists are the rows of one leaf below a nullable list, each value as the first
+// of a pair.
 func (l leafValues) lists() []any {
 	var rows []any
 	for i, value := range l.values {
@@ -183,6 +197,21 @@ func (l leafValues) lists() []any {
 			rows = append(rows, pairs{})
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1].(pairs), pair{first: value})
+	}
+	return rows
+}
+
+// words are the rows of a nullable list of nullable values.
+func (l leafValues) words() []any {
+	rows := l.lists()
+	for row, list := range rows {
+		if list, ok := list.(pairs); ok {
+			flat := words{}
+			for _, p := range list {
+				flat = append(flat, p.first)
+			}
+			rows[row] = flat
+		}
 	}
 	return rows
 }

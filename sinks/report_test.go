@@ -1,0 +1,72 @@
+package sinks
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestReportIsOfTheFolderAndNotOfTheDataset: what each method that goes
+// through the folder does with a report.
+func TestReportIsOfTheFolderAndNotOfTheDataset(t *testing.T) {
+	reports := []string{"_report.html", "_report.json"}
+	for _, c := range []struct {
+		name  string
+		files []string // beside the reports
+		do    func(*Dataset) error
+		left  []string
+	}{
+		{"open", nil, func(*Dataset) error { return nil }, reports},
+		{"clear", []string{"_SUCCESS", "_manifest.json", "part-00000.parquet"}, (*Dataset).Clear, []string{}},
+		{"tidy", []string{"._report.json.tmp", "part-00007.parquet"}, func(d *Dataset) error { return d.Tidy(&Manifest{}) }, reports},
+		{"publish", []string{"part-00007.parquet"}, func(d *Dataset) error { return d.Publish(&Manifest{}) },
+			append([]string{"_SUCCESS", "_manifest.json"}, reports...)},
+		{"withdraw", []string{"_SUCCESS", "_manifest.json", "part-00000.parquet"}, (*Dataset).Withdraw, []string{"part-00000.parquet"}},
+		{"close", nil, (*Dataset).Close, reports},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, append(c.files, reports...)...)
+			d := open(t, dir)
+			if err := c.do(d); err != nil {
+				t.Fatal(err)
+			}
+			if left := ls(t, dir); !slices.Equal(left, c.left) {
+				t.Errorf("left %q, want %q", left, c.left)
+			}
+		})
+	}
+}
+
+func TestReportAloneIsNoDataset(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	if data, err := d.Report(); data != nil || err != nil {
+		t.Errorf("report %q, %v before there is one", data, err)
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := d.WriteReport([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := d.Report(); string(data) != text || err != nil {
+			t.Errorf("report %q, %v; want %q", data, err, text)
+		}
+	}
+	if left := ls(t, dir); !slices.Equal(left, []string{"_report.json"}) {
+		t.Errorf("the folder holds %q", left)
+	}
+	empty, err := d.Empty()
+	if m, merr := d.Manifest(); !empty || err != nil || m != nil || merr != nil {
+		t.Errorf("empty %v (%v), manifest %v (%v)", empty, err, m, merr)
+	}
+}
+
+func TestReportElsewhereIsForeign(t *testing.T) {
+	for _, name := range []string{"_rejects/_report.json", "report.json", "_report.xml"} {
+		dir := t.TempDir()
+		write(t, dir, name)
+		if d, err := Open(dir); err == nil {
+			d.Close()
+			t.Errorf("a folder with %s was opened", name)
+		}
+	}
+}

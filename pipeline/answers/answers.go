@@ -68,11 +68,12 @@ type Options struct {
 // must come after the last use. Errors of the database are
 // resolution.ErrUnavailable.
 type Store struct {
-	lock   *filelock.Lock
-	reads  *sql.DB
-	writer *groupcommit.Writer[*group]
-	scopes sync.Map // Scope: the number of its row
-	runs   sync.Map // name: the number of its row
+	lock    *filelock.Lock
+	reads   *sql.DB
+	readers readers
+	writer  *groupcommit.Writer[*group]
+	scopes  sync.Map // Scope: the number of its row
+	runs    sync.Map // name: the number of its row
 }
 
 // pragmas of the writer: what is deleted is overwritten; 32 MiB of pages are
@@ -116,18 +117,15 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	// cache_size: 8 MiB for each connection.
-	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-8192)")); err != nil {
-		return nil, err
-	}
 	n := o.Readers
 	if n == 0 {
 		n = min(max(runtime.GOMAXPROCS(0), 2), 8)
 	}
-	s.reads.SetMaxOpenConns(n)
-	s.reads.SetMaxIdleConns(n)
-	if err := s.reads.Ping(); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+	if s.readers, err = openReaders(path, n); err != nil {
+		return nil, err
+	}
+	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)")); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -137,6 +135,9 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())
+	}
+	if s.readers != nil {
+		errs = append(errs, s.readers.close(cap(s.readers)))
 	}
 	if s.reads != nil {
 		errs = append(errs, s.reads.Close())

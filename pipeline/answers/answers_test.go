@@ -140,6 +140,10 @@ func TestQuestionsDiffer(t *testing.T) {
 			t.Errorf("%v and %s are one", q, other)
 		}
 		seen[h] = fmt.Sprint(q)
+		hash := q.Hasher()
+		if another, again := hash([]byte("another key")), hash([]byte(q.Key)); again != h || another == h {
+			t.Errorf("a hasher gives %v for %v, and %v for another key", again, h, another)
+		}
 		if back, err := ParseHash(h.String()); back != h || err != nil {
 			t.Errorf("ParseHash(%s) = %v, %v", h, back, err)
 		}
@@ -149,6 +153,73 @@ func TestQuestionsDiffer(t *testing.T) {
 			t.Errorf("ParseHash(%q): %v", bad, err)
 		}
 	}
+}
+
+// By hash questions of any scope are found together, and say all but their
+// bodies; an open call says whose it is.
+func TestLookupHashes(t *testing.T) {
+	s := open(t, t.TempDir())
+	other := Question{Scope{"https://other.example", resolution.EmailToHEM, ""}, "a@example.com"}
+	const many = batch + 10
+	a := Answer{Run: "night", Outcome: Matched, Body: []byte("{}"), Received: noon}
+	must(t, s.Put(t.Context(), person("answered"), a), s.Put(t.Context(), other, a))
+	intent(t, s, other, Send{Run: "night", At: noon})
+	intent(t, s, other, Send{Run: "morning", At: noon.Add(time.Hour), Again: true})
+	intent(t, s, person("sent"), Send{Run: "night", At: noon})
+	hashes := make([]Hash, many) // all zero: no question's
+	answered := Answer{Outcome: Matched, Received: noon}
+	want := map[int]Found{
+		0:        {Stored: true, Fresh: true, Answer: answered},
+		7:        {Open: UnderWay, Run: "night", Sent: noon},
+		many - 1: {Stored: true, Fresh: true, Answer: answered, Open: UnderWay, Run: "morning", Sent: noon.Add(time.Hour)},
+	}
+	hashes[0], hashes[7], hashes[many-1] = person("answered").Hash(), person("sent").Hash(), other.Hash()
+	before := Found{Open: Parked}
+	found, err := s.LookupHashes(t.Context(), hashes, Freshness{Now: noon}, []Found{before})
+	must(t, err)
+	if len(found) != 1+many || !reflect.DeepEqual(found[0], before) {
+		t.Fatalf("%d found after %+v", len(found), found[0])
+	}
+	for i, f := range found[1:] {
+		if !reflect.DeepEqual(f, want[i]) {
+			t.Errorf("hash %d: got %+v, want %+v", i, f, want[i])
+		}
+	}
+}
+
+// A look-up is of one moment: an answer that is being replaced is there, the
+// one or the other, and its parts belong together.
+func TestLookupWhileReplaced(t *testing.T) {
+	s := open(t, t.TempDir())
+	const n = 300
+	var keys []string
+	put := func(i, status int) error {
+		return s.Put(t.Context(), person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Status: status, Body: []byte(fmt.Sprint(i, status)), Received: noon})
+	}
+	for i := range n {
+		keys = append(keys, person(fmt.Sprint(i)).Key)
+		must(t, put(i, 0))
+	}
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := range 2 * n {
+			if err := put(i%n, 1+i/n); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for last := 0; last < 2*n; {
+		found, err := s.Lookup(t.Context(), people, keys, Freshness{}, true, nil)
+		must(t, err)
+		last = 0
+		for i, f := range found {
+			if !f.Stored || string(f.Answer.Body) != fmt.Sprint(i, f.Answer.Status) {
+				t.Fatalf("%d: %+v", i, f)
+			}
+			last += f.Answer.Status
+		}
+	}
+	writer.Wait()
 }
 
 func TestFreshness(t *testing.T) {
@@ -195,6 +266,9 @@ func TestCalls(t *testing.T) {
 		"put": func(s *Store, q Question) error {
 			return s.Put(context.Background(), q, Answer{Run: "night", Outcome: Matched, Received: noon})
 		},
+		"settle": func(s *Store, q Question) error {
+			return s.Settle(context.Background(), q, Answer{Run: "night", Outcome: Matched, Received: noon})
+		},
 	}
 	for _, c := range []struct {
 		steps  string
@@ -215,12 +289,20 @@ func TestCalls(t *testing.T) {
 		{"intent billed? again", nil, false, UnderWay, Unknown},
 		{"intent billed? again free", nil, false, Unknown, Unknown},
 		{"intent billed? again put", nil, true, "", ""},
+		{"intent billed? settle again", ErrNoCall, true, "", ""},
+		{"again", ErrNoCall, false, "", ""},
 		{"intent billed? free", nil, false, Unknown, Unknown},
 		{"intent park", nil, false, Parked, Parked},
 		{"intent park intent", ErrOpen, false, Parked, Parked},
 		{"intent park put", nil, true, "", ""},
 		{"intent park billed?", nil, false, Unknown, Unknown},
 		{"intent park again free", nil, false, Unknown, Unknown},
+		{"intent park free", nil, false, "", ""},
+		{"intent billed? again park free", nil, false, Unknown, Unknown},
+		{"intent settle", nil, true, "", ""},
+		{"intent park settle", nil, true, "", ""},
+		{"intent settle settle", ErrNoCall, true, "", ""},
+		{"settle", ErrNoCall, false, "", ""},
 		{"intent put park", ErrNoCall, true, "", ""},
 		{"intent put free", ErrNoCall, true, "", ""},
 		{"billed?", ErrNoCall, false, "", ""},
@@ -299,6 +381,9 @@ func TestParked(t *testing.T) {
 		Resolution: "res_1", Request: "req_1", Deadline: noon.Add(time.Hour)}
 	if parked := all(t, s.Parked(t.Context())); !reflect.DeepEqual(parked, []OpenCall{want}) {
 		t.Errorf("got %+v, want %+v", parked, want)
+	}
+	if f := look(t, s, q, Freshness{Now: noon}); f.Open != Parked || f.Run != "night" || !f.Sent.Equal(noon) || !f.Deadline.Equal(noon.Add(time.Hour)) {
+		t.Errorf("looked up: %+v, want it parked by night at noon, for an hour", f)
 	}
 	find := func(name string, f func() (OpenCall, error), state State, want error) {
 		t.Helper()

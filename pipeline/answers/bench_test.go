@@ -3,6 +3,7 @@ package answers
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -17,9 +18,9 @@ import (
 
 var benchScope = Scope{Service: "https://bench.example", Operation: resolution.Enrichment}
 
-// benchAnswer has the size of one with a person and a company.
+// benchAnswer has the size of one with a person.
 var benchAnswer = Answer{Run: "bench", Outcome: Matched, Status: 200, Resolution: "res_0193f5a0c1e87a6fb2f3a1d4c5e6f708", Request: "req_0123456789abcdef",
-	Credits: credits(1), Received: noon, Body: []byte(`{"lead":{"about":"` + strings.Repeat("abcdefghijkl", 100) + `"}}`)}
+	Credits: credits(1), Received: noon, Body: []byte(`{"lead":{"about":"` + strings.Repeat("abcdefghijkl", 32) + `"}}`)}
 
 // BenchmarkPair buys answers: an intent, then the answer, each durable.
 func BenchmarkPair(b *testing.B) {
@@ -95,8 +96,9 @@ func stock(b *testing.B, s *Store, from, to int) {
 func benchKey(i int) string { return "network.example/in/person-" + strconv.Itoa(i) }
 
 // BenchmarkLookup finds stored keys in the order in which they were bought, as
-// a second run of a list does. LEADETL_STORED is how many there are (default
-// 100,000); LEADETL_STORED_DIR is a folder to make and keep them in.
+// a second run of a list does, and in any other. LEADETL_STORED is how many
+// there are (default 100,000); LEADETL_STORED_DIR is a folder to make and keep
+// them in.
 func BenchmarkLookup(b *testing.B) {
 	stored := 100_000
 	if n, err := strconv.Atoi(os.Getenv("LEADETL_STORED")); err == nil {
@@ -118,8 +120,18 @@ func BenchmarkLookup(b *testing.B) {
 	if have < stored {
 		stock(b, s, have, stored)
 	}
-	for _, bodies := range []bool{false, true} {
-		b.Run(fmt.Sprintf("%d stored, bodies %t", stored, bodies), func(b *testing.B) {
+	any := rand.New(rand.NewPCG(1, 2)).Perm(stored)
+	for _, c := range []struct {
+		name   string
+		bodies bool
+		key    func(i int) int
+	}{
+		{"as bought, without bodies", false, func(i int) int { return i }},
+		{"as bought", true, func(i int) int { return i }},
+		{"any order, without bodies", false, func(i int) int { return any[i] }},
+		{"any order", true, func(i int) int { return any[i] }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			const each = 4096
 			var next atomic.Int64
 			b.ReportAllocs()
@@ -132,10 +144,10 @@ func BenchmarkLookup(b *testing.B) {
 					at := int(next.Add(each)-each) % max(stored-each, 1)
 					keys = keys[:0]
 					for i := range each {
-						keys = append(keys, benchKey(at+i))
+						keys = append(keys, benchKey(c.key(at+i)))
 					}
 					var err error
-					if found, err = s.Lookup(context.Background(), benchScope, keys, Freshness{}, bodies, found[:0]); err != nil || !found[each-1].Stored {
+					if found, err = s.Lookup(context.Background(), benchScope, keys, Freshness{}, c.bodies, found[:0]); err != nil || !found[each-1].Stored {
 						b.Error(err, found[each-1].Stored)
 						return
 					}

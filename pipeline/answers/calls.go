@@ -34,7 +34,8 @@ type Send struct {
 	At  time.Time
 	// Again sends a question that has an open call once more; without it that
 	// is ErrOpen. It may be billed twice unless the service honours the
-	// idempotency key.
+	// idempotency key. A question whose call has found its answer meanwhile is
+	// not sent: it is ErrNoCall.
 	Again bool
 }
 
@@ -48,7 +49,7 @@ type Call struct {
 }
 
 // Intent is made before a call leaves: from here on the call is known, also to
-// the next process. The error is ErrOpen, or the call must not be made because
+// the next process. The error is ErrOpen or ErrNoCall, or the call must not be made because
 // the intent could not be stored.
 func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err error) {
 	scope, run, err := s.rows(ctx, q.Scope, send.Run)
@@ -68,6 +69,8 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		switch {
 		case err != nil:
 			return err
+		case !found && send.Again:
+			return ErrNoCall
 		case !found:
 			c = Call{IdempotencyKey: fresh.String(), Attempt: 1}
 			g.intents.Add(h[:], scope, run, q.Key, c.IdempotencyKey, 1, millis(send.At), string(UnderWay), 0)
@@ -99,6 +102,17 @@ func (s *Store) rows(ctx context.Context, of Scope, name string) (scope, run int
 // its open call if it has one. What it cost is added to a.Run once for each
 // Put. The Answer is not kept.
 func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
+	return s.put(ctx, q, a, false)
+}
+
+// Settle is Put for an answer that may come twice, as by a callback and when
+// it is asked for: only the first is stored and paid for. ErrNoCall when the
+// question has no open call any more.
+func (s *Store) Settle(ctx context.Context, q Question, a Answer) error {
+	return s.put(ctx, q, a, true)
+}
+
+func (s *Store) put(ctx context.Context, q Question, a Answer, open bool) error {
 	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
 		return fmt.Errorf("%w: no outcome of an answer: %q", resolution.ErrInvalid, a.Outcome)
 	}
@@ -107,7 +121,26 @@ func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 		return err
 	}
 	h, body := q.Hash(), stored(a.Body)
-	return s.writer.Write(ctx, func(g *group) error { return g.put(h, scope, run, q.Key, a, body) })
+	return s.writer.Write(ctx, func(g *group) error {
+		if open {
+			if err := g.open(h); err != nil {
+				return err
+			}
+		}
+		return g.put(h, scope, run, q.Key, a, body)
+	})
+}
+
+// open is ErrNoCall for a question without an open call.
+func (g *group) open(h Hash) error {
+	if err := g.turn(h); err != nil {
+		return err
+	}
+	found, err := g.Row("SELECT 1 FROM calls WHERE hash = ?", []any{h[:]}, new(int))
+	if err == nil && !found {
+		err = ErrNoCall
+	}
+	return err
 }
 
 // put holds an answer back.
@@ -120,9 +153,9 @@ func (g *group) put(h Hash, scope, run int64, key string, a Answer, body any) er
 		credits = *a.Credits
 	}
 	g.last++
-	g.replaced.Add(h[:])
+	g.replaced.Add(h[:keyBytes])
 	g.answers.Add(g.last, scope, run, millis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, key, body)
-	g.keys.Add(h[:], g.last)
+	g.keys.Add(h[:keyBytes], g.last)
 	g.answered.Add(h[:])
 	g.hold(h)
 	g.spend(run, a.Credits)
@@ -196,17 +229,10 @@ type Parking struct {
 func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 	h := q.Hash()
 	return s.writer.Write(ctx, func(g *group) error {
-		if err := g.turn(h); err != nil {
+		if err := g.open(h); err != nil {
 			return err
 		}
-		found, err := g.Row("SELECT 1 FROM calls WHERE hash = ?", []any{h[:]}, new(int))
-		if err != nil {
-			return err
-		}
-		if !found {
-			return ErrNoCall
-		}
-		return g.Exec("UPDATE calls SET state = 'parked', doubtful = 1, resolution = ?, request = ?, deadline = ? WHERE hash = ?",
+		return g.Exec("UPDATE calls SET state = 'parked', resolution = ?, request = ?, deadline = ? WHERE hash = ?",
 			p.Resolution, p.Request, millis(p.Deadline), h[:])
 	})
 }

@@ -43,12 +43,15 @@ func (g *group) forget(questions []Hash) (forgotten int, err error) {
 	}
 	for _, h := range questions {
 		some := int64(0)
-		for _, statement := range []string{
-			"DELETE FROM answers WHERE seq = (SELECT seq FROM keys WHERE hash = ?)",
-			"DELETE FROM keys WHERE hash = ?",
-			"DELETE FROM calls WHERE hash = ?",
+		for _, d := range []struct {
+			statement string
+			hash      []byte
+		}{
+			{"DELETE FROM answers WHERE seq = (SELECT seq FROM keys WHERE hash = ?)", h[:keyBytes]},
+			{"DELETE FROM keys WHERE hash = ?", h[:keyBytes]},
+			{"DELETE FROM calls WHERE hash = ?", h[:]},
 		} {
-			n, err := g.Update(statement, h[:])
+			n, err := g.Update(d.statement, d.hash)
 			if err != nil {
 				return 0, err
 			}
@@ -92,7 +95,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 			}
 			for _, o := range some {
 				// A younger answer may have come since, and taken its place.
-				n, err := g.Update("DELETE FROM keys WHERE hash = ? AND seq = ?", o.hash[:], o.seq)
+				n, err := g.Update("DELETE FROM keys WHERE hash = ? AND seq = ?", o.hash[:keyBytes], o.seq)
 				if err != nil {
 					return err
 				}

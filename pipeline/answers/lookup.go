@@ -2,7 +2,6 @@ package answers
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -36,67 +35,45 @@ type Found struct {
 	Answer        Answer // without Run; Body only where it was asked for
 	// Open is what an open call waits for, empty without one.
 	Open State
+	// Run made the open call's last attempt, whose intent was made at Sent;
+	// both are zero without an open call.
+	Run  string
+	Sent time.Time
+	// Deadline is until when a parked call's answer is waited for.
+	Deadline time.Time
 }
 
-// batch bounds the questions of one statement: enough that it costs little
-// for each, few enough that a reader is soon done.
-const batch = 4096
-
-// findBatch looks for the hashes that ?1 holds one after the other, ?2 of them.
-const findBatch = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
-	SELECT n.i, c.state, a.outcome, a.reason, a.status, a.credits, a.resolution, a.request, a.received, iif(?3, a.body, NULL)
-	FROM n LEFT JOIN keys k ON k.hash = substr(?1, n.i * 32 + 1, 32) LEFT JOIN answers a ON a.seq = k.seq
-		LEFT JOIN calls c ON c.hash = substr(?1, n.i * 32 + 1, 32)
-	WHERE a.seq IS NOT NULL OR c.hash IS NOT NULL`
-
 // Lookup finds what is known about keys, in their order, appended to into. Ask
-// for some thousands at once: one alone costs about as much as fifty. bodies
-// asks for the bodies too.
+// for some thousands at once. bodies asks for the bodies too.
 func (s *Store) Lookup(ctx context.Context, scope Scope, keys []string, f Freshness, bodies bool, into []Found) ([]Found, error) {
 	hasher := newHasher(scope)
-	hashes := make([]byte, 0, min(len(keys), batch)*len(Hash{}))
-	for len(keys) > 0 {
-		n := min(len(keys), batch)
-		hashes = hashes[:0]
-		for _, k := range keys[:n] {
-			h := hasher.hash(k)
-			hashes = append(hashes, h[:]...)
+	hash := func(i int) Hash { return hasher.hash(keys[i]) }
+	return s.lookup(ctx, len(keys), hash, f, bodies, into)
+}
+
+// LookupHashes is Lookup without bodies of questions that are known by their
+// hashes, of any scope.
+func (s *Store) LookupHashes(ctx context.Context, hashes []Hash, f Freshness, into []Found) ([]Found, error) {
+	return s.lookup(ctx, len(hashes), func(i int) Hash { return hashes[i] }, f, false, into)
+}
+
+func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshness, bodies bool, into []Found) ([]Found, error) {
+	r, err := s.readers.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.readers.give(r)
+	for first := 0; first < n; first += batch {
+		last := min(first+batch, n)
+		for i := first; i < last; i++ {
+			h := hash(i)
+			copy(r.hashes.Bytes[(i-first)*len(h):], h[:])
 		}
-		keys = keys[n:]
 		at := len(into)
-		into = append(into, make([]Found, n)...)
-		if err := s.find(ctx, hashes, n, f, bodies, into[at:]); err != nil {
+		into = append(into, make([]Found, last-first)...)
+		if err := r.find(ctx, f, bodies, into[at:]); err != nil {
 			return nil, fault(err)
 		}
 	}
 	return into, nil
-}
-
-func (s *Store) find(ctx context.Context, hashes []byte, n int, f Freshness, bodies bool, into []Found) error {
-	rows, err := s.reads.QueryContext(ctx, findBatch, hashes, n, bodies)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() // after the last row there is nothing left to fail
-	for rows.Next() {
-		var i int
-		var state, outcome, reason, resolution, request sql.NullString
-		var status, credits, received sql.NullInt64
-		var body []byte
-		if err := rows.Scan(&i, &state, &outcome, &reason, &status, &credits, &resolution, &request, &received, &body); err != nil {
-			return err
-		}
-		found := &into[i]
-		found.Open = State(state.String)
-		if !outcome.Valid {
-			continue
-		}
-		a := Answer{Outcome: Outcome(outcome.String), Reason: reason.String, Status: int(status.Int64), Body: body,
-			Resolution: resolution.String, Request: request.String, Received: moment(received.Int64)}
-		if credits.Valid {
-			a.Credits = &credits.Int64
-		}
-		found.Answer, found.Stored, found.Fresh = a, true, f.of(a.Outcome, a.Received)
-	}
-	return rows.Err()
 }

@@ -19,6 +19,7 @@ type modelled struct {
 	tries   int
 	callKey string
 	by      string // the run of the open call
+	sent    time.Time
 }
 
 // Whatever is done in whatever order, also across restarts, the store says the
@@ -56,9 +57,15 @@ func TestModel(t *testing.T) {
 			"intent": func(t *rapid.T) {
 				name, run, again := questions.Draw(t, "question"), runs.Draw(t, "run"), rapid.Bool().Draw(t, "again")
 				m := of(name)
-				c, err := s.Intent(ctx, person(name), Send{Run: run, At: noon, Again: again})
+				step++
+				at := noon.Add(time.Duration(step) * time.Second)
+				c, err := s.Intent(ctx, person(name), Send{Run: run, At: at, Again: again})
 				if m.open != "" && !again {
 					agree("intent", err, ErrOpen)
+					return
+				}
+				if m.open == "" && again {
+					agree("intent", err, ErrNoCall)
 					return
 				}
 				agree("intent", err, nil)
@@ -67,7 +74,7 @@ func TestModel(t *testing.T) {
 				} else {
 					m.doubt = true
 				}
-				m.open, m.by = UnderWay, run
+				m.open, m.by, m.sent = UnderWay, run, at
 				m.tries++
 				if c != (Call{m.callKey, m.tries}) {
 					t.Fatalf("intent: %+v, want %+v", c, m)
@@ -111,7 +118,7 @@ func TestModel(t *testing.T) {
 					return
 				}
 				agree("park", err, nil)
-				m.open, m.doubt = Parked, true
+				m.open = Parked
 			},
 			"forget": func(t *rapid.T) {
 				name := questions.Draw(t, "question")
@@ -151,7 +158,7 @@ func TestModel(t *testing.T) {
 				for name, m := range model {
 					found, err := s.Lookup(ctx, people, []string{"absent", person(name).Key}, Freshness{Now: noon}, false, nil)
 					fatal(t, err)
-					if f := found[1]; f.Stored != (m.stored > 0) || f.Answer.Status != m.stored || f.Open != m.open || found[0].Stored {
+					if f := found[1]; f.Stored != (m.stored > 0) || f.Answer.Status != m.stored || f.Open != m.open || f.Run != m.by || !f.Sent.Equal(m.sent) || found[0].Stored {
 						t.Fatalf("%s: %+v, want %+v", name, f, m)
 					}
 					switch m.open {

@@ -31,9 +31,23 @@ type Question struct {
 // print in place of a key.
 type Hash [sha256.Size]byte
 
+// keyBytes is how much of a Hash the table of keys has: enough that no two
+// questions share it, and less to write and to search.
+const keyBytes = 16
+
 // Hash computes q's identity.
 func (q Question) Hash() Hash {
 	return newHasher(q.Scope).hash(q.Key)
+}
+
+// Hasher is Question.Hash for the keys of one scope, one after the other from
+// one goroutine: each costs its SHA-256 and nothing else.
+func (s Scope) Hasher() func(key []byte) Hash {
+	h := newHasher(s)
+	return func(key []byte) Hash {
+		h.text = append(h.text[:h.n], key...)
+		return sha256.Sum256(h.text)
+	}
 }
 
 // String is h in hex.

@@ -32,8 +32,8 @@ CREATE TABLE runs(
 ) STRICT;
 
 CREATE TABLE keys(
-	hash BLOB PRIMARY KEY,
-	seq INTEGER NOT NULL -- the question's answer
+	hash BLOB PRIMARY KEY, -- the first 16 bytes of the question's
+	seq INTEGER NOT NULL -- of its answer
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE answers(

@@ -2,6 +2,7 @@ package resolution
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,13 @@ const (
 var SingleRecord = []Operation{
 	EmailToHEM, NetworkToHEM, NetworkToPhone, IPToCompany, Enrichment, Deanonymization,
 }
+
+// Keyword lists the operations that search: each question has the fields of a
+// KeywordSearch.
+var Keyword = []Operation{KeywordToLead, KeywordToLeadCount}
+
+// IsKeyword reports whether an operation is one of Keyword.
+func (o Operation) IsKeyword() bool { return o == KeywordToLead || o == KeywordToLeadCount }
 
 // Identifier is what kind of value an operation is asked about.
 type Identifier string
@@ -51,14 +59,14 @@ func (o Operation) Identifier() Identifier {
 	return ""
 }
 
-// ParseOperation finds the single-record operation called name.
+// ParseOperation finds the operation called name.
 func ParseOperation(name string) (Operation, error) {
-	known := make([]string, len(SingleRecord))
-	for i, o := range SingleRecord {
+	var known []string
+	for _, o := range slices.Concat(SingleRecord, Keyword) {
 		if string(o) == name {
 			return o, nil
 		}
-		known[i] = string(o)
+		known = append(known, string(o))
 	}
 	return "", fmt.Errorf("unknown operation %q; it is one of %s", name, strings.Join(known, ", "))
 }

@@ -45,6 +45,7 @@ func TestImports(t *testing.T) {
 		{"resolution/resolutiontest", "resolution/directory", ""},
 		{"resolution/client", "resolution/directory", "siblings"},
 		{"resolution/embedded", "resolution/resolutiontest", "for tests"},
+		{"cmd/leadetl", "internal/badservice", "for tests"},
 		{"resolution/service/openapi/openapitest", "resolution/service/openapi", ""},
 		{"resolution/service/state", "resolution/service", "lies in"},
 		{"resolution/service/state", "resolution/service/callback", "siblings"},

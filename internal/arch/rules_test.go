@@ -60,7 +60,7 @@ func violations(p pkg) []string {
 func refuse(from, to string) string {
 	above, under := family(from), family(to)
 	switch {
-	case strings.HasSuffix(to, "test"):
+	case strings.HasSuffix(to, "test"), to == "internal/badservice":
 		return "it is for tests"
 	case above == under:
 		return refuseRelative(from, to)

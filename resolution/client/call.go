@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -21,50 +22,15 @@ const (
 	maxBody   = 32 << 20
 )
 
-// Call is one question about one record.
-type Call struct {
-	resolution.Request
-	// IdempotencyKey is sent as the header of that name; empty sends none.
-	IdempotencyKey string
-	// ClientRef is sent as metadata.client_ref, by which a callback that does
-	// not name the resolution is told; empty sends none.
-	ClientRef string
-}
-
-// Reply is what the service said to one Call.
-type Reply struct {
-	// Answer is the data, or the absence of data.
-	Answer resolution.Answer
-	// Pending says that the answer comes later, by a callback.
-	Pending bool
-	// ID is the resolution's id as the service writes it, "" when it has none.
-	ID string
-	// RequestID is the service's name for the call, for its operator.
-	RequestID string
-	// Spent is what the call cost in credits, nil when the service does not
-	// say.
-	Spent *int64
-	// Replayed says that the service answered from an earlier call with the
-	// same idempotency key.
-	Replayed bool
-	// Quarantined counts members left out because they were not what they
-	// claimed to be, such as a plain address in place of a hash.
-	Quarantined int
-	// Pace is what the service said about its limits.
-	Pace Pace
-	// Body is the answer as it was received.
-	Body []byte
-}
-
-// Do makes one call. The error is an *Error, or the context's.
-func (c *Client) Do(ctx context.Context, call Call) (Reply, error) {
+// Do makes one call. The error is a *resolution.CallError, or the context's.
+func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
 	path, body, err := c.question(call)
 	if err != nil {
-		return Reply{}, &Error{Operation: call.Operation, Class: Invalid, Detail: err.Error()}
+		return resolution.Reply{}, &resolution.CallError{Operation: call.Operation, Class: resolution.Invalid, Detail: err.Error()}
 	}
 	a, err := c.post(ctx, call.Operation, path, call.IdempotencyKey, body)
 	if err != nil {
-		return Reply{}, err
+		return resolution.Reply{}, err
 	}
 	return a.reply()
 }
@@ -80,7 +46,7 @@ var paths = map[resolution.Operation]string{
 }
 
 // question is the path and the body of a call.
-func (c *Client) question(call Call) (path string, body []byte, err error) {
+func (c *Client) question(call resolution.Call) (path string, body []byte, err error) {
 	path, ok := paths[call.Operation]
 	if !ok {
 		return "", nil, errors.New("not an operation on one record")
@@ -88,19 +54,34 @@ func (c *Client) question(call Call) (path string, body []byte, err error) {
 	if call.Key == "" {
 		return "", nil, errors.New("empty key")
 	}
-	value := call.Key
-	if call.Operation.Identifier() == resolution.NetworkURL {
-		value = "https://" + value // a key has no scheme, the field is a URL
+	var q singleBody
+	switch call.Operation.Identifier() {
+	case resolution.Email:
+		q.Email = call.Key
+	case resolution.NetworkURL:
+		q.NetworkURL = "https://" + call.Key // a key has no scheme, the field is a URL
+	case resolution.IP:
+		q.IP = call.Key
 	}
-	q := map[string]any{string(call.Operation.Identifier()): value}
-	if c.options.CallbackURL != "" && call.Operation != resolution.IPToCompany {
-		q["callback_url"] = c.options.CallbackURL
-	}
-	if call.ClientRef != "" && call.Operation != resolution.IPToCompany {
-		q["metadata"] = map[string]string{"client_ref": call.ClientRef}
+	if call.Operation != resolution.IPToCompany { // which has no callback
+		q.CallbackURL, q.Metadata.ClientRef = c.options.CallbackURL, call.ClientRef
 	}
 	body, err = json.Marshal(q)
 	return path, body, err
+}
+
+// singleBody is a question about one record on the wire.
+type singleBody struct {
+	Email       string   `json:"email,omitempty"`
+	NetworkURL  string   `json:"network_url,omitempty"`
+	IP          string   `json:"ip,omitempty"`
+	CallbackURL string   `json:"callback_url,omitempty"`
+	Metadata    metadata `json:"metadata,omitzero"`
+}
+
+// metadata comes back with a callback.
+type metadata struct {
+	ClientRef string `json:"client_ref"`
 }
 
 // answer is one HTTP answer, read whole.
@@ -109,51 +90,75 @@ type answer struct {
 	status    int
 	header    http.Header
 	body      []byte
+	poll      bool // to a question for a result
 }
 
 // post sends one request, at most once.
 func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempotencyKey string, body []byte) (answer, error) {
-	failed := func(sent bool, class Class, detail string) (answer, error) {
+	failed := func(sent bool, class resolution.Class, detail string) (answer, error) {
 		if ctx.Err() != nil {
-			return answer{}, fmt.Errorf("%s: %w", op, &Error{Operation: op, Class: class, Sent: sent, Detail: detail, cause: ctx.Err()})
+			return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail, Cause: ctx.Err()}
 		}
-		return answer{}, &Error{Operation: op, Class: class, Sent: sent, Detail: detail}
+		return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail}
 	}
-	once := &sentBody{Reader: bytes.NewReader(body)}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+path, once)
-	if err != nil {
-		return failed(false, Invalid, "the request cannot be made")
-	}
+	timed, done := context.WithTimeout(ctx, c.options.Timeout)
+	defer done()
 	// net/http sends a request again by itself when a kept connection breaks,
 	// an idempotency key is set, and GetBody gives the body a second time. Ours
 	// cannot be had twice.
-	request.GetBody = nil
-	request.ContentLength = int64(len(body))
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json")
-	request.Header.Set("User-Agent", "leadetl")
-	if c.options.HeaderName == "Authorization" {
-		request.Header.Set("Authorization", "Bearer "+c.options.Key.Reveal())
-	} else {
-		request.Header.Set(c.options.HeaderName, c.options.Key.Reveal())
-	}
-	if idempotencyKey != "" {
-		request.Header.Set("Idempotency-Key", idempotencyKey)
-	}
-	response, err := c.http.Do(request)
+	once := &sentBody{Reader: bytes.NewReader(body)}
+	request := (&http.Request{
+		Method: http.MethodPost, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: once, ContentLength: int64(len(body)),
+	}).WithContext(timed)
+	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies
 	if err != nil {
-		return failed(once.read.Load(), Unavailable, failure(err))
+		return failed(once.read.Load(), resolution.Unavailable, failure(err))
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	var text bytes.Buffer
+	text.Grow(int(min(max(response.ContentLength, 0), 64<<10)) + bytes.MinRead)
+	_, err = text.ReadFrom(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
-		return failed(true, Unavailable, "the answer broke off")
+		return failed(true, resolution.Unavailable, "the answer broke off")
 	}
-	if len(text) > maxBody {
-		return failed(true, Protocol, fmt.Sprintf("the answer is larger than %d bytes", maxBody))
+	if text.Len() > maxBody {
+		return failed(true, resolution.Protocol, fmt.Sprintf("the answer is larger than %d bytes", maxBody))
 	}
-	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text}, nil
+	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes()}, nil
 }
+
+// at is where a path of the interface is.
+func (c *Client) at(path string) *url.URL {
+	u := *c.base
+	u.Path += path
+	if u.RawPath != "" {
+		u.RawPath += path
+	}
+	return &u
+}
+
+// header is a request's.
+func (c *Client) header(idempotencyKey string) http.Header {
+	h := make(http.Header, 6)
+	h["Content-Type"] = wireJSON
+	h["Accept"] = wireJSON
+	h["User-Agent"] = userAgent
+	credential := c.options.Key.Reveal()
+	if c.options.HeaderName == "Authorization" {
+		credential = "Bearer " + credential
+	}
+	h[c.options.HeaderName] = []string{credential}
+	if idempotencyKey != "" {
+		h["Idempotency-Key"] = []string{idempotencyKey}
+	}
+	return h
+}
+
+// The headers that are always the same; nobody writes to them.
+var (
+	wireJSON  = []string{"application/json"}
+	userAgent = []string{"leadetl"}
+)
 
 // sentBody is a request's body that knows whether any of it was taken: as long
 // as none was, nothing of the request can have reached the service.

@@ -3,8 +3,8 @@
 //
 // The one thing to know before using it: a call is sent at most once. Nothing
 // below it sends a request again, redirects are refused, and an error says
-// whether the service can have seen the call (Error.Sent), which is what
-// decides whether it may be made again.
+// whether the service can have seen the call (resolution.CallError.Sent), which
+// is what decides whether it may be made again.
 package client
 
 import (
@@ -98,7 +98,7 @@ func (o Options) base() (*url.URL, error) {
 type Client struct {
 	base    *url.URL
 	options Options
-	http    *http.Client
+	http    *http.Transport
 }
 
 var _ resolution.Resolver = (*Client)(nil)
@@ -116,6 +116,7 @@ func New(o Options) (*Client, error) {
 	dialer := &net.Dialer{Timeout: min(o.Timeout, 10*time.Second), KeepAlive: 30 * time.Second}
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: heedProxy,
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    10 * time.Second,
@@ -131,11 +132,8 @@ func New(o Options) (*Client, error) {
 	// all calls on one, and the loss of one would leave all of them unknown.
 	transport.Protocols = new(http.Protocols)
 	transport.Protocols.SetHTTP1(true)
-	return &Client{base: base, options: o, http: &http.Client{
-		Transport:     transport,
-		Timeout:       o.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	o.HeaderName = http.CanonicalHeaderKey(o.HeaderName)
+	return &Client{base: base, options: o, http: transport}, nil
 }
 
 // Close closes the connections that are not in use.
@@ -144,12 +142,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Resolve is Do of a request alone. A service that answers later is
 // resolution.ErrUnavailable here: who wants to wait for it calls Do.
 func (c *Client) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
-	reply, err := c.Do(ctx, Call{Request: r})
+	reply, err := c.Do(ctx, resolution.Call{Request: r})
 	if err != nil {
 		return resolution.Answer{}, err
 	}
 	if reply.Pending {
-		return resolution.Answer{}, &Error{Operation: r.Operation, Class: Unavailable, Status: http.StatusOK, Sent: true, Detail: "the service answers later"}
+		return resolution.Answer{}, &resolution.CallError{Operation: r.Operation, Class: resolution.Unavailable, Status: http.StatusOK, Sent: true, Detail: "the service answers later"}
 	}
 	return reply.Answer, nil
 }

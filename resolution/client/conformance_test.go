@@ -157,7 +157,7 @@ func (s searcher) Search(ctx context.Context, k resolution.KeywordSearch, p reso
 	if p.Number < 1 || p.Limit < 1 { // a client does not send a zero
 		return resolution.SearchResult{}, fmt.Errorf("%w: no such page", resolution.ErrInvalid)
 	}
-	r, err := s.ask(ctx, client.Search{Operation: resolution.KeywordToLead, KeywordSearch: k, SearchPage: p})
+	r, err := s.ask(ctx, resolution.SearchCall{Operation: resolution.KeywordToLead, KeywordSearch: k, SearchPage: p})
 	for i := range r.Result.Leads {
 		r.Result.Leads[i].MatchedKeywords = respelled(r.Result.Leads[i].MatchedKeywords, k.Keywords)
 	}
@@ -165,13 +165,13 @@ func (s searcher) Search(ctx context.Context, k resolution.KeywordSearch, p reso
 }
 
 func (s searcher) Count(ctx context.Context, k resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
-	r, err := s.ask(ctx, client.Search{Operation: resolution.KeywordToLeadCount, KeywordSearch: k, SearchPage: resolution.SearchPage{HEMs: hems}})
+	r, err := s.ask(ctx, resolution.SearchCall{Operation: resolution.KeywordToLeadCount, KeywordSearch: k, SearchPage: resolution.SearchPage{HEMs: hems}})
 	return r.Count, err
 }
 
 // ask returns the finished search. Keywords of space alone are none, which a
 // service does not take.
-func (s searcher) ask(ctx context.Context, ask client.Search) (r client.SearchReply, err error) {
+func (s searcher) ask(ctx context.Context, ask resolution.SearchCall) (r resolution.SearchReply, err error) {
 	if !slices.ContainsFunc(ask.Keywords, func(k string) bool { return spaced(k) != "" }) {
 		return r, nil
 	}

@@ -6,19 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// Pace is what an answer says about how fast to go on. Zero members were not
-// said.
-type Pace struct {
-	// RetryAfter is how long to wait before the next call.
-	RetryAfter time.Duration
-	// Limited says that Remaining and Reset are known: so many calls are left
-	// until Reset from now.
-	Limited   bool
-	Remaining int
-	Reset     time.Duration
-}
+	"github.com/leadetl/leadetl/resolution"
+)
 
 // maxPace caps what a service may ask for: a moment far away is a mistake.
 const maxPace = 24 * time.Hour
@@ -27,31 +17,57 @@ const maxPace = 24 * time.Hour
 // of its body. Retry-After outdoes the rest, RateLimit the X-RateLimit family.
 //
 // Source: RFC 9110, 10.2.3 (Retry-After); draft-ietf-httpapi-ratelimit-headers,
-// of 2025 (RateLimit: "p";r=1;t=2) and before (limit=10, remaining=1, reset=2).
-func pace(h http.Header, body map[string]any, now time.Time) Pace {
-	var p Pace
+// of 2025 (RateLimit: "p";r=1;t=2, RateLimit-Policy: "p";q=10;w=60) and before
+// (limit=10, remaining=1, reset=2; 10;w=60).
+func pace(h http.Header, body value, now time.Time) resolution.Pace {
+	var p resolution.Pace
 	p.RetryAfter = retryAfter(h.Get("Retry-After"), now)
 	if p.RetryAfter == 0 {
 		p.RetryAfter = bodyRetryAfter(body)
 	}
-	if remaining, reset, ok := rateLimit(h.Get("RateLimit")); ok {
+	if len(h) == 0 {
+		return p // a kept answer
+	}
+	p.Quota, p.Window = quota(h)
+	if remaining, reset, ok := rateLimit(h.Get("Ratelimit")); ok {
 		p.Limited, p.Remaining, p.Reset = true, remaining, reset
 		return p
 	}
-	for _, prefix := range []string{"RateLimit-", "X-RateLimit-", "X-Rate-Limit-"} {
-		remaining, err := strconv.ParseFloat(strings.TrimSpace(h.Get(prefix+"Remaining")), 64)
-		if err != nil || remaining < 0 || remaining > math.MaxInt32 {
+	for _, name := range windows {
+		remaining, is := parse(h.Get(name.remaining))
+		if !is || remaining < 0 || remaining > math.MaxInt32 {
 			continue
 		}
-		p.Limited, p.Remaining, p.Reset = true, int(remaining), resetIn(h.Get(prefix+"Reset"), now)
+		p.Limited, p.Remaining, p.Reset = true, int(remaining), resetIn(h.Get(name.reset), now)
 		return p
 	}
 	return p
 }
 
-func retryAfter(text string, now time.Time) time.Duration {
+// The headers of a window, and those of a quota, in the spelling in which
+// net/http keeps them.
+var (
+	windows = []struct{ remaining, reset string }{
+		{"Ratelimit-Remaining", "Ratelimit-Reset"}, {"X-Ratelimit-Remaining", "X-Ratelimit-Reset"}, {"X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"},
+	}
+	quotas = []string{"Ratelimit-Policy", "Ratelimit-Limit", "X-Ratelimit-Limit", "X-Rate-Limit-Limit"}
+)
+
+// parse is a number in a header.
+func parse(text string) (n float64, is bool) {
 	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+	if text == "" || text[0] == '"' {
+		return 0, false // most are, and an error costs more than a number
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return n, err == nil
+}
+
+func retryAfter(text string, now time.Time) time.Duration {
+	if text = strings.TrimSpace(text); text == "" {
+		return 0
+	}
+	if seconds, is := parse(text); is {
 		return capped(seconds)
 	}
 	if at, err := http.ParseTime(text); err == nil {
@@ -63,14 +79,14 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-func bodyRetryAfter(body map[string]any) time.Duration {
-	for _, m := range []map[string]any{body, object(body["error"])} {
+func bodyRetryAfter(body value) time.Duration {
+	for _, m := range []value{body, object(body.get("error"))} {
 		for _, name := range []string{"retry_after", "retryAfter", "retry_after_seconds"} {
-			if seconds, ok := number(m[name]); ok {
+			if seconds, ok := number(m.get(name)); ok {
 				return capped(seconds)
 			}
 		}
-		if ms, ok := number(m["retry_after_ms"]); ok {
+		if ms, ok := number(m.get("retry_after_ms")); ok {
 			return capped(ms / 1000)
 		}
 	}
@@ -83,8 +99,8 @@ func rateLimit(text string) (remaining int, reset time.Duration, ok bool) {
 		r, t := -1.0, -1.0
 		for parameter := range strings.SplitSeq(item, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
+			n, is := parse(value)
+			if !is {
 				continue
 			}
 			switch strings.ToLower(strings.TrimSpace(name)) {
@@ -104,11 +120,54 @@ func rateLimit(text string) (remaining int, reset time.Duration, ok bool) {
 	return remaining, reset, ok
 }
 
+// quota reads how many calls a limit grants in which time: of several, the
+// one that grants the least a second.
+func quota(h http.Header) (calls int, window time.Duration) {
+	slowest := math.Inf(1)
+	for _, name := range quotas {
+		text := h.Get(name)
+		if text == "" {
+			continue
+		}
+		for item := range strings.SplitSeq(text, ",") {
+			q, w := policy(item)
+			if q > 0 && w > 0 && q/w < slowest {
+				calls, window, slowest = int(min(q, math.MaxInt32)), time.Duration(min(w, 1e9)*float64(time.Second)), q/w
+			} else if q > 0 && calls == 0 {
+				calls = int(min(q, math.MaxInt32))
+			}
+		}
+	}
+	return calls, window
+}
+
+// policy reads one limit: "p";q=10;w=60 or 10;w=60, or 10 alone. What is not
+// said is 0.
+func policy(item string) (calls, seconds float64) {
+	for parameter := range strings.SplitSeq(item, ";") {
+		name, value, named := strings.Cut(strings.TrimSpace(parameter), "=")
+		if !named {
+			name, value = "q", name
+		}
+		n, is := parse(value)
+		if !is || !(n > 0) {
+			continue
+		}
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "q", "limit":
+			calls = n
+		case "w", "window":
+			seconds = n
+		}
+	}
+	return calls, seconds
+}
+
 // resetIn reads what services write for the end of a window: seconds from
 // now, seconds or milliseconds since 1970, a date.
 func resetIn(text string, now time.Time) time.Duration {
-	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil {
+	n, is := parse(text)
+	if !is {
 		return retryAfter(text, now)
 	}
 	const (

@@ -1,7 +1,7 @@
 package client
 
 import (
-	"encoding/json"
+	"cmp"
 	"math"
 	"reflect"
 	"strconv"
@@ -11,36 +11,10 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// object is v as an object, nil when it is none.
-func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
-
-// list is v as a list: a value alone is a list of one, null and absence none.
-func list(v any) []any {
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case []any:
-		return v
-	}
-	return []any{v}
-}
-
-// text is v as text: a string without the space around it, a number as it is
-// written, "" for everything else.
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return strings.TrimSpace(v)
-	case json.Number:
-		return v.String()
-	}
-	return ""
-}
-
 // first is the first of the named members that is text.
-func first(m map[string]any, names ...string) string {
+func first(m value, names ...string) string {
 	for _, name := range names {
-		if s := text(m[name]); s != "" {
+		if s := text(m.get(name)); s != "" {
 			return s
 		}
 	}
@@ -48,14 +22,18 @@ func first(m map[string]any, names ...string) string {
 }
 
 // number is v as a number, also one written as a string.
-func number(v any) (float64, bool) {
-	n, err := strconv.ParseFloat(text(v), 64)
+func number(v value) (float64, bool) {
+	s := text(v)
+	if s == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(s, 64)
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
 // year is a year written as a number, a string or a float; nil when it is
 // none.
-func year(v any) *int32 {
+func year(v value) *int32 {
 	n, ok := number(v)
 	if !ok || n != math.Trunc(n) || n < 1 || n > 9999 {
 		return nil
@@ -66,8 +44,11 @@ func year(v any) *int32 {
 
 // moment is a time as services write them: RFC 3339, a date, or seconds or
 // milliseconds since 1970; nil when it is none.
-func moment(v any) *time.Time {
+func moment(v value) *time.Time {
 	s := text(v)
+	if s == "" {
+		return nil
+	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly, "2006-01-02T15:04:05", time.DateTime} {
 		if at, err := time.Parse(layout, s); err == nil {
 			at = at.UTC()
@@ -91,53 +72,55 @@ type picker struct{ quarantined int }
 
 // lead reads the data of an operation's answer. A company operation may have
 // the company's members in the place of the lead.
-func (p *picker) lead(op resolution.Operation, m map[string]any) resolution.Lead {
+func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 	if m == nil {
 		return resolution.Lead{}
 	}
 	l := resolution.Lead{
 		Contact: resolution.Contact{
-			FirstName:  text(m["first_name"]),
-			LastName:   text(m["last_name"]),
+			FirstName:  text(m.get("first_name")),
+			LastName:   text(m.get("last_name")),
 			FullName:   first(m, "full_name", "name"),
-			Headline:   text(m["headline"]),
+			Headline:   text(m.get("headline")),
 			JobTitle:   first(m, "job_title", "title"),
-			Seniority:  text(m["seniority"]),
-			Department: text(m["department"]),
-			Email:      text(m["email"]),
-			Address:    address(m["address"]),
-			LastSeenAt: moment(m["last_seen_at"]),
+			Seniority:  text(m.get("seniority")),
+			Department: text(m.get("department")),
+			Email:      text(m.get("email")),
+			Address:    address(m.get("address")),
+			LastSeenAt: moment(m.get("last_seen_at")),
 		},
 		NetworkURL: withoutScheme(first(m, "network_url", "profile_url")),
-		MatchLevel: strings.ToLower(text(m["match_level"])),
+		MatchLevel: strings.ToLower(text(m.get("match_level"))),
 	}
-	for _, v := range list(m["emails"]) {
+	for v, rest := list(m.get("emails")).cut(); len(v) > 0; v, rest = rest.cut() {
 		if e := (resolution.ContactEmail{Email: text(v)}); e.Email != "" {
 			l.Emails = append(l.Emails, e)
 		} else if e := object(v); first(e, "email", "address", "value") != "" {
-			l.Emails = append(l.Emails, resolution.ContactEmail{Email: first(e, "email", "address", "value"), Type: text(e["type"])})
+			l.Emails = append(l.Emails, resolution.ContactEmail{Email: first(e, "email", "address", "value"), Type: text(e.get("type"))})
 		}
 	}
-	phones := append(list(m["phones"]), list(m["phone_numbers"])...)
-	for _, v := range phones {
-		if n := phone(v); n != "" {
-			l.Phones = append(l.Phones, resolution.ContactPhone{Phone: n, Type: text(object(v)["type"])})
+	for _, name := range []string{"phones", "phone_numbers"} {
+		for v, rest := list(m.get(name)).cut(); len(v) > 0; v, rest = rest.cut() {
+			if n := phone(v); n != "" {
+				l.Phones = append(l.Phones, resolution.ContactPhone{Phone: n, Type: text(object(v).get("type"))})
+			}
 		}
 	}
-	for _, v := range append(list(m["phone"]), phones...) {
-		if l.Phone == "" {
-			l.Phone = phone(v)
-		}
+	for v, rest := list(m.get("phone")).cut(); len(v) > 0; v, rest = rest.cut() {
+		l.Phone = cmp.Or(l.Phone, phone(v))
 	}
-	for _, v := range list(m["hashed_emails"]) {
+	if l.Phone == "" && len(l.Phones) > 0 {
+		l.Phone = l.Phones[0].Phone
+	}
+	for v, rest := list(m.get("hashed_emails")).cut(); len(v) > 0; v, rest = rest.cut() {
 		p.hash(&l, v)
 	}
-	if c := object(m["company"]); c != nil {
+	if c := object(m.get("company")); c != nil {
 		l.Company = company(c)
 	} else if op == resolution.IPToCompany {
 		l = resolution.Lead{Company: company(m)}
 	}
-	if n, ok := number(m["confidence"]); ok && n >= 0 && n <= 1 {
+	if n, ok := number(m.get("confidence")); ok && n >= 0 && n <= 1 {
 		l.Confidence = &n
 	}
 	return l
@@ -145,7 +128,7 @@ func (p *picker) lead(op resolution.Operation, m map[string]any) resolution.Lead
 
 // hash adds a hashed email. One that holds an @ is an address somebody forgot
 // to hash, and is left out.
-func (p *picker) hash(l *resolution.Lead, v any) {
+func (p *picker) hash(l *resolution.Lead, v value) {
 	m := object(v)
 	h := resolution.HashedEmail{Email: text(v), Type: hashType(first(m, "type", "algorithm"))}
 	if m != nil {
@@ -159,24 +142,35 @@ func (p *picker) hash(l *resolution.Lead, v any) {
 		return
 	}
 	if h.Type == "" {
-		h.Type = map[int]string{32: "md5", 40: "sha1", 64: "sha256"}[len(h.Email)]
+		h.Type = typeOfLength[len(h.Email)]
 	}
 	if isHex(h.Email) {
 		h.Email = strings.ToLower(h.Email)
 	}
+	if l.HashedEmails == nil {
+		l.HashedEmails = make([]resolution.HashedEmail, 0, 3) // of an email
+	}
 	l.HashedEmails = append(l.HashedEmails, h)
 }
+
+// typeOfLength are the types of hashes by their length in hex.
+var typeOfLength = map[int]string{32: "md5", 40: "sha1", 64: "sha256"}
 
 // hashType is a hash's type in our spelling (MD5, SHA-256); an unknown one is
 // kept.
 func hashType(s string) string {
-	folded := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
-	switch folded {
+	switch s {
+	case "md5", "sha1", "sha256":
+		return s
+	}
+	switch folded := dashes.Replace(strings.ToLower(s)); folded {
 	case "md5", "sha1", "sha256":
 		return folded
 	}
 	return s
 }
+
+var dashes = strings.NewReplacer("-", "", "_", "", " ", "")
 
 func isHex(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
@@ -184,32 +178,32 @@ func isHex(s string) bool {
 	})
 }
 
-func phone(v any) string {
+func phone(v value) string {
 	if s := text(v); s != "" {
 		return s
 	}
 	return first(object(v), "phone", "number", "phone_number", "value")
 }
 
-func address(v any) resolution.Address {
+func address(v value) resolution.Address {
 	m := object(v)
-	return resolution.Address{Street: text(m["street"]), ZipCode: first(m, "zip_code", "zip", "postal_code"), City: text(m["city"]), State: text(m["state"])}
+	return resolution.Address{Street: text(m.get("street")), ZipCode: first(m, "zip_code", "zip", "postal_code"), City: text(m.get("city")), State: text(m.get("state"))}
 }
 
 // company is a company's record, nil when nothing is in it.
-func company(m map[string]any) *resolution.Company {
+func company(m value) *resolution.Company {
 	c := resolution.Company{
-		Name:          text(m["name"]),
-		Domain:        text(m["domain"]),
+		Name:          text(m.get("name")),
+		Domain:        text(m.get("domain")),
 		WebsiteURL:    first(m, "website_url", "website"),
-		NetworkURL:    withoutScheme(text(m["network_url"])),
-		Revenue:       text(m["revenue"]),
-		EmployeeCount: text(m["employee_count"]),
-		YearFounded:   year(m["year_founded"]),
-		Address:       address(m["address"]),
-		About:         text(m["about"]),
+		NetworkURL:    withoutScheme(text(m.get("network_url"))),
+		Revenue:       text(m.get("revenue")),
+		EmployeeCount: text(m.get("employee_count")),
+		YearFounded:   year(m.get("year_founded")),
+		Address:       address(m.get("address")),
+		About:         text(m.get("about")),
 	}
-	if s := text(m["industry"]); s != "" {
+	if s := text(m.get("industry")); s != "" {
 		c.Industry = &s
 	}
 	if c == (resolution.Company{}) {
@@ -228,4 +222,4 @@ func withoutScheme(s string) string {
 	return s
 }
 
-func isZero(l resolution.Lead) bool { return reflect.ValueOf(l).IsZero() }
+func isZero(l *resolution.Lead) bool { return reflect.ValueOf(l).Elem().IsZero() }

@@ -4,68 +4,93 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // err reads the refusal in an answer; nil when there is none. Services refuse
 // with an object, a text, a list of details, a page of HTML or nothing at all,
 // so the status says what it is about, and the body only more.
-func (a answer) err(body map[string]any) error {
-	e := &Error{Operation: a.operation, Status: a.status, Code: code(body), RequestID: a.requestID(), Sent: true, Pace: pace(a.header, body, time.Now())}
+func (a answer) err(body value) error {
+	if a.status >= 200 && a.status < 300 && isAnswer(body) {
+		return nil
+	}
+	e := &resolution.CallError{Operation: a.operation, Status: a.status, Code: code(body), RequestID: a.requestID(), Sent: true, Pace: pace(a.header, body, time.Now()), Body: a.body}
 	switch {
 	case a.status >= 200 && a.status < 300:
 		return a.unsuccessful(e, body)
 	case a.status >= 300 && a.status < 400:
-		e.Class, e.Detail = Denied, "the service redirects, which is not followed; name the address it is at"
+		e.Class, e.Detail = resolution.Denied, "the service redirects, which is not followed; name the address it is at"
 	case a.status == http.StatusPaymentRequired, a.saysNoCredits(e.Code, body):
-		e.Class = NoCredits
+		e.Class = resolution.NoCredits
 	case a.status == http.StatusTooManyRequests:
-		e.Class = Limited
+		e.Class = resolution.Limited
 	case a.status == http.StatusForbidden && e.Pace.RetryAfter > 0:
-		e.Class = Limited
+		e.Class = resolution.Limited
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden, a.status == http.StatusProxyAuthRequired:
-		e.Class = Denied
+		e.Class = resolution.Denied
+	case a.status == http.StatusNotFound && len(body) == 0 && strings.Contains(a.header.Get("Content-Type"), "json"):
+		e.Class, e.Detail = resolution.Protocol, "the answer is no JSON object" // perhaps a miss, damaged on its way
 	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
-		e.Class, e.Detail = Denied, "the service has no such operation; is its address right?"
+		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is its address right?"
 	case a.status == http.StatusGone:
-		e.Class, e.Detail = Denied, "the service no longer has this operation"
+		e.Class, e.Detail = resolution.Denied, settings[retired]
+	case a.status == http.StatusUnsupportedMediaType:
+		e.Class, e.Detail = resolution.Denied, "the service takes no JSON there; is its address right?"
+	case settings[e.Code] != "":
+		e.Class, e.Detail = resolution.Denied, settings[e.Code]
 	case a.status == http.StatusRequestTimeout, a.status == http.StatusConflict, a.status == http.StatusTooEarly, a.status >= 500:
-		e.Class = Unavailable
+		e.Class = resolution.Unavailable
 	default:
-		e.Class = Invalid
+		e.Class = resolution.Invalid
 	}
 	return e
 }
 
-// unsuccessful reads a 2xx, which may be a refusal all the same.
-func (a answer) unsuccessful(e *Error, body map[string]any) error {
-	if body == nil {
-		e.Class, e.Detail = Protocol, "the answer is no JSON object"
-		return e
-	}
-	success, is := body["success"].(bool)
-	if !is || success || isNotReady(body) {
-		return nil
-	}
-	e.Class, e.Detail = Unavailable, "the service reports a failure"
-	if a.saysNoCredits(e.Code, body) {
-		e.Class, e.Detail = NoCredits, ""
+// retired is the code of an operation that is no more.
+const retired = "operation_retired"
+
+// settings are the codes by which a service refuses not this record but how it
+// is called: every other call would be refused too.
+var settings = map[string]string{
+	"callback_url_not_allowed": "the service does not post to this callback address; --callback-url names another",
+	"unsupported_version":      "the service does not speak this version of the interface",
+	retired:                    "the service no longer has this operation",
+}
+
+// isAnswer reports whether the body of a 2xx is no refusal, which it may be all
+// the same.
+func isAnswer(body value) bool {
+	success, is := truth(body.get("success"))
+	return len(body) > 0 && (!is || success || isNotReady(body))
+}
+
+// unsuccessful reads the refusal in a 2xx.
+func (a answer) unsuccessful(e *resolution.CallError, body value) error {
+	switch {
+	case len(body) == 0:
+		e.Class, e.Detail = resolution.Protocol, "the answer is no JSON object"
+	case a.saysNoCredits(e.Code, body):
+		e.Class = resolution.NoCredits
+	default:
+		e.Class, e.Detail = resolution.Unavailable, "the service reports a failure"
 	}
 	return e
 }
 
 // isNotReady reports whether an answer without success says that it only
 // comes later.
-func isNotReady(body map[string]any) bool {
+func isNotReady(body value) bool {
 	switch status(body) {
 	case "queued", "processing", "pending", "in_progress", "running", "not_ready":
 		return true
 	}
-	return says(text(body["message"]), "not ready", "still processing", "in progress", "try again later", "retry later")
+	return says(text(body.get("message")), "not ready", "still processing", "in progress", "try again later", "retry later")
 }
 
 // saysNoCredits reports whether a refusal is for want of credits, by code or
 // by text.
-func (a answer) saysNoCredits(code string, body map[string]any) bool {
+func (a answer) saysNoCredits(code string, body value) bool {
 	switch a.status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusTooManyRequests, http.StatusOK:
 	default:
@@ -77,9 +102,9 @@ func (a answer) saysNoCredits(code string, body map[string]any) bool {
 }
 
 // code is the service's word for an error, "" where it has none or no word.
-func code(body map[string]any) string {
-	e := object(body["error"])
-	for _, v := range []any{e["code"], body["code"], body["error_code"], e["type"], body["error"], body["type"]} {
+func code(body value) string {
+	e := object(body.get("error"))
+	for _, v := range []value{e.get("code"), body.get("code"), body.get("error_code"), e.get("type"), body.get("error"), body.get("type")} {
 		if word := text(v); word != "" && isWord(word, 64) {
 			return strings.ToLower(word)
 		}
@@ -89,16 +114,16 @@ func code(body map[string]any) string {
 
 // reason gathers the texts by which a body explains itself. It is looked
 // through, never shown: it may repeat the request.
-func reason(body map[string]any) string {
-	e := object(body["error"])
+func reason(body value) string {
+	e := object(body.get("error"))
 	var b strings.Builder
-	for _, v := range []any{body["message"], body["error"], body["detail"], body["title"], e["message"], e["detail"], e["title"]} {
+	for _, v := range []value{body.get("message"), body.get("error"), body.get("detail"), body.get("title"), e.get("message"), e.get("detail"), e.get("title")} {
 		b.WriteString(text(v))
 		b.WriteByte(' ')
 	}
-	for _, v := range list(body["detail"]) {
+	for v, rest := list(body.get("detail")).cut(); len(v) > 0; v, rest = rest.cut() {
 		b.WriteString(text(v))
-		b.WriteString(text(object(v)["msg"]))
+		b.WriteString(text(object(v).get("msg")))
 		b.WriteByte(' ')
 	}
 	return b.String()

@@ -2,9 +2,9 @@ package client
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
+	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,23 +17,30 @@ const NoMatch = "no_match"
 
 // reply reads an answer to a single-record call: the status first, then the
 // body.
-func (a answer) reply() (Reply, error) {
+func (a answer) reply() (resolution.Reply, error) {
 	body := a.object()
 	if a.isMiss(body) {
-		r := a.about(body)
+		r := resolution.Reply{About: a.about(body)}
 		r.Answer.Reason = NoMatch
 		return r, nil
 	}
-	if err := a.err(body); err != nil {
-		return Reply{}, err
+	if err := a.over(body); err != nil {
+		return resolution.Reply{}, err
 	}
-	r := a.about(body)
+	if err := a.err(body); err != nil {
+		return resolution.Reply{}, err
+	}
+	if isMistyped(body.get("lead")) {
+		return resolution.Reply{}, &resolution.CallError{Operation: a.operation, Class: resolution.Protocol, Status: a.status, RequestID: a.requestID(), Sent: true,
+			Detail: "the answer's lead is no object", Pace: pace(a.header, body, time.Now())}
+	}
+	r := resolution.Reply{About: a.about(body)}
 	found, said := leadOf(body)
 	p := picker{}
 	lead := p.lead(a.operation, found)
 	r.Quarantined = p.quarantined
 	switch {
-	case has(a.operation, lead) && said != saidNo:
+	case has(a.operation, &lead) && said != saidNo:
 		r.Answer.Lead = &lead
 	case said != saidNo && !isFinished(status(body)):
 		r.Pending = true
@@ -44,39 +51,31 @@ func (a answer) reply() (Reply, error) {
 }
 
 // about reads what surrounds the data of an answer.
-func (a answer) about(body map[string]any) Reply {
-	r := Reply{
-		ID:        text(object(body["resolution"])["id"]),
+func (a answer) about(body value) resolution.About {
+	r := resolution.About{
+		ID:        text(object(body.get("resolution")).get("id")),
 		RequestID: a.requestID(),
+		Status:    a.status,
 		Replayed:  strings.EqualFold(a.header.Get("Idempotent-Replayed"), "true"),
 		Pace:      pace(a.header, body, time.Now()),
+		Retiring:  retiring(a.header),
 		Body:      a.body,
 	}
-	for _, id := range []any{body["resolution_id"], body["id"], a.header.Get("X-Resolution-Id")} {
-		if r.ID == "" {
-			r.ID = text(id)
-		}
+	if r.ID == "" {
+		r.ID = cmp.Or(text(body.get("resolution_id")), text(body.get("id")), strings.TrimSpace(a.header.Get("X-Resolution-Id")))
 	}
-	if n, err := strconv.ParseInt(a.header.Get("X-Credits-Spent"), 10, 64); err == nil && n >= 0 {
-		r.Spent = &n
-	} else if n, ok := number(object(body["credits"])["spent"]); ok && n >= 0 {
-		spent := int64(n)
+	if n, is := parse(a.header.Get("X-Credits-Spent")); is && n >= 0 && n == math.Trunc(n) {
+		spent := int64(min(n, math.MaxInt32))
+		r.Spent = &spent
+	} else if n, ok := number(object(body.get("credits")).get("spent")); ok && n >= 0 {
+		spent := int64(min(n, math.MaxInt32))
 		r.Spent = &spent
 	}
 	return r
 }
 
-// object is the body as a JSON object; nil when it is none. Numbers stay as
-// they are written.
-func (a answer) object() map[string]any {
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(a.body, []byte("\ufeff"))))
-	d.UseNumber()
-	var m map[string]any
-	if d.Decode(&m) != nil || d.More() {
-		return nil
-	}
-	return m
-}
+// object is the body as a JSON object, empty when it is none.
+func (a answer) object() value { return decode(bytes.TrimPrefix(a.body, []byte("\ufeff"))) }
 
 func (a answer) requestID() string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
@@ -97,20 +96,20 @@ const (
 )
 
 // leadOf finds the data in an answer, wherever a service puts them.
-func leadOf(body map[string]any) (lead map[string]any, s said) {
+func leadOf(body value) (lead value, s said) {
 	for _, name := range []string{"data", "found"} {
-		if is, ok := body[name].(bool); ok && is {
+		if yes, is := truth(body.get(name)); yes {
 			s = saidYes
-		} else if ok {
+		} else if is {
 			return nil, saidNo
 		}
 	}
+	if body.get("lead").kind() == 'n' {
+		return nil, saidNo
+	}
 	for _, name := range []string{"lead", "data", "result"} {
-		if v, is := body[name]; is && v == nil && name == "lead" {
-			return nil, saidNo
-		}
-		if m := object(body[name]); m != nil {
-			if inner := object(m["lead"]); inner != nil {
+		if m := object(body.get(name)); m != nil {
+			if inner := object(m.get("lead")); inner != nil {
 				m = inner
 			}
 			if s == saidNothing {
@@ -122,13 +121,53 @@ func leadOf(body map[string]any) (lead map[string]any, s said) {
 	return nil, s
 }
 
-// status is an answer's status word in lower case, "" when it has none.
-func status(body map[string]any) string {
-	s := text(object(body["resolution"])["status"])
+// isMistyped reports whether a lead is neither an object nor one of the ways
+// to write that there is none. What it says is lost then: it is no miss.
+func isMistyped(lead value) bool {
+	if len(lead) == 0 {
+		return false
+	}
+	switch lead.kind() {
+	case '{', 'n', 'f':
+		return false
+	case '[':
+		return len(lead.inside()) > 0
+	case '"':
+		return text(lead) != ""
+	}
+	return true
+}
+
+// status is an answer's status word in lower case, "" when it has none. A
+// callback may say it by its type alone.
+func status(body value) string {
+	s := text(object(body.get("resolution")).get("status"))
 	if s == "" {
-		s = text(body["status"])
+		s = text(body.get("status"))
+	}
+	if kind, is := strings.CutPrefix(text(body.get("type")), "resolution."); is && s == "" {
+		s = kind
 	}
 	return strings.ToLower(s)
+}
+
+// over is the error of a 2xx by which a service says that it ended the
+// resolution without an answer; nil for any other. What it says of a
+// resolution, which is not billed then, may also be said of a call alone.
+func (a answer) over(body value) error {
+	word := status(body)
+	if a.status < 200 || a.status > 299 || !isOver(word) {
+		return nil
+	}
+	about := a.about(body)
+	e := &resolution.CallError{
+		Operation: a.operation, Class: resolution.Unavailable, Status: a.status, Code: cmp.Or(code(body), word), RequestID: about.RequestID, Sent: true,
+		Over: about.ID != "" || isSearch(a.operation), Detail: "the service could not finish the resolution", Pace: about.Pace, Body: a.body,
+	}
+	if a.saysNoCredits(e.Code, body) {
+		e.Class, e.Detail = resolution.NoCredits, ""
+	}
+	return e
 }
 
 // isFinished reports whether a status says that nothing will come any more.
@@ -145,15 +184,15 @@ func isFinished(status string) bool {
 // has no data: one with an error code. A 404 without is that of an address
 // where no service is, and so is the one by which our own service says that
 // there is nothing at an address.
-func (a answer) isMiss(body map[string]any) bool {
-	return a.status == http.StatusNotFound && code(body) != "" && text(object(body["error"])["type"]) != nothingHere
+func (a answer) isMiss(body value) bool {
+	return a.status == http.StatusNotFound && code(body) != "" && text(object(body.get("error")).get("type")) != nothingHere
 }
 
 // nothingHere is the type of the error for a path that is no operation's.
 const nothingHere = "urn:leadetl:error:not_found"
 
 // has reports whether a lead holds what the operation is asked for.
-func has(op resolution.Operation, l resolution.Lead) bool {
+func has(op resolution.Operation, l *resolution.Lead) bool {
 	switch op {
 	case resolution.EmailToHEM, resolution.NetworkToHEM:
 		return len(l.HashedEmails) > 0

@@ -42,16 +42,22 @@ func TestReply(t *testing.T) {
 		{"status in capitals", "email_to_hem", 200, `{"resolution":{"id":"res_1","status":"COMPLETED"},"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"type in capitals", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + strings.ToUpper(md5Hex) + `","type":"MD5"}]}}`, hem("md5"), false, 0},
 		{"type with a dash", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"SHA-256"}]}}`, hem("sha256"), false, 0},
+		{"type with a dash, small", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"sha-1"}]}}`, hem("sha1"), false, 0},
 		{"an unknown type is kept", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"Blake3"}]}}`, hem("Blake3"), false, 0},
 		{"no type, told by the length", "email_to_hem", 200, `{"lead":{"hashed_emails":["` + md5Hex + `"]}}`, hem("md5"), false, 0},
 		{"a plain address is quarantined", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"a@b.example","type":"md5"},` + md5HEM + `]}}`, hem("md5"), false, 1},
 		{"nothing but a plain address", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"a@b.example","type":"md5"}]}}`, nil, false, 1},
 		{"unknown members", "email_to_hem", 200, `{"new":{"x":1},"lead":{"score":7,"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
+		{"behind a byte order mark", "email_to_hem", 200, "\ufeff" + `{"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
+		{"no resolution", "ip_to_company", 200, `{"success":true,"message":"ok","data":true,"lead":{"company":{"name":"X"}}}`, &resolution.Lead{Company: &resolution.Company{Name: "X"}}, false, 0},
+		{"another 2xx", "network_to_phone", 201, `{"lead":{"phone":"+12025550100"}}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
 
 		{"a miss: lead null", "email_to_hem", 200, `{"success":true,"lead":null}`, nil, false, 0},
 		{"a miss: lead absent", "network_to_phone", 200, `{"success":true,"resolution":{"status":"completed"}}`, nil, false, 0},
 		{"a miss: lead empty", "enrichment", 200, `{"success":true,"lead":{}}`, nil, false, 0},
 		{"a miss: empty list", "network_to_hem", 200, `{"success":true,"lead":{"hashed_emails":[]}}`, nil, false, 0},
+		{"a miss: lead an empty list", "enrichment", 200, `{"success":true,"lead":[]}`, nil, false, 0},
+		{"a miss: lead false", "enrichment", 200, `{"success":true,"lead":false}`, nil, false, 0},
 		{"a miss: data false", "enrichment", 200, `{"data":false,"lead":{"first_name":"x"}}`, nil, false, 0},
 		{"a miss: found false", "enrichment", 200, `{"found":false}`, nil, false, 0},
 		{"a miss: 404 with a code", "enrichment", 404, `{"error":{"code":"lead_not_found"}}`, nil, false, 0},
@@ -60,12 +66,16 @@ func TestReply(t *testing.T) {
 		{"later", "network_to_phone", 200, `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
 		{"later, as a failure", "network_to_phone", 200, `{"success":false,"message":"Still processing, retry later","resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
 		{"later, in an unknown word", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"simmering"},"lead":{}}`, nil, true, 0},
+		{"later, in capitals", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"PROCESSING"}}`, nil, true, 0},
+		{"later, by 202", "network_to_phone", 202, `{"resolution":{"id":"res_1","status":"queued"}}`, nil, true, 0},
+		{"data before its status word", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"processing"},"lead":{"phone":"+12025550100"}}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
 
 		{"phone as a number", "network_to_phone", 200, `{"lead":{"phone":12025550100}}`, &resolution.Lead{Phone: "12025550100"}, false, 0},
 		{"phone as an object", "network_to_phone", 200, `{"lead":{"phone":{"number":"+12025550100"}}}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
 		{"year as an integer", "ip_to_company", 200, `{"lead":{"company":{"year_founded":1987}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
 		{"year as a string", "ip_to_company", 200, `{"lead":{"company":{"year_founded":"1987"}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
 		{"year as a float", "ip_to_company", 200, `{"lead":{"company":{"year_founded":1987.0}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
+		{"year as a float in a string", "ip_to_company", 200, `{"lead":{"company":{"year_founded":"1987.0"}}}`, &resolution.Lead{Company: &resolution.Company{YearFounded: &year}}, false, 0},
 		{"year null", "ip_to_company", 200, `{"lead":{"company":{"name":"X","year_founded":null,"industry":null}}}`, &resolution.Lead{Company: &resolution.Company{Name: "X"}}, false, 0},
 		{"employees as a number", "ip_to_company", 200, `{"lead":{"company":{"employee_count":12}}}`, &resolution.Lead{Company: &resolution.Company{EmployeeCount: "12"}}, false, 0},
 		{"the lead is the company", "ip_to_company", 200, `{"lead":{"name":"X","domain":"x.example"}}`, &resolution.Lead{Company: &resolution.Company{Name: "X", Domain: "x.example"}}, false, 0},
@@ -94,39 +104,59 @@ func TestRefusals(t *testing.T) {
 		status int
 		header string // "Name: value"
 		body   string
-		class  Class
+		class  resolution.Class
 		code   string
 		billed bool
 	}{
-		{"our own", 400, "", `{"success":false,"error":{"type":"urn:x","code":"validation_error"}}`, Invalid, "validation_error", false},
-		{"a text", 400, "", `{"error":"invalid email"}`, Invalid, "", false},
-		{"a list of details", 422, "", `{"detail":[{"loc":["body"],"msg":"field required"}]}`, Invalid, "", false},
-		{"plain text", 400, "", `bad request`, Invalid, "", false},
-		{"nothing", 400, "", ``, Invalid, "", false},
-		{"credits by code", 400, "", `{"error":{"code":"insufficient_credits"}}`, NoCredits, "insufficient_credits", false},
-		{"credits by text", 400, "", `{"message":"You have insufficient credits."}`, NoCredits, "", false},
-		{"credits by 402", 402, "", `<html>pay</html>`, NoCredits, "", false},
-		{"credits by 403", 403, "", `{"detail":"Not enough credits left"}`, NoCredits, "", false},
-		{"credits by 429", 429, "Retry-After: 5", `{"error":{"message":"Out of credits"}}`, NoCredits, "", false},
-		{"credits by a detail list", 400, "", `{"detail":[{"msg":"insufficient credits"}]}`, NoCredits, "", false},
-		{"credits by 200", 200, "", `{"success":false,"message":"insufficient credits"}`, NoCredits, "", false},
-		{"401", 401, "", ``, Denied, "", false},
-		{"403", 403, "", `{"message":"forbidden"}`, Denied, "", false},
-		{"403 that passes", 403, "Retry-After: 2", ``, Limited, "", false},
-		{"404 of a web server", 404, "", `<html>not found</html>`, Denied, "", false},
-		{"404 of our own, of a path that is none", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, Denied, "not_found", false},
-		{"405", 405, "", ``, Denied, "", false},
-		{"410", 410, "", `{"error":{"code":"operation_retired"}}`, Denied, "operation_retired", false},
-		{"redirect", 301, "Location: https://elsewhere.example/", ``, Denied, "", false},
-		{"409", 409, "Retry-After: 1", `{"error":{"code":"idempotency_key_in_flight"}}`, Unavailable, "idempotency_key_in_flight", true},
-		{"429", 429, "Retry-After: 7", ``, Limited, "", false},
-		{"500", 500, "", `{"error":{"code":"internal_error"}}`, Unavailable, "internal_error", true},
-		{"503 as a page", 503, "Retry-After: 30", `<html>down</html>`, Unavailable, "", false},
-		{"504", 504, "", ``, Unavailable, "", true},
-		{"200 without success", 200, "", `{"success":false,"message":"something broke"}`, Unavailable, "", true},
-		{"200 that is no JSON", 200, "", `<html>hello</html>`, Protocol, "", true},
-		{"200 cut off", 200, "", `{"success":true,"lead":{"phone":"+1`, Protocol, "", true},
-		{"200 with a list", 200, "", `[1,2]`, Protocol, "", true},
+		{"our own", 400, "", `{"success":false,"error":{"type":"urn:x","code":"validation_error"}}`, resolution.Invalid, "validation_error", false},
+		{"the status outdoes the body", 401, "", `{"success":true,"data":true,"lead":{"first_name":"x"}}`, resolution.Denied, "", false},
+		{"the status outdoes the body, which may be billed", 500, "", `{"success":true,"lead":null}`, resolution.Unavailable, "", true},
+		{"a text", 400, "", `{"error":"invalid email"}`, resolution.Invalid, "", false},
+		{"a list of details", 422, "", `{"detail":[{"loc":["body"],"msg":"field required"}]}`, resolution.Invalid, "", false},
+		{"plain text", 400, "", `bad request`, resolution.Invalid, "", false},
+		{"nothing", 400, "", ``, resolution.Invalid, "", false},
+		{"credits by code", 400, "", `{"error":{"code":"insufficient_credits"}}`, resolution.NoCredits, "insufficient_credits", false},
+		{"credits by text", 400, "", `{"message":"You have insufficient credits."}`, resolution.NoCredits, "", false},
+		{"credits by 402", 402, "", `<html>pay</html>`, resolution.NoCredits, "", false},
+		{"credits by 403", 403, "", `{"detail":"Not enough credits left"}`, resolution.NoCredits, "", false},
+		{"credits by 403 and a code", 403, "", `{"code":"insufficient_credits"}`, resolution.NoCredits, "insufficient_credits", false},
+		{"credits by 429 and a code", 429, "", `{"error":"insufficient_credits"}`, resolution.NoCredits, "insufficient_credits", false},
+		{"credits by 429", 429, "Retry-After: 5", `{"error":{"message":"Out of credits"}}`, resolution.NoCredits, "", false},
+		{"credits by a detail list", 400, "", `{"detail":[{"msg":"insufficient credits"}]}`, resolution.NoCredits, "", false},
+		{"credits by 200", 200, "", `{"success":false,"message":"insufficient credits"}`, resolution.NoCredits, "", false},
+		{"401", 401, "", ``, resolution.Denied, "", false},
+		{"403", 403, "", `{"message":"forbidden"}`, resolution.Denied, "", false},
+		{"403 that passes", 403, "Retry-After: 2", ``, resolution.Limited, "", false},
+		{"404 of a web server", 404, "", `<html>not found</html>`, resolution.Denied, "", false},
+		{"404 of our own, of a path that is none", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, resolution.Denied, "not_found", false},
+		{"404 cut off", 404, "Content-Type: application/json", `{"error":{"co`, resolution.Protocol, "", true},
+		{"405", 405, "", ``, resolution.Denied, "", false},
+		{"415", 415, "", `{"error":{"code":"unsupported_media_type"}}`, resolution.Denied, "unsupported_media_type", false},
+		{"410 of a web server", 410, "", `<html>gone</html>`, resolution.Denied, "", false},
+		{"a callback address it will not post to", 400, "", `{"error":{"code":"callback_url_not_allowed"}}`, resolution.Denied, "callback_url_not_allowed", false},
+		{"another version", 400, "", `{"error":{"code":"unsupported_version"}}`, resolution.Denied, "unsupported_version", false},
+		{"an operation of before", 400, "", `{"error":{"code":"operation_retired"}}`, resolution.Denied, "operation_retired", false},
+		{"a key used for another body", 422, "", `{"error":{"code":"idempotency_key_reused"}}`, resolution.Invalid, "idempotency_key_reused", false},
+		{"too large", 413, "", ``, resolution.Invalid, "", false},
+		{"410", 410, "", `{"error":{"code":"operation_retired"}}`, resolution.Denied, "operation_retired", false},
+		{"redirect", 301, "Location: https://elsewhere.example/", ``, resolution.Denied, "", false},
+		{"409", 409, "Retry-After: 1", `{"error":{"code":"idempotency_key_in_flight"}}`, resolution.Unavailable, "idempotency_key_in_flight", true},
+		{"429", 429, "Retry-After: 7", ``, resolution.Limited, "", false},
+		{"500", 500, "", `{"error":{"code":"internal_error"}}`, resolution.Unavailable, "internal_error", true},
+		{"503 as a page", 503, "Retry-After: 30", `<html>down</html>`, resolution.Unavailable, "", false},
+		{"504", 504, "", ``, resolution.Unavailable, "", true},
+		{"200 without success", 200, "", `{"success":false,"message":"something broke"}`, resolution.Unavailable, "", true},
+		{"a resolution that failed", 200, "", `{"success":false,"resolution":{"id":"res_1","status":"FAILED"},"error":{"code":"internal_error"}}`, resolution.Unavailable, "internal_error", false},
+		{"a resolution that was cancelled", 200, "", `{"resolution":{"id":"res_1","status":"cancelled"}}`, resolution.Unavailable, "cancelled", false},
+		{"a failure that names no resolution", 200, "", `{"status":"error","message":"something broke"}`, resolution.Unavailable, "error", true},
+		{"credits by a failed resolution", 200, "", `{"success":false,"status":"failed","message":"insufficient credits"}`, resolution.NoCredits, "failed", false},
+		{"200 with nothing", 200, "", ``, resolution.Protocol, "", true},
+		{"200 that is no JSON", 200, "", `<html>hello</html>`, resolution.Protocol, "", true},
+		{"200 cut off", 200, "", `{"success":true,"lead":{"phone":"+1`, resolution.Protocol, "", true},
+		{"200 with a list", 200, "", `[1,2]`, resolution.Protocol, "", true},
+		{"200 whose lead is a text", 200, "", `{"success":"yes","lead":"see above"}`, resolution.Protocol, "", true},
+		{"200 whose lead is a number", 200, "", `{"resolution":{"status":"completed"},"lead":42}`, resolution.Protocol, "", true},
+		{"200 whose lead is a list", 200, "", `{"lead":[{"phone":"+12025550100"}]}`, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			h := http.Header{"X-Request-Id": {"req-1"}}
@@ -134,7 +164,7 @@ func TestRefusals(t *testing.T) {
 				h.Set(name, value)
 			}
 			_, err := answer{operation: "enrichment", status: f.status, header: h, body: []byte(f.body)}.reply()
-			var e *Error
+			var e *resolution.CallError
 			if !errors.As(err, &e) {
 				t.Fatalf("error %v", err)
 			}
@@ -173,6 +203,7 @@ func TestAbout(t *testing.T) {
 		{"credits in a header", "X-Credits-Spent: 2", `{}`, "", 2, false},
 		{"credits in the body", "", `{"credits":{"spent":"3"}}`, "", 3, false},
 		{"a replay", "Idempotent-Replayed: true", `{}`, "", -1, true},
+		{"what nobody knows is kept", "", `{"new": {"x": 1.50} , "lead":null}`, "", -1, false},
 	} {
 		h := http.Header{}
 		if name, value, ok := strings.Cut(f.header, ": "); ok {
@@ -183,8 +214,31 @@ func TestAbout(t *testing.T) {
 		if got.Spent != nil {
 			spent = *got.Spent
 		}
-		if err != nil || got.ID != f.id || spent != f.spent || got.Replayed != f.replayed {
+		if err != nil || got.ID != f.id || spent != f.spent || got.Replayed != f.replayed || string(got.Body) != f.body {
 			t.Errorf("%s: %+v, %v", f.name, got, err)
+		}
+	}
+}
+
+// TestRetiring: how services say that an operation is to end.
+func TestRetiring(t *testing.T) {
+	for _, f := range []struct{ deprecation, sunset, want string }{
+		{"", "", ""},
+		{"@1793491200", "Sat, 01 May 2027 00:00:00 GMT", "deprecated since 2026-11-01, ends 2027-05-01"},
+		{"@1793491200", "", "deprecated since 2026-11-01"},
+		{"", "Sat, 01 May 2027 00:00:00 GMT", "ends 2027-05-01"},
+		{"Sun, 01 Nov 2026 00:00:00 GMT", "", "deprecated since 2026-11-01"},
+		{"true", "2027-05-01T00:00:00Z", "deprecated, ends 2027-05-01"},
+		{"false", "", ""},
+		{"jane@mail.example", "soon", "deprecated, ends"},
+		{"@99999999999999", "", "deprecated"},
+	} {
+		h := http.Header{}
+		h.Set("Deprecation", f.deprecation)
+		h.Set("Sunset", f.sunset)
+		got, err := answer{operation: "enrichment", status: 200, header: h, body: []byte(`{"lead":null}`)}.reply()
+		if err != nil || got.Retiring != f.want {
+			t.Errorf("%q, %q: %q, %v; want %q", f.deprecation, f.sunset, got.Retiring, err, f.want)
 		}
 	}
 }
@@ -196,23 +250,32 @@ func TestPace(t *testing.T) {
 		name   string
 		header map[string]string
 		body   string
-		want   Pace
+		want   resolution.Pace
 	}{
-		{"seconds", map[string]string{"Retry-After": "7"}, ``, Pace{RetryAfter: 7 * s}},
-		{"a fraction", map[string]string{"Retry-After": "0.5"}, ``, Pace{RetryAfter: s / 2}},
-		{"a date", map[string]string{"Retry-After": "Fri, 20 Nov 2026 09:01:00 GMT"}, ``, Pace{RetryAfter: 60 * s}},
-		{"a date in the past", map[string]string{"Retry-After": "Fri, 20 Nov 2026 08:01:00 GMT"}, ``, Pace{}},
-		{"an absurd one is capped", map[string]string{"Retry-After": "99999999999"}, ``, Pace{RetryAfter: 24 * time.Hour}},
-		{"no number", map[string]string{"Retry-After": "soon"}, ``, Pace{}},
-		{"NaN", map[string]string{"Retry-After": "NaN"}, ``, Pace{}},
-		{"in the body", nil, `{"retry_after":3}`, Pace{RetryAfter: 3 * s}},
-		{"in the error", nil, `{"error":{"retry_after_ms":"250"}}`, Pace{RetryAfter: s / 4}},
-		{"RateLimit", map[string]string{"RateLimit": `"single";r=19;t=2`}, ``, Pace{Limited: true, Remaining: 19, Reset: 2 * s}},
-		{"RateLimit, the tightest of two", map[string]string{"RateLimit": `"day";r=900;t=3600, "minute";r=3;t=20`}, ``, Pace{Limited: true, Remaining: 3, Reset: 20 * s}},
-		{"RateLimit of before", map[string]string{"RateLimit": `limit=100, remaining=5, reset=10`}, ``, Pace{Limited: true, Remaining: 5, Reset: 10 * s}},
-		{"X-RateLimit, delta", map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30"}, ``, Pace{Limited: true, Reset: 30 * s}},
-		{"X-RateLimit, epoch", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230"}, ``, Pace{Limited: true, Remaining: 1, Reset: 30 * s}},
-		{"X-RateLimit, milliseconds", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230500"}, ``, Pace{Limited: true, Remaining: 1, Reset: 30*s + s/2}},
+		{"seconds", map[string]string{"Retry-After": "7"}, ``, resolution.Pace{RetryAfter: 7 * s}},
+		{"a fraction", map[string]string{"Retry-After": "0.5"}, ``, resolution.Pace{RetryAfter: s / 2}},
+		{"a date", map[string]string{"Retry-After": "Fri, 20 Nov 2026 09:01:00 GMT"}, ``, resolution.Pace{RetryAfter: 60 * s}},
+		{"a date in the past", map[string]string{"Retry-After": "Fri, 20 Nov 2026 08:01:00 GMT"}, ``, resolution.Pace{}},
+		{"an absurd one is capped", map[string]string{"Retry-After": "99999999999"}, ``, resolution.Pace{RetryAfter: 24 * time.Hour}},
+		{"no number", map[string]string{"Retry-After": "soon"}, ``, resolution.Pace{}},
+		{"NaN", map[string]string{"Retry-After": "NaN"}, ``, resolution.Pace{}},
+		{"in the body", nil, `{"retry_after":3}`, resolution.Pace{RetryAfter: 3 * s}},
+		{"in the error", nil, `{"error":{"retry_after_ms":"250"}}`, resolution.Pace{RetryAfter: s / 4}},
+		{"RateLimit", map[string]string{"RateLimit": `"single";r=19;t=2`}, ``, resolution.Pace{Limited: true, Remaining: 19, Reset: 2 * s}},
+		{"RateLimit, the tightest of two", map[string]string{"RateLimit": `"day";r=900;t=3600, "minute";r=3;t=20`}, ``, resolution.Pace{Limited: true, Remaining: 3, Reset: 20 * s}},
+		{"RateLimit of before", map[string]string{"RateLimit": `limit=100, remaining=5, reset=10`}, ``, resolution.Pace{Limited: true, Remaining: 5, Reset: 10 * s}},
+		{"RateLimit members as headers", map[string]string{"RateLimit-Remaining": "5", "RateLimit-Reset": "10"}, ``, resolution.Pace{Limited: true, Remaining: 5, Reset: 10 * s}},
+		{"our own", map[string]string{"RateLimit-Policy": `"single";q=600;w=60`, "RateLimit": `"single";r=19;t=2`, "X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "18", "X-RateLimit-Reset": "3"}, ``,
+			resolution.Pace{Limited: true, Remaining: 19, Reset: 2 * s, Quota: 600, Window: 60 * s}},
+		{"a policy", map[string]string{"RateLimit-Policy": `"single";q=600;w=60`}, ``, resolution.Pace{Quota: 600, Window: 60 * s}},
+		{"the slowest of two policies", map[string]string{"RateLimit-Policy": `"minute";q=600;w=60, "day";q=1000;w=86400`}, ``, resolution.Pace{Quota: 1000, Window: 24 * time.Hour}},
+		{"a policy of before", map[string]string{"RateLimit-Policy": `100;w=60`}, ``, resolution.Pace{Quota: 100, Window: 60 * s}},
+		{"a limit without a window", map[string]string{"X-RateLimit-Limit": "600"}, ``, resolution.Pace{Quota: 600}},
+		{"a limit with its policy", map[string]string{"RateLimit-Limit": "100, 100;w=60"}, ``, resolution.Pace{Quota: 100, Window: 60 * s}},
+		{"a policy that is none", map[string]string{"RateLimit-Policy": `"p";q=-1;w=x, NaN;w=60`}, ``, resolution.Pace{}},
+		{"X-RateLimit, delta", map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30"}, ``, resolution.Pace{Limited: true, Reset: 30 * s}},
+		{"X-RateLimit, epoch", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230"}, ``, resolution.Pace{Limited: true, Remaining: 1, Reset: 30 * s}},
+		{"X-RateLimit, milliseconds", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230500"}, ``, resolution.Pace{Limited: true, Remaining: 1, Reset: 30*s + s/2}},
 	} {
 		h := http.Header{}
 		for name, value := range f.header {
@@ -256,7 +319,7 @@ func TestSearchReply(t *testing.T) {
 		more      bool
 		count     int64
 		pending   bool
-		class     Class // "" is no error
+		class     resolution.Class // "" is no error
 		code      string
 		billed    bool
 	}{
@@ -266,18 +329,22 @@ func TestSearchReply(t *testing.T) {
 		{"leads at the top", list, 200, `{"status":"DONE","leads":[{"id":7}]}`, 1, 1, false, 0, false, "", "", false},
 		{"lead is the list", list, 200, `{"lead":[{"lead_id":"a"}],"page":"1","total_pages":2}`, 1, 1, true, 0, false, "", "", false},
 		{"results", list, 200, `{"results":[]}`, 0, 0, false, 0, false, "", "", false},
+		{"data is the list", list, 200, `{"data":[{"lead_id":"a"}],"total":"4"}`, 1, 4, false, 0, false, "", "", false},
+		{"data holds the list", list, 200, `{"data":{"leads":[{"lead_id":"a"}],"pagination":{"page":1,"total_pages":"2"}}}`, 1, 1, true, 0, false, "", "", false},
+		{"an unknown word", list, 200, `{"resolution":{"id":"res_1","status":"Simmering"}}`, 0, 0, false, 0, true, "", "", false},
 		{"a count", count, 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"count":7,"hashed_email_count":21,"is_approximate":true}}`, 0, 0, false, 7, false, "", "", false},
 		{"a count as a string", count, 200, `{"count":"7"}`, 0, 0, false, 7, false, "", "", false},
-		{"failed", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"},"error":{"code":"internal_error"}}`, 0, 0, false, 0, false, Unavailable, "internal_error", false},
-		{"cancelled", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"cancelled"}}`, 0, 0, false, 0, false, Unavailable, "cancelled", false},
-		{"not known", list, 404, `{"error":{"code":"resolution_not_found"}}`, 0, 0, false, 0, false, Invalid, "resolution_not_found", false},
-		{"no longer kept", list, 410, `{"error":{"code":"resolution_expired"}}`, 0, 0, false, 0, false, Denied, "resolution_expired", false},
-		{"finished without a result", list, 200, `{"resolution":{"id":"res_1","status":"completed"}}`, 0, 0, false, 0, false, Protocol, "", true},
-		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, Protocol, "", true},
+		{"failed", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"},"error":{"code":"internal_error"}}`, 0, 0, false, 0, false, resolution.Unavailable, "internal_error", false},
+		{"cancelled", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"cancelled"}}`, 0, 0, false, 0, false, resolution.Unavailable, "cancelled", false},
+		{"not known", list, 404, `{"error":{"code":"resolution_not_found"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_not_found", false},
+		{"no longer kept", list, 410, `{"error":{"code":"resolution_expired"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_expired", false},
+		{"no longer an operation", list, 410, `{"error":{"code":"operation_retired"}}`, 0, 0, false, 0, false, resolution.Denied, "operation_retired", false},
+		{"finished without a result", list, 200, `{"resolution":{"id":"res_1","status":"completed"}}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
+		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body)}.searchReply()
-			var e *Error
+			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), poll: true}.searchReply()
+			var e *resolution.CallError
 			if errors.As(err, &e) != (f.class != "") || e != nil && (e.Class != f.class || e.Code != f.code || e.Billed() != f.billed) {
 				t.Fatalf("error %v, want %s %s", err, f.class, f.code)
 			}

@@ -2,12 +2,14 @@ package client
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,7 +42,7 @@ func to(url string) Options {
 	return o
 }
 
-var enrichment = Call{Request: resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/ada-example"}}
+var enrichment = resolution.Call{Request: resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/ada-example"}}
 
 // TestWhatIsSent: every operation as the interface writes it.
 func TestWhatIsSent(t *testing.T) {
@@ -70,7 +72,7 @@ func TestWhatIsSent(t *testing.T) {
 		{"enrichment", "network.example/in/a", "/v1/lead/enrichment", "network_url", "https://network.example/in/a", true},
 		{"deanonymization", "2001:db8::1", "/v1/lead/deanonymization", "ip", "2001:db8::1", true},
 	} {
-		_, err := c.Do(t.Context(), Call{Request: resolution.Request{Operation: f.operation, Key: f.key}, IdempotencyKey: "k-1"})
+		_, err := c.Do(t.Context(), resolution.Call{Request: resolution.Request{Operation: f.operation, Key: f.key}, IdempotencyKey: "k-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +139,7 @@ func TestNothingIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Do(t.Context(), call)
-	var e *Error
+	var e *resolution.CallError
 	if !errors.As(err, &e) || !e.Sent || !e.Billed() || !errors.Is(err, resolution.ErrUnavailable) {
 		t.Errorf("error %v, want one that was sent", err)
 	}
@@ -153,7 +155,7 @@ func TestConnectionRefusedWasNotSent(t *testing.T) {
 	}
 	listener.Close()
 	_, err = newClient(t, to("http://"+listener.Addr().String())).Do(t.Context(), enrichment)
-	var e *Error
+	var e *resolution.CallError
 	if !errors.As(err, &e) || e.Sent || e.Billed() || e.Detail != "connection refused" {
 		t.Errorf("error %v", err)
 	}
@@ -178,9 +180,27 @@ func TestNoAnswerInTime(t *testing.T) {
 	o := to(server.URL)
 	o.Timeout = 50 * time.Millisecond
 	_, err := newClient(t, o).Do(t.Context(), enrichment)
-	var e *Error
+	var e *resolution.CallError
 	if !errors.As(err, &e) || !e.Billed() || e.Detail != "no answer in time" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestCancelled: a call that was cancelled says so once, and nothing of where
+// it went.
+func TestCancelled(t *testing.T) {
+	arrived, hold := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-hold }))
+	defer server.Close()
+	defer close(hold)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-arrived; cancel() }()
+	_, err := newClient(t, to(server.URL)).Do(ctx, enrichment)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	if got, want := err.Error(), "enrichment: unavailable: the call was cancelled"; got != want {
+		t.Errorf("the error says %q, want %q", got, want)
 	}
 }
 
@@ -195,8 +215,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}))
 	defer server.Close()
 	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
-	var e *Error
-	if !errors.As(err, &e) || e.Class != Protocol {
+	var e *resolution.CallError
+	if !errors.As(err, &e) || e.Class != resolution.Protocol {
 		t.Errorf("error %v", err)
 	}
 }
@@ -206,8 +226,39 @@ func TestUnknownAuthority(t *testing.T) {
 	server.Config.ErrorLog = nil
 	defer server.Close()
 	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
-	var e *Error
+	var e *resolution.CallError
 	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "--ca-file") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNoTLS: an address that is of plain HTTP says so.
+func TestNoTLS(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, err := newClient(t, to("https"+strings.TrimPrefix(server.URL, "http"))).Do(t.Context(), enrichment)
+	var e *resolution.CallError
+	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "speaks no TLS") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestProxyRefuses: a proxy that makes no connection is named as the one that
+// refuses, by its status alone.
+func TestProxyRefuses(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "canary", http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, to("https://service.example"))
+	c.http.Proxy = http.ProxyURL(address)
+	_, err = c.Do(t.Context(), enrichment)
+	var e *resolution.CallError
+	if !errors.As(err, &e) || e.Sent || e.Detail != "the proxy makes no connection to the service: status 407" {
 		t.Errorf("error %v", err)
 	}
 }

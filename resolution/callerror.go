@@ -1,20 +1,12 @@
-package client
+package resolution
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
-
-	"github.com/leadetl/leadetl/resolution"
 )
 
-// Class is what an error asks of the caller.
+// Class is what a call that gave no answer asks of the caller.
 type Class string
 
 // The classes.
@@ -27,10 +19,10 @@ const (
 	Protocol    Class = "protocol"    // an answer that cannot be understood
 )
 
-// Error is a call that gave no answer. It never holds the identifier or text
-// that came from the service.
-type Error struct {
-	Operation resolution.Operation
+// CallError is a call that gave no answer. It never holds the identifier or
+// text that came from the service.
+type CallError struct {
+	Operation Operation
 	Class     Class
 	// Status is the HTTP status, 0 when no answer came.
 	Status int
@@ -49,13 +41,25 @@ type Error struct {
 	Over bool
 	// Pace is what the service said about when to call again.
 	Pace Pace
-
-	cause error
+	// Body is the refusal as it was received, nil without one. It may repeat
+	// the request, and is no part of the text.
+	Body []byte
+	// Cause is the context's error where that ended the call.
+	Cause error
 }
 
-func (e *Error) Error() string {
+func (e *CallError) Error() string {
+	text := string(e.Operation) + ": " + e.Reason()
+	if e.RequestID != "" {
+		text += " (request " + e.RequestID + ")"
+	}
+	return text
+}
+
+// Reason is why there was no answer, without what was asked.
+func (e *CallError) Reason() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", e.Operation, strings.ReplaceAll(string(e.Class), "_", " "))
+	b.WriteString(strings.ReplaceAll(string(e.Class), "_", " "))
 	if e.Status != 0 {
 		fmt.Fprintf(&b, ": status %d", e.Status)
 	}
@@ -65,23 +69,20 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		fmt.Fprintf(&b, ": %s", e.Detail)
 	}
-	if e.RequestID != "" {
-		fmt.Fprintf(&b, " (request %s)", e.RequestID)
-	}
 	return b.String()
 }
 
 // Unwrap gives the answers to the caller's three questions.
-func (e *Error) Unwrap() []error {
-	errs := []error{resolution.ErrUnavailable}
+func (e *CallError) Unwrap() []error {
+	errs := []error{ErrUnavailable}
 	switch e.Class {
 	case Invalid:
-		errs[0] = resolution.ErrInvalid
+		errs[0] = ErrInvalid
 	case Denied, NoCredits:
-		errs[0] = resolution.ErrDenied
+		errs[0] = ErrDenied
 	}
-	if e.cause != nil {
-		errs = append(errs, e.cause)
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
 	}
 	return errs
 }
@@ -89,7 +90,7 @@ func (e *Error) Unwrap() []error {
 // Billed reports whether the call may have cost something although it gave no
 // answer. An answer that refuses the request costs nothing; one that never
 // came, broke off, cannot be understood or tells of a failure inside may have.
-func (e *Error) Billed() bool {
+func (e *CallError) Billed() bool {
 	if !e.Sent || e.Over {
 		return false
 	}
@@ -100,31 +101,4 @@ func (e *Error) Billed() bool {
 		return true
 	}
 	return false
-}
-
-// failure says in our own words why no answer came: the error's own may hold
-// addresses.
-func failure(err error) string {
-	var dns *net.DNSError
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var certificate *tls.CertificateVerificationError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &dns):
-		return "the service's name cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.As(err, &unknown):
-		return "the service's certificate is of an unknown authority; --ca-file names one to trust"
-	case errors.As(err, &host):
-		return "the service's certificate is for another host"
-	case errors.As(err, &certificate):
-		return "the service's certificate is not valid"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	}
-	return "the connection broke"
 }

@@ -1,0 +1,241 @@
+// Package badservice is a service of the Lead Resolution Service Interface
+// that misbehaves on purpose and keeps books on what it charged: what remote
+// runs are tested and measured against.
+//
+// The one thing to know before using it: what it says about a key follows from
+// the operation and the key alone. Faults decide how, when and whether an
+// answer arrives, never what is in it, so a run that was tormented has to end
+// with the data of one that was not.
+package badservice
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Options say what kind of service it is. DefaultOptions has those of a good
+// one.
+type Options struct {
+	// APIKey is what callers have to show as their bearer; empty lets everybody
+	// in.
+	APIKey string
+	// Seed makes the faults the same again, as far as calls come in one order.
+	Seed uint64
+	// HonourKeys answers a call that repeats an idempotency key with the answer
+	// of the first. Without it such a call is charged like any other.
+	HonourKeys bool
+	// Credits is the balance; less than 0 is without end.
+	Credits int64
+	// NoCredits are the statuses that say the balance is spent, in turn: 400
+	// with the code insufficient_credits, or 402.
+	NoCredits []int
+	// Unpriced never says what an answer cost.
+	Unpriced bool
+	// Matched and Refused are the shares of keys about which there are data,
+	// and which are refused as invalid. The others are misses.
+	Matched, Refused float64
+	// Latency is how long an answer takes to make.
+	Latency time.Duration
+	// Rate is how many calls a second are let in, Burst how many at once; 0 is
+	// any number.
+	Rate  float64
+	Burst int
+	// Polls is how often the result of a keyword search is asked for in vain.
+	Polls int
+	// Secret signs callbacks: whsec_ and base64.
+	Secret string
+	Faults Faults
+}
+
+// DefaultOptions are those of a service without a fault or a limit.
+func DefaultOptions() Options {
+	return Options{HonourKeys: true, Credits: -1, NoCredits: []int{http.StatusBadRequest, http.StatusPaymentRequired}, Matched: 0.75}
+}
+
+// Service is the service: a http.Handler. It is safe from many goroutines.
+type Service struct {
+	options Options
+	limit   *rate.Limiter // nil without
+
+	mu       sync.Mutex
+	dice     *rand.Rand
+	faults   Faults
+	balance  int64
+	turns    map[string]int      // how often each choice that goes in turn was made
+	kept     map[string]*promise // by path and idempotency key
+	jobs     map[string]*job     // by resolution id
+	ledger   []Event
+	billed   map[string]int
+	calls    []Call
+	denyFrom int // calls to let pass until callers are denied
+	deny     int // calls to deny then; less than 0 is all
+
+	listener  listener
+	callbacks callbacks
+}
+
+// New makes a service. It listens to nobody until Start, unless somebody else
+// serves it.
+func New(o Options) *Service {
+	s := &Service{
+		options: o,
+		dice:    rand.New(rand.NewPCG(o.Seed, 0)),
+		faults:  o.Faults,
+		balance: o.Credits,
+		turns:   map[string]int{},
+		kept:    map[string]*promise{},
+		jobs:    map[string]*job{},
+		billed:  map[string]int{},
+	}
+	if o.Rate > 0 {
+		s.limit = rate.NewLimiter(rate.Limit(o.Rate), max(o.Burst, 1))
+	}
+	s.listener.idle.L = &s.listener.mu
+	s.callbacks.quit = make(chan struct{})
+	return s
+}
+
+// SetFaults replaces the faults.
+func (s *Service) SetFaults(f Faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Grant adds to the balance.
+func (s *Service) Grant(credits int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.balance += credits
+}
+
+// Deny lets so many calls pass and answers so many after them with 401; less
+// than 0 is all of them, until Deny(0, 0).
+func (s *Service) Deny(after, times int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denyFrom, s.deny = after, times
+}
+
+// operation is one path of the interface.
+type operation struct {
+	name  string
+	field string // of the identifier; "" for keyword calls
+	price int64  // of a match, or of a lead
+	kind  kind
+}
+
+type kind int
+
+const (
+	single kind = iota
+	creation
+	result
+)
+
+// operations by path. Source: the service interface, and its prices.
+var operations = map[string]operation{
+	"/lead/resolution/email_to_hem":         {"email_to_hem", "email", 1, single},
+	"/lead/resolution/network_to_hem":       {"network_to_hem", "network_url", 1, single},
+	"/lead/resolution/network_to_phone":     {"network_to_phone", "network_url", 3, single},
+	"/lead/resolution/ip_to_company":        {"ip_to_company", "ip", 1, single},
+	"/lead/enrichment":                      {"enrichment", "network_url", 2, single},
+	"/lead/deanonymization":                 {"deanonymization", "ip", 3, single},
+	"/lead/resolution/deanonymization":      {"deanonymization", "ip", 3, single},
+	"/resolve/keyword_to_lead":              {"keyword_to_lead", "", 1, creation},
+	"/resolve/keyword_to_lead/count":        {"keyword_to_lead_count", "", 1, creation},
+	"/resolve/keyword_to_lead/result":       {"keyword_to_lead", "", 0, result},
+	"/resolve/keyword_to_lead/count/result": {"keyword_to_lead_count", "", 0, result},
+}
+
+// question is a call that was understood.
+type question struct {
+	operation
+	key            string // the identifier in canonical form, the search as JSON, or the resolution id
+	idempotencyKey string
+	callback       string // address, "" without
+	sent           map[string]any
+	fingerprint    [sha256.Size]byte
+	path           string
+}
+
+// id is the resolution's: the same for the same question.
+func (q *question) id() string {
+	if q.kind == result {
+		return q.key
+	}
+	return "res_" + hex(hashOf(q.name, q.key)[:16])
+}
+
+// ServeHTTP answers one call, or does not.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.listener.enter() {
+		panic(http.ErrAbortHandler) // it came when the service was stopping
+	}
+	defer s.listener.leave()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		panic(http.ErrAbortHandler) // nobody is there to answer to
+	}
+	q, refusal := read(r, body)
+	f := s.judge(r, q, refusal)
+	s.record(q, f)
+	f.carryOut(w, s)
+}
+
+// read understands a request; the refusal is nil for one that is as it should
+// be.
+func read(r *http.Request, body []byte) (*question, *reply) {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	op, known := operations[path]
+	q := &question{operation: op, idempotencyKey: strings.Trim(r.Header.Get("Idempotency-Key"), `"`), fingerprint: sha256.Sum256(body), path: path}
+	switch {
+	case !known:
+		return q, refuse(http.StatusNotFound, "not_found", "There is nothing here.")
+	case r.Method != http.MethodPost:
+		return q, refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use POST.")
+	case json.Unmarshal(body, &q.sent) != nil:
+		return q, refuse(http.StatusBadRequest, "malformed_json", "The body is no JSON object.")
+	}
+	q.callback, _ = q.sent["callback_url"].(string)
+	switch q.kind {
+	case single:
+		q.key, _ = q.sent[q.field].(string)
+		q.key = canonical(q.key)
+	case creation:
+		q.key = canonicalSearch(q.sent)
+	case result:
+		q.key, _ = q.sent["resolution_id"].(string)
+	}
+	if q.key == "" {
+		return q, refuse(http.StatusBadRequest, "validation_error", "A required field is missing.")
+	}
+	return q, nil
+}
+
+// canonical is an identifier without what callers may write differently.
+func canonical(identifier string) string {
+	_, after, found := strings.Cut(identifier, "://")
+	if !found {
+		after = identifier
+	}
+	return strings.TrimSpace(after)
+}
+
+// chance throws the dice. The caller holds the lock.
+func (s *Service) chance(p float64) bool { return p > 0 && s.dice.Float64() < p }
+
+// turn is the next of so many choices. The caller holds the lock.
+func (s *Service) turn(choice string, of int) int {
+	n := s.turns[choice]
+	s.turns[choice] = n + 1
+	return n % of
+}

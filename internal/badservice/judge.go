@@ -1,0 +1,253 @@
+package badservice
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// fate is what becomes of a call, and how.
+type fate struct {
+	kind  Fate
+	reply *reply // nil when none is sent
+}
+
+// promise is an idempotency key that was used: its answer, once there is one.
+type promise struct {
+	fingerprint [sha256.Size]byte
+	reply       *reply // nil while the call is under way
+}
+
+// judge decides what becomes of a call, and charges for it.
+func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
+	if f := s.before(r, q, refusal); f != nil {
+		return f
+	}
+	if s.options.Latency > 0 {
+		// Not cut short when the caller goes: it is charged all the same, as
+		// by services that do not look.
+		time.Sleep(s.options.Latency)
+	}
+	d, f := s.settle(q)
+	if f != nil {
+		return f
+	}
+	answered := d.render(q, s.options.Unpriced)
+	if d.later {
+		s.callbacks.post(s.options.Secret, q, d, time.Now())
+	}
+	return s.after(q, d, answered)
+}
+
+// before is what can happen to a call until it is worked on; nil lets it pass.
+func (s *Service) before(r *http.Request, q *question, refusal *reply) *fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.isDenied(r):
+		return &fate{Denied, refuse(http.StatusUnauthorized, "invalid_credentials", "The API key is not valid.")}
+	case s.limit != nil && !s.limit.Allow(), s.chance(s.faults.Limited):
+		return &fate{Limited, s.tooMany()}
+	case refusal != nil:
+		return &fate{Refused, refusal}
+	case s.chance(s.faults.Unavailable):
+		return &fate{Unavailable, unavailable()}
+	case s.chance(s.faults.ResetBefore):
+		return &fate{kind: ResetBefore}
+	}
+	return s.remembered(q)
+}
+
+// isDenied checks a call's credentials. The caller holds the lock.
+func (s *Service) isDenied(r *http.Request) bool {
+	if s.denyFrom > 0 {
+		s.denyFrom--
+	} else if s.deny != 0 {
+		s.deny--
+		return true
+	}
+	shown := []byte(r.Header.Get("Authorization"))
+	return s.options.APIKey != "" && subtle.ConstantTimeCompare(shown, []byte("Bearer "+s.options.APIKey)) == 0
+}
+
+// remembered looks after a call's idempotency key: nil when there is nothing
+// to say, and the call is this key's first. The caller holds the lock.
+func (s *Service) remembered(q *question) *fate {
+	if !s.options.HonourKeys || q.idempotencyKey == "" || q.kind == result {
+		return nil
+	}
+	name := q.path + "\x00" + q.idempotencyKey
+	p := s.kept[name]
+	switch {
+	case p == nil:
+		s.kept[name] = &promise{fingerprint: q.fingerprint}
+		return nil
+	case p.fingerprint != q.fingerprint:
+		return &fate{Reused, refuse(http.StatusUnprocessableEntity, "idempotency_key_reused", "The key was used for another request.")}
+	case p.reply == nil:
+		busy := refuse(http.StatusConflict, "idempotency_key_in_flight", "The first request is under way.")
+		busy.header.Set("Retry-After", "1")
+		return &fate{InFlight, busy}
+	}
+	again := p.reply.clone()
+	again.header.Set("Idempotent-Replayed", "true")
+	if !s.options.Unpriced {
+		again.header.Set("X-Credits-Spent", "0")
+	}
+	return s.mangle(again, Replayed)
+}
+
+// decision is what a question is answered with.
+type decision struct {
+	credits  int64
+	lead     map[string]any // nil is a miss
+	later    bool           // status processing now, and the answer by callback
+	twice    bool           // the callback comes once more
+	delay    time.Duration  // until the callback
+	spelling *rand.Rand     // nil is the interface's own
+	search   *search        // of a keyword call
+}
+
+// settle makes the answer to a question and charges for it.
+func (s *Service) settle(q *question) (*decision, *fate) {
+	d := &decision{}
+	most := q.price
+	switch q.kind {
+	case single:
+		if isShare(hashOf("refused", q.key), s.options.Refused) {
+			return nil, s.forget(q, &fate{Refused, refuse(http.StatusBadRequest, "validation_error", "The identifier "+q.key+" is not valid.")})
+		}
+		if isShare(hashOf("matched", q.name, q.key), s.options.Matched) {
+			d.lead, d.credits = leadOf(q.name, q.key), q.price
+			if d.lead["match_level"] == "company" {
+				d.credits = 1
+			}
+		}
+	case creation:
+		d.search = searchOf(q)
+		d.credits = d.search.credits()
+		most = max(d.credits, q.price)
+	case result:
+		return s.poll(q)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.charge(q, most, d.credits) {
+		return nil, s.drop(q, &fate{NoCredits, s.noCredits()})
+	}
+	if q.kind == creation {
+		if s.jobs[q.id()] == nil {
+			s.jobs[q.id()] = &job{operation: q.name, search: d.search, polls: s.options.Polls}
+		}
+	}
+	if q.kind == single {
+		d.later = q.callback != "" && q.name != "ip_to_company" && s.chance(s.faults.Later)
+		d.twice = d.later && s.chance(s.faults.Twice)
+		d.delay = time.Duration(s.dice.IntN(200)) * time.Millisecond
+		if s.chance(s.faults.Spelled) {
+			d.spelling = rand.New(rand.NewPCG(s.dice.Uint64(), 0))
+		}
+	}
+	return d, nil
+}
+
+// after keeps an answer under its idempotency key and decides how it is sent.
+func (s *Service) after(q *question, d *decision, answered *reply) *fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.kept[q.path+"\x00"+q.idempotencyKey]; p != nil && q.kind != result {
+		p.reply = answered
+	}
+	kind := Answered
+	if d.later {
+		kind = Later
+	}
+	return s.mangle(answered, kind)
+}
+
+// mangle sends an answer, or does something else with it. The caller holds
+// the lock.
+func (s *Service) mangle(answered *reply, kind Fate) *fate {
+	switch {
+	case s.chance(s.faults.Failed):
+		return &fate{Failed, refuse(http.StatusInternalServerError, "internal_error", "Something went wrong.")}
+	case s.chance(s.faults.ResetAfter):
+		return &fate{kind: ResetAfter}
+	case s.chance(s.faults.Truncated):
+		cut := answered.clone()
+		cut.body = cut.body[:len(cut.body)/2]
+		// A 404 that is cut short but whole HTTP is one of a web server's.
+		cut.breaksOff = cut.status != http.StatusOK || s.turn("truncated", 2) == 1
+		return &fate{Truncated, cut}
+	case answered.status == http.StatusOK && s.chance(s.faults.WrongTypes):
+		wrong := answered.clone()
+		wrong.body = mistyped[s.turn("mistyped", len(mistyped))]
+		return &fate{WrongTypes, wrong}
+	case s.chance(s.faults.Slow):
+		slow := answered.clone()
+		slow.dribbles = true
+		return &fate{Slow, slow}
+	}
+	return &fate{kind, answered}
+}
+
+// forget lets an idempotency key be used again: only answers are kept.
+func (s *Service) forget(q *question, f *fate) *fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drop(q, f)
+}
+
+// drop is forget for who holds the lock.
+func (s *Service) drop(q *question, f *fate) *fate {
+	delete(s.kept, q.path+"\x00"+q.idempotencyKey)
+	return f
+}
+
+// tooMany is a 429 that says in one of the many ways when to come back, or
+// does not. The caller holds the lock.
+func (s *Service) tooMany() *reply {
+	r := refuse(http.StatusTooManyRequests, "rate_limited", "Too many requests.")
+	now := time.Now()
+	switch s.turn("429", 9) {
+	case 0:
+		r.header.Set("Retry-After", "1")
+	case 1:
+		r.header.Set("Retry-After", now.Add(time.Second).UTC().Format(http.TimeFormat))
+	case 2:
+		r.header.Set("Retry-After", "0.2")
+	case 3:
+		r.header.Set("RateLimit", `"single";r=0;t=1`)
+	case 4:
+		r.header.Set("X-RateLimit-Remaining", "0")
+		r.header.Set("X-RateLimit-Reset", "1")
+	case 5:
+		r.header.Set("X-RateLimit-Remaining", "0")
+		r.header.Set("X-RateLimit-Reset", strconv.FormatInt(now.Unix()+1, 10))
+	case 6:
+		r.header.Set("X-RateLimit-Remaining", "0")
+		r.header.Set("X-RateLimit-Reset", strconv.FormatInt(now.UnixMilli()+200, 10))
+	case 7:
+		r.body = []byte(`{"error":{"code":"rate_limited","retry_after":0.2}}`)
+	case 8: // nothing at all
+	}
+	return r
+}
+
+// noCredits says that the balance is spent. The caller holds the lock.
+func (s *Service) noCredits() *reply {
+	status := http.StatusPaymentRequired
+	if n := len(s.options.NoCredits); n > 0 {
+		status = s.options.NoCredits[s.turn("no credits", n)]
+	}
+	if status == http.StatusPaymentRequired {
+		r := refuse(status, "", "Payment required.")
+		r.header.Set("Content-Type", "text/plain")
+		r.body = []byte("Payment Required\n")
+		return r
+	}
+	return refuse(status, "insufficient_credits", "The credits do not suffice.")
+}

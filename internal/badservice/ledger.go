@@ -1,0 +1,131 @@
+package badservice
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Event is one question that was answered and charged. A miss costs 0
+// credits, and is an event all the same: it was worked on.
+type Event struct {
+	Operation string
+	// Key is the identifier without scheme, or the search as JSON with its
+	// members in order, without callback_url and metadata.
+	Key            string
+	IdempotencyKey string
+	Credits        int64
+	At             time.Time
+}
+
+// Fate is what became of a call.
+type Fate string
+
+// The fates.
+const (
+	Answered    Fate = "answered"
+	Replayed    Fate = "replayed"  // an answer again, under its idempotency key
+	InFlight    Fate = "in_flight" // 409: the key's first call is under way
+	Reused      Fate = "reused"    // 422: the key's first call was another
+	Refused     Fate = "refused"   // 4xx: not a question, or one about a refused key
+	Denied      Fate = "denied"    // 401
+	Limited     Fate = "limited"   // 429
+	NoCredits   Fate = "no_credits"
+	Unavailable Fate = "unavailable" // 503
+	ResetBefore Fate = "reset_before"
+	Failed      Fate = "failed" // 500, charged
+	ResetAfter  Fate = "reset_after"
+	Truncated   Fate = "truncated"
+	WrongTypes  Fate = "wrong_types"
+	Slow        Fate = "slow"
+	Later       Fate = "later"
+)
+
+// Call is one request as it came.
+type Call struct {
+	Operation, Key, IdempotencyKey string
+	Fate                           Fate
+	At                             time.Time
+}
+
+// Ledger returns what was charged, in order.
+func (s *Service) Ledger() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ledger)
+}
+
+// Billed counts the events of a key.
+func (s *Service) Billed(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.billed[key]
+}
+
+// BilledKeys counts the events of each key.
+func (s *Service) BilledKeys() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.billed)
+}
+
+// Spent adds up the ledger's credits.
+func (s *Service) Spent() (credits int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.ledger {
+		credits += e.Credits
+	}
+	return credits
+}
+
+// Seen counts the requests.
+func (s *Service) Seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
+// Calls returns all requests, by their idempotency keys and in order; those
+// without one are under "".
+func (s *Service) Calls() map[string][]Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byKey := map[string][]Call{}
+	for _, c := range s.calls {
+		byKey[c.IdempotencyKey] = append(byKey[c.IdempotencyKey], c)
+	}
+	return byKey
+}
+
+// Fates counts the requests by what became of them.
+func (s *Service) Fates() map[Fate]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[Fate]int{}
+	for _, c := range s.calls {
+		counts[c.Fate]++
+	}
+	return counts
+}
+
+// record writes a call down.
+func (s *Service) record(q *question, f *fate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, Call{Operation: q.name, Key: q.key, IdempotencyKey: q.idempotencyKey, Fate: f.kind, At: time.Now()})
+}
+
+// charge takes the price of an answer; false when the balance cannot bear
+// what the question may cost. The caller holds the lock.
+func (s *Service) charge(q *question, most, credits int64) bool {
+	if s.options.Credits >= 0 {
+		if s.balance < most {
+			return false
+		}
+		s.balance -= credits
+	}
+	s.ledger = append(s.ledger, Event{Operation: q.name, Key: q.key, IdempotencyKey: q.idempotencyKey, Credits: credits, At: time.Now()})
+	s.billed[q.key]++
+	return true
+}

@@ -1,0 +1,117 @@
+package badservice
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// reply is an answer as it goes out.
+type reply struct {
+	status    int
+	header    http.Header
+	body      []byte
+	breaksOff bool // the body is announced longer than it is
+	dribbles  bool // the body comes in small pieces
+}
+
+func (r *reply) clone() *reply {
+	c := *r
+	c.header = r.header.Clone()
+	return &c
+}
+
+func newReply(status int, body any) *reply {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // all that is marshalled is made here
+	}
+	return &reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: text}
+}
+
+// refuse is an error as the service words its own.
+func refuse(status int, code, message string) *reply {
+	return newReply(status, map[string]any{
+		"success": false, "message": message,
+		"error": map[string]any{"type": "urn:badservice:error:" + code, "code": code, "title": message, "status": status},
+	})
+}
+
+// unavailable is what a proxy in front of a service says when there is none.
+func unavailable() *reply {
+	return &reply{
+		status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"text/html"}},
+		body: []byte("<html><head><title>503 Service Temporarily Unavailable</title></head><body><h1>503</h1></body></html>\n"),
+	}
+}
+
+// mistyped are answers whose members are not of their types, though they are
+// JSON. Nothing can be made of them.
+var mistyped = [][]byte{
+	[]byte(`{"success":"yes","data":"yes","resolution":{"id":7,"status":"completed"},"lead":"see above"}`),
+	[]byte(`["success",true]`),
+	[]byte(`{"success":"yes","resolution":"completed","lead":42}`),
+	[]byte(`"completed"`),
+}
+
+// carryOut does to a call what was decided.
+func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
+	if f.reply == nil {
+		reset(w)
+		return
+	}
+	r := f.reply
+	for name, values := range r.header {
+		w.Header()[name] = values
+	}
+	length := len(r.body)
+	if r.breaksOff {
+		length *= 2
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(length))
+	w.WriteHeader(r.status)
+	if r.dribbles {
+		dribble(w, r.body, s.callbacks.quit)
+		return
+	}
+	_, _ = w.Write(r.body) // who asked may have gone
+	if r.breaksOff {
+		_ = http.NewResponseController(w).Flush() // so that a part arrives
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// reset breaks the connection the hard way, as a machine that crashed does.
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0) // no FIN but RST; without it, it is as good
+	}
+	_ = conn.Close()
+}
+
+// dribble sends a body a few bytes at a time.
+func dribble(w http.ResponseWriter, body []byte, quit <-chan struct{}) {
+	pause := time.NewTicker(2 * time.Millisecond)
+	defer pause.Stop()
+	for len(body) > 0 {
+		n := min(len(body), 16)
+		if _, err := w.Write(body[:n]); err != nil {
+			return
+		}
+		if http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		body = body[n:]
+		select {
+		case <-pause.C:
+		case <-quit:
+			panic(http.ErrAbortHandler)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package badservice
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+)
+
+// canonicalSearch is a keyword request as JSON, without what does not change
+// the answer; "" when it asks for nothing.
+func canonicalSearch(sent map[string]any) string {
+	asked := maps.Clone(sent)
+	delete(asked, "callback_url")
+	delete(asked, "metadata")
+	if list, is := asked["keywords"].([]any); !is || len(list) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(asked) // members come in their names' order
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return string(text)
+}
+
+// search is what a keyword question is answered with.
+type search struct {
+	operation string
+	total     int // leads on all pages
+	leads     []any
+	unit      int64 // credits of a lead
+	page      int
+	limit     int
+	body      map[string]any // of the answer to send now
+}
+
+// job is a search that was created.
+type job struct {
+	operation string
+	search    *search
+	polls     int // that find it unfinished still
+}
+
+// searchOf finds a search's leads. How many there are follows from the search
+// alone, not from the page that is asked for.
+func searchOf(q *question) *search {
+	whole := maps.Clone(q.sent)
+	for _, name := range []string{"page", "limit", "limit_of_hems", "deanonymize", "super_enrichment"} {
+		delete(whole, name)
+	}
+	key := canonicalSearch(whole)
+	s := &search{operation: q.name, total: int(binary.BigEndian.Uint16(hashOf("search", key))) % 250, unit: 1, page: atLeastOne(q.sent["page"], 1), limit: atLeastOne(q.sent["limit"], 100)}
+	deanonymize, _ := q.sent["deanonymize"].(bool)
+	enrich, _ := q.sent["super_enrichment"].(bool)
+	if deanonymize {
+		s.unit++
+	}
+	if enrich {
+		s.unit++
+	}
+	keywords, _ := q.sent["keywords"].([]any)
+	for i := (s.page - 1) * s.limit; i < min(s.total, s.page*s.limit) && q.name == "keyword_to_lead"; i++ {
+		s.leads = append(s.leads, foundLead(key, i, keywords, deanonymize, enrich))
+	}
+	status := "processing"
+	if q.name == "keyword_to_lead_count" {
+		status = "queued"
+	}
+	s.body = map[string]any{"success": true, "message": "The resolution has started", "resolution": resolutionOf(q, status, time.Now()), "payload": q.sent}
+	return s
+}
+
+// atLeastOne is a JSON number as a count, or what that is by default.
+func atLeastOne(v any, without int) int {
+	if n, is := v.(float64); is && n >= 1 {
+		return int(n)
+	}
+	return without
+}
+
+// foundLead is the i-th lead of a search, the most recent first.
+func foundLead(search string, i int, keywords []any, deanonymize, enrich bool) map[string]any {
+	id := hex(hashOf("found", search, fmt.Sprint(i))[:16])
+	all := leadOf("enrichment", "network.example/in/"+id)
+	lead := map[string]any{
+		"lead_id": "lead_" + id, "lead_type": "b2b", "matched_keywords": keywords[:1], "job_title": all["job_title"], "address": all["address"],
+		"searched_at": timestamp(time.Unix(1_790_000_000-int64(i)*60, 0)), "hashed_emails": all["hashed_emails"],
+	}
+	if deanonymize {
+		for _, name := range []string{"first_name", "last_name", "full_name", "email", "phone", "network_url"} {
+			lead[name] = all[name]
+		}
+	}
+	if enrich {
+		lead["company"] = all["company"]
+	}
+	return lead
+}
+
+// credits is what the search costs: each delivered lead, and a count as one.
+func (s *search) credits() int64 {
+	if s.operation == "keyword_to_lead_count" {
+		return 1
+	}
+	return int64(len(s.leads)) * s.unit
+}
+
+// poll answers a result call.
+func (s *Service) poll(q *question) (*decision, *fate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.jobs[q.key]
+	if j == nil || j.operation != q.name {
+		return nil, &fate{Refused, refuse(http.StatusNotFound, "resolution_not_found", "There is no such resolution.")}
+	}
+	body := map[string]any{"success": true, "message": "Resolution completed", "resolution": resolutionOf(q, "completed", time.Now()), "payload": q.sent}
+	if j.polls > 0 {
+		j.polls--
+		body["message"] = "Resolution is still processing, retry later"
+		body["resolution"] = resolutionOf(q, j.search.body["resolution"].(map[string]any)["status"].(string), time.Now())
+		unfinished := newReply(http.StatusOK, body)
+		unfinished.header.Set("Retry-After", "0.1")
+		return nil, s.mangle(unfinished, Answered)
+	}
+	body["credits"] = map[string]any{"spent": j.search.credits()}
+	found := j.search
+	if q.name == "keyword_to_lead_count" {
+		body["lead"] = map[string]any{"count": found.total, "hashed_email_count": 3 * found.total, "is_approximate": false}
+	} else {
+		pages := (found.total + found.limit - 1) / found.limit
+		leads := found.leads
+		if leads == nil {
+			leads = []any{}
+		}
+		body["lead"] = map[string]any{
+			"leads":      leads,
+			"pagination": map[string]any{"page": found.page, "limit": found.limit, "total": found.total, "total_pages": pages, "has_more": found.page < pages},
+		}
+	}
+	return nil, s.mangle(newReply(http.StatusOK, body), Answered)
+}

@@ -1,0 +1,87 @@
+package resolution
+
+import "time"
+
+// Call is one question about one record, as it goes to a service.
+type Call struct {
+	Request
+	// IdempotencyKey is sent as the header of that name; empty sends none.
+	IdempotencyKey string
+	// ClientRef is sent as metadata.client_ref, by which a callback that does
+	// not name the resolution is told; empty sends none.
+	ClientRef string
+}
+
+// SearchCall asks a service to begin one page of a keyword search, or its
+// count.
+type SearchCall struct {
+	// Operation is KeywordToLead or KeywordToLeadCount.
+	Operation Operation
+	KeywordSearch
+	SearchPage
+	// IdempotencyKey and ClientRef are those of Call.
+	IdempotencyKey, ClientRef string
+}
+
+// About is what surrounds the data of every answer of a service.
+type About struct {
+	// ID is the resolution's id as the service writes it, "" when it has none.
+	ID string
+	// RequestID is the service's name for the call, for its operator.
+	RequestID string
+	// Status is the HTTP status.
+	Status int
+	// Spent is what the call cost in credits, nil when the service does not
+	// say.
+	Spent *int64
+	// Replayed says that the service answered from an earlier call with the
+	// same idempotency key.
+	Replayed bool
+	// Pending says that the answer comes later: by a callback, or when it is
+	// asked for.
+	Pending bool
+	// Quarantined counts members left out because they were not what they
+	// claimed to be, such as a plain address in place of a hash.
+	Quarantined int
+	// Pace is what the service said about its limits.
+	Pace Pace
+	// Retiring is what the service says of the operation's end, "" when
+	// nothing: the Deprecation and Sunset headers, as dates.
+	Retiring string
+	// Body is the answer as it was received.
+	Body []byte
+}
+
+// Reply is what a service said to one Call.
+type Reply struct {
+	About
+	// Answer is the data, or the absence of data.
+	Answer Answer
+}
+
+// SearchReply is what a service said about a search. Its ID is what the result
+// is asked for by.
+type SearchReply struct {
+	About
+	// Result is the page of a finished list, Count that of a finished count.
+	Result SearchResult
+	Count  SearchCount
+	// HasMore says that there are pages behind this one.
+	HasMore bool
+}
+
+// Pace is what an answer says about how fast to go on. Zero members were not
+// said.
+type Pace struct {
+	// RetryAfter is how long to wait before the next call.
+	RetryAfter time.Duration
+	// Limited says that Remaining and Reset are known: so many calls are left
+	// until Reset from now.
+	Limited   bool
+	Remaining int
+	Reset     time.Duration
+	// Quota is how many calls are granted in each Window, of several limits
+	// those of the slowest; Window is 0 where only Quota was said.
+	Quota  int
+	Window time.Duration
+}

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+)
+
+// failure says in our own words why no answer came: the error's own may hold
+// addresses.
+func failure(err error) string {
+	var dns *net.DNSError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var certificate *tls.CertificateVerificationError
+	var timeout net.Error
+	var plain tls.RecordHeaderError
+	var alert tls.AlertError
+	var proxy proxyError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "the call was cancelled"
+	case errors.As(err, &proxy):
+		return proxy.Error()
+	case errors.As(err, &dns):
+		return "the service's name cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.As(err, &unknown):
+		return "the service's certificate is of an unknown authority; --ca-file names one to trust"
+	case errors.As(err, &host):
+		return "the service's certificate is for another host"
+	case errors.As(err, &certificate):
+		return "the service's certificate is not valid"
+	case errors.As(err, &plain):
+		return "what is at the address speaks no TLS; is the service there http?"
+	case errors.As(err, &alert):
+		return "no TLS connection could be agreed on"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "connection reset"
+	}
+	return "the connection broke"
+}
+
+// proxyError is the HTTP status with which a proxy refused a connection to the
+// service.
+type proxyError int
+
+func (e proxyError) Error() string {
+	return fmt.Sprintf("the proxy makes no connection to the service: status %d", int(e))
+}
+
+// heedProxy is a transport's OnProxyConnectResponse. The transport's own error
+// would be the proxy's text.
+func heedProxy(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
+	if response.StatusCode != http.StatusOK {
+		return proxyError(response.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// plain is a value as encoding/json has it.
+func plain(v value) any {
+	switch v.kind() {
+	case '{':
+		m := map[string]any{}
+		for member, rest := v.inside().cut(); len(member) > 0; member, rest = rest.cut() {
+			m[member[0].name] = plain(member)
+		}
+		return m
+	case '[':
+		items := []any{}
+		for item, rest := v.inside().cut(); len(item) > 0; item, rest = rest.cut() {
+			items = append(items, plain(item))
+		}
+		return items
+	case '"':
+		var s string
+		if err := json.Unmarshal([]byte(v[0].text), &s); err != nil {
+			return err
+		}
+		if text(v) != strings.TrimSpace(s) {
+			return "another text: " + text(v)
+		}
+		return s
+	case 't', 'f':
+		yes, _ := truth(v)
+		return yes
+	case 'n':
+		return nil
+	}
+	return json.Number(text(v))
+}
+
+// FuzzDecode: what is read of a text is what encoding/json reads of it.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{
+		hemAnswer, enrichmentAnswer, `{}`, ` { "a" : [ 1 , -2.5e3 , { } , [ ] , "x" ] , "b" : null , "c":true,"d":false} `, "[1]", "7", "{\"a\":1}]",
+		`{"a":"\"\\\u00e9\ud83d\ude00\ud800","\u0061":2,"a b\n":"é"}`, "{\"\xff\":\"\xff\"}", `{"a":{"b":[[[{"c":"]}"}]]]},"a":{"d":0}}`, `{"a":1`, "",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.UseNumber()
+		var want map[string]any
+		err := d.Decode(&want)
+		if _, after := d.Token(); err == nil && after != io.EOF {
+			want = nil // more than an object
+		}
+		got := decode(body)
+		if (len(got) == 0) != (err != nil || want == nil) {
+			t.Fatalf("%q: %d values, but encoding/json says %v", body, len(got), err)
+		}
+		if len(got) > 0 && !reflect.DeepEqual(plain(got), any(want)) {
+			t.Errorf("%q:\ngot  %#v\nwant %#v", body, plain(got), want)
+		}
+	})
+}

@@ -30,7 +30,8 @@ one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/directory
 		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
 
 test: ## run all tests with the race detector, in random order
-	go test -race -shuffle=on ./...
+	go test -race -shuffle=on -timeout 25m ./...
+	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
 
 check: format vet lint tidy bench-check test ## what CI runs: gofmt, vet, staticcheck, go.mod, tests
 
@@ -49,13 +50,13 @@ tidy:
 # DuckDB, which bench compares with, is C++ and large. Where it cannot be had,
 # the rest of bench is checked without it.
 bench-check:
-	cd bench && go vet . ./bare ./hashonly && go test . ./hashonly
+	cd bench && go vet . ./bare ./fixed ./hashonly ./plainloop && go test . ./hashonly
 	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
 		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules cannot be had"; fi
 
 ROWS ?= 10000000
 
-bench: ## measure speed and size against DuckDB, and serve under wrk; write docs/benchmarks.md; ROWS=500000 is a try
+bench: ## measure speed and size against DuckDB, and serve under wrk, remote runs; write docs/benchmarks.md; ROWS=500000 is a try
 	cd bench && go run . -rows $(ROWS)
 
 KILLS ?= 200
@@ -63,6 +64,7 @@ KILLS ?= 200
 kill: ## kill run and serve KILLS times (200) at random moments; the last result is in docs/kill.md
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled' ./cmd/leadetl
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/state
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers
 

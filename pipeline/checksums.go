@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/sourcegraph/conc/pool"
@@ -63,7 +64,7 @@ func (s *state) sum(ctx context.Context, numbers []int) error {
 			files = append(files, p.Rejects)
 		}
 	}
-	if err := s.unsealed(); err != nil {
+	if err := errors.Join(s.unsealed(), s.withdrawn()); err != nil {
 		return err
 	}
 	if err := s.Output.Sum(ctx, files); err != nil {

@@ -44,7 +44,9 @@ func (lookAhead) weight(b *sources.Batch) int64 {
 // stays in its part.
 type feeder struct {
 	*state
-	reader  *sources.Reader
+	reader *sources.Reader
+	// start is what becomes of the rows of a part that is not recorded.
+	start   func(ctx context.Context, number int) (partSink, error)
 	workers *pool.ContextPool
 	stop    func() // ends the reading
 	ahead   lookAhead
@@ -89,6 +91,7 @@ func (f *feeder) run(ctx context.Context) error {
 			}
 		}
 		rows += int64(b.Len())
+		f.Progress.read.Add(int64(b.Len()))
 		if err := part.take(ctx, b); err != nil {
 			part.abandon()
 			return err
@@ -110,13 +113,12 @@ func (f *feeder) knownPartsHaveRows(parts int) error {
 	return nil
 }
 
-// open starts a part: known ones are read past and compared, the others made
-// by a worker.
+// open starts a part: known ones are read past and compared.
 func (f *feeder) open(ctx context.Context, number int) (partSink, error) {
 	if known, ok := f.known[number]; ok {
 		return &knownPart{state: f.state, number: number, recorded: known, digest: newInputDigest()}, nil
 	}
-	return f.startPart(ctx, number)
+	return f.start(ctx, number)
 }
 
 // knownPart reads past the rows of a part that an earlier run made, and
@@ -139,7 +141,7 @@ func (k *knownPart) end() error {
 		return fmt.Errorf("%w: rows of %s; use another --out, or --overwrite", ErrInputChanged, k.recorded.Name)
 	}
 	k.keep(k.number, k.recorded)
-	k.Progress.add(k.recorded.Totals)
+	k.Progress.pass(k.recorded.Totals)
 	return nil
 }
 

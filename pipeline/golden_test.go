@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
@@ -40,10 +41,12 @@ func TestGolden(t *testing.T) {
 		}},
 		{"enrichment", "profiles.csv", resolution.Enrichment, embedded.New(people, embedded.Options{}), nil},
 		{"deanonymization", "ips.csv", resolution.Deanonymization, embedded.New(people, embedded.Options{}), nil},
+		{"keyword_to_lead", "searches.csv", resolution.KeywordToLead, embedded.New(people, embedded.Options{}), asOfSample},
+		{"keyword_to_lead_count", "searches.csv", resolution.KeywordToLeadCount, embedded.New(people, embedded.Options{}), asOfSample},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := setup{
-				dir: t.TempDir(), op: c.op, in: []string{filepath.Join("testdata", c.in)}, resolver: c.engine,
+				dir: t.TempDir(), op: c.op, in: []string{filepath.Join("testdata", c.in)}, resolver: c.engine, searcher: c.engine,
 				job: c.job, rowsPerPart: 10, workers: 2,
 			}
 			s.mustDo(t)
@@ -74,6 +77,13 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// asOfSample is soon after the last of the sample's searches. Only the columns
+// that say what was searched for are kept.
+func asOfSample(j *pipeline.Job) {
+	j.AsOf = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+	j.KeepAll, j.Keep = false, []string{"id"}
+}
+
 // importSample opens the sample directory, freshly imported.
 func importSample(t *testing.T) *directory.Directory {
 	t.Helper()
@@ -82,6 +92,7 @@ func importSample(t *testing.T) *directory.Directory {
 		People:    filepath.Join(from, "people.csv"),
 		Companies: filepath.Join(from, "companies.csv"),
 		IPRanges:  filepath.Join(from, "ip-ranges.csv"),
+		Searches:  filepath.Join(from, "searches.csv"),
 		Visits:    filepath.Join(from, "visits.csv"),
 	}, directory.DefaultOptions())
 	if err != nil {

@@ -55,6 +55,8 @@ type setup struct {
 	in          []string // URIs; nil is every file of in
 	stdin       string
 	resolver    resolution.Resolver
+	searcher    resolution.Searcher
+	remote      *pipeline.Remote
 	answers     string
 	rowsPerPart int
 	batchRows   int
@@ -86,17 +88,26 @@ func (s setup) stateDir() string {
 
 // do opens everything as the command does, and runs.
 func (s setup) do(ctx context.Context) (result *pipeline.Result, err error) {
+	err = s.open(func(run *pipeline.Run) error {
+		result, err = run.Do(ctx)
+		return err
+	})
+	return result, err
+}
+
+// open opens everything as the command does, for use.
+func (s setup) open(use func(*pipeline.Run) error) (err error) {
 	if s.in == nil {
 		s.in = []string{filepath.Join(s.dir, "in", "*")}
 	}
 	input, err := sources.Open(s.in, sources.Options{BatchRows: s.batchRows, Stdin: strings.NewReader(s.stdin)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
 	output, err := sinks.Open(s.outDir())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, output.Close()) }()
 	job := pipeline.DefaultJob(resolution.EmailToHEM)
@@ -113,11 +124,11 @@ func (s setup) do(ctx context.Context) (result *pipeline.Result, err error) {
 		s.resolver = embedded.New(nil, embedded.Options{})
 	}
 	run := &pipeline.Run{
-		Job: job, Input: input, Output: output, Resolver: s.resolver, Answers: s.answers, StateDir: s.stateDir(),
+		Job: job, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(),
 		Overwrite: s.overwrite, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &pipeline.Progress{},
 	}
-	return run.Do(ctx)
+	return use(run)
 }
 
 // mustDo runs to the end and checks the whole dataset.
@@ -308,7 +319,7 @@ func readManifest(t tb, dir string) *sinks.Manifest {
 // from their rows.
 func checkDataset(t tb, dir string, result *pipeline.Result) {
 	m := readManifest(t, dir)
-	want := []string{"_SUCCESS", "_manifest.json"}
+	want := []string{"_SUCCESS", "_manifest.json", "_report.json"}
 	files := content(t, dir)
 	var total sinks.Totals
 	for number, p := range m.Parts {
@@ -317,9 +328,14 @@ func checkDataset(t tb, dir string, result *pipeline.Result) {
 		}
 		want = append(want, p.Name)
 		counted := sinks.Totals{}
+		searches := map[string]bool{}
 		for _, row := range checkFile(t, p.File, files) {
 			counted.Rows++
 			countRow(t, &counted, row)
+			searches[inputRow(t, row)] = true
+		}
+		if strings.HasPrefix(m.Operation, "keyword_") {
+			counted.Searches = int64(len(searches))
 		}
 		if p.Rejects != nil {
 			want = append(want, p.Rejects.Name)
@@ -373,12 +389,28 @@ func countRow(t tb, totals *sinks.Totals, row string) {
 	totals.CountReason(outcome, field(t, row, "reason"), 1)
 }
 
-// field is a text column of a row.
-func field(t tb, row, name string) string {
-	var columns map[string]any
+// inputRow is which row of the input a row came of.
+func inputRow(t tb, row string) string {
+	var columns struct {
+		Source string `json:"source"`
+		Row    int64  `json:"source_row"`
+	}
 	if err := json.Unmarshal([]byte(row), &columns); err != nil {
 		t.Fatalf("%s: %v", row, err)
 	}
-	text, _ := columns[name].(string)
+	return fmt.Sprint(columns.Source, ":", columns.Row)
+}
+
+// field is a text column of a row.
+func field(t tb, row, name string) string {
+	text, _ := fields(t, row)[name].(string)
 	return text
+}
+
+// fields are the columns of a row that are not null.
+func fields(t tb, row string) (columns map[string]any) {
+	if err := json.Unmarshal([]byte(row), &columns); err != nil {
+		t.Fatalf("%s: %v", row, err)
+	}
+	return columns
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -117,7 +118,7 @@ func TestJobProblems(t *testing.T) {
 	for want, change := range map[string]func(*pipeline.Job){
 		"":                      func(*pipeline.Job) {},
 		`operation "nonsense"`:  func(j *pipeline.Job) { j.Operation = "nonsense" },
-		`operation "keyword_to`: func(j *pipeline.Job) { j.Operation = resolution.KeywordToLead },
+		"of keyword operations": func(j *pipeline.Job) { j.AsOf = time.Now() },
 		"rows per part is 0":    func(j *pipeline.Job) { j.RowsPerPart = 0 },
 		`compression "gzip"`:    func(j *pipeline.Job) { j.Compression = sinks.Compression("gzip") },
 		"no HEM type":           func(j *pipeline.Job) { j.HEMTypes = nil },

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -21,15 +22,19 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// DefaultRowsPerPart gives files of 50 to 200 MB.
-const DefaultRowsPerPart = 1_000_000
+// DefaultRowsPerPart gives files of 50 to 200 MB. SearchesPerPart is that of
+// keyword_to_lead, where a row in is as many rows out as it has leads.
+const (
+	DefaultRowsPerPart = 1_000_000
+	SearchesPerPart    = 1_000
+)
 
 // Job is what decides on the bytes of a dataset, beside its input and the
 // answers. Start from DefaultJob.
 type Job struct {
 	Operation resolution.Operation
-	// Column is the input column that holds the identifier; empty means the
-	// operation's own request field.
+	// Column is the input column that holds the identifier, or the keywords of
+	// a search; empty means the operation's own request field.
 	Column string
 	// KeepAll carries all input columns to the output, Keep the named ones.
 	KeepAll bool
@@ -50,14 +55,26 @@ type Job struct {
 	NetworkHosts []string
 	// IncludeProviders keeps the records of access providers as companies.
 	IncludeProviders bool
+	// SearchDefaults are what the rows of a list of searches mean where a
+	// column is missing or a cell empty, by field and as a cell has it. Keyword
+	// operations only.
+	SearchDefaults map[string]string
+	// AsOf is the day (UTC) that searches take for today: those without dates
+	// are about the days that end on it, and none may be about a later one.
+	// Zero is the day on which the dataset is begun. Keyword operations only.
+	AsOf time.Time
 }
 
 // DefaultJob is a job of op with every setting at its default.
 func DefaultJob(op resolution.Operation) Job {
+	rows := DefaultRowsPerPart
+	if op == resolution.KeywordToLead {
+		rows = SearchesPerPart
+	}
 	return Job{
 		Operation:     op,
 		KeepAll:       true,
-		RowsPerPart:   DefaultRowsPerPart,
+		RowsPerPart:   rows,
 		Compression:   sinks.Snappy,
 		HEMTypes:      columns.HEMTypes,
 		DefaultRegion: "US",
@@ -68,7 +85,7 @@ func DefaultJob(op resolution.Operation) Job {
 // Validate joins every problem of the job.
 func (j Job) Validate() error {
 	var errs []error
-	if !slices.Contains(resolution.SingleRecord, j.Operation) {
+	if !slices.Contains(resolution.SingleRecord, j.Operation) && !j.Operation.IsKeyword() {
 		errs = append(errs, fmt.Errorf("operation %q cannot be run", j.Operation))
 	}
 	if j.RowsPerPart < 1 {
@@ -87,6 +104,12 @@ func (j Job) Validate() error {
 	}
 	if len(j.HEMProfiles) > 0 && j.Operation != resolution.EmailToHEM {
 		errs = append(errs, fmt.Errorf("HEM profiles are columns of email_to_hem; %s has none", j.Operation))
+	}
+	if len(j.SearchDefaults) > 0 && !j.Operation.IsKeyword() {
+		errs = append(errs, fmt.Errorf("defaults of searches are of keyword operations; %s is none", j.Operation))
+	}
+	if !j.AsOf.IsZero() && !j.Operation.IsKeyword() {
+		errs = append(errs, fmt.Errorf("a day that searches take for today is of keyword operations; %s is none", j.Operation))
 	}
 	if !isRegion(j.DefaultRegion) {
 		errs = append(errs, fmt.Errorf("default region %q; give two capital letters, such as US or GB", j.DefaultRegion))
@@ -122,6 +145,8 @@ type identity struct {
 	DefaultRegion    string               `json:"default_region,omitempty"`
 	NetworkHosts     []string             `json:"network_hosts,omitempty"`
 	IncludeProviders bool                 `json:"include_providers,omitempty"`
+	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
+	AsOf             string               `json:"as_of,omitempty"`
 	Answers          string               `json:"answers,omitempty"` // fingerprint of the directory
 	SchemaVersion    int                  `json:"schema_version"`
 	RulesVersion     int                  `json:"rules_version"`

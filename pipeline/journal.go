@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/sinks"
@@ -28,9 +29,14 @@ type journal struct {
 }
 
 type journalHeader struct {
-	JobID  string        `json:"job_id"`
-	Out    string        `json:"out"`
-	Inputs []sinks.Input `json:"inputs"` // as they were when the job was begun
+	JobID string `json:"job_id"`
+	// Run names the work on the dataset from its first process to the one that
+	// finishes it, and BegunAt is when that was.
+	Run     string        `json:"run"`
+	BegunAt time.Time     `json:"begun_at"`
+	AsOf    string        `json:"as_of,omitempty"` // see Job.AsOf
+	Out     string        `json:"out"`
+	Inputs  []sinks.Input `json:"inputs"` // as they were when the job was begun
 }
 
 type journalPart struct {

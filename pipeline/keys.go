@@ -19,6 +19,8 @@ type keyer struct {
 	profiles  profile.Rules
 }
 
+func newKeyer(j Job) keyer { return keyer{j.Operation, profile.Rules{Hosts: j.NetworkHosts}} }
+
 // keys fills Keys, Outcomes and Reasons of b from the identifier column, and
 // what else follows from the identifiers alone. A null is an empty cell.
 func (k keyer) keys(b *columns.Batch, identifiers *array.String) {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -229,9 +230,12 @@ func testInterrupted(t *testing.T, p program, undisturbed string) {
 		t.Fatalf("exit code %d (%v), want 130\n%s", code, err, strings.Join(lines, "\n"))
 	}
 	for name := range listing(t, filepath.Join(dir, "out")) {
-		if !strings.HasPrefix(filepath.Base(name), "part-") {
+		if name != "_report.json" && !strings.HasPrefix(filepath.Base(name), "part-") {
 			t.Errorf("an interrupted run left %s", name)
 		}
+	}
+	if r := readReport(t, filepath.Join(dir, "out")); r == nil || r.Stop.Reason != pipeline.StopInterrupted {
+		t.Errorf("the report of an interrupted run: %+v", r)
 	}
 	if out := p.finish(t, dir); !strings.Contains(out, "from earlier runs") {
 		t.Errorf("the rerun does not say that it went on:\n%s", out)

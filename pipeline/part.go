@@ -6,6 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sourcegraph/conc/stream"
+	"golang.org/x/sync/semaphore"
+
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -15,7 +18,8 @@ import (
 type partQueue struct {
 	batches chan *sources.Batch
 	ahead   lookAhead
-	dropped atomic.Bool // not all rows will come
+	dropped atomic.Bool   // not all rows will come
+	gone    chan struct{} // closed when they will not
 }
 
 // startPart starts the worker of a part. It waits until a part may be made:
@@ -26,12 +30,15 @@ func (f *feeder) startPart(ctx context.Context, number int) (partSink, error) {
 		return nil, err
 	}
 	finished := sync.OnceFunc(func() { f.making.Release(1) })
-	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead}
+	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead, gone: make(chan struct{})}
 	f.workers.Go(func(ctx context.Context) error {
 		defer finished()
 		err := f.newPartMaker(number).make(ctx, q, finished)
 		if err != nil {
 			f.stop()
+			if f.asker != nil {
+				f.asker.stop(err)
+			}
 		}
 		return err
 	})
@@ -57,6 +64,7 @@ func (q *partQueue) end() error {
 
 func (q *partQueue) abandon() {
 	q.dropped.Store(true)
+	close(q.gone)
 	close(q.batches)
 }
 
@@ -72,9 +80,9 @@ type partMaker struct {
 	*state
 	number   int
 	keyer    keyer
-	answerer *answerer
 	builder  *columns.Builder
-	batch    columns.Batch
+	writer   *sinks.Writer
+	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
 	digest   *inputDigest
 	rejected *rejectsWriter
@@ -82,85 +90,177 @@ type partMaker struct {
 
 // make takes the batches of a queue and publishes the part. It calls finished
 // when the part's memory is given back and only the disk is waited for.
-func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) error {
+func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) (err error) {
 	if err := m.unsealed(); err != nil {
 		return err
 	}
-	w, err := m.Output.Part(m.number, m.table)
-	if err != nil {
+	if m.writer, err = m.Output.Part(m.number, m.table); err != nil {
 		return err
 	}
-	err = m.fill(ctx, q, w, finished)
-	return errors.Join(err, w.Abort(), m.rejected.abort())
+	err = m.fill(ctx, q, finished)
+	return errors.Join(err, m.writer.Abort(), m.rejected.abort())
 }
 
-func (m *partMaker) fill(ctx context.Context, q *partQueue, w *sinks.Writer, finished func()) error {
-	for b := range q.batches {
-		err := ctx.Err() // another part failed
-		if err == nil && !q.dropped.Load() {
-			err = m.process(ctx, b, w)
-		}
-		q.done(b)
-		if err != nil {
-			return err
-		}
+func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) error {
+	rows := m.resolved
+	switch {
+	case m.Job.Operation.IsKeyword():
+		rows = m.searched
+	case m.asker != nil:
+		rows = m.asked
+	}
+	if err := rows(ctx, q); err != nil {
+		return err
 	}
 	if q.dropped.Load() {
 		return nil // interrupted: the next run makes this part
 	}
-	if err := errors.Join(w.Finish(), m.rejected.finish()); err != nil {
+	if err := errors.Join(m.writer.Finish(), m.rejected.finish()); err != nil {
 		return err
 	}
 	finished()
+	if err := m.withdrawn(); err != nil {
+		return err
+	}
 	rejects, err := m.rejected.commit()
 	if err != nil {
 		return err
 	}
-	file, err := w.Commit()
+	file, err := m.writer.Commit()
 	if err != nil {
 		return err
 	}
 	return m.publish(ctx, m.number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
 }
 
-// recordBytes is about how much of found text goes into one record.
-const recordBytes = 16 << 20
+// resolved takes a part's rows all the way, a batch at a time: the resolver
+// answers at once.
+func (m *partMaker) resolved(ctx context.Context, q *partQueue) error {
+	answerer := newAnswerer(m.Resolver, m.Job.Operation, m.Workers, m.asking)
+	var b columns.Batch
+	for in := range q.batches {
+		err := ctx.Err() // another part failed
+		if err == nil && !q.dropped.Load() {
+			err = m.begin(&b, in)
+			if err == nil {
+				err = answerer.answer(ctx, &b)
+			}
+			if err == nil {
+				err = m.write(&b)
+			}
+		}
+		q.done(in)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// process takes one batch all the way.
-func (m *partMaker) process(ctx context.Context, in *sources.Batch, w *sinks.Writer) error {
+const (
+	// windowRows and windowBatches bound the rows of a part that wait for a
+	// service: some seconds' worth of calls, so that no place among those in
+	// flight is free while the slowest of a batch is waited for.
+	windowRows    = 1 << 14
+	windowBatches = 64
+)
+
+// asked takes a part's rows all the way while many batches wait for a service,
+// in the order in which they came.
+func (m *partMaker) asked(ctx context.Context, q *partQueue) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	window := semaphore.NewWeighted(windowRows)
+	batches := stream.New().WithMaxGoroutines(windowBatches)
+	for in := range q.batches {
+		weight := int64(min(in.Len(), windowRows))
+		if q.dropped.Load() {
+			q.done(in)
+			continue
+		}
+		if window.Acquire(ctx, weight) != nil {
+			q.done(in)
+			break
+		}
+		b := new(columns.Batch)
+		if err := m.begin(b, in); err != nil {
+			cancel(err)
+			q.done(in)
+			break
+		}
+		batches.Go(func() stream.Callback {
+			err := m.asker.answer(b)
+			return func() {
+				defer window.Release(weight)
+				defer q.done(in)
+				if err == nil && ctx.Err() == nil {
+					err = m.write(b)
+				}
+				if err != nil {
+					cancel(err) // the first counts
+				}
+			}
+		})
+	}
+	batches.Wait()
+	return context.Cause(ctx)
+}
+
+// begin takes a batch into the part, and makes the keys of its rows.
+func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
+	if err := m.take(in); err != nil {
+		return err
+	}
+	b.Reset(in.Len())
+	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
+	m.keyer.keys(b, in.Columns[m.identifier])
+	return nil
+}
+
+// take takes the rows of a batch into the part's checksum, and its malformed
+// lines into the rejects.
+func (m *partMaker) take(in *sources.Batch) error {
 	m.digest.add(in)
 	if err := m.rejected.write(in.Rejects); err != nil {
 		return err
 	}
-	b := &m.batch
-	b.Reset(in.Len())
-	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
-	m.keyer.keys(b, in.Columns[m.identifier])
-	if err := m.answerer.answer(ctx, b); err != nil {
-		return err
-	}
-	counted := count(b, in.Rejects)
+	m.add(countRejects(in.Rejects))
+	return nil
+}
+
+// add adds to what the part and the run have done.
+func (m *partMaker) add(t sinks.Totals) {
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	m.totals.Add(t)
+	m.Progress.add(t)
+}
+
+// recordBytes is about how much of found text goes into one record.
+const recordBytes = 16 << 20
+
+// write writes the rows of a batch, and counts them.
+func (m *partMaker) write(b *columns.Batch) error {
 	for from := 0; from < b.Len(); {
 		rows, to := b, b.Cut(from, recordBytes)
 		if to-from < b.Len() {
 			rows = b.Slice(from, to)
 		}
 		rec := m.builder.Record(rows)
-		err := w.Write(rec)
+		err := m.writer.Write(rec)
 		rec.Release()
 		if err != nil {
 			return err
 		}
 		from = to
 	}
-	m.totals.Add(counted)
-	m.Progress.add(counted)
+	m.add(count(b))
 	return nil
 }
 
 // count counts a batch by outcome and reason.
-func count(b *columns.Batch, rejects []sources.Reject) sinks.Totals {
-	t := sinks.Totals{Rows: int64(b.Len()), Malformed: int64(len(rejects))}
+func count(b *columns.Batch) sinks.Totals {
+	t := sinks.Totals{Rows: int64(b.Len())}
 	for i, outcome := range b.Outcomes {
 		switch outcome {
 		case columns.Matched:
@@ -179,6 +279,11 @@ func count(b *columns.Batch, rejects []sources.Reject) sinks.Totals {
 		}
 		t.CountReason(outcome.String(), b.Reasons[i], 1)
 	}
+	return t
+}
+
+func countRejects(rejects []sources.Reject) sinks.Totals {
+	t := sinks.Totals{Malformed: int64(len(rejects))}
 	for _, r := range rejects {
 		t.CountReason("malformed", r.Reason, 1)
 	}

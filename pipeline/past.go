@@ -1,10 +1,15 @@
 package pipeline
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -40,24 +45,32 @@ func (s *state) identity() identity {
 	case resolution.IP:
 		id.IncludeProviders = j.IncludeProviders
 	}
+	id.SearchDefaults, id.AsOf = j.SearchDefaults, s.day()
 	return id
 }
 
 // overwrite removes the dataset that is there. One that this job has begun
 // itself is what the user wants to have at the end, so it goes on.
 func (s *state) overwrite() error {
-	m, manifestErr := s.Output.Manifest()
-	header, _, err := s.journal.read()
-	if manifestErr == nil && err == nil && m == nil && header.JobID == s.jobID && slices.EqualFunc(header.Inputs, s.inputs(), untouched) {
+	if s.begunBefore() {
 		return nil
 	}
 	return errors.Join(s.Output.Clear(), s.journal.remove())
+}
+
+// begunBefore reports whether this job has begun the dataset that is there,
+// of the same input, and not finished it.
+func (s *state) begunBefore() bool {
+	m, manifestErr := s.Output.Manifest()
+	header, _, err := s.journal.read()
+	return manifestErr == nil && err == nil && m == nil && header.JobID == s.jobID && slices.EqualFunc(header.Inputs, s.inputs(), untouched)
 }
 
 // lookBack finds the parts that earlier runs of this job recorded, in the
 // manifest of a finished dataset or in the journal of an unfinished one.
 func (s *state) lookBack() error {
 	recorded := map[int]sinks.Part{}
+	s.header = journalHeader{JobID: s.jobID, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: s.day(), Out: s.Output.Dir(), Inputs: s.inputs()}
 	m, err := s.Output.Manifest()
 	if err != nil {
 		return err
@@ -70,11 +83,12 @@ func (s *state) lookBack() error {
 			recorded[number] = p
 		}
 		s.before = m
-	} else {
-		header, parts, err := s.journal.read()
-		if err != nil {
-			return err
-		}
+	}
+	header, parts, err := s.journal.read()
+	if err != nil {
+		return err
+	}
+	if m == nil {
 		empty, err := s.Output.Empty()
 		if err != nil {
 			return err
@@ -89,13 +103,25 @@ func (s *state) lookBack() error {
 			recorded = parts
 		}
 	}
+	if header.JobID == s.jobID { // a run that has not finished, and may have replaced nothing yet
+		s.header.Run, s.header.BegunAt = cmp.Or(header.Run, s.header.Run), header.BegunAt
+	}
+	unknown := false
+	if s.Remote != nil && len(recorded) > 0 {
+		if unknown, err = s.Remote.anyUnknown(context.Background(), s.Job.Operation); err != nil {
+			return err
+		}
+	}
 	s.known = map[int]sinks.Part{}
 	for number, p := range recorded {
 		err := s.Output.CheckPart(p)
 		switch {
+		case err == nil && s.Remote != nil && s.Remote.mayImprove(p.Totals, unknown):
+			s.improving = true
 		case err == nil:
 			s.known[number] = p
 		case errors.Is(err, sinks.ErrCorrupt):
+			s.broken = true
 			s.Log.Warn("a recorded part will be made again", "part", p.Name, "reason", err.Error())
 		default:
 			return err
@@ -111,13 +137,19 @@ func (s *state) otherJob() error {
 // finishedBefore is the result of a run with nothing to do: the dataset is
 // whole, and no input was touched since.
 func (s *state) finishedBefore() (*Result, error) {
-	if s.before == nil || len(s.known) != len(s.before.Parts) || !slices.EqualFunc(s.before.Inputs, s.inputs(), untouched) {
+	if !s.complete() {
 		return nil, nil
 	}
 	if err := errors.Join(s.Output.Tidy(s.before), s.journal.remove()); err != nil {
 		return nil, err
 	}
 	return &Result{Manifest: s.before, Totals: s.before.Totals, Skipped: len(s.known)}, nil
+}
+
+// complete reports whether the dataset is whole, and no input was touched
+// since.
+func (s *state) complete() bool {
+	return s.before != nil && len(s.known) == len(s.before.Parts) && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
 }
 
 // untouched reports whether an input looks as it did. Of standard input

@@ -94,22 +94,7 @@ func (a *answerer) find(b *columns.Batch) error {
 // goroutines, and hands its answer to all rows with that key. The same key in
 // another batch is asked again: the embedded engine's answers are free.
 func (a *answerer) ask(ctx context.Context, b *columns.Batch) error {
-	first := make(map[string]int, b.Len()) // key → position in questions
-	question := make([]int, b.Len())
-	var questions []string
-	for i, outcome := range b.Outcomes {
-		if outcome == columns.Rejected {
-			continue
-		}
-		q, seen := first[string(b.Keys.At(i))]
-		if !seen {
-			q = len(questions)
-			key := string(b.Keys.At(i))
-			first[key] = q
-			questions = append(questions, key)
-		}
-		question[i] = q
-	}
+	questions, question := questions(b, func(int) bool { return true })
 	answers := make([]resolution.Answer, len(questions))
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	share := (len(questions) + a.workers - 1) / a.workers
@@ -132,11 +117,11 @@ func (a *answerer) ask(ctx context.Context, b *columns.Batch) error {
 	if err := p.Wait(); err != nil {
 		return err
 	}
-	for i, outcome := range b.Outcomes {
-		if outcome == columns.Rejected {
+	for i, q := range question {
+		if q < 0 {
 			continue
 		}
-		answer := answers[question[i]]
+		answer := answers[q]
 		if b.Leads[i] = answer.Lead; !answer.Matched() {
 			b.Outcomes[i], b.Reasons[i] = columns.NoMatch, answer.Reason
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
-	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // ErrOtherJob says that the output folder holds the dataset of a job with
@@ -31,7 +31,12 @@ type Run struct {
 	Job      Job
 	Input    *sources.List
 	Output   *sinks.Dataset
-	Resolver resolution.Resolver
+	Resolver resolution.Resolver // nil with Remote, and for keyword operations
+	// Searcher answers keyword operations; nil with Remote, and for the others.
+	Searcher resolution.Searcher
+	// Remote is a service that answers in the place of Resolver and
+	// Searcher.
+	Remote *Remote
 	// Answers identifies the reference data answers come from; empty when
 	// they follow from the input alone.
 	Answers string
@@ -55,12 +60,13 @@ type Result struct {
 	Fresh    sinks.Totals    // of the parts this run made
 	Skipped  int             // parts that were there already
 	Made     int             // parts this run made
+	Report   *Report         // nil when there was nothing to do
 }
 
 // Do runs the job to its end or until ctx ends. When ctx ends it stops
 // reading, finishes and records the parts whose rows are all read, and
 // returns ctx's error; the same run again goes on from there.
-func (r *Run) Do(ctx context.Context) (*Result, error) {
+func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err := r.Job.Validate(); err != nil {
 		return nil, &JobError{err}
 	}
@@ -72,20 +78,33 @@ func (r *Run) Do(ctx context.Context) (*Result, error) {
 	if done, err := s.finishedBefore(); done != nil || err != nil {
 		return done, err
 	}
+	report := s.beginReport()
+	defer func() { report.stopped(result, err) }() // when no call is in flight any more
+	if r.Remote != nil {
+		if s.asker, err = newAsker(ctx, r.Remote, r.Job.Operation, s.header.Run, r.Log); err != nil {
+			return nil, err
+		}
+		defer s.asker.close()
+		ctx = s.asker.ctx
+	}
+	s.ended = ctx.Done()
 	if err := s.feed(ctx); err != nil {
-		return s.result(), err
+		return s.result(), endOf(ctx, err)
 	}
 	if err := s.sumRest(ctx); err != nil {
-		return s.result(), err
+		return s.result(), endOf(ctx, err)
+	}
+	result = s.result()
+	if result.Report, err = report.finished(); err != nil {
+		return result, err
 	}
 	m := s.manifest()
 	if err := r.Output.Publish(m); err != nil {
-		return s.result(), err
+		return result, err
 	}
 	if err := s.journal.remove(); err != nil {
-		return s.result(), err
+		return result, err
 	}
-	result := s.result()
 	result.Manifest = m
 	return result, nil
 }
@@ -96,17 +115,27 @@ type state struct {
 	layout       *columns.Layout
 	table        sinks.Table
 	rejectsTable sinks.Table
-	read         []string // columns to read, the kept ones first
-	kept         int      // how many of them are kept
-	identifier   int      // which of them is resolved
+	read         []string       // columns to read, the kept ones first
+	kept         int            // how many of them are kept
+	identifier   int            // which of them is resolved
+	fields       map[string]int // those that hold the fields of searches
+	asOf         time.Time      // the day that searches take for today, midnight UTC
 	settings     []byte
 	jobID        string
 	journal      *journal
 	known        map[int]sinks.Part // recorded by earlier runs, and still as recorded
+	improving    bool               // there are recorded parts whose rows are asked again
+	broken       bool               // there are recorded parts that are not as recorded
 	before       *sinks.Manifest    // of the finished dataset that is there, if any
-	unsealing    sync.Once          // done before the first part is written
+	unsealing    sync.Once          // done before the first part is begun
 	unsealErr    error
+	withdrawing  sync.Once // done before the first part is replaced
+	withdrawErr  error
+	withdrew     bool
 	asking       *semaphore.Weighted // a place a question
+	header       journalHeader       // of this run
+	asker        *asker              // nil without a Remote
+	ended        <-chan struct{}     // closed when the run is to end
 
 	mu       sync.Mutex
 	parts    map[int]sinks.Part // known ones passed by, and made ones
@@ -117,15 +146,8 @@ type state struct {
 
 // prepare works out columns and identity and looks at what is there already.
 func (r *Run) prepare() (*state, error) {
-	s := &state{Run: r, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(r.Workers))}
-	if err := s.chooseColumns(); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.settings, s.jobID, err = s.identity().encode(); err != nil {
-		return nil, err
-	}
-	if s.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
+	s, err := r.describe()
+	if err != nil {
 		return nil, err
 	}
 	if r.Overwrite {
@@ -134,6 +156,25 @@ func (r *Run) prepare() (*state, error) {
 		}
 	}
 	return s, s.lookBack()
+}
+
+// describe works out columns and identity. It changes nothing.
+func (r *Run) describe() (*state, error) {
+	s := &state{Run: r, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(r.Workers))}
+	if err := s.chooseColumns(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
+		return nil, err
+	}
+	if err := s.settleDay(); err != nil {
+		return nil, err
+	}
+	if s.settings, s.jobID, err = s.identity().encode(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // feed reads all rows, cuts them into parts and hands each part to a worker.
@@ -156,25 +197,39 @@ func (s *state) feed(ctx context.Context) (err error) {
 		state: s, reader: reader, stop: stop, ahead: newLookAhead(), making: semaphore.NewWeighted(int64(s.Workers)),
 		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * s.Workers),
 	}
+	f.start = f.startPart
 	feedErr := f.run(reading)
-	if err := f.workers.Wait(); err != nil {
+	broken := feedErr != nil && reading.Err() == nil // the input is why, whatever else it leads to
+	if err := f.workers.Wait(); err != nil && !broken {
 		return err // why reading ended
 	}
 	return feedErr
 }
 
-// unsealed makes the dataset unfinished again before the first part of it is
-// written, and the journal ready. It does so once.
+// unsealed makes the journal ready before the first part is begun, and a
+// finished dataset unfinished. It does so once. A dataset that is whole, and
+// of which rows are asked again, stays finished until there is something
+// better: a run that gets no answers leaves it as it is.
 func (s *state) unsealed() error {
 	s.unsealing.Do(func() {
-		if s.unsealErr = s.journal.begin(journalHeader{s.jobID, s.Output.Dir(), s.inputs()}, s.known); s.unsealErr != nil {
-			return
-		}
-		if s.before != nil {
-			s.unsealErr = s.Output.Withdraw()
+		s.unsealErr = s.journal.begin(s.header, s.known)
+		whole := s.before != nil && s.improving && !s.broken && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
+		if s.unsealErr == nil && s.before != nil && !whole {
+			s.unsealErr = s.withdrawn()
 		}
 	})
 	return s.unsealErr
+}
+
+// withdrawn makes a finished dataset unfinished before a part of it is
+// replaced. It does so once.
+func (s *state) withdrawn() error {
+	s.withdrawing.Do(func() {
+		if s.before != nil {
+			s.withdrawErr, s.withdrew = s.Output.Withdraw(), true
+		}
+	})
+	return s.withdrawErr
 }
 
 // keep adds a part that an earlier run made.
@@ -236,8 +291,7 @@ func (s *state) newPartMaker(number int) *partMaker {
 		number:   number,
 		digest:   newInputDigest(),
 		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
-		keyer:    keyer{s.Job.Operation, profile.Rules{Hosts: s.Job.NetworkHosts}},
-		answerer: newAnswerer(s.Resolver, s.Job.Operation, s.Workers, s.asking),
+		keyer:    newKeyer(s.Job),
 		builder:  s.layout.NewBuilder(),
 	}
 }

@@ -13,7 +13,11 @@ import (
 func (s *state) chooseColumns() error {
 	files := s.Input.Files()
 	identifier := s.Job.Column
-	if identifier == "" {
+	switch {
+	case identifier != "":
+	case s.Job.Operation.IsKeyword():
+		identifier = keywordsColumn
+	default:
 		identifier = string(s.Job.Operation.Identifier())
 	}
 	kept := s.Job.Keep
@@ -22,9 +26,9 @@ func (s *state) chooseColumns() error {
 	}
 	identifier = matchFold(kept, identifier)
 	s.read, s.kept = slices.Clone(kept), len(kept)
-	if s.identifier = slices.Index(kept, identifier); s.identifier < 0 {
-		s.identifier = len(s.read)
-		s.read = append(s.read, identifier)
+	s.identifier = s.readColumn(identifier)
+	if s.Job.Operation.IsKeyword() {
+		s.chooseSearchColumns()
 	}
 	if err := s.Input.Check(s.read); err != nil {
 		return err
@@ -42,6 +46,7 @@ func (s *state) chooseColumns() error {
 	s.layout, err = columns.NewLayout(columns.Settings{
 		Operation: s.Job.Operation, Kept: kept, Identifier: identifier, DropIdentifier: s.Job.DropIdentifier,
 		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
+		Remote: s.Remote != nil,
 	})
 	if err != nil {
 		return &JobError{err}

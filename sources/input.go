@@ -2,6 +2,7 @@ package sources
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ func inspect(name string, o Options) (*input, error) {
 	in := &input{File: File{URI: name, Size: -1}}
 	if name == standardInput {
 		in.once = true
+		in.URI = cmp.Or(o.StdinName, standardInput)
 		return in, in.inspectStream(&stream{r: o.Stdin}, o)
 	}
 	f, info, err := openFile(name)

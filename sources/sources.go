@@ -32,6 +32,8 @@ type Options struct {
 	Delimiter byte
 	// Stdin is what "-" reads; nil is os.Stdin.
 	Stdin io.Reader
+	// StdinName is what "-" is called in rows and errors; empty is "-".
+	StdinName string
 	// BatchRows bounds the rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
 }

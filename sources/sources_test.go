@@ -156,6 +156,11 @@ func TestStandardInput(t *testing.T) {
 		}
 	}
 
+	named, err := rowsOf([]string{"-"}, []string{"email"}, Options{Stdin: strings.NewReader("email\na@mail.example\n"), StdinName: "pasted"})
+	if err != nil || !reflect.DeepEqual(named, []string{"pasted:1 a@mail.example"}) {
+		t.Errorf("by another name: %q, %v", named, err)
+	}
+
 	big := "id,email\n" + strings.Repeat("1,someone@mail.example\n", 200_000)
 	got, err := rowsOf([]string{"-"}, []string{"email"}, Options{Stdin: strings.NewReader(big)})
 	if err != nil || len(got) != 200_000 || got[199_999] != "-:200000 someone@mail.example" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -19,11 +18,13 @@ type certificate struct {
 	of      [2]time.Time // when the files were changed that current, or the last failure, is of
 }
 
+// openCertificate reads a certificate for the first time. The error does not
+// say which flags named the files.
 func openCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log, of: changed(certFile, keyFile)}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		return nil, err
 	}
 	c.current = &pair
 	return c, nil

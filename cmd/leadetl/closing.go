@@ -6,46 +6,219 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
 
 // closing is the table at the end of a run.
 type closing struct {
-	job    pipeline.Job
-	files  []sources.File
-	out    string
-	took   time.Duration
-	result *pipeline.Result
+	job      pipeline.Job
+	files    []sources.File
+	out      string
+	took     time.Duration
+	result   *pipeline.Result
+	progress pipeline.Snapshot
 }
 
+// closingLine is a line of the table; a line without a count begins with its
+// note.
+type closingLine struct {
+	name  string
+	count int64
+	note  string
+	bare  bool
+}
+
+// print writes the table of a run that finished.
 func (c closing) print(to io.Writer) error {
 	t := c.result.Totals
-	counts := []struct {
-		name string
-		n    int64
-		note string
-	}{
-		{"rows", t.Rows, c.input()},
-		{"matched", t.Matched, share(t.Matched, t.Rows)},
-		{"no match", t.NoMatch, reasons(t.Reasons["no_match"])},
-		{"rejected", t.Rejected, reasons(t.Reasons["rejected"])},
-		{"malformed", t.Malformed, reasons(t.Reasons["malformed"])},
+	lines := []closingLine{
+		{name: "rows", count: t.Rows, note: c.source(t)},
+		{name: "matched", count: t.Matched, note: share(t.Matched, t.Rows)},
+		{name: "no match", count: t.NoMatch, note: reasons(t.Reasons["no_match"])},
+		{name: "rejected", count: t.Rejected, note: reasons(t.Reasons["rejected"])},
 	}
-	width := len(grouped(t.Rows + t.Malformed))
+	for _, seldom := range []closingLine{
+		{name: "failed", count: t.Failed, note: reasons(t.Reasons["failed"])},
+		{name: "suppressed", count: t.Suppressed, note: reasons(t.Reasons["suppressed"])},
+		{name: "skipped", count: t.Skipped, note: reasons(t.Reasons["skipped"])},
+	} {
+		if seldom.count > 0 {
+			lines = append(lines, seldom)
+		}
+	}
+	lines = append(lines, closingLine{name: "malformed", count: t.Malformed, note: reasons(t.Reasons["malformed"])})
+	lines = append(lines, c.service()...)
+	lines = append(lines, closingLine{name: "took", note: c.speed(), bare: true})
+	lines = append(lines, c.times()...)
+	lines = append(lines, closingLine{name: "files", note: c.parts(), bare: true}, closingLine{name: "dataset", note: c.out, bare: true})
+	return printClosing(to, string(c.job.Operation), append(lines, c.report()...))
+}
+
+// printStopped writes what a run came to that was stopped while it asked a
+// service; nothing of any other. Why it stopped, and how it goes on, is the
+// error's to say.
+func (c closing) printStopped(to io.Writer) error {
+	if c.result == nil || c.result.Report == nil || c.result.Report.Service == nil {
+		return nil
+	}
+	p := c.progress
+	lines := []closingLine{
+		{name: "rows", count: p.InputDone(), note: c.ofAll()},
+		{name: "matched", count: p.Matched, note: share(p.Matched, p.Rows)},
+	}
+	if calls := c.result.Report.Service.Calls; p.Rows == 0 { // no batch is whole
+		lines[1] = closingLine{name: "matched", count: calls.Matched, note: fmt.Sprintf("of %s answered", plural(int(calls.Closed), "question"))}
+	}
+	for _, seldom := range []closingLine{{name: "failed", count: p.Failed}, {name: "skipped", count: p.Skipped}} {
+		if seldom.count > 0 {
+			lines = append(lines, seldom)
+		}
+	}
+	lines = append(lines, c.service()...)
+	lines = append(lines, closingLine{name: "took", note: c.took.Round(10 * time.Millisecond).String(), bare: true})
+	lines = append(lines, c.times()...)
+	lines = append(lines, closingLine{name: "files", note: plural(c.result.Made+c.result.Skipped, "part") + "; answers of unfinished parts are stored", bare: true})
+	return printClosing(to, string(c.job.Operation)+", not finished", append(lines, c.report()...))
+}
+
+// ofAll says how many input rows there are to be done, as far as is known.
+func (c closing) ofAll() string {
+	done, all := c.progress.InputDone(), c.progress.InputRows()
+	if all == 0 {
+		return c.input()
+	}
+	about := "about "
+	if c.progress.BytesRead >= c.progress.BytesTotal {
+		about = ""
+	}
+	return fmt.Sprintf("of %s%s %s, %s left", about, grouped(all), c.input(), grouped(max(all-done, 0)))
+}
+
+func printClosing(to io.Writer, title string, lines []closingLine) error {
+	names, counts := 0, 0
+	for _, line := range lines {
+		names = max(names, len(line.name))
+		if !line.bare {
+			counts = max(counts, len(grouped(line.count)))
+		}
+	}
 	out := bufio.NewWriter(to)
-	fmt.Fprintln(out, c.job.Operation)
-	for _, line := range counts {
-		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %-9s  %*s  %s", line.name, width, grouped(line.n), line.note), " "))
-	}
-	for _, line := range [][2]string{{"took", c.speed()}, {"files", c.parts()}, {"dataset", c.out}} {
-		fmt.Fprintf(out, "  %-9s  %s\n", line[0], line[1])
+	fmt.Fprintln(out, title)
+	for _, line := range lines {
+		text := fmt.Sprintf("  %-*s  ", names, line.name)
+		if !line.bare {
+			text += fmt.Sprintf("%*s  ", counts, grouped(line.count))
+		}
+		fmt.Fprintln(out, strings.TrimRight(text+line.note, " "))
 	}
 	return out.Flush()
+}
+
+// service is what was asked of a service, and what it cost.
+func (c closing) service() []closingLine {
+	if c.result.Report == nil || c.result.Report.Service == nil {
+		return nil
+	}
+	s := c.result.Report.Service
+	lines := []closingLine{
+		{name: "stored", count: s.Calls.Stored, note: "answered without a call"},
+		{name: "twins", count: s.Calls.Twins, note: "rows that shared another's question"},
+		{name: "calls", count: s.Calls.Calls, note: reasons(s.Calls.ByClass)},
+		{name: "retries", count: total(s.Calls.Retries), note: reasons(s.Calls.Retries)},
+		{name: "credits", count: s.Calls.Credits, note: credits(s)},
+		{name: "unknown", count: s.Unknown.Count, note: "calls"},
+	}
+	if s.Unknown.Count > 0 {
+		lines[5].note = "calls that may have been billed; leadetl answers list --unknown names them"
+	}
+	if n := s.Parked; n > 0 {
+		lines = append(lines, closingLine{name: "parked", count: n, note: "calls whose answer was promised and is not there"})
+	}
+	if n := s.Calls.Quarantined; n > 0 {
+		lines = append(lines, closingLine{name: "left out", count: n, note: "members of answers that were not what they claimed to be"})
+	}
+	return lines
+}
+
+// credits says what the whole unfinished job has spent where earlier runs did,
+// and what it may.
+func credits(s *pipeline.ServiceReport) string {
+	var notes []string
+	if s.Calls.EarlierCredits > 0 {
+		notes = append(notes, grouped(s.Budget.Credits)+" with earlier runs of this job")
+	}
+	if most := s.Budget.MaxCredits; most != nil {
+		notes = append(notes, "budget "+grouped(*most))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// times are how long calls waited and took.
+func (c closing) times() (lines []closingLine) {
+	if c.result.Report == nil || c.result.Report.Service == nil {
+		return nil
+	}
+	calls := c.result.Report.Service.Calls
+	var waits []string
+	for _, reason := range waitReasons {
+		if waited := calls.Waits[string(reason)]; waited >= time.Second && reason != pace.Concurrency {
+			waits = append(waits, compact(waited.Round(time.Second))+" "+waitNames[reason])
+		}
+	}
+	if len(waits) > 0 {
+		lines = append(lines, closingLine{name: "waited", note: strings.Join(waits, ", "), bare: true})
+	}
+	if calls.P50 > 0 {
+		note := fmt.Sprintf("p50 %s, p95 %s, p99 %s", digits(calls.P50), digits(calls.P95), digits(calls.P99))
+		lines = append(lines, closingLine{name: "latency", note: note, bare: true})
+	}
+	return lines
+}
+
+// report says where the report is, of runs that have more to say than fits
+// the table.
+func (c closing) report() []closingLine {
+	if c.result.Report == nil || c.result.Report.Service == nil {
+		return nil
+	}
+	return []closingLine{{name: "report", note: filepath.Join(c.out, "_report.json"), bare: true}}
+}
+
+// digits writes a time in two or three digits.
+func digits(d time.Duration) string {
+	for unit := time.Microsecond; unit <= time.Second; unit *= 10 {
+		if d < 100*unit {
+			return d.Round(unit).String()
+		}
+	}
+	return d.Round(time.Second).String()
+}
+
+func total(counts map[string]int64) (n int64) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// source is where the rows of a dataset come from.
+func (c closing) source(t sinks.Totals) string {
+	if t.Searches == 0 {
+		return c.input()
+	}
+	noun := " search "
+	if t.Searches != 1 {
+		noun = " searches "
+	}
+	return "of " + grouped(t.Searches) + noun + c.input()
 }
 
 func (c closing) input() string {

@@ -50,6 +50,145 @@ func TestClosingTable(t *testing.T) {
 	}
 }
 
+// resultOfService is a result of a run against a service.
+func resultOfService() *pipeline.Result {
+	most := int64(2_000_000)
+	return &pipeline.Result{
+		Made: 1, Skipped: 0,
+		Fresh: sinks.Totals{Rows: 12_000},
+		Totals: sinks.Totals{
+			Rows: 12_000, Matched: 9_000, NoMatch: 2_900, Rejected: 80, Failed: 15, Skipped: 5,
+			Reasons: map[string]map[string]int64{
+				"no_match": {"no_match": 2_900}, "rejected": {"empty": 80}, "failed": {"unknown_call": 12, "refused:invalid": 3}, "skipped": {"not_stored": 5},
+			},
+		},
+		Manifest: &sinks.Manifest{Parts: []sinks.Part{{File: sinks.File{Bytes: 1_000_000}}}},
+		Report: &pipeline.Report{Service: &pipeline.ServiceReport{
+			Calls: pipeline.CallStats{
+				Asked: 11_000, Closed: 11_000, Matched: 8_000, Stored: 1_000, Twins: 920, Calls: 10_140,
+				ByClass: map[string]int64{"answered": 9_980, "replayed": 8, "limited": 140, "unavailable": 12},
+				Retries: map[string]int64{"limited": 140, "unavailable": 3},
+				Credits: 18_000, EarlierCredits: 2_016, EarlierCalls: 1_000, Quarantined: 4,
+				P50: 51_234 * time.Microsecond, P95: 183 * time.Millisecond, P99: 2_345 * time.Millisecond,
+				Waits: map[string]time.Duration{"rate": 125 * time.Second, "retry_after": 30 * time.Second, "dead": time.Millisecond, "concurrency": time.Hour},
+			},
+			Budget:  pipeline.BudgetReport{Credits: 20_000, MaxCredits: &most}, // what 8 calls had left open is in both runs'
+			Unknown: pipeline.UnknownReport{Count: 12},
+			Parked:  2,
+		}},
+	}
+}
+
+func TestClosingTableOfAService(t *testing.T) {
+	c := closing{
+		job: pipeline.DefaultJob(resolution.Enrichment), files: []sources.File{{URI: "a.csv"}},
+		out: "leads", took: 100 * time.Second, result: resultOfService(),
+	}
+	const want = `enrichment
+  rows       12,000  from a.csv
+  matched     9,000  75.0%
+  no match    2,900  no_match 2,900
+  rejected       80  empty 80
+  failed         15  unknown_call 12, refused:invalid 3
+  skipped         5  not_stored 5
+  malformed       0
+  stored      1,000  answered without a call
+  twins         920  rows that shared another's question
+  calls      10,140  answered 9,980, limited 140, unavailable 12, replayed 8
+  retries       143  limited 140, unavailable 3
+  credits    18,000  20,000 with earlier runs of this job, budget 2,000,000
+  unknown        12  calls that may have been billed; leadetl answers list --unknown names them
+  parked          2  calls whose answer was promised and is not there
+  left out        4  members of answers that were not what they claimed to be
+  took       1m40s, 120 rows/s
+  waited     2m5s for the rate, 30s as the service asked
+  latency    p50 51ms, p95 180ms, p99 2.3s
+  files      1 part, 1.0 MB
+  dataset    leads
+  report     leads/_report.json
+`
+	var out bytes.Buffer
+	if err := c.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	}
+}
+
+func TestClosingTableOfAStoppedRun(t *testing.T) {
+	stopped := func(change func(*closing)) closing {
+		c := closing{
+			job: pipeline.DefaultJob(resolution.Enrichment), files: []sources.File{{URI: "a.csv"}}, out: "leads", took: 1234 * time.Millisecond,
+			result: &pipeline.Result{Report: &pipeline.Report{Service: &pipeline.ServiceReport{Calls: pipeline.CallStats{
+				Asked: 500, Closed: 100, Matched: 75, Calls: 100, ByClass: map[string]int64{"answered": 100}, Credits: 150,
+			}}}},
+			progress: pipeline.Snapshot{
+				RowsRead: 1000, BytesRead: 9, BytesTotal: 9, Calls: &pipeline.CallStats{Asked: 500, Closed: 100, Matched: 75},
+			},
+		}
+		change(&c)
+		return c
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*closing)
+		want   string
+	}{
+		{"before the first rows were whole", func(*closing) {}, `enrichment, not finished
+  rows     100  of 1,000 from a.csv, 900 left
+  matched   75  of 100 questions answered
+  stored     0  answered without a call
+  twins      0  rows that shared another's question
+  calls    100  answered 100
+  retries    0
+  credits  150
+  unknown    0  calls
+  took     1.23s
+  files    0 parts; answers of unfinished parts are stored
+  report   leads/_report.json
+`},
+		{"later, with much unread", func(c *closing) {
+			c.progress.Rows, c.progress.Matched, c.progress.Failed, c.progress.BytesTotal = 90, 60, 2, 90
+			c.result.Made = 1
+		}, `enrichment, not finished
+  rows     100  of about 10,000 from a.csv, 9,900 left
+  matched   60  66.7%
+  failed     2
+  stored     0  answered without a call
+  twins      0  rows that shared another's question
+  calls    100  answered 100
+  retries    0
+  credits  150
+  unknown    0  calls
+  took     1.23s
+  files    1 part; answers of unfinished parts are stored
+  report   leads/_report.json
+`},
+		{"nothing was asked", func(c *closing) { c.result.Report = nil }, ""},
+		{"no service", func(c *closing) { c.result.Report.Service = nil }, ""},
+		{"nothing was begun", func(c *closing) { c.result = nil }, ""},
+	} {
+		var out bytes.Buffer
+		if err := stopped(c.change).printStopped(&out); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, &out, c.want)
+		}
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1234: "1µs", 99_499: "99µs", 1_234_567: "1.2ms", 51_234_000: "51ms", 183_400_000: "180ms", 999_000_000: "1s", 12_345_678_901: "12s", 120_000_000_000: "2m0s",
+	} {
+		if got := digits(d); got != want {
+			t.Errorf("digits(%d) = %q, want %q", int64(d), got, want)
+		}
+	}
+}
+
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -999: "-999", -1000: "-1,000"} {
 		if got := grouped(n); got != want {

@@ -21,6 +21,8 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2
 	exitRejects     = 3
+	exitBudget      = 4
+	exitService     = 5
 	exitInterrupted = 130
 )
 
@@ -72,6 +74,10 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &coded):
 		return coded.code
+	case errors.Is(err, pipeline.ErrBudget), errors.Is(err, pipeline.ErrNoCredits):
+		return exitBudget
+	case errors.Is(err, pipeline.ErrRefused), errors.Is(err, pipeline.ErrUnreachable):
+		return exitService
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &format),

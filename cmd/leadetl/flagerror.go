@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,6 +38,8 @@ func wanted(e *pflag.InvalidValueError) string {
 		return "write a whole number"
 	case "bool":
 		return "write true or false"
+	case "duration":
+		return "write a time such as 30s or 8h"
 	}
 	return e.Unwrap().Error()
 }
@@ -56,15 +59,30 @@ func guess(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
-	if best := nearest(name, known); edits(name, best) <= max(2, len(name)/3) {
+	if best := nearest(name, known); begins(best, name) || edits(name, best) <= max(2, len(name)/3) {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""
 }
 
-// nearest is the name that takes the fewest edits to reach.
+// nearest is the name that takes the fewest edits to reach, of those that
+// begin so if there are any.
 func nearest(name string, known []string) string {
-	return slices.MinFunc(known, func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })
+	return slices.MinFunc(known, func(a, b string) int {
+		if begins(a, name) != begins(b, name) {
+			if begins(a, name) {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(edits(name, a), edits(name, b))
+	})
+}
+
+// begins reports whether a name begins with what was typed, if that is enough
+// to tell names by.
+func begins(name, typed string) bool {
+	return len(strings.TrimLeft(typed, "-")) >= 4 && strings.HasPrefix(name, typed)
 }
 
 // edits is the Levenshtein distance of two words.

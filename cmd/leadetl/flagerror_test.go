@@ -17,11 +17,14 @@ func TestEdits(t *testing.T) {
 }
 
 func TestGuess(t *testing.T) {
-	known := []string{"run", "directory", "version"}
+	known := []string{"run", "directory", "version", "header-name", "api-key-file"}
 	for name, want := range map[string]string{
 		"rnu":       `; did you mean "run"?`,
 		"direktory": `; did you mean "directory"?`,
 		"verson":    `; did you mean "version"?`,
+		"api-key":   `; did you mean "api-key-file"?`, // and not what takes fewer edits
+		"dire":      `; did you mean "directory"?`,
+		"dir":       "",
 		"xyzzy":     "",
 	} {
 		if got := guess(name, known); got != want {

@@ -20,6 +20,10 @@ func TestHelp(t *testing.T) {
 		"leadetl run":              {"3  ", "130"},
 		"leadetl directory import": {"130"},
 		"leadetl directory verify": {"130"},
+		"leadetl answers stat":     {"130"},
+		"leadetl answers list":     {"130"},
+		"leadetl answers export":   {"130"},
+		"leadetl answers forget":   {"3  ", "130"},
 	}
 	var out bytes.Buffer
 	root := newRoot(streams{out: &out, err: &out})

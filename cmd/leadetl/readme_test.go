@@ -105,11 +105,10 @@ func (c command) run(t *testing.T, folder string) {
 	}
 }
 
-// ports puts ports that are free into the place of those a service has by
-// default.
+// ports puts ports that are free into the place of those that pages show.
 func ports(t *testing.T) *strings.Replacer {
 	var pairs []string
-	for _, shown := range []string{"127.0.0.1:8080", "127.0.0.1:8081"} {
+	for _, shown := range []string{"127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8090"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
@@ -52,6 +53,11 @@ type runFlags struct {
 	quiet            bool
 	logFormat        string
 	logLevel         string
+	metricsListen    string
+	remote           remoteFlags
+	search           searchFlags
+	// planning says that nobody will be asked.
+	planning bool
 }
 
 // The words --keep knows beside the names of columns.
@@ -62,20 +68,24 @@ const (
 
 func newRunCommand(io streams) *cobra.Command {
 	var f runFlags
-	defaults := pipeline.DefaultJob("")
 	c := &cobra.Command{
 		Use:   "run OPERATION --in URI… --out FOLDER",
 		Short: "Resolve a list and write a Parquet dataset",
 		Long: `Resolve every row of a list and write a Parquet dataset.
 
 Operations, and the column each is asked about:
-  email_to_hem       email         hashed emails (HEMs) of an address
-  network_to_hem     network_url   hashed emails of a profile
-  network_to_phone   network_url   phone number of a profile
-  ip_to_company      ip            company behind an IP address
-  enrichment         network_url   contact, phone, HEMs and company of a profile
-  deanonymization    ip            the same of the visitor seen behind an address
+  email_to_hem           email         hashed emails (HEMs) of an address
+  network_to_hem         network_url   hashed emails of a profile
+  network_to_phone       network_url   phone number of a profile
+  ip_to_company          ip            company behind an IP address
+  enrichment             network_url   contact, phone, HEMs and company of a profile
+  deanonymization        ip            the same of the visitor seen behind an address
+  keyword_to_lead        keywords      people who searched for words, a row for each
+  keyword_to_lead_count  keywords      how many there are
 
+A list of searches has more columns, all of them optional: those of the flags
+from --cities on, with _ for -. Or those flags give one search, without --in.
+Some of them may be given beside --in too, for rows that do not say.
 email_to_hem needs nothing, and adds the network_url of people it finds in a
 directory; the others answer from one (see leadetl directory --help).
 A run that was stopped or killed goes on with the same command; the same
@@ -84,31 +94,32 @@ job file; flags win.`,
 		Example: `  leadetl run email_to_hem --in emails.csv --out hems
   leadetl run ip_to_company --in 'visits/*.csv.gz' --column client --directory dir --out companies
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
+  leadetl run keyword_to_lead --keywords 'crm;erp' --states CA --directory dir --out leads
   leadetl run --job nightly.yaml`,
 		Annotations: exits(
 			exit{exitRejects, "done, but rows failed or rejects passed --max-rejects"},
+			exit{exitBudget, "stopped by a budget or for want of credits; the same command goes on, given more"},
+			exit{exitService, "stopped by a service that refuses the calls or is out of reach; the same command goes on"},
 			exit{exitInterrupted, "interrupted; the same command goes on where it stopped"},
 		),
 		Args: oneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
-			operation := ""
-			if f.job != "" {
-				fromFile, err := applyJobFile(f.job, c.Flags())
-				if err != nil {
-					return usageError(err)
-				}
-				operation = fromFile
-			}
-			if len(args) == 1 {
-				operation = args[0]
+			operation, err := f.settle(c.Flags(), args)
+			if err != nil {
+				return err
 			}
 			return f.run(c.Context(), operation, io)
 		},
 	}
-	for _, o := range resolution.SingleRecord {
-		c.ValidArgs = append(c.ValidArgs, string(o))
-	}
-	flags := c.Flags()
+	c.ValidArgs = operationNames()
+	f.register(c.Flags())
+	return c
+}
+
+// register makes f what the flags of a command set. Who says what a run would
+// do takes the same flags as who does it.
+func (f *runFlags) register(flags *pflag.FlagSet) {
+	defaults := pipeline.DefaultJob("")
 	flags.SortFlags = false
 	flags.StringVar(&f.job, "job", "", "YAML `file` with the settings")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
@@ -119,20 +130,48 @@ job file; flags win.`,
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
-	flags.IntVar(&f.rowsPerPart, "rows-per-part", defaults.RowsPerPart, "input `rows` of each Parquet file")
+	flags.IntVar(&f.rowsPerPart, "rows-per-part", defaults.RowsPerPart, fmt.Sprintf("input `rows` of each Parquet file; of keyword_to_lead %d unless it is given", pipeline.SearchesPerPart))
 	flags.StringVar(&f.compression, "compression", string(defaults.Compression), "Parquet `codec`: snappy, zstd or none")
 	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", []string{"plain"}, "`profiles` email_to_hem hashes by: plain (always there), uid2, google")
 	flags.StringSliceVar(&f.hemTypes, "hem-types", defaults.HEMTypes, "`digests` of profile plain")
 	flags.StringVar(&f.defaultRegion, "default-region", defaults.DefaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", defaults.NetworkHosts, "`hosts` whose profile addresses are known by their form")
-	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for the progress of unfinished runs")
+	f.search.register(flags)
+	f.remote.register(flags)
+	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each; no influence on the dataset")
 	flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
+	flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` of /metrics for Prometheus and of /healthz while the run goes on, such as 127.0.0.1:9464")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors and warnings only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
-	return c
+}
+
+// settle applies the job file, if there is one, and says which operation is
+// meant.
+func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string, err error) {
+	if f.job != "" {
+		if operation, err = applyJobFile(f.job, flags); err != nil {
+			return "", usageError(err)
+		}
+	}
+	if len(args) == 1 {
+		operation = args[0]
+	}
+	op := resolution.Operation(operation)
+	if !flags.Changed("rows-per-part") {
+		f.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
+	}
+	return operation, usageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now())))
+}
+
+// operationNames are the operations that can be run.
+func operationNames() (names []string) {
+	for _, o := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
+		names = append(names, string(o))
+	}
+	return names
 }
 
 // oneOperation refuses what people try before they read: inputs as arguments.
@@ -164,7 +203,7 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 	} else if _, err := resolution.ParseOperation(operation); err != nil {
 		errs = append(errs, err)
 	}
-	if len(f.in) == 0 {
+	if len(f.in) == 0 && !f.search.isGiven() {
 		errs = append(errs, errors.New("no --in; name the input"))
 	}
 	if f.out == "" {
@@ -203,6 +242,8 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 	job.DefaultRegion = f.defaultRegion
 	job.NetworkHosts = f.networkHosts
 	job.IncludeProviders = f.includeProviders
+	job.AsOf = f.search.asOf.Time
+	job.SearchDefaults = f.search.defaults(job.Operation)
 	if len(errs) == 0 {
 		errs = append(errs, job.Validate())
 	}
@@ -211,64 +252,110 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 
 // run wires a job together and runs it.
 func (f *runFlags) run(ctx context.Context, operation string, io streams) (err error) {
+	run, closeRun, err := f.open(ctx, operation, io)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRun()) }()
+	if f.metricsListen != "" {
+		closeMetrics, failed := listenMetrics(f.metricsListen, run.Progress, run.Log)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, closeMetrics()) }()
+	}
+	started := time.Now()
+	stop := f.watch(run.Progress, run.Log, io)
+	result, err := run.Do(ctx)
+	stop()
+	return f.close(result, err, closing{
+		job: run.Job, files: run.Input.Files(), out: f.out, took: time.Since(started), progress: run.Progress.Snapshot(),
+	}, run.Log, io)
+}
+
+// open opens everything a job is wired to. closeRun gives it back.
+func (f *runFlags) open(ctx context.Context, operation string, io streams) (run *pipeline.Run, closeRun func() error, err error) {
+	var opened closers
+	defer func() { opened.closeOn(&err) }()
 	if f.quiet && f.logLevel != "error" {
 		f.logLevel = "warn"
 	}
 	log, err := newLogger(io.err, f.logFormat, f.logLevel)
 	if err != nil {
-		return usageError(err)
+		return nil, nil, usageError(err)
 	}
 	job, err := f.config(operation)
 	if err != nil {
-		return usageError(err)
+		return nil, nil, usageError(err)
 	}
 	delimiter, err := parseDelimiter(f.delimiter)
 	if err != nil {
-		return usageError(err)
+		return nil, nil, usageError(err)
 	}
-	resolver, answers, closeDirectory, err := f.openResolver(job)
+	run = &pipeline.Run{
+		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
+		Log: log, Progress: &pipeline.Progress{},
+	}
+	if !f.remote.isRemote() {
+		resolver, answers, closeDirectory, err := f.openResolver(job)
+		if err != nil {
+			return nil, nil, usageError(err)
+		}
+		opened.add(closeDirectory)
+		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
+	}
+	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: io.in}
+	if f.search.isGiven() {
+		if uris, err = f.search.list(&options); err != nil {
+			return nil, nil, err
+		}
+	}
+	input, err := openInput(ctx, uris, options)
 	if err != nil {
-		return usageError(err)
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, closeDirectory()) }()
-	input, err := openInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: io.in})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, input.Close()) }()
+	opened.add(input.Close)
 	if err := f.checkApart(input.Files()); err != nil {
-		return usageError(err)
+		return nil, nil, usageError(err)
+	}
+	if f.remote.isRemote() && f.remote.offline && !holdsAnswers(f.state) {
+		return nil, nil, errNothingStored(f.state)
 	}
 	if err := os.MkdirAll(f.state, 0o700); err != nil {
-		return usageError(fmt.Errorf("--state: %w", err))
+		return nil, nil, usageError(folderError("state", err))
 	}
 	output, err := sinks.Open(f.out)
 	if err != nil {
-		return usageError(fmt.Errorf("--out: %w", err))
+		return nil, nil, usageError(folderError("out", err))
 	}
-	defer func() { err = errors.Join(err, output.Close()) }()
-
-	run := &pipeline.Run{
-		Job: job, Input: input, Output: output, Resolver: resolver, Answers: answers,
-		StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
-		Log: log, Progress: &pipeline.Progress{},
+	opened.add(output.Close)
+	if f.remote.isRemote() {
+		remote, closeRemote, err := f.remote.open(ctx, job.Operation, f.state, f.planning, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		opened.add(closeRemote)
+		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Meter
 	}
-	started := time.Now()
-	stop := f.watch(run.Progress, log, io)
-	result, err := run.Do(ctx)
-	stop()
-	return f.close(result, err, closing{job: job, files: input.Files(), out: f.out, took: time.Since(started)}, log, io)
+	run.Input, run.Output = input, output
+	return run, opened.close, nil
 }
 
 // close prints what the run came to and decides on its exit code.
 func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slog.Logger, io streams) error {
+	c.result = result
+	if err != nil && !f.quiet {
+		err = errors.Join(err, c.printStopped(io.err))
+	}
 	if errors.Is(err, context.Canceled) {
 		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", plural(result.Made+result.Skipped, "part")), exitInterrupted}
+	}
+	if err != nil && result != nil && (exitCode(err) == exitBudget || exitCode(err) == exitService) {
+		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), plural(result.Made+result.Skipped, "part"))
 	}
 	if err != nil {
 		return err
 	}
-	c.result = result
 	if !f.quiet {
 		if err := c.print(io.out); err != nil {
 			return err
@@ -279,8 +366,8 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		log.Warn("many lines are no rows; they are in _rejects, and --max-rejects makes them an error", "malformed", t.Malformed, "lines", lines)
 	}
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
-	if t.Failed > 0 {
-		return codedError{fmt.Errorf("%s failed", plural(int(t.Failed), "row")), exitRejects}
+	if err := failedRows(t); err != nil {
+		return err
 	}
 	if rejects := t.Rejected + t.Malformed; f.maxRejects.passed(rejects, t.Rows+t.Malformed) {
 		return codedError{fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.text), exitRejects}
@@ -342,6 +429,9 @@ var needs = map[resolution.Operation][]directory.Kind{
 	resolution.Enrichment:      {directory.People},
 	resolution.IPToCompany:     {directory.IPRanges},
 	resolution.Deanonymization: {directory.Visits, directory.IPRanges},
+
+	resolution.KeywordToLead:      {directory.Searches},
+	resolution.KeywordToLeadCount: {directory.Searches},
 }
 
 // openResolver opens the embedded engine on the directory. answers identifies

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"leadetl": main,
 		"parquet": showParquet, // parquet [-columns a,b] FILE…
 		"convert": convert,     // convert FORMAT FROM TO
+		"bought":  bought,      // bought STATE FILE
 	})
 }
 
@@ -127,6 +128,7 @@ func printed(ts *testscript.TestScript, neg bool, args []string) {
 var (
 	speeds = regexp.MustCompile(`(?m)^(  took +)[0-9.]+[a-zµ]+(, [0-9,]+ rows/s)?$`)
 	times  = regexp.MustCompile(` +[0-9.]+(ms|s) +from`)
+	waits  = regexp.MustCompile(`(?m)^  (latency|waited) .*\n`)
 	sizes  = regexp.MustCompile(`(?m)[0-9.]+ [kMGTP]?B$`)
 	ids    = regexp.MustCompile(`\b(org|key|msg|res|req)_[0-9a-f]{16,32}|\bwhsec_[0-9A-Za-z+/=]+|…[0-9A-Za-z]{4}\b`)
 	ends   = regexp.MustCompile(`(?m) +$`)
@@ -138,6 +140,7 @@ var (
 func settled(s string) string {
 	s = speeds.ReplaceAllString(s, "${1}T")
 	s = times.ReplaceAllString(s, "   T   from")
+	s = waits.ReplaceAllString(s, "")
 	s = ids.ReplaceAllString(s, "ID")
 	s = dates.ReplaceAllString(s, "NOW")
 	s = ends.ReplaceAllString(s, "")

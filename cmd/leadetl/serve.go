@@ -309,7 +309,7 @@ func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 	}
 	c, err := openCertificate(f.tlsCert, f.tlsKey, log)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
 }

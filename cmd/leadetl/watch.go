@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -37,9 +37,18 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// watcher looks at a run again and again.
 type watcher struct {
 	progress *pipeline.Progress
 	started  time.Time
+	history  history
+}
+
+// look is a run at a moment, in words.
+func (w *watcher) look() look {
+	now, s := time.Now(), w.progress.Snapshot()
+	w.history.note(now, s)
+	return look{Snapshot: s, now: now, elapsed: now.Sub(w.started), history: &w.history}
 }
 
 // every calls do until the returned function is called, which waits for the
@@ -68,30 +77,36 @@ func every(interval time.Duration, do func()) (stop func()) {
 }
 
 func (w *watcher) log(log *slog.Logger) (stop func()) {
+	w.look()
 	return every(logEvery, func() {
-		s := w.progress.Snapshot()
-		log.Info("progress", "rows", s.Rows, "done", w.done(s), "eta", w.eta(s),
-			"matched", share(s.Matched, s.Rows), "rows_per_second", w.rate(s), "parts", s.Parts)
+		l := w.look()
+		about := []any{"rows", l.rows(), "done", l.done(), "eta", l.left(), "matched", l.matched()}
+		if c := l.Calls; c != nil {
+			about = append(about, "calls", c.Calls, "calls_per_second", decimal(l.callRate()), "in_flight", c.InFlight, "credits", c.Credits, "waiting", whyWaiting(c, l.now))
+		} else {
+			about = append(about, "rows_per_second", l.rowRate())
+		}
+		log.Info("progress", append(about, "parts", l.Parts)...)
 	})
 }
 
-// live draws one line: how far, how many rows, match rate, speed, time left.
+// live draws one line that fits the terminal: a bar where there is room for
+// one, and what there is to say, the most important of it.
 func (w *watcher) live(to io.Writer) (stop func()) {
-	bars := mpb.New(mpb.WithOutput(to), mpb.WithWidth(24), mpb.WithRefreshRate(redrawEvery))
-	text := func(format func(pipeline.Snapshot) string) decor.Decorator {
-		return decor.Any(func(decor.Statistics) string { return format(w.progress.Snapshot()) })
+	width := 24
+	if w.look().Calls != nil {
+		width = 12 // there is more to say
 	}
+	bars := mpb.New(mpb.WithOutput(to), mpb.WithWidth(width), mpb.WithRefreshRate(redrawEvery))
 	bar := bars.New(0, mpb.BarStyle().Rbound("] "), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
-		text(w.done),
-		text(func(s pipeline.Snapshot) string { return fmt.Sprintf("  %s rows", grouped(s.Rows)) }),
-		text(func(s pipeline.Snapshot) string { return "  matched " + share(s.Matched, s.Rows) }),
-		text(func(s pipeline.Snapshot) string { return fmt.Sprintf("  %s rows/s", grouped(w.rate(s))) }),
-		text(func(s pipeline.Snapshot) string { return "  " + w.eta(s) }),
+		decor.Any(func(s decor.Statistics) string {
+			return besideBar(fit(w.look().line(), s.AvailableWidth), s.AvailableWidth)
+		}),
 	))
 	stopMoving := every(redrawEvery, func() {
-		s := w.progress.Snapshot()
-		bar.SetTotal(max(s.BytesTotal, s.BytesRead+1), false)
-		bar.SetCurrent(s.BytesRead)
+		done, of := w.look().progress()
+		bar.SetTotal(max(of, done+1), false)
+		bar.SetCurrent(done)
 	})
 	return func() {
 		stopMoving()
@@ -100,24 +115,42 @@ func (w *watcher) live(to io.Writer) (stop func()) {
 	}
 }
 
-// done is the share of the input that is read.
-func (w *watcher) done(s pipeline.Snapshot) string {
-	if s.BytesTotal <= 0 {
-		return size(s.BytesRead)
+// shortestBar is the least that a bar takes to be one, with what is around it.
+const shortestBar = 10
+
+// besideBar fills the line up where there is no room for a bar.
+func besideBar(text string, width int) string {
+	if room := width - len(text); room > 0 && room < shortestBar {
+		return text + strings.Repeat(" ", room)
 	}
-	return fmt.Sprintf("%d%%", 100*s.BytesRead/s.BytesTotal)
+	return text
 }
 
-func (w *watcher) rate(s pipeline.Snapshot) int64 {
-	return int64(float64(s.Rows) / max(time.Since(w.started).Seconds(), 1e-9))
+// said is one thing that the live line says. When there is no room for all,
+// that of the highest rank is left out.
+type said struct {
+	text string
+	rank int
 }
 
-// eta is the time left at the pace so far.
-func (w *watcher) eta(s pipeline.Snapshot) string {
-	if s.BytesTotal <= 0 || s.BytesRead == 0 {
-		return ""
+// fit puts what is said on one line of so many columns.
+func fit(line []said, width int) string {
+	for {
+		var texts []string
+		last, most := -1, 0
+		for i, s := range line {
+			if s.text == "" {
+				continue
+			}
+			texts = append(texts, s.text)
+			if s.rank >= most {
+				last, most = i, s.rank
+			}
+		}
+		text := strings.Join(texts, "  ")
+		if len(text) <= width || len(texts) <= 1 {
+			return text
+		}
+		line[last].text = ""
 	}
-	elapsed := time.Since(w.started)
-	left := time.Duration(float64(elapsed) * float64(s.BytesTotal-s.BytesRead) / float64(s.BytesRead))
-	return "about " + left.Round(time.Second).String() + " left"
 }

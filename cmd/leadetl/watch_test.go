@@ -27,28 +27,6 @@ func TestLogLineEveryTenSeconds(t *testing.T) {
 	}
 }
 
-func TestProgressInWords(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &watcher{started: time.Now()}
-		time.Sleep(20 * time.Second)
-		for _, c := range []struct {
-			name                 string
-			s                    pipeline.Snapshot
-			done, eta, perSecond string
-		}{
-			{"nothing yet", pipeline.Snapshot{BytesTotal: 100}, "0%", "", "0"},
-			{"a quarter", pipeline.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000}, "25%", "about 1m0s left", "5,000"},
-			{"all", pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, Rows: 400}, "100%", "about 0s left", "20"},
-			{"standard input", pipeline.Snapshot{BytesRead: 2_500_000, BytesTotal: -1}, "2.5 MB", "", "0"},
-			{"an empty file", pipeline.Snapshot{}, "0 B", "", "0"},
-		} {
-			if done, eta, rate := w.done(c.s), w.eta(c.s), grouped(w.rate(c.s)); done != c.done || eta != c.eta || rate != c.perSecond {
-				t.Errorf("%s: %q, %q, %q rows/s; want %q, %q, %q", c.name, done, eta, rate, c.done, c.eta, c.perSecond)
-			}
-		}
-	})
-}
-
 func TestEveryWaitsForTheLastCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inside, calls int

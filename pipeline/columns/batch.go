@@ -2,6 +2,7 @@ package columns
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
 
@@ -32,6 +33,37 @@ type Batch struct {
 	IPClasses, OrgTypes []string
 	// Addrs are the parsed addresses of the rows with a key; ip operations.
 	Addrs []netip.Addr
+	// Receipts say what is known of the service's answers; nil when the
+	// embedded engine answered.
+	Receipts []Receipt
+	// Finds say where each lead stands among the results of its search, beside
+	// Leads; keyword_to_lead.
+	Finds []Find
+	// Counts are what the searches count, nil elements where nothing was
+	// answered; keyword_to_lead_count.
+	Counts []*resolution.SearchCount
+}
+
+// Receipt is what is kept of a service's answer beside its data. The zero
+// Receipt is of a row about which nobody answered.
+type Receipt struct {
+	ResolutionID string    // as the service writes it, empty when it has none
+	ResolvedAt   time.Time // when the answer was received
+	Credits      int32     // cost of the key's answer
+	Priced       bool      // Credits is known
+}
+
+func (r Receipt) answered() bool { return !r.ResolvedAt.IsZero() }
+
+// Find is one row of a keyword search's results: of a lead, or of a search that
+// found nobody or was not answered. Its zero members are null in the output.
+type Find struct {
+	SearchRow       int64 // number of the search's row in its file
+	Page            int32 // from 1
+	LeadID          string
+	LeadType        string // b2b or b2c, empty when unknown
+	MatchedKeywords []string
+	SearchedOn      time.Time // its day in UTC is written
 }
 
 // Len is the number of rows.
@@ -43,6 +75,7 @@ func (b *Batch) Reset(n int) {
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
 	b.Leads, b.Companies = nil, nil
+	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]
 }
 

@@ -1,6 +1,8 @@
 package columns
 
 import (
+	"slices"
+
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/bitutil"
@@ -29,7 +31,11 @@ func (l *Layout) NewBuilder() *Builder {
 func newFillers(s Settings) []filler {
 	switch s.Operation {
 	case resolution.EmailToHEM:
-		return []filler{newHEMFiller(s), newProfileFiller(s), newNetworkFiller()}
+		fillers := []filler{newHEMFiller(s), newProfileFiller(s), newNetworkFiller()}
+		if s.Remote {
+			fillers = append(fillers, newHashedEmailsFiller())
+		}
+		return fillers
 	case resolution.NetworkToHEM:
 		return []filler{newHEMFiller(s), newHashedEmailsFiller(), newNetworkFiller()}
 	case resolution.NetworkToPhone:
@@ -40,6 +46,10 @@ func newFillers(s Settings) []filler {
 		return leadFillers(s)
 	case resolution.Deanonymization:
 		return append(leadFillers(s), newMatchFiller())
+	case resolution.KeywordToLead:
+		return slices.Concat([]filler{newFindFiller()}, leadFillers(s), []filler{newLeadTypeFiller()})
+	case resolution.KeywordToLeadCount:
+		return []filler{newCountFiller()}
 	}
 	return nil
 }
@@ -95,6 +105,19 @@ func (b *Batch) company(i int) *resolution.Company {
 		return noCompany
 	}
 	return c
+}
+
+// appendKnown appends a value, or null when it is not known.
+func appendKnown[T any](to interface {
+	Append(v T)
+	AppendNull()
+}, v T, known bool,
+) {
+	if known {
+		to.Append(v)
+	} else {
+		to.AppendNull()
+	}
 }
 
 // array is the list as an Arrow array over its own memory. valid is nil when

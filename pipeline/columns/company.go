@@ -105,16 +105,8 @@ func (b *rangeBuilder) start(n int) {
 
 func (b *rangeBuilder) append(text string, r company.Range) {
 	b.text.append(text)
-	appendBound(b.min, r.Min, r.HasMin)
-	appendBound(b.max, r.Max, r.HasMax)
-}
-
-func appendBound(to *array.Int64Builder, bound int64, known bool) {
-	if known {
-		to.Append(bound)
-	} else {
-		to.AppendNull()
-	}
+	appendKnown(b.min, r.Min, r.HasMin)
+	appendKnown(b.max, r.Max, r.HasMax)
 }
 
 func (b *rangeBuilder) finish(to []arrow.Array) []arrow.Array {

@@ -7,38 +7,89 @@ import (
 )
 
 // Input rows come in batches of bounded bytes; what is found for them has no
-// such bound. A batch is therefore built in as many records as its leads need.
+// such bound, and the leads of a search repeat its row and its key. A batch is
+// therefore built in as many records as its leads need.
 
-// Cut is the end of the run of rows that begins at from and whose leads hold
-// no more than limit bytes; it is at least one row long.
+// Cut is the end of the run of rows that begins at from and whose text takes
+// no more than limit bytes of the columns; it is at least one row long.
 func (b *Batch) Cut(from, limit int) int {
-	if b.Leads == nil && b.Companies == nil {
+	if b.Leads == nil && b.Companies == nil && b.Finds == nil {
 		return b.Len()
 	}
 	size := 0
 	for i := from; i < b.Len(); i++ {
-		if size += textBytes(b.lead(i), b.company(i)); size > limit && i > from {
+		if size += b.textBytes(i); size > limit && i > from {
 			return i
 		}
 	}
 	return b.Len()
 }
 
-// textBytes is about what a row's lead adds to the columns.
-func textBytes(l *resolution.Lead, c *resolution.Company) int {
-	size := len(c.About) + len(c.Name) + len(c.WebsiteURL) + len(c.NetworkURL) + len(c.Revenue) + len(c.EmployeeCount) + addressBytes(c.Address)
-	if l == nobody {
-		return size
+// textBytes is what a row's text takes of the columns, or a little more.
+func (b *Batch) textBytes(i int) int {
+	size := len(b.Reasons[i]) + len(b.Keys.At(i))
+	for _, kept := range b.Kept {
+		size += kept.ValueLen(i)
 	}
-	size += len(l.Headline) + len(l.FullName) + len(l.FirstName) + len(l.LastName) + len(l.JobTitle) + len(l.NetworkURL) + addressBytes(l.Address)
-	for _, e := range l.Emails {
-		size += len(e.Email)
+	if b.Receipts != nil {
+		size += len(b.Receipts[i].ResolutionID)
 	}
-	return size + 64*len(l.HashedEmails) + 16*len(l.Phones)
+	if b.Finds != nil {
+		size += b.Finds[i].textBytes()
+	}
+	if l := b.lead(i); l != nobody {
+		size += leadBytes(l)
+	}
+	return size + companyBytes(b.company(i))
 }
 
-func addressBytes(a resolution.Address) int {
-	return len(a.Street) + len(a.ZipCode) + len(a.City) + len(a.State)
+func (f *Find) textBytes() int {
+	size := len(f.LeadID) + len(f.LeadType)
+	for _, k := range f.MatchedKeywords {
+		size += len(k)
+	}
+	return size
+}
+
+func leadBytes(l *resolution.Lead) int {
+	size := textLen(l.FirstName, l.LastName, l.FullName, l.Headline, l.JobTitle, l.Seniority, l.Department, l.Email,
+		l.NetworkURL, l.MatchLevel) + addressBytes(l.Address)
+	for _, e := range l.Emails {
+		size += textLen(e.Email, e.Type)
+	}
+	for _, p := range l.Phones {
+		size += textLen(p.Phone, p.Type)
+	}
+	for _, h := range l.HashedEmails {
+		size += textLen(h.Email, h.Type)
+	}
+	return size + hemBytes + len(l.Phone) + phoneBytes
+}
+
+const (
+	hemBytes   = 32 + 40 + 64 // a lead's first hashes, again as columns
+	phoneBytes = 16 + 2 + 20  // what the phone columns say of the number: E.164, region, type
+)
+
+func companyBytes(c *resolution.Company) int {
+	if c == noCompany {
+		return 0
+	}
+	size := textLen(c.Name, c.Domain, c.WebsiteURL, c.NetworkURL, c.Revenue, c.EmployeeCount, c.About) + addressBytes(c.Address)
+	if c.Industry != nil {
+		size += len(*c.Industry)
+	}
+	return size
+}
+
+func addressBytes(a resolution.Address) int { return textLen(a.Street, a.ZipCode, a.City, a.State) }
+
+func textLen(texts ...string) int {
+	n := 0
+	for _, t := range texts {
+		n += len(t)
+	}
+	return n
 }
 
 // Slice is the rows from up to to. It shares the batch's memory.
@@ -48,6 +99,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 		Keys:  Strings{Data: b.Keys.Data, Offsets: b.Keys.Offsets[from : to+1]},
 		Leads: cut(b.Leads, from, to), Companies: cut(b.Companies, from, to), Emails: cut(b.Emails, from, to),
 		IPClasses: cut(b.IPClasses, from, to), OrgTypes: cut(b.OrgTypes, from, to), Addrs: cut(b.Addrs, from, to),
+		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
 	}
 	for _, c := range b.Kept {
 		s.Kept = append(s.Kept, array.NewSlice(c, int64(from), int64(to)).(*array.String))

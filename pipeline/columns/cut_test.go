@@ -2,8 +2,10 @@ package columns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -12,9 +14,9 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// A batch built in pieces has the rows of the batch built at once.
-func TestRecordsOfACutBatch(t *testing.T) {
-	const n = 20
+// wideBatch has n rows, the later the wider, of which every fourth found
+// nothing.
+func wideBatch(n int) *Batch {
 	b := &Batch{Source: "a.csv"}
 	b.Reset(n)
 	kept := array.NewStringBuilder(memory.DefaultAllocator)
@@ -24,34 +26,162 @@ func TestRecordsOfACutBatch(t *testing.T) {
 		b.Keys.Data = fmt.Appendf(b.Keys.Data, "192.31.196.%d", i)
 		b.Keys.End()
 		b.IPClasses, b.OrgTypes = append(b.IPClasses, "public"), append(b.OrgTypes, "business")
+		b.Receipts = append(b.Receipts, Receipt{ResolutionID: fmt.Sprint("res_", i), ResolvedAt: time.Unix(int64(i), 0), Credits: int32(i), Priced: true})
 		c := &resolution.Company{Name: fmt.Sprint("Company ", i), About: strings.Repeat("x", 100*i)}
 		if i%4 == 3 {
 			c, b.Outcomes[i], b.Reasons[i] = nil, NoMatch, "not_found"
 		}
 		b.Companies = append(b.Companies, c)
+		b.Leads = append(b.Leads, &resolution.Lead{Phone: fmt.Sprint(i), Company: c})
+		b.Finds = append(b.Finds, Find{SearchRow: 1, Page: int32(i + 1), LeadID: fmt.Sprint("lead_", i), MatchedKeywords: []string{fmt.Sprint("k", i)}})
+		b.Counts = append(b.Counts, &resolution.SearchCount{Leads: int64(i)})
 	}
 	b.Kept = []*array.String{kept.NewStringArray()}
-	layout, err := NewLayout(Settings{Operation: resolution.IPToCompany, Kept: []string{"note"}, Identifier: "ip"})
-	if err != nil {
-		t.Fatal(err)
+	return b
+}
+
+// A batch built in pieces has the rows of the batch built at once.
+func TestRecordsOfACutBatch(t *testing.T) {
+	const n = 20
+	for _, c := range []struct {
+		op   resolution.Operation
+		only func(b *Batch) // leaves what the operation needs
+		cuts bool
+	}{
+		{resolution.IPToCompany, func(b *Batch) { b.Leads, b.Finds, b.Counts, b.Receipts = nil, nil, nil, nil }, true},
+		{resolution.Enrichment, func(b *Batch) { b.Companies, b.Finds, b.Counts = nil, nil, nil }, true},
+		{resolution.KeywordToLead, func(b *Batch) { b.Companies, b.Counts = nil, nil }, true},
+		{resolution.KeywordToLeadCount, func(b *Batch) { b.Companies, b.Leads, b.Finds = nil, nil, nil }, false},
+	} {
+		b := wideBatch(n)
+		c.only(b)
+		layout, err := NewLayout(Settings{Operation: c.op, Kept: []string{"note"}, Identifier: "ip"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := lines(layout.NewBuilder().Record(b))
+		for _, limit := range []int{0, 500, 1000, 1 << 20} {
+			var pieces []string
+			count := 0
+			builder := layout.NewBuilder()
+			for from := 0; from < n; count++ {
+				to := b.Cut(from, limit)
+				pieces = append(pieces, lines(builder.Record(b.Slice(from, to)))...)
+				from = to
+			}
+			if fmt.Sprint(pieces) != fmt.Sprint(whole) {
+				t.Errorf("%s, limit %d: rows %v, want %v", c.op, limit, pieces, whole)
+			}
+			if (count > 1) != (c.cuts && limit < 1<<20) {
+				t.Errorf("%s, limit %d: %d pieces", c.op, limit, count)
+			}
+		}
 	}
-	whole := lines(layout.NewBuilder().Record(b))
-	for _, limit := range []int{0, 500, 1000, 1 << 20} {
-		var pieces []string
-		count := 0
-		builder := layout.NewBuilder()
-		for from := 0; from < n; count++ {
-			to := b.Cut(from, limit)
-			pieces = append(pieces, lines(builder.Record(b.Slice(from, to)))...)
-			from = to
+}
+
+// Whatever it is that makes rows wide, a record of several holds no more text
+// than the limit.
+func TestCutBoundsRecords(t *testing.T) {
+	const n, limit = 20, 10_000
+	wide := strings.Repeat("x", 1000)
+	hashes := slices.Repeat([]resolution.HashedEmail{{Email: strings.Repeat("0", 64), Type: "sha256"}}, 15)
+	industry := wide
+	lead := func(l resolution.Lead) func(*Batch, int) { return func(b *Batch, i int) { b.Leads[i] = &l } }
+	company := func(c resolution.Company) func(*Batch, int) { return lead(resolution.Lead{Company: &c}) }
+	contact := func(c resolution.Contact) func(*Batch, int) { return lead(resolution.Lead{Contact: c}) }
+	for name, widen := range map[string]func(b *Batch, i int){
+		"key":            func(b *Batch, _ int) { b.Keys.Data = append(b.Keys.Data, wide...) },
+		"reason":         func(b *Batch, i int) { b.Reasons[i] = wide },
+		"resolution_id":  func(b *Batch, i int) { b.Receipts[i].ResolutionID = wide },
+		"keywords":       func(b *Batch, i int) { b.Finds[i].MatchedKeywords = []string{wide[:500], wide[500:]} },
+		"lead_id":        func(b *Batch, i int) { b.Finds[i].LeadID = wide },
+		"lead_type":      func(b *Batch, i int) { b.Finds[i].LeadType = wide },
+		"first_name":     contact(resolution.Contact{FirstName: wide}),
+		"last_name":      contact(resolution.Contact{LastName: wide}),
+		"full_name":      contact(resolution.Contact{FullName: wide}),
+		"headline":       contact(resolution.Contact{Headline: wide}),
+		"job_title":      contact(resolution.Contact{JobTitle: wide}),
+		"seniority":      contact(resolution.Contact{Seniority: wide}),
+		"department":     contact(resolution.Contact{Department: wide}),
+		"email":          contact(resolution.Contact{Email: wide}),
+		"emails":         contact(resolution.Contact{Emails: []resolution.ContactEmail{{Email: wide[:500], Type: wide[500:]}}}),
+		"phones":         contact(resolution.Contact{Phones: []resolution.ContactPhone{{Phone: wide[:500], Type: wide[500:]}}}),
+		"address":        contact(resolution.Contact{Address: resolution.Address{Street: wide[:250], ZipCode: wide[:250], City: wide[:250], State: wide[:250]}}),
+		"phone":          lead(resolution.Lead{Phone: wide}),
+		"hashed_emails":  lead(resolution.Lead{HashedEmails: hashes}),
+		"network_url":    lead(resolution.Lead{NetworkURL: wide}),
+		"company":        company(resolution.Company{Name: wide}),
+		"domain":         company(resolution.Company{Domain: wide + ".example"}),
+		"website":        company(resolution.Company{WebsiteURL: wide}),
+		"its page":       company(resolution.Company{NetworkURL: wide}),
+		"industry":       company(resolution.Company{Industry: &industry}),
+		"revenue":        company(resolution.Company{Revenue: wide}),
+		"employee_count": company(resolution.Company{EmployeeCount: wide}),
+		"about":          company(resolution.Company{About: wide}),
+		"its address":    company(resolution.Company{Address: resolution.Address{Street: wide[:250], ZipCode: wide[:250], City: wide[:250], State: wide[:250]}}),
+		"input column": func(b *Batch, _ int) {
+			kept := array.NewStringBuilder(memory.DefaultAllocator)
+			for range n {
+				kept.Append(wide)
+			}
+			b.Kept = []*array.String{kept.NewStringArray()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &Batch{Source: "a.csv", Leads: make([]*resolution.Lead, n), Finds: make([]Find, n), Receipts: make([]Receipt, n)}
+			settings := Settings{Operation: resolution.KeywordToLead, DefaultRegion: "US"}
+			b.Reasons, b.Outcomes = make([]string, n), make([]Outcome, n)
+			b.Keys.Reset()
+			for i := range n {
+				b.Rows = append(b.Rows, 1)
+				widen(b, i)
+				b.Keys.End()
+			}
+			for range b.Kept {
+				settings.Kept = append(settings.Kept, "note")
+			}
+			layout, err := NewLayout(settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			builder, pieces := layout.NewBuilder(), 0
+			for from := 0; from < n; pieces++ {
+				to := b.Cut(from, limit)
+				rec := builder.Record(b.Slice(from, to))
+				if got := recordText(rec); got > limit && to-from > 1 {
+					t.Errorf("rows %d to %d hold %d bytes of text, over %d", from, to, got, limit)
+				}
+				from = to
+			}
+			if pieces < 2 || pieces > 4 {
+				t.Errorf("%d pieces of %d rows of 1,000 bytes under a limit of %d", pieces, n, limit)
+			}
+		})
+	}
+}
+
+// recordText is the length of a record's values that are text.
+func recordText(rec arrow.Record) (size int) {
+	for _, c := range rec.Columns() {
+		size += arrayText(c)
+	}
+	return size
+}
+
+func arrayText(a arrow.Array) (size int) {
+	switch a := a.(type) {
+	case *array.String:
+		for i := range a.Len() {
+			size += a.ValueLen(i)
 		}
-		if fmt.Sprint(pieces) != fmt.Sprint(whole) {
-			t.Errorf("limit %d: rows %v, want %v", limit, pieces, whole)
-		}
-		if (count > 1) != (limit < 1<<20) {
-			t.Errorf("limit %d: %d pieces", limit, count)
+	case *array.List:
+		size += arrayText(a.ListValues())
+	case *array.Struct:
+		for i := range a.NumField() {
+			size += arrayText(a.Field(i))
 		}
 	}
+	return size
 }
 
 func lines(rec arrow.Record) (lines []string) {

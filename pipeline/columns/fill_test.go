@@ -204,6 +204,38 @@ func TestFixedBlock(t *testing.T) {
 	}
 }
 
+// What is known of a service's answers, row by row.
+func TestReceipts(t *testing.T) {
+	at := time.Date(2026, 11, 20, 9, 18, 0, 123456789, time.FixedZone("", 3600))
+	const heard = `"resolved_at": "2026-11-20 08:18:00.123456Z", "answered_by": "service"`
+	for _, c := range []struct {
+		name    string
+		outcome columns.Outcome
+		receipt columns.Receipt
+		want    string
+	}{
+		{"matched", columns.Matched, columns.Receipt{ResolutionID: "res_1", ResolvedAt: at, Credits: 3, Priced: true}, `"resolution_id": "res_1", "credits": 3,` + heard},
+		{"without an id", columns.Matched, columns.Receipt{ResolvedAt: at, Credits: 1, Priced: true}, `"credits": 1,` + heard},
+		{"free", columns.NoMatch, columns.Receipt{ResolutionID: "res_2", ResolvedAt: at, Priced: true}, `"resolution_id": "res_2", "credits": 0,` + heard},
+		{"without a price", columns.Matched, columns.Receipt{ResolutionID: "res_3", ResolvedAt: at, Credits: 7}, `"resolution_id": "res_3",` + heard},
+		{"failed with an answer", columns.Failed, columns.Receipt{ResolutionID: "res_4", ResolvedAt: at, Priced: true}, `"resolution_id": "res_4", "credits": 0,` + heard},
+		{"not asked", columns.NoMatch, columns.Receipt{}, ``},
+		{"not stored", columns.Skipped, columns.Receipt{}, ``},
+		{"begun and not answered", columns.Failed, columns.Receipt{ResolutionID: "res_5", Credits: 3, Priced: true}, `"resolution_id": "res_5"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			batch := leadBatch(nil, &resolution.Lead{}, nil)
+			batch.Outcomes[1] = c.outcome
+			batch.Receipts = []columns.Receipt{{ResolvedAt: at}, c.receipt, {ResolutionID: "last"}}
+			row := facts(t, builder(t, columns.Settings{Operation: resolution.NetworkToPhone, Remote: true}).Record(batch))[1]
+			for _, other := range []string{"source", "source_row", "key", "outcome"} {
+				delete(row, other)
+			}
+			requireFacts(t, row, "{"+c.want+"}")
+		})
+	}
+}
+
 func TestOutcomeWords(t *testing.T) {
 	for outcome, want := range map[columns.Outcome]string{
 		columns.Matched: "matched", columns.NoMatch: "no_match", columns.Rejected: "rejected",

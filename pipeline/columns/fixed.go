@@ -11,7 +11,11 @@ var (
 	answeredDictionary = dictionary("service", "embedded")
 )
 
-const embeddedIndex = 1 // of "embedded" in answeredDictionary
+// Positions in answeredDictionary.
+const (
+	serviceIndex  = 0
+	embeddedIndex = 1
+)
 
 func dictionary(words ...string) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -29,7 +33,7 @@ type fixedFiller struct {
 	words        *array.Int32Builder
 	numbers      *array.Int64Builder
 	reason       texts
-	resolutionID *array.StringBuilder
+	resolutionID texts
 	resolvedAt   *array.TimestampBuilder
 	credits      *array.Int32Builder
 }
@@ -40,7 +44,7 @@ func newFixedFiller() *fixedFiller {
 		words:        array.NewInt32Builder(mem),
 		numbers:      array.NewInt64Builder(mem),
 		reason:       newTexts(1),
-		resolutionID: array.NewStringBuilder(mem),
+		resolutionID: newTexts(1),
 		resolvedAt:   array.NewTimestampBuilder(mem, instantType),
 		credits:      array.NewInt32Builder(mem),
 	}
@@ -66,12 +70,38 @@ func (f *fixedFiller) sourceColumn(source string, n int) arrow.Array {
 	return f.wordColumn(f.sourceWord, n, func(int) int32 { return 0 }, nil)
 }
 
-// answers builds resolution_id, resolved_at, answered_by and credits. The
-// embedded engine has no resolution, and its answers cost nothing.
+// answers builds resolution_id, resolved_at, answered_by and credits.
 func (f *fixedFiller) answers(to []arrow.Array, b *Batch) []arrow.Array {
+	if b.Receipts != nil {
+		return f.serviceAnswers(to, b.Receipts)
+	}
+	return f.embeddedAnswers(to, b)
+}
+
+// serviceAnswers takes them from receipts.
+func (f *fixedFiller) serviceAnswers(to []arrow.Array, receipts []Receipt) []arrow.Array {
+	n := len(receipts)
+	f.resolutionID.start(n)
+	for _, r := range receipts {
+		f.resolutionID.append(r.ResolutionID)
+		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.answered())
+		appendKnown(f.credits, r.Credits, r.answered() && r.Priced)
+	}
+	answered := func(i int) bool { return receipts[i].answered() }
+	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
+		f.wordColumn(answeredDictionary, n, func(int) int32 { return serviceIndex }, answered),
+		f.credits.NewArray())
+}
+
+// embeddedAnswers: the embedded engine has no resolution, and its answers cost
+// nothing.
+func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	n := b.Len()
 	answered := func(i int) bool { return b.Outcomes[i] == Matched || b.Outcomes[i] == NoMatch }
-	f.resolutionID.AppendNulls(n)
+	f.resolutionID.start(n)
+	for range n {
+		f.resolutionID.append("")
+	}
 	f.resolvedAt.AppendNulls(n)
 	f.credits.Reserve(n)
 	for i := range n {
@@ -81,7 +111,7 @@ func (f *fixedFiller) answers(to []arrow.Array, b *Batch) []arrow.Array {
 			f.credits.UnsafeAppendBoolToBitmap(false)
 		}
 	}
-	return append(to, f.resolutionID.NewArray(), f.resolvedAt.NewArray(),
+	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
 		f.wordColumn(answeredDictionary, n, func(int) int32 { return embeddedIndex }, answered),
 		f.credits.NewArray())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -22,10 +23,11 @@ type digest struct {
 
 var digests = []digest{{"md5", email.MD5, 32}, {"sha1", email.SHA1, 40}, {"sha256", email.SHA256, 64}}
 
-// hemFiller builds hem_md5, hem_sha1 and hem_sha256. Where the answers follow
-// from the keys alone it hashes them, the whole batch at once; else it takes
-// the first hash of each type among a lead's hashed emails.
+// hemFiller builds hem_md5, hem_sha1 and hem_sha256. Where the keys are email
+// addresses and nobody answered with better it hashes them, the whole batch at
+// once; else it takes the first hash of each type among a lead's hashed emails.
 type hemFiller struct {
+	emails  bool // keys are emails, or digests of them
 	digests []digest
 	texts   texts
 	hashes  [3]Strings // by position in digests, dense: one value a row
@@ -33,7 +35,7 @@ type hemFiller struct {
 }
 
 func newHEMFiller(s Settings) *hemFiller {
-	f := &hemFiller{}
+	f := &hemFiller{emails: s.Operation == resolution.EmailToHEM}
 	for _, d := range digests {
 		if slices.Contains(s.HEMTypes, d.name) {
 			f.digests = append(f.digests, d)
@@ -44,27 +46,33 @@ func newHEMFiller(s Settings) *hemFiller {
 }
 
 func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	if b.Leads == nil {
+	if b.Leads == nil || f.emails && b.Receipts != nil {
 		return f.fromKeys(b, to)
 	}
 	f.texts.start(b.Len())
 	for i := range b.Len() {
 		lead := b.lead(i)
 		for j, d := range f.digests {
-			value := ""
-			for _, h := range lead.HashedEmails {
-				if h.Type == d.name {
-					value = h.Email
-					break
-				}
-			}
-			f.texts[j].append(value)
+			f.texts[j].append(d.first(lead))
 		}
 	}
 	return f.texts.finish(to)
 }
 
-// fromKeys hashes the keys. All digests have one width, so the columns'
+// first is the first hash of the digest's type that a lead has, empty without
+// one.
+func (d digest) first(l *resolution.Lead) string {
+	for _, h := range l.HashedEmails {
+		if h.Type == d.name {
+			return h.Email
+		}
+	}
+	return ""
+}
+
+// fromKeys hashes the keys: the hash of an address is what it is, whoever was
+// asked and whatever came of it. Of a key that is a digest itself, the other
+// digests are those a service found. All digests have one width, so the columns'
 // buffers are filled in place and their offsets are known beforehand.
 func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
 	var out [3][]byte // md5, sha1, sha256; nil where not asked for
@@ -83,20 +91,19 @@ func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
 		}
 		column := &f.columns[j]
 		column.Reset()
-		valid := func(i int) bool {
-			return !b.rejected(i) && (b.Emails[i].Kind() == email.Plaintext || b.Emails[i].Kind() == d.kind)
-		}
 		for i := range b.Len() {
 			switch {
-			case !valid(i):
+			case b.rejected(i):
 			case b.Emails[i].Kind() == email.Plaintext:
 				column.Data = append(column.Data, f.hashes[j].At(i)...)
-			default: // a digest already: it passes through, and is never hashed again
+			case b.Emails[i].Kind() == d.kind: // it passes through, and is never hashed again
 				column.Data = append(column.Data, b.Keys.At(i)...)
+			default:
+				column.Data = append(column.Data, d.first(b.lead(i))...)
 			}
 			column.End()
 		}
-		to = append(to, column.array(valid))
+		to = append(to, column.array(func(i int) bool { return len(column.At(i)) > 0 }))
 	}
 	return to
 }

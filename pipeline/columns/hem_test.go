@@ -108,6 +108,43 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// What a service's answer changes about hem_*: nothing of an address that is
+// known, and the hashes that a digest alone does not tell.
+func TestHEMsOfAnsweredCells(t *testing.T) {
+	const (
+		ofAddress = `"hem_md5": "` + md5Of + `", "hem_sha1": "` + sha1Of + `", "hem_sha256": "` + sha256Of + `"`
+		listed    = `"hashed_emails": [{"email": "m1", "type": "md5"}, {"email": "t1", "type": "sha256"}, {"email": "m2", "type": "md5"}]`
+	)
+	lead := &resolution.Lead{NetworkURL: "network.example/in/ada-example", HashedEmails: []resolution.HashedEmail{
+		{Email: "m1", Type: "md5"}, {Email: "t1", Type: "sha256"}, {Email: "m2", Type: "md5"},
+	}}
+	for _, c := range []struct {
+		name, cell string
+		outcome    columns.Outcome
+		lead       *resolution.Lead
+		want       string
+	}{
+		{"address, matched", "User@example.com", columns.Matched, lead, ofAddress + "," + networkFacts + "," + listed},
+		{"address, not found", "user@example.com", columns.NoMatch, nil, ofAddress},
+		{"address, unknown call", "user@example.com", columns.Failed, nil, ofAddress},
+		{"address, not stored", "user@example.com", columns.Skipped, nil, ofAddress},
+		{"md5, matched", md5Of, columns.Matched, lead, `"hem_md5": "` + md5Of + `", "hem_sha256": "t1",` + networkFacts + "," + listed},
+		{"sha1, matched", sha1Of, columns.Matched, lead, `"hem_md5": "m1", "hem_sha1": "` + sha1Of + `", "hem_sha256": "t1",` + networkFacts + "," + listed},
+		{"sha256, matched without hashes", sha256Of, columns.Matched, &resolution.Lead{}, `"hem_sha256": "` + sha256Of + `"`},
+		{"sha256, not found", sha256Of, columns.NoMatch, nil, `"hem_sha256": "` + sha256Of + `"`},
+		{"rejected", "not an address", columns.Rejected, nil, ``},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			batch := cellBatch("first@mail.example", c.cell, "last@mail.example")
+			batch.Outcomes[1] = c.outcome
+			batch.Leads = []*resolution.Lead{nil, c.lead, lead}
+			batch.Receipts = make([]columns.Receipt, batch.Len())
+			rec := builder(t, columns.Settings{Operation: resolution.EmailToHEM, Remote: true}).Record(batch)
+			requireFacts(t, without(facts(t, rec)[1]), "{"+c.want+"}")
+		})
+	}
+}
+
 // anyCell is an address, a digest or something that is neither.
 var anyCell = rapid.OneOf(
 	rapid.StringMatching(`[A-Za-z.+]{1,70}@[a-z]{1,10}\.(com|example)`),

@@ -53,7 +53,8 @@ type Settings struct {
 	// Identifier is the input column the rows are resolved by.
 	Identifier string
 	// DropIdentifier leaves out the identifier: its column under any spelling,
-	// key, and network_url where that is what the rows are resolved by.
+	// key, and network_url or matched_keywords where those are what the rows
+	// are resolved by.
 	DropIdentifier bool
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string
@@ -61,6 +62,9 @@ type Settings struct {
 	HEMProfiles []email.Profile
 	// DefaultRegion is the region (ISO 3166, "US") of national phone numbers.
 	DefaultRegion string
+	// Remote says that a service answers: its answer to email_to_hem lists
+	// every hash it knows.
+	Remote bool
 }
 
 // Column is one column of the output.
@@ -90,6 +94,7 @@ var (
 		arrow.Field{Name: "phone", Type: arrow.BinaryTypes.String, Nullable: true},
 		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
 	), Nullable: true})
+	wordsType   = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true})
 	instantType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 	wordType    = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 )
@@ -136,6 +141,7 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.DropIdentifier {
 		l.omitted["key"] = true
 		l.omitted[string(resolution.NetworkURL)] = s.Operation.Identifier() == resolution.NetworkURL
+		l.omitted["matched_keywords"] = true
 	}
 	taken := map[string]bool{}
 	for _, c := range l.built { // omitted ones too: a name does not depend on what is dropped
@@ -202,6 +208,8 @@ func typeName(t arrow.DataType) string {
 		return "STRUCT<" + strings.Join(members, ", ") + ">"
 	case *arrow.Float64Type:
 		return "DOUBLE"
+	case *arrow.Date32Type:
+		return "DATE"
 	}
 	return strings.ToUpper(t.Name())
 }
@@ -210,7 +218,11 @@ func typeName(t arrow.DataType) string {
 func blockColumns(s Settings) []Column {
 	switch s.Operation {
 	case resolution.EmailToHEM:
-		return slices.Concat(hemColumns(s), profileColumns(s), []Column{text("network_url")})
+		block := slices.Concat(hemColumns(s), profileColumns(s), []Column{text("network_url")})
+		if s.Remote {
+			block = append(block, of("hashed_emails", hashedEmailsType))
+		}
+		return block
 	case resolution.NetworkToHEM:
 		return slices.Concat(hemColumns(s), []Column{of("hashed_emails", hashedEmailsType), text("network_url")})
 	case resolution.NetworkToPhone:
@@ -224,6 +236,10 @@ func blockColumns(s Settings) []Column {
 			text("match_level"),
 			number("confidence", arrow.PrimitiveTypes.Float64),
 		})
+	case resolution.KeywordToLead:
+		return slices.Concat(findColumns(), leadColumns(s), []Column{text("lead_type")})
+	case resolution.KeywordToLeadCount:
+		return countColumns()
 	}
 	return nil
 }
@@ -264,6 +280,20 @@ func phoneColumns() []Column {
 	return []Column{
 		text("phone"), text("phone_raw"), text("phone_region"), text("phone_type"),
 		of("phone_valid", arrow.FixedWidthTypes.Boolean),
+	}
+}
+
+func findColumns() []Column {
+	return []Column{
+		number("search_row", arrow.PrimitiveTypes.Int64), number("page", arrow.PrimitiveTypes.Int32),
+		text("lead_id"), of("matched_keywords", wordsType), of("searched_on", arrow.FixedWidthTypes.Date32),
+	}
+}
+
+func countColumns() []Column {
+	return []Column{
+		number("count", arrow.PrimitiveTypes.Int64), number("hashed_email_count", arrow.PrimitiveTypes.Int64),
+		of("is_approximate", arrow.FixedWidthTypes.Boolean),
 	}
 }
 

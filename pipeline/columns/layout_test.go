@@ -73,6 +73,16 @@ const (
 		city STRING
 		state STRING
 		last_seen_at TIMESTAMP(MICROS, UTC)`
+	findBlock = `
+		search_row INT64
+		page INT32
+		lead_id STRING
+		matched_keywords LIST<STRING>
+		searched_on DATE`
+	countBlock = `
+		count INT64
+		hashed_email_count INT64
+		is_approximate BOOLEAN`
 	leadBlock = contactBlock + phoneBlock + hemBlock + hashedEmails + companyBlock
 )
 
@@ -93,11 +103,24 @@ func TestSchema(t *testing.T) {
 			columns.Settings{Operation: resolution.EmailToHEM, HEMTypes: []string{"sha256", "md5"}},
 			fixedBlock + "\nhem_md5 STRING\nhem_sha256 STRING" + networkURL,
 		},
+		{
+			"email_to_hem of a service",
+			columns.Settings{Operation: resolution.EmailToHEM, HEMProfiles: []email.Profile{email.UID2}, Remote: true},
+			fixedBlock + hemBlock + "\nhem_uid2_sha256_base64 STRING" + networkURL + hashedEmails,
+		},
 		{"network_to_hem", columns.Settings{Operation: resolution.NetworkToHEM}, fixedBlock + hemBlock + hashedEmails + networkURL},
 		{"network_to_phone", columns.Settings{Operation: resolution.NetworkToPhone}, fixedBlock + phoneBlock},
 		{"ip_to_company", columns.Settings{Operation: resolution.IPToCompany}, fixedBlock + "\nip_class STRING\norg_type STRING" + companyBlock},
 		{"enrichment", columns.Settings{Operation: resolution.Enrichment}, fixedBlock + leadBlock},
 		{"deanonymization", columns.Settings{Operation: resolution.Deanonymization}, fixedBlock + leadBlock + "\nmatch_level STRING\nconfidence DOUBLE"},
+		{"enrichment of a service", columns.Settings{Operation: resolution.Enrichment, Remote: true}, fixedBlock + leadBlock},
+		{"keyword_to_lead", columns.Settings{Operation: resolution.KeywordToLead}, fixedBlock + findBlock + leadBlock + "\nlead_type STRING"},
+		{
+			"keyword_to_lead of some hash types",
+			columns.Settings{Operation: resolution.KeywordToLead, HEMTypes: []string{"sha256"}},
+			fixedBlock + findBlock + contactBlock + phoneBlock + "\nhem_sha256 STRING" + hashedEmails + companyBlock + "\nlead_type STRING",
+		},
+		{"keyword_to_lead_count", columns.Settings{Operation: resolution.KeywordToLeadCount}, fixedBlock + countBlock},
 		{
 			"kept columns first",
 			columns.Settings{Operation: resolution.NetworkToPhone, Kept: []string{"id", "network_url"}, Identifier: "network_url"},
@@ -107,6 +130,12 @@ func TestSchema(t *testing.T) {
 			"identifier dropped",
 			columns.Settings{Operation: resolution.NetworkToPhone, Kept: []string{"id", "network_url"}, Identifier: "network_url", DropIdentifier: true},
 			"id STRING" + strings.Replace(fixedBlock, "key STRING", "", 1) + phoneBlock,
+		},
+		{
+			"searches dropped",
+			columns.Settings{Operation: resolution.KeywordToLead, Kept: []string{"keywords", "page"}, Identifier: "keywords", DropIdentifier: true},
+			"in_page STRING" + strings.Replace(fixedBlock, "key STRING", "", 1) +
+				strings.Replace(findBlock, "matched_keywords LIST<STRING>", "", 1) + leadBlock + "\nlead_type STRING",
 		},
 	} {
 		l, err := columns.NewLayout(c.settings)
@@ -144,9 +173,10 @@ func TestStatisticsAreNotPersonal(t *testing.T) {
 	allowed := []string{
 		"source_row", "resolved_at", "credits", "confidence", "company_revenue_min", "company_revenue_max",
 		"company_employee_min", "company_employee_max", "company_year_founded",
+		"search_row", "page", "count", "hashed_email_count",
 	}
-	for _, op := range resolution.SingleRecord {
-		l, err := columns.NewLayout(columns.Settings{Operation: op, Kept: []string{"id"}})
+	for _, op := range append(slices.Clone(resolution.SingleRecord), resolution.KeywordToLead, resolution.KeywordToLeadCount) {
+		l, err := columns.NewLayout(columns.Settings{Operation: op, Kept: []string{"id"}, Remote: true})
 		if err != nil {
 			t.Fatal(err)
 		}

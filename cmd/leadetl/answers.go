@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+func newAnswersCommand(io streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "answers",
+		Short: "Look at, export and forget the answers that runs have bought",
+		Long: `Runs with --resolver URL keep every answer they buy, and every call that may
+have cost something and has no answer, in the folder answers of their state
+folder. These commands work on it while no run does; sqlite3 -readonly reads
+STATE/answers/answers.sqlite at any time.`,
+	}
+	c.AddCommand(newAnswersStatCommand(io), newAnswersListCommand(io), newAnswersExportCommand(io), newAnswersForgetCommand(io))
+	return c
+}
+
+// answersFolder is where a state folder has the stored answers.
+const answersFolder = "answers"
+
+// openAnswers opens the stored answers of a state folder.
+func openAnswers(state string, o answers.Options) (*answers.Store, error) {
+	s, err := answers.Open(filepath.Join(state, answersFolder), o)
+	switch {
+	case errors.Is(err, answers.ErrNone):
+		return nil, usageError(fmt.Errorf("%s holds no stored answers; a run with --resolver URL makes them, or name another folder with --state", state))
+	case errors.Is(err, filelock.ErrLocked):
+		return nil, usageError(fmt.Errorf("%w; try again when that has ended, or name another folder with --state", err))
+	case errors.Is(err, answers.ErrNewer):
+		return nil, usageError(err)
+	}
+	return s, err
+}
+
+// stored is where the answers are that a command works on, and which of them
+// it is about.
+type stored struct {
+	state     string
+	service   string
+	operation string
+}
+
+// command makes a command of answers with the flag all have.
+func (s *stored) command(c *cobra.Command) *cobra.Command {
+	c.Annotations = exits(exit{exitInterrupted, "interrupted"})
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&s.state, "state", defaultStateDir(), "`folder` with the state of runs")
+	return c
+}
+
+// filtered adds the flags that choose among the answers.
+func (s *stored) filtered(c *cobra.Command) *cobra.Command {
+	s.command(c)
+	c.Flags().StringVar(&s.service, "service", "", "only answers of the service at this `URL`")
+	c.Flags().StringVar(&s.operation, "operation", "", "only answers to this `operation`")
+	return c
+}
+
+// operations are those that stored answers can be of.
+var operations = slices.Concat(resolution.SingleRecord, []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount})
+
+// filter is what filtered's flags choose.
+func (s *stored) filter() (answers.Filter, error) {
+	op := resolution.Operation(s.operation)
+	if op != "" && !slices.Contains(operations, op) {
+		var names []string
+		for _, o := range operations {
+			names = append(names, string(o))
+		}
+		return answers.Filter{}, usageError(fmt.Errorf("unknown --operation %q; it is one of %s", s.operation, strings.Join(names, ", ")))
+	}
+	return answers.Filter{Service: strings.TrimRight(s.service, "/"), Operation: op}, nil
+}
+
+// on runs a command's work on the open store.
+func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err error) {
+	store, err := openAnswers(s.state, answers.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	err = work(store)
+	if err != nil && ctx.Err() != nil {
+		return codedError{errors.New("interrupted"), exitInterrupted}
+	}
+	return err
+}
+
+// printable is a word of a service's as it is shown: what a terminal would
+// take for a command is not.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}

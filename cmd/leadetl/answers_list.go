@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+func newAnswersListCommand(io streams) *cobra.Command {
+	var at stored
+	var unknown, parked, asJSON bool
+	c := at.filtered(&cobra.Command{
+		Use:   "list",
+		Short: "List stored answers, or calls without one, by key hash",
+		Long: `List the stored answers, the oldest first, or with --unknown or --parked the
+calls that have none. Nothing personal is shown: a question is named by its key
+hash, the SHA-256 of the service, the operation and the key, as in reports.
+
+An unknown call may have been billed: with its idempotency key and its request
+id the service's support can say what became of it. A run sends it again only
+with --idempotent or --retry-unknown.`,
+		Example: `  leadetl answers list --unknown
+  leadetl answers list --operation enrichment --json | jq -r .key_hash`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f, err := at.filter()
+			if err != nil {
+				return err
+			}
+			return at.on(c.Context(), func(s *answers.Store) error {
+				l := newLister(io, asJSON)
+				if unknown || parked {
+					return l.open(c.Context(), s, f, unknown, parked)
+				}
+				return l.answers(c.Context(), s, f)
+			})
+		},
+	})
+	flags := c.Flags()
+	flags.BoolVar(&unknown, "unknown", false, "list the calls that may have been billed and have no answer")
+	flags.BoolVar(&parked, "parked", false, "list the calls whose answers come later")
+	flags.BoolVar(&asJSON, "json", false, "print JSON, a line each")
+	return c
+}
+
+// lister prints what is listed as it comes: a list may be longer than memory.
+type lister struct {
+	table *tabwriter.Writer
+	lines *json.Encoder // nil: a table is printed
+	rows  int
+}
+
+func newLister(io streams, asJSON bool) *lister {
+	l := &lister{table: tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)}
+	if asJSON {
+		l.lines = json.NewEncoder(io.out)
+	}
+	return l
+}
+
+// tableBlock is how many rows have their columns aligned.
+const tableBlock = 1000
+
+func (l *lister) head(names ...string) {
+	if l.lines == nil {
+		fmt.Fprintln(l.table, strings.Join(names, "\t"))
+	}
+}
+
+// row prints one row: in a table the cells, as JSON the line.
+func (l *lister) row(line any, cells ...string) error {
+	if l.lines != nil {
+		return l.lines.Encode(line)
+	}
+	for i, cell := range cells {
+		cells[i] = printable(cell)
+	}
+	fmt.Fprintln(l.table, strings.Join(cells, "\t"))
+	l.rows++
+	if l.rows%tableBlock == 0 {
+		return l.table.Flush()
+	}
+	return nil
+}
+
+// answerJSON is a stored answer as it is listed for programs.
+type answerJSON struct {
+	KeyHash    string          `json:"key_hash"`
+	Service    string          `json:"service"`
+	Operation  string          `json:"operation"`
+	Outcome    answers.Outcome `json:"outcome"`
+	Reason     string          `json:"reason,omitempty"`
+	Status     int             `json:"status"`
+	Credits    *int64          `json:"credits"` // null: the service did not say
+	ReceivedAt time.Time       `json:"received_at"`
+	Run        string          `json:"run"`
+	Resolution string          `json:"resolution_id,omitempty"`
+	Request    string          `json:"request_id,omitempty"`
+}
+
+func (l *lister) answers(ctx context.Context, s *answers.Store, f answers.Filter) error {
+	l.head("KEY HASH", "SERVICE", "OPERATION", "OUTCOME", "REASON", "STATUS", "CREDITS", "RECEIVED", "RESOLUTION", "REQUEST")
+	for i, err := range s.List(ctx, f) {
+		if err != nil {
+			return err
+		}
+		credits := ""
+		if i.Credits != nil {
+			credits = strconv.FormatInt(*i.Credits, 10)
+		}
+		err = l.row(answerJSON{i.Hash.String(), i.Service, string(i.Operation), i.Outcome, i.Reason, i.Status, i.Credits, i.Received, i.Run, i.Resolution, i.Request},
+			i.Hash.String(), i.Service, string(i.Operation), string(i.Outcome), i.Reason, status(i.Status), credits, day(i.Received), i.Resolution, i.Request)
+		if err != nil {
+			return err
+		}
+	}
+	return l.table.Flush()
+}
+
+// callJSON is an open call as it is listed for programs.
+type callJSON struct {
+	KeyHash        string        `json:"key_hash"`
+	Service        string        `json:"service"`
+	Operation      string        `json:"operation"`
+	State          answers.State `json:"state"`
+	Reason         string        `json:"reason,omitempty"`
+	Status         int           `json:"status,omitempty"`
+	IdempotencyKey string        `json:"idempotency_key"`
+	Attempts       int           `json:"attempts"`
+	SentAt         time.Time     `json:"sent_at"`
+	Deadline       *time.Time    `json:"deadline,omitempty"`
+	Run            string        `json:"run"`
+	Resolution     string        `json:"resolution_id,omitempty"`
+	Request        string        `json:"request_id,omitempty"`
+}
+
+func (l *lister) open(ctx context.Context, s *answers.Store, f answers.Filter, unknown, parked bool) error {
+	l.head("KEY HASH", "SERVICE", "OPERATION", "STATE", "REASON", "STATUS", "ATTEMPTS", "SENT", "DEADLINE", "IDEMPOTENCY KEY", "RESOLUTION", "REQUEST")
+	var lists []iter.Seq2[answers.OpenCall, error]
+	if unknown {
+		lists = append(lists, s.Unknown(ctx))
+	}
+	if parked {
+		lists = append(lists, s.Parked(ctx))
+	}
+	for _, list := range lists {
+		for c, err := range list {
+			if err != nil {
+				return err
+			}
+			if f.Service != "" && c.Service != f.Service || f.Operation != "" && c.Operation != f.Operation {
+				continue
+			}
+			line := callJSON{c.Hash.String(), c.Service, string(c.Operation), c.State, c.Reason, c.Status, c.IdempotencyKey, c.Attempts, c.Sent, nil, c.Run, c.Resolution, c.Request}
+			if !c.Deadline.IsZero() {
+				line.Deadline = &c.Deadline
+			}
+			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, status(c.Status), strconv.Itoa(c.Attempts), day(c.Sent), day(c.Deadline),
+				c.IdempotencyKey, c.Resolution, c.Request)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return l.table.Flush()
+}
+
+// status is an HTTP status in a table, "" for none.
+func status(code int) string {
+	if code == 0 {
+		return ""
+	}
+	return strconv.Itoa(code)
+}

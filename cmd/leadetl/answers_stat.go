@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+func newAnswersStatCommand(io streams) *cobra.Command {
+	var at stored
+	var asJSON bool
+	c := at.command(&cobra.Command{
+		Use:   "stat",
+		Short: "Say how many answers are stored, and what they cost",
+		Long: `Count the stored answers of each service, operation and outcome, and the calls
+that have none. CREDITS is what the answers cost together; UNPRICED of them
+came without a price. What was forgotten is not counted any more.
+
+An open call is unknown when it may have been billed and no answer came, and
+parked when its answer comes later; leadetl answers list names them.`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return at.on(c.Context(), func(s *answers.Store) error {
+				st, err := s.Stat(c.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(io.out).Encode(newStatJSON(st))
+				}
+				return printStat(io, st)
+			})
+		},
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func printStat(io streams, st answers.Stat) error {
+	table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "SERVICE\tOPERATION\tOUTCOME\tANSWERS\tCREDITS\tUNPRICED\tOLDEST\tNEWEST")
+	for _, t := range st.Tallies {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Service), t.Operation, t.Outcome, grouped(t.Answers), grouped(t.Credits),
+			grouped(t.Unpriced), day(t.Oldest), day(t.Newest))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(io.out, "open calls: %s unknown, %s parked\n", grouped(st.Unknown), grouped(st.Parked))
+	return err
+}
+
+// statJSON is a Stat as it is printed for programs.
+type statJSON struct {
+	Answers   []tallyJSON `json:"answers"`
+	OpenCalls openJSON    `json:"open_calls"`
+}
+
+type tallyJSON struct {
+	Service   string          `json:"service"`
+	Operation string          `json:"operation"`
+	Settings  string          `json:"settings,omitempty"`
+	Outcome   answers.Outcome `json:"outcome"`
+	Answers   int64           `json:"answers"`
+	Credits   int64           `json:"credits"`
+	Unpriced  int64           `json:"unpriced"`
+	Oldest    time.Time       `json:"oldest"`
+	Newest    time.Time       `json:"newest"`
+}
+
+type openJSON struct {
+	Unknown int64 `json:"unknown"`
+	Parked  int64 `json:"parked"`
+}
+
+func newStatJSON(st answers.Stat) statJSON {
+	out := statJSON{Answers: []tallyJSON{}, OpenCalls: openJSON{st.Unknown, st.Parked}}
+	for _, t := range st.Tallies {
+		out.Answers = append(out.Answers, tallyJSON{t.Service, string(t.Operation), t.Settings, t.Outcome, t.Answers, t.Credits, t.Unpriced, t.Oldest, t.Newest})
+	}
+	return out
+}

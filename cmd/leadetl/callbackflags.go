@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/pipeline"
+)
+
+// callbackFlags are the flags of a run that receives the answers that come
+// later.
+type callbackFlags struct {
+	listen          string
+	secretFile      string
+	tlsCert, tlsKey string
+	timeout         time.Duration
+}
+
+func (f *callbackFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.listen, "callback-listen", "", "`address` (host:port) where answers that come later are received; sent as callback_url without --callback-url")
+	flags.StringVar(&f.secretFile, "callback-secret-file", "", "`file` with the secret callbacks are signed with (default: the environment variable "+callbackSecretVariable+")")
+	flags.StringVar(&f.tlsCert, "callback-tls-cert", "", "`file` with the certificate of --callback-listen (PEM)")
+	flags.StringVar(&f.tlsKey, "callback-tls-key", "", "`file` with its private key (PEM)")
+	flags.DurationVar(&f.timeout, "callback-timeout", 15*time.Minute, "`time` an answer that comes later is waited for")
+}
+
+// callbackSecretVariable is where the secret is looked for when no file is
+// named.
+const callbackSecretVariable = "LEADETL_CALLBACK_SECRET"
+
+func (f *callbackFlags) check() (errs []error) {
+	if f.listen == "" && (f.secretFile != "" || f.tlsCert != "" || f.tlsKey != "") {
+		errs = append(errs, errors.New("--callback-secret-file, --callback-tls-cert and --callback-tls-key go with --callback-listen"))
+	}
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		errs = append(errs, errors.New("--callback-tls-cert and --callback-tls-key go together"))
+	}
+	if f.timeout < 0 {
+		errs = append(errs, errors.New("--callback-timeout is negative"))
+	}
+	return errs
+}
+
+// receive listens for callbacks from here on. send says that the listener's
+// own address, which it returns, is sent to the service.
+// receive listens for callbacks until stop; send says that the address is to
+// be sent to the service.
+func (f *callbackFlags) receive(ctx context.Context, later *pipeline.Later, send bool, log *slog.Logger) (address string, stop func() error, err error) {
+	return listenForCallbacks(ctx, callbackListenOptions{
+		Addr: f.listen, SecretFile: f.secretFile, TLSCert: f.tlsCert, TLSKey: f.tlsKey, Send: send,
+	}, later, log)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+)
+
+// The limits of the callback listener. A callback is held in memory while it
+// is checked, up to 1 MiB for each connection.
+const (
+	mostCallbackConnections = 64
+	callbackHeaderTimeout   = 10 * time.Second
+	callbackReadTimeout     = 20 * time.Second // with the body
+	callbackWriteTimeout    = 40 * time.Second // with what storing takes
+	callbackIdleTimeout     = time.Minute
+	callbackHeaderBytes     = 16 << 10
+	callbackDrainTimeout    = 15 * time.Second
+)
+
+// callbackListenOptions say where callbacks are received, and whose.
+type callbackListenOptions struct {
+	Addr            string // host:port
+	SecretFile      string // "" is the environment variable
+	TLSCert, TLSKey string // "" is plain HTTP
+	// Send says that the listener's own address is sent to the service, which
+	// has to be able to reach it.
+	Send bool
+}
+
+// callbackTaker is what callbacks are handed to: a *pipeline.Later.
+type callbackTaker interface {
+	Deliver(ctx context.Context, d pipeline.Delivery) error
+	Hint(ctx context.Context, id string) error
+}
+
+// listenForCallbacks receives callbacks from when it returns until stop, which
+// waits for those under way. address is the listener's own as a service would
+// write it. Errors are those of the flags.
+func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbackTaker, log *slog.Logger) (address string, stop func() error, err error) {
+	defer func() { err = usageError(err) }()
+	host, _, err := net.SplitHostPort(o.Addr)
+	if err != nil {
+		return "", nil, fmt.Errorf("--callback-listen %s is not of the form host:port", o.Addr)
+	}
+	if ip, notIP := netip.ParseAddr(host); o.Send && (host == "" || notIP == nil && ip.IsUnspecified()) {
+		return "", nil, fmt.Errorf("--callback-listen %s names no address that the service could reach; name that with --callback-url", o.Addr)
+	}
+	secrets, err := callbackSecrets(o.SecretFile)
+	if err != nil {
+		return "", nil, err
+	}
+	server := newCallbackServer(secrets, to, log)
+	scheme := "http"
+	if o.TLSCert != "" {
+		c, err := openCertificate(o.TLSCert, o.TLSKey, log)
+		if err != nil {
+			return "", nil, fmt.Errorf("--callback-tls-cert and --callback-tls-key: %w", err)
+		}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+		scheme = "https"
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Addr)
+	if err != nil {
+		return "", nil, listenError("callback-listen", o.Addr, err)
+	}
+	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && o.TLSCert == "" {
+		log.Warn("callbacks are received without TLS: what they hold can be read on its way, unless something in front does TLS; see --callback-tls-cert")
+	}
+	address = fmt.Sprintf("%s://%s/", scheme, net.JoinHostPort(host, portOf(listener)))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		serveCallbacks(server, netutil.LimitListener(listener, mostCallbackConnections), log)
+	}()
+	log.Info("receiving callbacks", "address", address)
+	return address, func() error { return stopCallbacks(server, served) }, nil
+}
+
+// portOf is the port a listener has, also where it chose one.
+func portOf(l net.Listener) string {
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // a TCP listener has one
+	return port
+}
+
+// callbackSecrets are the secrets callbacks may be signed with.
+func callbackSecrets(file string) (secrets []callback.Secret, err error) {
+	words, err := secret.ReadWords(callbackSecretVariable, file)
+	if err != nil {
+		return nil, fmt.Errorf("the secret that callbacks are signed with: %w; --callback-secret-file names its file", err)
+	}
+	for _, word := range words {
+		s, err := callback.ParseSecret(word.Reveal())
+		if err != nil {
+			return nil, fmt.Errorf("the secret that callbacks are signed with (--callback-secret-file or %s): %w", callbackSecretVariable, err)
+		}
+		secrets = append(secrets, s)
+	}
+	return secrets, nil
+}
+
+func newCallbackServer(secrets []callback.Secret, to callbackTaker, log *slog.Logger) *http.Server {
+	s := &http.Server{
+		Handler: client.NewReceiver(client.ReceiverOptions{
+			Verify: func(h http.Header, body []byte) (string, error) {
+				return callback.Verify(h, body, secrets, time.Now())
+			},
+			Deliver: func(ctx context.Context, d client.Delivery, body []byte) error { return deliver(ctx, to, d, body) },
+			Hint: func(ctx context.Context, id string) {
+				if err := to.Hint(ctx, id); err != nil {
+					log.Debug("a hint came to nothing", "error", err)
+				}
+			},
+			Log: log,
+		}),
+		ReadHeaderTimeout: callbackHeaderTimeout,
+		ReadTimeout:       callbackReadTimeout,
+		WriteTimeout:      callbackWriteTimeout,
+		IdleTimeout:       callbackIdleTimeout,
+		MaxHeaderBytes:    callbackHeaderBytes,
+		ErrorLog:          stdlog.New(io.Discard, "", 0), // it would tell of senders' addresses
+	}
+	// With HTTP/2 one connection could bring as many bodies at once as it
+	// liked.
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetHTTP1(true)
+	return s
+}
+
+// deliver hands a callback to the run.
+func deliver(ctx context.Context, to callbackTaker, d client.Delivery, body []byte) error {
+	err := to.Deliver(ctx, pipeline.Delivery{
+		ID: d.ID, ClientRef: d.ClientRef, Status: http.StatusOK, Body: body, RequestID: d.RequestID, Spent: d.Spent,
+	})
+	if errors.Is(err, pipeline.ErrUnknownDelivery) {
+		return client.ErrNotAsked
+	}
+	return err
+}
+
+// serveCallbacks answers until the server is stopped. Should it end before, the
+// run goes on: answers that came are stored, and the others are waited for in
+// vain.
+func serveCallbacks(s *http.Server, l net.Listener, log *slog.Logger) {
+	var err error
+	if s.TLSConfig != nil {
+		err = s.ServeTLS(l, "", "")
+	} else {
+		err = s.Serve(l)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		log.Error("callbacks are received no more", "error", err)
+	}
+}
+
+// stopCallbacks takes no more callbacks, and waits for those under way. A
+// service sends again what was cut off.
+func stopCallbacks(s *http.Server, served <-chan struct{}) error {
+	ctx, done := context.WithTimeout(context.Background(), callbackDrainTimeout)
+	defer done()
+	err := s.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.Close()
+	}
+	<-served
+	return err
+}

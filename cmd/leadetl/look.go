@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/pace"
+)
+
+const (
+	// recently is what the time left is worked out from. A service is slow or
+	// paused for a while, and stored answers come a thousand times as fast as
+	// calls: the run as a whole says little about the rest of it.
+	recently = time.Minute
+	// justNow is what calls a second are counted over.
+	justNow = 10 * time.Second
+)
+
+// look is a run at a moment. Its methods say it in words, empty where there
+// is nothing to say.
+type look struct {
+	pipeline.Snapshot
+	now     time.Time
+	elapsed time.Duration
+	history *history
+}
+
+// line is the live line, most of it left out where there is no room.
+func (l look) line() []said {
+	matched := l.matched()
+	if matched != "" {
+		matched += " matched"
+	}
+	rows := grouped(l.rows()) + " rows"
+	if l.Calls == nil {
+		return []said{{l.done(), 0}, {rows, 2}, {matched, 4}, {grouped(l.rowRate()) + " rows/s", 3}, {l.left(), 1}}
+	}
+	why, rank := whyWaiting(l.Calls, l.now), 1
+	calls := said{decimal(l.callRate()) + " calls/s", 4}
+	switch pace.Reason(l.Calls.Reason) {
+	case pace.Rate, pace.Spread: // the normal state of a run with a limit
+		rank = 6
+	case pace.RetryAfter, pace.Dead:
+		calls.text = "" // there are none
+	}
+	return []said{{l.done(), 0}, {rows, 2}, {matched, 5}, calls, {short(l.Calls.Credits) + " credits", 3}, {l.left(), 1}, {why, rank}}
+}
+
+// rows are those that are done, in the middle of a batch too.
+func (l look) rows() int64 { return max(l.Rows, l.InputDone()) }
+
+// matched is the share of the rows that matched; that of the questions until
+// the first rows are whole.
+func (l look) matched() string {
+	if l.Rows == 0 && l.Calls != nil {
+		return share(l.Calls.Matched, l.Calls.Closed)
+	}
+	return share(l.Matched, l.Rows)
+}
+
+// progress is how much is done, of how much: rows where they wait for a
+// service, else bytes of the input. Reading runs far ahead of a service.
+func (l look) progress() (done, of int64) {
+	if l.Calls != nil {
+		return l.InputDone(), l.InputRows()
+	}
+	return l.BytesRead, l.BytesTotal
+}
+
+// done is the share of the input that is done, or how much of it is read.
+func (l look) done() string {
+	done, of := l.progress()
+	if of <= 0 {
+		return size(l.BytesRead)
+	}
+	return fmt.Sprintf("%d%%", min(100, 100*done/of))
+}
+
+// rowRate is how many rows a second this run makes.
+func (l look) rowRate() int64 {
+	return int64(float64(l.Rows-l.Known) / max(l.elapsed.Seconds(), 1e-9))
+}
+
+// callRate is how many calls a second were made just now.
+func (l look) callRate() float64 {
+	_, calls := l.history.rates(justNow)
+	return calls
+}
+
+// left is the time left at the pace of late.
+func (l look) left() string {
+	done, of := l.progress()
+	perSecond, _ := l.history.rates(recently)
+	if of <= 0 || perSecond <= 0 || l.Calls != nil && pace.Reason(l.Calls.Reason) == pace.Dead {
+		return ""
+	}
+	left := float64(max(of-done, 0)) / perSecond
+	if left > (30 * 24 * time.Hour).Seconds() {
+		return "" // no more than a guess
+	}
+	return compact(time.Duration(left*float64(time.Second))) + " left"
+}
+
+// history is how far a run was, second by second, for as long as that says
+// something about what is to come. It is safe from several goroutines.
+type history struct {
+	mu    sync.Mutex
+	marks []mark
+	known int64
+}
+
+type mark struct {
+	at          time.Time
+	done, calls int64
+}
+
+// note adds a look, and forgets what is too old.
+func (h *history) note(now time.Time, s pipeline.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	done, _ := look{Snapshot: s}.progress()
+	if s.Known != h.known { // passing by what is made says nothing of making
+		h.marks, h.known = nil, s.Known
+	}
+	m := mark{at: now, done: done}
+	if s.Calls != nil {
+		m.calls = s.Calls.Calls
+	}
+	// The last mark moves until it is a second younger than the one before.
+	if n := len(h.marks); n >= 2 && h.marks[n-1].at.Sub(h.marks[n-2].at) < time.Second {
+		h.marks[n-1] = m
+	} else {
+		h.marks = append(h.marks, m)
+	}
+	for len(h.marks) > 2 && now.Sub(h.marks[1].at) >= recently {
+		h.marks = h.marks[1:]
+	}
+}
+
+// rates are how much was done and called in a second, since a mark that is so
+// old, or the first.
+func (h *history) rates(over time.Duration) (done, calls float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.marks) < 2 {
+		return 0, 0
+	}
+	last := h.marks[len(h.marks)-1]
+	from := h.marks[0]
+	for _, m := range h.marks[1 : len(h.marks)-1] {
+		if last.at.Sub(m.at) < over {
+			break
+		}
+		from = m
+	}
+	passed := last.at.Sub(from.at).Seconds()
+	if passed <= 0 {
+		return 0, 0
+	}
+	return float64(last.done-from.done) / passed, float64(last.calls-from.calls) / passed
+}

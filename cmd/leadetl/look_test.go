@@ -1,0 +1,227 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/pace"
+)
+
+func TestProgressInWords(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		s                     pipeline.Snapshot
+		done, left, perSecond string
+	}{
+		{"nothing yet", pipeline.Snapshot{BytesTotal: 100}, "0%", "", "0"},
+		{"a quarter", pipeline.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000}, "25%", "1m left", "5,000"},
+		{"a quarter, of which half was there", pipeline.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000, Known: 50_000}, "25%", "1m left", "2,500"},
+		{"all", pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, Rows: 400}, "100%", "0s left", "20"},
+		{"standard input", pipeline.Snapshot{BytesRead: 2_500_000, BytesTotal: -1}, "2.5 MB", "", "0"},
+		{"an empty file", pipeline.Snapshot{}, "0 B", "", "0"},
+		{"years", pipeline.Snapshot{BytesRead: 1, BytesTotal: 1e9}, "0%", "", "0"},
+		{
+			"everything read, an eighth answered",
+			pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &pipeline.CallStats{Asked: 4000, Closed: 1000}},
+			"12%", "2m20s left", "0",
+		},
+		{
+			"half read, an eighth of it answered, twins among it",
+			pipeline.Snapshot{BytesRead: 50, BytesTotal: 100, RowsRead: 8000, Calls: &pipeline.CallStats{Asked: 4000, Closed: 500, Twins: 4000}},
+			"6%", "5m left", "0",
+		},
+		{
+			"searches",
+			pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 10, Rows: 5000, Searches: 5, Calls: &pipeline.CallStats{Asked: 70, Closed: 60}},
+			"50%", "20s left", "250",
+		},
+		{
+			"a service that is down",
+			pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &pipeline.CallStats{Asked: 4000, Closed: 1000, Reason: "dead"}},
+			"12%", "", "0",
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &watcher{started: time.Now()}
+			none := pipeline.Snapshot{Known: c.s.Known, BytesTotal: c.s.BytesTotal}
+			w.history.note(time.Now(), none)
+			time.Sleep(20 * time.Second)
+			w.history.note(time.Now(), c.s)
+			l := look{Snapshot: c.s, now: time.Now(), elapsed: time.Since(w.started), history: &w.history}
+			if done, left, rate := l.done(), l.left(), grouped(l.rowRate()); done != c.done || left != c.left || rate != c.perSecond {
+				t.Errorf("%s: %q, %q, %q rows/s; want %q, %q, %q", c.name, done, left, rate, c.done, c.left, c.perSecond)
+			}
+		})
+	}
+}
+
+// TestTimeLeftForgetsWhatIsOver: after a rush of stored answers come calls.
+func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
+	var h history
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	s := pipeline.Snapshot{BytesRead: 1, BytesTotal: 1, RowsRead: 100_000, Calls: &pipeline.CallStats{}}
+	for second := range 200 {
+		switch {
+		case second < 5:
+			s.Rows += 10_000 // from the store
+		case second < 105:
+			s.Rows += 20
+			s.Calls.Calls += 25
+		}
+		h.note(now.Add(time.Duration(second)*time.Second), s)
+		h.note(now.Add(time.Duration(second)*time.Second+200*time.Millisecond), s)
+		l := look{Snapshot: s, history: &h}
+		if want := "40m left"; second == 90 && l.left() != want { // 48,280 rows at 20 a second
+			t.Errorf("after the rush %q, want %q", l.left(), want)
+		}
+		if second == 90 && (l.callRate() < 24 || l.callRate() > 26) {
+			t.Errorf("%v calls/s, want about 25", l.callRate())
+		}
+	}
+	if l := (look{Snapshot: s, history: &h}); l.left() != "" || l.callRate() != 0 {
+		t.Errorf("after a minute of nothing %q and %v calls/s", l.left(), l.callRate())
+	}
+	if len(h.marks) > 70 {
+		t.Errorf("%d marks are kept", len(h.marks))
+	}
+}
+
+func TestLiveLineFits(t *testing.T) {
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	big := func(reason pace.Reason, more func(*pipeline.CallStats)) look {
+		l := look{
+			Snapshot: pipeline.Snapshot{
+				Rows: 12_345_678, Matched: 10_000_000, RowsRead: 99_000_000, BytesRead: 1, BytesTotal: 1,
+				Calls: &pipeline.CallStats{Credits: 23_456_789, Calls: 1_000_000, Rate: 1234, Reason: string(reason), InFlight: 64, Until: now.Add(3000 * time.Second)},
+			},
+			now: now, history: &history{},
+		}
+		from := l.Snapshot
+		from.Rows -= 100_000
+		from.Calls = &pipeline.CallStats{Calls: 900_000}
+		l.history.note(now.Add(-10*time.Second), from)
+		l.history.note(now, l.Snapshot)
+		if more != nil {
+			more(l.Calls)
+		}
+		return l
+	}
+	for _, c := range []struct {
+		name  string
+		l     look
+		width int
+		want  string
+	}{
+		{"all of it", big(pace.Rate, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  rate 1,234/s"},
+		{"80 columns", big(pace.Rate, nil), 80, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left"},
+		{"60 columns", big(pace.Rate, nil), 60, "12%  12,345,678 rows  23.5M credits  2h24m left"},
+		{"40 columns", big(pace.Rate, nil), 40, "12%  12,345,678 rows  2h24m left"},
+		{"8 columns", big(pace.Rate, nil), 8, "12%"},
+		{"at the service's word", big(pace.RetryAfter, nil), 80, "12%  12,345,678 rows  2h24m left  waiting: the service asked for 50m"},
+		{
+			"for longer than we wait", big(pace.RetryAfter, func(c *pipeline.CallStats) { c.AskedToWait = 26 * time.Hour }), 80,
+			"12%  2h24m left  waiting: the service asked for 1d2h, next call in 50m",
+		},
+		{
+			"down", big(pace.Dead, func(c *pipeline.CallStats) {
+				c.InFlight, c.DeadSince, c.Until = 0, now.Add(-130*time.Second), now.Add(7500*time.Millisecond)
+			}), 80,
+			"12%  12,345,678 rows  23.5M credits  service down 2m10s, next probe in 8s",
+		},
+		{
+			"probing", big(pace.Dead, func(c *pipeline.CallStats) { c.InFlight, c.DeadSince = 1, now.Add(-130*time.Second) }), 80,
+			"12%  12,345,678 rows  81.0% matched  23.5M credits  service down 2m10s, probing",
+		},
+		{"spread", big(pace.Spread, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  rate 1,234/s by the service's limit"},
+		{"nothing in the way", big(pace.Concurrency, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left"},
+		{
+			"answers that come later", big(pace.Free, func(c *pipeline.CallStats) { c.InFlight, c.Parked = 0, 12 }), 120,
+			"12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  waiting: 12 answers to come",
+		},
+		{
+			"no rows yet", look{
+				Snapshot: pipeline.Snapshot{RowsRead: 4096, BytesRead: 9, BytesTotal: 9, Calls: &pipeline.CallStats{Asked: 4096, Closed: 40, Matched: 30}},
+				now:      now, history: &history{},
+			}, 80, "0%  40 rows  75.0% matched  0 calls/s  0 credits",
+		},
+		{
+			"no service", look{Snapshot: pipeline.Snapshot{Rows: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
+			80, "50%  5 rows  80.0% matched  5 rows/s",
+		},
+	} {
+		if got := fit(c.l.line(), c.width); got != c.want {
+			t.Errorf("%s:\n got %q, %d columns\nwant %q", c.name, got, len(got), c.want)
+		}
+	}
+}
+
+func TestBesideBar(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"12%  5 rows", 30, "12%  5 rows"},
+		{"12%  5 rows", 21, "12%  5 rows"},
+		{"12%  5 rows", 20, "12%  5 rows         "},
+		{"12%  5 rows", 11, "12%  5 rows"},
+		{"12%  5 rows", 5, "12%  5 rows"}, // the bar's library cuts it
+	} {
+		if got := besideBar(c.text, c.width); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.text, c.width, got, c.want)
+		}
+	}
+}
+
+func TestCompact(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", time.Millisecond: "1s", 59 * time.Second: "59s", 60 * time.Second: "1m", 61 * time.Second: "1m1s",
+		599 * time.Second: "9m59s", 600 * time.Second: "10m", 3599 * time.Second: "60m", time.Hour: "1h", 3660 * time.Second: "1h1m",
+		24 * time.Hour: "1d", 50 * time.Hour: "2d2h",
+	} {
+		if got := compact(d); got != want {
+			t.Errorf("compact(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestShortAndDecimal(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 9_999: "9999", 10_000: "10.0k", 99_949: "99.9k", 99_950: "100k", 999_499: "999k", 999_500: "1.0M", 23_456_789: "23.5M", 5e12: "5.0T"} {
+		if got := short(n); got != want {
+			t.Errorf("short(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for f, want := range map[float64]string{0: "0", 0.01: "0.01", 0.5: "0.5", 9.94: "9.9", 9.95: "10", 1234.4: "1,234"} {
+		if got := decimal(f); got != want {
+			t.Errorf("decimal(%v) = %q, want %q", f, got, want)
+		}
+	}
+}
+
+// TestLogLineOfAService has what the live line has.
+func TestLogLineOfAService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		p := &pipeline.Progress{Calls: &pipeline.Meter{}}
+		w := &watcher{progress: p, started: time.Now()}
+		p.Calls.Paced(func() pace.Snapshot {
+			return pace.Snapshot{Reason: pace.RetryAfter, InFlight: 2, Until: time.Now().Add(30 * time.Second)}
+		})
+		stop := w.log(slog.New(slog.NewTextHandler(&out, nil)))
+		for range 25 {
+			p.Calls.Called(time.Second, pipeline.CallAnswered)
+		}
+		p.Calls.Settled(7)
+		time.Sleep(logEvery + time.Second)
+		stop()
+		for _, want := range []string{" calls=25 ", " calls_per_second=2.5 ", " in_flight=2 ", " credits=7 ", ` waiting="waiting: the service asked for 30s" `} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no%sin %s", want, out.String())
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/leadetl/leadetl/pipeline"
+)
+
+// listenMetrics shows a run at addr until close is called: /metrics for
+// Prometheus, and /healthz. The address is whatever the user chose; nothing
+// that is shown says who was asked about. log is told where it is.
+func listenMetrics(addr string, progress *pipeline.Progress, log *slog.Logger) (close func() error, err error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--metrics-listen: %w; another is named with --metrics-listen", err))
+	}
+	server := &http.Server{
+		Handler:           metricsHandler(progress),
+		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	log.Info("metrics", "url", "http://"+listener.Addr().String()+"/metrics")
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil { // somebody reads slowly
+			server.Close()
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("--metrics-listen: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+func metricsHandler(progress *pipeline.Progress) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newRunMetrics(progress), buildInfo(),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	routes := http.NewServeMux()
+	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "ok")
+	})
+	return routes
+}
+
+func buildInfo() prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "leadetl", Name: "build_info", Help: "1, with the version as a label.",
+		ConstLabels: prometheus.Labels{"version": programVersion()},
+	})
+	g.Set(1)
+	return g
+}
+
+// callBounds are the buckets of the time of calls: from half a millisecond,
+// each twice the one before, to 16 s.
+var callBounds = func() (bounds []time.Duration) {
+	for b := 500 * time.Microsecond; b < 20*time.Second; b *= 2 {
+		bounds = append(bounds, b)
+	}
+	return bounds
+}()
+
+// runMetrics looks at a run when somebody asks.
+type runMetrics struct {
+	progress *pipeline.Progress
+	all      []*prometheus.Desc
+
+	rows, known, malformed, rowsRead, bytesRead, bytes, parts                *prometheus.Desc
+	questions, stored, twins, calls, retries, callSeconds, waiting           *prometheus.Desc
+	credits, earlierCredits, unknown, parked, refused, quarantined, inFlight *prometheus.Desc
+	queued, rateLimit, paused                                                *prometheus.Desc
+}
+
+func newRunMetrics(p *pipeline.Progress) *runMetrics {
+	var all []*prometheus.Desc
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		d := prometheus.NewDesc("leadetl_run_"+name, help, labels, nil)
+		all = append(all, d)
+		return d
+	}
+	m := &runMetrics{
+		progress:       p,
+		rows:           desc("rows_total", "Rows done, by outcome; those of parts that earlier runs made count when the run passes them.", "outcome"),
+		known:          desc("earlier_rows_total", "Rows of parts that earlier runs made."),
+		malformed:      desc("malformed_total", "Lines that are no row."),
+		rowsRead:       desc("read_rows_total", "Rows read; they run ahead of rows done."),
+		bytesRead:      desc("read_bytes_total", "Bytes of the input read, as stored."),
+		bytes:          desc("input_bytes", "Bytes of the input, as stored; absent where they are not known."),
+		parts:          desc("parts_total", "Parts published, those of earlier runs included."),
+		questions:      desc("questions_total", "Distinct questions of rows."),
+		stored:         desc("stored_total", "Questions answered from stored answers."),
+		twins:          desc("twins_total", "Rows that shared another's question."),
+		calls:          desc("calls_total", "Requests sent to the service, by how they ended: answered, replayed, pending, or the class of the error.", "class"),
+		retries:        desc("retries_total", "Questions sent again, by the class of the error that led to it.", "class"),
+		callSeconds:    desc("call_seconds", "Time from a request to its answer, of those that got one."),
+		waiting:        desc("waiting_seconds_total", "Time in which anybody waited before a call, by what for.", "reason"),
+		credits:        desc("credits_total", "Credits that the answers of this run cost."),
+		earlierCredits: desc("earlier_credits", "Credits that earlier runs of the same unfinished dataset paid."),
+		unknown:        desc("unknown_calls", "Calls that may have been billed and have no answer."),
+		parked:         desc("parked", "Calls whose answer comes later."),
+		refused:        desc("refused_total", "Questions that the service would not work on."),
+		quarantined:    desc("quarantined_total", "Members of answers left out because they were not what they claimed to be."),
+		inFlight:       desc("in_flight", "Calls in flight."),
+		queued:         desc("waiting_calls", "Calls that wait to leave."),
+		rateLimit:      desc("rate_limit", "Calls a second that may leave now; absent where nothing limits."),
+		paused:         desc("paused", "1 for what calls wait for now, 0 for what they do not.", "reason"),
+	}
+	m.all = all
+	return m
+}
+
+// Describe is a prometheus.Collector's.
+func (m *runMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range m.all {
+		to <- d
+	}
+}
+
+// Collect is a prometheus.Collector's.
+func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
+	s := m.progress.Snapshot()
+	counter := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
+	}
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for outcome, n := range map[string]int64{
+		"matched": s.Matched, "no_match": s.NoMatch, "rejected": s.Rejected, "failed": s.Failed, "suppressed": s.Suppressed, "skipped": s.Skipped,
+	} {
+		counter(m.rows, float64(n), outcome)
+	}
+	counter(m.known, float64(s.Known))
+	counter(m.malformed, float64(s.Malformed))
+	counter(m.rowsRead, float64(s.RowsRead))
+	counter(m.bytesRead, float64(s.BytesRead))
+	if s.BytesTotal >= 0 {
+		gauge(m.bytes, float64(s.BytesTotal))
+	}
+	counter(m.parts, float64(s.Parts))
+	if s.Calls == nil {
+		return
+	}
+	c := s.Calls
+	counter(m.questions, float64(c.Asked))
+	counter(m.stored, float64(c.Stored))
+	counter(m.twins, float64(c.Twins))
+	for class, n := range c.ByClass {
+		counter(m.calls, float64(n), class)
+	}
+	for class, n := range c.Retries {
+		counter(m.retries, float64(n), class)
+	}
+	to <- m.latency()
+	for reason, waited := range c.Waits {
+		counter(m.waiting, waited.Seconds(), reason)
+	}
+	counter(m.credits, float64(c.Credits))
+	gauge(m.earlierCredits, float64(c.EarlierCredits))
+	gauge(m.unknown, float64(c.Unknown))
+	gauge(m.parked, float64(c.Parked))
+	counter(m.refused, float64(c.Refused))
+	counter(m.quarantined, float64(c.Quarantined))
+	gauge(m.inFlight, float64(c.InFlight))
+	gauge(m.queued, float64(c.Waiting))
+	if c.Rate > 0 {
+		gauge(m.rateLimit, c.Rate)
+	}
+	for _, reason := range waitReasons {
+		value := 0.0
+		if c.Reason == string(reason) {
+			value = 1
+		}
+		gauge(m.paused, value, string(reason))
+	}
+}
+
+// latency is the histogram of the time of calls.
+func (m *runMetrics) latency() prometheus.Metric {
+	atMost, count, sum := m.progress.Calls.Latencies(callBounds)
+	buckets := map[float64]uint64{}
+	for i, bound := range callBounds {
+		buckets[bound.Seconds()] = uint64(atMost[i])
+	}
+	return prometheus.MustNewConstHistogram(m.callSeconds, uint64(count), sum.Seconds(), buckets)
+}

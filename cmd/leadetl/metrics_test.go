@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/pace"
+)
+
+// profiles is a list of n profile addresses that a canary marks.
+func profiles(t *testing.T, n int) string {
+	t.Helper()
+	list := "network_url\n"
+	for i := range n {
+		list += fmt.Sprintf("https://linkedin.com/in/canary-%d\n", i)
+	}
+	path := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(path, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// logged tells the first text that follows a word in what is written.
+type logged struct {
+	all   bytes.Buffer
+	after *regexp.Regexp
+	found chan string
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.all.Write(p)
+	if m := l.after.FindSubmatch(l.all.Bytes()); m != nil && len(l.found) == 0 {
+		select {
+		case l.found <- string(m[1]):
+		default:
+		}
+	}
+	return len(p), nil
+}
+
+// TestMetricsOfARun looks at a run while its service has answered twenty of
+// thirty calls, one by one.
+func TestMetricsOfARun(t *testing.T) {
+	const before, all = 20, 30
+	books := badservice.New(badservice.DefaultOptions())
+	t.Cleanup(func() { books.Close() })
+	var calls atomic.Int64
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == before+1 {
+			close(reached)
+			<-goOn
+		}
+		books.ServeHTTP(w, r)
+	}))
+	defer service.Close()
+	t.Setenv(apiKeyVariable, "lrk_test_CanaryOfTheKey")
+
+	folder := t.TempDir()
+	said := &logged{after: regexp.MustCompile(`msg=metrics url=(\S+)/metrics`), found: make(chan string, 1)}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(t.Context(), []string{
+			"run", "enrichment", "--in", profiles(t, all), "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
+			"--resolver", service.URL, "--concurrency", "1", "--rate", "1000/s", "--metrics-listen", "127.0.0.1:0",
+		}, strings.NewReader(""), io.Discard, said)
+	}()
+	url := <-said.found
+	<-reached
+	// The next question comes to wait for the place of the call under way.
+	text := getUntil(t, url+"/metrics", "\nleadetl_run_paused{reason=\"concurrency\"} 1")
+	for _, want := range []string{
+		`leadetl_run_calls_total{class="answered"} 20`,
+		`leadetl_run_call_seconds_count 20`,
+		`leadetl_run_call_seconds_bucket{le="16.384"} 20`,
+		`leadetl_run_rows_total{outcome="matched"} 0`, // the batch is not whole
+		`leadetl_run_rows_total{outcome="failed"} 0`,
+		`leadetl_run_questions_total 30`,
+		`leadetl_run_read_rows_total 30`,
+		`leadetl_run_stored_total 0`,
+		`leadetl_run_twins_total 0`,
+		`leadetl_run_unknown_calls 0`,
+		`leadetl_run_parked 0`,
+		`leadetl_run_in_flight 1`,
+		`leadetl_run_rate_limit `,
+		`leadetl_run_credits_total `,
+		`leadetl_run_paused{reason="concurrency"} 1`,
+		`leadetl_run_paused{reason="dead"} 0`,
+		`leadetl_run_waiting_seconds_total{reason="`,
+		`leadetl_build_info{version="leadetl`,
+		`go_goroutines `,
+		`process_start_time_seconds `,
+	} {
+		if !strings.Contains(text, "\n"+want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	page, err := os.ReadFile(moduleRoot + "/docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`(?m)^# TYPE (leadetl_\S+)`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(string(page), "`"+name[1]+"`") {
+			t.Errorf("docs/report.md does not name %s", name[1])
+		}
+	}
+	if strings.Contains(strings.ToLower(text), "canary") {
+		t.Error("the metrics hold personal data or the key")
+	}
+	if got := get(t, url+"/healthz", http.StatusOK); got != "ok\n" {
+		t.Errorf("/healthz says %q", got)
+	}
+	get(t, url+"/", http.StatusNotFound)
+	if r, err := http.Post(url+"/metrics", "text/plain", nil); err != nil || r.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST /metrics: %v, %v", r, err)
+	} else {
+		r.Body.Close()
+	}
+
+	close(goOn)
+	if code := <-ended; code != exitDone {
+		t.Fatalf("exit code %d:\n%s", code, &said.all)
+	}
+	if c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
+		c.Close()
+		t.Error("the metrics are there after the run")
+	}
+}
+
+// get is a page that has to have a status.
+func get(t *testing.T, url string, status int) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != status {
+		t.Errorf("%s: %d, %v; want %d", url, r.StatusCode, err, status)
+	}
+	return string(body)
+}
+
+// getUntil is a page that holds a text, as soon as it does.
+func getUntil(t *testing.T, url, want string) (text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		if text = get(t, url, http.StatusOK); strings.Contains(text, want) {
+			return text
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: no %s", url, want)
+		}
+	}
+}
+
+func TestMetricsOfNoService(t *testing.T) {
+	server := httptest.NewServer(metricsHandler(&pipeline.Progress{}))
+	defer server.Close()
+	text := get(t, server.URL+"/metrics", http.StatusOK)
+	if !strings.Contains(text, "\nleadetl_run_rows_total{outcome=\"matched\"} 0\n") {
+		t.Error("no rows")
+	}
+	for _, absent := range []string{"leadetl_run_calls", "leadetl_run_credits", "leadetl_run_input_bytes"} {
+		if strings.Contains(text, absent) {
+			t.Errorf("there is a %s where nothing is known of it", absent)
+		}
+	}
+}
+
+// TestMetricsSayWhyCallsWait: one reason at a time, and the time of all.
+func TestMetricsSayWhyCallsWait(t *testing.T) {
+	meter := &pipeline.Meter{}
+	server := httptest.NewServer(metricsHandler(&pipeline.Progress{Calls: meter}))
+	defer server.Close()
+	for _, now := range waitReasons {
+		meter.Paced(func() pace.Snapshot {
+			return pace.Snapshot{Reason: now, Waited: map[pace.Reason]time.Duration{now: 1500 * time.Millisecond}}
+		})
+		text := get(t, server.URL+"/metrics", http.StatusOK)
+		for _, reason := range waitReasons {
+			value := "0"
+			if reason == now {
+				value = "1"
+			}
+			if want := fmt.Sprintf("leadetl_run_paused{reason=%q} %s\n", reason, value); !strings.Contains(text, want) {
+				t.Errorf("waiting for %s: no %s", now, want)
+			}
+		}
+		if want := fmt.Sprintf("leadetl_run_waiting_seconds_total{reason=%q} 1.5\n", now); !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+		if strings.Contains(text, "leadetl_run_rate_limit") {
+			t.Error("a rate limit where nothing limits")
+		}
+	}
+}
+
+// TestMetricsPortInUse: a wrong address ends the command before it writes or
+// calls anything.
+func TestMetricsPortInUse(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for _, address := range []string{busy.Addr().String(), "127.0.0.1", "127.0.0.1:port"} {
+		folder := t.TempDir()
+		var said bytes.Buffer
+		code := execute(t.Context(), []string{
+			"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
+			"--metrics-listen", address,
+		}, strings.NewReader(""), io.Discard, &said)
+		if code != exitUsage || !strings.Contains(said.String(), "--metrics-listen: listen tcp") {
+			t.Errorf("%s: exit code %d, %s", address, code, &said)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "out")); err == nil {
+			t.Errorf("%s: the output folder was made", address)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// nextStep adds to why a run stopped what to do about it, where a flag can.
+func nextStep(err error) error {
+	var refused *resolution.CallError
+	if !errors.Is(err, pipeline.ErrRefused) || !errors.As(err, &refused) {
+		return err
+	}
+	switch {
+	case refused.Code == "callback_url_not_allowed":
+		return fmt.Errorf("%w; the service refuses the address it would post to: name another with --callback-url, or have the service allow it (leadetl serve: --callback-allow)", err)
+	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
+		return fmt.Errorf("%w; check --api-key-file (or %s) and --header-name", err, apiKeyVariable)
+	}
+	return err
+}
+
+// failedRows says which rows failed, and what to do about those that may have
+// been billed; nil when none did.
+func failedRows(t sinks.Totals) error {
+	unknown := t.Reasons["failed"]["unknown_call"]
+	const next = "leadetl answers list --unknown names them, --retry-unknown sends them again"
+	switch rows := plural(int(t.Failed), "row"); {
+	case t.Failed == 0:
+		return nil
+	case unknown == 0:
+		return codedError{fmt.Errorf("%s failed", rows), exitRejects}
+	case unknown == t.Failed:
+		return codedError{fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next), exitRejects}
+	default:
+		return codedError{fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, grouped(unknown), next), exitRejects}
+	}
+}

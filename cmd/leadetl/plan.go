@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/pipeline"
+)
+
+func newPlanCommand(io streams) *cobra.Command {
+	f := runFlags{planning: true}
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "plan OPERATION --in URI… --out FOLDER",
+		Short: "Say what a run would do and cost, without a call",
+		Long: `Say what leadetl run with the same arguments would do: how many rows there are,
+how many are rejected and why, how many keys are left when twins are counted
+once, how many of these are stored, how many calls that makes, the most they
+can cost, how long they take, and what files come out.
+
+The whole input is read and nothing is changed: no call is made, no part is
+written. More than a million keys take room in --state while it works, 36
+bytes a row. The numbers are those of the run that follows, as long as input
+and stored answers stay as they are.`,
+		Example: `  leadetl plan enrichment --in people.csv --out leads --resolver https://leads.example --rate 9/s
+  leadetl plan --job nightly.yaml --json`,
+		Annotations: exits(
+			exit{exitRejects, "planned, and the run would end with 3: rows would fail, or rejects pass --max-rejects"},
+			exit{exitInterrupted, "interrupted"},
+		),
+		Args: oneOperation,
+		RunE: func(c *cobra.Command, args []string) error {
+			operation, err := f.settle(c.Flags(), args)
+			if err != nil {
+				return err
+			}
+			return f.plan(c.Context(), operation, asJSON, io)
+		},
+	}
+	c.ValidArgs = operationNames()
+	f.register(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print the plan as JSON")
+	return c
+}
+
+// plan prints what a run would do.
+func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, io streams) (err error) {
+	run, closeRun, err := f.open(ctx, operation, io)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRun()) }()
+	stop := f.watchPlan(run.Progress, run.Log, io)
+	plan, err := run.Plan(ctx)
+	stop()
+	if errors.Is(err, context.Canceled) {
+		return codedError{errors.New("interrupted; a plan leaves nothing behind"), exitInterrupted}
+	}
+	if err != nil {
+		return err
+	}
+	noCallback := f.remote.lacksCallback(run.Job.Operation)
+	switch {
+	case asJSON:
+		encoder := json.NewEncoder(io.out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(plannedJSON{plan, noCallback})
+	case !f.quiet:
+		err = planned{plan: plan, files: run.Input.Files(), out: f.out, rate: f.remote.rate.String(), noCallback: noCallback}.print(io.out)
+	}
+	if err != nil {
+		return err
+	}
+	return f.foresee(plan)
+}
+
+// plannedJSON is a plan for programs.
+type plannedJSON struct {
+	*pipeline.Plan
+	// NoCallback says that a run refuses these flags for want of --callback-url
+	// or --callback-listen.
+	NoCallback bool `json:"no_callback,omitempty"`
+}
+
+// foresee is how the run would end with exit code 3, as far as that is
+// known.
+func (f *runFlags) foresee(p *pipeline.Plan) error {
+	if p.Failed > 0 {
+		return codedError{fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", plural(int(p.Failed), "row")), exitRejects}
+	}
+	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.maxRejects.passed(rejects, lines) {
+		return codedError{fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.text), exitRejects}
+	}
+	if p.Calls != nil && p.Calls.Failed > 0 {
+		return codedError{fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", plural(int(p.Calls.Failed), "key")), exitRejects}
+	}
+	return nil
+}
+
+// holdsAnswers reports whether answers are stored in a state folder. Who only
+// looks need not make a place for them.
+func holdsAnswers(state string) bool {
+	_, err := os.Stat(filepath.Join(state, answersFolder))
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/leadetl/leadetl/pipeline"
+)
+
+// watchPlan shows how far the reading is until stop is called: a live line on
+// a terminal, a log line every ten seconds elsewhere.
+func (f *runFlags) watchPlan(p *pipeline.Progress, log *slog.Logger, io streams) (stop func()) {
+	if f.quiet {
+		return func() {}
+	}
+	if !isTerminal(io.err) {
+		return every(logEvery, func() {
+			s := p.Snapshot()
+			log.Info("planning", "rows", s.Rows, "read", share(s.BytesRead, s.BytesTotal))
+		})
+	}
+	bars := mpb.New(mpb.WithOutput(io.err), mpb.WithWidth(24), mpb.WithRefreshRate(redrawEvery))
+	bar := bars.New(0, mpb.BarStyle().Rbound("] "), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
+		decor.Any(func(decor.Statistics) string { return grouped(p.Snapshot().Rows) + " rows" }),
+	))
+	stopMoving := every(redrawEvery, func() {
+		s := p.Snapshot()
+		bar.SetTotal(max(s.BytesTotal, s.BytesRead+1), false)
+		bar.SetCurrent(s.BytesRead)
+	})
+	return func() {
+		stopMoving()
+		bar.Abort(true)
+		bars.Wait()
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// proxyTo names the proxy of the environment that calls to a service go by,
+// "" when they go straight. A proxy's address may hold a user and a password:
+// neither name nor error has it.
+//
+// The client asks net/http, which heeds the same variables and goes straight
+// where it cannot read one.
+func proxyTo(service string) (name string, err error) {
+	u, err := url.Parse(service)
+	if err != nil {
+		return "", nil // said of the address itself
+	}
+	variable, value := proxyVariable(u.Scheme)
+	if value == "" {
+		return "", nil
+	}
+	environment := httpproxy.FromEnvironment()
+	environment.HTTPProxy, environment.HTTPSProxy = anyProxy, anyProxy // does NO_PROXY name the service?
+	if is, err := environment.ProxyFunc()(u); err == nil && is == nil {
+		return "", nil
+	}
+	if environment.CGI && u.Scheme == "http" {
+		return "", fmt.Errorf("%s is not heeded where REQUEST_METHOD is set, as it may be a visitor's; unset one of them", variable)
+	}
+	if !isProxy(value) {
+		return "", fmt.Errorf("the environment variable %s is no proxy's address; write one such as http://proxy.example:3128, or unset it", variable)
+	}
+	return "the proxy of " + variable, nil
+}
+
+const anyProxy = "http://proxy.invalid"
+
+// proxyVariable is the first of the variables for a scheme that has a value.
+func proxyVariable(scheme string) (name, value string) {
+	names := map[string][]string{"http": {"HTTP_PROXY", "http_proxy"}, "https": {"HTTPS_PROXY", "https_proxy"}}
+	for _, name := range names[scheme] {
+		if value := os.Getenv(name); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// isProxy reports whether a value is a proxy's address: a URL, or host:port
+// for one of http.
+func isProxy(value string) bool {
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// budgetRows is how much work there is: more than any budget of the test.
+const budgetRows = 300
+
+// TestRemoteBudgets runs jobs with 64 calls in flight into budgets of 0 to 200
+// credits and calls. None is ever passed, by the service's own books, and
+// each is used up, however often the job was killed on the way: what is left
+// is no more than the calls that may have been billed.
+//
+// With LEADETL_KILLS every number is tried, else a few.
+func TestRemoteBudgets(t *testing.T) {
+	t.Parallel()
+	budgets := []int{0, 1, 2, 63, 64, 65, 128, 199, 200}
+	if os.Getenv("LEADETL_KILLS") != "" {
+		budgets = budgets[:0]
+		for n := range 201 {
+			budgets = append(budgets, n)
+		}
+	}
+	random := rand.New(rand.NewPCG(remoteKillSeed, 2))
+	for _, flag := range []string{"--max-credits", "--max-calls"} {
+		for i, n := range budgets {
+			kills := 0
+			if i%4 == 3 {
+				kills = 3
+			}
+			storm := i%2 == 1
+			t.Run(fmt.Sprintf("%s %d, %d kills, storm %v", flag, n, kills, storm), func(t *testing.T) {
+				testBudget(t, flag, int64(n), kills, storm, random)
+			})
+		}
+	}
+}
+
+func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, random *rand.Rand) {
+	o := badservice.DefaultOptions()
+	o.Matched, o.Seed = 1, uint64(n) // each is a credit
+	if storm {
+		o.Faults = badservice.Storm()
+		o.Faults.Limited = 0 // takes time alone
+	}
+	if kills > 0 {
+		o.Latency = 20 * time.Millisecond
+	}
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "ip_to_company", url, addressList(budgetRows), "--concurrency", "64", "--rows-per-part", "100", "--idempotent", flag, strconv.FormatInt(n, 10))
+	within := func(when string) {
+		t.Helper()
+		if spent := int64(len(s.Ledger())); spent > n || s.Spent() > n {
+			t.Fatalf("%s: %d answers are billed, %d credits, of %d", when, spent, s.Spent(), n)
+		}
+	}
+	for range kills {
+		seen := s.Seen()
+		p := j.start()
+		most := time.Now().Add(time.Duration(random.IntN(1000)) * time.Millisecond)
+		calls := random.IntN(int(n)/2 + 1)
+		until(t, "it is time", func() bool { return s.Seen() > seen+calls || p.ended() || time.Now().After(most) })
+		p.kill()
+		within("after a kill")
+	}
+	j.within(exitBudget)
+	within("stopped")
+	if storm || kills > 0 {
+		s.SetFaults(badservice.Faults{})
+		j.within(exitBudget)
+		within("stopped again")
+	}
+	// What may have been billed counts too.
+	if billed, unknown := int64(len(s.Ledger())), int64(len(j.unknown())); billed+unknown < n || !storm && kills == 0 && billed != n {
+		t.Errorf("%d of %d are used, %d more may be; %v", billed, n, unknown, s.Fates())
+	}
+	for key, times := range s.BilledKeys() {
+		if times != 1 {
+			t.Errorf("a key is billed %d times: %v", times, callsOf(s, key))
+		}
+	}
+	j.flags = append(j.flags, flag, strconv.Itoa(budgetRows)) // more of it
+	j.within(exitDone)
+	if len(s.Ledger()) != budgetRows || len(readDataset(t, j.path("out")).rows) != budgetRows {
+		t.Errorf("with more of it, %d are billed of %d rows", len(s.Ledger()), budgetRows)
+	}
+}
+
+// within runs the command in this process, to its end.
+func (j *remoteJob) within(want int) (said string) {
+	j.Helper()
+	key := j.path("key")
+	if err := os.WriteFile(key, []byte(remoteKey), 0o600); err != nil {
+		j.Fatal(err)
+	}
+	var out, err bytes.Buffer
+	if got := execute(j.Context(), j.args("--api-key-file", key), strings.NewReader(""), &out, &err); got != want {
+		j.Fatalf("the run ended with exit code %d, want %d:\n%s", got, want, tail(err.String()))
+	}
+	return err.String()
+}
+
+// addressList makes a list of so many IP addresses, all different and all to
+// be asked about.
+func addressList(rows int) string {
+	var b strings.Builder
+	b.WriteString("ip\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "11.2.%d.%d\n", i/250, i%250+1)
+	}
+	return b.String()
+}

@@ -1,0 +1,362 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// remoteKillSeed makes the moments and the faults repeatable as far as other
+// processes can be.
+const remoteKillSeed = 20_261_120
+
+// TestRemoteKilled kills one job with SIGKILL at random moments, while the
+// service it asks misbehaves in every way it knows and the network between
+// them does too. The job is started again with the same command each time. In
+// the end nothing is lost and nothing was paid twice: every input row has its
+// output row, the service's ledger has each key once, the dataset is that of a
+// run nobody disturbed but for the times, and it can be made again, byte for
+// byte, of what is stored.
+//
+// LEADETL_KILLS is how many kills have to hit (default 12).
+func TestRemoteKilled(t *testing.T) {
+	t.Parallel()
+	kills := killsWanted(t, 12)
+	l := profileList(3000)
+	good := newUndisturbed(t, l)
+	random := rand.New(rand.NewPCG(remoteKillSeed, 0))
+	begun := time.Now()
+	x := newTormentor(t, l, random, badservice.Options{HonourKeys: true, Credits: good.service.Spent() / 4}, "--idempotent")
+	x.in = good.in // its name is a column
+	x.refill = good.service.Spent()/4 + 1
+	for x.hits < kills {
+		x.round(kills)
+		if x.finished {
+			t.Fatalf("the job was finished after %d kills of %d", x.hits, kills)
+		}
+	}
+	x.finish()
+	t.Logf("seed %d: %d kills hit in %v, and %d stops for credits or credentials; %v", remoteKillSeed, x.hits, time.Since(begun).Round(time.Second), x.stops, x.service.Fates())
+
+	got := readDataset(t, x.path("out"))
+	if want := l.rows; len(got.rows) != want {
+		t.Errorf("%d rows of output for %d rows of input", len(got.rows), want)
+	}
+	requireSameRows(t, got, good.dataset, "resolved_at")
+	requirePaidOnce(t, x.service, good.service)
+	if left := x.unknown(); len(left) > 0 {
+		t.Errorf("%d calls are unknown still", len(left))
+	}
+	requireFates(t, x.service, badservice.Answered, badservice.Replayed, badservice.Limited, badservice.Unavailable, badservice.ResetBefore, badservice.Failed,
+		badservice.ResetAfter, badservice.Truncated, badservice.WrongTypes, badservice.Slow, badservice.Denied, badservice.NoCredits, badservice.Later)
+	if x.service.Delivered() == 0 {
+		t.Error("no answer came later")
+	}
+
+	x.flags = slices.DeleteFunc(x.flags, func(flag string) bool { return flag == "--idempotent" })
+	x.run(exitRejects, "--out", x.path("again"), "--offline")
+	requireSameFiles(t, x.path("again"), x.path("out"))
+}
+
+// TestRemoteKilledWithoutKeys is TestRemoteKilled with a service that ignores
+// idempotency keys, and a user who does not say otherwise: whatever may have
+// been billed is never sent again, and listed where it has no answer.
+func TestRemoteKilledWithoutKeys(t *testing.T) {
+	t.Parallel()
+	kills := killsWanted(t, 12)
+	l := profileList(3000)
+	random := rand.New(rand.NewPCG(remoteKillSeed, 1))
+	// Calls in flight at a kill are lost to the job, which ends the sooner: then
+	// there is another.
+	for hits := 0; hits < kills; {
+		hits += testKilledWithoutKeys(t, l, random, kills-hits)
+		if t.Failed() {
+			t.Fatalf("after %d kills", hits)
+		}
+	}
+}
+
+// testKilledWithoutKeys is one job, killed so many times as long as it runs.
+func testKilledWithoutKeys(t *testing.T, l *list, random *rand.Rand, kills int) (hits int) {
+	x := newTormentor(t, l, random, badservice.Options{Credits: -1})
+	for x.hits < kills && !x.finished {
+		x.round(kills)
+	}
+	x.finish()
+	t.Logf("seed %d: %d kills hit; %v", remoteKillSeed, x.hits, x.service.Fates())
+
+	stored, unknown := x.stored(), map[string]bool{}
+	for _, hash := range x.unknown() {
+		unknown[hash] = true
+		if stored[hash] {
+			t.Errorf("%s is unknown, and has an answer", hash)
+		}
+	}
+	lost := 0
+	for key, times := range x.service.BilledKeys() {
+		hash := x.hash(key)
+		if times != 1 {
+			t.Errorf("question %s is billed %d times", hash, times)
+		}
+		if !stored[hash] {
+			if lost++; !unknown[hash] {
+				t.Errorf("question %s is billed, has no answer, and is not listed", hash)
+			}
+		}
+	}
+	if lost == 0 || len(unknown) < lost {
+		t.Errorf("%d billed calls have no answer, %d are listed", lost, len(unknown))
+	}
+	requireSentOnce(t, x)
+
+	got := readDataset(t, x.path("out"))
+	if len(got.rows) != l.rows {
+		t.Errorf("%d rows of output for %d rows of input", len(got.rows), l.rows)
+	}
+	key, outcome, reason := got.column(t, "key"), got.column(t, "outcome"), got.column(t, "reason")
+	for i, row := range got.rows {
+		hash, without := x.hash(row[key]), row[outcome] == "failed"
+		switch {
+		case row[reason] == "unknown_call" && !unknown[hash] && !stored[hash]: // it may have come by a callback since
+			t.Errorf("row %d: its call is unknown, and not listed", i+1)
+		case unknown[hash] && !without:
+			t.Errorf("row %d is %s, and its call is unknown", i+1, row[outcome])
+		case without && row[reason] != "unknown_call" && row[reason] != "refused:validation_error":
+			t.Errorf("row %d failed for the reason %s", i+1, row[reason])
+		}
+	}
+	t.Logf("%d keys: %d billed, %d unknown calls of which %d were billed", len(l.keys), len(x.service.BilledKeys()), len(unknown), lost)
+	return x.hits
+}
+
+// undisturbed is a run of a list against a service without a fault.
+type undisturbed struct {
+	in      string
+	service *badservice.Service
+	dataset *dataset
+}
+
+// refusedShare of the keys are refused by every service of the kill tests.
+const refusedShare = 0.01
+
+func newUndisturbed(t *testing.T, l *list) undisturbed {
+	t.Helper()
+	o := badservice.DefaultOptions()
+	o.Refused = refusedShare
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "enrichment", url, l.csv, killedFlags...)
+	j.run(exitRejects) // refused rows are failures
+	d := readDataset(t, j.path("out"))
+	if len(d.rows) != l.rows || d.count(t, "outcome", "rejected") != l.rejected || len(s.Calls()) != len(l.keys) {
+		t.Fatalf("%d rows, %d of them rejected, %d calls; want %d, %d, %d", len(d.rows), d.count(t, "outcome", "rejected"), len(s.Calls()), l.rows, l.rejected, len(l.keys))
+	}
+	for _, outcome := range []string{"matched", "no_match", "failed"} {
+		if d.count(t, "outcome", outcome) == 0 {
+			t.Fatalf("no row is %s", outcome)
+		}
+	}
+	return undisturbed{j.in, s, d}
+}
+
+// killedFlags are those of all jobs of the kill tests.
+var killedFlags = []string{
+	"--network-hosts", "network.example", "--rows-per-part", "250", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m", "--log-level", "info",
+}
+
+// tormentor disturbs one job.
+type tormentor struct {
+	*remoteJob
+	service  *badservice.Service
+	proxy    *toxiproxy
+	random   *rand.Rand
+	keys     int   // to be asked about
+	refill   int64 // granted whenever the credits are spent
+	rounds   int
+	hits     int // kills of a process that had not ended
+	stops    int // processes that ended for want of credits or for credentials
+	finished bool
+}
+
+func newTormentor(t *testing.T, l *list, random *rand.Rand, o badservice.Options, flags ...string) *tormentor {
+	t.Helper()
+	o.Seed, o.Matched, o.Refused, o.NoCredits = remoteKillSeed, 0.75, refusedShare, []int{400, 402}
+	o.Latency, o.Faults = 3*time.Millisecond, badservice.Storm()
+	o.Rate, o.Burst = 400, 40
+	s, url := badly(t, o)
+	proxy := newToxiproxy(t, url)
+	flags = slices.Concat(killedFlags, []string{"--callback-listen", freeAddress(t)}, flags)
+	return &tormentor{remoteJob: newRemoteJob(t, "enrichment", proxy.url, l.csv, flags...), service: s, proxy: proxy, random: random, keys: len(l.keys)}
+}
+
+// round starts the job and kills it at a random moment, unless it ends before
+// that. The kills still to come are spread over the work still to do.
+func (x *tormentor) round(kills int) {
+	x.Helper()
+	x.proxy.poison(randomToxics(x.random)...)
+	left := x.keys - len(x.service.BilledKeys())
+	calls := x.random.IntN(1 + 2*left/(kills-x.hits+1))
+	delay := time.Duration(x.random.IntN(30)) * time.Millisecond
+	if x.random.IntN(6) == 0 { // while it starts, or soon after
+		calls, delay = 0, time.Duration(x.random.IntN(700))*time.Millisecond
+	}
+	if x.rounds++; x.rounds%9 == 4 { // it stops by itself, as a rule
+		after := x.random.IntN(20)
+		x.service.Deny(after, 1)
+		calls = max(calls, after+20)
+	}
+	seen := x.service.Seen()
+	p := x.start()
+	x.while(p, func() bool { return x.service.Seen() < seen+calls })
+	if calls > 0 || delay < 100*time.Millisecond {
+		x.while(p, func() bool { return x.service.Seen() == seen }) // it is under way
+	}
+	end := time.Now().Add(delay)
+	x.while(p, func() bool { return time.Now().Before(end) })
+	if p.kill() {
+		x.hits++
+	} else {
+		x.ended(p)
+	}
+	x.service.Deny(0, 0)
+}
+
+// finish runs the job to its end, under the same faults.
+func (x *tormentor) finish() {
+	x.Helper()
+	for try := 0; !x.finished; try++ {
+		if try == 20 {
+			x.Fatal("the job does not end")
+		}
+		p := x.start()
+		x.while(p, func() bool { return true })
+		x.ended(p)
+	}
+	// What still comes to the service comes before the books are looked at.
+	x.proxy.stop()
+	if err := x.service.Close(); err != nil {
+		x.Error(err)
+	}
+}
+
+// ended looks at a process that ended by itself.
+func (x *tormentor) ended(p *process) {
+	x.Helper()
+	switch code := p.code(); {
+	case code == exitRejects: // the refused rows
+		x.finished = true
+	case code == exitBudget && x.refill > 0:
+		x.service.Grant(x.refill)
+		x.stops++
+	case code == exitService && strings.Contains(p.said.String(), "refuses"):
+		x.stops++
+	default:
+		x.Fatalf("a run ended with exit code %d:\n%s", code, tail(p.said.String()))
+	}
+}
+
+// while waits as long as something is so and the process runs, and changes the
+// toxics now and then.
+func (x *tormentor) while(p *process, is func() bool) {
+	x.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	change := time.Now().Add(time.Second)
+	for end := time.Now().Add(3 * time.Minute); is() && !p.ended(); <-look.C {
+		now := time.Now()
+		if now.After(end) {
+			log := p.said.String()
+			_ = p.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+			p.code()
+			x.Fatalf("nothing happens any more:\n%s\n%s", tail(log), p.said.String()[len(log):])
+		}
+		if now.After(change) {
+			x.proxy.poison(randomToxics(x.random)...)
+			change = now.Add(time.Duration(300+x.random.IntN(2000)) * time.Millisecond)
+		}
+	}
+}
+
+// hash names a question as lists do.
+func (x *tormentor) hash(key string) string {
+	return answers.Question{Scope: answers.Scope{Service: x.url, Operation: resolution.Operation(x.operation)}, Key: key}.Hash().String()
+}
+
+// stored are the key hashes of the stored answers. A refusal is none: such a
+// question is asked again by each run.
+func (x *tormentor) stored() map[string]bool {
+	x.Helper()
+	found := map[string]bool{}
+	for line := range strings.Lines(leadetl(x, "answers", "list", "--json", "--state", x.path("state"))) {
+		if !strings.Contains(line, `"outcome":"refused"`) {
+			found[keyHashes(line)[0]] = true
+		}
+	}
+	return found
+}
+
+// requirePaidOnce: the ledger has each key once, and the same keys as that of
+// an undisturbed run.
+func requirePaidOnce(t *testing.T, got, want *badservice.Service) {
+	t.Helper()
+	billed := got.BilledKeys()
+	for key, times := range billed {
+		if times != 1 {
+			t.Errorf("a key is billed %d times: %v", times, callsOf(got, key))
+		}
+	}
+	if !maps.Equal(billed, want.BilledKeys()) || got.Spent() != want.Spent() {
+		t.Errorf("%d keys are billed, %d credits; want %d, %d", len(billed), got.Spent(), len(want.BilledKeys()), want.Spent())
+	}
+}
+
+// callsOf tells the calls about a key.
+func callsOf(s *badservice.Service, key string) (told []string) {
+	for id, calls := range s.Calls() {
+		for _, c := range calls {
+			if c.Key == key {
+				told = append(told, fmt.Sprintf("%s %s", id, c.Fate))
+			}
+		}
+	}
+	return told
+}
+
+// requireSentOnce: no call that may have been billed was followed by another.
+func requireSentOnce(t *testing.T, x *tormentor) {
+	t.Helper()
+	surely := []badservice.Fate{badservice.Unavailable, badservice.Limited, badservice.Denied, badservice.NoCredits, badservice.Refused}
+	sent := map[string]int{}
+	for _, calls := range x.service.Calls() {
+		for _, c := range calls {
+			if !slices.Contains(surely, c.Fate) {
+				sent[c.Key]++
+			}
+		}
+	}
+	for key, times := range sent {
+		if times > 1 {
+			t.Errorf("question %s was sent %d times although it may have been billed: %v", x.hash(key), times, callsOf(x.service, key))
+		}
+	}
+}
+
+func requireFates(t *testing.T, s *badservice.Service, want ...badservice.Fate) {
+	t.Helper()
+	fates := s.Fates()
+	for _, f := range want {
+		if fates[f] == 0 {
+			t.Errorf("no call was %s", f)
+		}
+	}
+}

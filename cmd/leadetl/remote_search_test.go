@@ -1,0 +1,135 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// sampleDays are the flags by which the sample's searches are found.
+var sampleDays = []string{"--as-of", "2026-11-15", "--keep", "id"}
+
+// paid are the credits that a dataset's rows have cost. Rows that share an
+// answer share what it cost.
+func (d *dataset) paid(t testing.TB, leads ...string) (sum int) {
+	t.Helper()
+	credits, answer := d.column(t, "credits"), []int{d.column(t, "resolution_id")}
+	for _, name := range leads {
+		answer = append(answer, d.column(t, name))
+	}
+	seen := map[string]bool{}
+	for _, row := range d.rows {
+		var of []string
+		for _, c := range answer {
+			of = append(of, row[c])
+		}
+		n, err := strconv.Atoi(row[credits])
+		if err != nil && row[credits] != "null" {
+			t.Fatal(err)
+		}
+		if name := strings.Join(of, " "); !seen[name] {
+			seen[name] = true
+			sum += n
+		}
+	}
+	return sum
+}
+
+// A service that answers from a directory finds what the engine finds in it:
+// also when it makes no more than five pages at a time.
+func TestSearchesOfServe(t *testing.T) {
+	p := newPlace(t)
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(p.customer("Example Rockets", "2500")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := p.serve("--limit-create", "0", "--limit-result", "0")
+	list, err := os.ReadFile(filepath.Join(samples, "searches.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := 0
+	for operation, lead := range map[string][]string{"keyword_to_lead": {"lead_id"}, "keyword_to_lead_count": nil} {
+		j := newRemoteJob(t, operation, s.public, string(list), append([]string{"--api-key-file", key}, sampleDays...)...)
+		j.run(exitDone)
+		got := readDataset(t, j.path("out"))
+		local := append([]string{"run", operation, "--in", j.path("in.csv"), "--out", j.path("local"), "--state", j.path("state"), "--directory", p.directory}, sampleDays...)
+		leadetl(t, local...)
+		requireSameRows(t, got, readDataset(t, j.path("local")), "resolved_at", "resolution_id", "answered_by", "credits")
+		j.run(exitDone, "--offline", "--out", j.path("again"))
+		requireSameFiles(t, j.path("again"), j.path("out"))
+		spent += got.paid(t, lead...)
+	}
+	balance := strings.Fields(p.admin("org", "list"))
+	if left := grouped(int64(2500 - spent)); !slices.Contains(balance, left) || spent < 50 {
+		t.Errorf("the rows cost %d credits, and of 2500 there are left: %q", spent, balance)
+	}
+}
+
+// TestRemoteSearchesKilled is TestRemoteKilled of searches, which are made a
+// page at a time, and later than they are asked for.
+func TestRemoteSearchesKilled(t *testing.T) {
+	t.Parallel()
+	kills := min(killsWanted(t, 6), 40)
+	var b strings.Builder
+	b.WriteString("id,keywords,states,limit,deanonymize\n")
+	const searches = 40
+	for i := range searches {
+		fmt.Fprintf(&b, "%d,canary %d;bird,CA,%d,%t\n", i, i%37, 15+i%20, i%3 == 0) // some of them twins
+	}
+	flags := []string{"--as-of", "2026-11-15", "--rows-per-part", "10", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m"}
+
+	undisturbed, url := badly(t, badservice.DefaultOptions())
+	good := newRemoteJob(t, "keyword_to_lead", url, b.String(), flags...)
+	good.run(exitDone)
+
+	o := badservice.DefaultOptions()
+	o.HonourKeys, o.Polls, o.Latency, o.Faults = true, 1, 3*time.Millisecond, badservice.Storm()
+	o.Faults.Later, o.Faults.Twice = 0, 0 // nobody listens for callbacks
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "keyword_to_lead", url, b.String(), append(flags, "--idempotent")...)
+	random := rand.New(rand.NewPCG(remoteKillSeed, 2))
+	pages, hits := len(undisturbed.BilledKeys()), 0
+	for rounds := 0; hits < kills && rounds < 3*kills; rounds++ {
+		until, p := s.Seen()+random.IntN(2+3*pages/kills), j.start()
+		look := time.NewTicker(time.Millisecond)
+		for s.Seen() < until && !p.ended() {
+			<-look.C
+		}
+		look.Stop()
+		if p.kill() {
+			hits++
+		}
+	}
+	if hits < kills {
+		t.Errorf("%d kills hit, want %d", hits, kills)
+	}
+	j.run(exitDone)
+	t.Logf("%d kills hit, %d pages; %v", hits, pages, s.Fates())
+
+	got := readDataset(t, j.path("out"))
+	requireSameRows(t, got, readDataset(t, good.path("out")), "resolved_at", "source")
+	requirePaidOnce(t, s, undisturbed)
+	if left := j.unknown(); len(left) > 0 {
+		t.Errorf("%d calls are unknown still", len(left))
+	}
+	requireFates(t, s, badservice.Answered, badservice.Replayed, badservice.Unavailable, badservice.Failed, badservice.ResetAfter, badservice.Truncated)
+	j.flags = slices.DeleteFunc(j.flags, func(flag string) bool { return flag == "--idempotent" })
+	j.run(exitDone, "--out", j.path("again"), "--offline")
+	requireSameFiles(t, j.path("again"), j.path("out"))
+	for _, name := range []string{"_manifest.json", "_report.json"} {
+		if text, err := os.ReadFile(j.path("out/" + name)); err != nil || strings.Contains(string(text), "canary") {
+			t.Errorf("%s tells what was searched for, or %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// TestRemoteStops has services that end a run. Each run stops cleanly and,
+// once the cause is gone, goes on with the same command, and pays for nothing
+// twice.
+func TestRemoteStops(t *testing.T) {
+	t.Parallel()
+	const rows = 300
+	for _, c := range []struct {
+		name   string
+		set    func(*badservice.Options)
+		before func(*testing.T, *badservice.Service)
+		during func(*testing.T, *badservice.Service)
+		code   int
+		says   string
+		again  bool // that a second run stops as the first
+		relief func(*testing.T, *badservice.Service)
+	}{
+		{
+			name: "out of credits, as 400",
+			set:  func(o *badservice.Options) { o.Credits, o.NoCredits = 100, []int{400} },
+			code: exitBudget, says: "out of credits", again: true,
+			relief: func(_ *testing.T, s *badservice.Service) { s.Grant(1000) },
+		},
+		{
+			name: "out of credits, as 402",
+			set:  func(o *badservice.Options) { o.Credits, o.NoCredits = 100, []int{402} },
+			code: exitBudget, says: "out of credits", again: true,
+			relief: func(_ *testing.T, s *badservice.Service) { s.Grant(1000) },
+		},
+		{
+			name:   "the key is revoked in the middle",
+			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, -1) },
+			code:   exitService, says: "refuses", again: true,
+			relief: func(_ *testing.T, s *badservice.Service) { s.Deny(0, 0) },
+		},
+		{
+			name:   "one call is denied",
+			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, 1) },
+			code:   exitService, says: "refuses",
+			relief: func(*testing.T, *badservice.Service) {},
+		},
+		{
+			name:   "the service goes away",
+			during: stopAfter(100),
+			code:   exitService, says: "out of reach", again: true,
+			relief: startAgain,
+		},
+		{
+			name:   "the service was never there",
+			before: func(t *testing.T, s *badservice.Service) { stopAfter(0)(t, s) },
+			code:   exitService, says: "out of reach",
+			relief: startAgain,
+		},
+		{
+			name:   "nothing but 503",
+			before: func(_ *testing.T, s *badservice.Service) { s.SetFaults(badservice.Faults{Unavailable: 1}) },
+			code:   exitService, says: "out of reach",
+			relief: func(_ *testing.T, s *badservice.Service) { s.SetFaults(badservice.Faults{}) },
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := badservice.DefaultOptions()
+			o.Matched = 1
+			if c.set != nil {
+				c.set(&o)
+			}
+			s, url := badly(t, o)
+			j := newRemoteJob(t, "ip_to_company", url, addressList(rows), "--idempotent", "--rows-per-part", "100", "--concurrency", "8", "--give-up-after", "2s")
+			if c.before != nil {
+				c.before(t, s)
+			}
+			p := j.start()
+			if c.during != nil {
+				c.during(t, s)
+			}
+			if code := p.code(); code != c.code || !strings.Contains(p.said.String(), c.says) {
+				t.Fatalf("exit code %d, want %d and %q:\n%s", code, c.code, c.says, tail(p.said.String()))
+			}
+			if _, err := os.Stat(j.path("out/_SUCCESS")); err == nil {
+				t.Error("a dataset that is not finished says it is")
+			}
+			billed := len(s.Ledger())
+			if c.again {
+				j.run(c.code)
+				if len(s.Ledger()) != billed && c.code == exitBudget {
+					t.Errorf("without relief %d answers more were billed", len(s.Ledger())-billed)
+				}
+			}
+			c.relief(t, s)
+			j.run(exitDone)
+			if len(s.Ledger()) != rows || len(s.BilledKeys()) != rows || len(j.unknown()) > 0 {
+				t.Errorf("%d answers are billed, about %d keys, and %d calls unknown; want %d of each, 0", len(s.Ledger()), len(s.BilledKeys()), len(j.unknown()), rows)
+			}
+			if d := readDataset(t, j.path("out")); d.count(t, "outcome", "matched") != rows {
+				t.Errorf("%d rows of %d are matched", d.count(t, "outcome", "matched"), rows)
+			}
+		})
+	}
+}
+
+// stopAfter takes the service away when it has seen so many calls.
+func stopAfter(calls int) func(*testing.T, *badservice.Service) {
+	return func(t *testing.T, s *badservice.Service) {
+		t.Helper()
+		until(t, "the service is asked", func() bool { return s.Seen() >= calls })
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func startAgain(t *testing.T, s *badservice.Service) {
+	t.Helper()
+	if _, err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRemoteHalfOpen has a network that swallows everything: connections are
+// made, and nothing comes back.
+func TestRemoteHalfOpen(t *testing.T) {
+	t.Parallel()
+	const rows = 100
+	o := badservice.DefaultOptions()
+	o.Matched = 1
+	s, url := badly(t, o)
+	proxy := newToxiproxy(t, url)
+	j := newRemoteJob(t, "ip_to_company", proxy.url, addressList(rows), "--idempotent", "--concurrency", "8", "--timeout", "300ms", "--give-up-after", "3s")
+	proxy.poison(toxic{"timeout", "downstream", 1, map[string]int{"timeout": 0}})
+	if p := j.run(exitService); !strings.Contains(p.said.String(), "out of reach") {
+		t.Errorf("it says\n%s", tail(p.said.String()))
+	}
+	if len(s.Ledger()) == 0 || len(j.unknown()) == 0 {
+		t.Errorf("%d answers are billed, %d calls unknown", len(s.Ledger()), len(j.unknown()))
+	}
+	proxy.poison()
+	j.run(exitDone)
+	if len(s.Ledger()) != rows || len(j.unknown()) != 0 {
+		t.Errorf("%d answers are billed for %d rows, %d calls unknown", len(s.Ledger()), rows, len(j.unknown()))
+	}
+}
+
+// TestRemoteDoubtEnds: a call that broke off and is refused when it is sent
+// again has an answer, and nothing is left open.
+func TestRemoteDoubtEnds(t *testing.T) {
+	t.Parallel()
+	o := badservice.DefaultOptions()
+	o.Refused, o.Faults.ResetBefore = 1, 1
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "ip_to_company", url, addressList(3), "--idempotent", "--concurrency", "1")
+	p := j.start()
+	until(t, "a call has broken off", func() bool { return s.Seen() > 0 })
+	s.SetFaults(badservice.Faults{})
+	if code := p.code(); code != exitRejects {
+		t.Fatalf("exit code %d:\n%s", code, tail(p.said.String()))
+	}
+	if d := readDataset(t, j.path("out")); len(j.unknown()) > 0 || d.count(t, "reason", "refused:validation_error") != 3 {
+		t.Errorf("%d calls are unknown; rows %v", len(j.unknown()), d.rows)
+	}
+}
+
+// TestRemoteFullDisk fills the disk that the answers are on. It is one of the
+// test's own, in a namespace of its own, where that is allowed.
+func TestRemoteFullDisk(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.Command("unshare", "--mount", "--map-root-user", "sh", "-c", "mount -t tmpfs -o size=1m none /mnt").CombinedOutput(); err != nil {
+		t.Skipf("no disk of its own: unshare and mount: %v %s", err, out)
+	}
+	const rows = 3000
+	o := badservice.DefaultOptions()
+	o.Matched = 1
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "ip_to_company", url, addressList(rows), "--idempotent", "--rows-per-part", "1000", "--log-level", "warn")
+	if err := os.Mkdir(j.path("state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program, err := exec.LookPath("leadetl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `mount -t tmpfs -o size=1m none "$STATE" && { "$@"; first=$?; mount -o remount,size=100m "$STATE" && "$@"; echo "codes $first $?"; }`
+	c := exec.Command("unshare", append([]string{"--mount", "--map-root-user", "sh", "-c", script, "sh", program}, j.args()...)...)
+	c.Env = append(os.Environ(), "GORACE="+hasty, apiKeyVariable+"="+remoteKey, "STATE="+j.path("state"))
+	said, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if !strings.Contains(string(said), "codes 1 0") || !strings.Contains(string(said), "full") {
+		t.Errorf("it says\n%s", tail(string(said)))
+	}
+	if len(s.Ledger()) != rows || len(s.BilledKeys()) != rows {
+		t.Errorf("%d answers are billed, about %d keys of %d", len(s.Ledger()), len(s.BilledKeys()), rows)
+	}
+}

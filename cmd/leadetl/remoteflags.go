@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/service/limit"
+)
+
+// embeddedResolver is the word of --resolver for the engine in the process.
+const embeddedResolver = "embedded"
+
+// apiKeyVariable is where the key is looked for when no file is named.
+const apiKeyVariable = "LEADETL_API_KEY"
+
+// remoteFlags are the flags of a run whose answers come from a service.
+type remoteFlags struct {
+	resolver       string
+	apiKeyFile     string
+	headerName     string
+	caFile         string
+	callbackURL    string
+	callbacks      callbackFlags
+	rate           limit.Rate
+	concurrency    int
+	timeout        time.Duration
+	giveUpAfter    time.Duration
+	maxCredits     bound
+	maxCalls       bound
+	maxDuration    time.Duration
+	creditCost     bound
+	refresh        age
+	refreshNoMatch age
+	offline        bool
+	idempotent     bool
+	retryUnknown   bool
+}
+
+func (f *remoteFlags) register(flags *pflag.FlagSet) {
+	defaults := client.DefaultOptions()
+	f.rate = limit.None
+	flags.StringVar(&f.resolver, "resolver", embeddedResolver, "what `answers`: embedded, or the address of a service, called by the proxy of HTTPS_PROXY if that is set")
+	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+apiKeyVariable+")")
+	flags.StringVar(&f.headerName, "header-name", defaults.HeaderName, "`header` that carries the key; Authorization carries it as a bearer")
+	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
+	flags.Var(rate{&f.rate}, "rate", "most calls that leave, such as 100/s or 600/min (default: what the service lets through)")
+	flags.IntVar(&f.concurrency, "concurrency", defaults.Concurrency, "`number` of calls in flight at a time")
+	flags.DurationVar(&f.timeout, "timeout", defaults.Timeout, "`time` a call may take")
+	flags.DurationVar(&f.giveUpAfter, "give-up-after", 15*time.Minute, "stop when the service has been out of reach for this `time`; 0 waits for ever")
+	flags.Var(&f.maxCredits, "max-credits", "`number` of credits this job may spend, over restarts (default: no limit)")
+	flags.Var(&f.maxCalls, "max-calls", "`number` of keys this job may ask the service, over restarts (default: no limit)")
+	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls leave (default: no limit)")
+	flags.Var(&f.creditCost, "credit-cost", "`credits` one call costs at most (default: as the interface says)")
+	flags.Var(&f.refresh, "refresh-older-than", "ask again for matches that were stored longer ago than this (default: never)")
+	flags.Var(&f.refreshNoMatch, "refresh-no-match-older-than", "the same for answers without a match")
+	flags.BoolVar(&f.offline, "offline", false, "answer from what is stored alone; the other rows are skipped")
+	flags.BoolVar(&f.idempotent, "idempotent", false, "the service honours Idempotency-Key, as leadetl serve does: calls without an answer are sent again under theirs")
+	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again, although they may be billed twice")
+	flags.StringVar(&f.callbackURL, "callback-url", "", "`address` that is sent as callback_url")
+	f.callbacks.register(flags)
+}
+
+// bound is a flag's number that need not be given; 0 is a number too.
+type bound struct {
+	n     int64
+	given bool
+}
+
+func (b *bound) Type() string { return "number" }
+
+func (b *bound) String() string {
+	if !b.given {
+		return ""
+	}
+	return strconv.FormatInt(b.n, 10)
+}
+
+func (b *bound) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 63)
+	if err != nil || n < 0 {
+		return errors.New("write a whole number, 0 or more")
+	}
+	b.n, b.given = n, true
+	return nil
+}
+
+// or is the number, or what stands for none.
+func (b bound) or(none int64) int64 {
+	if b.given {
+		return b.n
+	}
+	return none
+}
+
+// isRemote reports whether answers come from a service.
+func (f *remoteFlags) isRemote() bool { return f.resolver != embeddedResolver }
+
+// onlyRemote are the flags that mean nothing to the embedded engine.
+var onlyRemote = []string{
+	"api-key-file", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
+	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "callback-url",
+	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
+}
+
+// check joins what is wrong with the flags of an operation, before anything
+// is opened. With planning, what asking takes may be missing.
+func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, planning bool) error {
+	var errs []error
+	if !f.isRemote() {
+		for _, name := range onlyRemote {
+			if flags.Changed(name) {
+				errs = append(errs, fmt.Errorf("--%s is for a service; name its address with --resolver", name))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if err := checkResolver(f.resolver); err != nil {
+		return err
+	}
+	if err := checkCallbackURL(f.callbackURL); err != nil {
+		errs = append(errs, err)
+	}
+	if f.concurrency < 1 {
+		errs = append(errs, fmt.Errorf("--concurrency is %d; it must be at least 1", f.concurrency))
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+		least time.Duration
+	}{{"timeout", f.timeout, time.Millisecond}, {"give-up-after", f.giveUpAfter, 0}, {"max-duration", f.maxDuration, 0}} {
+		if d.value < d.least {
+			errs = append(errs, fmt.Errorf("--%s is %s; it must be a time such as 30s", d.flag, d.value))
+		}
+	}
+	if flags.Changed("directory") {
+		errs = append(errs, errors.New("--directory is for the embedded engine; leave it out with --resolver URL"))
+	}
+	if f.offline && (f.idempotent || f.retryUnknown) {
+		errs = append(errs, errors.New("--offline asks nobody; leave out --idempotent and --retry-unknown"))
+	}
+	if !planning && f.lacksCallback(op) {
+		errs = append(errs, fmt.Errorf("%s needs an address that the service may post to: give it with --callback-url, or listen for it with --callback-listen", op))
+	}
+	return errors.Join(append(errs, f.callbacks.check()...)...)
+}
+
+// lacksCallback reports whether the service has to be told where to post, and
+// no flag says it.
+func (f *remoteFlags) lacksCallback(op resolution.Operation) bool {
+	return f.isRemote() && !f.offline && needsCallback(op) && f.callbackURL == "" && f.callbacks.listen == ""
+}
+
+// needsCallback reports whether a service requires callback_url.
+func needsCallback(op resolution.Operation) bool {
+	return slices.Contains([]resolution.Operation{resolution.EmailToHEM, resolution.NetworkToHEM, resolution.NetworkToPhone}, op)
+}
+
+// name is the service as stored answers know it.
+func (f *remoteFlags) name() string { return strings.TrimRight(f.resolver, "/") }
+
+// price is what a call of the operation costs.
+func (f *remoteFlags) price(op resolution.Operation) pipeline.Price {
+	if f.creditCost.given {
+		return pipeline.Price{Match: f.creditCost.n, Company: f.creditCost.n}
+	}
+	return pipeline.Prices[op]
+}
+
+// remote is a service with everything a run needs to ask it, its answers open
+// and its callbacks listened for. With planning, nobody is asked, and nothing
+// has to be there that asking takes. closeRemote gives everything back.
+func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state string, planning bool, log *slog.Logger) (r *pipeline.Remote, closeRemote func() error, err error) {
+	var opened closers
+	defer func() { opened.closeOn(&err) }()
+	r = &pipeline.Remote{
+		Reader: reader{}, Name: f.name(), Concurrency: f.concurrency,
+		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
+		Offline: f.offline, Idempotent: f.idempotent, RetryUnknown: f.retryUnknown,
+		Budget:   pipeline.Budget{MaxCredits: f.maxCredits.or(-1), MaxCalls: f.maxCalls.or(-1), MaxDuration: f.maxDuration},
+		Price:    f.price(op),
+		Patience: f.callbacks.timeout, Meter: &pipeline.Meter{},
+	}
+	options := client.DefaultOptions()
+	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL
+	options.Concurrency, options.Timeout = f.concurrency, f.timeout
+	options.Key = secret.New("none") // to check the rest
+	if err := options.Validate(); err != nil {
+		return nil, nil, usageError(fmt.Errorf("--resolver: %w", err))
+	}
+	if !f.offline && !planning {
+		if r.Through, err = proxyTo(f.resolver); err != nil {
+			return nil, nil, usageError(err)
+		}
+	}
+	if !planning || holdsAnswers(state) {
+		if r.Answers, err = openAnswers(state, answers.Options{}); err != nil {
+			return nil, nil, err
+		}
+		opened.add(r.Answers.Close)
+	}
+	if r.Pace, err = f.controller(); err != nil {
+		return nil, nil, usageError(err)
+	}
+	r.Meter.Paced(r.Pace.Snapshot)
+	if f.callbacks.listen != "" {
+		r.Later = pipeline.NewLater(r.Answers, r.Name, r.Reader, time.Now, r.Price.Of)
+	}
+	if f.offline {
+		if err := checkOffline(ctx, r.Answers, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.offline || planning {
+		return r, opened.close, nil
+	}
+	if options.Key, err = secret.Read(apiKeyVariable, f.apiKeyFile); err != nil {
+		return nil, nil, usageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
+	}
+	if options.RootCAs, err = f.authorities(); err != nil {
+		return nil, nil, usageError(err)
+	}
+	f.warnPlain(log)
+	if r.Later != nil {
+		address, stop, err := f.callbacks.receive(ctx, r.Later, f.callbackURL == "", log)
+		if err != nil {
+			return nil, nil, err
+		}
+		opened.add(stop)
+		if f.callbackURL == "" {
+			options.CallbackURL = address
+		}
+	}
+	service, err := client.New(options)
+	if err != nil {
+		return nil, nil, usageError(fmt.Errorf("--resolver: %w", err))
+	}
+	opened.add(func() error { service.Close(); return nil })
+	r.Service = service
+	return r, opened.close, nil
+}
+
+// controller paces the calls as the flags say.
+func (f *remoteFlags) controller() (*pace.Controller, error) {
+	o := pace.DefaultOptions()
+	o.Concurrency, o.GiveUp = f.concurrency, f.giveUpAfter
+	if f.rate != limit.None {
+		o.Rate = float64(f.rate.Events) / f.rate.Per.Seconds()
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return pace.New(o), nil
+}
+
+// authorities are the certificates of --ca-file, nil for the system's.
+func (f *remoteFlags) authorities() (*x509.CertPool, error) {
+	if f.caFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.caFile)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--ca-file: %s holds no certificate in PEM form", f.caFile)
+	}
+	return pool, nil
+}
+
+// warnPlain says when the key and the answers can be read on their way.
+func (f *remoteFlags) warnPlain(log *slog.Logger) {
+	u, err := url.Parse(f.resolver)
+	if err != nil || u.Scheme != "http" {
+		return
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return
+	}
+	log.Warn("the service is called without TLS: the API key and the answers can be read on their way")
+}
+
+// reader reads kept answers as the client read them when they came.
+type reader struct{}
+
+func (reader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
+	return client.Read(op, status, body)
+}
+
+func (reader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
+	return client.ReadSearch(op, status, body)
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/search"
+)
+
+// searchFlags are one search, given on the command line in place of a list of
+// them; or beside a list, what its rows mean that do not say.
+type searchFlags struct {
+	texts  map[string]*string // by field
+	truths map[string]*bool
+	asOf   dayFlag
+	given  []string // fields
+	listed bool     // beside a list
+}
+
+// searchField is a field of a search and what its flag says: how to write it,
+// and what is said when it is not written so.
+type searchField struct{ name, usage, form string }
+
+var searchFields = []searchField{
+	{"keywords", "one search in place of --in: `words` that were searched for, alternatives with ; between them", "1 to 100 of them with ; between them, each of at most 200 characters"},
+	{"cities", "`cities` the search was made from, with ; between them", "at most 500 with ; between them, each of at most 100 characters"},
+	{"states", "`states`, two letters each", "two letters each, such as CA;NY, and at most 500"},
+	{"zips", "`codes`, ZIP or ZIP+4", "ZIP codes such as 12345 or 12345-6789, at most 500 with ; between them"},
+	{"lead_type", "`kind` of lead: b2b or b2c; with --in, where a row does not say", "b2b or b2c"},
+	{"date_start", "first `day`, UTC (default: a week before the last); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD"},
+	{"date_end", "last `day` (default: the day of --as-of); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD"},
+	{"limit", "`leads` of a page: a service makes, and a run buys, a page at a time (default 1000); with --in, where a row does not say", "1 to 1000"},
+	{"limit_of_hems", "most `hashes` of a lead's emails (default 20); with --in, where a row does not say", "1 to 20"},
+	{"page", "this `page` alone (default: all)", "1 or more, and no more than 100,000 divided by --limit"},
+	{"deanonymize", "ask for names, emails, phones and profile addresses too; with --in, where a row does not say", "true or false"},
+	{"super_enrichment", "ask for the company too, and for every email and phone; with --in, where a row does not say", "true or false"},
+	{"job_title_inclusions", "parts of job `titles`, one of which a lead has", "at most 100 with ; between them, each of at most 200 characters"},
+	{"job_title_exclusions", "parts of job `titles`, none of which a lead has", "at most 100 with ; between them, each of at most 200 characters"},
+}
+
+// rowDefaults are the fields that may be given beside a list.
+var rowDefaults = []string{"lead_type", "date_start", "date_end", "limit", "limit_of_hems", "deanonymize", "super_enrichment"}
+
+// dateRange is what reasons call both days together.
+const dateRange = "date_range"
+
+func (f *searchFlags) register(flags *pflag.FlagSet) {
+	f.texts, f.truths = map[string]*string{}, map[string]*bool{}
+	for _, field := range searchFields {
+		switch field.name {
+		case "deanonymize", "super_enrichment":
+			f.truths[field.name] = flags.Bool(flagOf(field.name), false, field.usage)
+		default:
+			f.texts[field.name] = flags.String(flagOf(field.name), "", field.usage)
+		}
+	}
+	flags.Var(&f.asOf, "as-of", "`day` that searches take for today: those without dates are about the 8 days that end on it (default: when the dataset is begun)")
+}
+
+// flagOf is the flag of a field.
+func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
+
+// check joins what is wrong with the search, before anything is opened. today
+// is any moment of the present day.
+func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today time.Time) error {
+	var errs []error
+	asOf := flags.Changed("as-of")
+	for _, field := range searchFields {
+		if flags.Changed(flagOf(field.name)) {
+			f.given = append(f.given, field.name)
+		}
+	}
+	if !op.IsKeyword() {
+		names := slices.Clone(f.given)
+		if asOf {
+			names = append(names, "as_of")
+		}
+		for _, name := range names {
+			errs = append(errs, fmt.Errorf("--%s is for keyword_to_lead and keyword_to_lead_count", flagOf(name)))
+		}
+		return errors.Join(errs...)
+	}
+	switch {
+	case asOf && f.asOf.After(today):
+		errs = append(errs, errors.New("--as-of has not begun yet (UTC); give today or a day before"))
+	case asOf:
+		today = f.asOf.Time
+	}
+	if len(f.given) == 0 {
+		return errors.Join(errs...)
+	}
+	if f.listed = flags.Changed("in"); f.listed {
+		errs = append(errs, f.checkListed())
+	} else {
+		errs = append(errs, f.checkAlone(flags))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	_, reason := search.DefaultLimits().Read(f.textOrAny, today, op == resolution.KeywordToLeadCount)
+	return wrongSearch(reason)
+}
+
+// checkListed refuses beside a list what is for one search.
+func (f *searchFlags) checkListed() error {
+	var wrong, columns []string
+	for _, field := range f.given {
+		if !slices.Contains(rowDefaults, field) {
+			wrong, columns = append(wrong, "--"+flagOf(field)), append(columns, field)
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("--in is for a list of searches, and %s for one; leave out --in, or have it in the list: columns %s", strings.Join(wrong, ", "), strings.Join(columns, ", "))
+}
+
+// checkAlone refuses beside one search what is for a list, and a search
+// without words.
+func (f *searchFlags) checkAlone(flags *pflag.FlagSet) error {
+	var errs []error
+	for _, other := range []string{"column", "delimiter"} {
+		if flags.Changed(other) {
+			errs = append(errs, fmt.Errorf("--%s is for a list of searches, and --%s gives one; leave out one of them", other, flagOf(f.given[0])))
+		}
+	}
+	if !slices.Contains(f.given, "keywords") {
+		errs = append(errs, errors.New("no --keywords; name at least one word that was searched for, or a list with --in"))
+	}
+	return errors.Join(errs...)
+}
+
+// wrongSearch names the flag behind a reason, and says how it is written.
+func wrongSearch(reason string) error {
+	field, _, wrong := strings.Cut(reason, ":")
+	switch {
+	case !wrong:
+		return nil
+	case field == dateRange:
+		return errors.New("--date-start must not be after --date-end, and at most 30 days before it")
+	}
+	i := slices.IndexFunc(searchFields, func(s searchField) bool { return s.name == field })
+	return fmt.Errorf("--%s: write %s", flagOf(field), searchFields[i].form)
+}
+
+// text is a field as a cell has it.
+func (f *searchFlags) text(field string) string {
+	if truth, ok := f.truths[field]; ok {
+		return strconv.FormatBool(*truth)
+	}
+	return *f.texts[field]
+}
+
+// textOrAny is text; beside a list the words are whatever a row has.
+func (f *searchFlags) textOrAny(field string) string {
+	if f.listed && field == "keywords" {
+		return "any"
+	}
+	return f.text(field)
+}
+
+// defaults are what rows of a list mean that do not say, by field: of an
+// operation those that it reads. Nil without any.
+func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
+	if !f.listed {
+		return nil
+	}
+	var all map[string]string
+	for _, field := range f.given {
+		truth, isTruth := f.truths[field]
+		unread := op == resolution.KeywordToLeadCount && (isTruth || field == "limit")
+		if unread || isTruth && !*truth { // or as without it
+			continue
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[field] = f.text(field)
+	}
+	return all
+}
+
+// isGiven reports whether there is a search to be run.
+func (f *searchFlags) isGiven() bool { return len(f.given) > 0 && !f.listed }
+
+// list makes the search a list of one, which is read as standard input would
+// be.
+func (f *searchFlags) list(o *sources.Options) (uris []string, err error) {
+	cells := make([]string, len(f.given))
+	for i, field := range f.given {
+		cells[i] = f.text(field)
+	}
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	if err := w.WriteAll([][]string{f.given, cells}); err != nil {
+		return nil, err
+	}
+	o.Stdin, o.StdinName, o.Delimiter = strings.NewReader(text.String()), "flags", ','
+	return []string{"-"}, nil
+}
+
+// dayFlag is a flag that takes a day, midnight UTC.
+type dayFlag struct{ time.Time }
+
+func (d *dayFlag) Type() string { return "day" }
+
+func (d *dayFlag) String() string {
+	if d == nil || d.IsZero() {
+		return ""
+	}
+	return d.Format(search.DayFormat)
+}
+
+func (d *dayFlag) Set(text string) (err error) {
+	if d.Time, err = time.Parse(search.DayFormat, text); err != nil || d.IsZero() {
+		return errors.New("write a day that exists, as YYYY-MM-DD")
+	}
+	return nil
+}

@@ -1,0 +1,430 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+const (
+	// mostAttempts is how often a question is sent that the service keeps
+	// failing at while it lives.
+	mostAttempts = 10
+	// firstWait and longestWait are between two attempts.
+	firstWait, longestWait = 200 * time.Millisecond, 20 * time.Second
+)
+
+// purchase is one question that is not answered yet, on its way to an answer.
+// It is used by one goroutine at a time.
+type purchase struct {
+	*asker
+	question answers.Question
+	// price is the most it can cost.
+	price int64
+	// doubtful says that an earlier call may have been billed: its open call
+	// is sent again, under the same idempotency key.
+	doubtful bool
+	// counted says that the purse counts that call already, with its price.
+	counted bool
+	// unknown says that the meter counts that call among the unknown ones.
+	unknown bool
+}
+
+func (a *asker) purchase(q answers.Question, f answers.Found) *purchase {
+	open := f.Open != ""
+	p := &purchase{
+		asker: a, question: q, price: a.Price.ofQuestion(q), doubtful: open, counted: open && f.Run == a.run,
+		unknown: f.Open == answers.Unknown && !f.Sent.Before(a.began),
+	}
+	if !p.counted && !a.operation.IsKeyword() { // what is counted is so with the price that was declared
+		p.price = max(p.price, a.dearest.Load())
+	}
+	return p
+}
+
+// dearer learns that a call cost more than was declared: the calls that leave
+// from now on are expected to.
+func (p *purchase) dearer(cost int64) {
+	if cost > p.dearest.Load() {
+		p.dearest.Store(cost) // of two at once the lower may stay until the next
+	}
+	p.overpriced.Do(func() {
+		p.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", p.price, "credits", cost)
+	})
+}
+
+// buy asks until there is an answer, or none may be asked for any more. A
+// moment that is not zero says that the answer comes later, until then.
+func (p *purchase) buy() (later time.Time, v verdict, err error) {
+	without, err := p.persist(func() error {
+		var reply resolution.Reply
+		return p.send(func(call answers.Call) (resolution.About, error) {
+			var err error
+			reply, err = p.Service.Do(context.WithoutCancel(p.ctx), resolution.Call{
+				Request:        resolution.Request{Operation: p.operation, Key: p.question.Key},
+				IdempotencyKey: call.IdempotencyKey, ClientRef: p.question.Hash().String(),
+			})
+			return reply.About, err
+		}, func() (err error) {
+			if reply.Pending {
+				later, v = p.later()
+				return p.park(reply.About, later)
+			}
+			v, err = p.keep(reply)
+			return err
+		})
+	})
+	switch {
+	case errors.Is(err, errArrived):
+		v, err = p.arrived()
+		return time.Time{}, v, err
+	case err != nil:
+		return time.Time{}, verdict{}, err
+	case without != nil:
+		return time.Time{}, *without, nil
+	}
+	return later, v, nil
+}
+
+// errArrived says that a callback has brought the answer while the question
+// was asked, or was about to be asked again.
+var errArrived = errors.New("the answer has come by a callback")
+
+// arrived is the verdict then.
+func (p *purchase) arrived() (verdict, error) {
+	stored, err := p.posted()
+	if err != nil || stored == nil {
+		return failed(reasonUnavailable), err
+	}
+	return p.read(*stored)
+}
+
+// posted counts the answer that a callback has brought, and is nil when it
+// brought that there is none.
+func (p *purchase) posted() (*answers.Answer, error) {
+	f, err := p.lookUp(p.question.Key)
+	switch {
+	case err != nil:
+		return nil, p.stopped(err)
+	case !f.Stored || !f.Fresh:
+		return nil, nil // the service gave it up
+	}
+	cost := p.costOfStored(f.Answer)
+	if p.counted {
+		p.purse.correct(p.price, cost)
+	} else {
+		p.purse.count(1, cost)
+	}
+	p.isKnown()
+	p.Meter.Settled(cost)
+	return &f.Answer, nil
+}
+
+// isUnknown counts a call that may have been billed and has no answer.
+func (p *purchase) isUnknown() {
+	if !p.unknown {
+		p.Meter.Unknown(1)
+	}
+	p.unknown = true
+}
+
+// isKnown ends that. What was unknown before this process is counted in the
+// store alone.
+func (p *purchase) isKnown() {
+	if p.unknown {
+		p.Meter.Unknown(-1)
+	}
+	p.unknown = false
+}
+
+// persist sends until there is an answer, or none may be asked for any more:
+// then the row goes without one, and the verdict says why.
+func (p *purchase) persist(send func() error) (without *verdict, err error) {
+	give := func(reason string) (*verdict, error) {
+		v := failed(reason)
+		return &v, nil
+	}
+	for failures := 0; ; {
+		err := send()
+		var failure *resolution.CallError
+		switch {
+		case err == nil:
+			return nil, nil
+		case errors.Is(err, answers.ErrNoCall):
+			return nil, errArrived
+		case stopOf(err) != nil || !errors.As(err, &failure):
+			return nil, p.stopped(err)
+		case failure.Class == resolution.Invalid:
+			return give(refusedReason(failure))
+		case p.doubtful && !p.Idempotent && failure.Billed():
+			return give(reasonUnknownCall)
+		}
+		if p.concerns(failure) {
+			failures++
+		}
+		switch {
+		case failures < mostAttempts:
+		case p.doubtful:
+			return give(reasonUnknownCall)
+		default:
+			return give(reasonUnavailable)
+		}
+		p.Meter.Retried(string(failure.Class))
+		if err := p.pause(failures, failure); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// concerns reports whether a failure may be due to the question. Neither is
+// one to be paced or to reach the service, nor one of a service that answers
+// nobody: then it is the pace that waits, and gives up at some time, for the
+// run and not for a row.
+func (p *purchase) concerns(f *resolution.CallError) bool {
+	if !f.Sent || f.Class == resolution.Limited {
+		return false
+	}
+	return f.Billed() || f.Over || !p.down()
+}
+
+// down reports whether the service answers nobody.
+func (a *asker) down() bool { return !a.Pace.Snapshot().DeadSince.IsZero() }
+
+// stopped ends the run for an error that is not about one question.
+func (p *purchase) stopped(err error) error {
+	why := p.explained(stopOf(err))
+	p.stop(why)
+	return context.Cause(p.ctx) // the first that was told
+}
+
+// send makes one call: money, pace, intent, call, and then what came of it on
+// disk, before any of it counts. The place among the calls in flight is given
+// back last, so that there are never more open calls than places.
+//
+// The error is the call's, or why no call was made; keep stores an answer.
+func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep func() error) error {
+	if p.counted {
+		p.purse.retake(p.price)
+	} else if err := p.purse.take(p.ctx, p.price); err != nil {
+		return err
+	}
+	permit, err := p.Pace.Acquire(p.ctx)
+	if err != nil {
+		p.unsent()
+		return endOf(p.ctx, err)
+	}
+	durable := context.WithoutCancel(p.ctx)
+	intent, err := p.Answers.Intent(durable, p.question, answers.Send{Run: p.run, At: time.Now(), Again: p.doubtful})
+	if err != nil {
+		permit.Done(pace.Outcome{Kind: pace.NotCounted})
+		p.unsent()
+		return err
+	}
+	if err := permit.Leave(p.ctx); err != nil { // a slow disk held the intent up
+		permit.Done(pace.Outcome{Kind: pace.NotCounted})
+		p.unsent()
+		return errors.Join(endOf(p.ctx, err), p.Answers.Fail(durable, p.question, answers.Failure{}))
+	}
+	began := time.Now()
+	about, err := call(intent)
+	took := time.Since(began)
+	if err != nil {
+		var failure *resolution.CallError
+		if !errors.As(err, &failure) {
+			permit.Done(pace.Outcome{Kind: pace.NotCounted})
+			return err // nothing is known: the call stays open, and counted
+		}
+		p.Meter.Called(took, string(failure.Class))
+		stored := p.fail(durable, failure)
+		p.done(permit, outcomeOf(failure, took), failure)
+		if stored != nil {
+			return stored
+		}
+		return err
+	}
+	p.called(about, took)
+	err = keep()
+	p.done(permit, pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil)
+	return err
+}
+
+// called tells the meter and, once, the log.
+func (p *purchase) called(about resolution.About, took time.Duration) {
+	class := "answered"
+	switch {
+	case about.Replayed:
+		class = "replayed"
+	case about.Pending:
+		class = "pending"
+	}
+	p.Meter.Called(took, class)
+	p.Meter.Quarantined(int64(about.Quarantined))
+	if about.Retiring != "" {
+		p.retired.Do(func() {
+			p.log.Warn("the service retires the operation", "operation", string(p.operation), "says", about.Retiring)
+		})
+	}
+}
+
+// unsent puts back what was taken for a call that was not made.
+func (p *purchase) unsent() {
+	if p.counted {
+		p.purse.settle(p.price, p.price)
+	} else {
+		p.purse.release(p.price)
+	}
+}
+
+// fail stores how a call ended without an answer, and counts it where it may
+// have been billed.
+func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
+	if f.Class == resolution.Invalid && p.settles(f) {
+		p.isKnown()
+		free := int64(0)
+		theirs, err := p.store(answers.Answer{
+			Run: p.run, Outcome: answers.Refused, Reason: refusedReason(f), Status: f.Status, Body: f.Body,
+			Request: f.RequestID, Credits: &free, Received: time.Now(),
+		})
+		cost := int64(0)
+		if theirs != nil {
+			cost = p.costOfStored(*theirs)
+		}
+		p.purse.settle(p.price, cost)
+		p.Meter.Refused(1)
+		return err
+	}
+	billed := f.Billed()
+	err := p.Answers.Fail(ctx, p.question, answers.Failure{
+		Reason: string(f.Class), Status: f.Status, Request: f.RequestID, MayBeBilled: billed,
+	})
+	if billed || p.doubtful {
+		p.isUnknown()
+		p.purse.settle(p.price, p.price)
+		p.doubtful, p.counted = true, true
+		return err
+	}
+	p.purse.release(p.price)
+	return err
+}
+
+// settles reports whether a refusal of the question is the last word on it.
+// Where an earlier call may have been billed it is so from a service that
+// honours the idempotency key, which would have sent that call's answer; but
+// not when what is refused is the key, used for another body.
+func (p *purchase) settles(f *resolution.CallError) bool {
+	return !p.doubtful || p.Idempotent && f.Status != http.StatusUnprocessableEntity
+}
+
+// keep stores an answer and makes the row's verdict of it.
+func (p *purchase) keep(reply resolution.Reply) (verdict, error) {
+	cost := p.Price.costOf(p.operation, reply)
+	a := answers.Answer{
+		Run: p.run, Outcome: answers.NoMatch, Reason: reply.Answer.Reason, Status: reply.Status, Body: reply.Body,
+		Resolution: reply.ID, Request: reply.RequestID, Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
+	}
+	if reply.Answer.Matched() {
+		a.Outcome, a.Reason = answers.Matched, ""
+	}
+	theirs, err := p.store(a)
+	if theirs != nil {
+		a, cost = *theirs, p.costOfStored(*theirs)
+	}
+	p.paid(cost)
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case theirs != nil:
+		return p.read(a)
+	}
+	v := verdictOf(a)
+	v.lead = reply.Answer.Lead
+	return v, nil
+}
+
+// store stores an answer. A service may post what it answers, too, and be
+// faster so: then that is the stored answer, and holds.
+func (p *purchase) store(a answers.Answer) (theirs *answers.Answer, err error) {
+	ctx := context.WithoutCancel(p.ctx)
+	if p.Later == nil {
+		return nil, p.Answers.Put(ctx, p.question, a)
+	}
+	if err := p.Answers.Settle(ctx, p.question, a); !errors.Is(err, answers.ErrNoCall) {
+		return nil, err
+	}
+	f, err := p.lookUp(p.question.Key)
+	if err != nil {
+		return nil, err
+	}
+	if !f.Stored || !f.Fresh { // it had posted that there is no answer
+		return nil, p.Answers.Put(ctx, p.question, a)
+	}
+	return &f.Answer, nil
+}
+
+// costOfStored is what a stored answer cost, or may have.
+func (p *purchase) costOfStored(a answers.Answer) int64 {
+	if a.Credits == nil {
+		return p.price
+	}
+	return *a.Credits
+}
+
+// paid settles a call that cost so much.
+func (p *purchase) paid(cost int64) {
+	p.isKnown()
+	if cost > p.price {
+		p.dearer(cost)
+	}
+	p.purse.settle(p.price, cost)
+	p.Meter.Settled(cost)
+}
+
+// pause waits before a question is sent again that failed so often. Where the
+// whole service is in trouble, or asks for patience, the pace waits.
+func (p *purchase) pause(failures int, f *resolution.CallError) error {
+	if f.Class == resolution.Limited || !f.Sent {
+		return nil
+	}
+	wait := min(firstWait<<max(failures-1, 0), longestWait)
+	wait = max(wait/2+rand.N(wait/2), min(f.Pace.RetryAfter, longestWait))
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-p.ctx.Done():
+		return context.Cause(p.ctx)
+	}
+}
+
+// refusedReason is the reason of a row that the service refused.
+func refusedReason(f *resolution.CallError) string {
+	if f.Code == "" {
+		return reasonRefused
+	}
+	return reasonRefused + ":" + f.Code
+}
+
+// outcomeOf tells the pace what a failure says of the service.
+func outcomeOf(f *resolution.CallError, took time.Duration) pace.Outcome {
+	o := pace.Outcome{RetryAfter: f.Pace.RetryAfter, LookAhead: lookAheadOf(f.Pace), Latency: took}
+	switch {
+	case f.Class == resolution.Limited:
+		o.Kind = pace.Limited
+	case f.Class == resolution.Unavailable && !f.Sent:
+		o.Kind = pace.Unreachable
+	case f.Class == resolution.Unavailable || f.Class == resolution.Protocol:
+		o.Kind = pace.Unavailable
+	default:
+		o.Kind = pace.Answered
+	}
+	return o
+}
+
+func lookAheadOf(p resolution.Pace) pace.LookAhead {
+	return pace.LookAhead{Limited: p.Limited, Remaining: p.Remaining, Reset: p.Reset}
+}

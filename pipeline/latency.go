@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// latencySteps is how many buckets an octave has. A bucket is at most 1/32
+	// of its value wide, and stands for its middle: no quantile is further off
+	// than 1.6%.
+	latencySteps = 1 << latencyBits
+	latencyBits  = 5
+	// latencyOctaves reach to 2^42 ns, more than an hour; what took longer is
+	// in the last bucket.
+	latencyOctaves = 42 - latencyBits
+)
+
+// latencies is a histogram of durations with buckets of equal relative width,
+// in 10 kB whatever is added. Adding locks nothing; the zero value is ready.
+type latencies struct {
+	buckets [(latencyOctaves + 1) * latencySteps]atomic.Int64
+	sum     atomic.Int64 // ns
+}
+
+func (l *latencies) add(d time.Duration) {
+	d = max(d, 0)
+	l.buckets[latencyBucket(uint64(d))].Add(1)
+	l.sum.Add(int64(d))
+}
+
+// latencyBucket is where ns belongs: the first buckets hold one value each,
+// then each octave is cut into equal steps.
+func latencyBucket(ns uint64) int {
+	if ns < latencySteps {
+		return int(ns)
+	}
+	octave := bits.Len64(ns) - latencyBits // at least 1
+	if octave > latencyOctaves {
+		return len(latencies{}.buckets) - 1
+	}
+	return octave*latencySteps + int(ns>>(octave-1)) - latencySteps
+}
+
+// latencyMiddle is what bucket i stands for, in ns.
+func latencyMiddle(i int) uint64 {
+	if i < latencySteps {
+		return uint64(i)
+	}
+	octave := i / latencySteps
+	low := uint64(i%latencySteps+latencySteps) << (octave - 1)
+	return low + uint64(1)<<(octave-1)/2
+}
+
+// quantiles are the values below which the given shares (rising, each in
+// (0,1]) of what was added are; zero where nothing was.
+func (l *latencies) quantiles(shares ...float64) []time.Duration {
+	var counts [len(latencies{}.buckets)]int64
+	var total int64
+	for i := range l.buckets {
+		counts[i] = l.buckets[i].Load()
+		total += counts[i]
+	}
+	found := make([]time.Duration, len(shares))
+	if total == 0 {
+		return found
+	}
+	i, below := 0, counts[0]
+	for n, share := range shares {
+		for float64(below) < share*float64(total) && i < len(counts)-1 {
+			i++
+			below += counts[i]
+		}
+		found[n] = time.Duration(latencyMiddle(i))
+	}
+	return found
+}
+
+// cumulated counts what was at most each bound (rising), and everything.
+func (l *latencies) cumulated(bounds []time.Duration) (atMost []int64, count int64, sum time.Duration) {
+	atMost = make([]int64, len(bounds))
+	n := 0
+	for i := range l.buckets {
+		for n < len(bounds) && latencyMiddle(i) > uint64(bounds[n]) {
+			atMost[n] = count
+			n++
+		}
+		count += l.buckets[i].Load()
+	}
+	for ; n < len(bounds); n++ {
+		atMost[n] = count
+	}
+	return atMost, count, time.Duration(l.sum.Load())
+}

@@ -1,0 +1,224 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// ErrUnknownDelivery says that a delivery answers nothing that was asked, as
+// far as is known.
+var ErrUnknownDelivery = errors.New("nobody waits for this answer")
+
+// Delivery is an answer that comes after its call.
+type Delivery struct {
+	// ID is the resolution's id, and ClientRef the metadata.client_ref of its
+	// call, which is the question's hash in hex. One of them may be empty.
+	ID, ClientRef string
+	// Status is what the body would have had for a status as the answer to its
+	// call.
+	Status int
+	Body   []byte
+	// RequestID is the service's name for the delivery.
+	RequestID string
+	// Spent is what the answer cost in credits, nil when the headers do not
+	// say.
+	Spent *int64
+}
+
+// Later takes in the answers that come after their calls, and wakes who waits
+// for them. It is safe from many goroutines. It keeps nothing but who waits.
+type Later struct {
+	store   *answers.Store
+	service string
+	reader  Reader
+	now     func() time.Time
+	price   func(resolution.Operation, resolution.Answer) int64
+
+	mu      sync.Mutex
+	waiting map[answers.Hash][]waiter
+}
+
+// NewLater makes a Later for the answers of one service, under its name in the
+// store. price is what an answer costs whose cost was not said.
+func NewLater(store *answers.Store, service string, reader Reader, now func() time.Time, price func(resolution.Operation, resolution.Answer) int64) *Later {
+	return &Later{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
+}
+
+// Deliver stores an answer under the run that asked, and wakes who waits for
+// it. It returns when the answer is on disk: from then on the service need not
+// send it again. An answer that was stored before, be it by its call or by an
+// earlier delivery, and the news that a resolution goes on are nil, as nothing
+// is left to do.
+//
+// A resolution that failed ends its call without an answer; it was not billed.
+//
+// The error is ErrUnknownDelivery, one that wraps resolution.ErrInvalid for a
+// body that cannot be understood, or the store's: then the service should send
+// the answer again.
+func (l *Later) Deliver(ctx context.Context, d Delivery) error {
+	call, err := l.find(ctx, d)
+	switch {
+	case errors.Is(err, answers.ErrNoCall):
+		return l.unknown(ctx, d)
+	case err != nil:
+		return err
+	}
+	a, err := l.read(call.Operation, d)
+	var failed *resolution.CallError
+	switch {
+	case errors.Is(err, errUnfinished):
+		return nil
+	case errors.As(err, &failed) && failed.Over:
+		err = l.store.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: d.Status, Request: d.RequestID})
+	case err != nil:
+		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // its own class is about a call
+	default:
+		a.Run = call.Run
+		err = l.store.Settle(ctx, call.Question, a)
+	}
+	if err != nil && !errors.Is(err, answers.ErrNoCall) { // somebody was faster
+		return err
+	}
+	l.wake(call.Hash)
+	return nil
+}
+
+// find finds the open call that a delivery answers: by the service's own name,
+// or before that is known by ours.
+func (l *Later) find(ctx context.Context, d Delivery) (answers.OpenCall, error) {
+	call, err := l.store.FindByResolution(ctx, l.service, d.ID)
+	if h, bad := answers.ParseHash(d.ClientRef); errors.Is(err, answers.ErrNoCall) && bad == nil {
+		if call, err = l.store.Find(ctx, h); err == nil && call.Service != l.service {
+			err = answers.ErrNoCall
+		}
+	}
+	return call, err
+}
+
+// unknown is what becomes of a delivery without an open call: nothing when its
+// question has an answer.
+func (l *Later) unknown(ctx context.Context, d Delivery) error {
+	h, err := answers.ParseHash(d.ClientRef)
+	if err != nil {
+		return ErrUnknownDelivery
+	}
+	found, err := l.store.LookupHashes(ctx, []answers.Hash{h}, answers.Freshness{}, nil)
+	if err == nil && !found[0].Stored {
+		err = ErrUnknownDelivery
+	}
+	return err
+}
+
+// Hint hears that the answer to a resolution may be ready, from somebody whose
+// word proves nothing. It wakes who waits for a search, which can be asked
+// for; answers about one record cannot.
+func (l *Later) Hint(ctx context.Context, id string) error {
+	call, err := l.store.FindByResolution(ctx, l.service, id)
+	if errors.Is(err, answers.ErrNoCall) {
+		return nil
+	}
+	if err == nil && isSearch(call.Operation) {
+		l.wake(call.Hash)
+	}
+	return err
+}
+
+func isSearch(op resolution.Operation) bool {
+	return op == resolution.KeywordToLead || op == resolution.KeywordToLeadCount
+}
+
+// errUnfinished says that a delivery tells of a resolution that goes on.
+var errUnfinished = errors.New("the resolution is not finished")
+
+// read makes of a delivery what is stored of it.
+func (l *Later) read(op resolution.Operation, d Delivery) (a answers.Answer, err error) {
+	var about resolution.About
+	var cost int64
+	if isSearch(op) {
+		var r resolution.SearchReply
+		r, err = l.reader.ReadSearch(op, d.Status, d.Body)
+		about, cost = r.About, l.searchPrice(op, r)
+		a.Outcome = answers.Matched // also a page without leads: it is what was asked for
+	} else {
+		var r resolution.Reply
+		r, err = l.reader.Read(op, d.Status, d.Body)
+		about, cost = r.About, l.price(op, r.Answer)
+		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
+		if r.Answer.Matched() {
+			a.Outcome = answers.Matched
+		}
+	}
+	if err == nil && about.Pending {
+		err = errUnfinished
+	}
+	if err != nil {
+		return answers.Answer{}, err
+	}
+	switch {
+	case d.Spent != nil:
+		cost = *d.Spent
+	case about.Spent != nil:
+		cost = *about.Spent
+	}
+	a.Status, a.Body, a.Resolution, a.Request, a.Credits, a.Received = d.Status, d.Body, cmp.Or(d.ID, about.ID), d.RequestID, &cost, l.now()
+	return a, nil
+}
+
+// searchPrice is what a search costs whose cost was not said: that of each
+// lead, or of one count.
+func (l *Later) searchPrice(op resolution.Operation, r resolution.SearchReply) (cost int64) {
+	if op == resolution.KeywordToLeadCount {
+		return l.price(op, resolution.Answer{Lead: &resolution.Lead{}})
+	}
+	for i := range r.Result.Leads {
+		cost += l.price(op, resolution.Answer{Lead: &r.Result.Leads[i].Lead})
+	}
+	return cost
+}
+
+// Listen tells who waits for the answer to a question when it is worth looking
+// in the store: after an answer was delivered, or the call ended without one.
+// Of a search it may also be that somebody whose word proves nothing said so;
+// then it is worth asking for. What happened before Listen is not told: look
+// once after it. forget is called when nobody listens any more.
+func (l *Later) Listen(h answers.Hash) (arrived <-chan struct{}, forget func()) {
+	w := make(waiter, 1) // however often there is news before somebody looks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting[h] = append(l.waiting[h], w)
+	return w, func() { l.leave(h, w) }
+}
+
+// waiter is where one who listens is told.
+type waiter chan struct{}
+
+func (l *Later) leave(h answers.Hash, w waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	others := slices.DeleteFunc(l.waiting[h], func(o waiter) bool { return o == w })
+	if len(others) == 0 {
+		delete(l.waiting, h)
+	} else {
+		l.waiting[h] = others
+	}
+}
+
+// wake tells all who wait for a question.
+func (l *Later) wake(h answers.Hash) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.waiting[h] {
+		select {
+		case w <- struct{}{}:
+		default: // was told already, and has not looked yet
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+const laterService = "https://leads.example"
+
+var laterNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// clientReader reads as the client does.
+type clientReader struct{}
+
+func (clientReader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
+	return client.Read(op, status, body)
+}
+
+func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
+	return client.ReadSearch(op, status, body)
+}
+
+// laterOf is a Later with a store, where a match costs 3 credits.
+func laterOf(t *testing.T) (*Later, *answers.Store) {
+	t.Helper()
+	store, err := answers.Open(filepath.Join(t.TempDir(), "answers"), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	price := func(_ resolution.Operation, a resolution.Answer) int64 {
+		if a.Matched() {
+			return 3
+		}
+		return 0
+	}
+	return NewLater(store, laterService, clientReader{}, func() time.Time { return laterNow }, price), store
+}
+
+// asked makes an open call of the run "night", parked under the id if there is
+// one.
+func asked(t *testing.T, s *answers.Store, service string, op resolution.Operation, key, id string) answers.Question {
+	t.Helper()
+	q := answers.Question{Scope: answers.Scope{Service: service, Operation: op}, Key: key}
+	_, err := s.Intent(t.Context(), q, answers.Send{Run: "night", At: laterNow})
+	if err == nil && id != "" {
+		err = s.Park(t.Context(), q, answers.Parking{Resolution: id, Deadline: laterNow.Add(time.Hour)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// TestDeliver: each delivery, and what is known of its question afterwards.
+func TestDeliver(t *testing.T) {
+	const (
+		phone, list, count = resolution.NetworkToPhone, resolution.KeywordToLead, resolution.KeywordToLeadCount
+		found              = `{"success":true,"type":"resolution.completed","resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
+	)
+	two := int64(2)
+	for _, f := range []struct {
+		name      string
+		operation resolution.Operation
+		parked    string // the id; "" for a call that is under way
+		service   string // that was asked; "" is ours
+		id        string // of the delivery
+		ref       bool   // with the question's hash
+		body      string
+		spent     *int64
+		err       error
+		outcome   answers.Outcome // "" is no answer
+		credits   int64
+		open      answers.State // afterwards
+		told      bool
+	}{
+		{"by the resolution's id", phone, "res_1", "", "res_1", false, found, nil, nil, answers.Matched, 3, "", true},
+		{"by our reference", phone, "res_1", "", "", true, found, nil, nil, answers.Matched, 3, "", true},
+		{"by our reference, under another id", phone, "res_9", "", "res_1", true, found, nil, nil, answers.Matched, 3, "", true},
+		{"before the call's answer", phone, "", "", "res_1", true, found, nil, nil, answers.Matched, 3, "", true},
+		{"before the call's answer, by the id alone", phone, "", "", "res_1", false, found, nil, ErrUnknownDelivery, "", 0, answers.UnderWay, false},
+		{"with a price in the header", phone, "res_1", "", "res_1", false, found, &two, nil, answers.Matched, 2, "", true},
+		{"with a price in the body", phone, "res_1", "", "res_1", false, `{"credits":{"spent":5},"lead":{"phone":"+12025550100"}}`, nil, nil, answers.Matched, 5, "", true},
+		{"a miss", phone, "res_1", "", "res_1", false, `{"success":true,"resolution":{"status":"completed"},"data":false,"lead":{}}`, nil, nil, answers.NoMatch, 0, "", true},
+		{"failed", phone, "res_1", "", "res_1", false, `{"success":false,"type":"resolution.failed","resolution":{"id":"res_1","status":"failed"}}`, nil, nil, "", 0, "", true},
+		{"failed, by the type alone", phone, "res_1", "", "res_1", false, `{"type":"resolution.failed","resolution":{"id":"res_1"}}`, nil, nil, "", 0, "", true},
+		{"cancelled", list, "res_1", "", "res_1", false, `{"success":false,"type":"resolution.cancelled","resolution":{"id":"res_1","status":"cancelled"}}`, nil, nil, "", 0, "", true},
+		{"not finished", phone, "res_1", "", "res_1", false, `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`, nil, nil, "", 0, answers.Parked, false},
+		{"not to be understood", phone, "res_1", "", "res_1", false, `<html>`, nil, resolution.ErrInvalid, "", 0, answers.Parked, false},
+		{"of another service", phone, "res_1", "https://other.example", "res_1", true, found, nil, ErrUnknownDelivery, "", 0, answers.Parked, false},
+		{"of nothing", phone, "res_1", "", "res_2", false, found, nil, ErrUnknownDelivery, "", 0, answers.Parked, false},
+		{"a page of leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[{"lead_id":"a"},{"lead_id":"b"}]}}`, nil, nil, answers.Matched, 6, "", true},
+		{"a page without leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[]}}`, nil, nil, answers.Matched, 0, "", true},
+		{"a count", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":7}}`, nil, nil, answers.Matched, 3, "", true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			l, store := laterOf(t)
+			service := laterService
+			if f.service != "" {
+				service = f.service
+			}
+			q := asked(t, store, service, f.operation, "network.example/in/a", f.parked)
+			arrived, forget := l.Listen(q.Hash())
+			defer forget()
+			d := Delivery{ID: f.id, Status: 200, Body: []byte(f.body), RequestID: "req_1", Spent: f.spent}
+			if f.ref {
+				d.ClientRef = q.Hash().String()
+			}
+			if err := l.Deliver(t.Context(), d); !errors.Is(err, f.err) || f.err == nil && err != nil {
+				t.Fatalf("error %v, want %v", err, f.err)
+			}
+			if got := len(arrived) == 1; got != f.told {
+				t.Errorf("told %v, want %v", got, f.told)
+			}
+			known, err := store.Lookup(t.Context(), q.Scope, []string{q.Key}, answers.Freshness{Now: laterNow}, true, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := known[0]
+			if got.Answer.Outcome != f.outcome || got.Open != f.open {
+				t.Fatalf("outcome %q, open %q; want %q, %q", got.Answer.Outcome, got.Open, f.outcome, f.open)
+			}
+			if f.outcome != "" && (*got.Answer.Credits != f.credits || string(got.Answer.Body) != f.body || got.Answer.Request != "req_1" || !got.Answer.Received.Equal(laterNow)) {
+				t.Errorf("%+v, want %d credits", got.Answer, f.credits)
+			}
+			paid, err := store.SumSpent(t.Context(), "night")
+			if err != nil || paid.Credits != f.credits {
+				t.Errorf("the run paid %+v, %v; want %d credits", paid, err, f.credits)
+			}
+		})
+	}
+}
+
+// TestDeliverAgain: however often an answer comes, and however many at once,
+// it is paid for once.
+func TestDeliverAgain(t *testing.T) {
+	l, store := laterOf(t)
+	q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "res_1")
+	d := Delivery{ID: "res_1", ClientRef: q.Hash().String(), Status: 200, Body: []byte(`{"lead":{"phone":"+12025550100"}}`)}
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			if err := l.Deliver(context.WithoutCancel(t.Context()), d); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	paid, err := store.SumSpent(t.Context(), "night")
+	if want := (answers.Spending{Answers: 1, Credits: 3}); err != nil || paid != want {
+		t.Errorf("paid %+v, %v; want %+v", paid, err, want)
+	}
+}
+
+// TestAnswerAndDelivery: a service that answers at once and posts the same
+// answer is paid for one, whichever comes first.
+func TestAnswerAndDelivery(t *testing.T) {
+	const body = `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
+	for _, deliveredFirst := range []bool{true, false} {
+		l, store := laterOf(t)
+		a, err := newAsker(t.Context(), &Remote{Name: laterService, Reader: clientReader{}, Answers: store, Later: l, Meter: &Meter{}, Budget: NoBudget, Price: Price{Match: 3}},
+			resolution.NetworkToPhone, "night", slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "")
+		reply, err := client.Read(q.Operation, 200, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := []func() error{
+			func() error {
+				return l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: q.Hash().String(), Status: 200, Body: []byte(body)})
+			},
+			func() error { _, err := a.purchase(q, answers.Found{}).keep(reply); return err },
+		}
+		if !deliveredFirst {
+			slices.Reverse(steps)
+		}
+		for _, step := range steps {
+			if err := step(); err != nil {
+				t.Errorf("delivered first %v: %v", deliveredFirst, err)
+			}
+		}
+		a.close()
+		paid, err := store.SumSpent(t.Context(), "night")
+		if want := (answers.Spending{Answers: 1, Credits: 3}); err != nil || paid != want {
+			t.Errorf("delivered first %v: paid %+v, %v; want %+v", deliveredFirst, paid, err, want)
+		}
+	}
+}
+
+// TestListen: all who listen to a question are told, nobody else is, and what
+// is kept is who listens.
+func TestListen(t *testing.T) {
+	l, store := laterOf(t)
+	q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "res_1")
+	first, forgetFirst := l.Listen(q.Hash())
+	second, forgetSecond := l.Listen(q.Hash())
+	third, forgetThird := l.Listen(q.Hash())
+	other, forgetOther := l.Listen(answers.Hash{})
+	forgetThird()
+	for _, id := range []string{"res_1", "res_1"} {
+		err := l.Deliver(t.Context(), Delivery{ID: id, ClientRef: q.Hash().String(), Status: 200, Body: []byte(`{"lead":null}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(len(first), len(second), len(third), len(other)); got != "1 1 0 0" {
+		t.Errorf("told %s, want 1 1 0 0", got)
+	}
+	forgetFirst()
+	forgetSecond()
+	forgetOther()
+	if len(l.waiting) != 0 {
+		t.Errorf("%d questions are kept of which nobody waits for an answer", len(l.waiting))
+	}
+}
+
+// TestHint: the word of somebody who is not known makes a search be asked for,
+// and does nothing else.
+func TestHint(t *testing.T) {
+	for _, f := range []struct {
+		operation resolution.Operation
+		id        string
+		told      bool
+	}{
+		{resolution.KeywordToLead, "res_1", true},
+		{resolution.KeywordToLeadCount, "res_1", true},
+		{resolution.KeywordToLead, "res_2", false},
+		{resolution.KeywordToLead, "", false},
+		{resolution.Enrichment, "res_1", false},
+	} {
+		l, store := laterOf(t)
+		q := asked(t, store, laterService, f.operation, "a key", "res_1")
+		arrived, forget := l.Listen(q.Hash())
+		if err := l.Hint(t.Context(), f.id); err != nil {
+			t.Error(err)
+		}
+		if got := len(arrived) == 1; got != f.told {
+			t.Errorf("%s, %q: told %v, want %v", f.operation, f.id, got, f.told)
+		}
+		if call, err := store.Find(t.Context(), q.Hash()); err != nil || call.State != answers.Parked {
+			t.Errorf("%s, %q: the call is %+v, %v", f.operation, f.id, call, err)
+		}
+		forget()
+	}
+}

@@ -1,0 +1,75 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// later is until when an answer is waited for that comes by a callback. Where
+// nobody listens, it is not waited for.
+func (p *purchase) later() (until time.Time, v verdict) {
+	if p.Later == nil {
+		return time.Time{}, failed(reasonNoCallback)
+	}
+	return time.Now().Add(p.Patience), verdict{}
+}
+
+// park stores that an answer comes later. What it will cost is counted with
+// its price until then.
+func (p *purchase) park(about resolution.About, until time.Time) error {
+	if until.IsZero() {
+		until = time.Now() // a later run may listen, and is not told to wait
+	}
+	err := p.Answers.Park(context.WithoutCancel(p.ctx), p.question, answers.Parking{
+		Resolution: about.ID, Request: about.RequestID, Deadline: until,
+	})
+	p.isKnown()
+	p.purse.settle(p.price, p.price)
+	p.doubtful, p.counted = true, true
+	if errors.Is(err, answers.ErrNoCall) {
+		return nil // the callback was faster
+	}
+	return err
+}
+
+// await waits for the answer to a parked call, which Later stores.
+func (p *purchase) await(until time.Time) (verdict, error) {
+	p.Meter.Parked(1)
+	defer p.Meter.Parked(-1)
+	arrived, forget := p.Later.Listen(p.question.Hash())
+	defer forget()
+	wait := time.NewTimer(time.Until(until))
+	defer wait.Stop()
+	for late := false; ; {
+		found, err := p.Answers.Lookup(context.WithoutCancel(p.ctx), p.scope, []string{p.question.Key}, p.freshness(p.began), true, nil)
+		switch {
+		case err != nil:
+			return verdict{}, p.stopped(err)
+		case found[0].Open == "" && found[0].Stored && found[0].Fresh:
+			cost := p.price
+			if found[0].Answer.Credits != nil {
+				cost = *found[0].Answer.Credits
+			}
+			if p.counted {
+				p.purse.correct(p.price, cost)
+			}
+			p.Meter.Settled(cost)
+			return p.read(found[0].Answer)
+		case found[0].Open == "":
+			return failed(reasonUnavailable), nil // the service gave it up
+		case late:
+			return failed(reasonNoCallback), nil
+		}
+		select {
+		case <-arrived:
+		case <-wait.C:
+			late = true
+		case <-p.ctx.Done():
+			return verdict{}, context.Cause(p.ctx)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// Plan is what a run would do, found out without a call.
+type Plan struct {
+	Operation resolution.Operation `json:"operation"`
+	// Complete says that the dataset is there and a run would do nothing.
+	Complete bool `json:"complete"`
+	// Rows, Malformed and Rejected are of the whole input, as at the end of
+	// the run; the rows of a keyword job are its searches. Reasons are those of
+	// malformed lines and rejected rows, in the form of sinks.Totals.
+	Rows      int64                       `json:"rows"`
+	Malformed int64                       `json:"malformed"`
+	Rejected  int64                       `json:"rejected"`
+	Reasons   map[string]map[string]int64 `json:"reasons,omitempty"`
+	// Recorded are the rows of parts that are there already: they cost nothing
+	// any more. What follows is of the others.
+	Recorded PlannedRows `json:"recorded"`
+	// Failed are the rows of recorded parts that have no answer, and get none
+	// by running again: a run ends with that.
+	Failed int64 `json:"failed,omitempty"`
+	// Special are rows of addresses that nobody is asked about, by reason.
+	Special map[string]int64 `json:"special,omitempty"`
+	// Keys are the distinct ones among the rows that remain, and Duplicates
+	// the rows that repeat one.
+	Keys       int64 `json:"keys"`
+	Duplicates int64 `json:"duplicates"`
+	// Calls is nil where no service is asked.
+	Calls *PlannedCalls `json:"calls,omitempty"`
+	Files PlannedFiles  `json:"files"`
+}
+
+// PlannedRows are rows of parts.
+type PlannedRows struct {
+	Parts int   `json:"parts"`
+	Rows  int64 `json:"rows"`
+}
+
+// PlannedCalls are the calls of a run. They count questions: one that has to
+// be sent again because the service fails is one call here.
+type PlannedCalls struct {
+	// Stored keys have an answer that holds, Stale ones an answer that is too
+	// old or was a refusal. Of a search that was begun, the later pages that are
+	// stale, unknown or parked count here and below as keys do.
+	Stored int64 `json:"stored"`
+	Stale  int64 `json:"stale"`
+	// Unknown keys have a call that may have been billed, Parked ones a call
+	// whose answer comes later.
+	Unknown int64 `json:"unknown"`
+	Parked  int64 `json:"parked"`
+	// Calls are to be made; Again of them are unknown calls that are sent
+	// again.
+	Calls int64 `json:"calls"`
+	Again int64 `json:"again"`
+	// Awaited answers come without another call: by a callback, or when they
+	// are asked for.
+	Awaited int64 `json:"awaited"`
+	// Failed keys have an open call that may not be sent again, and Skipped
+	// ones no answer while nobody may be asked: their rows get none.
+	Failed  int64 `json:"failed"`
+	Skipped int64 `json:"skipped"`
+	// Credits are the most that Calls and Awaited can cost: what is not found
+	// costs nothing. Price is that of one, 0 where they differ.
+	Credits int64 `json:"credits_at_most"`
+	Price   int64 `json:"price,omitempty"`
+	// MorePages says that there are searches whose first page alone is
+	// counted: how many follow is known when it is there.
+	MorePages bool `json:"more_pages,omitempty"`
+	// Seconds are how long the calls take at Rate a second; both are 0 where
+	// no rate is given.
+	Rate    float64 `json:"rate,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	// Short names the budgets that are too small for all of it (max_calls,
+	// max_credits): at the most a run would stop there. It certainly does at
+	// those that NotEnough names too.
+	Short     []string `json:"short,omitempty"`
+	NotEnough []string `json:"not_enough,omitempty"`
+}
+
+// PlannedFiles are the files of the whole dataset.
+type PlannedFiles struct {
+	Parts int `json:"parts"`
+	// Bytes are about how large the parts are together. Where AtLeast is set,
+	// what answers will add to them is not known: of a keyword job all of it.
+	Bytes   int64 `json:"bytes"`
+	AtLeast bool  `json:"at_least"`
+	// Rejects are the files of malformed lines.
+	Rejects int `json:"rejects"`
+}
+
+// Plan finds out what Do would do, and changes nothing. It reads the whole
+// input. Of Remote neither Service nor Reader is used, and Pace only to know
+// the rate; a nil Answers is an empty store.
+func (r *Run) Plan(ctx context.Context) (*Plan, error) {
+	if err := r.Job.Validate(); err != nil {
+		return nil, &JobError{err}
+	}
+	s, err := r.describe()
+	if err != nil {
+		return nil, err
+	}
+	if !r.Overwrite || s.begunBefore() {
+		if err := s.lookBack(); err != nil {
+			return nil, err
+		}
+	}
+	if s.complete() {
+		return s.planOfComplete(), nil
+	}
+	return s.plan(ctx)
+}
+
+// planOfComplete is the plan of a run with nothing to do.
+func (s *state) planOfComplete() *Plan {
+	p := &Plan{Operation: s.Job.Operation, Complete: true}
+	for number, part := range s.known {
+		s.keep(number, part)
+	}
+	p.addRecorded(s)
+	if s.Remote != nil {
+		p.Calls = &PlannedCalls{}
+	}
+	return p
+}
+
+// addRecorded adds the parts that are kept.
+func (p *Plan) addRecorded(s *state) {
+	for _, part := range s.parts {
+		p.Recorded.Parts++
+		p.Recorded.Rows += inputRows(part.Totals)
+		p.Failed += part.Totals.Failed
+		p.addTotals(part.Totals)
+		p.Files.Parts++
+		p.Files.Bytes += part.Bytes
+		if part.Rejects != nil {
+			p.Files.Rejects++
+		}
+	}
+}
+
+// addTotals adds what is known of rows before anybody is asked.
+func (p *Plan) addTotals(t sinks.Totals) {
+	p.Rows += inputRows(t)
+	p.Malformed += t.Malformed
+	p.Rejected += t.Rejected
+	known := sinks.Totals{Reasons: p.Reasons}
+	for _, outcome := range []string{"malformed", "rejected"} {
+		for reason, n := range t.Reasons[outcome] {
+			known.CountReason(outcome, reason, n)
+		}
+	}
+	p.Reasons = known.Reasons
+}
+
+// inputRows are the rows that totals came of: of a keyword job its searches.
+func inputRows(t sinks.Totals) int64 {
+	if t.Searches > 0 {
+		return t.Searches
+	}
+	return t.Rows
+}
+
+// plan reads the input and then looks for its keys among the stored answers.
+func (s *state) plan(ctx context.Context) (_ *Plan, err error) {
+	d, later := newTally(s.StateDir), newTally(s.StateDir)
+	defer func() { err = errors.Join(err, d.close(), later.close()) }()
+	rows, err := s.planRows(ctx, d, later)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Operation: s.Job.Operation}
+	p.addRecorded(s)
+	p.addTotals(rows.totals)
+	p.Special = rows.totals.Reasons["no_match"]
+	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
+		return nil, err
+	}
+	calls := s.newCallPlanner()
+	if err := d.each(ctx, s.Workers, calls.count); err != nil {
+		return nil, err
+	}
+	p.Keys = calls.keys
+	if err := later.each(ctx, s.Workers, calls.count); err != nil {
+		return nil, err
+	}
+	p.Duplicates = rows.totals.Matched - p.Keys
+	p.Calls, err = calls.bill(ctx, rows.morePages)
+	return p, err
+}

@@ -1,0 +1,161 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// callPlanner counts what the questions of a run will come to.
+type callPlanner struct {
+	*state
+	began time.Time
+
+	mu    sync.Mutex
+	keys  int64
+	calls PlannedCalls
+}
+
+func (s *state) newCallPlanner() *callPlanner {
+	return &callPlanner{state: s, began: time.Now()}
+}
+
+// count adds questions, given by their hashes. It is called by many goroutines.
+func (c *callPlanner) count(ctx context.Context, some []plannedKey) error {
+	var calls PlannedCalls
+	if c.Remote != nil {
+		var hashes []answers.Hash
+		var found []answers.Found
+		for keys := range slices.Chunk(some, lookUpAtOnce) {
+			hashes = hashes[:0]
+			for _, k := range keys {
+				hashes = append(hashes, k.hash)
+			}
+			var err error
+			if found, err = c.look(ctx, hashes, found[:0]); err != nil {
+				return err
+			}
+			for i, f := range found {
+				calls.add(f, c.standing(f), int64(keys[i].price))
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys += int64(len(some))
+	c.calls.sum(calls)
+	return nil
+}
+
+// standing is what is to be done about a question.
+func (c *callPlanner) standing(f answers.Found) standing {
+	s := c.Remote.standing(f, c.began, c.began)
+	if c.Job.Operation.IsKeyword() {
+		s = s.ofPage(f, c.Remote.Offline)
+	}
+	return s
+}
+
+func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
+	if c.Remote.Answers == nil {
+		return append(into, make([]answers.Found, len(hashes))...), nil
+	}
+	return c.Remote.Answers.LookupHashes(ctx, hashes, c.Remote.freshness(c.began), into)
+}
+
+// add counts one question by what is stored of it and what that leads to.
+func (p *PlannedCalls) add(f answers.Found, s standing, price int64) {
+	switch {
+	case f.Stored && s == toAnswer:
+		p.Stored++
+	case f.Stored:
+		p.Stale++
+	}
+	switch f.Open {
+	case answers.Parked:
+		p.Parked++
+	case answers.Unknown:
+		p.Unknown++
+	}
+	switch s {
+	case toAsk:
+		p.Calls++
+		p.Credits += price
+	case toResend:
+		p.Calls++
+		p.Again++
+		p.Credits += price
+	case toAwait:
+		p.Awaited++
+		p.Credits += price
+	case toFail:
+		p.Failed++
+	case toSkip:
+		p.Skipped++
+	}
+}
+
+// sum adds the counts of o.
+func (p *PlannedCalls) sum(o PlannedCalls) {
+	p.Stored += o.Stored
+	p.Stale += o.Stale
+	p.Unknown += o.Unknown
+	p.Parked += o.Parked
+	p.Calls += o.Calls
+	p.Again += o.Again
+	p.Awaited += o.Awaited
+	p.Failed += o.Failed
+	p.Skipped += o.Skipped
+	p.Credits += o.Credits
+}
+
+// bill says what the calls cost and how long they take; nil without a service.
+func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, error) {
+	if c.Remote == nil {
+		return nil, nil
+	}
+	p := &c.calls
+	if c.Job.Operation != resolution.KeywordToLead {
+		p.Price = c.Remote.Price.most()
+	}
+	p.MorePages = morePages && !c.Remote.Offline
+	if c.Remote.Pace != nil {
+		if p.Rate = c.Remote.Pace.Snapshot().Rate; p.Rate > 0 {
+			p.Seconds = float64(p.Calls) / p.Rate
+		}
+	}
+	var err error
+	p.Short, p.NotEnough, err = c.short(ctx, p)
+	return p, err
+}
+
+// short names the budgets that may be too small, and those that are even if
+// nothing is found. What the run spent before it was stopped counts, as it
+// does when it goes on.
+func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
+	var calls, credits int64
+	if c.Remote.Answers != nil {
+		if calls, credits, err = c.Remote.spent(ctx, c.Job.Operation, c.header.Run); err != nil {
+			return nil, nil, err
+		}
+	}
+	b, fresh := c.Remote.Budget, p.Calls-p.Again // the others may be among what was spent
+	if b.MaxCalls >= 0 && calls+p.Calls > b.MaxCalls {
+		short = append(short, "max_calls")
+		if calls+fresh > b.MaxCalls {
+			notEnough = append(notEnough, "max_calls")
+		}
+	}
+	if b.MaxCredits >= 0 && credits+p.Credits > b.MaxCredits {
+		short = append(short, "max_credits")
+		// It does not do for one call, and nothing of what is spent is put back.
+		if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && credits+price > b.MaxCredits {
+			notEnough = append(notEnough, "max_credits")
+		}
+	}
+	return short, notEnough, nil
+}

@@ -1,0 +1,205 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// rowPlanner reads the rows that are not recorded yet and brings their
+// identifiers into canonical form, as the run does. Unlike there, no order has
+// to be kept: a batch is a worker's business.
+type rowPlanner struct {
+	*state
+	tally   *tally
+	later   *tally // pages after the first of searches that were begun
+	batches chan plannedBatch
+	sample  *sample
+	parts   int // to be made
+	rejects int // of them with malformed lines
+	began   time.Time
+
+	mu        sync.Mutex
+	totals    sinks.Totals // Matched are the rows somebody is asked about
+	morePages bool
+}
+
+// plannedBatch is a batch, and whether it is one of those by which the size of
+// files is told.
+type plannedBatch struct {
+	*sources.Batch
+	sampled bool
+}
+
+// planRows reads the whole input. Rows of recorded parts are read past and
+// compared. Keys go to d, and of searches the pages after the first that
+// were begun to later.
+func (s *state) planRows(ctx context.Context, d, later *tally) (r *rowPlanner, err error) {
+	reader, err := s.Input.Reader(s.read)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	position := reader.Position
+	s.Progress.position.Store(&position)
+
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	r = &rowPlanner{state: s, tally: d, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: s.newSample()}
+	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	for range s.Workers {
+		workers.Go(func(ctx context.Context) error {
+			err := r.work(ctx)
+			if err != nil {
+				stop()
+			}
+			return err
+		})
+	}
+	f := &feeder{state: s, reader: reader, start: r.start}
+	feedErr := f.run(reading)
+	close(r.batches)
+	if err := workers.Wait(); err != nil {
+		return nil, err // why reading ended
+	}
+	return r, feedErr
+}
+
+// scope is what the questions of the job have in common. Where nobody is paid
+// only twins are told apart.
+func (s *state) scope() answers.Scope {
+	if s.Remote == nil {
+		return answers.Scope{Operation: s.Job.Operation}
+	}
+	return s.Remote.scope(s.Job.Operation)
+}
+
+// start is where the rows of a part go that a run would make.
+func (r *rowPlanner) start(context.Context, int) (partSink, error) {
+	r.parts++
+	return &plannedPart{rowPlanner: r}, nil
+}
+
+// plannedPart takes the rows of a part that a run would make.
+type plannedPart struct {
+	*rowPlanner
+	begun, rejects bool
+}
+
+func (p *plannedPart) take(ctx context.Context, b *sources.Batch) error {
+	if len(b.Rejects) > 0 && !p.rejects {
+		p.rejects = true
+		p.rowPlanner.rejects++
+	}
+	sampled := !p.begun && b.Len() > 0
+	p.begun = p.begun || sampled
+	select {
+	case p.batches <- plannedBatch{b, sampled}:
+		return nil
+	case <-ctx.Done():
+		b.Release()
+		return ctx.Err()
+	}
+}
+
+func (p *plannedPart) end() error { return nil }
+func (p *plannedPart) abandon()   {}
+
+// work takes batches until there are no more.
+func (r *rowPlanner) work(ctx context.Context) error {
+	w := &rowWorker{rowPlanner: r, keyer: newKeyer(r.Job), reader: r.newSearchReader(), hash: r.scope().Hasher()}
+	if r.Remote != nil {
+		w.price = int32(r.Remote.Price.most())
+	}
+	for in := range r.batches {
+		err := ctx.Err() // another worker failed
+		if err == nil {
+			err = w.take(ctx, in)
+		}
+		in.Release()
+		if err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.totals.Add(w.totals)
+	r.morePages = r.morePages || w.morePages
+	return nil
+}
+
+// rowWorker is what one worker needs.
+type rowWorker struct {
+	*rowPlanner
+	keyer  keyer
+	reader searchReader
+	hash   func(key []byte) answers.Hash
+	price  int32
+	batch  columns.Batch
+	keys   []plannedKey
+	found  []answers.Found
+	totals sinks.Totals
+	// morePages says that there are searches whose number of pages is not
+	// known.
+	morePages bool
+}
+
+func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
+	b := &w.batch
+	b.Reset(in.Len())
+	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:w.kept]
+	w.keys = w.keys[:0]
+	if w.Job.Operation.IsKeyword() {
+		if err := w.searches(ctx, b, in.Batch); err != nil {
+			return err
+		}
+	} else {
+		w.identifiers(b, in.Batch)
+	}
+	counted := count(b)
+	counted.Add(countRejects(in.Rejects))
+	w.totals.Add(counted)
+	w.Progress.add(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Malformed: counted.Malformed})
+	if err := w.tally.add(w.keys); err != nil {
+		return err
+	}
+	if in.sampled && !w.Job.Operation.IsKeyword() {
+		return w.sample.take(ctx, b)
+	}
+	return nil
+}
+
+// identifiers takes the keys of a batch's rows.
+func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
+	w.keyer.keys(b, in.Columns[w.identifier])
+	for i, outcome := range b.Outcomes {
+		if outcome == columns.Rejected {
+			continue
+		}
+		if len(b.Addrs) > 0 {
+			if reason := neverAsked(b.Addrs[i]); reason != "" {
+				b.Outcomes[i], b.Reasons[i] = columns.NoMatch, reason
+				continue
+			}
+		}
+		w.keys = append(w.keys, w.question(b.Keys.At(i)))
+	}
+}
+
+// question is one as it is told from others.
+func (w *rowWorker) question(key []byte) plannedKey {
+	k := plannedKey{hash: w.hash(key), price: w.price}
+	if w.Remote != nil && w.Job.Operation == resolution.KeywordToLead {
+		k.price = int32(w.Remote.Price.ofQuestion(answers.Question{Scope: w.scope(), Key: string(key)}))
+	}
+	return k
+}

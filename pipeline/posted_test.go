@@ -1,0 +1,247 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/transforms/search"
+)
+
+// answering is a service whose answers are made by a function: the status and
+// the body, or an error.
+type answering func(ref string) (status int, body string, err error)
+
+func (s answering) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
+	status, body, err := s(call.ClientRef)
+	if err != nil {
+		return resolution.Reply{}, err
+	}
+	return client.Read(call.Operation, status, []byte(body))
+}
+
+func (s answering) Start(_ context.Context, call resolution.SearchCall) (resolution.SearchReply, error) {
+	status, body, err := s(call.ClientRef)
+	if err != nil {
+		return resolution.SearchReply{}, err
+	}
+	return client.ReadSearch(call.Operation, status, []byte(body))
+}
+
+func (s answering) Poll(_ context.Context, op resolution.Operation, id string) (resolution.SearchReply, error) {
+	status, body, err := s(id)
+	if err != nil {
+		return resolution.SearchReply{}, err
+	}
+	return client.ReadSearch(op, status, []byte(body))
+}
+
+// askerOf asks a service that posts its answers too.
+func askerOf(t *testing.T, op resolution.Operation, l *Later, store *answers.Store, s Service) *asker {
+	t.Helper()
+	a, err := newAsker(t.Context(), &Remote{
+		Service: s, Reader: clientReader{}, Name: laterService, Answers: store, Later: l, Pace: pace.New(pace.DefaultOptions()),
+		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Meter: &Meter{},
+	}, op, "night", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.close)
+	return a
+}
+
+// TestPostedBeforeAnswered: where a callback is faster than the end of its
+// call, however that ends, its answer is the row's and is paid for once.
+func TestPostedBeforeAnswered(t *testing.T) {
+	const (
+		phone = `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
+		page  = `{"resolution":{"id":"res_1","status":"completed"},"lead":{"leads":[{"lead_id":"lead_1"}],"pagination":{"has_more":false}}}`
+	)
+	broke := &resolution.CallError{Class: resolution.Unavailable, Sent: true}
+	two := int64(2)
+	for _, c := range []struct {
+		name   string
+		op     resolution.Operation
+		body   string
+		err    error
+		posted string
+	}{
+		{"an answer", resolution.NetworkToPhone, phone, nil, phone},
+		{"a call that broke off", resolution.NetworkToPhone, "", broke, phone},
+		{"a promise", resolution.NetworkToPhone, `{"resolution":{"id":"res_1","status":"processing"}}`, nil, phone},
+		{"a page", resolution.KeywordToLead, page, nil, page},
+		{"a page's call that broke off", resolution.KeywordToLead, "", broke, page},
+		{"a page's promise", resolution.KeywordToLead, `{"resolution":{"id":"res_1","status":"processing"}}`, nil, page},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, store := laterOf(t)
+			calls := 0
+			a := askerOf(t, c.op, l, store, answering(func(ref string) (int, string, error) {
+				calls++
+				err := l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: ref, Status: 200, Body: []byte(c.posted), Spent: &two})
+				if err != nil {
+					t.Error(err)
+				}
+				return 200, c.body, c.err
+			}))
+			var got verdict
+			var err error
+			if c.op == resolution.KeywordToLead {
+				var bought boughtPage
+				bought, err = a.get(t.Context(), search.Query{Keywords: []string{"crm"}, Limit: 10, Page: 1})
+				got = bought.verdict
+			} else {
+				until := time.Time{}
+				p := a.purchase(answers.Question{Scope: a.scope, Key: "network.example/in/a"}, answers.Found{})
+				if until, got, err = p.buy(); !until.IsZero() {
+					got, err = p.await(until)
+				}
+			}
+			want := columns.Receipt{ResolutionID: "res_1", ResolvedAt: laterNow, Credits: 2, Priced: true}
+			if err != nil || got.outcome != columns.Matched || got.receipt != want {
+				t.Errorf("the row is %+v, %v; want it matched and %+v", got, err, want)
+			}
+			paid, err := store.SumSpent(t.Context(), "night")
+			counted, spent := a.purse.totals()
+			if err != nil || paid != (answers.Spending{Answers: 1, Credits: 2}) || counted != 1 || spent != 2 || calls != 1 {
+				t.Errorf("paid %+v, %v; counted %d calls and %d credits, after %d calls; want 2 credits of one", paid, err, counted, spent, calls)
+			}
+		})
+	}
+}
+
+// TestDownIsNoFailure: a service that is down ends the run, also where a single
+// question is left, whose row can be asked for again then.
+func TestDownIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := answers.Open(t.TempDir(), answers.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		options := pace.DefaultOptions()
+		options.GiveUp = 15 * time.Minute
+		for op, status := range map[resolution.Operation]int{resolution.NetworkToPhone: 503, resolution.KeywordToLead: 502} {
+			a := askerOf(t, op, nil, store, answering(func(string) (int, string, error) {
+				return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: status, Sent: true}
+			}))
+			a.Pace = pace.New(options)
+			p := a.purchase(answers.Question{Scope: a.scope, Key: "a key"}, answers.Found{})
+			if op == resolution.KeywordToLead {
+				_, err = store.Intent(t.Context(), p.question, answers.Send{Run: "night", At: time.Now()})
+				err = errors.Join(err, store.Park(t.Context(), p.question, answers.Parking{Resolution: "res_1", Deadline: time.Now()}))
+				if err == nil {
+					_, _, err = p.poll(0)
+				}
+			} else {
+				_, _, err = p.buy()
+			}
+			if !errors.Is(err, ErrUnreachable) {
+				t.Errorf("%s: %v, want %v", op, err, ErrUnreachable)
+			}
+		}
+	})
+}
+
+// TestUnknownAreCounted: what the meter counts are the calls of this process
+// that may have been billed and have no answer in the end.
+func TestUnknownAreCounted(t *testing.T) {
+	const (
+		phone = `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
+		later = `{"resolution":{"id":"res_1","status":"processing"}}`
+	)
+	for _, c := range []struct {
+		name    string
+		earlier bool   // that an earlier process left the call unknown
+		breaks  int    // calls that break off, and then
+		body    string // is the answer
+		want    int64
+	}{
+		{"answered", false, 0, phone, 0},
+		{"broken off, and answered", false, 1, phone, 0},
+		{"broken off, and promised", false, 1, later, 0},
+		{"broken off each time", false, mostAttempts, "", 1},
+		{"unknown before, answered", true, 0, phone, 0},
+		{"unknown before, promised", true, 0, later, 0},
+		{"unknown before, broken off again, and answered", true, 1, phone, 0},
+		{"unknown before, broken off each time", true, mostAttempts, "", 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, err := answers.Open(t.TempDir(), answers.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			calls := 0
+			s := answering(func(string) (int, string, error) {
+				if calls++; calls <= c.breaks {
+					return 0, "", &resolution.CallError{Class: resolution.Unavailable, Sent: true}
+				}
+				return 200, c.body, nil
+			})
+			q := answers.Question{Scope: answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}, Key: "network.example/in/a"}
+			if c.earlier {
+				_, err := store.Intent(t.Context(), q, answers.Send{Run: "night", At: time.Now().Add(-time.Hour)})
+				if err = errors.Join(err, store.Fail(t.Context(), q, answers.Failure{MayBeBilled: true})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := askerOf(t, q.Operation, nil, store, s)
+			a.Idempotent = true
+			f, err := a.lookUp(q.Key)
+			if err == nil {
+				_, _, err = a.purchase(q, f).buy()
+			}
+			if got := a.Meter.Snapshot().Unknown; err != nil || got != c.want {
+				t.Errorf("%s: %d unknown, %v; want %d", c.name, got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestAskedOnceHoweverLongARunTakes: an answer that came in this run is not too
+// old for it.
+func TestAskedOnceHoweverLongARunTakes(t *testing.T) {
+	for _, op := range []resolution.Operation{resolution.NetworkToPhone, resolution.KeywordToLeadCount} {
+		synctest.Test(t, func(t *testing.T) {
+			store, err := answers.Open(t.TempDir(), answers.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			calls := 0
+			a := askerOf(t, op, nil, store, answering(func(string) (int, string, error) {
+				calls++
+				return 200, `{"lead":{"phone":"+12025550100","count":7}}`, nil
+			}))
+			a.RefreshMatch, a.RefreshNoMatch = time.Hour, time.Hour
+			for range 2 {
+				if op == resolution.KeywordToLeadCount {
+					_, err = a.get(t.Context(), search.Query{Keywords: []string{"crm"}})
+				} else {
+					var b columns.Batch
+					b.Rows = []int64{1}
+					b.Reset(1)
+					b.Keys.Data = append(b.Keys.Data, "network.example/in/a"...)
+					b.Keys.End()
+					err = a.answer(&b)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Hour)
+			}
+			if calls != 1 {
+				t.Errorf("%s: asked %d times", op, calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// Service makes calls that may cost something. Each method makes one request
+// at most and is called from many goroutines at once; an error is a
+// *resolution.CallError or the context's.
+type Service interface {
+	Do(ctx context.Context, call resolution.Call) (resolution.Reply, error)
+	Start(ctx context.Context, search resolution.SearchCall) (resolution.SearchReply, error)
+	Poll(ctx context.Context, op resolution.Operation, id string) (resolution.SearchReply, error)
+}
+
+// Reader makes of a kept answer what Service made of it when it came.
+type Reader interface {
+	Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
+	ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error)
+}
+
+// Remote is what a run needs whose answers come from a service, or came from
+// one.
+type Remote struct {
+	// Service is asked; nil when Offline.
+	Service Service
+	Reader  Reader
+	// Name says who is asked, as stored answers know it: the service's
+	// address without a slash at its end.
+	Name string
+	// Through names the proxy that calls go by, such as "the proxy of
+	// HTTPS_PROXY", without its address; "" when they go straight.
+	Through string
+	Answers *answers.Store
+	// Pace says when a call may leave; nil when Offline.
+	Pace *pace.Controller
+	// Concurrency is how many calls Pace lets be in flight.
+	Concurrency int
+	// RefreshMatch and RefreshNoMatch are the ages at which a stored answer is
+	// asked for again; 0 is never.
+	RefreshMatch, RefreshNoMatch time.Duration
+	// Offline asks nobody: rows without a stored answer are skipped.
+	Offline bool
+	// Idempotent says that the service honours idempotency keys: a call that
+	// came to nothing is sent again under its key.
+	Idempotent bool
+	// RetryUnknown sends the unknown calls of earlier runs again, although the
+	// service may bill them twice.
+	RetryUnknown bool
+	Budget       Budget
+	// Price is what a call costs, and so what is taken out of the budget before
+	// it leaves.
+	Price Price
+	// Patience is how long an answer that comes later is waited for.
+	Patience time.Duration
+	// Later is where such answers arrive; nil when nobody listens for them.
+	Later *Later
+	Meter *Meter // never nil
+}
+
+// Validate joins everything that is wrong.
+func (r *Remote) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(r.Reader != nil && r.Answers != nil && r.Meter != nil && r.Name != "", "a remote run without reader, answers, meter or name")
+	check(r.Offline || r.Service != nil && r.Pace != nil, "a remote run without service or pace")
+	check(r.Offline || r.Concurrency >= 1, "concurrency is %d; it must be at least 1", r.Concurrency)
+	check(r.RefreshMatch >= 0 && r.RefreshNoMatch >= 0, "the age of answers is negative")
+	check(min(r.Price.Match, r.Price.Company, r.Price.Extra) >= 0, "the price of a call is negative")
+	check(r.Patience >= 0, "the patience is negative")
+	return errors.Join(errs...)
+}
+
+// mayImprove reports whether a part with such totals is to be made again:
+// rows failed that are asked again, or were skipped that can be asked now. The
+// others' answers are stored, so only those cost anything. unknown says that
+// there are unknown calls still.
+func (r *Remote) mayImprove(t sinks.Totals, unknown bool) bool {
+	if r.Offline {
+		return false
+	}
+	waiting := int64(0)
+	if unknown && !r.Idempotent && !r.RetryUnknown {
+		waiting = t.Reasons[columns.Failed.String()][reasonUnknownCall] // for the user's word
+	}
+	return t.Skipped > 0 || t.Failed > waiting
+}
+
+// anyUnknown reports whether calls about an operation are unknown.
+func (r *Remote) anyUnknown(ctx context.Context, op resolution.Operation) (bool, error) {
+	if r.Answers == nil {
+		return false, nil
+	}
+	for c, err := range r.Answers.Unknown(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if c.Scope == r.scope(op) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

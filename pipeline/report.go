@@ -1,0 +1,131 @@
+package pipeline
+
+import (
+	"math"
+	"time"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// ReportFormat is the version of the report's own layout. It grows when a
+// member changes its meaning, not when one is added.
+const ReportFormat = 1
+
+// Report says how the last run on a dataset went: the same numbers that the
+// closing table and the metrics show. It is _report.json of the dataset's
+// folder, and holds no value of any row. docs/report.md explains each member.
+//
+// A run that was killed leaves the report of the run before it.
+type Report struct {
+	Format    int    `json:"format"`
+	Program   string `json:"program"`
+	Operation string `json:"operation"`
+	JobID     string `json:"job_id"`
+
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	Seconds   float64   `json:"seconds"`
+	Stop      Stop      `json:"stop"`
+
+	Inputs []sinks.Input `json:"inputs"`
+	// Totals are of the parts that are there, Fresh of those this run made.
+	Totals    sinks.Totals `json:"totals"`
+	Fresh     sinks.Totals `json:"fresh"`
+	MatchRate float64      `json:"match_rate"`
+	Parts     ReportParts  `json:"parts"`
+	Files     []sinks.File `json:"files"`
+
+	// Service is nil where none was asked.
+	Service *ServiceReport `json:"service,omitempty"`
+	Series  Series         `json:"series"`
+}
+
+// Stop is why a run ended.
+type Stop struct {
+	Reason StopReason `json:"reason"`
+	// Detail is the error in words; empty when the run finished.
+	Detail string `json:"detail,omitempty"`
+}
+
+// StopReason is why a run ended, in a word.
+type StopReason string
+
+// The reasons.
+const (
+	StopFinished    StopReason = "finished"
+	StopInterrupted StopReason = "interrupted"
+	StopBudget      StopReason = "budget"
+	StopNoCredits   StopReason = "no_credits"
+	StopRefused     StopReason = "refused"
+	StopUnreachable StopReason = "unreachable"
+	StopFailed      StopReason = "failed"
+)
+
+// ReportParts counts parts.
+type ReportParts struct {
+	Made    int `json:"made"`
+	Earlier int `json:"earlier"` // that earlier runs made
+}
+
+// ServiceReport is what was asked of a service.
+type ServiceReport struct {
+	Name string `json:"name"`
+	// Run names the work on the dataset, over restarts, in the stored answers.
+	Run     string             `json:"run"`
+	Offline bool               `json:"offline"` // stored answers alone
+	Calls   CallStats          `json:"calls"`
+	Latency LatencyReport      `json:"latency_seconds"`
+	Waits   map[string]float64 `json:"waits_seconds"` // by pace.Reason
+	Budget  BudgetReport       `json:"budget"`
+	Unknown UnknownReport      `json:"unknown_calls"`
+	// Parked counts the calls to the service about the operation whose answer
+	// was promised and is not there.
+	Parked int64 `json:"parked_calls"`
+}
+
+// LatencyReport is the time from a request to its answer, in seconds, of calls
+// that got one; right to 2%, 0 without any.
+type LatencyReport struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// BudgetReport is what was counted against the budget, over restarts, and the
+// bounds; null is none.
+type BudgetReport struct {
+	Calls              int64    `json:"calls"`
+	Credits            int64    `json:"credits"`
+	MaxCalls           *int64   `json:"max_calls"`
+	MaxCredits         *int64   `json:"max_credits"`
+	MaxDurationSeconds *float64 `json:"max_duration_seconds"`
+}
+
+// UnknownReport lists the calls to the service about the operation that may
+// have been billed and have no answer, those of this run first. They may be of
+// other lists.
+type UnknownReport struct {
+	Count  int64         `json:"count"`
+	Listed []UnknownCall `json:"listed"` // mostUnknown at most
+}
+
+// mostUnknown is how many unknown calls a report lists.
+const mostUnknown = 1000
+
+// UnknownCall is one of them.
+type UnknownCall struct {
+	KeyHash        string    `json:"key_hash"`
+	IdempotencyKey string    `json:"idempotency_key"`
+	RequestID      string    `json:"request_id,omitempty"`
+	SentAt         time.Time `json:"sent_at"`
+	Attempts       int       `json:"attempts"`
+	ThisRun        bool      `json:"this_run"`
+	Reason         string    `json:"reason,omitempty"` // empty where the process died
+	Status         int       `json:"status,omitempty"`
+}
+
+// rounded is f in steps of 1/per.
+func rounded(f, per float64) float64 { return math.Round(f*per) / per }
+
+// seconds are d to a microsecond.
+func seconds(d time.Duration) float64 { return rounded(d.Seconds(), 1e6) }

@@ -1,0 +1,411 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+const reportKey = "lrk_test_CanaryOfTheKey"
+
+// wire reads kept answers as the command does.
+type wire struct{}
+
+func (wire) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
+	return client.Read(op, status, body)
+}
+
+func (wire) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
+	return client.ReadSearch(op, status, body)
+}
+
+// asking is a job whose answers come from a service.
+type asking struct {
+	setup
+	url    string
+	remote func(*pipeline.Remote) // nil changes nothing
+	pace   func(*pace.Options)    // nil changes nothing
+}
+
+// newAsking is a job of n profiles, asked of a service that keeps books.
+func newAsking(t *testing.T, n int, o badservice.Options) (*asking, *badservice.Service) {
+	o.APIKey = reportKey
+	books := badservice.New(o)
+	url, err := books.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := books.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	a := &asking{setup: setup{dir: t.TempDir(), op: resolution.Enrichment}, url: url}
+	var list strings.Builder
+	list.WriteString("network_url\nnot a canary\n")
+	for i := range n {
+		fmt.Fprintf(&list, "https://linkedin.com/in/canary-%d\n", i)
+	}
+	a.input(t, "in.csv", list.String())
+	return a, books
+}
+
+// run runs the job, and looks at the report that is then in the folder: its
+// bytes and what they say.
+func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *pipeline.Report, error) {
+	t.Helper()
+	store, err := answers.Open(filepath.Join(a.stateDir(), "answers"), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	o := client.DefaultOptions()
+	o.BaseURL, o.Key = a.url, secret.New(reportKey)
+	service, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	p := pace.DefaultOptions()
+	p.Pause, p.Probe, p.MaxProbe = time.Millisecond, time.Millisecond, 5*time.Millisecond
+	if a.pace != nil {
+		a.pace(&p)
+	}
+	controller := pace.New(p)
+	meter := &pipeline.Meter{}
+	meter.Paced(controller.Snapshot)
+	remote := &pipeline.Remote{
+		Service: service, Reader: wire{}, Name: a.url, Answers: store, Pace: controller, Concurrency: p.Concurrency,
+		Budget: pipeline.NoBudget, Price: pipeline.Prices[resolution.Enrichment], Patience: time.Minute, Meter: meter,
+	}
+	if a.remote != nil {
+		a.remote(remote)
+	}
+	var result *pipeline.Result
+	err = a.open(func(run *pipeline.Run) error {
+		run.Resolver, run.Remote, run.Answers, run.Progress.Calls = nil, remote, "service "+a.url, meter
+		result, err = run.Do(ctx)
+		return err
+	})
+	return result, readReport(t, a.outDir()), err
+}
+
+// readReport reads a report and sees to it that it holds nothing personal.
+func readReport(t *testing.T, dir string) *pipeline.Report {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "_report.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.ToLower(string(data)), "canary") {
+		t.Errorf("the report holds personal data or the key:\n%s", data)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.DisallowUnknownFields()
+	var r pipeline.Report
+	if err := decoder.Decode(&r); err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	return &r
+}
+
+// TestReportEqualsTheBooks: what a report says of calls and money is what the
+// service says of them.
+func TestReportEqualsTheBooks(t *testing.T) {
+	o := badservice.DefaultOptions()
+	o.HonourKeys = false
+	o.Refused = 0.1
+	o.Faults = badservice.Faults{Unavailable: 0.1, ResetBefore: 0.05, ResetAfter: 0.1, Failed: 0.05}
+	a, books := newAsking(t, 300, o)
+	result, report, err := a.run(t, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(report, reread(t, result.Report)) {
+		t.Error("the result has another report than the folder")
+	}
+	s, fates := report.Service, books.Fates()
+	unknown := s.Unknown.Count
+	sent := 0
+	for _, n := range fates {
+		sent += n
+	}
+	// What was charged and never answered is unknown; a connection that broke
+	// before anything was charged looks the same from here.
+	unanswered := fates[badservice.ResetBefore] + fates[badservice.ResetAfter] + fates[badservice.Failed]
+	for _, c := range []struct {
+		name      string
+		got, want int64
+	}{
+		{"calls", s.Calls.Calls, int64(sent)},
+		{"answered", s.Calls.ByClass["answered"], int64(fates[badservice.Answered])},
+		{"invalid", s.Calls.ByClass["invalid"], int64(fates[badservice.Refused])},
+		{"refused", s.Calls.Refused, int64(fates[badservice.Refused])},
+		{"unknown", unknown, int64(unanswered)},
+		{"unknown of this run", s.Calls.Unknown, int64(unanswered)},
+		{"listed", int64(len(s.Unknown.Listed)), int64(unanswered)},
+		{"asked", s.Calls.Asked, 300},
+		{"closed", s.Calls.Closed, 300},
+		{"matched", s.Calls.Matched, report.Totals.Matched},
+		{"counted calls", s.Budget.Calls, s.Calls.ByClass["answered"] + s.Calls.Refused + unknown},
+		{"counted credits", s.Budget.Credits, s.Calls.Credits + 2*unknown},
+		{"rows", report.Totals.Rows, 301},
+		{"failed rows", report.Totals.Reasons["failed"]["unknown_call"], unknown},
+		{"parts made", int64(report.Parts.Made), 1},
+		{"files", int64(len(report.Files)), 1},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)
+		}
+	}
+	if charged := books.Spent(); s.Calls.Credits > charged || s.Calls.Credits+2*unknown < charged {
+		t.Errorf("%d credits and %d unknown calls, %d were charged", s.Calls.Credits, unknown, charged)
+	}
+	if retried := s.Calls.Retries["unavailable"]; retried == 0 || unknown == 0 {
+		t.Errorf("%d retries and %d unknown calls: the service was not bad enough", retried, unknown)
+	}
+	if want := float64(report.Totals.Matched) / 301; report.MatchRate < want-1e-4 || report.MatchRate > want+1e-4 {
+		t.Errorf("match rate %v, want %v", report.MatchRate, want)
+	}
+	if l := s.Latency; l.P50 <= 0 || l.P95 < l.P50 || l.P99 < l.P95 {
+		t.Errorf("latency %+v", l)
+	}
+	for _, c := range s.Unknown.Listed {
+		if len(c.KeyHash) != 64 || c.IdempotencyKey == "" || c.SentAt.IsZero() || c.Attempts != 1 || !c.ThisRun || c.Reason == "" {
+			t.Fatalf("unknown call %+v", c)
+		}
+	}
+}
+
+// reread is a report as it is after it was written.
+func reread(t *testing.T, r *pipeline.Report) *pipeline.Report {
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again pipeline.Report
+	if err := json.Unmarshal(data, &again); err != nil {
+		t.Fatal(err)
+	}
+	return &again
+}
+
+// TestReportSaysWhyARunStopped: each way to stop, and that the run after it
+// says that it finished, with what the two spent together.
+func TestReportSaysWhyARunStopped(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		set    func(*asking, *badservice.Service, context.CancelFunc)
+		reason pipeline.StopReason
+		detail string
+	}{
+		{"credits of the budget", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
+			a.remote = func(r *pipeline.Remote) { r.Budget.MaxCredits = 20 }
+		}, pipeline.StopBudget, "--max-credits 20"},
+		{"calls of the budget", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
+			a.remote = func(r *pipeline.Remote) { r.Budget.MaxCalls = 5 }
+		}, pipeline.StopBudget, "--max-calls 5"},
+		{"out of credits", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Grant(-1_000_000 + 21) }, pipeline.StopNoCredits, "out of credits"},
+		{"denied", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Deny(5, -1) }, pipeline.StopRefused, "refuses"},
+		{"gone", func(a *asking, s *badservice.Service, _ context.CancelFunc) {
+			a.url = "http://127.0.0.1:1"
+			a.pace = func(o *pace.Options) { o.GiveUp = 20 * time.Millisecond }
+		}, pipeline.StopUnreachable, "out of reach"},
+		{"interrupted", func(a *asking, _ *badservice.Service, stop context.CancelFunc) {
+			a.remote = func(r *pipeline.Remote) { r.Service = stopping{r.Service, stop} }
+		}, pipeline.StopInterrupted, "context canceled"},
+		{"an answer that cannot be kept", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
+			a.remote = func(r *pipeline.Remote) { r.Service = broken{r.Service} }
+		}, pipeline.StopFailed, "out of order"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := badservice.DefaultOptions()
+			o.Credits, o.Matched = 1_000_000, 1
+			a, books := newAsking(t, 100, o)
+			url := a.url
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			c.set(a, books, stop)
+			result, report, err := a.run(t, ctx)
+			if err == nil || report == nil || report.Stop.Reason != c.reason || !strings.Contains(report.Stop.Detail, c.detail) {
+				t.Fatalf("%v, report %+v; want %s, %q", err, report, c.reason, c.detail)
+			}
+			if !reflect.DeepEqual(report, reread(t, result.Report)) {
+				t.Error("the result has another report than the folder")
+			}
+			first := report.Service
+			if first.Calls.Credits != books.Spent() || report.Parts.Made != 0 || report.Totals.Rows != 0 {
+				t.Errorf("%d credits, %d charged; %+v", first.Calls.Credits, books.Spent(), report)
+			}
+			if c.reason == pipeline.StopUnreachable || c.reason == pipeline.StopFailed {
+				return // nothing was bought, or it is not known what
+			}
+
+			books.Deny(0, 0)
+			books.Grant(1_000_000)
+			a.url, a.remote, a.pace = url, nil, nil
+			_, report, err = a.run(t, t.Context())
+			if err != nil || report.Stop != (pipeline.Stop{Reason: pipeline.StopFinished}) {
+				t.Fatalf("%v, %+v", err, report.Stop)
+			}
+			second := report.Service
+			if second.Run != first.Run || second.Calls.EarlierCredits != first.Calls.Credits || second.Calls.EarlierCalls != first.Budget.Calls {
+				t.Errorf("the run after it counts %+v, the one before was %+v", second, first)
+			}
+			if sum := second.Calls.Credits + first.Calls.Credits; sum != 200 || sum != books.Spent() || second.Budget.Credits != sum {
+				t.Errorf("%d credits together, %d against the budget, %d charged; want 200", sum, second.Budget.Credits, books.Spent())
+			}
+		})
+	}
+}
+
+// stopping interrupts the run with its first calls in flight.
+type stopping struct {
+	pipeline.Service
+	stop func()
+}
+
+func (s stopping) Do(ctx context.Context, c resolution.Call) (resolution.Reply, error) {
+	reply, err := s.Service.Do(ctx, c)
+	s.stop()
+	return reply, err
+}
+
+// broken fails in a way that says nothing of the call.
+type broken struct{ pipeline.Service }
+
+func (broken) Do(context.Context, resolution.Call) (resolution.Reply, error) {
+	return resolution.Reply{}, errors.New("out of order")
+}
+
+// TestReportIsOfTheRunThatMadeTheDataset: a run that finds everything done
+// leaves it as it is, also where it has to read its input again to know.
+func TestReportIsOfTheRunThatMadeTheDataset(t *testing.T) {
+	for _, stdin := range []bool{false, true} {
+		s := setup{dir: t.TempDir()}
+		if stdin {
+			s.in, s.stdin = []string{"-"}, emails(0, 5)
+		} else {
+			s.input(t, "in.csv", emails(0, 5))
+		}
+		if first := s.mustDo(t); first.Report == nil {
+			t.Fatal("no report of a run that made something")
+		}
+		before := listing(t, s.outDir())
+		s.mustDo(t)
+		if after := listing(t, s.outDir()); before["_report.json"] != after["_report.json"] {
+			t.Errorf("stdin %v: the report was written again", stdin)
+		}
+		if r := readReport(t, s.outDir()); r.Stop.Reason != pipeline.StopFinished || r.Parts != (pipeline.ReportParts{Made: 1}) || r.Service != nil {
+			t.Errorf("stdin %v: %+v", stdin, r)
+		}
+	}
+}
+
+// TestNoReportOfARunThatChangedNothing: a folder with another job's dataset
+// keeps that job's report.
+func TestNoReportOfARunThatChangedNothing(t *testing.T) {
+	s := setup{dir: t.TempDir()}
+	s.input(t, "in.csv", emails(0, 5))
+	s.mustDo(t)
+	before := listing(t, s.outDir())
+	s.rowsPerPart = 2
+	if _, err := s.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
+		t.Fatalf("%v, want ErrOtherJob", err)
+	}
+	if after := listing(t, s.outDir()); !maps.Equal(before, after) {
+		t.Errorf("the folder held %v, and holds %v", before, after)
+	}
+}
+
+// TestReportOfAnUnfinishedRunListsItsFiles: two parts of three are there.
+func TestReportOfAnUnfinishedRunListsItsFiles(t *testing.T) {
+	failure := errors.New("broken")
+	s := setup{dir: t.TempDir(), rowsPerPart: 10, workers: 1}
+	s.input(t, "in.csv", emails(0, 25)+"ragged\n")
+	s.resolver = &hashing{before: func(n int64) error {
+		if n > 20 {
+			return failure
+		}
+		return nil
+	}}
+	if _, err := s.do(t.Context()); !errors.Is(err, failure) {
+		t.Fatalf("%v, want %v", err, failure)
+	}
+	r := readReport(t, s.outDir())
+	if r.Stop != (pipeline.Stop{Reason: pipeline.StopFailed, Detail: "broken"}) || len(r.Files) != 2 || r.Parts.Made != 2 || r.Totals.Rows != 20 || r.Fresh.Rows != 20 {
+		t.Errorf("%+v", r)
+	}
+	s.resolver = nil
+	s.mustDo(t)
+	r = readReport(t, s.outDir())
+	var names []string
+	for _, f := range r.Files {
+		names = append(names, f.Name)
+	}
+	want := []string{"part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "_rejects/part-00002.parquet"}
+	if !slices.Equal(names, want) || r.Parts != (pipeline.ReportParts{Made: 1, Earlier: 2}) || r.Totals.Rows != 25 || r.Fresh.Rows != 5 {
+		t.Errorf("files %q, %+v", names, r)
+	}
+}
+
+// TestPageOfTheReport: docs/report.md explains every member, and no other.
+func TestPageOfTheReport(t *testing.T) {
+	page, err := os.ReadFile("../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	_, table, _ := strings.Cut(string(page), "| member |")
+	for line := range strings.Lines(table) {
+		if rest, found := strings.CutPrefix(line, "| `"); found {
+			name, _, _ := strings.Cut(rest, "`")
+			shown = append(shown, name)
+		}
+	}
+	if want := members(reflect.TypeFor[pipeline.Report](), ""); !slices.Equal(shown, want) {
+		t.Errorf("docs/report.md lists\n%s\nwant\n%s", strings.Join(shown, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// members are the names of a type's members in JSON, those of members below
+// theirs, in order: a.b, and a[].b for the elements of a list.
+func members(t reflect.Type, below string) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || f.Anonymous {
+			continue
+		}
+		name = below + name
+		names = append(names, name)
+		switch inner := f.Type; {
+		case inner.Kind() == reflect.Pointer && inner.Elem().Kind() == reflect.Struct:
+			names = append(names, members(inner.Elem(), name+".")...)
+		case inner.Kind() == reflect.Slice && inner.Elem().Kind() == reflect.Struct:
+			names = append(names, members(inner.Elem(), name+"[].")...)
+		case inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]():
+			names = append(names, members(inner, name+".")...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
+)
+
+// engineSearching asks the run's Searcher.
+type engineSearching struct{ *state }
+
+// ahead is little: each page may hold megabytes, a page is made on several
+// cores, and there are other parts.
+func (e *engineSearching) ahead() (searches, pages int) { return 2, 0 }
+
+func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
+	which, page := searchOf(q)
+	which.Edition = e.Searcher.Edition()
+	if e.Job.Operation == resolution.KeywordToLeadCount {
+		count, err := e.counted(ctx, which, page.HEMs)
+		if err != nil {
+			return err
+		}
+		return emit(foundPage{number: 1, verdict: verdict{outcome: columns.Matched}, count: &count})
+	}
+	first, last := 1, q.Pages(search.DefaultLimits())
+	if q.Page > 0 {
+		first, last = q.Page, q.Page
+	}
+	for page.Number = first; ; page.Number++ {
+		result, err := e.found(ctx, which, page)
+		if err != nil {
+			return err
+		}
+		p := foundPage{number: page.Number, verdict: verdict{outcome: columns.Matched}, leads: result.Leads}
+		more := result.Total > int64(page.Number)*int64(page.Limit) && len(result.Leads) > 0
+		if more && page.Number == last && q.Page == 0 {
+			p.beyond = result.Total
+		}
+		if err := emit(p); err != nil || !more || page.Number == last {
+			return err
+		}
+	}
+}
+
+func (e *engineSearching) found(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
+	if err := e.asking.Acquire(ctx, 1); err != nil {
+		return resolution.SearchResult{}, err
+	}
+	defer e.asking.Release(1)
+	return e.Searcher.Search(ctx, s, p)
+}
+
+func (e *engineSearching) counted(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
+	if err := e.asking.Acquire(ctx, 1); err != nil {
+		return resolution.SearchCount{}, err
+	}
+	defer e.asking.Release(1)
+	return e.Searcher.Count(ctx, s, hems)
+}

@@ -1,0 +1,123 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// fewPlaces is how many pages a service is first asked to make at a time.
+const fewPlaces = 4
+
+// places bounds the pages that a service is making at a time. How many it
+// makes is not announced: there is one place more for each page that is made,
+// until the service refuses one. Whoever waits longest is next.
+type places struct {
+	mu      sync.Mutex
+	most    int // places there are, at first fewPlaces
+	ceiling int // that there may be
+	taken   int
+	takes   int // so far
+	waiting []chan struct{}
+}
+
+func newPlaces(ceiling int) *places {
+	ceiling = max(ceiling, 1)
+	return &places{most: min(fewPlaces, ceiling), ceiling: ceiling}
+}
+
+// take waits for a place.
+func (p *places) take(ctx context.Context) error {
+	p.mu.Lock()
+	if p.taken < p.most && len(p.waiting) == 0 {
+		p.grant()
+		p.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	p.waiting = append(p.waiting, turn)
+	p.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		at := slices.Index(p.waiting, turn)
+		if at < 0 { // it came at the same time
+			p.taken--
+			p.next()
+		} else {
+			p.waiting = slices.Delete(p.waiting, at, at+1)
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// occupy takes a place whether there is one or not: the service makes the page
+// already.
+func (p *places) occupy() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.grant()
+}
+
+func (p *places) grant() {
+	p.taken++
+	p.takes++
+}
+
+// leave gives a place back. made says that it was good for a page.
+func (p *places) leave(made bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	if made && p.most < p.ceiling {
+		p.most++
+	}
+	p.next()
+}
+
+// refuse gives a place back that the service has not.
+func (p *places) refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	p.ceiling = max(min(p.ceiling, p.taken), 1)
+	p.most = min(p.most, p.ceiling)
+	p.next()
+}
+
+// next lets in who waits.
+func (p *places) next() {
+	for p.taken < p.most && len(p.waiting) > 0 {
+		p.grant()
+		close(p.waiting[0])
+		p.waiting = p.waiting[1:]
+	}
+}
+
+// look tells how many places were taken so far, and whether others than the
+// caller have one.
+func (p *places) look() (takes int, others bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.takes, p.taken > 1
+}
+
+// tooManyActive is how services say that they make as many pages as they will.
+const tooManyActive = "too_many_active_resolutions"
+
+// noPlace is the refusal of a service to make a page because of the others that
+// it is making: by their number, or because it holds credits back for each as
+// if it were to be full. Any other error is none.
+func noPlace(err error, others bool) *resolution.CallError {
+	var failure *resolution.CallError
+	if errors.As(err, &failure) && (failure.Class == resolution.Limited && failure.Code == tooManyActive || failure.Class == resolution.NoCredits && others) {
+		return failure
+	}
+	return nil
+}

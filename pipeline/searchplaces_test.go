@@ -1,0 +1,113 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Whoever waits longest is next, one who gives up leaves nothing behind, and
+// there is a place more for each page that was made.
+func TestPlacesInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlaces(100)
+		var mu sync.Mutex
+		var order []int
+		gaveUp, giveUp := context.WithCancelCause(t.Context())
+		impatient := errors.New("impatient")
+		var waiting sync.WaitGroup
+		for i := range 12 {
+			ctx := t.Context()
+			if i == 6 || i == 7 {
+				ctx = gaveUp
+			}
+			waiting.Go(func() {
+				if err := p.take(ctx); err != nil {
+					if !errors.Is(err, impatient) {
+						t.Error(err)
+					}
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, i)
+			})
+			synctest.Wait()
+		}
+		if !slices.Equal(order, []int{0, 1, 2, 3}) {
+			t.Fatalf("%v have a place", order)
+		}
+		giveUp(impatient)
+		synctest.Wait()
+		p.leave(false) // one place for another
+		synctest.Wait()
+		p.leave(true) // and two
+		synctest.Wait()
+		slices.Sort(order) // two came at a time
+		p.refuse()         // the four that are left are all there will be
+		synctest.Wait()
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 8}) {
+			t.Errorf("%v had a place", order)
+		}
+		if p.most != 4 || p.taken != 4 {
+			t.Errorf("%d of %d places are taken", p.taken, p.most)
+		}
+		for range 3 {
+			p.leave(true)
+			synctest.Wait()
+		}
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 8, 9, 10, 11}) || p.most != 4 || p.taken != 4 {
+			t.Errorf("%v had a place, %d of %d are taken", order, p.taken, p.most)
+		}
+		waiting.Wait()
+	})
+}
+
+// However takers come, give up and leave, there are never more than the
+// service has said it makes, and none is lost.
+func TestPlacesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const service = 7
+		p := newPlaces(1000)
+		active, most, refusals := 0, 0, 0
+		var mu sync.Mutex
+		var takers sync.WaitGroup
+		for i := range 400 {
+			takers.Go(func() {
+				random := rand.New(rand.NewPCG(1, uint64(i)))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+random.IntN(4000))*time.Millisecond)
+				defer cancel()
+				for p.take(ctx) == nil {
+					mu.Lock()
+					refused := active == service
+					if refused {
+						refusals++
+					} else {
+						active++
+						most = max(most, active)
+					}
+					mu.Unlock()
+					if refused {
+						p.refuse()
+						continue
+					}
+					time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+					mu.Lock()
+					active--
+					mu.Unlock()
+					p.leave(true)
+					return
+				}
+			})
+		}
+		takers.Wait()
+		if most != service || refusals > 2 || p.taken != 0 || len(p.waiting) != 0 {
+			t.Errorf("%d at a time, %d refusals; %d places are taken and %d wait in the end", most, refusals, p.taken, len(p.waiting))
+		}
+	})
+}

@@ -1,0 +1,454 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+// clientReader reads kept answers as the client does.
+type clientReader struct{}
+
+func (clientReader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
+	return client.Read(op, status, body)
+}
+
+func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
+	return client.ReadSearch(op, status, body)
+}
+
+// at runs against a desk; nil is nobody, as offline. change, if any, changes
+// how it is asked.
+func (s setup) at(ctx context.Context, d *desk, change func(*pipeline.Remote)) (r *pipeline.Result, stats pipeline.CallStats, err error) {
+	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
+	if err != nil {
+		return nil, stats, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	o := pace.DefaultOptions()
+	o.Concurrency = 16
+	s.remote = &pipeline.Remote{
+		Reader: clientReader{}, Name: "https://leads.example", Answers: store, Pace: pace.New(o), Concurrency: o.Concurrency,
+		Budget: pipeline.NoBudget, Price: pipeline.Prices[s.op], Patience: time.Minute, Meter: &pipeline.Meter{},
+	}
+	if d != nil {
+		s.remote.Service = d
+	}
+	if change != nil {
+		change(s.remote)
+	}
+	s.answers = "service " + s.remote.Name
+	r, err = s.do(ctx)
+	return r, s.remote.Meter.Snapshot(), err
+}
+
+func offline(r *pipeline.Remote)    { r.Offline = true }
+func hurried(r *pipeline.Remote)    { r.Service.(*desk).hurry() }
+func idempotent(r *pipeline.Remote) { r.Idempotent = true }
+
+// in is a bubble, in which waiting takes no time.
+func in(t *testing.T, f func(t *testing.T)) { synctest.Test(t, f) }
+
+// once fails if a page was begun more than once.
+func once(t *testing.T, d *desk) {
+	t.Helper()
+	for page, n := range d.begun() {
+		if n != 1 {
+			t.Errorf("page %q was begun %d times", page, n)
+		}
+	}
+}
+
+// sums adds up a column.
+func sums(t *testing.T, s setup, column string) (sum float64) {
+	t.Helper()
+	for _, row := range rows(t, parts(content(t, s.outDir()))) {
+		n, _ := fields(t, row)[column].(float64)
+		sum += n
+	}
+	return sum
+}
+
+// A service gives what the engine gives; each page is bought once, twins
+// share it, and the credits of a page are spread over its leads.
+func TestRemoteSearches(t *testing.T) {
+	in(t, func(t *testing.T) {
+		list := "keywords,limit,page,deanonymize\ncrowd 25,10,,\ncrowd 7,2,,true\n,,,\nnobody,,,\nCROWD  25,10,,no\ncrowd 25,10,3,\ncrowd 500,250,,\n"
+		local := searching(t, list)
+		local.searcher = &crowd{}
+		local.mustDo(t)
+		s := searching(t, list)
+		d := &desk{looks: 3}
+		r, stats, err := s.at(t.Context(), d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDataset(t, s.outDir(), r)
+		if got, want := fmt.Sprint(leads(t, s)), fmt.Sprint(leads(t, local)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		once(t, d)
+		const spent = 25 + 2*7 + 500
+		if d.spent != spent || stats.Credits != spent || stats.Parked != 0 || len(d.begun()) != 3+4+1+2 {
+			t.Errorf("%d spent, %+v, %d pages", d.spent, stats, len(d.begun()))
+		}
+		// The twins' rows have what their pages cost too, as other rows have.
+		if got := sums(t, s, "credits"); got != spent+25+5 {
+			t.Errorf("the rows cost %v", got)
+		}
+		for _, row := range rows(t, parts(content(t, s.outDir()))) {
+			of := fields(t, row)
+			if answered := of["outcome"] != "rejected"; answered != (of["answered_by"] == "service") || answered != (of["resolution_id"] != nil) || answered != (of["resolved_at"] != nil) {
+				t.Errorf("%s", row)
+			}
+		}
+		// All of it is stored: the dataset can be made again without a call.
+		again := s
+		again.out = "again"
+		if _, stats, err := again.at(t.Context(), nil, offline); err != nil || stats.Calls != 0 {
+			t.Fatal(stats, err)
+		}
+		requireSame(t, content(t, again.outDir()), content(t, s.outDir()))
+	})
+}
+
+func TestRemoteCounts(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "keywords\ncrowd 25\ncrowd 25\nnobody\n")
+		s.op = resolution.KeywordToLeadCount
+		d := &desk{looks: 1}
+		r, stats, err := s.at(t.Context(), d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDataset(t, s.outDir(), r)
+		if sums(t, s, "count") != 50 || stats.Credits != 2 || r.Totals.Matched != 3 {
+			t.Errorf("%v counted, %+v", sums(t, s, "count"), stats)
+		}
+	})
+}
+
+// A run that is stopped at any call goes on by page: nothing is begun twice,
+// and nothing is paid twice.
+func TestRemoteSearchesGoOn(t *testing.T) {
+	const list = "keywords,limit\ncrowd 9,3\ncrowd 4,2\nnobody,\ncrowd 1,\n"
+	for stop := 1; stop <= 16; stop += 3 {
+		in(t, func(t *testing.T) {
+			s := searching(t, list)
+			ctx, cancel := context.WithCancel(t.Context())
+			calls := 0
+			count := func(int) (error, bool) {
+				if calls++; calls == stop {
+					cancel()
+				}
+				return nil, false
+			}
+			d := &desk{looks: 1, start: count, poll: count}
+			_, _, err := s.at(ctx, d, nil)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			r, stats, err := s.at(t.Context(), d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Manifest == nil || r.Totals.Matched != 14 || r.Totals.NoMatch != 1 {
+				t.Errorf("stopped at call %d: %+v", stop, r.Totals)
+			}
+			once(t, d)
+			if d.spent != 14 || stats.Credits+stats.EarlierCredits < 14 && r.Made > 0 {
+				t.Errorf("stopped at call %d: %d spent, %+v", stop, d.spent, stats)
+			}
+		})
+	}
+}
+
+// A plan counts the later pages of a search that was begun: one whose result
+// is to be asked for is parked, and costs no call.
+func TestPlanOfSearchGoingOn(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "keywords,limit\ncrowd 9,3\nCROWD 9,3\nnobody,\n")
+		d := &desk{}
+		ctx, cancel := context.WithCancel(t.Context())
+		d.poll = func(int) (error, bool) {
+			if d.made["crowd 9 2026-11-13 2"] > 0 { // it is parked by now
+				cancel()
+				return failure(s.op, resolution.Unavailable, 503, true), false
+			}
+			return nil, false
+		}
+		if _, _, err := s.at(ctx, d, nil); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		s.remote = &pipeline.Remote{Name: "https://leads.example", Answers: store, Budget: pipeline.NoBudget, Price: pipeline.Prices[s.op]}
+		s.answers = "service " + s.remote.Name
+		p := s.mustPlan(t)
+		if c := p.Calls; p.Keys != 2 || p.Duplicates != 1 || c.Stored != 2 || c.Parked != 1 || c.Awaited != 1 || c.Calls != 0 || c.Credits != 3 {
+			t.Errorf("planned %+v, %+v", p, c)
+		}
+	})
+}
+
+// refusing fails the n-th call.
+func refusing(n int, err error, lost bool) func(int) (error, bool) {
+	return func(call int) (error, bool) {
+		if call == n {
+			return err, lost
+		}
+		return nil, false
+	}
+}
+
+// outcomes counts rows by outcome and reason.
+func outcomes(t *testing.T, s setup) map[string]int {
+	t.Helper()
+	all := map[string]int{}
+	for _, row := range rows(t, parts(content(t, s.outDir()))) {
+		of := fields(t, row)
+		word := fmt.Sprint(of["outcome"])
+		if of["reason"] != nil {
+			word += fmt.Sprint(" ", of["reason"])
+		}
+		if of["page"] != nil && of["outcome"] != "matched" {
+			word += fmt.Sprint(" on page ", of["page"])
+		}
+		all[word]++
+	}
+	return all
+}
+
+// What goes wrong with one page, and what the next run makes of it.
+func TestRemoteSearchFailures(t *testing.T) {
+	reset := failure(resolution.KeywordToLead, resolution.Unavailable, 0, true)
+	invalid := failure(resolution.KeywordToLead, resolution.Invalid, 400, true)
+	invalid.Code = "validation_error"
+	busy := failure(resolution.KeywordToLead, resolution.Unavailable, 503, true)
+	for _, c := range []struct {
+		name   string
+		desk   *desk
+		change func(*pipeline.Remote)
+		want   string
+		// then is how the next run asks, and after what becomes of it.
+		then  func(*pipeline.Remote)
+		after string
+		begun int // pages altogether
+	}{
+		{name: "a call whose answer is lost", desk: &desk{start: refusing(2, reset, true)},
+			want: "map[failed unknown_call on page 2:1 matched:2]", after: "map[failed unknown_call on page 2:1 matched:2]", begun: 2},
+		{name: "to a service that knows its keys", desk: &desk{start: refusing(2, reset, true)}, change: idempotent,
+			want: "map[matched:5]", after: "map[matched:5]", begun: 3},
+		{name: "and when the user says so", desk: &desk{start: refusing(2, reset, true)},
+			want: "map[failed unknown_call on page 2:1 matched:2]", then: func(r *pipeline.Remote) { r.RetryUnknown = true }, after: "map[matched:5]", begun: 3},
+		{name: "a refusal", desk: &desk{start: refusing(2, invalid, false)},
+			want: "map[failed refused:validation_error on page 2:1 matched:2]", after: "map[matched:5]", begun: 3},
+		{name: "a service that is busy for a while", desk: &desk{start: refusing(2, busy, false), poll: refusing(2, busy, false)},
+			want: "map[matched:5]", after: "map[matched:5]", begun: 3},
+		{name: "a page that is never finished", desk: &desk{looks: 40},
+			want: "map[failed unfinished on page 1:1]", then: hurried, after: "map[matched:5]", begun: 3},
+		{name: "a page that the service cannot make", desk: &desk{over: func(resolution.KeywordSearch) bool { return true }},
+			want: "map[failed unavailable on page 1:1]", after: "map[failed unavailable on page 1:1]", begun: 2},
+		{name: "a page that the service has forgotten", desk: &desk{poll: refusing(2, failure(resolution.KeywordToLead, resolution.Invalid, 404, true), false)},
+			want: "map[failed unknown_call on page 2:1 matched:2]", after: "map[failed unknown_call on page 2:1 matched:2]", begun: 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				s := searching(t, "keywords,limit\ncrowd 5,2\n")
+				r, _, err := s.at(t.Context(), c.desk, c.change)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkFails(t, s, r)
+				if got := fmt.Sprint(outcomes(t, s)); got != c.want {
+					t.Errorf("got %s, want %s", got, c.want)
+				}
+				if c.then == nil {
+					c.then = c.change
+				}
+				time.Sleep(time.Hour)
+				if _, _, err := s.at(t.Context(), c.desk, c.then); err != nil {
+					t.Fatal(err)
+				}
+				if got := fmt.Sprint(outcomes(t, s)); got != c.after {
+					t.Errorf("then %s, want %s", got, c.after)
+				}
+				begun := 0
+				for _, n := range c.desk.begun() {
+					begun += n
+				}
+				if begun != c.begun {
+					t.Errorf("%d pages were begun, want %d", begun, c.begun)
+				}
+			})
+		})
+	}
+}
+
+// checkFails reconciles a dataset with failed rows.
+func checkFails(t *testing.T, s setup, r *pipeline.Result) {
+	t.Helper()
+	if r.Manifest == nil {
+		t.Fatal("not finished")
+	}
+	if err := r.Manifest.Reconcile(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of a search of which nothing is stored the row is skipped offline; of one of
+// which pages are stored, the leads are there.
+func TestRemoteSearchesOffline(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "keywords,limit,page\ncrowd 5,2,1\n")
+		if _, _, err := s.at(t.Context(), &desk{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.input(t, "searches.csv", "keywords,limit\ncrowd 5,2\ncrowd 6,2\n")
+		s.out = "offline"
+		if _, _, err := s.at(t.Context(), nil, offline); err != nil {
+			t.Fatal(err)
+		}
+		const want = "map[matched:2 skipped not_stored on page 1:1 skipped not_stored on page 2:1]"
+		if got := fmt.Sprint(outcomes(t, s)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// A budget is never passed, whatever it is; pages that are being made hold
+// what they can cost, and are waited for before a run stops for want of it.
+// With as much again, the run goes on and pays nothing twice.
+func TestRemoteSearchBudgets(t *testing.T) {
+	const list = "keywords,limit\ncrowd 5,3\ncrowd 2,3\ncrowd 1,3\ncrowd 7,3\nnobody,3\n"
+	const all = 5 + 2 + 1 + 7
+	for budget := int64(0); budget <= all+3; budget += 2 {
+		in(t, func(t *testing.T) {
+			s := searching(t, list)
+			d := &desk{looks: 2}
+			_, stats, err := s.at(t.Context(), d, func(r *pipeline.Remote) { r.Budget.MaxCredits = budget })
+			if d.spent > budget || stats.Credits != d.spent {
+				t.Errorf("of %d credits %d spent, %d counted", budget, d.spent, stats.Credits)
+			}
+			switch {
+			case err == nil && d.spent != all:
+				t.Errorf("with %d credits it ends well after %d", budget, d.spent)
+			case err != nil && !errors.Is(err, pipeline.ErrBudget):
+				t.Error(err)
+			case err != nil && budget-d.spent >= 3: // a page fits
+				t.Errorf("with %d credits it stops after %d", budget, d.spent)
+			}
+			first := d.spent
+			_, stats, err = s.at(t.Context(), d, func(r *pipeline.Remote) { r.Budget.MaxCredits = budget + 2 })
+			if err != nil && !errors.Is(err, pipeline.ErrBudget) || d.spent > budget+2 || err != nil && stats.EarlierCredits != first {
+				t.Errorf("of %d credits %d spent over two runs, %+v, %v", budget+2, d.spent, stats, err)
+			}
+			if _, _, err = s.at(t.Context(), d, nil); err != nil || d.spent != all {
+				t.Errorf("%d spent in the end, %v", d.spent, err)
+			}
+			once(t, d)
+		})
+	}
+}
+
+// Credits that a page may have cost count over restarts with what the page
+// can cost, not with what a lead does.
+func TestUncertainPagesCount(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "")
+		reset := failure(resolution.KeywordToLead, resolution.Unavailable, 0, true)
+		ctx, cancel := context.WithCancel(t.Context())
+		d := &desk{start: refusing(1, reset, true)}
+		s.input(t, "searches.csv", "keywords,limit,deanonymize\ncrowd 5,7,true\ncrowd 1,1,\n")
+		s.rowsPerPart = 1 // one after the other
+		d.poll = func(int) (error, bool) { cancel(); return nil, false }
+		if _, _, err := s.at(ctx, d, nil); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		_, stats, err := s.at(t.Context(), &desk{}, func(r *pipeline.Remote) { r.Budget.MaxCredits = 14 })
+		if stats.EarlierCredits < 14 || stats.EarlierCredits > 15 {
+			t.Errorf("%d credits of earlier, %v", stats.EarlierCredits, err)
+		}
+	})
+}
+
+// eachOther is n searches of a page each.
+func eachOther(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "crowd %d\n", i+1)
+	}
+	return b.String()
+}
+
+// A service that makes few pages at a time is asked for few at a time, and
+// refuses next to nothing.
+func TestFewPagesAtATime(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "keywords\n"+eachOther(25))
+		d := &desk{looks: 2, most: 5}
+		if _, _, err := s.at(t.Context(), d, nil); err != nil {
+			t.Fatal(err)
+		}
+		once(t, d)
+		if d.mostActive != 5 || d.refusals > 3 {
+			t.Errorf("at most %d at a time, %d refusals of %d calls", d.mostActive, d.refusals, d.starts)
+		}
+	})
+}
+
+// Credits that a service holds back for the pages it is making are no want of
+// credits: the run waits for them, and stops when a page alone is too much.
+func TestCreditsHeldBack(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "keywords\n"+eachOther(12))
+		d := &desk{looks: 2, balance: 2*1000 + 12*13/2}
+		if _, _, err := s.at(t.Context(), d, nil); err != nil {
+			t.Fatal(err)
+		}
+		once(t, d)
+		if d.spent != 12*13/2 || d.mostActive != 2 {
+			t.Errorf("%d spent, at most %d pages at a time", d.spent, d.mostActive)
+		}
+		s = searching(t, "keywords\n"+eachOther(12))
+		d = &desk{looks: 2, balance: 999 + 12}
+		if _, _, err := s.at(t.Context(), d, nil); !errors.Is(err, pipeline.ErrNoCredits) || d.spent < 12 || d.spent > 11+12 {
+			t.Errorf("%v, %d spent", err, d.spent)
+		} else if !strings.Contains(err.Error(), "; for a page of limit 1000 up to 1000 credits are set aside at the service: give a smaller limit or more credits") {
+			t.Errorf("%v does not say why", err)
+		}
+	})
+}
+
+// Nothing of a search is in what is printed or reported.
+func TestNoKeywordIsTold(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := searching(t, "keywords,limit,cities\ncrowd 5 canary,2,Canaria\n")
+		reset := failure(resolution.KeywordToLead, resolution.Unavailable, 0, true)
+		_, _, err := s.at(t.Context(), &desk{start: refusing(2, reset, true)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"_manifest.json", "_report.json"} {
+			text, err := os.ReadFile(filepath.Join(s.outDir(), name))
+			if err != nil || strings.Contains(strings.ToLower(string(text)), "canar") {
+				t.Errorf("%s tells what was searched for, or %v", name, err)
+			}
+		}
+	})
+}

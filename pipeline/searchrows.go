@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// foundRowsAtOnce is how many rows are put together before they are written.
+const foundRowsAtOnce = 1024
+
+// foundRows puts the output rows of searches together: one for each lead, with
+// the columns kept of the search's own row.
+type foundRows struct {
+	write  func(*columns.Batch) error
+	remote bool
+	count  bool
+	batch  columns.Batch
+	kept   []*array.StringBuilder
+}
+
+func newFoundRows(write func(*columns.Batch) error, kept int, op resolution.Operation, remote bool) *foundRows {
+	f := &foundRows{write: write, remote: remote, count: op == resolution.KeywordToLeadCount}
+	for range kept {
+		f.kept = append(f.kept, array.NewStringBuilder(memory.DefaultAllocator))
+	}
+	f.batch.Reset(0)
+	return f
+}
+
+// foundRow is one of them.
+type foundRow struct {
+	verdict
+	key   string
+	find  columns.Find
+	count *resolution.SearchCount
+}
+
+// add adds a row that came of a row of in.
+func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
+	b := &f.batch
+	if b.Len() >= foundRowsAtOnce || b.Len() > 0 && b.Source != in.Source {
+		if err := f.flush(); err != nil {
+			return err
+		}
+	}
+	b.Source = in.Source
+	b.Rows = append(b.Rows, in.Rows[row])
+	for i, column := range f.kept {
+		if in.Columns[i].IsNull(row) {
+			column.AppendNull()
+		} else {
+			column.Append(in.Columns[i].Value(row))
+		}
+	}
+	b.Outcomes = append(b.Outcomes, r.outcome)
+	b.Reasons = append(b.Reasons, r.reason)
+	b.Keys.Data = append(b.Keys.Data, r.key...)
+	b.Keys.End()
+	if f.remote {
+		b.Receipts = append(b.Receipts, r.receipt)
+	}
+	if f.count {
+		b.Counts = append(b.Counts, r.count)
+		return nil
+	}
+	b.Leads = append(b.Leads, r.lead)
+	r.find.SearchRow = in.Rows[row]
+	b.Finds = append(b.Finds, r.find)
+	return nil
+}
+
+// flush writes what was added.
+func (f *foundRows) flush() error {
+	if f.batch.Len() == 0 {
+		return nil
+	}
+	f.batch.Kept = f.batch.Kept[:0]
+	for _, column := range f.kept {
+		kept := column.NewStringArray()
+		defer kept.Release()
+		f.batch.Kept = append(f.batch.Kept, kept)
+	}
+	err := f.write(&f.batch)
+	f.batch.Reset(0)
+	f.batch.Rows = f.batch.Rows[:0]
+	return err
+}
+
+// share is one of n shares of what a page cost, the first with the rest.
+func share(whole columns.Receipt, i, n int) columns.Receipt {
+	part := whole
+	part.Credits = whole.Credits / int32(n)
+	if i == 0 {
+		part.Credits += whole.Credits % int32(n)
+	}
+	return part
+}
+
+// newLeads are the leads of a page that were on no page before it.
+func newLeads(leads []resolution.FoundLead, seen map[string]struct{}) []resolution.FoundLead {
+	return slices.DeleteFunc(leads, func(l resolution.FoundLead) bool {
+		if l.LeadID == "" {
+			return false // a service without ids: nothing says who it is
+		}
+		_, twice := seen[l.LeadID]
+		seen[l.LeadID] = struct{}{}
+		return twice
+	})
+}
+
+func findOf(l *resolution.FoundLead, page int) columns.Find {
+	return columns.Find{
+		Page: int32(page), LeadID: l.LeadID, LeadType: l.LeadType,
+		MatchedKeywords: l.MatchedKeywords, SearchedOn: l.SearchedAt,
+	}
+}

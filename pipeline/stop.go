@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// The stops that are the service's. Each run that ends with one of them can be
+// run again and goes on from there.
+var (
+	// ErrNoCredits says that the account at the service is out of credits.
+	ErrNoCredits = errors.New("the service's account is out of credits")
+	// ErrRefused says that the service refuses to be called: credentials,
+	// permissions, or an address that is no service.
+	ErrRefused = errors.New("the service refuses the calls")
+	// ErrUnreachable says that the service gave no answer for too long.
+	ErrUnreachable = errors.New("the service is out of reach")
+)
+
+// stopOf is why an error of a call ends the run; nil when it concerns the
+// one call.
+func stopOf(err error) error {
+	var failed *resolution.CallError
+	switch {
+	case errors.Is(err, pace.ErrDead):
+		return &stopError{ErrUnreachable, err}
+	case !errors.As(err, &failed):
+		return err // of the stored answers, or the context's
+	case failed.Class == resolution.NoCredits:
+		return &stopError{ErrNoCredits, err}
+	case failed.Class == resolution.Denied:
+		return &stopError{ErrRefused, err}
+	}
+	return nil
+}
+
+// endOf is why ctx ended, where that is all that err says.
+func endOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// stopError says why a run stopped, and what the call said that stopped it.
+type stopError struct{ why, err error }
+
+func (e *stopError) Error() string   { return e.why.Error() + ": " + e.err.Error() }
+func (e *stopError) Unwrap() []error { return []error{e.why, e.err} }

@@ -1,0 +1,64 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// down is a service that gives no answer.
+type down struct{ pipeline.Service }
+
+func (down) Do(context.Context, resolution.Call) (resolution.Reply, error) {
+	return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Detail: "connection refused"}
+}
+
+// TestFinishedUntilImproved: a finished dataset with rows that failed is made again by
+// the same run. Until there is something better it stays finished, and what it
+// spends meanwhile counts as one run's.
+func TestFinishedUntilImproved(t *testing.T) {
+	a, service := newAsking(t, 60, badservice.Options{Seed: 3, HonourKeys: true, Matched: 0.8, Credits: 1000, Faults: badservice.Faults{ResetAfter: 0.3}})
+	first, _, err := a.run(t, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Totals.Failed == 0 {
+		t.Fatal("no row failed")
+	}
+	before := content(t, a.outDir())
+
+	a.remote = func(r *pipeline.Remote) { r.Idempotent, r.Service = true, down{} }
+	a.pace = func(o *pace.Options) { o.GiveUp = 50 * time.Millisecond }
+	if _, _, err := a.run(t, t.Context()); !errors.Is(err, pipeline.ErrUnreachable) {
+		t.Fatalf("error %v, want %v", err, pipeline.ErrUnreachable)
+	}
+	requireSame(t, content(t, a.outDir()), before)
+
+	a.remote = func(r *pipeline.Remote) { r.Idempotent = true }
+	last, _, err := a.run(t, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Totals.Failed != 0 || last.Totals.Rows != first.Totals.Rows {
+		t.Errorf("%+v after %+v", last.Totals, first.Totals)
+	}
+	for key, times := range timesBilled(service) {
+		if times != 1 {
+			t.Errorf("%s was billed %d times", key, times)
+		}
+	}
+}
+
+func timesBilled(s *badservice.Service) map[string]int {
+	times := map[string]int{}
+	for _, e := range s.Ledger() {
+		times[e.Key]++
+	}
+	return times
+}

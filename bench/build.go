@@ -16,6 +16,8 @@ func (b *bench) build(ctx context.Context) error {
 		{"duckdb", ".", "./duckdb", "CGO_ENABLED=1"},
 		{"hashonly", ".", "./hashonly", "CGO_ENABLED=0"},
 		{"bare", ".", "./bare", "CGO_ENABLED=0"},
+		{"fixed", ".", "./fixed", "CGO_ENABLED=0"},
+		{"plainloop", ".", "./plainloop", "CGO_ENABLED=0"},
 	} {
 		c := exec.CommandContext(ctx, "go", "build", "-o", b.path(p.name), p.source)
 		c.Dir = p.folder

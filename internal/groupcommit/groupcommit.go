@@ -10,9 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 )
 
 // groupSize bounds the changes of one commit, and so how long the first of
@@ -46,28 +43,14 @@ type Options struct {
 	Fault func(error) error
 }
 
-// Writer makes all changes, on one connection and in one goroutine. Changes
-// that arrive while a commit is on its way to the disk are the next group:
-// under load one fsync serves many, and alone nobody waits for others. It is
-// safe from many goroutines.
+// Writer makes all changes, on one connection and in one goroutine, that of
+// its Queue. It is safe from many goroutines.
 type Writer[G Group] struct {
 	options Options
 	group   G
 	tx      *Tx // of group
 	results []error
-	changes chan *change[G]
-	closing sync.RWMutex // held for reading while a change is handed over
-	closed  bool
-	done    chan struct{}
-}
-
-// change is one caller's part of a group.
-type change[G Group] struct {
-	ctx    context.Context
-	apply  func(G) error
-	turn   atomic.Bool // taken by the writer, or withdrawn by the caller
-	taken  bool        // by the writer
-	result chan error
+	queue   *Queue[func(G) error]
 }
 
 // Open brings the database to the version that o.Migrations lead to and starts
@@ -81,15 +64,8 @@ func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	tx := &Tx{conn: conn}
-	w := &Writer[G]{
-		options: o,
-		group:   newGroup(tx),
-		tx:      tx,
-		results: make([]error, groupSize),
-		changes: make(chan *change[G], groupSize), // a group can wait while another is on its way
-		done:    make(chan struct{}),
-	}
-	go w.run()
+	w := &Writer[G]{options: o, group: newGroup(tx), tx: tx, results: make([]error, groupSize)}
+	w.queue = NewQueue(o.Closed, w.commit)
 	return w, nil
 }
 
@@ -101,26 +77,13 @@ func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 // refuses is a programming mistake. An error of the database undoes the
 // change, and the caller gets what Options.Fault makes of it.
 //
-// A change whose context ends before its turn is not made. From then on the
-// answer is waited for: whether a change was made never stays open.
+// A change whose context ends before its turn is not made; see Queue.Do.
 func (w *Writer[G]) Write(ctx context.Context, apply func(G) error) error {
-	c := &change[G]{ctx: ctx, apply: apply, result: make(chan error, 1)}
-	if err := w.enqueue(c); err != nil {
-		return err
-	}
-	select {
-	case err := <-c.result:
-		return err
-	case <-ctx.Done():
-		if c.turn.CompareAndSwap(false, true) {
-			return ctx.Err()
-		}
-		return <-c.result
-	}
+	return w.queue.Do(ctx, apply)
 }
 
 // Waiting is how many changes wait for the group after the present one.
-func (w *Writer[G]) Waiting() int { return len(w.changes) }
+func (w *Writer[G]) Waiting() int { return w.queue.Waiting() }
 
 // Conn is the writer's connection. It may be used while nothing is under way.
 func (w *Writer[G]) Conn() *Conn { return w.tx.conn }
@@ -128,74 +91,14 @@ func (w *Writer[G]) Conn() *Conn { return w.tx.conn }
 // Close makes the changes already asked for, refuses later ones, and gives
 // everything back.
 func (w *Writer[G]) Close() error {
-	w.closing.Lock()
-	if !w.closed {
-		w.closed = true
-		close(w.changes)
-	}
-	w.closing.Unlock()
-	<-w.done
+	w.queue.Close()
 	return w.tx.conn.Close()
-}
-
-func (w *Writer[G]) enqueue(c *change[G]) error {
-	if err := c.ctx.Err(); err != nil {
-		return err
-	}
-	w.closing.RLock()
-	defer w.closing.RUnlock()
-	if w.closed {
-		return w.options.Closed
-	}
-	select {
-	case w.changes <- c:
-		return nil
-	case <-c.ctx.Done():
-		return c.ctx.Err()
-	}
-}
-
-func (w *Writer[G]) run() {
-	defer close(w.done)
-	group := make([]*change[G], 0, groupSize)
-	for first := range w.changes {
-		group = w.gather(append(group[:0], first))
-		w.commit(group)
-		clear(group)
-	}
-}
-
-// gather adds the changes that wait already, and those of callers that are
-// about to ask: the last group's, told a moment ago, often have not run yet.
-func (w *Writer[G]) gather(group []*change[G]) []*change[G] {
-	for before := 0; before < len(group); {
-		before = len(group)
-		runtime.Gosched() // returns at once when nobody else has anything to do
-		group = w.waiting(group)
-	}
-	return group
-}
-
-// waiting adds the changes that wait already.
-func (w *Writer[G]) waiting(group []*change[G]) []*change[G] {
-	for len(group) < groupSize {
-		select {
-		case c, open := <-w.changes:
-			if !open {
-				return group
-			}
-			group = append(group, c)
-		default:
-			return group
-		}
-	}
-	return group
 }
 
 // commit makes a group's changes and tells every caller. When the database
 // refuses what one of them did, each is made again in a group of its own, so
 // that only that one fails.
-func (w *Writer[G]) commit(group []*change[G]) {
+func (w *Writer[G]) commit(group []*Change[func(G) error]) {
 	results := w.results[:len(group)]
 	clear(results)
 	refused, err := w.try(group, results)
@@ -209,25 +112,24 @@ func (w *Writer[G]) commit(group []*change[G]) {
 		if err != nil {
 			results[i] = w.options.Fault(err)
 		}
-		c.result <- results[i]
+		c.Settle(results[i])
 	}
 }
 
 // try makes a group's changes; err is why none of them was made, refused that
 // it was a statement of one of the changes that failed, not the transaction.
-func (w *Writer[G]) try(group []*change[G], results []error) (refused bool, err error) {
+func (w *Writer[G]) try(group []*Change[func(G) error], results []error) (refused bool, err error) {
 	t := w.tx
 	w.group.Reset()
 	if err := t.begin(); err != nil {
 		return false, err
 	}
 	for i, c := range group {
-		if !c.take() {
-			results[i] = c.ctx.Err()
+		if results[i] = c.Take(); results[i] != nil {
 			continue
 		}
 		t.Wrote = false
-		results[i] = c.apply(w.group)
+		results[i] = c.What(w.group)
 		if t.broken != nil {
 			t.rollback()
 			return true, t.broken
@@ -245,13 +147,4 @@ func (w *Writer[G]) try(group []*change[G], results []error) (refused bool, err 
 		return false, t.broken
 	}
 	return false, nil
-}
-
-// take makes a change the writer's, unless its context ended before.
-func (c *change[G]) take() bool {
-	if c.taken {
-		return true // its group is made again
-	}
-	c.taken = c.ctx.Err() == nil && c.turn.CompareAndSwap(false, true)
-	return c.taken
 }

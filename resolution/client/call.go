@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
-	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -105,14 +105,16 @@ func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempo
 	defer done()
 	// net/http sends a request again by itself when a kept connection breaks,
 	// an idempotency key is set, and GetBody gives the body a second time. Ours
-	// cannot be had twice.
-	once := &sentBody{Reader: bytes.NewReader(body)}
+	// cannot be had twice. The reader is of a kind that net/http knows to be in
+	// memory: headers and body leave in one write.
+	var w watch
 	request := (&http.Request{
-		Method: http.MethodPost, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: once, ContentLength: int64(len(body)),
-	}).WithContext(timed)
+		Method: http.MethodPost, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin}))
 	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies
 	if err != nil {
-		return failed(once.read.Load(), resolution.Unavailable, failure(err))
+		return failed(w.wrote(), resolution.Unavailable, failure(err))
 	}
 	defer response.Body.Close()
 	var text bytes.Buffer
@@ -159,23 +161,3 @@ var (
 	wireJSON  = []string{"application/json"}
 	userAgent = []string{"leadetl"}
 )
-
-// sentBody is a request's body that knows whether any of it was taken: as long
-// as none was, nothing of the request can have reached the service.
-type sentBody struct {
-	*bytes.Reader
-	read atomic.Bool
-}
-
-func (b *sentBody) Read(p []byte) (int, error) {
-	b.read.Store(true)
-	return b.Reader.Read(p)
-}
-
-// WriteTo hides the Reader's own, which would pass by Read.
-func (b *sentBody) WriteTo(w io.Writer) (int64, error) {
-	b.read.Store(true)
-	return b.Reader.WriteTo(w)
-}
-
-func (b *sentBody) Close() error { return nil }

@@ -117,7 +117,7 @@ func New(o Options) (*Client, error) {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		OnProxyConnectResponse: heedProxy,
-		DialContext:            dialer.DialContext,
+		DialContext:            watched(dialer.DialContext),
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConns:           o.Concurrency,

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http/httptrace"
+	"sync/atomic"
+)
+
+// wire is a connection that knows how many bytes were given to the system
+// to send: as long as none of a request was, it cannot have reached the
+// service.
+type wire struct {
+	net.Conn
+	bytes atomic.Int64
+}
+
+func (c *wire) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+func watched(d dial) dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := d(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &wire{Conn: c}, nil
+	}
+}
+
+// watch follows one request: on which connection it is, and how many bytes had
+// been sent there before it.
+type watch struct {
+	conn   *wire // nil before there is one
+	before int64
+}
+
+func (w *watch) begin(info httptrace.GotConnInfo) {
+	c := info.Conn
+	if encrypted, is := c.(*tls.Conn); is {
+		c = encrypted.NetConn()
+	}
+	if w.conn, _ = c.(*wire); w.conn != nil {
+		w.before = w.conn.bytes.Load()
+	}
+}
+
+// wrote reports whether any of the request was sent.
+func (w *watch) wrote() bool { return w.conn != nil && w.conn.bytes.Load() != w.before }

@@ -1,0 +1,139 @@
+// Package appendlog is a file that grows at its end by records, each whole or
+// not there: what Append acknowledged is on disk, and what a crash cut off is
+// left out when the log is read.
+//
+// The one thing to know before using it: an Append that failed left nothing
+// behind, and the next may succeed, as when a full disk has space again.
+package appendlog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+)
+
+// A record on disk is its length and its checksum, four bytes each and little
+// endian, and then itself. The checksum is CRC-32C of the length's bytes and
+// the record, so that a run of zeros is no record.
+const headSize = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Storage is what a log is kept in: an *os.File opened with os.O_APPEND.
+type Storage interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
+}
+
+// Log is a log under construction. It is not safe from several goroutines.
+type Log struct {
+	to     Storage
+	size   int64 // of the whole records
+	torn   bool  // there may be more in to
+	buffer []byte
+}
+
+// Create makes an empty log in place of whatever is there, readable for its
+// owner alone. The folder is the caller's to sync.
+func Create(path string) (*Log, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return New(f), nil
+}
+
+// New makes a log in storage that is empty.
+func New(to Storage) *Log { return &Log{to: to} }
+
+// Size is how many bytes the log has.
+func (l *Log) Size() int64 { return l.size }
+
+// Append adds a record and returns when it is on disk.
+func (l *Log) Append(record []byte) error {
+	if len(record) > math.MaxInt32 {
+		return errors.New("a record of 2 GiB or more")
+	}
+	if l.torn {
+		if err := l.mend(); err != nil {
+			return err
+		}
+	}
+	l.buffer = append(l.buffer[:0], make([]byte, headSize)...)
+	binary.LittleEndian.PutUint32(l.buffer, uint32(len(record)))
+	binary.LittleEndian.PutUint32(l.buffer[4:], checksum(l.buffer[:4], record))
+	l.buffer = append(l.buffer, record...)
+	_, err := l.to.Write(l.buffer)
+	if err == nil {
+		err = l.to.Sync()
+	}
+	if err != nil {
+		l.torn = true
+		return errors.Join(err, l.mend())
+	}
+	l.size += int64(len(l.buffer))
+	if cap(l.buffer) > 1<<20 {
+		l.buffer = nil // that of one large record is not kept for the small ones
+	}
+	return nil
+}
+
+// mend takes what a failed Append wrote off again.
+func (l *Log) mend() error {
+	if err := errors.Join(l.to.Truncate(l.size), l.to.Sync()); err != nil {
+		return fmt.Errorf("take back what was not written whole: %w", err)
+	}
+	l.torn = false
+	return nil
+}
+
+// Close closes the file; the records stay.
+func (l *Log) Close() error { return l.to.Close() }
+
+func checksum(length, record []byte) uint32 {
+	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, record)
+}
+
+// Read calls use for each whole record, in order. What follows the last whole
+// one was never acknowledged, and is passed over. The record is use's own.
+func Read(path string, use func(record []byte) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	rest := info.Size()
+	r := bufio.NewReaderSize(f, 1<<20)
+	var head [headSize]byte
+	for ; rest >= headSize; rest -= headSize {
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return err
+		}
+		n := int64(binary.LittleEndian.Uint32(head[:4]))
+		if n > rest-headSize {
+			return nil
+		}
+		record := make([]byte, n)
+		if _, err := io.ReadFull(r, record); err != nil {
+			return err
+		}
+		if checksum(head[:4], record) != binary.LittleEndian.Uint32(head[4:]) {
+			return nil
+		}
+		rest -= n
+		if err := use(record); err != nil {
+			return err
+		}
+	}
+	return nil
+}

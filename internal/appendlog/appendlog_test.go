@@ -1,0 +1,161 @@
+package appendlog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/appendlog"
+)
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) (records []string) {
+	t.Helper()
+	must(t, appendlog.Read(path, func(r []byte) error {
+		records = append(records, string(r))
+		return nil
+	}))
+	return records
+}
+
+func TestReadBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := appendlog.Create(path)
+	must(t, err)
+	want := []string{"one", "", string(bytes.Repeat([]byte{0}, 3<<20)), "four"}
+	for _, r := range want {
+		must(t, l.Append([]byte(r)))
+	}
+	info, err := os.Stat(path)
+	must(t, err, l.Close())
+	if info.Size() != l.Size() || info.Mode().Perm() != 0o600 {
+		t.Errorf("%d bytes, %v; want %d and 0600", info.Size(), info.Mode(), l.Size())
+	}
+	if got := read(t, path); !slices.Equal(got, want) {
+		t.Errorf("%d records read, or others than were written", len(got))
+	}
+	stop := errors.New("stop")
+	if err := appendlog.Read(path, func([]byte) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("the reader's own error became %v", err)
+	}
+}
+
+// A log that ends anywhere, or of which a byte is another, is read up to
+// there.
+func TestCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := appendlog.Create(path)
+	must(t, err)
+	var want []string
+	var ends []int64
+	for i := range 4 {
+		want = append(want, fmt.Sprint("record ", i))
+		must(t, l.Append([]byte(want[i])))
+		ends = append(ends, l.Size())
+	}
+	must(t, l.Close())
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	check := func(what string, at int, text []byte) {
+		must(t, os.WriteFile(path, text, 0o600))
+		n := 0
+		for n < len(ends) && ends[n] <= int64(at) {
+			n++
+		}
+		if got := read(t, path); !slices.Equal(got, want[:n]) {
+			t.Fatalf("%s at %d: %q, want %q", what, at, got, want[:n])
+		}
+	}
+	for at := range whole {
+		check("cut", at, whole[:at])
+		check("zeros from", at, append(bytes.Clone(whole[:at]), make([]byte, 100)...))
+		other := bytes.Clone(whole)
+		other[at] ^= 0x10
+		check("another byte", at, other)
+	}
+}
+
+// small is a file on a disk with so much space.
+type small struct {
+	*os.File
+	space int
+	dead  bool // takes nothing off either
+}
+
+func (s *small) Write(p []byte) (int, error) {
+	if len(p) > s.space {
+		n, err := s.File.Write(p[:s.space])
+		s.space -= n
+		return n, errors.Join(err, syscall.ENOSPC)
+	}
+	s.space -= len(p)
+	return s.File.Write(p)
+}
+
+func (s *small) Truncate(size int64) error {
+	if s.dead {
+		return syscall.EIO
+	}
+	return s.File.Truncate(size)
+}
+
+func TestFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	must(t, err)
+	disk := &small{File: f, space: 30}
+	l := appendlog.New(disk)
+	must(t, l.Append([]byte("first")))
+	for _, dead := range []bool{false, true, true} {
+		disk.dead = dead
+		if err := l.Append(bytes.Repeat([]byte("x"), 100)); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EIO) {
+			t.Errorf("got %v", err)
+		}
+	}
+	disk.dead, disk.space = false, 1000
+	must(t, l.Append([]byte("second")), l.Close())
+	if got := read(t, path); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "log")
+	l, err := appendlog.Create(path)
+	if err == nil {
+		err = errors.Join(l.Append([]byte("one")), l.Append([]byte("two")), l.Close())
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	text, _ := os.ReadFile(path)
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		path, again := filepath.Join(dir, "log"), filepath.Join(dir, "again")
+		must(t, os.WriteFile(path, text, 0o600))
+		records := read(t, path)
+		l, err := appendlog.Create(again)
+		must(t, err)
+		for _, r := range records {
+			must(t, l.Append([]byte(r)))
+		}
+		must(t, l.Close())
+		written, err := os.ReadFile(again)
+		must(t, err)
+		if !bytes.HasPrefix(text, written) {
+			t.Errorf("%d records written again are no beginning of what was read", len(records))
+		}
+	})
+}

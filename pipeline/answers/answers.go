@@ -9,12 +9,14 @@
 // # For operators
 //
 // A folder of answers holds answers.sqlite, and beside it answers.sqlite-wal
-// and answers.sqlite-shm while a process has it open: all three belong
-// together. They are readable for their owner alone, and hold personal data:
+// and answers.sqlite-shm while a process has it open, and answers-N.log, to
+// which changes go first: they all belong together. They are readable for their owner alone, and hold personal data:
 // the keys that were asked about, and the answers as they were received. What
 // this program prints of them names a key by its hash.
 //
-// Any sqlite3 from 3.37 reads it, also during a run:
+// Any sqlite3 from 3.37 reads it, also during a run, when it does not yet have
+// what is in the log, the last 32 MiB at most. Close and the next Open bring
+// that in:
 //
 //	sqlite3 -readonly answers.sqlite 'SELECT outcome, count(*), sum(credits) FROM answered GROUP BY 1'
 //	sqlite3 -readonly answers.sqlite 'SELECT key_hash, idempotency_key, request_id FROM open_calls'
@@ -33,9 +35,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/freshdir"
@@ -68,12 +72,21 @@ type Options struct {
 // must come after the last use. Errors of the database are
 // resolution.ErrUnavailable.
 type Store struct {
+	dir     string
 	lock    *filelock.Lock
 	reads   *sql.DB
 	readers readers
-	writer  *groupcommit.Writer[*group]
-	scopes  sync.Map // Scope: the number of its row
-	runs    sync.Map // name: the number of its row
+	writer  *groupcommit.Writer[*group] // of the database
+	scopes  sync.Map                    // Scope: the number of its row
+	runs    sync.Map                    // name: the number of its row
+
+	queue     *groupcommit.Queue[func(*changes) error] // to the log
+	createLog func(path string) (*appendlog.Log, error)
+	mostLog   int64
+	recent    *recent
+	changing  sync.Mutex // held while the log and what it holds are changed
+	staged    *changes   // of the present group
+	moving    chan error // what the old generation's move comes to; nil when none is
 }
 
 // pragmas of the writer: what is deleted is overwritten; 32 MiB of pages are
@@ -96,7 +109,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := freshdir.Make(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{}
+	s := &Store{dir: filepath.Dir(path), createLog: appendlog.Create, mostLog: mostLog}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // what is open so far
@@ -111,9 +124,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	s.writer, err = groupcommit.Open(groupcommit.Options{
 		Path: path, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: fault,
 	}, newGroup)
-	if err == nil {
-		err = s.writer.Write(context.Background(), (*group).begin)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -127,12 +137,40 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)")); err != nil {
 		return nil, err
 	}
+	if err := s.begin(context.Background()); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
 	return s, nil
+}
+
+// begin goes on from where an earlier process ended.
+func (s *Store) begin(ctx context.Context) error {
+	if err := s.writer.Write(ctx, (*group).count); err != nil {
+		return err
+	}
+	next, err := s.replay(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.writer.Write(ctx, (*group).disown); err != nil {
+		return err
+	}
+	s.recent = &recent{calls: map[Hash]*call{}, parked: map[promise]Hash{}, young: s.newGeneration(next)}
+	if err := s.loadCalls(ctx); err != nil {
+		return err
+	}
+	s.staged = &changes{recent: s.recent, staged: map[Hash]*call{}}
+	s.queue = groupcommit.NewQueue(errClosed, s.commit)
+	return nil
 }
 
 // Close makes the changes already asked for and gives everything back.
 func (s *Store) Close() error {
 	var errs []error
+	if s.queue != nil {
+		s.queue.Close()
+		errs = append(errs, s.flush())
+	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())
 	}
@@ -153,7 +191,7 @@ func fault(err error) error {
 	switch {
 	case err == nil, errors.Is(err, resolution.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case groupcommit.Is(err, sqlite3.SQLITE_FULL):
+	case groupcommit.Is(err, sqlite3.SQLITE_FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w: %w", resolution.ErrUnavailable, ErrFull, err)
 	}
 	return fmt.Errorf("%w: stored answers: %w", resolution.ErrUnavailable, err)

@@ -12,11 +12,13 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -471,7 +473,7 @@ func TestReplaced(t *testing.T) {
 	held, free := make(chan struct{}), make(chan struct{})
 	var callers sync.WaitGroup
 	callers.Go(func() {
-		_ = s.writer.Write(t.Context(), func(*group) error { close(held); <-free; return nil })
+		_ = s.queue.Do(t.Context(), func(*changes) error { close(held); <-free; return nil })
 	})
 	<-held
 	for i := range 10 {
@@ -481,7 +483,7 @@ func TestReplaced(t *testing.T) {
 			}
 		})
 	}
-	for s.writer.Waiting() < 10 {
+	for s.queue.Waiting() < 10 {
 		runtime.Gosched()
 	}
 	close(free)
@@ -651,34 +653,80 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// On a full disk each change says so and leaves nothing; once there is space
-// the store goes on, and what it had is there.
-func TestFull(t *testing.T) {
-	s := open(t, t.TempDir())
-	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
-	kept := intent(t, s, person("waiting"), Send{Run: "night", At: noon})
-	limit := func(pages int) {
-		_, err := s.writer.Conn().ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
-		must(t, err)
+// disk is a folder's, with so much space.
+type disk struct{ space int }
+
+func (d *disk) create(path string) (*appendlog.Log, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return appendlog.New(&onDisk{f, d}), err
+}
+
+type onDisk struct {
+	*os.File
+	disk *disk
+}
+
+func (o *onDisk) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p[:min(len(p), o.disk.space)])
+	if o.disk.space -= n; n < len(p) {
+		err = errors.Join(err, syscall.ENOSPC)
 	}
+	return n, err
+}
+
+// On a full disk each change says so and leaves nothing; once there is space
+// the store goes on, and what it had is there. So it is where the database
+// has no space, and where the log has none.
+func TestFull(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	must(t, err)
+	small := &disk{1000}
+	s.createLog, s.mostLog = small.create, 100
+	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
+	intent(t, s, person("waiting"), Send{Run: "night", At: noon})
 	big := Answer{Run: "night", Outcome: Matched, Body: make([]byte, 100_000), Received: noon}
-	limit(1) // of the present size, that is
-	for range 3 {
-		err := s.Put(t.Context(), person("waiting"), big)
-		if !errors.Is(err, ErrFull) || !errors.Is(err, resolution.ErrUnavailable) {
-			t.Errorf("got %v, want ErrFull", err)
+	refused := func() {
+		t.Helper()
+		for range 3 {
+			err := s.Put(t.Context(), person("waiting"), big)
+			if !errors.Is(err, ErrFull) || !errors.Is(err, resolution.ErrUnavailable) {
+				t.Errorf("got %v, want ErrFull", err)
+			}
+		}
+		if f := look(t, s, person("waiting"), Freshness{}); f.Stored || f.Open != UnderWay {
+			t.Errorf("meanwhile %t, %s", f.Stored, f.Open)
+		}
+		if f := look(t, s, person("before"), Freshness{}); !f.Stored {
+			t.Error("what was there is gone")
 		}
 	}
-	if f := look(t, s, person("waiting"), Freshness{}); f.Stored || f.Open != UnderWay {
-		t.Errorf("meanwhile %+v", f)
+	refused()
+	small.space = 1_000_000
+	must(t, s.Put(t.Context(), person("large"), big))
+	must(t, s.flush())
+	_, err = s.writer.Conn().ExecContext(t.Context(), "PRAGMA max_page_count = 1") // of the present size, that is
+	must(t, err)
+	for i := range 2 {
+		must(t, s.Put(t.Context(), person(fmt.Sprint("log ", i)), big))
 	}
-	if f := look(t, s, person("before"), Freshness{}); !f.Stored {
-		t.Errorf("meanwhile %+v", f)
+	refused() // there is a log that cannot be brought in, and one that is full
+	if _, err := s.SumSpent(t.Context(), "night"); !errors.Is(err, ErrFull) {
+		t.Errorf("got %v, want ErrFull", err)
 	}
-	limit(1_000_000_000)
+	if err := s.Close(); !errors.Is(err, ErrFull) {
+		t.Errorf("closed: %v, want ErrFull", err)
+	}
+	if s, err = Open(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	must(t, s.Put(t.Context(), person("waiting"), big))
-	if p, err := s.SumSpent(t.Context(), "night"); p.Answers != 2 || err != nil || kept.Attempt != 1 {
+	if p, err := s.SumSpent(t.Context(), "night"); p != (Spending{Answers: 5, Unpriced: 5}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
+	}
+	if logs, err := logsIn(dir); len(logs) != 0 || err != nil {
+		t.Errorf("logs %v are left, %v", logs, err)
 	}
 }
 
@@ -688,8 +736,9 @@ func TestErrorsAreDiscreet(t *testing.T) {
 	q := person("canary")
 	_, first := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
 	_, second := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
-	_, err := s.writer.Conn().ExecContext(t.Context(), "PRAGMA query_only = 1")
-	must(t, first, err)
+	s.createLog = func(path string) (*appendlog.Log, error) { return appendlog.New(&onDisk{nil, &disk{}}), nil }
+	s.recent.young.log, _ = s.createLog("")
+	must(t, first)
 	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})
 	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {
 		if err == nil || strings.Contains(err.Error(), "canary") {

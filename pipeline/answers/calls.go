@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,27 +62,24 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		return Call{}, err
 	}
 	h := q.Hash()
-	err = s.writer.Write(ctx, func(g *group) error {
-		if err := g.turn(h); err != nil {
-			return err
-		}
-		found, err := g.Row("SELECT idempotency, attempts FROM calls WHERE hash = ?", []any{h[:]}, &c.IdempotencyKey, &c.Attempt)
+	err = s.queue.Do(ctx, func(g *changes) error {
+		before := g.call(h)
+		now := &call{scope: scope, run: run}
 		switch {
-		case err != nil:
-			return err
-		case !found && send.Again:
+		case before == nil && send.Again:
 			return ErrNoCall
-		case !found:
-			c = Call{IdempotencyKey: fresh.String(), Attempt: 1}
-			g.intents.Add(h[:], scope, run, q.Key, c.IdempotencyKey, 1, millis(send.At), string(UnderWay), 0)
-			g.hold(h)
-			return nil
+		case before == nil:
+			now.OpenCall = OpenCall{Hash: h, Question: q, IdempotencyKey: fresh.String()}
 		case !send.Again:
 			return ErrOpen
+		default:
+			now.OpenCall, now.doubtful = before.OpenCall, true
 		}
-		c.Attempt++
-		return g.Exec("UPDATE calls SET run = ?, attempts = ?, sent = ?, state = 'under_way', doubtful = 1, deadline = NULL WHERE hash = ?",
-			run, c.Attempt, millis(send.At), h[:])
+		now.Run, now.Sent, now.State, now.Deadline = send.Run, moment(millis(send.At)), UnderWay, time.Time{}
+		now.Attempts++
+		g.set(now)
+		c = Call{IdempotencyKey: now.IdempotencyKey, Attempt: now.Attempts}
+		return nil
 	})
 	if err != nil {
 		return Call{}, err
@@ -100,7 +98,7 @@ func (s *Store) rows(ctx context.Context, of Scope, name string) (scope, run int
 
 // Put stores the answer to a question, in place of an earlier one, and ends
 // its open call if it has one. What it cost is added to a.Run once for each
-// Put. The Answer is not kept.
+// Put. The Body must not be changed afterwards.
 func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 	return s.put(ctx, q, a, false)
 }
@@ -120,60 +118,17 @@ func (s *Store) put(ctx context.Context, q Question, a Answer, open bool) error 
 	if err != nil {
 		return err
 	}
-	h, body := q.Hash(), stored(a.Body)
-	return s.writer.Write(ctx, func(g *group) error {
+	now := &answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: a}
+	now.Received = moment(millis(a.Received))
+	return s.queue.Do(ctx, func(g *changes) error {
 		if open {
-			if err := g.open(h); err != nil {
+			if _, err := g.open(now.hash); err != nil {
 				return err
 			}
 		}
-		return g.put(h, scope, run, q.Key, a, body)
+		g.answer(now)
+		return nil
 	})
-}
-
-// open is ErrNoCall for a question without an open call.
-func (g *group) open(h Hash) error {
-	if err := g.turn(h); err != nil {
-		return err
-	}
-	found, err := g.Row("SELECT 1 FROM calls WHERE hash = ?", []any{h[:]}, new(int))
-	if err == nil && !found {
-		err = ErrNoCall
-	}
-	return err
-}
-
-// put holds an answer back.
-func (g *group) put(h Hash, scope, run int64, key string, a Answer, body any) error {
-	if err := g.turn(h); err != nil {
-		return err
-	}
-	var credits any
-	if a.Credits != nil {
-		credits = *a.Credits
-	}
-	g.last++
-	g.replaced.Add(h[:keyBytes])
-	g.answers.Add(g.last, scope, run, millis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, key, body)
-	g.keys.Add(h[:keyBytes], g.last)
-	g.answered.Add(h[:])
-	g.hold(h)
-	g.spend(run, a.Credits)
-	return nil
-}
-
-func (g *group) spend(run int64, credits *int64) {
-	p := g.spending[run]
-	if p == nil {
-		p = &spending{}
-		g.spending[run] = p
-	}
-	p.answers++
-	if credits == nil {
-		p.unpriced++
-	} else {
-		p.credits += *credits
-	}
 }
 
 // Failure is how a call ended without an answer.
@@ -193,24 +148,22 @@ type Failure struct {
 // is unknown until it is answered. ErrNoCall when there is none.
 func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 	h := q.Hash()
-	return s.writer.Write(ctx, func(g *group) error {
-		if err := g.turn(h); err != nil {
+	return s.queue.Do(ctx, func(g *changes) error {
+		before, err := g.open(h)
+		if err != nil {
 			return err
 		}
-		var doubtful bool
-		found, err := g.Row("SELECT doubtful FROM calls WHERE hash = ?", []any{h[:]}, &doubtful)
-		switch {
-		case err != nil:
-			return err
-		case !found:
-			return ErrNoCall
-		case f.MayBeBilled:
-			return g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1, reason = ?1, status = ?2, request = iif(?3 = '', request, ?3) WHERE hash = ?4",
-				f.Reason, f.Status, f.Request, h[:])
-		case doubtful:
-			return g.Exec("UPDATE calls SET state = 'unknown' WHERE hash = ?", h[:])
+		if !f.MayBeBilled && !before.doubtful {
+			g.close(h)
+			return nil
 		}
-		return g.Exec("DELETE FROM calls WHERE hash = ?", h[:])
+		now := *before
+		now.State, now.doubtful = Unknown, true
+		if f.MayBeBilled {
+			now.Reason, now.Status, now.Request = f.Reason, f.Status, cmp.Or(f.Request, before.Request)
+		}
+		g.set(&now)
+		return nil
 	})
 }
 
@@ -228,11 +181,14 @@ type Parking struct {
 // is none, as when the answer was faster.
 func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 	h := q.Hash()
-	return s.writer.Write(ctx, func(g *group) error {
-		if err := g.open(h); err != nil {
+	return s.queue.Do(ctx, func(g *changes) error {
+		before, err := g.open(h)
+		if err != nil {
 			return err
 		}
-		return g.Exec("UPDATE calls SET state = 'parked', resolution = ?, request = ?, deadline = ? WHERE hash = ?",
-			p.Resolution, p.Request, millis(p.Deadline), h[:])
+		now := *before
+		now.State, now.Resolution, now.Request, now.Deadline = Parked, p.Resolution, p.Request, momentOrZero(millisOrZero(p.Deadline))
+		g.set(&now)
+		return nil
 	})
 }

@@ -18,6 +18,11 @@ import (
 // while, so that its log cannot be emptied: everything is deleted then, and
 // Forget can be asked again.
 func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, err error) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := s.flushed(); err != nil { // the log's files go with it
+		return 0, err
+	}
 	for len(questions) > 0 {
 		n, some := min(len(questions), groupDeletes), 0
 		err := s.writer.Write(ctx, func(g *group) (err error) {
@@ -28,6 +33,7 @@ func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, er
 			return forgotten, err
 		}
 		forgotten += some
+		s.recent.forget(questions[:n])
 		questions = questions[n:]
 	}
 	return forgotten, s.emptyLog(ctx)
@@ -38,9 +44,6 @@ func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, er
 const groupDeletes = 256
 
 func (g *group) forget(questions []Hash) (forgotten int, err error) {
-	if err := g.Flush(); err != nil {
-		return 0, err
-	}
 	for _, h := range questions {
 		some := int64(0)
 		for _, d := range []struct {
@@ -64,9 +67,21 @@ func (g *group) forget(questions []Hash) (forgotten int, err error) {
 	return forgotten, nil
 }
 
+// forget drops the open calls of questions that the database no longer has.
+func (r *recent) forget(questions []Hash) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range questions {
+		r.put(h, nil)
+	}
+}
+
 // Prune deletes the answers received before a moment, as Forget does, and
 // returns how many. Open calls stay.
 func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
 	type old struct {
 		seq  int64
 		hash Hash
@@ -90,9 +105,6 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 		gone := 0
 		err = s.writer.Write(ctx, func(g *group) error {
 			gone = 0
-			if err := g.Flush(); err != nil {
-				return err
-			}
 			for _, o := range some {
 				// A younger answer may have come since, and taken its place.
 				n, err := g.Update("DELETE FROM keys WHERE hash = ? AND seq = ?", o.hash[:keyBytes], o.seq)

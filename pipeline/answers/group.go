@@ -1,51 +1,49 @@
 package answers
 
-import "github.com/leadetl/leadetl/internal/groupcommit"
+import (
+	"bytes"
+	"maps"
+	"slices"
 
-// group is the transaction of one group. Intents and answers are held back and
-// written together when it ends. A question has one of them held back at most:
-// whoever looks at a question calls turn first.
+	"github.com/leadetl/leadetl/internal/groupcommit"
+)
+
+// group is a transaction of the database.
 type group struct {
 	*groupcommit.Tx
-	held     map[Hash]bool
-	spending map[int64]*spending // by run
-	last     int64               // number of an answer
+	last int64 // number of an answer
 
 	replaced, answers, keys *groupcommit.Batch
-	answered, intents       *groupcommit.Batch
+	closed, calls           *groupcommit.Batch
 }
-
-// spending is what a group adds to a run.
-type spending struct{ answers, unpriced, credits int64 }
 
 func newGroup(t *groupcommit.Tx) *group {
 	return &group{
 		Tx:       t,
-		held:     map[Hash]bool{},
-		spending: map[int64]*spending{},
 		replaced: groupcommit.NewBatch("DELETE FROM answers WHERE seq IN (SELECT seq FROM keys WHERE hash IN (", 1, "))"),
 		answers: groupcommit.NewBatch("INSERT INTO answers(seq, scope, run, received, outcome, reason, status, credits, resolution, request, key, body) VALUES ",
 			12, ""),
-		keys:     groupcommit.NewBatch("INSERT INTO keys(hash, seq) VALUES ", 2, " ON CONFLICT(hash) DO UPDATE SET seq = excluded.seq"),
-		answered: groupcommit.NewBatch("DELETE FROM calls WHERE hash IN (", 1, ")"),
-		intents:  groupcommit.NewBatch("INSERT INTO calls(hash, scope, run, key, idempotency, attempts, sent, state, doubtful) VALUES ", 9, ""),
+		keys:   groupcommit.NewBatch("INSERT INTO keys(hash, seq) VALUES ", 2, " ON CONFLICT(hash) DO UPDATE SET seq = excluded.seq"),
+		closed: groupcommit.NewBatch("DELETE FROM calls WHERE hash IN (", 1, ")"),
+		calls: groupcommit.NewBatch("INSERT OR REPLACE INTO calls(hash, scope, run, key, idempotency, attempts, sent, state, doubtful, reason, status, "+
+			"resolution, request, deadline) VALUES ", 14, ""),
 	}
 }
 
-// begin is a store's first change: what an earlier process had under way is
-// unknown now.
-func (g *group) begin() error {
-	if _, err := g.Row("SELECT coalesce(max(seq), 0) FROM answers", nil, &g.last); err != nil {
-		return err
-	}
+// count finds the number of the last answer.
+func (g *group) count() error {
+	_, err := g.Row("SELECT coalesce(max(seq), 0) FROM answers", nil, &g.last)
+	return err
+}
+
+// disown makes unknown what an earlier process had under way.
+func (g *group) disown() error {
 	return g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1 WHERE state = 'under_way'")
 }
 
 // Reset starts a group. Numbers of answers that were undone are not given
 // again.
 func (g *group) Reset() {
-	clear(g.held)
-	clear(g.spending)
 	for _, b := range g.batches() {
 		b.Reset()
 	}
@@ -54,7 +52,7 @@ func (g *group) Reset() {
 // batches are in the order in which they are written: what an answer replaces
 // is found by the keys as they were.
 func (g *group) batches() [5]*groupcommit.Batch {
-	return [...]*groupcommit.Batch{g.replaced, g.answers, g.keys, g.answered, g.intents}
+	return [...]*groupcommit.Batch{g.replaced, g.answers, g.keys, g.closed, g.calls}
 }
 
 // Flush writes what the group held back.
@@ -64,30 +62,58 @@ func (g *group) Flush() error {
 			return err
 		}
 	}
-	for run, s := range g.spending {
+	return nil
+}
+
+// takeIn writes a generation. That it is in the database, and that its file
+// has nothing new, is one transaction.
+func (g *group) takeIn(from *generation) error {
+	if err := g.addAnswers(from); err != nil {
+		return err
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(from.calls), func(a, b Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		c := from.calls[h]
+		if c == nil {
+			g.closed.Add(h[:])
+			continue
+		}
+		var deadline any
+		if !c.Deadline.IsZero() {
+			deadline = millis(c.Deadline)
+		}
+		g.calls.Add(h[:], c.scope, c.run, c.Key, c.IdempotencyKey, c.Attempts, millis(c.Sent), string(c.State), c.doubtful, c.Reason, c.Status,
+			c.Resolution, c.Request, deadline)
+	}
+	for run, s := range from.spending {
 		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.answers, s.unpriced, s.credits, run)
 		if err != nil {
 			return err
 		}
 	}
-	clear(g.held)
-	clear(g.spending)
-	return nil
+	return g.Exec("UPDATE log SET applied = ?", from.number)
 }
 
-// turn makes the tables say all that the group knows of a question.
-func (g *group) turn(h Hash) error {
-	if !g.held[h] {
-		return nil
+// addAnswers writes the answers in the order in which they came, which is
+// about that of the list, and their keys in their own: pages are written to
+// once.
+func (g *group) addAnswers(from *generation) error {
+	numbers := make(map[*answered]int64, len(from.latest))
+	for _, a := range from.answers {
+		if from.latest[a.hash.key()] != a {
+			continue // another came after it
+		}
+		g.last++
+		numbers[a] = g.last
+		var credits any
+		if a.Credits != nil {
+			credits = *a.Credits
+		}
+		g.answers.Add(g.last, a.scope, a.run, millis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, a.key, stored(a.Body))
 	}
-	wrote := g.Wrote
-	err := g.Flush()
-	g.Wrote = wrote // that was others: this change may still refuse
-	return err
-}
-
-// hold says that something is held back about a question.
-func (g *group) hold(h Hash) {
-	g.held[h] = true
-	g.Wrote = true
+	for _, a := range from.sorted() {
+		key := a.hash.key()
+		g.replaced.Add(key[:])
+		g.keys.Add(key[:], numbers[a])
+	}
+	return nil
 }

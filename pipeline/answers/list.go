@@ -26,10 +26,18 @@ type Filter struct {
 	Bodies    bool                 // with the bodies
 }
 
+// page bounds what is read in one go: a reader that stays keeps the log from
+// going back into the database.
+const page = 500
+
 // List lists stored answers in the order in which they were stored. The store
 // may be used meanwhile.
 func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
+		if err := s.flush(); err != nil {
+			yield(Item{}, err)
+			return
+		}
 		last := int64(0)
 		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
 			var received int64
@@ -126,6 +134,9 @@ type Stat struct {
 // Stat counts everything, by reading it all: some seconds for a million
 // answers.
 func (s *Store) Stat(ctx context.Context) (st Stat, err error) {
+	if err := s.flush(); err != nil {
+		return Stat{}, err
+	}
 	err = s.reads.QueryRowContext(ctx, `SELECT count(iif(state = 'unknown', 1, NULL)), count(iif(state = 'parked', 1, NULL)),
 		count(iif(state = 'under_way', 1, NULL)) FROM calls`).Scan(&st.Unknown, &st.Parked, &st.UnderWay)
 	if err != nil {

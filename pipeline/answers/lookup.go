@@ -71,6 +71,8 @@ func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshn
 		}
 		at := len(into)
 		into = append(into, make([]Found, last-first)...)
+		// First here, then there: what moves meanwhile is found in one of them.
+		s.recent.find(func(i int) Hash { return Hash(r.hashes.Bytes[i*len(Hash{}):]) }, f, bodies, into[at:])
 		if err := r.find(ctx, f, bodies, into[at:]); err != nil {
 			return nil, fault(err)
 		}

@@ -1,7 +1,9 @@
 package answers
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,8 @@ func TestModel(t *testing.T) {
 		folder := fmt.Sprintf("%s/%d", dir, folders)
 		s, err := Open(folder, Options{})
 		fatal(t, err)
+		mostLog := rapid.Int64Range(1, 2000).Draw(t, "size of a log")
+		s.mostLog = mostLog
 		defer func() { fatal(t, s.Close()) }()
 		model := map[string]*modelled{}
 		spent := map[string]*Spending{"a": {}, "b": {}}
@@ -142,10 +146,39 @@ func TestModel(t *testing.T) {
 					t.Fatalf("pruned %d, %v; want %d", n, err, want)
 				}
 			},
+			"spent": func(t *rapid.T) {
+				open := map[string]*Spending{"a": {}, "b": {}}
+				for _, m := range model {
+					switch m.open {
+					case Unknown:
+						open[m.by].Unknown++
+					case Parked:
+						open[m.by].Parked++
+					case UnderWay:
+						open[m.by].UnderWay++
+					}
+				}
+				for run, p := range spent {
+					want := *p
+					want.Unknown, want.Parked, want.UnderWay = open[run].Unknown, open[run].Parked, open[run].UnderWay
+					if got, err := s.SumSpent(ctx, run); got != want || err != nil {
+						t.Fatalf("run %s: %+v, %v; want %+v", run, got, err, want)
+					}
+				}
+			},
 			"restart": func(t *rapid.T) {
+				if rapid.Bool().Draw(t, "killed") { // what is on disk is all there is
+					folders++
+					next := fmt.Sprintf("%s/%d", dir, folders)
+					s.changing.Lock()
+					fatal(t, errors.Join(s.settled(), os.CopyFS(next, os.DirFS(folder))))
+					s.changing.Unlock()
+					folder = next
+				}
 				fatal(t, s.Close())
 				s, err = Open(folder, Options{})
 				fatal(t, err)
+				s.mostLog = mostLog
 				for _, m := range model {
 					if m.open == UnderWay {
 						m.open, m.doubt = Unknown, true
@@ -154,7 +187,6 @@ func TestModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				var unknown, parked []string
-				open := map[string]*Spending{"a": {}, "b": {}}
 				for name, m := range model {
 					found, err := s.Lookup(ctx, people, []string{"absent", person(name).Key}, Freshness{Now: noon}, false, nil)
 					fatal(t, err)
@@ -164,12 +196,8 @@ func TestModel(t *testing.T) {
 					switch m.open {
 					case Unknown:
 						unknown = append(unknown, person(name).Key)
-						open[m.by].Unknown++
 					case Parked:
 						parked = append(parked, person(name).Key)
-						open[m.by].Parked++
-					case UnderWay:
-						open[m.by].UnderWay++
 					}
 				}
 				for _, list := range []struct {
@@ -177,7 +205,7 @@ func TestModel(t *testing.T) {
 					want  []string
 				}{{Unknown, unknown}, {Parked, parked}} {
 					var got []string
-					for c, err := range s.open(ctx, list.state) {
+					for c, err := range s.listed(ctx, list.state) {
 						fatal(t, err)
 						got = append(got, c.Key)
 					}
@@ -185,13 +213,6 @@ func TestModel(t *testing.T) {
 					slices.Sort(list.want)
 					if !slices.Equal(got, list.want) {
 						t.Fatalf("%s: %s, want %s", list.state, strings.Join(got, " "), strings.Join(list.want, " "))
-					}
-				}
-				for run, p := range spent {
-					want := *p
-					want.Unknown, want.Parked, want.UnderWay = open[run].Unknown, open[run].Parked, open[run].UnderWay
-					if got, err := s.SumSpent(ctx, run); got != want || err != nil {
-						t.Fatalf("run %s: %+v, %v; want %+v", run, got, err, want)
 					}
 				}
 			},

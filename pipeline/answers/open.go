@@ -29,55 +29,46 @@ type OpenCall struct {
 	Deadline time.Time
 }
 
-const selectOpen = `SELECT c.hash, s.service, s.operation, s.settings, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason, c.status,
-		c.resolution, c.request, coalesce(c.deadline, 0)
-	FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run `
-
-func scanOpen(row interface{ Scan(...any) error }) (c OpenCall, err error) {
-	var raw []byte
-	var sent, deadline int64
-	err = row.Scan(&raw, &c.Service, &c.Operation, &c.Settings, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent, &c.State, &c.Reason, &c.Status,
-		&c.Resolution, &c.Request, &deadline)
-	if err != nil {
-		return OpenCall{}, err
+// loadCalls reads the open calls there are.
+func (s *Store) loadCalls(ctx context.Context) error {
+	calls, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (*call, error) {
+		var c call
+		var raw []byte
+		var sent, deadline int64
+		err := row.Scan(&raw, &c.scope, &c.run, &c.doubtful, &c.Service, &c.Operation, &c.Settings, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent,
+			&c.State, &c.Reason, &c.Status, &c.Resolution, &c.Request, &deadline)
+		copy(c.Hash[:], raw)
+		c.Sent, c.Deadline = moment(sent), momentOrZero(deadline)
+		return &c, err
+	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, s.settings, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,
+		c.status, c.resolution, c.request, coalesce(c.deadline, 0)
+		FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run`)
+	for _, c := range calls {
+		s.recent.put(c.Hash, c)
 	}
-	copy(c.Hash[:], raw)
-	c.Sent = moment(sent)
-	if deadline != 0 {
-		c.Deadline = moment(deadline)
-	}
-	return c, nil
+	return err
 }
 
 // Unknown lists the calls that may have been billed and have no answer: those
 // that failed so, and those that were under way when an earlier process died.
 // They come in the order of their hashes; the store may be used meanwhile.
-func (s *Store) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] { return s.open(ctx, Unknown) }
+func (s *Store) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return s.listed(ctx, Unknown)
+}
 
 // Parked lists the calls whose answers come later, as Unknown does.
-func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] { return s.open(ctx, Parked) }
+func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] { return s.listed(ctx, Parked) }
 
-// page bounds what is read in one go: a reader that stays keeps the log from
-// going back into the database.
-const page = 500
-
-func (s *Store) open(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
+func (s *Store) listed(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
 	return func(yield func(OpenCall, error) bool) {
-		for after := []byte{}; ; {
-			calls, err := collect(ctx, s.reads, scanOpen, selectOpen+"WHERE c.state = ? AND c.hash > ? ORDER BY c.hash LIMIT ?", string(state), after, page)
-			if err != nil {
+		for _, c := range s.recent.list(state) {
+			if err := ctx.Err(); err != nil {
 				yield(OpenCall{}, err)
 				return
 			}
-			for _, c := range calls {
-				if !yield(c, nil) {
-					return
-				}
-			}
-			if len(calls) < page {
+			if !yield(c, nil) {
 				return
 			}
-			after = calls[page-1].Hash[:]
 		}
 	}
 }
@@ -85,27 +76,13 @@ func (s *Store) open(ctx context.Context, state State) iter.Seq2[OpenCall, error
 // FindByResolution finds the open call to a service whose answer comes under a
 // name of the service's. ErrNoCall when nothing waits for it, as when its
 // answer is stored already.
-func (s *Store) FindByResolution(ctx context.Context, service, id string) (OpenCall, error) {
-	if id == "" {
-		return OpenCall{}, ErrNoCall
-	}
-	// The second condition is that of the index.
-	return s.findOpen(ctx, "WHERE c.resolution = ? AND c.resolution <> '' AND s.service = ?", id, service)
+func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCall, error) {
+	return s.recent.promised(promise{service, id})
 }
 
 // Find finds the open call of a question by its hash. ErrNoCall when there is
 // none.
-func (s *Store) Find(ctx context.Context, h Hash) (OpenCall, error) {
-	return s.findOpen(ctx, "WHERE c.hash = ?", h[:])
-}
-
-func (s *Store) findOpen(ctx context.Context, where string, args ...any) (OpenCall, error) {
-	c, err := scanOpen(s.reads.QueryRowContext(ctx, selectOpen+where, args...))
-	if errors.Is(err, sql.ErrNoRows) {
-		return OpenCall{}, ErrNoCall
-	}
-	return c, fault(err)
-}
+func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.recent.one(h) }
 
 // Spending is what a run has paid, and may have.
 type Spending struct {
@@ -120,6 +97,9 @@ type Spending struct {
 
 // SumSpent adds up a run's spending: exactly, at one moment.
 func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
+	if err := s.flush(); err != nil {
+		return Spending{}, err
+	}
 	err = s.reads.QueryRowContext(ctx, `SELECT r.answers, r.unpriced, r.credits, count(iif(c.state = 'unknown', 1, NULL)),
 			count(iif(c.state = 'parked', 1, NULL)), count(iif(c.state = 'under_way', 1, NULL))
 		FROM runs r LEFT JOIN calls c ON c.run = r.id WHERE r.name = ? GROUP BY r.id`, run).

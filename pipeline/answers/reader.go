@@ -29,7 +29,7 @@ type reader struct {
 	byHash []questionAt
 	bySeq  []questionAt
 
-	begin, commit, anyCall, key, call, answer, body *directsql.Stmt
+	begin, commit, key, answer, body *directsql.Stmt
 }
 
 // questionAt is a place among the questions of a batch, and what they are
@@ -55,9 +55,7 @@ func openReader(path string, cache int) (r *reader, err error) {
 	}{
 		{&r.begin, "BEGIN"},
 		{&r.commit, "COMMIT"},
-		{&r.anyCall, "SELECT 1 FROM calls LIMIT 1"},
 		{&r.key, "SELECT seq FROM keys WHERE hash = ?"},
-		{&r.call, "SELECT c.state, r.name, c.sent, c.deadline FROM calls c CROSS JOIN runs r ON r.id = c.run WHERE c.hash = ?"},
 		{&r.answer, answer + " FROM answers WHERE seq = ?"},
 		{&r.body, answer + ", body FROM answers WHERE seq = ?"},
 	} {
@@ -68,8 +66,8 @@ func openReader(path string, cache int) (r *reader, err error) {
 	return r, nil
 }
 
-// find fills into with what is known about the questions whose hashes are in
-// r.hashes, all as of one moment.
+// find fills into with the answers to the questions whose hashes are in
+// r.hashes and that have none yet, all as of one moment.
 func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Found) (err error) {
 	if _, err := row(r.begin, nil); err != nil {
 		return err
@@ -78,13 +76,12 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 		_, ended := row(r.commit, nil)
 		err = cmp.Or(err, ended)
 	}()
-	open, err := row(r.anyCall, nil) // as a rule there is none, and nothing to look up
-	if err != nil {
-		return err
-	}
 	// Pages are found sooner in the order in which they lie.
 	r.byHash = r.byHash[:0]
 	for i := range into {
+		if into[i].Stored {
+			continue
+		}
 		r.byHash = append(r.byHash, questionAt{binary.BigEndian.Uint64(r.hashes.Bytes[i*len(Hash{}):]), i})
 	}
 	slices.SortFunc(r.byHash, order)
@@ -96,13 +93,6 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 		at := q.i * len(Hash{})
 		r.key.BindBlob(1, r.hashes, at, at+keyBytes)
 		if _, err := row(r.key, func() { r.bySeq = append(r.bySeq, questionAt{uint64(r.key.Int(0)), q.i}) }); err != nil {
-			return err
-		}
-		if !open {
-			continue
-		}
-		r.call.BindBlob(1, r.hashes, at, at+len(Hash{}))
-		if _, err := row(r.call, func() { r.readCall(&into[q.i]) }); err != nil {
 			return err
 		}
 	}
@@ -133,13 +123,6 @@ func row(s *directsql.Stmt, use func()) (found bool, err error) {
 	}
 	s.Reset()
 	return found, err
-}
-
-func (r *reader) readCall(found *Found) {
-	found.Open, found.Run, found.Sent = State(r.call.Bytes(0)), string(r.call.Bytes(1)), moment(r.call.Int(2))
-	if !r.call.Null(3) {
-		found.Deadline = moment(r.call.Int(3))
-	}
 }
 
 func readAnswer(s *directsql.Stmt, bodies bool, f Freshness, found *Found) {

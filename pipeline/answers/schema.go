@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
-var migrations = []string{firstSchema}
+var migrations = []string{firstSchema, logSchema}
 
 // Moments are milliseconds since 1970 UTC; a hash is a Question's. What comes
 // under a random key is small: answers with their bodies are appended. Open
@@ -81,4 +81,10 @@ CREATE VIEW open_calls AS SELECT
 	strftime('%Y-%m-%dT%H:%M:%fZ', c.sent / 1000.0, 'unixepoch') AS sent_at, r.name AS run, c.resolution AS resolution_id, c.request AS request_id,
 	strftime('%Y-%m-%dT%H:%M:%fZ', c.deadline / 1000.0, 'unixepoch') AS deadline
 	FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run;
+`
+
+// The number of the last generation of the log whose changes are all here.
+const logSchema = `
+CREATE TABLE log(applied INTEGER NOT NULL) STRICT;
+INSERT INTO log VALUES (0);
 `

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -34,6 +35,9 @@ type purchase struct {
 	counted bool
 	// unknown says that the meter counts that call among the unknown ones.
 	unknown bool
+	// answered gives the place of the call under way to the next one. It may be
+	// called again.
+	answered func()
 }
 
 func (a *asker) purchase(q answers.Question, f answers.Found) *purchase {
@@ -205,7 +209,9 @@ func (p *purchase) stopped(err error) error {
 
 // send makes one call: money, pace, intent, call, and then what came of it on
 // disk, before any of it counts. The place among the calls in flight is given
-// back last, so that there are never more open calls than places.
+// back when its end has a place in the store before the next call's intent, so
+// that there are never more open calls on disk than places, and one wait for
+// the disk serves both.
 //
 // The error is the call's, or why no call was made; keep stores an answer.
 func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep func() error) error {
@@ -249,9 +255,11 @@ func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep 
 		return err
 	}
 	p.called(about, took)
-	err = keep()
-	p.done(permit, pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil)
-	return err
+	p.answered = sync.OnceFunc(func() {
+		p.done(permit, pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil)
+	})
+	defer p.answered()
+	return keep()
 }
 
 // called tells the meter and, once, the log.
@@ -352,7 +360,7 @@ func (p *purchase) keep(reply resolution.Reply) (verdict, error) {
 func (p *purchase) store(a answers.Answer) (theirs *answers.Answer, err error) {
 	ctx := context.WithoutCancel(p.ctx)
 	if p.Later == nil {
-		return nil, p.Answers.Put(ctx, p.question, a)
+		return nil, p.Answers.Place(ctx, p.question, a, p.answered)
 	}
 	if err := p.Answers.Settle(ctx, p.question, a); !errors.Is(err, answers.ErrNoCall) {
 		return nil, err

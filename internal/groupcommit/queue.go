@@ -48,9 +48,18 @@ func NewQueue[T any](closed error, handle func(group []*Change[T])) *Queue[T] {
 // A change whose context ends before its turn is not made. From then on the
 // answer is waited for: whether a change was made never stays open.
 func (q *Queue[T]) Do(ctx context.Context, what T) error {
+	return q.Place(ctx, what, nil)
+}
+
+// Place is Do that calls placed, if it is not nil, as soon as the change has
+// its place: whatever is asked for from then on is made after it.
+func (q *Queue[T]) Place(ctx context.Context, what T, placed func()) error {
 	c := &Change[T]{What: what, ctx: ctx, result: make(chan error, 1)}
 	if err := q.enqueue(c); err != nil {
 		return err
+	}
+	if placed != nil {
+		placed()
 	}
 	select {
 	case err := <-c.result:

@@ -653,22 +653,23 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// disk is a folder's, with so much space.
-type disk struct{ space int }
+// disk is a folder's, whose files have so much space each.
+type disk struct{ space int64 }
 
 func (d *disk) create(path string) (*appendlog.Log, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	return appendlog.New(&onDisk{f, d}), err
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	return appendlog.New(&onDisk{appendlog.File{File: f}, d}), err
 }
 
 type onDisk struct {
-	*os.File
+	appendlog.File
 	disk *disk
 }
 
-func (o *onDisk) Write(p []byte) (int, error) {
-	n, err := o.File.Write(p[:min(len(p), o.disk.space)])
-	if o.disk.space -= n; n < len(p) {
+func (o *onDisk) WriteAt(p []byte, at int64) (int, error) {
+	fit := min(int64(len(p)), max(o.disk.space-at, 0))
+	n, err := o.File.WriteAt(p[:fit], at)
+	if n < len(p) {
 		err = errors.Join(err, syscall.ENOSPC)
 	}
 	return n, err
@@ -681,11 +682,11 @@ func TestFull(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})
 	must(t, err)
-	small := &disk{1000}
+	small := &disk{1_100_000}
 	s.createLog, s.mostLog = small.create, 100
 	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
 	intent(t, s, person("waiting"), Send{Run: "night", At: noon})
-	big := Answer{Run: "night", Outcome: Matched, Body: make([]byte, 100_000), Received: noon}
+	big := Answer{Run: "night", Outcome: Matched, Body: make([]byte, 1_400_000), Received: noon}
 	refused := func() {
 		t.Helper()
 		for range 3 {
@@ -702,7 +703,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	refused()
-	small.space = 1_000_000
+	small.space = 10_000_000
 	must(t, s.Put(t.Context(), person("large"), big))
 	must(t, s.flush())
 	_, err = s.writer.Conn().ExecContext(t.Context(), "PRAGMA max_page_count = 1") // of the present size, that is
@@ -736,7 +737,9 @@ func TestErrorsAreDiscreet(t *testing.T) {
 	q := person("canary")
 	_, first := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
 	_, second := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
-	s.createLog = func(path string) (*appendlog.Log, error) { return appendlog.New(&onDisk{nil, &disk{}}), nil }
+	s.createLog = func(path string) (*appendlog.Log, error) {
+		return appendlog.New(&onDisk{appendlog.File{}, &disk{}}), nil
+	}
 	s.recent.young.log, _ = s.createLog("")
 	must(t, first)
 	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})

@@ -100,17 +100,25 @@ func (s *Store) rows(ctx context.Context, of Scope, name string) (scope, run int
 // its open call if it has one. What it cost is added to a.Run once for each
 // Put. The Body must not be changed afterwards.
 func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
-	return s.put(ctx, q, a, false)
+	return s.put(ctx, q, a, false, nil)
+}
+
+// Place is Put that calls placed before the answer is on disk, as soon as it
+// has its place in the order of changes: an intent that is asked for from then
+// on is on disk after it, so that there is no moment at which a crash would
+// leave both calls open.
+func (s *Store) Place(ctx context.Context, q Question, a Answer, placed func()) error {
+	return s.put(ctx, q, a, false, placed)
 }
 
 // Settle is Put for an answer that may come twice, as by a callback and when
 // it is asked for: only the first is stored and paid for. ErrNoCall when the
 // question has no open call any more.
 func (s *Store) Settle(ctx context.Context, q Question, a Answer) error {
-	return s.put(ctx, q, a, true)
+	return s.put(ctx, q, a, true, nil)
 }
 
-func (s *Store) put(ctx context.Context, q Question, a Answer, open bool) error {
+func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed func()) error {
 	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
 		return fmt.Errorf("%w: no outcome of an answer: %q", resolution.ErrInvalid, a.Outcome)
 	}
@@ -120,7 +128,7 @@ func (s *Store) put(ctx context.Context, q Question, a Answer, open bool) error 
 	}
 	now := &answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: a}
 	now.Received = moment(millis(a.Received))
-	return s.queue.Do(ctx, func(g *changes) error {
+	return s.queue.Place(ctx, func(g *changes) error {
 		if open {
 			if _, err := g.open(now.hash); err != nil {
 				return err
@@ -128,7 +136,7 @@ func (s *Store) put(ctx context.Context, q Question, a Answer, open bool) error 
 		}
 		g.answer(now)
 		return nil
-	})
+	}, placed)
 }
 
 // Failure is how a call ended without an answer.

@@ -1,0 +1,18 @@
+package appendlog
+
+import (
+	"os"
+	"syscall"
+)
+
+// File is a file as Storage.
+type File struct{ *os.File }
+
+// Sync leaves out the times of the file.
+func (f File) Sync() error {
+	for {
+		if err := syscall.Fdatasync(int(f.Fd())); err != syscall.EINTR {
+			return os.NewSyscallError("fdatasync", err)
+		}
+	}
+}

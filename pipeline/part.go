@@ -107,7 +107,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 	case m.Job.Operation.IsKeyword():
 		rows = m.searched
 	case m.asker != nil:
-		rows = m.asked
+		rows = func(ctx context.Context, q *partQueue) error { return m.asked(ctx, q, finished) }
 	}
 	if err := rows(ctx, q); err != nil {
 		return err
@@ -166,8 +166,10 @@ const (
 )
 
 // asked takes a part's rows all the way while many batches wait for a service,
-// in the order in which they came.
-func (m *partMaker) asked(ctx context.Context, q *partQueue) error {
+// in the order in which they came. It calls finished when only answers are
+// waited for: the next part's rows are asked about by then, or places among
+// the calls in flight would be free while the last answers of a part come.
+func (m *partMaker) asked(ctx context.Context, q *partQueue, finished func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	window := semaphore.NewWeighted(windowRows)
@@ -202,6 +204,7 @@ func (m *partMaker) asked(ctx context.Context, q *partQueue) error {
 			}
 		})
 	}
+	finished()
 	batches.Wait()
 	return context.Cause(ctx)
 }

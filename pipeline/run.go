@@ -194,7 +194,7 @@ func (s *state) feed(ctx context.Context) (err error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	f := &feeder{
-		state: s, reader: reader, stop: stop, ahead: newLookAhead(), making: semaphore.NewWeighted(int64(s.Workers)),
+		state: s, reader: reader, stop: stop, ahead: s.lookAhead(), making: semaphore.NewWeighted(int64(s.partsAtOnce())),
 		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * s.Workers),
 	}
 	f.start = f.startPart

@@ -140,7 +140,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	f.remote.register(flags)
 	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
-	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each; no influence on the dataset")
+	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each, one with a service; no influence on the dataset")
 	flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
 	flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` of /metrics for Prometheus and of /healthz while the run goes on, such as 127.0.0.1:9464")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors and warnings only")

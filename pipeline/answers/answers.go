@@ -15,7 +15,7 @@
 // this program prints of them names a key by its hash.
 //
 // Any sqlite3 from 3.37 reads it, also during a run, when it does not yet have
-// what is in the log, the last 32 MiB at most. Close and the next Open bring
+// what is in the log, the last 16 MiB at most. Close and the next Open bring
 // that in:
 //
 //	sqlite3 -readonly answers.sqlite 'SELECT outcome, count(*), sum(credits) FROM answered GROUP BY 1'
@@ -89,10 +89,10 @@ type Store struct {
 	moving    chan error // what the old generation's move comes to; nil when none is
 }
 
-// pragmas of the writer: what is deleted is overwritten; 32 MiB of pages are
+// pragmas of the writer: what is deleted is overwritten; 16 MiB of pages are
 // kept in memory; and the log goes back into the database after 64 MiB, for
 // keys come in random order and a page of them is best written once for many.
-var pragmas = []string{"foreign_keys(0)", "secure_delete(1)", "cache_size(-32768)", "wal_autocheckpoint(16000)"}
+var pragmas = []string{"foreign_keys(0)", "secure_delete(1)", "cache_size(-16384)", "wal_autocheckpoint(16000)"}
 
 // Open opens the answers in dir. The folder is this process's alone until
 // Close: another gets filelock.ErrLocked. What another process left under way

@@ -26,7 +26,7 @@ import (
 
 // mostLog is how large a log file grows, and so about half of what is
 // kept in memory of answers that are not in the database.
-const mostLog = 16 << 20
+const mostLog = 8 << 20
 
 const logSuffix = ".log"
 

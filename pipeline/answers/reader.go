@@ -154,8 +154,9 @@ func outcome(word []byte) Outcome {
 type readers chan *reader
 
 // readersCache is how many bytes of pages all readers together keep: the keys
-// of a million questions for each of two.
-const readersCache = 64 << 20
+// of a million questions. More are read from the system's cache, which costs a
+// copy.
+const readersCache = 32 << 20
 
 // openReaders opens n readers.
 func openReaders(path string, n int) (readers, error) {

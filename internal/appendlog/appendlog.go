@@ -7,7 +7,6 @@
 package appendlog
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -113,40 +112,44 @@ func checksum(length, record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, record)
 }
 
-// Read calls use for each whole record, in order. What follows the last whole
-// one was never acknowledged, and is passed over. The record is use's own.
+// ErrDamaged says that a record that was acknowledged is no longer what it
+// was.
+var ErrDamaged = errors.New("a record is damaged")
+
+// Read calls use for each whole record, in order. What a crash left of the
+// last one was never acknowledged, and is passed over; where another record
+// follows it, the log is ErrDamaged. The record is use's own.
 func Read(path string, use func(record []byte) error) error {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	rest := info.Size()
-	r := bufio.NewReaderSize(f, 1<<20)
-	var head [headSize]byte
-	for ; rest >= headSize; rest -= headSize {
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return err
-		}
-		n := int64(binary.LittleEndian.Uint32(head[:4]))
-		if n > rest-headSize {
+	for {
+		record, rest, whole := cut(text)
+		if !whole {
+			if _, _, another := cut(rest); another {
+				return fmt.Errorf("%w: and others follow it", ErrDamaged)
+			}
 			return nil
 		}
-		record := make([]byte, n)
-		if _, err := io.ReadFull(r, record); err != nil {
-			return err
-		}
-		if checksum(head[:4], record) != binary.LittleEndian.Uint32(head[4:]) {
-			return nil
-		}
-		rest -= n
+		text = rest
 		if err := use(record); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// cut takes the first record off, whole or not; rest is empty where its end
+// cannot be told.
+func cut(text []byte) (record, rest []byte, whole bool) {
+	if len(text) < headSize {
+		return nil, nil, false
+	}
+	n := int64(binary.LittleEndian.Uint32(text))
+	if n > int64(len(text)-headSize) {
+		return nil, nil, false
+	}
+	end := headSize + int(n)
+	record = text[headSize:end:end]
+	return record, text[end:], checksum(text[:4], record) == binary.LittleEndian.Uint32(text[4:])
 }

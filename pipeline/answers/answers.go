@@ -8,11 +8,12 @@
 //
 // # For operators
 //
-// A folder of answers holds answers.sqlite, and beside it answers.sqlite-wal
-// and answers.sqlite-shm while a process has it open, and answers-N.log, to
-// which changes go first: they all belong together. They are readable for their owner alone, and hold personal data:
-// the keys that were asked about, and the answers as they were received. What
-// this program prints of them names a key by its hash.
+// A folder of answers holds answers.sqlite, and beside it answers-N.log, to
+// which changes go first, and answers.sqlite-wal and answers.sqlite-shm while a
+// process has it open: they all belong together. They are readable for their
+// owner alone, and hold personal data: the keys that were asked about, and the
+// answers as they were received. What this program prints of them names a key
+// by its hash.
 //
 // Any sqlite3 from 3.37 reads it, also during a run, when it does not yet have
 // what is in the log, the last 16 MiB at most. Close and the next Open bring

@@ -330,6 +330,7 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 	}
 	opened.add(output.Close)
 	if f.remote.isRemote() {
+		collect(remoteGarbage)
 		remote, closeRemote, err := f.remote.open(ctx, job.Operation, f.state, f.planning, log)
 		if err != nil {
 			return nil, nil, err

@@ -28,6 +28,7 @@ type Report struct {
 	Stop      Stop      `json:"stop"`
 
 	Inputs []sinks.Input `json:"inputs"`
+	Output string        `json:"output"` // the dataset's folder as it was given
 	// Totals are of the parts that are there, Fresh of those this run made.
 	Totals    sinks.Totals `json:"totals"`
 	Fresh     sinks.Totals `json:"fresh"`

@@ -51,6 +51,9 @@ func (r *reporter) counts() counts {
 	c := counts{rows: s.Rows - s.Known}
 	if s.Calls != nil {
 		c.calls = s.Calls.Calls
+		for i, reason := range waitReasons {
+			c.waited[i] = s.Calls.Waits[string(reason)]
+		}
 	}
 	return c
 }
@@ -106,7 +109,7 @@ func (r *reporter) make(stop error) (*Report, error) {
 		Format: ReportFormat, Program: r.Program, Operation: string(r.Job.Operation), JobID: r.jobID,
 		StartedAt: r.began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: seconds(now.Sub(r.began)), Stop: stopFor(stop),
-		Inputs: r.inputs(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
+		Inputs: r.inputs(), Output: r.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
 		Parts:  ReportParts{Made: result.Made, Earlier: result.Skipped},
 		Series: r.sampler.series(now.Sub(r.began), r.counts()),
 	}

@@ -1,10 +1,13 @@
 package pipeline
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,17 +19,35 @@ import (
 
 func TestSeries(t *testing.T) {
 	s := sampler{step: time.Second}
-	s.add(900*time.Millisecond, counts{5, 1}) // too early
-	s.add(1000*time.Millisecond, counts{10, 2})
-	s.add(1900*time.Millisecond, counts{15, 3}) // of the middle
-	s.add(3100*time.Millisecond, counts{40, 8}) // two steps late
-	got := s.series(3500*time.Millisecond, counts{45, 8})
+	s.add(900*time.Millisecond, counts{rows: 5, calls: 1}) // too early
+	s.add(1000*time.Millisecond, counts{rows: 10, calls: 2})
+	s.add(1900*time.Millisecond, counts{rows: 15, calls: 3}) // of the middle
+	s.add(3100*time.Millisecond, counts{rows: 40, calls: 8}) // two steps late
+	got := s.series(3500*time.Millisecond, counts{rows: 45, calls: 8})
 	want := Series{StepSeconds: 1, RowsPerSecond: []float64{10, 30, 0, 10}, CallsPerSecond: []float64{2, 6, 0, 0}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := (&sampler{step: time.Second}).series(time.Millisecond, counts{}); got.RowsPerSecond == nil || len(got.RowsPerSecond) != 0 {
 		t.Errorf("of nothing %v, want no steps", got)
+	}
+}
+
+// TestSeriesOfWaits: each reason has a share of every step, once anybody
+// waited for it.
+func TestSeriesOfWaits(t *testing.T) {
+	const rate, dead = 1, 4 // in waitReasons
+	s := sampler{step: time.Second}
+	s.add(time.Second, counts{calls: 1, waited: [...]time.Duration{rate: 250 * time.Millisecond, dead: 0}})
+	s.add(2*time.Second, counts{calls: 2, waited: [...]time.Duration{rate: 250 * time.Millisecond, dead: 0}})
+	s.add(3*time.Second, counts{calls: 3, waited: [...]time.Duration{rate: 1249 * time.Millisecond, dead: 0}})
+	got := s.series(3500*time.Millisecond, counts{calls: 3, waited: [...]time.Duration{rate: 1250 * time.Millisecond, dead: 100 * time.Millisecond}})
+	want := map[string][]float64{"rate": {0.25, 0, 0.999, 0.002}, "dead": {0, 0, 0, 0.2}}
+	if !reflect.DeepEqual(got.Waiting, want) {
+		t.Errorf("got %v, want %v", got.Waiting, want)
+	}
+	if data, err := json.Marshal((&sampler{step: time.Second}).series(time.Second, counts{})); err != nil || strings.Contains(string(data), "waiting") {
+		t.Errorf("nobody waited, and it says %s (%v)", data, err)
 	}
 }
 

@@ -192,16 +192,6 @@ func (c closing) report() []closingLine {
 	return []closingLine{{name: "report", note: filepath.Join(c.out, "_report.json"), bare: true}}
 }
 
-// digits writes a time in two or three digits.
-func digits(d time.Duration) string {
-	for unit := time.Microsecond; unit <= time.Second; unit *= 10 {
-		if d < 100*unit {
-			return d.Round(unit).String()
-		}
-	}
-	return d.Round(time.Second).String()
-}
-
 func total(counts map[string]int64) (n int64) {
 	for _, count := range counts {
 		n += count
@@ -261,13 +251,6 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%s %ss", grouped(int64(n)), noun)
 }
 
-func share(n, of int64) string {
-	if of == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of))
-}
-
 // shownReasons is how many reasons one line names.
 const shownReasons = 6
 
@@ -285,26 +268,4 @@ func reasons(counts map[string]int64) string {
 		names[i] = name + " " + grouped(counts[name])
 	}
 	return strings.Join(names, ", ") + more
-}
-
-// grouped writes n with commas between thousands.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// size writes a count of bytes in decimal units.
-func size(n int64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, prefix := float64(n)/unit, 0
-	for value >= unit-0.05 && prefix < 4 { // what would be printed as 1000.0
-		value, prefix = value/unit, prefix+1
-	}
-	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -51,58 +50,3 @@ func whyWaiting(c *pipeline.CallStats, now time.Time) string {
 }
 
 func perSecond(rate float64) string { return decimal(rate) + "/s" }
-
-// decimal writes a rate with two digits at least.
-func decimal(rate float64) string {
-	switch {
-	case rate >= 9.95:
-		return grouped(int64(math.Round(rate)))
-	case rate == 0:
-		return "0"
-	case rate >= 0.095:
-		return fmt.Sprintf("%.1f", rate)
-	}
-	return fmt.Sprintf("%.2f", rate)
-}
-
-// compact writes a time in its two largest units, rounded up to a second: a
-// wait of a moment is not 0s.
-func compact(d time.Duration) string {
-	s := int64(math.Ceil(max(d, 0).Seconds()))
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 600:
-		return pair(s, 60, "m", 1, "s")
-	case s < 3600:
-		return fmt.Sprintf("%dm", (s+30)/60)
-	case s < 24*3600:
-		return pair(s, 3600, "h", 60, "m")
-	}
-	return pair(s, 24*3600, "d", 3600, "h")
-}
-
-// pair writes s in a large and a small unit, of so many seconds, and leaves
-// the small one out when it is 0.
-func pair(s, large int64, largeName string, small int64, smallName string) string {
-	text := fmt.Sprintf("%d%s", s/large, largeName)
-	if rest := s % large / small; rest > 0 {
-		text += fmt.Sprintf("%d%s", rest, smallName)
-	}
-	return text
-}
-
-// short writes a count in at most five characters.
-func short(n int64) string {
-	if n < 10_000 {
-		return fmt.Sprint(n)
-	}
-	value, prefix := float64(n)/1000, 0
-	for value >= 999.5 && prefix < 3 {
-		value, prefix = value/1000, prefix+1
-	}
-	if value < 99.95 {
-		return fmt.Sprintf("%.1f%c", value, "kMGT"[prefix])
-	}
-	return fmt.Sprintf("%.0f%c", value, "kMGT"[prefix])
-}

@@ -1,0 +1,104 @@
+// Package figures writes counts, sizes, rates and times for people: on the
+// terminal and on the page of a report alike.
+package figures
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Grouped writes n with commas between thousands.
+func Grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Size writes a count of bytes in decimal units.
+func Size(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit-0.05 && prefix < 4 { // what would be printed as 1000.0
+		value, prefix = value/unit, prefix+1
+	}
+	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
+}
+
+// Share writes n as a percentage of the whole; it is empty of nothing.
+func Share(n, of int64) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of))
+}
+
+// Digits writes a time in two or three digits.
+func Digits(d time.Duration) string {
+	for unit := time.Microsecond; unit <= time.Second; unit *= 10 {
+		if d < 100*unit {
+			return d.Round(unit).String()
+		}
+	}
+	return d.Round(time.Second).String()
+}
+
+// Decimal writes a rate with two digits at least.
+func Decimal(rate float64) string {
+	switch {
+	case rate >= 9.95:
+		return Grouped(int64(math.Round(rate)))
+	case rate == 0:
+		return "0"
+	case rate >= 0.095:
+		return fmt.Sprintf("%.1f", rate)
+	}
+	return fmt.Sprintf("%.2f", rate)
+}
+
+// Compact writes a time in its two largest units, rounded up to a second: a
+// wait of a moment is not 0s.
+func Compact(d time.Duration) string {
+	s := int64(math.Ceil(max(d, 0).Seconds()))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 600:
+		return pair(s, 60, "m", 1, "s")
+	case s < 3600:
+		return fmt.Sprintf("%dm", (s+30)/60)
+	case s < 24*3600:
+		return pair(s, 3600, "h", 60, "m")
+	}
+	return pair(s, 24*3600, "d", 3600, "h")
+}
+
+// pair writes s in a large and a small unit, of so many seconds, and leaves
+// the small one out when it is 0.
+func pair(s, large int64, largeName string, small int64, smallName string) string {
+	text := fmt.Sprintf("%d%s", s/large, largeName)
+	if rest := s % large / small; rest > 0 {
+		text += fmt.Sprintf("%d%s", rest, smallName)
+	}
+	return text
+}
+
+// Short writes a count in at most five characters.
+func Short(n int64) string {
+	if n < 10_000 {
+		return fmt.Sprint(n)
+	}
+	value, prefix := float64(n)/1000, 0
+	for value >= 999.5 && prefix < 3 {
+		value, prefix = value/1000, prefix+1
+	}
+	if value < 99.95 {
+		return fmt.Sprintf("%.1f%c", value, "kMGT"[prefix])
+	}
+	return fmt.Sprintf("%.0f%c", value, "kMGT"[prefix])
+}

@@ -319,7 +319,7 @@ func readManifest(t tb, dir string) *sinks.Manifest {
 // from their rows.
 func checkDataset(t tb, dir string, result *pipeline.Result) {
 	m := readManifest(t, dir)
-	want := []string{"_SUCCESS", "_manifest.json", "_report.json"}
+	want := []string{"_SUCCESS", "_manifest.json", "_report.html", "_report.json"}
 	files := content(t, dir)
 	var total sinks.Totals
 	for number, p := range m.Parts {

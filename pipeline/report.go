@@ -13,7 +13,8 @@ const ReportFormat = 1
 
 // Report says how the last run on a dataset went: the same numbers that the
 // closing table and the metrics show. It is _report.json of the dataset's
-// folder, and holds no value of any row. docs/report.md explains each member.
+// folder, and _report.html beside it is made of it. It holds no value of any
+// row. docs/report.md explains each member.
 //
 // A run that was killed leaves the report of the run before it.
 type Report struct {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -94,7 +95,12 @@ func (r *reporter) write(report *Report) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Output.WriteReport(append(data, '\n')); err != nil {
+	data = append(data, '\n')
+	page, err := reportpage.Render(data)
+	if err != nil {
+		return err
+	}
+	if err := r.Output.WriteReport(data, page); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -120,6 +122,7 @@ func readReport(t *testing.T, dir string) *pipeline.Report {
 	if strings.Contains(strings.ToLower(string(data)), "canary") {
 		t.Errorf("the report holds personal data or the key:\n%s", data)
 	}
+	checkPage(t, dir, data)
 	decoder := json.NewDecoder(strings.NewReader(string(data)))
 	decoder.DisallowUnknownFields()
 	var r pipeline.Report
@@ -127,6 +130,22 @@ func readReport(t *testing.T, dir string) *pipeline.Report {
 		t.Fatalf("%v in\n%s", err, data)
 	}
 	return &r
+}
+
+// checkPage sees to it that the page of a report is that of this report, and
+// holds nothing personal.
+func checkPage(t *testing.T, dir string, report []byte) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(dir, "_report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.ToLower(string(page)), "canary") {
+		t.Errorf("the page of the report holds personal data or the key:\n%s", page)
+	}
+	if want, err := reportpage.Render(report); err != nil || !bytes.Equal(page, want) {
+		t.Errorf("the page is not that of the report (%v)", err)
+	}
 }
 
 // TestReportEqualsTheBooks: what a report says of calls and money is what the
@@ -313,7 +332,7 @@ func TestReportIsOfTheRunThatMadeTheDataset(t *testing.T) {
 		}
 		before := listing(t, s.outDir())
 		s.mustDo(t)
-		if after := listing(t, s.outDir()); before["_report.json"] != after["_report.json"] {
+		if after := listing(t, s.outDir()); before["_report.json"] != after["_report.json"] || before["_report.html"] != after["_report.html"] {
 			t.Errorf("stdin %v: the report was written again", stdin)
 		}
 		if r := readReport(t, s.outDir()); r.Stop.Reason != pipeline.StopFinished || r.Parts != (pipeline.ReportParts{Made: 1}) || r.Service != nil {

@@ -444,7 +444,7 @@ func TestNoKeywordIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"_manifest.json", "_report.json"} {
+		for _, name := range []string{"_manifest.json", "_report.json", "_report.html"} {
 			text, err := os.ReadFile(filepath.Join(s.outDir(), name))
 			if err != nil || strings.Contains(strings.ToLower(string(text)), "canar") {
 				t.Errorf("%s tells what was searched for, or %v", name, err)

@@ -19,8 +19,10 @@ import (
 	"github.com/leadetl/leadetl/internal/freshdir"
 )
 
+// ManifestName is the file that says what a dataset holds.
+const ManifestName = "_manifest.json"
+
 const (
-	manifestName  = "_manifest.json"
 	successName   = "_SUCCESS"
 	rejectsFolder = "_rejects"
 )
@@ -119,7 +121,7 @@ func isDatasetFile(folder, name string) bool {
 	if atomicfile.IsTemp(name) {
 		name = atomicfile.FinalName(name)
 	}
-	return partName.MatchString(name) || folder == "" && (name == manifestName || name == successName || isReport(name))
+	return partName.MatchString(name) || folder == "" && (name == ManifestName || name == successName || isReport(name))
 }
 
 // Empty reports whether the folder holds no published file; a report alone is

@@ -20,13 +20,13 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(d.dir, manifestName))
+	data, err := os.ReadFile(filepath.Join(d.dir, ManifestName))
 	if err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(d.dir, manifestName), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(d.dir, ManifestName), err)
 	}
 	return m, nil
 }
@@ -44,7 +44,7 @@ func (d *Dataset) Publish(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(d.dir, manifestName), append(data, '\n')); err != nil {
+	if err := atomicfile.Write(filepath.Join(d.dir, ManifestName), append(data, '\n')); err != nil {
 		return err
 	}
 	return atomicfile.Write(filepath.Join(d.dir, successName), nil)
@@ -90,7 +90,7 @@ func (d *Dataset) syncFolders() error {
 // Withdraw makes a finished dataset unfinished: the report that says it is
 // finished goes, then _SUCCESS, then the manifest. The parts stay.
 func (d *Dataset) Withdraw() error {
-	for _, name := range slices.Concat(reportNames, []string{successName, manifestName}) {
+	for _, name := range slices.Concat(reportNames, []string{successName, ManifestName}) {
 		if err := os.Remove(filepath.Join(d.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -129,7 +129,7 @@ func clearRank(name string) int {
 	switch name {
 	case successName:
 		return 0
-	case manifestName:
+	case ManifestName:
 		return 1
 	}
 	return 2

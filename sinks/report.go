@@ -10,20 +10,41 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
-const reportName = "_report.json"
+// The files that tell of the last run: what programs read, and the same as a
+// page for people.
+const (
+	ReportName     = "_report.json"
+	ReportPageName = "_report.html"
+)
 
-// reportNames are the files that tell of the last run. They are of the
-// dataset's folder and no part of the dataset: no manifest lists them, and a
-// folder that holds nothing else is empty.
-var reportNames = []string{reportName, "_report.html"}
+// reportNames are those files. They are of the dataset's folder and no part of
+// the dataset: no manifest lists them, and a folder that holds nothing else is
+// empty.
+var reportNames = []string{ReportPageName, ReportName}
 
 func isReport(name string) bool { return slices.Contains(reportNames, name) }
 
-// ReportPath is where WriteReport puts the report.
-func (d *Dataset) ReportPath() string { return filepath.Join(d.dir, reportName) }
+// ReportPath is where WriteReport puts the report, ReportPagePath the page.
+func (d *Dataset) ReportPath() string     { return filepath.Join(d.dir, ReportName) }
+func (d *Dataset) ReportPagePath() string { return filepath.Join(d.dir, ReportPageName) }
 
-// WriteReport replaces the report of the last run, whole or not at all.
-func (d *Dataset) WriteReport(data []byte) error { return atomicfile.Write(d.ReportPath(), data) }
+// WriteReport replaces the report of the last run and its page, each whole or
+// not at all. A page that is there is of the report that is there: the old one
+// goes before the report is replaced.
+func (d *Dataset) WriteReport(report, page []byte) error {
+	switch err := os.Remove(d.ReportPagePath()); {
+	case err == nil:
+		if err := atomicfile.SyncDir(d.dir); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := atomicfile.Write(d.ReportPath(), report); err != nil {
+		return err
+	}
+	return atomicfile.Write(d.ReportPagePath(), page)
+}
 
 // Report reads the report of the last run; nil when there is none.
 func (d *Dataset) Report() ([]byte, error) {

@@ -1,6 +1,10 @@
 package sinks
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -44,19 +48,44 @@ func TestReportAloneIsNoDataset(t *testing.T) {
 		t.Errorf("report %q, %v before there is one", data, err)
 	}
 	for _, text := range []string{"first", "second"} {
-		if err := d.WriteReport([]byte(text)); err != nil {
+		if err := d.WriteReport([]byte(text), []byte("page of the "+text)); err != nil {
 			t.Fatal(err)
 		}
 		if data, err := d.Report(); string(data) != text || err != nil {
 			t.Errorf("report %q, %v; want %q", data, err, text)
 		}
+		if page, err := os.ReadFile(d.ReportPagePath()); string(page) != "page of the "+text || err != nil {
+			t.Errorf("page %q, %v; want that of the %s", page, err, text)
+		}
 	}
-	if left := ls(t, dir); !slices.Equal(left, []string{"_report.json"}) {
+	if left := ls(t, dir); !slices.Equal(left, []string{"_report.html", "_report.json"}) {
 		t.Errorf("the folder holds %q", left)
 	}
 	empty, err := d.Empty()
 	if m, merr := d.Manifest(); !empty || err != nil || m != nil || merr != nil {
 		t.Errorf("empty %v (%v), manifest %v (%v)", empty, err, m, merr)
+	}
+}
+
+// TestNoPageOfAnotherReport: when the second report cannot be written, the page
+// of the first is not there as if it were the second's.
+func TestNoPageOfAnotherReport(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	if err := d.WriteReport([]byte("first"), []byte("page")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "._report.json.tmp"), 0o755); err != nil { // in the way
+		t.Fatal(err)
+	}
+	if err := d.WriteReport([]byte("second"), []byte("page")); err == nil {
+		t.Fatal("the report was written")
+	}
+	if data, err := d.Report(); string(data) != "first" || err != nil {
+		t.Errorf("report %q, %v", data, err)
+	}
+	if _, err := os.Stat(d.ReportPagePath()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the page: %v", err)
 	}
 }
 

@@ -189,7 +189,7 @@ func (c closing) report() []closingLine {
 	if c.result.Report == nil || c.result.Report.Service == nil {
 		return nil
 	}
-	return []closingLine{{name: "report", note: filepath.Join(c.out, "_report.json"), bare: true}}
+	return []closingLine{{name: "report", note: filepath.Join(c.out, sinks.ReportPageName), bare: true}}
 }
 
 func total(counts map[string]int64) (n int64) {

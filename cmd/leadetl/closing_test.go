@@ -105,7 +105,7 @@ func TestClosingTableOfAService(t *testing.T) {
   latency    p50 51ms, p95 180ms, p99 2.3s
   files      1 part, 1.0 MB
   dataset    leads
-  report     leads/_report.json
+  report     leads/_report.html
 `
 	var out bytes.Buffer
 	if err := c.print(&out); err != nil {
@@ -146,7 +146,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   unknown    0  calls
   took     1.23s
   files    0 parts; answers of unfinished parts are stored
-  report   leads/_report.json
+  report   leads/_report.html
 `},
 		{"later, with much unread", func(c *closing) {
 			c.progress.Rows, c.progress.Matched, c.progress.Failed, c.progress.BytesTotal = 90, 60, 2, 90
@@ -163,7 +163,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   unknown    0  calls
   took     1.23s
   files    1 part; answers of unfinished parts are stored
-  report   leads/_report.json
+  report   leads/_report.html
 `},
 		{"nothing was asked", func(c *closing) { c.result.Report = nil }, ""},
 		{"no service", func(c *closing) { c.result.Report.Service = nil }, ""},

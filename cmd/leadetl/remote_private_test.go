@@ -57,7 +57,7 @@ func TestRemotePrivate(t *testing.T) {
 				t.Fatalf("exit code %d:\n%s", code, tail(p.said.String()))
 			}
 			said["output"], said["log"] = p.printed.String(), p.said.String()
-			for _, name := range []string{"_report.json", "_manifest.json"} {
+			for _, name := range []string{"_report.json", "_report.html", "_manifest.json"} {
 				text, err := os.ReadFile(j.path("out/" + name))
 				if err != nil {
 					t.Error(err)

@@ -127,7 +127,7 @@ func TestRemoteSearchesKilled(t *testing.T) {
 	j.flags = slices.DeleteFunc(j.flags, func(flag string) bool { return flag == "--idempotent" })
 	j.run(exitDone, "--out", j.path("again"), "--offline")
 	requireSameFiles(t, j.path("again"), j.path("out"))
-	for _, name := range []string{"_manifest.json", "_report.json"} {
+	for _, name := range []string{"_manifest.json", "_report.json", "_report.html"} {
 		if text, err := os.ReadFile(j.path("out/" + name)); err != nil || strings.Contains(string(text), "canary") {
 			t.Errorf("%s tells what was searched for, or %v", name, err)
 		}

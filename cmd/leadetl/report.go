@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/reportpage"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// reportFlags are the flags of report.
+type reportFlags struct {
+	out  string
+	open bool
+}
+
+func newReportCommand(io streams) *cobra.Command {
+	var f reportFlags
+	c := &cobra.Command{
+		Use:   "report DATASET",
+		Short: "Show how a dataset's last run went, as a page",
+		Long: `Make the page _report.html of a dataset again from its _report.json, and print
+where it is. A run writes both when it ends. Of a dataset without a report, the
+page shows what its _manifest.json says. The page is one file that loads nothing
+else, and holds no value of any row.`,
+		Example: `  leadetl report out/hems
+  leadetl report out/hems --open
+  leadetl report out/hems --out last-night.html`,
+		Args: oneDataset,
+		RunE: func(c *cobra.Command, args []string) error {
+			return f.run(c.Context(), args[0], io)
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&f.out, "out", "", "`file` for the page in the place of DATASET/_report.html, or - for standard output")
+	c.Flags().BoolVar(&f.open, "open", false, "open the page in the browser")
+	return c
+}
+
+func oneDataset(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("no dataset; name its folder")
+	}
+	return atMost(1, args)
+}
+
+func (f *reportFlags) run(ctx context.Context, dataset string, io streams) error {
+	if f.open && f.out == "-" {
+		return usageError(errors.New("--open opens a file; give --out a name"))
+	}
+	folder, err := openFolder(dataset)
+	if err != nil {
+		return usageError(err)
+	}
+	page, err := makePage(folder)
+	if err != nil {
+		return usageError(fmt.Errorf("%s: %w", dataset, err))
+	}
+	if f.out == "-" {
+		_, err := io.out.Write(page)
+		return err
+	}
+	path := folder.path(sinks.ReportPageName)
+	if f.out != "" {
+		path = f.out
+		err = atomicfile.Write(path, page)
+	} else {
+		err = replacePage(folder, page)
+	}
+	switch {
+	case errors.Is(err, filelock.ErrLocked):
+		return usageError(fmt.Errorf("%w; try again when the run has ended, or write the page elsewhere with --out", err))
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return usageError(fmt.Errorf("%w; name another file with --out", err))
+	case err != nil:
+		return err
+	}
+	if _, err := fmt.Fprintln(io.out, path); err != nil || !f.open {
+		return err
+	}
+	return openInBrowser(ctx, path, io)
+}
+
+// datasetFolder is where a dataset is, and what a report needs of it. Names are
+// relative to it; one that is not there is fs.ErrNotExist.
+type datasetFolder interface {
+	read(name string) ([]byte, error)
+	write(name string, data []byte) error // whole or not at all
+	path(name string) string              // as it is shown
+}
+
+func openFolder(dataset string) (datasetFolder, error) {
+	if strings.Contains(dataset, "://") {
+		return nil, fmt.Errorf("%s: this version reads datasets of local folders only", dataset)
+	}
+	info, err := os.Stat(dataset)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
+	}
+	return localFolder(dataset), nil
+}
+
+// localFolder is a folder of this machine.
+type localFolder string
+
+func (f localFolder) path(name string) string          { return filepath.Join(string(f), name) }
+func (f localFolder) read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+func (f localFolder) write(name string, data []byte) (err error) {
+	lock, err := filelock.Folder(string(f)) // a run that goes on has a page to write of its own
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	return atomicfile.Write(f.path(name), data)
+}
+
+// makePage makes the page of what a dataset has: the report of its last run,
+// or its manifest.
+func makePage(folder datasetFolder) ([]byte, error) {
+	for _, from := range []struct {
+		name   string
+		render func([]byte) ([]byte, error)
+	}{{sinks.ReportName, reportpage.Render}, {sinks.ManifestName, reportpage.RenderManifest}} {
+		data, err := folder.read(from.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		page, err := from.render(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from.name, err)
+		}
+		return page, nil
+	}
+	return nil, fmt.Errorf("there is no %s and no %s; a run that ends leaves them in the folder of its dataset", sinks.ReportName, sinks.ManifestName)
+}
+
+// replacePage writes the page into the dataset's folder, unless it is there
+// already.
+func replacePage(folder datasetFolder, page []byte) error {
+	if there, err := folder.read(sinks.ReportPageName); err == nil && bytes.Equal(there, page) {
+		return nil
+	}
+	return folder.write(sinks.ReportPageName, page)
+}
+
+// openInBrowser has the desktop open a file.
+func openInBrowser(ctx context.Context, path string, io streams) error {
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, opener, path)
+	c.Stdout, c.Stderr = io.err, io.err
+	err = c.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return usageError(fmt.Errorf("there is no %s that could open the page; open %s by hand", opener, path))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", opener, err)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+// Package browsertest shows pages to a headless Chromium, for tests: it takes
+// pictures, asks the page questions, and says what the page complained about
+// and what it wanted to load. It speaks the DevTools protocol over a pipe, so
+// nothing listens anywhere.
+//
+// Source: chromedevtools.github.io/devtools-protocol
+package browsertest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a browser may take for everything a test wants of it.
+const patience = 3 * time.Minute
+
+// Screen is what a page is shown on.
+type Screen struct {
+	Name   string
+	Width  int // CSS pixels
+	Height int
+	Scale  float64 // device pixels to a CSS pixel
+	Dark   bool
+	Print  bool
+}
+
+// Browser is a running Chromium with one tab. It is for one goroutine, and
+// ends with the test.
+type Browser struct {
+	t       *testing.T
+	to      io.Writer
+	from    *bufio.Reader
+	session string
+	last    int
+	// Complaints are errors and warnings of the pages, and Asked the addresses
+	// they wanted to load, the page's own aside.
+	Complaints []string
+	Asked      []string
+	page       string
+	ended      bool
+}
+
+// Find is the path of a Chromium; the test is skipped where there is none.
+func Find(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium, chromium-browser or google-chrome on PATH")
+	return ""
+}
+
+// Start starts a browser; the test is skipped where there is none.
+func Start(t *testing.T) *Browser {
+	t.Helper()
+	path := Find(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	theirIn, ourOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ourIn, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	c := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+		"--hide-scrollbars", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
+		"--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+	c.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as the browser expects
+	c.Stderr = &said
+	c.WaitDelay = 10 * time.Second
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirIn.Close()
+	theirOut.Close()
+	b := &Browser{t: t, to: ourOut, from: bufio.NewReader(ourIn)}
+	t.Cleanup(func() {
+		b.session = ""
+		_ = b.send("Browser.close", nil)
+		_ = c.Wait() // it is told to go, or killed
+		ourOut.Close()
+		ourIn.Close()
+		if b.ended {
+			t.Logf("the browser said:\n%s", said.String())
+		}
+	})
+	b.attach()
+	return b
+}
+
+// attach opens the tab.
+func (b *Browser) attach() {
+	b.t.Helper()
+	var made struct{ TargetID string }
+	b.Do("Target.createTarget", map[string]any{"url": "about:blank"}, &made)
+	var attached struct{ SessionID string }
+	b.Do("Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		b.Do(domain+".enable", nil, nil)
+	}
+}
+
+// message is what goes over the pipe, in both directions.
+type message struct {
+	ID        int                       `json:"id,omitempty"`
+	SessionID string                    `json:"sessionId,omitempty"`
+	Method    string                    `json:"method,omitempty"`
+	Params    json.RawMessage           `json:"params,omitempty"`
+	Result    json.RawMessage           `json:"result,omitempty"`
+	Error     *struct{ Message string } `json:"error,omitempty"`
+}
+
+func (b *Browser) send(method string, params any) error {
+	m := message{SessionID: b.session, Method: method}
+	b.last++
+	m.ID = b.last
+	if params != nil {
+		data, err := json.Marshal(params)
+		if err != nil {
+			return err
+		}
+		m.Params = data
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = b.to.Write(append(data, 0))
+	return err
+}
+
+// Do calls a method of the protocol and waits for its result, which goes into
+// result unless that is nil.
+func (b *Browser) Do(method string, params, result any) {
+	b.t.Helper()
+	if err := b.send(method, params); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	id := b.last
+	m := b.until(func(m message) bool { return m.ID == id })
+	if m.Error != nil {
+		b.t.Fatalf("%s: %s", method, m.Error.Message)
+	}
+	if result != nil {
+		if err := json.Unmarshal(m.Result, result); err != nil {
+			b.t.Fatalf("%s: %v", method, err)
+		}
+	}
+}
+
+// until reads messages up to one, and keeps what others say of the page.
+func (b *Browser) until(is func(message) bool) message {
+	b.t.Helper()
+	for {
+		data, err := b.from.ReadBytes(0)
+		if errors.Is(err, io.EOF) {
+			b.ended = true
+			b.t.Fatal("the browser has ended")
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		var m message
+		if err := json.Unmarshal(data[:len(data)-1], &m); err != nil {
+			b.t.Fatal(err)
+		}
+		b.note(m)
+		if is(m) {
+			return m
+		}
+	}
+}
+
+func (b *Browser) note(m message) {
+	switch m.Method {
+	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
+		b.Complaints = append(b.Complaints, string(m.Params))
+	case "Network.requestWillBeSent":
+		var p struct{ Request struct{ URL string } }
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			b.t.Fatal(err)
+		}
+		if p.Request.URL != b.page && !strings.HasPrefix(p.Request.URL, "data:") {
+			b.Asked = append(b.Asked, p.Request.URL)
+		}
+	}
+}
+
+// Show shows a page on a screen and waits until it is loaded.
+func (b *Browser) Show(url string, s Screen) {
+	b.t.Helper()
+	b.Do("Emulation.setDeviceMetricsOverride", map[string]any{"width": s.Width, "height": s.Height, "deviceScaleFactor": s.Scale, "mobile": s.Width < 600}, nil)
+	scheme, media := "light", "screen"
+	if s.Dark {
+		scheme = "dark"
+	}
+	if s.Print {
+		media = "print"
+	}
+	b.Do("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.page = url
+	if err := b.send("Page.navigate", map[string]any{"url": url}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.until(func(m message) bool { return m.Method == "Page.loadEventFired" })
+}
+
+// Picture is the whole page as PNG.
+func (b *Browser) Picture() []byte {
+	b.t.Helper()
+	var shot struct{ Data []byte }
+	b.Do("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
+	return shot.Data
+}
+
+// Ask evaluates an expression of JavaScript, and reads its value into result.
+func (b *Browser) Ask(expression string, result any) {
+	b.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.Do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, answer.ExceptionDetails)
+	}
+	if err := json.Unmarshal(answer.Result.Value, result); err != nil {
+		b.t.Fatalf("%s: %v: %s", expression, err, fmt.Sprint(string(answer.Result.Value)))
+	}
+}

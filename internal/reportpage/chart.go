@@ -1,0 +1,299 @@
+package reportpage
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/figures"
+)
+
+// chart is a drawing over the time of a run. It is as wide as there is room: X
+// are thousandths of the width, Y are pixels.
+type chart struct {
+	Title  string
+	Text   string // the same in words
+	Height float64
+	Areas  []area
+	Lines  []gridLine // across, the highest first
+	Ticks  []tick     // along the time
+	Hovers []hover
+	Table  chartTable
+	Sum    string // at the right of the title
+}
+
+type area struct {
+	Kind, Name string
+	Path       string
+	Edge       string // its upper edge, where it is the only one
+	Note       string
+}
+
+type gridLine struct {
+	Y     float64
+	Label string
+}
+
+type tick struct {
+	X     float64 // percent
+	Label string
+	Last  bool
+}
+
+// hover is a strip of a chart that says what it shows.
+type hover struct {
+	X, Width float64
+	Title    string
+}
+
+// chartTable is a chart as a table, of fewer and longer steps where there are
+// many.
+type chartTable struct {
+	Heads []string
+	Rows  [][]string
+}
+
+const (
+	chartHeight = 150.
+	fewestSteps = 3 // less is no course of anything
+	mostHovers  = 120
+	mostRows    = 40
+)
+
+// values are the numbers of a chart's area, one for each step.
+type values struct {
+	kind, name string
+	numbers    []float64
+}
+
+// timeline is where the steps of a series begin and end, in seconds.
+type timeline struct {
+	step, end float64
+	steps     int
+}
+
+func newTimeline(r *report) timeline {
+	s := r.Series
+	n := max(len(s.RowsPerSecond), len(s.CallsPerSecond))
+	return timeline{s.StepSeconds, max(r.Seconds, float64(n-1)*s.StepSeconds+s.StepSeconds/1000), n}
+}
+
+func (t timeline) from(step int) float64 { return float64(step) * t.step }
+func (t timeline) to(step int) float64   { return min(float64(step+1)*t.step, t.end) }
+func (t timeline) x(seconds float64) float64 {
+	return tenth(1000 * seconds / t.end)
+}
+
+// charts are how a run went over its time; none of a run too short to have
+// any course.
+func charts(r *report) []*chart {
+	t := newTimeline(r)
+	if t.steps < fewestSteps || t.step <= 0 {
+		return nil
+	}
+	var made []*chart
+	if r.Service != nil && slices.Max(append(r.Series.CallsPerSecond, 0)) > 0 {
+		made = append(made, rateChart(t, "Calls per second", "calls", r.Series.CallsPerSecond))
+	}
+	if c := waitsChart(t, r); c != nil {
+		made = append(made, c)
+	}
+	if slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
+		made = append(made, rateChart(t, "Rows per second", "rows", r.Series.RowsPerSecond))
+	}
+	return made
+}
+
+func rateChart(t timeline, title, noun string, numbers []float64) *chart {
+	top := niceCeiling(slices.Max(numbers))
+	c := newChart(t, title, top, axisRate, []values{{noun, noun, numbers}}, func(f float64) string { return rate(f) + " " + noun + "/s" })
+	c.Areas[0].Edge = edge(t, make([]float64, t.steps), numbers, top)
+	sum := 0.0
+	for i, n := range numbers {
+		sum += n * (t.to(i) - t.from(i))
+	}
+	c.Sum = "mean " + rate(sum/t.end) + ", most " + rate(slices.Max(numbers))
+	c.Text = fmt.Sprintf("%s over %s: %s", title, took(t.end), c.Sum)
+	return c
+}
+
+// axisRate is a rate with little room.
+func axisRate(perSecond float64) string {
+	if perSecond >= 10_000 {
+		return figures.Short(int64(perSecond))
+	}
+	return figures.Decimal(perSecond)
+}
+
+// waitReasons are what calls wait for, as a chart stacks them: the usual at
+// the bottom.
+var waitReasons = []struct{ reason, kind, name string }{
+	{"concurrency", "wait-concurrency", "a place in flight"},
+	{"rate", "wait-rate", "the rate"},
+	{"look_ahead", "wait-look-ahead", "the service's limit"},
+	{"retry_after", "wait-retry-after", "a pause the service asked for"},
+	{"dead", "wait-dead", "a service that was down"},
+}
+
+func waitName(reason string) (kind, name string) {
+	for _, w := range waitReasons {
+		if w.reason == reason {
+			return w.kind, w.name
+		}
+	}
+	return "wait-other", words(reason)
+}
+
+func waitsChart(t timeline, r *report) *chart {
+	var stacked []values
+	for _, w := range waitReasons {
+		if numbers := r.Series.Waiting[w.reason]; len(numbers) == t.steps {
+			stacked = append(stacked, values{w.kind, w.name, numbers})
+		}
+	}
+	if len(stacked) == 0 {
+		return nil
+	}
+	c := newChart(t, "Waiting before a call, share of the time", 1, share, stacked, share)
+	var parts []string
+	for i, v := range stacked {
+		sum := 0.0
+		for i, n := range v.numbers {
+			sum += n * (t.to(i) - t.from(i))
+		}
+		c.Areas[i].Note = took(sum)
+		parts = append(parts, v.name+" "+took(sum))
+	}
+	c.Text = fmt.Sprintf("Waiting over %s: for %s", took(t.end), strings.Join(parts, ", for "))
+	return c
+}
+
+func share(f float64) string { return fmt.Sprintf("%.0f%%", 100*f) }
+
+// newChart stacks areas. axis and shown write a number beside the grid and
+// where it is pointed at.
+func newChart(t timeline, title string, top float64, axis func(float64) string, stacked []values, shown func(float64) string) *chart {
+	c := &chart{Title: title, Height: chartHeight}
+	for _, part := range []float64{1, 0.5, 0} {
+		c.Lines = append(c.Lines, gridLine{chartHeight * (1 - part), axis(top * part)})
+	}
+	base := make([]float64, t.steps)
+	for _, v := range stacked {
+		c.Areas = append(c.Areas, area{Kind: v.kind, Name: v.name, Path: stepPath(t, base, v.numbers, top)})
+		for i := range v.numbers {
+			base[i] += v.numbers[i]
+		}
+	}
+	c.Ticks = ticks(t.end)
+	said := func(from, to int) []string {
+		var cells []string
+		for _, v := range stacked {
+			sum := 0.0
+			for i := from; i < to && i < len(v.numbers); i++ {
+				sum += v.numbers[i] * (t.to(i) - t.from(i))
+			}
+			cells = append(cells, shown(sum/(t.to(to-1)-t.from(from))))
+		}
+		return cells
+	}
+	each(t.steps, mostHovers, func(from, to int) {
+		text := clock(t.from(from)) + " to " + clock(t.to(to-1))
+		for i, cell := range said(from, to) {
+			if text += ": " + cell; len(stacked) > 1 || shown(0) == "0%" {
+				text += " for " + stacked[i].name
+			}
+		}
+		x := t.x(t.from(from))
+		c.Hovers = append(c.Hovers, hover{x, tenth(t.x(t.to(to-1)) - x), text})
+	})
+	c.Table.Heads = []string{"From", "To"}
+	for _, v := range stacked {
+		c.Table.Heads = append(c.Table.Heads, strings.ToUpper(v.name[:1])+v.name[1:])
+	}
+	each(t.steps, mostRows, func(from, to int) {
+		c.Table.Rows = append(c.Table.Rows, append([]string{clock(t.from(from)), clock(t.to(to - 1))}, said(from, to)...))
+	})
+	return c
+}
+
+// each goes through n steps in most groups of one length, the last of which
+// may be shorter.
+func each(n, most int, do func(from, to int)) {
+	length := (n + most - 1) / most
+	for from := 0; from < n; from += length {
+		do(from, min(from+length, n))
+	}
+}
+
+// stepPath is an area of steps above a base.
+func stepPath(t timeline, base, numbers []float64, top float64) string {
+	var under strings.Builder
+	last := math.NaN()
+	for i := len(numbers) - 1; i >= 0; i-- {
+		if at := chartY(base[i], top); at != last {
+			if i < len(numbers)-1 {
+				fmt.Fprintf(&under, "H%g", t.x(t.to(i)))
+			}
+			fmt.Fprintf(&under, "V%g", at)
+			last = at
+		}
+	}
+	return edge(t, base, numbers, top) + under.String() + "H0Z"
+}
+
+// edge is the upper edge of an area of steps above a base.
+func edge(t timeline, base, numbers []float64, top float64) string {
+	var path strings.Builder
+	last := math.NaN()
+	for i, n := range numbers {
+		at := chartY(base[i]+n, top)
+		if i == 0 {
+			fmt.Fprintf(&path, "M0 %g", at)
+		} else if at != last {
+			fmt.Fprintf(&path, "H%gV%g", t.x(t.from(i)), at)
+		}
+		last = at
+	}
+	fmt.Fprintf(&path, "H%g", t.x(t.to(len(numbers)-1)))
+	return path.String()
+}
+
+func chartY(f, top float64) float64 { return tenth(chartHeight * (1 - min(f/top, 1))) }
+
+// niceCeiling is the end of an axis for numbers up to most.
+func niceCeiling(most float64) float64 {
+	if most <= 0 {
+		return 1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(most)))
+	for _, n := range []float64{1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8} {
+		if most <= n*unit*(1+1e-9) {
+			return n * unit
+		}
+	}
+	return 10 * unit
+}
+
+// tickSteps are the distances between ticks, in seconds.
+var tickSteps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
+
+const mostTicks = 5
+
+func ticks(end float64) (made []tick) {
+	step := tickSteps[len(tickSteps)-1]
+	for _, s := range tickSteps {
+		if end/s <= mostTicks {
+			step = s
+			break
+		}
+	}
+	for end/step > mostTicks {
+		step *= 2
+	}
+	for at := 0.; at <= end; at += step {
+		x := 100 * at / end
+		made = append(made, tick{X: tenth(x), Label: clock(at), Last: x > 93})
+	}
+	return made
+}

@@ -1,0 +1,265 @@
+package reportpage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/figures"
+)
+
+// flow is a drawing of where lines went: columns of bars, and bands between
+// them as thick as there are lines. It is as wide as there is room: X are
+// thousandths of the width, Y are pixels.
+type flow struct {
+	Head   string // what comes in
+	Height float64
+	Bars   []flowBar
+	Bands  []band
+	Inside []flowLabel // beside the bars between
+	Ends   []flowLabel // beside the bars at the end
+	Text   string      // the same in words
+	Note   string
+}
+
+type flowBar struct {
+	Kind           string
+	X, Top, Bottom float64
+}
+
+type band struct {
+	Kind  string
+	Path  string
+	Title string
+}
+
+type flowLabel struct {
+	Kind    string
+	X, Y    float64 // Y of its middle; X in percent
+	Name    string
+	Count   string
+	Share   string
+	Title   string
+	Centred bool
+}
+
+// end is what a line comes to.
+type end struct {
+	kind, name string
+	count      int64
+}
+
+const (
+	flowFull        = 230. // px of everything
+	flowLeast       = 2.   // px of the least
+	flowGap         = 10.
+	flowLabelHeight = 40. // px of a label of two lines
+)
+
+// slot is a place in a column: a bar of some height in a space that is as
+// least as high.
+type slot struct {
+	height, space float64
+	top           float64 // of the bar
+	in, out       float64 // how much of it has been drawn
+}
+
+// rowsFlow draws what became of the lines of a dataset.
+func rowsFlow(r *report) *flow {
+	t := r.Totals
+	answered := []end{{"matched", "matched", t.Matched}, {"no-match", "no match", t.NoMatch}, {"failed", "failed", t.Failed}, {"skipped", "skipped", t.Skipped}}
+	dropped := []end{{"suppressed", "suppressed", t.Suppressed}, {"rejected", "rejected", t.Rejected}, {"malformed", "malformed", t.Malformed}}
+	f := drawFlow(t.lines(), ways(r), answered, dropped)
+	f.Head = count(t.lines(), "line") + " in"
+	if t.Searches > 0 {
+		f.Head = count(t.Rows, "row") + " of " + plural(t.Searches, "search", "searches")
+	}
+	f.Text = f.Head + ": " + f.Text
+	return f
+}
+
+// ways are how the answered rows of a dataset came to their answers; none
+// where the report does not say so of every row.
+func ways(r *report) []end {
+	s, t := r.Service, r.Totals
+	if s == nil || t.Searches > 0 {
+		return nil
+	}
+	fresh := r.Fresh.answered() + r.Fresh.Skipped
+	unasked := fresh - s.Calls.Asked - s.Calls.Twins
+	byAddress := r.Operation == "ip_to_company" || r.Operation == "deanonymization"
+	if unasked < 0 || unasked > 0 && !byAddress {
+		return nil // the run was stopped in the middle of a part
+	}
+	called := end{"called", "called", s.Calls.Asked - s.Calls.Stored}
+	if s.Offline {
+		called.name = "not stored"
+	}
+	return present([]end{
+		called,
+		{"stored", "stored", s.Calls.Stored},
+		{"twins", "twins", s.Calls.Twins},
+		{"unasked", "not asked", unasked},
+		{"earlier", "earlier", t.answered() + t.Skipped - fresh},
+	})
+}
+
+// questionsFlow draws how far a run got with its questions that was stopped
+// before its parts were whole.
+func questionsFlow(r *report) *flow {
+	c := r.Service.Calls
+	open := c.Asked - c.Closed
+	f := drawFlow(c.Asked, present([]end{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),
+		[]end{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched}}, []end{{"open", "open", open}})
+	f.Head = count(c.Asked, "question") + " so far"
+	f.Text = f.Head + ": " + f.Text
+	return f
+}
+
+func present(ends []end) []end {
+	return slices.DeleteFunc(ends, func(e end) bool { return e.count <= 0 })
+}
+
+// drawFlow draws all lines through their ways, if any are known, to their
+// ends. Those that are dropped go by the ways.
+func drawFlow(all int64, ways, answered, dropped []end) *flow {
+	answered, dropped = present(answered), present(dropped)
+	heights := func(ends []end) (list []float64, sum float64) {
+		for _, e := range ends {
+			h := max(flowLeast, flowFull*float64(e.count)/float64(max(all, 1)))
+			list, sum = append(list, h), sum+h
+		}
+		return list, sum
+	}
+	wayHeights, waySum := heights(ways)
+	endHeights, endSum := heights(answered)
+	dropHeights, dropSum := heights(dropped)
+	through := max(waySum, endSum) // small ones are drawn larger than they are
+	fit(wayHeights, through-waySum)
+	fit(endHeights, through-endSum)
+
+	f := &flow{}
+	source := []*slot{newSlot(through+dropSum, 0)}
+	last := newSlots(flowLabelHeight, endHeights, dropHeights)
+	columns := [][]*slot{source, last}
+	xs := []float64{0, 1000}
+	if len(ways) > 0 && len(answered) > 0 {
+		between := slices.Concat(newSlots(flowLabelHeight, wayHeights), newSlots(0, dropHeights))
+		joint := newSlots(0, []float64{through}, dropHeights)
+		columns, xs = [][]*slot{source, between, joint, last}, []float64{0, 300, 660, 1000}
+	}
+	for _, c := range columns {
+		f.Height = max(f.Height, columnHeight(c))
+	}
+	for _, c := range columns {
+		place(c, f.Height)
+	}
+
+	joined := source[0]
+	if len(columns) == 4 {
+		joined = columns[2][0]
+		for i, w := range ways {
+			s := columns[1][i]
+			title := w.name + " " + figures.Grouped(w.count)
+			f.bar(w.kind, xs[1], s)
+			f.band(w.kind, title, xs[0], source[0], xs[1], s)
+			f.band(w.kind, title, xs[1], s, xs[2], joined)
+			f.Inside = append(f.Inside, flowLabel{Kind: w.kind, X: xs[1] / 10, Y: s.top + s.height/2, Name: w.name, Count: figures.Grouped(w.count), Title: wayTitles[w.kind]})
+		}
+		f.bar("joint", xs[2], joined)
+	}
+	for i, e := range answered {
+		f.band(e.kind, e.name+" "+figures.Grouped(e.count), xs[len(xs)-2], joined, 1000, last[i])
+	}
+	for i, e := range dropped {
+		for n := range len(columns) - 1 {
+			from, to := columns[n][max(0, len(columns[n])-len(dropped)+i)], columns[n+1][len(columns[n+1])-len(dropped)+i]
+			if n == 0 {
+				from = source[0]
+			}
+			f.band(e.kind, e.name+" "+figures.Grouped(e.count), xs[n], from, xs[n+1], to)
+		}
+	}
+	f.bar("source", 0, source[0])
+	var words []string
+	for i, e := range slices.Concat(answered, dropped) {
+		s := last[i]
+		f.bar(e.kind, 1000, s)
+		label := flowLabel{Kind: e.kind, Y: s.top + s.height/2, Name: e.name, Count: figures.Grouped(e.count), Share: percent(e.count, all), Title: endTitles[e.kind]}
+		f.Ends = append(f.Ends, label)
+		words = append(words, fmt.Sprintf("%s %s (%s)", label.Name, label.Count, label.Share))
+	}
+	f.Text = strings.Join(words, ", ")
+	return f
+}
+
+// wayTitles and endTitles explain the words of a flow.
+var (
+	wayTitles = map[string]string{
+		"called":  "questions that were asked of the service",
+		"stored":  "questions that a stored answer answered",
+		"twins":   "rows that shared another row's question",
+		"unasked": "addresses that no service knows anything about, such as private ones",
+		"earlier": "rows of parts that earlier runs made",
+	}
+	endTitles = map[string]string{
+		"matched":    "something was found",
+		"no-match":   "nothing was found",
+		"failed":     "no answer came, or none that can be used",
+		"skipped":    "not asked",
+		"suppressed": "on a list of those who must not be looked up",
+		"rejected":   "the identifier is none",
+		"malformed":  "lines that are no row",
+		"open":       "no answer yet; the next run goes on with them",
+	}
+)
+
+func newSlot(height, least float64) *slot { return &slot{height: height, space: max(height, least)} }
+
+func newSlots(least float64, heights ...[]float64) (slots []*slot) {
+	for _, h := range slices.Concat(heights...) {
+		slots = append(slots, newSlot(h, least))
+	}
+	return slots
+}
+
+// fit gives the largest height what is missing.
+func fit(heights []float64, missing float64) {
+	if len(heights) > 0 {
+		at := slices.Index(heights, slices.Max(heights))
+		heights[at] += missing
+	}
+}
+
+func columnHeight(slots []*slot) float64 {
+	sum := flowGap * float64(max(len(slots)-1, 0))
+	for _, s := range slots {
+		sum += s.space
+	}
+	return sum
+}
+
+// place puts the slots of a column one below the other, in the middle of all
+// the height.
+func place(slots []*slot, height float64) {
+	y := (height - columnHeight(slots)) / 2
+	for _, s := range slots {
+		s.top = y + (s.space-s.height)/2
+		y += s.space + flowGap
+	}
+}
+
+func (f *flow) bar(kind string, x float64, s *slot) {
+	f.Bars = append(f.Bars, flowBar{kind, x, tenth(s.top), tenth(s.top + s.height)})
+}
+
+// band draws what is left of the lesser of two slots to the other.
+func (f *flow) band(kind, title string, x0 float64, from *slot, x1 float64, to *slot) {
+	h := min(from.height-from.out, to.height-to.in)
+	y0, y1, mid := from.top+from.out, to.top+to.in, (x0+x1)/2
+	from.out += h
+	to.in += h
+	path := fmt.Sprintf("M%g %.1fC%g %.1f %g %.1f %g %.1fV%.1fC%g %.1f %g %.1f %g %.1fZ",
+		x0, y0, mid, y0, mid, y1, x1, y1, y1+h, mid, y1+h, mid, y0+h, x0, y0+h)
+	f.Bands = append(f.Bands, band{kind, path, title})
+}

@@ -1,0 +1,228 @@
+package reportpage
+
+import (
+	"github.com/leadetl/leadetl/internal/figures"
+)
+
+// barTable is a table whose rows have bars.
+type barTable struct {
+	Title string
+	Note  string
+	Heads [3]string // of the name, the figure and the share; the last may be empty
+	Rows  []barRow
+}
+
+type barRow struct {
+	Name, Title, Kind string
+	Figure, Share     string
+	Width             float64 // percent
+}
+
+// mostReasons is how many rows a table has before the rest are one.
+const mostReasons = 12
+
+// reasonTables are what became of the rows, reason by reason.
+func reasonTables(r *report) (tables []barTable) {
+	t := r.Totals
+	reasons := func(list []barItem, kind, outcome string) []barItem {
+		for _, name := range mostFirst(t.Reasons[outcome]) {
+			list = append(list, barItem{words(name), kind, t.Reasons[outcome][name]})
+		}
+		return list
+	}
+	if t.Matched+t.NoMatch > 0 {
+		items := reasons([]barItem{{"matched", "matched", t.Matched}}, "no-match", "no_match")
+		tables = append(tables, countTable("Matched or not", "row", t.Rows, t.Rows, items))
+	}
+	for _, o := range []struct{ title, kind, outcome string }{
+		{"Failed", "failed", "failed"}, {"Skipped", "skipped", "skipped"}, {"Suppressed", "suppressed", "suppressed"},
+	} {
+		if items := reasons(nil, o.kind, o.outcome); len(items) > 0 {
+			tables = append(tables, countTable(o.title, "row", t.Rows, 0, items))
+		}
+	}
+	rejected := reasons(reasons(nil, "rejected", "rejected"), "malformed", "malformed")
+	if len(rejected) > 0 {
+		tables = append(tables, countTable("Rejected", "line", t.lines(), 0, rejected))
+	}
+	return tables
+}
+
+type barItem struct {
+	name, kind string
+	count      int64
+}
+
+// countTable shows counts of all, with bars beside the longest there could be:
+// that of the largest count where full is 0.
+func countTable(title, of string, all, full int64, items []barItem) barTable {
+	table := barTable{Title: title, Note: "of " + count(all, of), Heads: [3]string{"Reason", "Rows", "Share"}}
+	if rest := len(items) - mostReasons; rest > 1 {
+		other := barItem{name: count(int64(rest), "other reason"), kind: items[mostReasons].kind}
+		for _, i := range items[mostReasons:] {
+			other.count += i.count
+		}
+		items = append(items[:mostReasons:mostReasons], other)
+	}
+	if full == 0 {
+		for _, i := range items {
+			full = max(full, i.count)
+		}
+	}
+	for _, i := range items {
+		table.Rows = append(table.Rows, barRow{Name: i.name, Kind: i.kind, Figure: figures.Grouped(i.count), Share: percent(i.count, all), Width: width(float64(i.count), float64(full))})
+	}
+	return table
+}
+
+// callClasses explain how a call ended.
+var callClasses = map[string]string{
+	"answered":    "with data, without a match, or with a refusal of this one record",
+	"replayed":    "as the same call was answered before, for nothing",
+	"pending":     "with the promise of an answer that comes later",
+	"invalid":     "the service would not work on the question",
+	"denied":      "the service does not accept the credentials",
+	"no_credits":  "the service's account is empty",
+	"limited":     "the service asked for fewer calls",
+	"unavailable": "the service gave no answer",
+	"protocol":    "the answer could not be understood",
+}
+
+// callTables are how the calls of a run went.
+func callTables(s *service) (tables []barTable) {
+	if items := classItems(s.Calls.ByClass); len(items) > 0 {
+		table := countTable("How calls ended", "call", s.Calls.Calls, 0, items)
+		table.Heads[0], table.Heads[1] = "Class", "Calls"
+		tables = append(tables, explain(table, s.Calls.ByClass))
+	}
+	if l := s.Latency; l.P99 > 0 {
+		table := barTable{Title: "From request to answer", Heads: [3]string{"Of the calls", "Took at most", ""}}
+		for _, p := range []struct {
+			name    string
+			seconds float64
+		}{{"half", l.P50}, {"95%", l.P95}, {"99%", l.P99}} {
+			table.Rows = append(table.Rows, barRow{Name: p.name, Kind: "call", Figure: took(p.seconds), Width: width(p.seconds, l.P99)})
+		}
+		tables = append(tables, table)
+	}
+	if len(s.Waits) > 0 {
+		table := barTable{Title: "Waited before a call", Heads: [3]string{"For", "Time", ""}}
+		names := mostFirst(s.Waits)
+		for _, reason := range names {
+			kind, name := waitName(reason)
+			table.Rows = append(table.Rows, barRow{Name: name, Kind: kind, Figure: took(s.Waits[reason]), Width: width(s.Waits[reason], s.Waits[names[0]])})
+		}
+		tables = append(tables, table)
+	}
+	if items := classItems(s.Calls.Retries); len(items) > 0 {
+		var all int64
+		for _, n := range s.Calls.Retries {
+			all += n
+		}
+		table := countTable("Sent again", "question", all, 0, items)
+		table.Heads[0], table.Heads[1] = "After", "Questions"
+		tables = append(tables, explain(table, s.Calls.Retries))
+	}
+	return tables
+}
+
+func classItems(counts map[string]int64) (items []barItem) {
+	for _, name := range mostFirst(counts) {
+		kind := "bad-call"
+		switch name {
+		case "answered", "replayed", "pending":
+			kind = "call"
+		}
+		items = append(items, barItem{words(name), kind, counts[name]})
+	}
+	return items
+}
+
+// explain gives the rows of a table of classes their titles.
+func explain(table barTable, counts map[string]int64) barTable {
+	for i, name := range mostFirst(counts) {
+		if i < len(table.Rows) {
+			table.Rows[i].Title = callClasses[name]
+		}
+	}
+	return table
+}
+
+// meter is what was used of a budget.
+type meter struct {
+	Name   string
+	Figure string
+	Note   string
+	Text   string
+	Parts  []meterPart
+	Bound  bool // there is an end to it
+	Full   bool
+}
+
+type meterPart struct {
+	Kind, Name, Figure string
+	Width              float64
+}
+
+// meters are credits, calls and time against what they may be.
+func meters(r *report) (list []meter) {
+	s := r.Service
+	if s.Offline {
+		return nil
+	}
+	ours := s.Calls.Credits
+	open := max(s.Budget.Credits-ours-s.Calls.EarlierCredits, 0)
+	if s.Budget.Credits > 0 || s.Budget.MaxCredits != nil {
+		list = append(list, newMeter("Credits", s.Budget.Credits, s.Budget.MaxCredits,
+			meterItem{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, meterItem{"ours", "paid by this run", ours}, meterItem{"maybe", "may have been billed", open}))
+	}
+	if s.Budget.MaxCalls != nil {
+		list = append(list, newMeter("Questions sent", s.Budget.Calls, s.Budget.MaxCalls,
+			meterItem{"earlier", "by earlier runs", s.Calls.EarlierCalls}, meterItem{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))
+	}
+	if most := s.Budget.MaxDurationSeconds; most != nil && *most > 0 {
+		m := meter{Name: "Time", Figure: took(r.Seconds) + " of " + took(*most), Bound: true, Full: r.Seconds >= *most}
+		m.Parts = []meterPart{{"ours", "this run", took(r.Seconds), width(r.Seconds, *most)}}
+		m.Text = m.Name + ": " + m.Figure
+		list = append(list, m)
+	}
+	return list
+}
+
+type meterItem struct {
+	kind, name string
+	count      int64
+}
+
+func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
+	m := meter{Name: name, Figure: figures.Grouped(used), Note: "without a budget"}
+	all := used
+	if most != nil {
+		m.Figure, m.Note = figures.Grouped(used)+" of "+figures.Grouped(*most), figures.Grouped(max(*most-used, 0))+" left"
+		m.Bound, m.Full = true, used >= *most
+		all = max(used, *most)
+	}
+	m.Text = name + ": " + m.Figure + ", " + m.Note
+	for _, i := range items {
+		if i.count > 0 {
+			m.Parts = append(m.Parts, meterPart{i.kind, i.name, figures.Grouped(i.count), width(float64(i.count), float64(all))})
+			m.Text += ", " + i.name + " " + figures.Grouped(i.count)
+		}
+	}
+	return m
+}
+
+// notes are what is left to decide or to wait for.
+func notes(r *report) (list []note) {
+	s := r.Service
+	if n := s.Unknown.Count; n > 0 {
+		list = append(list, note{plural(n, "call", "calls") + " of this operation may have been billed and got no answer, those of other lists included. They are not sent again unless you say so; this names them:", "leadetl answers list --unknown"})
+	}
+	if s.Parked > 0 {
+		list = append(list, note{plural(s.Parked, "answer was", "answers were") + " promised and " + plural(s.Parked, "is", "are")[len(figures.Grouped(s.Parked))+1:] + " not there yet. The same command waits for them.", ""})
+	}
+	if n := s.Calls.Quarantined; n > 0 {
+		list = append(list, note{plural(n, "member", "members") + " of answers were left out because they were not what they claimed to be.", ""})
+	}
+	return list
+}

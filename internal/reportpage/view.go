@@ -1,0 +1,267 @@
+package reportpage
+
+import (
+	"html/template"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/figures"
+)
+
+// The reasons for which a run ends, as the report says them.
+const finished = "finished"
+
+// view is what page.html shows. What a run has nothing to say about is empty,
+// and the page has no section of it.
+type view struct {
+	Style     template.CSS
+	Operation string
+	Output    string
+	Outcome   outcome
+	Facts     []fact
+	Tiles     []tile
+	Columns   int // of tiles, where there is room
+	Flow      *flow
+	Questions *flow
+	Reasons   []barTable
+	Charts    []*chart
+	Calls     []barTable
+	Meters    []meter
+	Notes     []note
+	Inputs    []row
+	Files     fileTable
+	Program   string
+	JobID     string
+}
+
+// outcome is how a run ended.
+type outcome struct {
+	Kind string // good, mixed, stopped or bad
+	Word string
+	Text string
+	// Detail is the error in the run's own words.
+	Detail string
+}
+
+// fact is a line of the head.
+type fact struct{ Name, Value, Time string }
+
+// tile is a figure that is to be seen first.
+type tile struct{ Name, Value, Note, Kind string }
+
+// Long reports whether a tile's figure has to be written smaller where there
+// is little room.
+func (t tile) Long() bool { return len(t.Value) >= 8 }
+
+// note is something to know, with the command to go on.
+type note struct{ Text, Command string }
+
+type row struct{ Name, Bytes, Changed string }
+
+type fileTable struct {
+	Rows  []fileRow
+	Total string
+	More  string // what is not listed
+	Open  bool
+}
+
+type fileRow struct{ Name, Rows, Bytes, Sum, Short string }
+
+// mostColumns is how many tiles are side by side.
+const mostColumns = 6
+
+func newView(r *report) *view {
+	v := &view{
+		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r), Facts: facts(r), Tiles: tiles(r),
+		Reasons: reasonTables(r), Charts: charts(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
+	}
+	if v.Columns = len(v.Tiles); v.Columns > mostColumns {
+		v.Columns = (v.Columns + 1) / 2
+	}
+	if unfinished(r) && r.Service.Calls.Asked > 0 {
+		v.Questions = questionsFlow(r)
+	}
+	if r.Totals.lines() > 0 {
+		v.Flow = rowsFlow(r)
+	}
+	if r.Service != nil {
+		v.Calls, v.Meters, v.Notes = callTables(r.Service), meters(r), notes(r)
+	}
+	return v
+}
+
+// unfinished reports whether a run was stopped that asked a service: what it
+// bought is more than its parts show.
+func unfinished(r *report) bool { return r.Stop.Reason != finished && r.Service != nil }
+
+// stops are the other ends of a run.
+var stops = map[string]outcome{
+	"interrupted": {"stopped", "Interrupted", "The same command goes on where it stopped.", ""},
+	"budget":      {"stopped", "Stopped at its budget", "The same command goes on, given more.", ""},
+	"no_credits":  {"stopped", "Out of credits", "The service's account is empty. The same command goes on when it is not.", ""},
+	"refused":     {"bad", "Refused by the service", "The service does not accept the credentials. The same command goes on with others.", ""},
+	"unreachable": {"bad", "The service was out of reach", "The same command goes on.", ""},
+	"failed":      {"bad", "Failed", "The same command goes on when the reason is gone.", ""},
+}
+
+func newOutcome(r *report) outcome {
+	if r.Stop.Reason != finished {
+		o, known := stops[r.Stop.Reason]
+		if !known {
+			o = outcome{Kind: "bad", Word: "Stopped: " + words(r.Stop.Reason)}
+		}
+		o.Detail = r.Stop.Detail
+		return o
+	}
+	t := r.Totals
+	switch {
+	case t.Failed > 0:
+		return outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. Each says why in its reason."}
+	case t.Skipped > 0:
+		return outcome{Kind: "mixed", Word: "Finished, with skipped rows", Text: count(t.Skipped, "row") + " were not asked."}
+	case t.lines() == 0:
+		return outcome{Kind: "good", Word: "Finished", Text: "The input held no rows."}
+	}
+	return outcome{Kind: "good", Word: "Finished", Text: ""}
+}
+
+func facts(r *report) []fact {
+	var list []fact
+	add := func(name, value string, at time.Time) {
+		if value != "" {
+			f := fact{Name: name, Value: value}
+			if !at.IsZero() {
+				f.Time = at.UTC().Format(time.RFC3339)
+			}
+			list = append(list, f)
+		}
+	}
+	if !r.StartedAt.IsZero() {
+		add("Started", moment(r.StartedAt)+" UTC", r.StartedAt)
+	}
+	ended := moment(r.EndedAt)
+	if r.EndedAt.UTC().Truncate(24 * time.Hour).Equal(r.StartedAt.UTC().Truncate(24 * time.Hour)) {
+		ended = r.EndedAt.UTC().Format("15:04:05")
+	}
+	if ended != "" {
+		add("Ended", ended+" UTC", r.EndedAt)
+	}
+	if r.Seconds > 0 {
+		add("Took", took(r.Seconds), time.Time{})
+	}
+	if s := r.Service; s != nil {
+		name := s.Name
+		if s.Offline {
+			name += ", stored answers alone"
+		}
+		add("Service", name, time.Time{})
+	}
+	return list
+}
+
+func tiles(r *report) []tile {
+	t := r.Totals
+	var list []tile
+	add := func(name, value, note, kind string) { list = append(list, tile{name, value, note, kind}) }
+	if unfinished(r) {
+		c := r.Service.Calls
+		add("Questions closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
+		if c.Closed > 0 {
+			add("Matched", percent(c.Matched, c.Closed), count(c.Matched, "question"), "matched")
+		}
+		add("Rows in parts", figures.Grouped(t.Rows), count(int64(r.Parts.Made+r.Parts.Earlier), "part")+" written", "")
+	} else {
+		note := from(r)
+		if t.Searches > 0 {
+			note = "of " + plural(t.Searches, "search", "searches")
+		}
+		add("Rows", figures.Grouped(t.Rows), note, "")
+		if t.Rows > 0 {
+			add("Matched", percent(t.Matched, t.Rows), count(t.Matched, "row"), "matched")
+		}
+	}
+	for _, seldom := range []struct {
+		name, kind string
+		n          int64
+	}{{"Failed", "failed", t.Failed}, {"Skipped", "skipped", t.Skipped}, {"Suppressed", "suppressed", t.Suppressed}} {
+		if seldom.n > 0 {
+			add(seldom.name, figures.Grouped(seldom.n), percent(seldom.n, t.Rows)+" of the rows", seldom.kind)
+		}
+	}
+	if bad := t.Rejected + t.Malformed; bad > 0 {
+		note := percent(bad, t.lines()) + " of the lines"
+		if t.Malformed > 0 && t.Rejected > 0 {
+			note += ", " + figures.Grouped(t.Malformed) + " malformed"
+		}
+		add("Rejected", figures.Grouped(bad), note, "rejected")
+	}
+	if s := r.Service; s != nil && !s.Offline {
+		note := "no answer was stored"
+		if s.Calls.Stored > 0 {
+			note = count(s.Calls.Stored, "stored answer") + " reused"
+		}
+		add("Calls", figures.Grouped(s.Calls.Calls), note, "")
+		note = "no budget"
+		if most := s.Budget.MaxCredits; most != nil {
+			note = "budget " + figures.Grouped(*most)
+		}
+		add("Credits", figures.Grouped(s.Calls.Credits), note, "")
+	}
+	if r.Seconds > 0 {
+		note := count(int64(r.Parts.Made), "part") + " made"
+		if r.Seconds >= 1 && r.Fresh.Rows > 0 {
+			note = rate(float64(r.Fresh.Rows)/r.Seconds) + " rows/s"
+		}
+		add("Time", took(r.Seconds), note, "")
+	}
+	if len(r.Files) > 0 {
+		var bytes int64
+		for _, f := range r.Files {
+			bytes += f.Bytes
+		}
+		add("Size", figures.Size(bytes), count(int64(len(r.Files)), "file"), "")
+	}
+	return list
+}
+
+func from(r *report) string {
+	if len(r.Inputs) == 0 {
+		return ""
+	}
+	return "from " + count(int64(len(r.Inputs)), "file")
+}
+
+func inputs(r *report) (rows []row) {
+	for _, in := range r.Inputs {
+		size := "not known"
+		if in.Bytes >= 0 {
+			size = figures.Size(in.Bytes)
+		}
+		rows = append(rows, row{in.URI, size, moment(in.ModifiedAt)})
+	}
+	return rows
+}
+
+const (
+	openFiles = 12  // more are folded away
+	mostFiles = 500 // that are listed
+)
+
+func files(r *report) fileTable {
+	var rows, bytes int64
+	t := fileTable{Open: len(r.Files) <= openFiles}
+	for i, f := range r.Files {
+		rows, bytes = rows+f.Rows, bytes+f.Bytes
+		if i < mostFiles {
+			sum := f.SHA256
+			if len(sum) > 12 {
+				sum = sum[:12]
+			}
+			t.Rows = append(t.Rows, fileRow{f.Name, figures.Grouped(f.Rows), figures.Size(f.Bytes), f.SHA256, sum})
+		}
+	}
+	if rest := len(r.Files) - mostFiles; rest > 0 {
+		t.More = count(int64(rest), "more file") + ", all in _report.json"
+	}
+	t.Total = count(int64(len(r.Files)), "file") + ", " + figures.Size(bytes)
+	return t
+}

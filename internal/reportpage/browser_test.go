@@ -5,7 +5,6 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/browsertest"
@@ -19,24 +18,21 @@ var screens = []browsertest.Screen{
 	{Name: "print", Width: 794, Height: 1123, Scale: 1, Print: true},
 }
 
-// TestInABrowser looks at every golden page on every screen.
+// TestInABrowser looks at the page of every run under testdata on every screen.
 // LEADETL_PICTURES=FOLDER keeps the pictures.
 func TestInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	pages, err := filepath.Glob("testdata/*.html")
-	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
-	}
 	b := browsertest.Start(t)
-	for _, page := range pages {
-		path, err := filepath.Abs(page)
-		if err != nil {
+	folder := t.TempDir()
+	for run, page := range pages(t) {
+		path := filepath.Join(folder, run+".html")
+		if err := os.WriteFile(path, page, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range screens {
-			name := strings.TrimSuffix(filepath.Base(page), ".html") + "-" + s.Name
+			name := run + "-" + s.Name
 			b.Show("file://"+path, s)
 			picture := b.Picture()
 			if folder := os.Getenv("LEADETL_PICTURES"); folder != "" {

@@ -56,7 +56,8 @@ type chartTable struct {
 
 const (
 	chartHeight = 150.
-	fewestSteps = 3 // less is no course of anything
+	fewestSteps = 3   // less is no course of anything
+	longestRun  = 1e9 // seconds; what says more is wrong
 	mostHovers  = 120
 	mostRows    = 40
 )
@@ -89,7 +90,7 @@ func (t timeline) x(seconds float64) float64 {
 // any course.
 func charts(r *report) []*chart {
 	t := newTimeline(r)
-	if t.steps < fewestSteps || t.step <= 0 {
+	if t.steps < fewestSteps || t.step <= 0 || t.end > longestRun {
 		return nil
 	}
 	var made []*chart
@@ -291,7 +292,11 @@ func ticks(end float64) (made []tick) {
 	for end/step > mostTicks {
 		step *= 2
 	}
-	for at := 0.; at <= end; at += step {
+	for n := range mostTicks + 1 {
+		at := float64(n) * step
+		if at > end {
+			break
+		}
 		x := 100 * at / end
 		made = append(made, tick{X: tenth(x), Label: clock(at), Last: x > 93})
 	}

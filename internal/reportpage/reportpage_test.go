@@ -1,35 +1,59 @@
-package reportpage
+package reportpage_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/leadetl/leadetl/internal/reportpage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden pages")
 
-// TestGolden compares the pages of some runs with what they were.
-func TestGolden(t *testing.T) {
+// pages renders the report of every run under testdata, by name.
+func pages(t testing.TB) map[string][]byte {
+	t.Helper()
 	reports, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(reports) == 0 {
 		t.Fatal(reports, err)
 	}
-	for _, name := range reports {
-		data, err := os.ReadFile(name)
+	made := map[string][]byte{}
+	for _, path := range reports {
+		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := Render(data)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		if made[name], err = reportpage.Render(data); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		golden := strings.TrimSuffix(name, ".json") + ".html"
+	}
+	return made
+}
+
+var style = regexp.MustCompile(`(?s)<style>.*</style>`)
+
+// TestGolden compares the pages of some runs with what they were, but for
+// their style, which is the same for all.
+func TestGolden(t *testing.T) {
+	for name, page := range pages(t) {
+		if err := wellFormed(page); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		golden := "testdata/" + name + ".html"
+		got := style.ReplaceAll(page, []byte("<style>…</style>"))
 		if *update {
-			if err := os.WriteFile(golden, page, 0o644); err != nil {
+			if err := os.WriteFile(golden, got, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -37,8 +61,85 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(page, want) {
-			t.Errorf("the page of %s is another; look at it after go test ./internal/reportpage -update", name)
+		if !bytes.Equal(got, want) {
+			t.Errorf("the page of testdata/%s.json is another; look at it after go test ./internal/reportpage -update", name)
 		}
 	}
 }
+
+// wellFormed sees to it that what is opened is closed, and that ids are of one
+// element each.
+func wellFormed(page []byte) error {
+	var open []string
+	ids := map[string]bool{}
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if err := z.Err(); !errors.Is(err, io.EOF) {
+				return err
+			}
+			if len(open) > 0 {
+				return fmt.Errorf("%q are not closed", open)
+			}
+			return nil
+		case html.StartTagToken:
+			token := z.Token()
+			for _, a := range token.Attr {
+				if a.Key == "id" && ids[a.Val] {
+					return fmt.Errorf("two elements with the id %q", a.Val)
+				}
+				if a.Key == "id" {
+					ids[a.Val] = true
+				}
+			}
+			if token.Data != "meta" && token.Data != "link" {
+				open = append(open, token.Data)
+			}
+		case html.EndTagToken:
+			token := z.Token()
+			if len(open) == 0 || open[len(open)-1] != token.Data {
+				return fmt.Errorf("</%s> closes %q", token.Data, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+// FuzzRender: whatever a report holds, its page is one, and no number of it is
+// none.
+func FuzzRender(f *testing.F) {
+	reports, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range reports {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(data) < 4000 {
+			f.Add(data)
+		}
+	}
+	f.Add(fmt.Appendf(nil, `{"format": 1, "operation": "enrichment", "seconds": %g, "totals": {"rows": %d, "matched": -1, "failed": %[2]d}, "service": {"calls": {"asked": -3}},
+		"series": {"step_seconds": 1e-300, "rows_per_second": [1e300, 2, -3, 4], "calls_per_second": [1], "waiting": {"rate": [2, -1, 0, 1e9], "dead": [1]}}}`, 1e300, int64(math.MaxInt64)))
+	f.Add([]byte(`{"format": 1, "operation": "x", "seconds": 5, "series": {"step_seconds": 1e308, "rows_per_second": [1, 2, 3, 4]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, render := range []func([]byte) ([]byte, error){reportpage.Render, reportpage.RenderManifest} {
+			page, err := render(data)
+			if err != nil {
+				continue
+			}
+			if err := wellFormed(page); err != nil {
+				t.Errorf("%v in\n%s", err, page)
+			}
+			if drawn := drawing.FindAll(page, -1); bytes.Contains(bytes.Join(drawn, nil), []byte("NaN")) || bytes.Contains(bytes.Join(drawn, nil), []byte("Inf")) {
+				t.Errorf("a drawing of no number in\n%s", page)
+			}
+		}
+	})
+}
+
+// drawing matches the attributes that hold numbers.
+var drawing = regexp.MustCompile(` (style|d|x|x1|x2|y1|y2|width|height|viewBox)="[^"]*"`)

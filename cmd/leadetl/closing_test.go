@@ -179,42 +179,10 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	}
 }
 
-func TestDigits(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 1234: "1µs", 99_499: "99µs", 1_234_567: "1.2ms", 51_234_000: "51ms", 183_400_000: "180ms", 999_000_000: "1s", 12_345_678_901: "12s", 120_000_000_000: "2m0s",
-	} {
-		if got := digits(d); got != want {
-			t.Errorf("digits(%d) = %q, want %q", int64(d), got, want)
-		}
-	}
-}
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -999: "-999", -1000: "-1,000"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
-func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 7_234: "7.2 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 1 << 30: "1.1 GB", 2e15: "2.0 PB", 5e18: "5000.0 PB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestPlural(t *testing.T) {
 	for n, want := range map[int]string{0: "0 parts", 1: "1 part", 2: "2 parts", 1000: "1,000 parts"} {
 		if got := plural(n, "part"); got != want {
 			t.Errorf("plural(%d) = %q, want %q", n, got, want)
 		}
-	}
-}
-
-func TestShareOfNothing(t *testing.T) {
-	if got := share(0, 0); got != "" {
-		t.Errorf("share(0, 0) = %q", got)
 	}
 }

@@ -177,31 +177,6 @@ func TestBesideBar(t *testing.T) {
 	}
 }
 
-func TestCompact(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", time.Millisecond: "1s", 59 * time.Second: "59s", 60 * time.Second: "1m", 61 * time.Second: "1m1s",
-		599 * time.Second: "9m59s", 600 * time.Second: "10m", 3599 * time.Second: "60m", time.Hour: "1h", 3660 * time.Second: "1h1m",
-		24 * time.Hour: "1d", 50 * time.Hour: "2d2h",
-	} {
-		if got := compact(d); got != want {
-			t.Errorf("compact(%v) = %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestShortAndDecimal(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 9_999: "9999", 10_000: "10.0k", 99_949: "99.9k", 99_950: "100k", 999_499: "999k", 999_500: "1.0M", 23_456_789: "23.5M", 5e12: "5.0T"} {
-		if got := short(n); got != want {
-			t.Errorf("short(%d) = %q, want %q", n, got, want)
-		}
-	}
-	for f, want := range map[float64]string{0: "0", 0.01: "0.01", 0.5: "0.5", 9.94: "9.9", 9.95: "10", 1234.4: "1,234"} {
-		if got := decimal(f); got != want {
-			t.Errorf("decimal(%v) = %q, want %q", f, got, want)
-		}
-	}
-}
-
 // TestLogLineOfAService has what the live line has.
 func TestLogLineOfAService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,35 @@ func TestOfAnOlderVersion(t *testing.T) {
 	}
 }
 
+// TestManyFiles: many are folded away, and of very many the first are listed
+// and the others counted.
+func TestManyFiles(t *testing.T) {
+	for _, c := range []struct {
+		files      int
+		open, more string
+	}{
+		{openFiles, `<details class="files" open><summary>Written: 12 files, 12 B</summary>`, ""},
+		{openFiles + 1, `<details class="files"><summary>Written: 13 files, 13 B</summary>`, ""},
+		{mostFiles, `<details class="files"><summary>Written: 500 files, 500 B</summary>`, ""},
+		{mostFiles + 1234, `<details class="files"><summary>Written: 1,734 files, 1.7 kB</summary>`, "1,234 more files, all in _report.json"},
+	} {
+		r := report{Format: format, Operation: "enrichment", Stop: stop{Reason: finished}}
+		for n := range c.files {
+			r.Files = append(r.Files, file{Name: fmt.Sprintf("part-%05d.parquet", n), Bytes: 1})
+		}
+		page, err := render(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(page); !strings.Contains(text, c.open) || strings.Contains(text, "more file") != (c.more != "") || !strings.Contains(text, c.more) {
+			t.Errorf("%d files are not shown as %s … %s", c.files, c.open, c.more)
+		}
+		if listed := strings.Count(string(page), ".parquet"); listed != min(c.files, mostFiles) {
+			t.Errorf("%d of %d files are listed", listed, c.files)
+		}
+	}
+}
+
 // TestCanary: of what a report holds of calls, the page shows no word that
 // tells one from another.
 func TestCanary(t *testing.T) {

@@ -19,7 +19,6 @@ type flow struct {
 	Inside []flowLabel // beside the bars between
 	Ends   []flowLabel // beside the bars at the end
 	Text   string      // the same in words
-	Note   string
 }
 
 type flowBar struct {
@@ -34,13 +33,11 @@ type band struct {
 }
 
 type flowLabel struct {
-	Kind    string
-	X, Y    float64 // Y of its middle; X in percent
-	Name    string
-	Count   string
-	Share   string
-	Title   string
-	Centred bool
+	X, Y  float64 // X in percent, Y of its middle
+	Name  string
+	Count string
+	Share string
+	Title string
 }
 
 // end is what a line comes to.
@@ -56,7 +53,7 @@ const (
 	flowLabelHeight = 40. // px of a label of two lines
 )
 
-// slot is a place in a column: a bar of some height in a space that is as
+// slot is a place in a column: a bar of some height in a space that is at
 // least as high.
 type slot struct {
 	height, space float64
@@ -164,7 +161,7 @@ func drawFlow(all int64, ways, answered, dropped []end) *flow {
 			f.bar(w.kind, xs[1], s)
 			f.band(w.kind, title, xs[0], source[0], xs[1], s)
 			f.band(w.kind, title, xs[1], s, xs[2], joined)
-			f.Inside = append(f.Inside, flowLabel{Kind: w.kind, X: xs[1] / 10, Y: s.top + s.height/2, Name: w.name, Count: figures.Grouped(w.count), Title: wayTitles[w.kind]})
+			f.Inside = append(f.Inside, flowLabel{X: xs[1] / 10, Y: s.top + s.height/2, Name: w.name, Count: figures.Grouped(w.count), Title: wayTitles[w.kind]})
 		}
 		f.bar("joint", xs[2], joined)
 	}
@@ -185,7 +182,7 @@ func drawFlow(all int64, ways, answered, dropped []end) *flow {
 	for i, e := range slices.Concat(answered, dropped) {
 		s := last[i]
 		f.bar(e.kind, 1000, s)
-		label := flowLabel{Kind: e.kind, Y: s.top + s.height/2, Name: e.name, Count: figures.Grouped(e.count), Share: percent(e.count, all), Title: endTitles[e.kind]}
+		label := flowLabel{Y: s.top + s.height/2, Name: e.name, Count: figures.Grouped(e.count), Share: percent(e.count, all), Title: endTitles[e.kind]}
 		f.Ends = append(f.Ends, label)
 		words = append(words, fmt.Sprintf("%s %s (%s)", label.Name, label.Count, label.Share))
 	}

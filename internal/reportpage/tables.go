@@ -1,8 +1,6 @@
 package reportpage
 
-import (
-	"github.com/leadetl/leadetl/internal/figures"
-)
+import "github.com/leadetl/leadetl/internal/figures"
 
 // barTable is a table whose rows have bars.
 type barTable struct {
@@ -216,13 +214,16 @@ func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
 func notes(r *report) (list []note) {
 	s := r.Service
 	if n := s.Unknown.Count; n > 0 {
-		list = append(list, note{plural(n, "call", "calls") + " of this operation may have been billed and got no answer, those of other lists included. They are not sent again unless you say so; this names them:", "leadetl answers list --unknown"})
+		list = append(list, note{count(n, "call") + " of this operation may have been billed and got no answer, those of other lists included. They are not sent again unless you say so; this names them:", "leadetl answers list --unknown"})
 	}
-	if s.Parked > 0 {
-		list = append(list, note{plural(s.Parked, "answer was", "answers were") + " promised and " + plural(s.Parked, "is", "are")[len(figures.Grouped(s.Parked))+1:] + " not there yet. The same command waits for them.", ""})
+	switch {
+	case s.Parked == 1:
+		list = append(list, note{"1 answer was promised and is not there yet. The same command waits for it.", ""})
+	case s.Parked > 1:
+		list = append(list, note{figures.Grouped(s.Parked) + " answers were promised and are not there yet. The same command waits for them.", ""})
 	}
 	if n := s.Calls.Quarantined; n > 0 {
-		list = append(list, note{plural(n, "member", "members") + " of answers were left out because they were not what they claimed to be.", ""})
+		list = append(list, note{"Left out of answers, because they were not what they claimed to be: " + count(n, "member") + ".", ""})
 	}
 	return list
 }

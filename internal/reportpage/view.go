@@ -27,7 +27,7 @@ type view struct {
 	Calls     []barTable
 	Meters    []meter
 	Notes     []note
-	Inputs    []row
+	Inputs    fileTable
 	Files     fileTable
 	Program   string
 	JobID     string
@@ -55,8 +55,7 @@ func (t tile) Long() bool { return len(t.Value) >= 8 }
 // note is something to know, with the command to go on.
 type note struct{ Text, Command string }
 
-type row struct{ Name, Bytes, Changed string }
-
+// fileTable lists files: those that were read, or those that were written.
 type fileTable struct {
 	Rows  []fileRow
 	Total string
@@ -64,7 +63,7 @@ type fileTable struct {
 	Open  bool
 }
 
-type fileRow struct{ Name, Rows, Bytes, Sum, Short string }
+type fileRow struct{ Name, Rows, Bytes, Changed, Sum, Short string }
 
 // mostColumns is how many tiles are side by side.
 const mostColumns = 6
@@ -230,38 +229,46 @@ func from(r *report) string {
 	return "from " + count(int64(len(r.Inputs)), "file")
 }
 
-func inputs(r *report) (rows []row) {
-	for _, in := range r.Inputs {
-		size := "not known"
-		if in.Bytes >= 0 {
-			size = figures.Size(in.Bytes)
-		}
-		rows = append(rows, row{in.URI, size, moment(in.ModifiedAt)})
-	}
-	return rows
-}
-
 const (
 	openFiles = 12  // more are folded away
 	mostFiles = 500 // that are listed
 )
 
-func files(r *report) fileTable {
-	var rows, bytes int64
-	t := fileTable{Open: len(r.Files) <= openFiles}
-	for i, f := range r.Files {
-		rows, bytes = rows+f.Rows, bytes+f.Bytes
-		if i < mostFiles {
-			sum := f.SHA256
-			if len(sum) > 12 {
-				sum = sum[:12]
-			}
-			t.Rows = append(t.Rows, fileRow{f.Name, figures.Grouped(f.Rows), figures.Size(f.Bytes), f.SHA256, sum})
+func inputs(r *report) fileTable {
+	var rows []fileRow
+	var sum int64
+	for _, in := range r.Inputs {
+		f := fileRow{Name: in.URI, Bytes: "not known", Changed: moment(in.ModifiedAt)}
+		if in.Bytes >= 0 {
+			f.Bytes = figures.Size(in.Bytes)
+			sum += in.Bytes
 		}
+		rows = append(rows, f)
 	}
-	if rest := len(r.Files) - mostFiles; rest > 0 {
-		t.More = count(int64(rest), "more file") + ", all in _report.json"
+	return newFileTable(rows, sum)
+}
+
+func files(r *report) fileTable {
+	var rows []fileRow
+	var sum int64
+	for _, f := range r.Files {
+		short := f.SHA256
+		if len(short) > 12 {
+			short = short[:12]
+		}
+		rows = append(rows, fileRow{Name: f.Name, Rows: figures.Grouped(f.Rows), Bytes: figures.Size(f.Bytes), Sum: f.SHA256, Short: short})
+		sum += f.Bytes
 	}
-	t.Total = count(int64(len(r.Files)), "file") + ", " + figures.Size(bytes)
+	return newFileTable(rows, sum)
+}
+
+func newFileTable(rows []fileRow, bytes int64) fileTable {
+	t := fileTable{Rows: rows, Total: count(int64(len(rows)), "file"), Open: len(rows) <= openFiles}
+	if bytes > 0 {
+		t.Total += ", " + figures.Size(bytes)
+	}
+	if rest := len(rows) - mostFiles; rest > 0 {
+		t.Rows, t.More = rows[:mostFiles], count(int64(rest), "more file")+", all in _report.json"
+	}
 	return t
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/browsertest"
 )
 
 // TestPageInABrowser has a browser load the page as the service serves it. The
@@ -19,7 +21,7 @@ func TestPageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	browser := findBrowser(t)
+	browser := browsertest.Find(t)
 	var mu sync.Mutex
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,15 +61,4 @@ func TestPageInABrowser(t *testing.T) {
 	if got := strings.Join(asked, " "); got != "/docs" {
 		t.Errorf("the browser asked for %s", got)
 	}
-}
-
-func findBrowser(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("no chromium, chromium-browser or google-chrome on PATH")
-	return ""
 }

@@ -24,7 +24,7 @@ func reasonTables(r *report) (tables []barTable) {
 	t := r.Totals
 	reasons := func(list []barItem, kind, outcome string) []barItem {
 		for _, name := range mostFirst(t.Reasons[outcome]) {
-			list = append(list, barItem{words(name), kind, t.Reasons[outcome][name]})
+			list = append(list, barItem{name, kind, t.Reasons[outcome][name]})
 		}
 		return list
 	}
@@ -131,7 +131,7 @@ func classItems(counts map[string]int64) (items []barItem) {
 		case "answered", "replayed", "pending":
 			kind = "call"
 		}
-		items = append(items, barItem{words(name), kind, counts[name]})
+		items = append(items, barItem{name, kind, counts[name]})
 	}
 	return items
 }

@@ -68,5 +68,9 @@ func hasName(f *os.File, dir string) (bool, error) {
 	return err == nil && os.SameFile(held, named), err
 }
 
-// Close gives the lock back.
-func (l *Lock) Close() error { return l.f.Close() }
+// Close gives the lock back, at once: a child that another goroutine has just
+// forked has the folder open until it executes its program, and the lock would
+// last as long.
+func (l *Lock) Close() error {
+	return errors.Join(syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN), l.f.Close())
+}

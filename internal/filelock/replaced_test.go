@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -53,5 +54,30 @@ func TestFolderIsTheOneThatHasTheName(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestForkedChild: a process that has a descriptor of the folder, as a child
+// has it between fork and exec, does not keep the lock.
+func TestForkedChild(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Folder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := syscall.Dup(int(l.f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(child)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Folder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
 	}
 }

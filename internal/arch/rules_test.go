@@ -25,6 +25,11 @@ var siblings = map[[2]string]string{
 	{"resolution/embedded", "resolution/directory"}:       "the embedded engine answers from a directory",
 	{"resolution/resolutiontest", "resolution/directory"}: "the conformance suite brings the directory it asks about",
 
+	{"transforms/suppression", "transforms/email"}:   "a list holds identifiers of every kind",
+	{"transforms/suppression", "transforms/phone"}:   "a list holds identifiers of every kind",
+	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
+	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
+
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 }
 

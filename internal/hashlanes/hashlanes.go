@@ -33,16 +33,7 @@ package hashlanes
 // goroutines, and panics, as slicing would, when an offset or a message's place
 // in a destination is out of range.
 func Hex(md5, sha1, sha256 []byte, data []byte, offsets []int32) {
-	var algs algorithms
-	if md5 != nil {
-		algs |= algMD5
-	}
-	if sha1 != nil {
-		algs |= algSHA1
-	}
-	if sha256 != nil {
-		algs |= algSHA256
-	}
+	algs := wanted(md5, sha1, sha256)
 	var g group
 	for i, m := 0, 0; i < len(offsets)-1; i += m {
 		m = min(lanes, len(offsets)-1-i)
@@ -59,12 +50,39 @@ func Hex(md5, sha1, sha256 []byte, data []byte, offsets []int32) {
 	}
 }
 
-// SHA256 is Hex for raw SHA-256 digests: message i's goes to dst[32*i:].
-func SHA256(dst []byte, data []byte, offsets []int32) {
+// SHA256 is Sum for SHA-256 alone.
+func SHA256(dst []byte, data []byte, offsets []int32) { Sum(nil, nil, dst, data, offsets) }
+
+// Sum is Hex for raw digests: message i's go to md5[16*i:], sha1[20*i:] and
+// sha256[32*i:].
+func Sum(md5, sha1, sha256 []byte, data []byte, offsets []int32) {
+	algs := wanted(md5, sha1, sha256)
 	var g group
 	for i, m := 0, 0; i < len(offsets)-1; i += m {
 		m = min(lanes, len(offsets)-1-i)
-		g.sum(algSHA256, data, offsets[i:i+m+1])
-		copy(dst[32*i:32*(i+m)], g.sha256[:32*m])
+		g.sum(algs, data, offsets[i:i+m+1])
+		if md5 != nil {
+			copy(md5[16*i:16*(i+m)], g.md5[:16*m])
+		}
+		if sha1 != nil {
+			copy(sha1[20*i:20*(i+m)], g.sha1[:20*m])
+		}
+		if sha256 != nil {
+			copy(sha256[32*i:32*(i+m)], g.sha256[:32*m])
+		}
 	}
+}
+
+// wanted are the algorithms that have a destination.
+func wanted(md5, sha1, sha256 []byte) (algs algorithms) {
+	if md5 != nil {
+		algs |= algMD5
+	}
+	if sha1 != nil {
+		algs |= algSHA1
+	}
+	if sha256 != nil {
+		algs |= algSHA256
+	}
+	return algs
 }

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"unicode"
@@ -103,4 +104,19 @@ func lastAt(b []byte) int {
 		i--
 	}
 	return i
+}
+
+// OneForm reports whether all profiles hash the same form of the address, as
+// they do of most. A digest has no form but itself.
+func (a Address) OneForm() bool {
+	if a.kind != Plaintext {
+		return true
+	}
+	if !a.ascii {
+		return false
+	}
+	const gmail, googlemail = "gmail.com", "googlemail.com"
+	domain := a.text[a.at+1:]
+	return len(domain) != len(gmail) && len(domain) != len(googlemail) ||
+		!bytes.EqualFold(domain, []byte(gmail)) && !bytes.EqualFold(domain, []byte(googlemail))
 }

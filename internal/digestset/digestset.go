@@ -1,0 +1,188 @@
+// Package digestset holds tens of millions of digests in eight bytes each.
+//
+// The one thing to know before using it: of each digest only the first 64 bits
+// are kept. What was added is always found. What was not is found with a
+// probability of Len divided by 2^64: one in a thousand billion (1e-12) look-ups
+// in a set of 20 million. The digests have to be of a cryptographic hash, so
+// that their first bits are as good as random; look-ups count on that for speed
+// too, though not to be right.
+package digestset
+
+import (
+	"iter"
+	"math/bits"
+	"runtime"
+	"slices"
+
+	"github.com/sourcegraph/conc/pool"
+)
+
+// chunkLen is how many digests are in one piece of memory. Pieces are never
+// copied to grow, and sorted where they are: a set takes no more while it is
+// built than when it is done.
+const chunkLen = 1 << 12
+
+// Builder collects digests, given by their first 64 bits, big-endian. It is
+// used by one goroutine. The zero value is empty.
+type Builder struct {
+	buckets [256]chunks // by first byte
+}
+
+// chunks is a list of digests in pieces, all full but the last.
+type chunks struct {
+	pieces [][]uint64
+	n      int
+}
+
+func (c *chunks) add(d uint64) {
+	last := len(c.pieces) - 1
+	if last < 0 || len(c.pieces[last]) == chunkLen {
+		var piece []uint64
+		if last >= 0 {
+			piece = make([]uint64, 0, chunkLen)
+		}
+		c.pieces = append(c.pieces, piece)
+		last++
+	}
+	c.pieces[last] = append(c.pieces[last], d)
+	c.n++
+}
+
+func (c *chunks) at(i int) uint64 { return c.pieces[i/chunkLen][i%chunkLen] }
+
+// Add adds a digest.
+func (b *Builder) Add(d uint64) { b.buckets[d>>56].add(d) }
+
+// Set is what was collected, each digest once. It is read only, and safe from
+// any number of goroutines. A nil Set is empty.
+type Set struct {
+	buckets [256]bucket
+	n       int
+}
+
+// bucket is the digests of one first byte, in order; those of a second byte b
+// are from starts[b] up to starts[b+1].
+type bucket struct {
+	chunks
+	starts [257]uint32
+}
+
+// Set orders what was collected. The Builder is empty afterwards.
+func (b *Builder) Set() *Set {
+	s := &Set{}
+	workers := pool.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for i := range b.buckets {
+		workers.Go(func() {
+			s.buckets[i].chunks = b.buckets[i]
+			s.buckets[i].order()
+		})
+	}
+	workers.Wait()
+	for i := range s.buckets {
+		s.n += s.buckets[i].n
+	}
+	*b = Builder{}
+	return s
+}
+
+// order sorts a bucket in its own memory, leaves twins out and finds the
+// starts.
+func (b *bucket) order() {
+	if b.n == 0 {
+		return
+	}
+	sorted := make([]uint64, 0, b.n)
+	for _, piece := range b.pieces {
+		sorted = append(sorted, piece...)
+	}
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	b.n = len(sorted)
+	counted := 0
+	for i, d := range sorted {
+		b.pieces[i/chunkLen][i%chunkLen] = d
+		for ; counted <= int(d>>48&0xff); counted++ {
+			b.starts[counted] = uint32(i)
+		}
+	}
+	for ; counted < len(b.starts); counted++ {
+		b.starts[counted] = uint32(b.n)
+	}
+	b.pieces = b.pieces[:(b.n+chunkLen-1)/chunkLen]
+}
+
+// Has reports whether a digest is in the set.
+func (s *Set) Has(d uint64) bool {
+	if s == nil {
+		return false
+	}
+	b := &s.buckets[d>>56]
+	second := d >> 48 & 0xff
+	from, to := int(b.starts[second]), int(b.starts[second+1])
+	if from == to {
+		return false
+	}
+	// Digests are spread evenly, so what follows the two bytes says about where
+	// one is: the search begins there, and is over in a cache line or two.
+	share, _ := bits.Mul64(d<<16, uint64(to-from))
+	guess := from + int(share)
+	if b.at(guess) < d {
+		from = guess + 1
+		for step := nearby; from+step < to; step *= 2 {
+			if b.at(from+step) >= d {
+				to = from + step + 1
+				break
+			}
+			from += step + 1
+		}
+	} else {
+		to = guess + 1
+		for step := nearby; to-1-step > from; step *= 2 {
+			if b.at(to-1-step) <= d {
+				from = to - 1 - step
+				break
+			}
+			to -= step
+		}
+	}
+	for from < to {
+		middle := int(uint(from+to) / 2)
+		switch there := b.at(middle); {
+		case there < d:
+			from = middle + 1
+		case there > d:
+			to = middle
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// nearby is how many digests away from the guess is looked at first.
+const nearby = 8
+
+// Len is the number of digests.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return s.n
+}
+
+// All hands out every digest, in order.
+func (s *Set) All() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		if s == nil {
+			return
+		}
+		for i := range s.buckets {
+			b := &s.buckets[i]
+			for j := range b.n {
+				if !yield(b.at(j)) {
+					return
+				}
+			}
+		}
+	}
+}

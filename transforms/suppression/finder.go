@@ -1,0 +1,223 @@
+package suppression
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+)
+
+// Finder looks people up in a Set. Its methods are safe from any goroutine,
+// but for Emails and Found, which are of one at a time.
+type Finder struct {
+	set *Set
+	// found is what was found, where that is remembered.
+	mu    sync.Mutex
+	found Found
+
+	// Of Emails:
+	forms texts
+	rows  []int // of forms
+	sums  [algorithms][]byte
+	hits  []bool
+}
+
+// texts are strings in the layout of an Arrow string array.
+type texts struct {
+	data    []byte
+	offsets []int32
+}
+
+// Finder returns one that remembers nothing.
+func (s *Set) Finder() *Finder { return &Finder{set: s} }
+
+// RememberingFinder returns one that remembers which entries it found.
+func (s *Set) RememberingFinder() *Finder { return &Finder{set: s, found: Found{}} }
+
+// Found are the entries that a remembering Finder has found so far. Nothing
+// may be looked up meanwhile.
+func (f *Finder) Found() Found { return f.found }
+
+// has looks an entry up.
+func (f *Finder) has(e entry) bool {
+	if !f.set.digests[e.algorithm].Has(e.digest) {
+		return false
+	}
+	if f.found != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.found[e] = struct{}{}
+	}
+	return true
+}
+
+// hasAny looks a text's digests up: all, so that each is remembered.
+func (f *Finder) hasAny(text []byte) (any bool) {
+	for a := range algorithms {
+		if f.hashes(a) && f.has(a.sum(text)) {
+			any = true
+		}
+	}
+	return any
+}
+
+// Lists reports whether an identifier is listed: an email address or a digest
+// of one, a phone number, a profile address, an IP address. What cannot be read
+// is not.
+func (f *Finder) Lists(kind Kind, text string) (listed bool) {
+	switch kind {
+	case Email:
+		if e, ok := parseDigest(text); ok {
+			return f.has(e)
+		}
+		a, err := email.Parse([]byte(text))
+		if err != nil {
+			return false
+		}
+		for _, form := range forms(a) {
+			if f.hasAny(form) {
+				listed = true
+			}
+		}
+	case Phone:
+		if e, ok := parseDigest(text); ok {
+			return f.has(e)
+		}
+		for _, form := range f.set.rules.phoneForms(text) {
+			if f.hasAny([]byte(form)) {
+				listed = true
+			}
+		}
+	case NetworkURL:
+		key, err := f.set.rules.Profiles.ParsePerson(text)
+		return err == nil && f.hasAny([]byte(key))
+	case IP:
+		a, err := ipaddr.Parse(text)
+		return err == nil && f.Address(a)
+	}
+	return listed
+}
+
+// Names reports whether a text that may be anything is an identifier that is
+// listed. What it is goes by its form, as Builder.Add has it.
+func (f *Finder) Names(text string) bool {
+	if e, ok := parseDigest(text); ok {
+		return f.has(e)
+	}
+	return strings.Contains(text, "@") && f.Lists(Email, text) ||
+		strings.Contains(text, "/") && f.Lists(NetworkURL, text) ||
+		f.Lists(IP, text) ||
+		countDigits(text) >= leastDigits && f.Lists(Phone, text)
+}
+
+// ProfileKey is Lists of the key of a profile.
+func (f *Finder) ProfileKey(key []byte) bool { return f.hasAny(key) }
+
+// Address is Lists of an IP address.
+func (f *Finder) Address(a netip.Addr) (listed bool) {
+	for _, text := range addresses(a) {
+		if f.hasAny([]byte(text)) {
+			listed = true
+		}
+	}
+	return listed
+}
+
+// Emails looks a column of addresses up, and says of each row whether it is
+// listed. keys are their keys in the layout of an Arrow string array; a row
+// without a key is not listed. The answer lasts until the next call.
+func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32) []bool {
+	n := len(offsets) - 1
+	f.hits = append(f.hits[:0], make([]bool, n)...)
+	f.forms.data, f.forms.offsets = f.forms.data[:0], append(f.forms.offsets[:0], 0)
+	f.rows = f.rows[:0]
+	f.hash(keys, offsets)
+	for i := range n {
+		if offsets[i] == offsets[i+1] {
+			continue
+		}
+		if a := addresses[i]; a.Kind() != email.Plaintext {
+			f.hits[i] = f.has(entryOfHex(a.Kind(), keys[offsets[i]:offsets[i+1]]))
+		} else {
+			f.hits[i] = f.hasSum(i)
+			if !a.OneForm() {
+				f.otherForms(i, a, keys[offsets[i]:offsets[i+1]])
+			}
+		}
+	}
+	f.hash(f.forms.data, f.forms.offsets)
+	for j, i := range f.rows {
+		if f.hasSum(j) {
+			f.hits[i] = true
+		}
+	}
+	return f.hits
+}
+
+// otherForms collects the forms of an address that are not its key.
+func (f *Finder) otherForms(i int, a email.Address, key []byte) {
+	for _, p := range emailProfiles[1:] {
+		start := len(f.forms.data)
+		form, ok := a.AppendForm(f.forms.data, p)
+		if !ok || bytes.Equal(form[start:], key) {
+			f.forms.data = form[:start]
+			continue
+		}
+		f.forms.data = form
+		f.forms.offsets = append(f.forms.offsets, int32(len(form)))
+		f.rows = append(f.rows, i)
+	}
+}
+
+// digestLen are the bytes of a digest.
+var digestLen = [algorithms]int{16, 20, 32}
+
+// hash computes the digests by which an address may be listed.
+func (f *Finder) hash(data []byte, offsets []int32) {
+	n := len(offsets) - 1
+	for i := range f.sums {
+		if !f.hashes(algorithm(i)) {
+			f.sums[i] = nil
+			continue
+		}
+		if cap(f.sums[i]) < n*digestLen[i] || f.sums[i] == nil {
+			f.sums[i] = make([]byte, n*digestLen[i])
+		}
+		f.sums[i] = f.sums[i][:n*digestLen[i]]
+	}
+	hashlanes.Sum(f.sums[algMD5], f.sums[algSHA1], f.sums[algSHA256], data, offsets)
+}
+
+// hashes reports whether a text may be listed by its digest of an algorithm:
+// lists hold such digests, or it is the one that plain entries are there under.
+func (f *Finder) hashes(a algorithm) bool { return f.set.given[a] || a == algSHA256 }
+
+// hasSum looks the digests of message i up that hash computed.
+func (f *Finder) hasSum(i int) (any bool) {
+	for a, all := range f.sums {
+		if all != nil && f.has(entry{algorithm(a), binary.BigEndian.Uint64(all[i*digestLen[a]:])}) {
+			any = true
+		}
+	}
+	return any
+}
+
+// entryOfHex is the entry of a key that is a digest.
+func entryOfHex(kind email.Kind, key []byte) entry {
+	var raw [8]byte
+	hex.Decode(raw[:], key[:2*len(raw)]) // a key is hex
+	e := entry{digest: binary.BigEndian.Uint64(raw[:])}
+	switch kind {
+	case email.SHA1:
+		e.algorithm = algSHA1
+	case email.SHA256:
+		e.algorithm = algSHA256
+	}
+	return e
+}

@@ -1,0 +1,171 @@
+package suppression
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/digestset"
+	"github.com/leadetl/leadetl/internal/nullword"
+	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/phone"
+)
+
+// What is wrong with a cell of a list.
+var (
+	// ErrEmpty: nothing is in it, a null word, or the digest of nothing. That
+	// is nobody, and no reason for alarm.
+	ErrEmpty = errors.New("empty")
+	// ErrUnreadable: it is neither a digest nor an identifier, so somebody may
+	// be meant who is not suppressed.
+	ErrUnreadable = errors.New("no_identifier")
+)
+
+// leastDigits is how many a phone number has.
+const leastDigits = 7
+
+// Builder collects the entries of lists. It is used by one goroutine.
+type Builder struct {
+	rules   Rules
+	digests [algorithms]digestset.Builder
+	given   [algorithms]bool
+}
+
+// NewBuilder returns a Builder without entries.
+func NewBuilder(r Rules) *Builder { return &Builder{rules: r} }
+
+// Set is everything that was added. The Builder is empty afterwards.
+func (b *Builder) Set() *Set {
+	s := &Set{rules: b.rules, given: b.given}
+	for i := range b.digests {
+		s.digests[i] = b.digests[i].Set()
+	}
+	s.fingerprint = fingerprintOf(s.digests)
+	return s
+}
+
+// Add adds a cell of a list. It says by its form what it is:
+//
+//	md5, sha1, sha256   32, 40 or 64 hex digits of either case
+//	sha256              43 base64 characters, or 44 with =, standard or URL-safe
+//	email address       by its @; suppressed by every profile
+//	profile address     by its /, with or without scheme
+//	IP address          IPv4 or IPv6
+//	phone number        anything else with seven digits or more
+//
+// A digest may be of an email address by any profile, of a phone number (E.164,
+// its digits, or the last ten of them), of a profile's or of an IP address's
+// key. The error is ErrEmpty or ErrUnreadable.
+func (b *Builder) Add(cell string) error {
+	if !utf8.ValidString(cell) {
+		return ErrUnreadable
+	}
+	text := strings.TrimFunc(cell, isSurrounding)
+	if text == "" || nullword.Is(text) {
+		return ErrEmpty
+	}
+	if e, ok := parseDigest(text); ok {
+		if e == e.algorithm.sum(nil) { // what somebody makes of a missing address
+			return ErrEmpty
+		}
+		b.given[e.algorithm] = true
+		b.add(e)
+		return nil
+	}
+	return b.addPlain(text)
+}
+
+// addPlain adds an identifier.
+func (b *Builder) addPlain(text string) error {
+	isPage := strings.Contains(text, "://") || strings.Contains(text, "/") && !strings.Contains(text, "@")
+	switch {
+	case isPage:
+		key, err := b.rules.Profiles.ParsePerson(text)
+		if err != nil {
+			return ErrUnreadable
+		}
+		b.add(algSHA256.sum([]byte(key)))
+		return nil
+	case strings.Contains(text, "@"):
+		a, err := email.Parse([]byte(text))
+		if err != nil {
+			return ErrUnreadable
+		}
+		// A row may hold nothing but a digest of it, so all of them are kept.
+		for _, form := range forms(a) {
+			for a := range algorithms {
+				b.add(a.sum(form))
+			}
+		}
+		return nil
+	}
+	if addr, err := ipaddr.Parse(text); err == nil {
+		b.add(algSHA256.sum([]byte(addr.String())))
+		return nil
+	}
+	if countDigits(text) < leastDigits {
+		return ErrUnreadable
+	}
+	n, err := phone.Parse(text, b.rules.Region)
+	if err != nil {
+		return ErrUnreadable
+	}
+	b.add(algSHA256.sum([]byte(n.E164)))
+	return nil
+}
+
+func (b *Builder) add(e entry) { b.digests[e.algorithm].Add(e.digest) }
+
+func countDigits(text string) (n int) {
+	for i := range len(text) {
+		if c := text[i]; '0' <= c && c <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// isSurrounding reports whether r is taken off at both ends of a cell.
+func isSurrounding(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+
+// Base64 of a SHA-256 digest, without padding and strictly: a digest has one
+// spelling in each alphabet.
+var alphabets = []*base64.Encoding{base64.RawStdEncoding.Strict(), base64.RawURLEncoding.Strict()}
+
+// parseDigest reads a digest.
+func parseDigest(text string) (e entry, ok bool) {
+	var raw [32]byte
+	switch len(text) {
+	case 32:
+		e.algorithm = algMD5
+	case 40:
+		e.algorithm = algSHA1
+	case 64:
+		e.algorithm = algSHA256
+	case 44, 43:
+		unpadded, padded := strings.CutSuffix(text, "=")
+		if padded != (len(text) == 44) {
+			return e, false
+		}
+		for _, alphabet := range alphabets {
+			// Decoding passes over line ends; 32 bytes out of 43 characters
+			// leave no room for them.
+			if n, err := alphabet.Decode(raw[:], []byte(unpadded)); err == nil && n == len(raw) {
+				return entry{algSHA256, binary.BigEndian.Uint64(raw[:])}, true
+			}
+		}
+		return e, false
+	default:
+		return e, false
+	}
+	if _, err := hex.Decode(raw[:], []byte(text)); err != nil {
+		return e, false
+	}
+	e.digest = binary.BigEndian.Uint64(raw[:])
+	return e, true
+}

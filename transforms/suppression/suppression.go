@@ -1,0 +1,162 @@
+// Package suppression knows who must not be in a dataset: people who opted out,
+// by any spelling of their email, phone number, profile address or IP address.
+//
+// The one thing to know before using it: a Set never misses what is on its
+// lists. Identifiers are held as the first 64 bits of digests, so it may find
+// somebody who is not listed, with a probability of Len divided by 2^64: in a
+// set of 20 million once in a thousand billion look-ups.
+package suppression
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+
+	"github.com/leadetl/leadetl/internal/digestset"
+	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/phone"
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// Kind is what somebody is listed by.
+type Kind string
+
+// The kinds. Each is also the default name of a list's column.
+const (
+	Email      Kind = "email"
+	Phone      Kind = "phone"
+	NetworkURL Kind = "network_url"
+	IP         Kind = "ip"
+)
+
+// Rules are how identifiers are brought into canonical form: as in the run that
+// a Set is for.
+type Rules struct {
+	// Region is that of phone numbers without a country code, such as US.
+	Region   string
+	Profiles profile.Rules
+}
+
+// algorithm is a hash function, and the place of its digests in a Set.
+type algorithm uint8
+
+const (
+	algMD5 algorithm = iota
+	algSHA1
+	algSHA256
+	algorithms
+)
+
+// entry is a digest as a Set holds it.
+type entry struct {
+	algorithm algorithm
+	digest    uint64 // its first bits
+}
+
+// Set is what lists hold. It is read only, and safe from any number of
+// goroutines.
+type Set struct {
+	rules   Rules
+	digests [algorithms]*digestset.Set
+	// given says that lists hold digests of an algorithm, not only plain
+	// identifiers that were hashed.
+	given       [algorithms]bool
+	fingerprint string
+}
+
+// Len is the number of digests held: one for a digest, a phone number, a
+// profile or an IP address, three or more for an email address.
+func (s *Set) Len() (n int) {
+	for _, d := range s.digests {
+		n += d.Len()
+	}
+	return n
+}
+
+// Fingerprint is the same for lists that hold the same, however they are
+// ordered and cut into files.
+func (s *Set) Fingerprint() string { return s.fingerprint }
+
+// fingerprintOf is the SHA-256 of all digests in their order.
+func fingerprintOf(digests [algorithms]*digestset.Set) string {
+	h := sha256.New()
+	buffer := make([]byte, 0, 1<<15)
+	for algorithm, set := range digests {
+		buffer = append(buffer, byte(algorithm))
+		for d := range set.All() {
+			if buffer = binary.BigEndian.AppendUint64(buffer, d); len(buffer) > cap(buffer)-8 {
+				h.Write(buffer)
+				buffer = buffer[:0]
+			}
+		}
+	}
+	h.Write(buffer)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sum is the entry of a text.
+func (a algorithm) sum(text []byte) entry {
+	switch a {
+	case algMD5:
+		sum := md5.Sum(text)
+		return entry{a, binary.BigEndian.Uint64(sum[:])}
+	case algSHA1:
+		sum := sha1.Sum(text)
+		return entry{a, binary.BigEndian.Uint64(sum[:])}
+	}
+	sum := sha256.Sum256(text)
+	return entry{a, binary.BigEndian.Uint64(sum[:])}
+}
+
+// emailProfiles are those an address is hashed by.
+var emailProfiles = []email.Profile{email.Plain, email.UID2, email.Google}
+
+// forms are what is hashed of an address: each once.
+func forms(a email.Address) (all [][]byte) {
+	for _, p := range emailProfiles {
+		form, ok := a.AppendForm(nil, p)
+		if !ok {
+			continue
+		}
+		known := false
+		for _, f := range all {
+			known = known || string(f) == string(form)
+		}
+		if !known {
+			all = append(all, form)
+		}
+	}
+	return all
+}
+
+// phoneForms are what may have been hashed of a number: as it is written and,
+// where that can be read, in all its forms.
+func (r Rules) phoneForms(text string) (all []string) {
+	if n, err := phone.Parse(text, r.Region); err == nil {
+		all = append(all, n.Form(phone.E164), n.Form(phone.Digits), n.Form(phone.Last10))
+	}
+	var digits []byte
+	for i := range len(text) {
+		if c := text[i]; '0' <= c && c <= '9' {
+			digits = append(digits, c)
+		}
+	}
+	if len(digits) >= leastDigits {
+		all = append(all, string(digits[max(0, len(digits)-10):]))
+	}
+	return all
+}
+
+// addresses are those an IP address is listed under: itself, and of NAT64 the
+// IPv4 address inside.
+func addresses(a netip.Addr) []string {
+	all := []string{a.String()}
+	if inside, ok := ipaddr.LookupAddr(a); ok && inside != a {
+		all = append(all, inside.String())
+	}
+	return all
+}

@@ -33,8 +33,13 @@ import (
 func showParquet() {
 	columns := flag.String("columns", "", "which, with commas; default all")
 	types := flag.Bool("types", false, "print names and types only")
+	statistics := flag.Bool("statistics", false, "print the names of columns with min and max only, from the footers")
 	flag.Parse()
 	for i, name := range flag.Args() {
+		if *statistics {
+			check(printStatistics(name))
+			continue
+		}
 		table, err := readParquet(name)
 		check(err)
 		chosen := strings.Split(*columns, ",")
@@ -55,6 +60,33 @@ func showParquet() {
 		}
 		check(printRows(table, chosen))
 	}
+}
+
+// printStatistics prints which columns have a min or a max in any row group.
+func printStatistics(name string) error {
+	r, err := file.OpenParquetFile(name, false)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for c := range r.MetaData().Schema.NumColumns() {
+		has := false
+		for g := range r.NumRowGroups() {
+			chunk, err := r.MetaData().RowGroup(g).ColumnChunk(c)
+			if err != nil {
+				return err
+			}
+			s, err := chunk.Statistics()
+			if err != nil {
+				return err
+			}
+			has = has || s != nil && (s.HasMinMax() || len(s.EncodeMin()) > 0 || len(s.EncodeMax()) > 0)
+		}
+		if has {
+			fmt.Println(r.MetaData().Schema.Column(c).Path())
+		}
+	}
+	return nil
 }
 
 func readParquet(name string) (arrow.Table, error) {

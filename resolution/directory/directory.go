@@ -9,6 +9,7 @@
 package directory
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -52,6 +53,8 @@ type Directory struct {
 	visits    *visitReader
 
 	retired retiredFiles
+	// leaveOut says which leads are not to be found; see LeaveOut.
+	leaveOut func(ctx context.Context, networkURL, emailKey string) (bool, error)
 }
 
 // ErrNotImported says that a folder was not made by an import.

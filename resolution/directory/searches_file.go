@@ -13,6 +13,7 @@ import (
 // that code 0 is the empty text where there is one.
 type searchFile struct {
 	sections *sections
+	left     leftOut
 
 	at                                        []int64 // unix microseconds
 	lead, keyword, email, city, zip, jobTitle []uint32

@@ -111,6 +111,7 @@ func galloping(offsets []uint64, from uint32, at uint64) uint32 {
 type matching struct {
 	base int
 	rows bitset
+	left bitset // leads that are passed by
 }
 
 // block is how many rows are looked at between two looks at the context.

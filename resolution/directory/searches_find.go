@@ -115,6 +115,9 @@ func (d *Directory) search(ctx context.Context, q resolution.KeywordSearch, do f
 	if err != nil {
 		return err
 	}
+	if m.left, err = d.left(ctx, f); err != nil {
+		return err
+	}
 	return do(f, &s, m)
 }
 
@@ -138,6 +141,7 @@ func damaged(err *error, before bool) {
 // bit is in fresh, the first of them of the n-th lead, from 0.
 func (f *searchFile) leads(ctx context.Context, s *scratch, m matching, each func(n int64, fresh uint64, base int)) (n int64, err error) {
 	seen := s.bitset(len(f.leadIDs))
+	copy(seen, m.left)
 	for w, left := range m.rows {
 		if w%(block/64) == 0 && ctx.Err() != nil {
 			return n, ctx.Err()
@@ -210,7 +214,7 @@ func (f *searchFile) matched(ctx context.Context, keywords []string, s *scratch,
 	}
 	met := map[uint32]bitset{}
 	skip := (rows[0] - m.base) / 64 // before the first there are none of theirs
-	m = matching{m.base + skip*64, m.rows[skip:]}
+	m = matching{base: m.base + skip*64, rows: m.rows[skip:]}
 	if err := m.narrow(ctx, len(f.lead), on(f.lead, wanted)); err != nil {
 		return err
 	}

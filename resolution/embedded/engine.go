@@ -19,6 +19,10 @@ type Options struct {
 	// IncludeProviders answers with the company of a range also when it is an
 	// access or hosting provider, a carrier, a CDN or a VPN.
 	IncludeProviders bool
+	// Listed reports whether somebody is suppressed by an identifier; nil is
+	// nobody. Who is, by any identifier that the directory has of them, is as
+	// unknown as if they were not in it. Called from many goroutines.
+	Listed func(kind resolution.Identifier, value string) bool
 }
 
 // Engine is a resolution.Resolver.
@@ -31,7 +35,13 @@ var _ resolution.Resolver = (*Engine)(nil)
 
 // New makes an engine. A nil directory knows nobody: emails still have their
 // hashes, and everything else is not_found.
-func New(d *directory.Directory, o Options) *Engine { return &Engine{d, o} }
+func New(d *directory.Directory, o Options) *Engine {
+	e := &Engine{d, o}
+	if d != nil && o.Listed != nil {
+		d.LeaveOut(e.hidesWho)
+	}
+	return e
+}
 
 // The reasons of answers without a match. Beside them there are ip_class:…
 // for addresses that are never looked up, and org_type:… for providers.
@@ -59,6 +69,9 @@ func (e *Engine) resolve(ctx context.Context, r resolution.Request) (resolution.
 	}
 	if r.Key == "" {
 		return resolution.Answer{}, fmt.Errorf("%w: empty key", resolution.ErrInvalid)
+	}
+	if e.listed(r.Operation.Identifier(), r.Key) {
+		return noMatch(NotFound), nil
 	}
 	switch r.Operation {
 	case resolution.EmailToHEM:

@@ -11,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// emailToHEM always matches: an address has hashes whether anybody knows it
+// emailToHEM always matches but for who is suppressed: an address has hashes whether anybody knows it
 // or not, and an unknown digest is its own one hash.
 func (e *Engine) emailToHEM(ctx context.Context, key string) (resolution.Answer, error) {
 	hashes, err := hashedEmails(key)
@@ -25,6 +25,9 @@ func (e *Engine) emailToHEM(ctx context.Context, key string) (resolution.Answer,
 	person, of, err := e.directory.PersonByEmail(ctx, key)
 	if err != nil {
 		return resolution.Answer{}, unreadable(ctx, err)
+	}
+	if e.hides(person) {
+		return noMatch(NotFound), nil
 	}
 	if person != nil {
 		lead.NetworkURL = person.NetworkURL

@@ -22,7 +22,7 @@ func (e *Engine) CompanyOf(a netip.Addr) (c *resolution.Company, orgType, reason
 	if !ok {
 		return nil, "", classReason(ipaddr.ClassOf(a)), nil
 	}
-	if e.directory == nil {
+	if e.options.Listed != nil && e.listed(resolution.IP, a.String()) || e.directory == nil {
 		return nil, "", NotFound, nil
 	}
 	r, err := e.directory.Range(found)
@@ -163,8 +163,8 @@ func (e *Engine) visitor(ctx context.Context, a netip.Addr) (*resolution.Lead, e
 	if err != nil {
 		return nil, unreadable(ctx, err)
 	}
-	if len(visits) == 0 {
-		return nil, nil
+	if visits, err = e.showable(ctx, visits); err != nil || len(visits) == 0 {
+		return nil, err
 	}
 	best, lead := visits[0], &resolution.Lead{NetworkURL: visits[0].NetworkURL}
 	for _, v := range visits {

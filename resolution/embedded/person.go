@@ -7,14 +7,17 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 )
 
-// person finds a person by profile key; nil when nobody knows them.
+// person finds a person by profile key; nil when nobody knows them, or may.
 func (e *Engine) person(ctx context.Context, key string) (*directory.Person, error) {
 	if e.directory == nil {
 		return nil, nil
 	}
 	p, err := e.directory.Person(ctx, key)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, unreadable(ctx, err)
+	case e.hides(p):
+		return nil, nil
 	}
 	return p, nil
 }

@@ -6,5 +6,5 @@ import "github.com/leadetl/leadetl/resolution"
 // an email has its hashes whether the directory knows it or not, and without
 // people there is nothing to add.
 func (e *Engine) Pure(op resolution.Operation) bool {
-	return op == resolution.EmailToHEM && (e.directory == nil || !e.directory.HasPeople())
+	return op == resolution.EmailToHEM && e.options.Listed == nil && (e.directory == nil || !e.directory.HasPeople())
 }

@@ -1,0 +1,71 @@
+package embedded
+
+import (
+	"context"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory"
+)
+
+// listed reports whether an identifier is suppressed.
+func (e *Engine) listed(kind resolution.Identifier, value string) bool {
+	return e.options.Listed != nil && value != "" && e.options.Listed(kind, value)
+}
+
+// hides reports whether a person is suppressed, by anything that is known of
+// them.
+func (e *Engine) hides(p *directory.Person) bool {
+	if p == nil || e.options.Listed == nil {
+		return false
+	}
+	if e.listed(resolution.NetworkURL, p.NetworkURL) {
+		return true
+	}
+	for _, key := range p.EmailKeys {
+		if e.listed(resolution.Email, key) {
+			return true
+		}
+	}
+	for _, number := range p.Phones {
+		if e.listed(resolution.Phone, number.Phone) {
+			return true
+		}
+	}
+	return false
+}
+
+// hidesWho reports whether somebody is suppressed who is known by a profile or
+// else by an email.
+func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (bool, error) {
+	if e.listed(resolution.NetworkURL, networkURL) || e.listed(resolution.Email, emailKey) {
+		return true, nil
+	}
+	var p *directory.Person
+	var err error
+	if networkURL != "" {
+		p, err = e.directory.Person(ctx, networkURL)
+	} else {
+		p, _, err = e.directory.PersonByEmail(ctx, emailKey)
+	}
+	if err != nil {
+		return false, unreadable(ctx, err)
+	}
+	return e.hides(p), nil
+}
+
+// showable are the visits of people who are not suppressed.
+func (e *Engine) showable(ctx context.Context, visits []directory.Visit) (left []directory.Visit, err error) {
+	if e.options.Listed == nil {
+		return visits, nil
+	}
+	for _, v := range visits {
+		hidden, err := e.hidesWho(ctx, v.NetworkURL, "")
+		if err != nil {
+			return nil, err
+		}
+		if !hidden {
+			left = append(left, v)
+		}
+	}
+	return left, nil
+}

@@ -383,6 +383,8 @@ func countRow(t tb, totals *sinks.Totals, row string) {
 		totals.NoMatch++
 	case "rejected":
 		totals.Rejected++
+	case "suppressed":
+		totals.Suppressed++
 	default:
 		t.Errorf("outcome %q", outcome)
 	}

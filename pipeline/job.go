@@ -147,7 +147,9 @@ type identity struct {
 	IncludeProviders bool                 `json:"include_providers,omitempty"`
 	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
 	AsOf             string               `json:"as_of,omitempty"`
-	Answers          string               `json:"answers,omitempty"` // fingerprint of the directory
+	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory
+	Suppression      string               `json:"suppression,omitempty"`  // fingerprint of the lists
+	TellFound        bool                 `json:"drop_answers,omitempty"` // parts remember whom they suppressed
 	SchemaVersion    int                  `json:"schema_version"`
 	RulesVersion     int                  `json:"rules_version"`
 }

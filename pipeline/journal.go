@@ -15,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // journal is the durable progress of one unfinished dataset: a line for the
@@ -127,6 +128,25 @@ func (j *journal) record(number int, p sinks.Part) error {
 		j.failed = j.file.Sync()
 	}
 	return j.failed
+}
+
+func (j *journal) foundPath(number int) string {
+	return filepath.Join(j.dir, fmt.Sprintf("found-%05d", number))
+}
+
+// keepFound keeps which entries of suppression lists a part has found. It is on
+// disk when it returns.
+func (j *journal) keepFound(number int, found suppression.Found) error {
+	return atomicfile.Write(j.foundPath(number), found.Encode())
+}
+
+// found is what keepFound kept.
+func (j *journal) found(number int) (suppression.Found, error) {
+	data, err := os.ReadFile(j.foundPath(number))
+	if err != nil {
+		return nil, err
+	}
+	return suppression.DecodeFound(data)
 }
 
 // close keeps the journal for the next run.

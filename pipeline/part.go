@@ -80,6 +80,7 @@ type partMaker struct {
 	*state
 	number   int
 	keyer    keyer
+	suppress *suppressor
 	builder  *columns.Builder
 	writer   *sinks.Writer
 	counting sync.Mutex // rows are written while others are read
@@ -128,6 +129,9 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 	}
 	file, err := m.writer.Commit()
 	if err != nil {
+		return err
+	}
+	if err := m.suppress.published(m.journal, m.number); err != nil {
 		return err
 	}
 	return m.publish(ctx, m.number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
@@ -217,6 +221,7 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 	b.Reset(in.Len())
 	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
 	m.keyer.keys(b, in.Columns[m.identifier])
+	m.suppress.rows(b)
 	return nil
 }
 
@@ -244,6 +249,7 @@ const recordBytes = 16 << 20
 
 // write writes the rows of a batch, and counts them.
 func (m *partMaker) write(b *columns.Batch) error {
+	m.suppress.answers(b)
 	for from := 0; from < b.Len(); {
 		rows, to := b, b.Cut(from, recordBytes)
 		if to-from < b.Len() {

@@ -23,6 +23,7 @@ func (s *state) identity() identity {
 	id := identity{
 		Operation: j.Operation, Column: s.read[s.identifier], Keep: s.read[:s.kept], DropIdentifier: j.DropIdentifier,
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Answers: s.Answers,
+		Suppression: s.fingerprint(), TellFound: s.TellFound != nil,
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
 	for _, f := range s.Input.Files() {
@@ -131,7 +132,7 @@ func (s *state) lookBack() error {
 }
 
 func (s *state) otherJob() error {
-	return fmt.Errorf("%s: %w (other settings, inputs or directory); give another --out, or --overwrite to replace it", s.Output.Dir(), ErrOtherJob)
+	return fmt.Errorf("%s: %w (other settings, inputs, directory or suppression lists); give another --out, or --overwrite to replace it", s.Output.Dir(), ErrOtherJob)
 }
 
 // finishedBefore is the result of a run with nothing to do: the dataset is

@@ -15,11 +15,15 @@ type Plan struct {
 	Complete bool `json:"complete"`
 	// Rows, Malformed and Rejected are of the whole input, as at the end of
 	// the run; the rows of a keyword job are its searches. Reasons are those of
-	// malformed lines and rejected rows, in the form of sinks.Totals.
-	Rows      int64                       `json:"rows"`
-	Malformed int64                       `json:"malformed"`
-	Rejected  int64                       `json:"rejected"`
-	Reasons   map[string]map[string]int64 `json:"reasons,omitempty"`
+	// malformed lines, rejected and suppressed rows, in the form of sinks.Totals.
+	Rows      int64 `json:"rows"`
+	Malformed int64 `json:"malformed"`
+	Rejected  int64 `json:"rejected"`
+	// Suppressed are the rows of people on suppression lists. Rows whose answer
+	// will turn out to be about one are not known before it is there, unless
+	// their part is recorded.
+	Suppressed int64                       `json:"suppressed"`
+	Reasons    map[string]map[string]int64 `json:"reasons,omitempty"`
 	// Recorded are the rows of parts that are there already: they cost nothing
 	// any more. What follows is of the others.
 	Recorded PlannedRows `json:"recorded"`
@@ -150,8 +154,9 @@ func (p *Plan) addTotals(t sinks.Totals) {
 	p.Rows += inputRows(t)
 	p.Malformed += t.Malformed
 	p.Rejected += t.Rejected
+	p.Suppressed += t.Suppressed
 	known := sinks.Totals{Reasons: p.Reasons}
-	for _, outcome := range []string{"malformed", "rejected"} {
+	for _, outcome := range []string{"malformed", "rejected", "suppressed"} {
 		for reason, n := range t.Reasons[outcome] {
 			known.CountReason(outcome, reason, n)
 		}

@@ -116,7 +116,7 @@ func (p *plannedPart) abandon()   {}
 
 // work takes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
-	w := &rowWorker{rowPlanner: r, keyer: newKeyer(r.Job), reader: r.newSearchReader(), hash: r.scope().Hasher()}
+	w := &rowWorker{rowPlanner: r, keyer: newKeyer(r.Job), suppress: r.newSuppressor(), reader: r.newSearchReader(), hash: r.scope().Hasher()}
 	if r.Remote != nil {
 		w.price = int32(r.Remote.Price.most())
 	}
@@ -140,14 +140,15 @@ func (r *rowPlanner) work(ctx context.Context) error {
 // rowWorker is what one worker needs.
 type rowWorker struct {
 	*rowPlanner
-	keyer  keyer
-	reader searchReader
-	hash   func(key []byte) answers.Hash
-	price  int32
-	batch  columns.Batch
-	keys   []plannedKey
-	found  []answers.Found
-	totals sinks.Totals
+	keyer    keyer
+	suppress *suppressor
+	reader   searchReader
+	hash     func(key []byte) answers.Hash
+	price    int32
+	batch    columns.Batch
+	keys     []plannedKey
+	found    []answers.Found
+	totals   sinks.Totals
 	// morePages says that there are searches whose number of pages is not
 	// known.
 	morePages bool
@@ -168,7 +169,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	counted := count(b)
 	counted.Add(countRejects(in.Rejects))
 	w.totals.Add(counted)
-	w.Progress.add(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Malformed: counted.Malformed})
+	w.Progress.add(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
 	if err := w.tally.add(w.keys); err != nil {
 		return err
 	}
@@ -181,8 +182,9 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 // identifiers takes the keys of a batch's rows.
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 	w.keyer.keys(b, in.Columns[w.identifier])
+	w.suppress.rows(b)
 	for i, outcome := range b.Outcomes {
-		if outcome == columns.Rejected {
+		if outcome != columns.Matched {
 			continue
 		}
 		if len(b.Addrs) > 0 {

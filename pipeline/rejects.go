@@ -13,14 +13,15 @@ import (
 )
 
 // newRejectsTable is the schema of _rejects: where a line is, why it is no row,
-// and the line itself unless identifiers are to be dropped.
+// and the line itself unless identifiers are to be dropped, or somebody may be
+// in it who is suppressed: nobody can tell.
 func (s *state) newRejectsTable() sinks.Table {
 	fields := []arrow.Field{
 		{Name: "source", Type: arrow.BinaryTypes.String},
 		{Name: "line", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "reason", Type: arrow.BinaryTypes.String},
 	}
-	if !s.Job.DropIdentifier {
+	if !s.Job.DropIdentifier && s.Suppression == nil {
 		fields = append(fields, arrow.Field{Name: "raw_line", Type: arrow.BinaryTypes.String})
 	}
 	return sinks.Table{

@@ -75,8 +75,8 @@ func (a *answerer) answer(ctx context.Context, b *columns.Batch) error {
 // find looks the companies up in memory.
 func (a *answerer) find(b *columns.Batch) error {
 	for i, outcome := range b.Outcomes {
-		if outcome == columns.Rejected {
-			continue
+		if outcome != columns.Matched {
+			continue // nothing is asked about it
 		}
 		c, orgType, reason, err := a.finder.CompanyOf(b.Addrs[i])
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // ErrOtherJob says that the output folder holds the dataset of a job with
@@ -40,6 +41,11 @@ type Run struct {
 	// Answers identifies the reference data answers come from; empty when
 	// they follow from the input alone.
 	Answers string
+	// Suppression is who must not be in the dataset; nil is nobody.
+	Suppression *suppression.Set
+	// TellFound is told which entries of Suppression the whole dataset came
+	// upon, before it is published; nil where nobody wants to know.
+	TellFound func(suppression.Found) error
 	// StateDir is where the progress of unfinished datasets is kept.
 	StateDir string
 	// Overwrite removes whatever dataset the output folder holds, unless it is
@@ -78,6 +84,9 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if done, err := s.finishedBefore(); done != nil || err != nil {
 		return done, err
 	}
+	if err := s.checkFound(); err != nil {
+		return nil, err
+	}
 	report := s.beginReport()
 	defer func() { report.stopped(result, err) }() // when no call is in flight any more
 	if r.Remote != nil {
@@ -95,6 +104,9 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 		return s.result(), endOf(ctx, err)
 	}
 	result = s.result()
+	if err := s.tellFound(); err != nil {
+		return result, err
+	}
 	if result.Report, err = report.finished(); err != nil {
 		return result, err
 	}
@@ -293,5 +305,6 @@ func (s *state) newPartMaker(number int) *partMaker {
 		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
 		keyer:    newKeyer(s.Job),
 		builder:  s.layout.NewBuilder(),
+		suppress: s.newSuppressor(),
 	}
 }

@@ -46,7 +46,7 @@ func (s *state) chooseColumns() error {
 	s.layout, err = columns.NewLayout(columns.Settings{
 		Operation: s.Job.Operation, Kept: kept, Identifier: identifier, DropIdentifier: s.Job.DropIdentifier,
 		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
-		Remote: s.Remote != nil,
+		Remote: s.Remote != nil, Suppress: s.Suppression != nil,
 	})
 	if err != nil {
 		return &JobError{err}

@@ -89,9 +89,6 @@ func resize[T any](s []T, n int) []T {
 	return s
 }
 
-// rejected reports whether the row has no key.
-func (b *Batch) rejected(i int) bool { return b.Outcomes[i] == Rejected }
-
 // Strings is a list of strings in the layout of an Arrow string array: value
 // i is Data[Offsets[i]:Offsets[i+1]].
 type Strings struct {

@@ -64,8 +64,7 @@ func leadFillers(s Settings) []filler {
 func (b *Builder) Record(in *Batch) arrow.Record {
 	columns := make([]arrow.Array, 0, len(b.layout.columns))
 	for _, i := range b.layout.kept {
-		in.Kept[i].Retain()
-		columns = append(columns, in.Kept[i])
+		columns = append(columns, b.layout.keep(in, i))
 	}
 	var built []arrow.Array
 	for _, f := range b.fillers {

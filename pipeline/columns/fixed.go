@@ -54,7 +54,7 @@ func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	n := b.Len()
 	f.numbers.AppendValues(b.Rows, nil)
 	to = append(to, f.sourceColumn(b.Source, n), f.numbers.NewArray())
-	to = append(to, b.Keys.array(func(i int) bool { return !b.rejected(i) }))
+	to = append(to, b.Keys.array(func(i int) bool { return !b.keyless(i) }))
 	to = append(to, f.wordColumn(outcomeDictionary, n, func(i int) int32 { return int32(b.Outcomes[i]) }, nil))
 	f.reason.start(n)
 	for _, reason := range b.Reasons {
@@ -73,18 +73,18 @@ func (f *fixedFiller) sourceColumn(source string, n int) arrow.Array {
 // answers builds resolution_id, resolved_at, answered_by and credits.
 func (f *fixedFiller) answers(to []arrow.Array, b *Batch) []arrow.Array {
 	if b.Receipts != nil {
-		return f.serviceAnswers(to, b.Receipts)
+		return f.serviceAnswers(to, b)
 	}
 	return f.embeddedAnswers(to, b)
 }
 
 // serviceAnswers takes them from receipts.
-func (f *fixedFiller) serviceAnswers(to []arrow.Array, receipts []Receipt) []arrow.Array {
-	n := len(receipts)
+func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
+	receipts, n := b.Receipts, len(b.Receipts)
 	f.resolutionID.start(n)
-	for _, r := range receipts {
+	for i, r := range receipts {
 		f.resolutionID.append(r.ResolutionID)
-		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.answered())
+		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.answered() && b.Outcomes[i] != Suppressed)
 		appendKnown(f.credits, r.Credits, r.answered() && r.Priced)
 	}
 	answered := func(i int) bool { return receipts[i].answered() }

@@ -83,7 +83,7 @@ func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
 	hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
 
 	regular := !slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
-	regular = regular && !slices.Contains(b.Outcomes, Rejected)
+	regular = regular && !slices.Contains(b.Outcomes, Rejected) && !slices.Contains(b.Outcomes, Suppressed)
 	for j, d := range f.digests {
 		if regular {
 			to = append(to, f.hashes[j].array(nil))
@@ -93,7 +93,7 @@ func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
 		column.Reset()
 		for i := range b.Len() {
 			switch {
-			case b.rejected(i):
+			case b.keyless(i):
 			case b.Emails[i].Kind() == email.Plaintext:
 				column.Data = append(column.Data, f.hashes[j].At(i)...)
 			case b.Emails[i].Kind() == d.kind: // it passes through, and is never hashed again
@@ -147,7 +147,7 @@ func (f *profileFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 		f.missing = resize(f.missing, n)
 		for i := range n {
 			ok := false
-			if !b.rejected(i) {
+			if !b.keyless(i) {
 				f.forms.Data, ok = b.Emails[i].AppendForm(f.forms.Data, p)
 			}
 			f.missing[i] = !ok

@@ -56,6 +56,9 @@ type Settings struct {
 	// key, and network_url or matched_keywords where those are what the rows
 	// are resolved by.
 	DropIdentifier bool
+	// Suppress says that people are suppressed: what identifiers could not be
+	// compared, for they cannot be read, is not carried over either.
+	Suppress bool
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string
 	// HEMProfiles are the profiles written beside plain; email_to_hem only.

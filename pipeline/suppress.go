@@ -1,0 +1,165 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// The reasons of suppressed rows say by what somebody is listed: of the row
+// itself, before anybody is asked about it, or of what an answer holds.
+const (
+	reasonListed         = "suppressed:"
+	reasonListedInAnswer = "suppressed_answer:"
+)
+
+// suppressor leaves people out who must not be in the dataset. A nil one
+// leaves nobody out.
+type suppressor struct {
+	*suppression.Finder
+	kind   suppression.Kind // of the identifiers
+	others []identifierColumn
+}
+
+// identifierColumn is a kept column that holds identifiers beside the one that
+// is resolved.
+type identifierColumn struct {
+	place int
+	kind  suppression.Kind
+}
+
+// newSuppressor makes one for a part; nil without lists.
+func (s *state) newSuppressor() *suppressor {
+	if s.Suppression == nil {
+		return nil
+	}
+	p := &suppressor{Finder: s.Suppression.Finder(), kind: suppression.Kind(s.Job.Operation.Identifier())}
+	if s.TellFound != nil {
+		p.Finder = s.Suppression.RememberingFinder()
+	}
+	if s.Job.Operation.IsKeyword() {
+		return p // a row is a search, and of nobody
+	}
+	for i, name := range s.read[:s.kept] {
+		if kind, known := identifierColumns[strings.ToLower(name)]; known && i != s.identifier {
+			p.others = append(p.others, identifierColumn{i, kind})
+		}
+	}
+	return p
+}
+
+// identifierColumns are the names, in lower case, by which input columns are
+// known to hold identifiers.
+var identifierColumns = map[string]suppression.Kind{
+	"email": suppression.Email, "phone": suppression.Phone, "network_url": suppression.NetworkURL, "ip": suppression.IP,
+	"hem": suppression.Email, "hem_md5": suppression.Email, "hem_sha1": suppression.Email, "hem_sha256": suppression.Email,
+}
+
+// rows suppresses the rows of a batch by what they hold themselves.
+func (p *suppressor) rows(b *columns.Batch) {
+	if p == nil {
+		return
+	}
+	var listed []bool
+	if p.kind == suppression.Email {
+		listed = p.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
+	}
+	for i, outcome := range b.Outcomes {
+		switch {
+		case outcome == columns.Rejected:
+			continue
+		case p.kind == suppression.Email && !listed[i],
+			p.kind == suppression.NetworkURL && !p.ProfileKey(b.Keys.At(i)),
+			p.kind == suppression.IP && !p.Address(b.Addrs[i]):
+			continue
+		}
+		b.Suppress(i, reasonListed+string(p.kind))
+	}
+	for _, other := range p.others {
+		cells := b.Kept[other.place]
+		for i := range b.Len() {
+			listed := !cells.IsNull(i) && cells.Value(i) != "" && p.Lists(other.kind, cells.Value(i))
+			if listed && b.Outcomes[i] != columns.Suppressed { // the first is the reason
+				b.Suppress(i, reasonListed+string(other.kind))
+			}
+		}
+	}
+}
+
+// answers suppresses the rows of a batch by what was found about them.
+func (p *suppressor) answers(b *columns.Batch) {
+	if p == nil {
+		return
+	}
+	for i, lead := range b.Leads {
+		if lead == nil || b.Outcomes[i] != columns.Matched {
+			continue
+		}
+		if by, listed := p.lead(lead); listed {
+			b.Suppress(i, reasonListedInAnswer+string(by))
+		}
+	}
+}
+
+// lead says by what somebody is listed whom a lead is about. It looks at
+// everything, so that all of it is remembered.
+func (p *suppressor) lead(l *resolution.Lead) (by resolution.Identifier, listed bool) {
+	for kind, value := range l.Identifiers() {
+		if p.Lists(suppression.Kind(kind), value) && !listed {
+			by, listed = kind, true
+		}
+	}
+	return by, listed
+}
+
+// fingerprint is that of the lists, for the dataset's identity.
+func (r *Run) fingerprint() string {
+	if r.Suppression == nil {
+		return ""
+	}
+	return r.Suppression.Fingerprint()
+}
+
+// published keeps what a part has found on the lists, before the part counts.
+func (p *suppressor) published(j *journal, number int) error {
+	if p == nil || p.Found() == nil {
+		return nil
+	}
+	if err := j.keepFound(number, p.Found()); err != nil {
+		return fmt.Errorf("keep what is suppressed: %w", err)
+	}
+	return nil
+}
+
+// tellFound tells what all parts have found, before the dataset is published.
+func (s *state) tellFound() error {
+	if s.TellFound == nil {
+		return nil
+	}
+	all := suppression.Found{}
+	for number := range s.parts {
+		found, err := s.journal.found(number)
+		if err != nil {
+			return err
+		}
+		all.Add(found)
+	}
+	return s.TellFound(all)
+}
+
+// checkFound reports whether it is known of every recorded part what it has
+// found on the lists.
+func (s *state) checkFound() error {
+	if s.TellFound == nil || s.complete() {
+		return nil
+	}
+	for number := range s.known {
+		if _, err := s.journal.found(number); err != nil {
+			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", s.Output.Dir(), err)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package pipeline_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// listOf is a list of cells.
+func listOf(t tb, cells ...string) *suppression.Set {
+	b := suppression.NewBuilder(suppression.Rules{Region: "US"})
+	for _, c := range cells {
+		if err := b.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Set()
+}
+
+func drop(i int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "person%d@mail.example", i))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// TestFoundOverRestarts: what the parts of all processes have come upon is told
+// at the end, and the dataset is that of one process.
+func TestFoundOverRestarts(t *testing.T) {
+	s := five(t, t.TempDir())
+	lists := listOf(t, drop(3), drop(12), drop(31), drop(1000))
+	var told []suppression.Found
+	do := func(s setup, ctx context.Context) (result *pipeline.Result, err error) {
+		err = s.open(func(run *pipeline.Run) error {
+			run.Suppression = lists
+			run.TellFound = func(found suppression.Found) error { told = append(told, found); return nil }
+			result, err = run.Do(ctx)
+			return err
+		})
+		return result, err
+	}
+	for _, question := range []int64{15, 8} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s.resolver = &hashing{before: func(n int64) error {
+			if n == question {
+				cancel()
+			}
+			return nil
+		}}
+		if _, err := do(s, ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	if len(told) > 0 {
+		t.Fatal("an interrupted run has told what it found")
+	}
+	s.resolver = nil
+	result, err := do(s, t.Context())
+	if err != nil || result.Skipped == 0 || result.Made == 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if len(told) != 1 {
+		t.Fatalf("told %d times", len(told))
+	}
+	for i, want := range map[int]bool{3: true, 12: true, 31: true, 1000: false} {
+		if found, ok := told[0].Digest(drop(i)); !ok || found != want {
+			t.Errorf("entry %d: found is %v, want %v", i, found, want)
+		}
+	}
+	whole := s
+	whole.out, whole.state = "whole", "whole state"
+	if _, err := do(whole, t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range content(t, whole.outDir()) {
+		if content(t, s.outDir())[name] != data {
+			t.Errorf("%s is not what one process makes", name)
+		}
+	}
+	if strings.Contains(fmt.Sprint(content(t, s.outDir())), "raw_line") {
+		t.Error("raw lines are kept although somebody on the list may be in them")
+	}
+}
+
+// TestPlanCountsSuppressed: a plan says of rows what the run does.
+func TestPlanCountsSuppressed(t *testing.T) {
+	s := five(t, t.TempDir())
+	var plan *pipeline.Plan
+	var result *pipeline.Result
+	for _, step := range []func(*pipeline.Run) error{
+		func(run *pipeline.Run) (err error) { plan, err = run.Plan(t.Context()); return err },
+		func(run *pipeline.Run) (err error) { result, err = run.Do(t.Context()); return err },
+	} {
+		if err := s.open(func(run *pipeline.Run) error {
+			run.Suppression = listOf(t, drop(0), "PERSON1@mail.example", drop(49), "nobody@mail.example")
+			return step(run)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkDataset(t, s.outDir(), result)
+	if plan.Suppressed != 3 || result.Totals.Suppressed != 3 || plan.Keys != result.Totals.Matched || plan.Rows != result.Totals.Rows ||
+		fmt.Sprint(plan.Reasons["suppressed"]) != fmt.Sprint(result.Totals.Reasons["suppressed"]) {
+		t.Errorf("planned %+v, done %+v", plan, result.Totals)
+	}
+}

@@ -77,7 +77,7 @@ func (c closing) printStopped(to io.Writer) error {
 	if calls := c.result.Report.Service.Calls; p.Rows == 0 { // no batch is whole
 		lines[1] = closingLine{name: "matched", count: calls.Matched, note: fmt.Sprintf("of %s answered", plural(int(calls.Closed), "question"))}
 	}
-	for _, seldom := range []closingLine{{name: "failed", count: p.Failed}, {name: "skipped", count: p.Skipped}} {
+	for _, seldom := range []closingLine{{name: "failed", count: p.Failed}, {name: "suppressed", count: p.Suppressed}, {name: "skipped", count: p.Skipped}} {
 		if seldom.count > 0 {
 			lines = append(lines, seldom)
 		}

@@ -64,6 +64,7 @@ func (p planned) lines() []planLine {
 		{rows, plan.Rows, from, true},
 		{"malformed", plan.Malformed, reasons(plan.Reasons["malformed"]), true},
 		{"rejected", plan.Rejected, reasons(plan.Reasons["rejected"]), true},
+		{"suppressed", plan.Suppressed, reasons(plan.Reasons["suppressed"]), false},
 		{"recorded", plan.Recorded.Rows, "done already, in " + plural(plan.Recorded.Parts, "part"), false},
 		{"failed", plan.Failed, "of these rows, and a run ends with exit code 3 for them", false},
 	}

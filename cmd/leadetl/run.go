@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // mostWorkers bounds the workers that are taken without being asked for: a
@@ -56,6 +57,9 @@ type runFlags struct {
 	metricsListen    string
 	remote           remoteFlags
 	search           searchFlags
+	suppress         suppressFlags
+	dropAnswers      string
+	drop             *dropAnswers // nil without --drop-answers
 	// planning says that nobody will be asked.
 	planning bool
 }
@@ -138,6 +142,8 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", defaults.NetworkHosts, "`hosts` whose profile addresses are known by their form")
 	f.search.register(flags)
 	f.remote.register(flags)
+	f.suppress.register(flags, "who must not be in the dataset")
+	flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the answers to California DROP lists among --suppress: a file for each, of its name")
 	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each, one with a service; no influence on the dataset")
@@ -163,7 +169,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	if !flags.Changed("rows-per-part") {
 		f.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
 	}
-	return operation, usageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now())))
+	return operation, usageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.check(flags)))
 }
 
 // operationNames are the operations that can be run.
@@ -296,8 +302,17 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
 		Log: log, Progress: &pipeline.Progress{},
 	}
+	if f.dropAnswers != "" {
+		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.lists); err != nil {
+			return nil, nil, usageError(err)
+		}
+		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
+	}
+	if run.Suppression, err = f.suppress.open(ctx, job.DefaultRegion, job.NetworkHosts, log); err != nil {
+		return nil, nil, err
+	}
 	if !f.remote.isRemote() {
-		resolver, answers, closeDirectory, err := f.openResolver(job)
+		resolver, answers, closeDirectory, err := f.openResolver(job, run.Suppression)
 		if err != nil {
 			return nil, nil, usageError(err)
 		}
@@ -361,6 +376,9 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		if err := c.print(io.out); err != nil {
 			return err
 		}
+	}
+	if f.drop != nil && !f.drop.present() {
+		return usageError(fmt.Errorf("the dataset is complete, and nothing is known any more that %s lacks; --overwrite makes both again", f.dropAnswers))
 	}
 	t := result.Totals
 	if lines := t.Rows + t.Malformed; f.maxRejects.text == "" && t.Malformed*100 > lines {
@@ -437,8 +455,11 @@ var needs = map[resolution.Operation][]directory.Kind{
 
 // openResolver opens the embedded engine on the directory. answers identifies
 // the data it answers from, "" when the answers do not depend on any.
-func (f *runFlags) openResolver(job pipeline.Job) (r *embedded.Engine, answers string, closer func() error, err error) {
+func (f *runFlags) openResolver(job pipeline.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
+	if job.Operation == resolution.KeywordToLeadCount { // of others the rows are suppressed
+		options.Listed = listedIn(lists)
+	}
 	kinds := needs[job.Operation]
 	if f.directory == "" {
 		if len(kinds) > 0 {

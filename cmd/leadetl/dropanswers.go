@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	stdio "io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// dropAnswers writes the answers to the consumer deletion lists of California's
+// Delete Request and Opt-out Platform (DROP): for each list a file of its name
+// with an ID and a status a row, as the platform takes it.
+// Source: privacy.ca.gov, DROP technical specifications, 1.2.0.
+type dropAnswers struct {
+	folder string
+	lists  []sources.File
+}
+
+// The statuses an answer may have that a run knows of. Whether data are exempt
+// (2) or several people were opted out together (4) is for people to say.
+const (
+	dropDeleted  = "3"
+	dropNotFound = "5"
+)
+
+// dropName is how the platform calls its lists; the answer has the name of the
+// list, so a list that was renamed cannot be answered.
+var dropName = regexp.MustCompile(`^[0-9]{8}_[0-9]{4}_([A-Za-z]+)(?:_[A-Za-z0-9]{1,10})?\.csv$`)
+
+// openDropAnswers finds the lists to answer among those of --suppress.
+func openDropAnswers(ctx context.Context, folder string, uris []string) (*dropAnswers, error) {
+	d := &dropAnswers{folder: folder}
+	named := map[string]string{}
+	for _, uri := range uris {
+		if info, err := os.Stat(uri); err == nil && !info.Mode().IsRegular() {
+			continue // a pipe, which is read once
+		}
+		list, err := openInput(ctx, []string{uri}, sources.Options{})
+		if err != nil {
+			return nil, err
+		}
+		files := list.Files()
+		if err := list.Close(); err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if len(file.Columns) != 2 || !strings.EqualFold(file.Columns[0], "ID") || !strings.EqualFold(file.Columns[1], "Hash") {
+				continue // another list than DROP's
+			}
+			name := d.name(file)
+			switch parts := dropName.FindStringSubmatch(name); {
+			case parts == nil:
+				return nil, fmt.Errorf("--drop-answers: %s has the columns of a DROP list and not the name of one, such as 20260801_1234_Email.csv, which its answer needs", file.URI)
+			case parts[1] != "Email" && parts[1] != "Phone":
+				return nil, fmt.Errorf("--drop-answers: %s is a list of %s, which no run compares with; answer it by other means, and leave it out here", file.URI, parts[1])
+			case named[name] != "":
+				return nil, fmt.Errorf("--drop-answers: %s and %s have one name, and so would their answers", named[name], file.URI)
+			}
+			named[name] = file.URI
+			if sameFile(file.URI, filepath.Join(folder, name)) {
+				return nil, fmt.Errorf("--drop-answers: the answers to %s would replace it; give another folder", file.URI)
+			}
+			d.lists = append(d.lists, file)
+		}
+	}
+	if len(d.lists) == 0 {
+		return nil, errors.New("--drop-answers: none of the lists of --suppress is a DROP list, a CSV file with the columns ID and Hash")
+	}
+	return d, nil
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// name is that of a list and its answer: what it was packed with is no part of
+// it.
+func (d *dropAnswers) name(list sources.File) string {
+	name := filepath.Base(list.URI)
+	for _, packed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return name
+}
+
+// present reports whether every list has its answer.
+func (d *dropAnswers) present() bool {
+	for _, list := range d.lists {
+		if _, err := os.Stat(filepath.Join(d.folder, d.name(list))); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// write writes all answers.
+func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error {
+	if err := os.MkdirAll(d.folder, 0o700); err != nil {
+		return usageError(folderError("drop-answers", err))
+	}
+	for _, list := range d.lists {
+		if err := d.answer(ctx, list, found); err != nil {
+			return fmt.Errorf("answer %s: %w", list.URI, err)
+		}
+	}
+	return nil
+}
+
+// answer writes the answer to one list, which is read again. An ID with a hash
+// that cannot be read gets none.
+func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppression.Found) (err error) {
+	list, err := openInput(ctx, []string{file.URI}, sources.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, list.Close()) }()
+	if now := list.Files()[0]; now.Size != file.Size || !now.ModTime.Equal(file.ModTime) {
+		return sources.ErrChanged // whom it names now, the run may not have looked for
+	}
+	reader, err := list.Reader(file.Columns)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	to, err := atomicfile.Create(filepath.Join(d.folder, d.name(file)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Abort()) }()
+	out := bufio.NewWriter(to)
+	fmt.Fprintln(out, "Id,Status")
+	for {
+		batch, err := reader.Next(ctx, 0)
+		if err == stdio.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for i := range batch.Len() {
+			listed, ok := found.Digest(batch.Columns[1].Value(i))
+			if !ok {
+				continue
+			}
+			status := dropNotFound
+			if listed {
+				status = dropDeleted
+			}
+			fmt.Fprintf(out, "%s,%s\n", strings.TrimSpace(batch.Columns[0].Value(i)), status)
+		}
+		batch.Release()
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return to.Commit()
+}

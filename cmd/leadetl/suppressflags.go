@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	stdio "io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// suppressFlags are the flags that name suppression lists.
+type suppressFlags struct {
+	lists   []string
+	columns []string
+	maxBad  rejectLimit
+}
+
+// register makes f what the flags of a command set.
+func (f *suppressFlags) register(flags *pflag.FlagSet, whom string) {
+	f.maxBad = rejectLimit{text: "0"}
+	flags.StringArrayVar(&f.lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
+	flags.StringSliceVar(&f.columns, "suppress-column", nil, "`columns` of the lists (default: their only one, or those with names such as email, phone or hash)")
+	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of the lists' entries cannot be read: a count, or a share such as 1% (default: 0)")
+}
+
+// check finds flags that mean nothing without lists.
+func (f *suppressFlags) check(flags *pflag.FlagSet) error {
+	if len(f.lists) > 0 {
+		return nil
+	}
+	var errs []error
+	for _, name := range []string{"suppress-column", "suppress-max-bad", "drop-answers"} {
+		if flag := flags.Lookup(name); flag != nil && flag.Changed {
+			errs = append(errs, fmt.Errorf("--%s is about suppression lists; name them with --suppress", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// listNames are the columns that are taken for entries where nobody says which
+// are, in lower case.
+var listNames = []string{"email", "phone", "network_url", "ip", "hash", "hem", "md5", "sha1", "sha256", "hem_md5", "hem_sha1", "hem_sha256"}
+
+// suppressionList is the reading of all lists.
+type suppressionList struct {
+	*suppressFlags
+	builder *suppression.Builder
+	entries int64
+	bad     int64
+	places  []string // of the first entries that cannot be read
+}
+
+// open reads the lists; nil without any. Whatever is wrong with them is the
+// user's to mend: nothing may be done while somebody may be on a list that
+// cannot be read.
+func (f *suppressFlags) open(ctx context.Context, region string, hosts []string, log *slog.Logger) (*suppression.Set, error) {
+	if len(f.lists) == 0 {
+		return nil, nil
+	}
+	l, err := f.read(ctx, region, hosts)
+	if err != nil {
+		return nil, err
+	}
+	if l.bad > 0 {
+		for _, place := range l.places {
+			log.Warn("not an entry of a suppression list", "at", place)
+		}
+		if f.maxBad.passed(l.bad, l.entries) {
+			return nil, usageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", grouped(l.bad), grouped(l.entries), f.maxBad.text))
+		}
+		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.bad)
+	}
+	set := l.builder.Set()
+	log.Debug("suppression lists read", "entries", l.entries, "digests", set.Len())
+	return set, nil
+}
+
+// read reads the lists, and counts what in them cannot be read.
+func (f *suppressFlags) read(ctx context.Context, region string, hosts []string) (*suppressionList, error) {
+	rules := suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}}
+	l := &suppressionList{suppressFlags: f, builder: suppression.NewBuilder(rules)}
+	for _, uri := range f.lists {
+		if err := l.readAll(ctx, uri); err != nil {
+			if ctx.Err() != nil {
+				return nil, codedError{errors.New("interrupted before anything was done"), exitInterrupted}
+			}
+			return nil, usageError(fmt.Errorf("suppression list: %w", err))
+		}
+	}
+	return l, nil
+}
+
+// readAll reads the lists a URI stands for, each with columns of its own.
+func (l *suppressionList) readAll(ctx context.Context, uri string) error {
+	if uri == "-" {
+		return errors.New("standard input cannot be one; save it to a file and name that")
+	}
+	list, err := openInput(ctx, []string{uri}, sources.Options{})
+	if err != nil {
+		return err
+	}
+	files := list.Files()
+	if len(files) == 1 {
+		return l.read(ctx, list, files[0])
+	}
+	if err := list.Close(); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if list, err = openInput(ctx, []string{file.URI}, sources.Options{}); err != nil {
+			return err
+		}
+		if err := l.read(ctx, list, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads one list.
+func (l *suppressionList) read(ctx context.Context, list *sources.List, file sources.File) (err error) {
+	defer func() { err = errors.Join(err, list.Close()) }()
+	columns, err := l.choose(file)
+	if err != nil {
+		return err
+	}
+	reader, err := list.Reader(columns)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	if file.Format == "csv" && len(file.Columns) == 1 && len(l.columns) == 0 {
+		l.header(file)
+	}
+	for {
+		batch, err := reader.Next(ctx, 0)
+		if err == stdio.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, column := range batch.Columns {
+			for i := range column.Len() {
+				if !column.IsNull(i) {
+					l.add(column.Value(i), batch.Source, batch.Rows[i])
+				}
+			}
+		}
+		for _, r := range batch.Rejects {
+			l.unreadable(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
+		}
+		batch.Release()
+	}
+}
+
+// header takes the first line of a file of one column for an entry, if it is
+// one: a list needs no header.
+func (l *suppressionList) header(file sources.File) {
+	switch name := file.Columns[0]; {
+	case l.builder.Add(name) == nil:
+		l.entries++
+	case rows.AreData(file.Columns): // an entry that cannot be read
+		l.unreadable(file.URI + ": its first line")
+	}
+}
+
+func (l *suppressionList) add(cell, source string, row int64) {
+	switch err := l.builder.Add(cell); err {
+	case nil:
+		l.entries++
+	case suppression.ErrEmpty:
+	default:
+		l.unreadable(fmt.Sprintf("%s: row %d: %v", source, row, err))
+	}
+}
+
+func (l *suppressionList) unreadable(place string) {
+	l.entries++
+	if l.bad++; len(l.places) < shownPlaces {
+		l.places = append(l.places, strings.Clone(place))
+	}
+}
+
+// choose says which columns of a list hold entries.
+func (l *suppressionList) choose(file sources.File) ([]string, error) {
+	if slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") }) {
+		return nil, fmt.Errorf("%s is DROP's list of requests that were withdrawn: who is on it is to be suppressed no more. Leave it out, and take these IDs out of the lists they came with", file.URI)
+	}
+	if len(l.columns) > 0 {
+		return l.columns, nil
+	}
+	if len(file.Columns) == 1 {
+		return file.Columns, nil
+	}
+	var chosen []string
+	for _, c := range file.Columns {
+		if slices.Contains(listNames, strings.ToLower(c)) {
+			chosen = append(chosen, c)
+		}
+	}
+	switch {
+	case len(chosen) > 0:
+		return chosen, nil
+	case rows.AreData(file.Columns): // they must not be shown
+		return nil, fmt.Errorf("%s has several columns, and its first line looks like data, not like their names. Put a header line above it", file.URI)
+	}
+	return nil, fmt.Errorf("%s has none of the columns that lists have (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
+}
+
+// listedIn is how the engine asks who is on lists; nil without any.
+func listedIn(lists *suppression.Set) func(kind resolution.Identifier, value string) bool {
+	if lists == nil {
+		return nil
+	}
+	finder := lists.Finder()
+	return func(kind resolution.Identifier, value string) bool {
+		return finder.Lists(suppression.Kind(kind), value)
+	}
+}

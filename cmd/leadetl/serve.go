@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -44,6 +45,8 @@ type serveFlags struct {
 	callbackAllow    prefixes
 	networkHosts     []string
 	includeProviders bool
+	suppress         suppressFlags
+	defaultRegion    string
 	logFormat        string
 	logLevel         string
 	options          service.Options
@@ -118,6 +121,8 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that is going: from when its answers say so, after when there are none, and a link to read more if there is one")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` whose profile addresses are known by their form")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")
+	f.suppress.register(flags, "about whom nothing is answered")
+	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
 	return c
@@ -162,7 +167,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	if err != nil {
 		return usageError(err)
 	}
-	if err := f.check(); err != nil {
+	if err := errors.Join(f.check(), f.suppress.check(flags)); err != nil {
 		return usageError(err)
 	}
 	var demo *demo
@@ -172,6 +177,10 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 		}
 		defer func() { err = errors.Join(err, demo.remove()) }()
 		f.directory, f.state, f.pepper = demo.directory, demo.state, ""
+	}
+	engine, err := f.engine(ctx, log)
+	if err != nil {
+		return err
 	}
 	certificates, err := f.certificates(log)
 	if err != nil {
@@ -194,7 +203,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	if f.directory == flagNone {
 		f.directory = ""
 	}
-	live, err := embedded.Follow(f.directory, embedded.Options{IncludeProviders: f.includeProviders}, log)
+	live, err := embedded.Follow(f.directory, engine, log)
 	if errors.Is(err, directory.ErrNotImported) {
 		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", f.directory, f.directory)
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -11,9 +13,18 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
+
+// engine is how the engine answers.
+func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Options, error) {
+	o := embedded.Options{IncludeProviders: f.includeProviders}
+	lists, err := f.suppress.open(ctx, f.defaultRegion, f.networkHosts, log)
+	o.Listed = listedIn(lists)
+	return o, err
+}
 
 // rate is a flag's rate, such as 600/min.
 type rate struct{ *limit.Rate }

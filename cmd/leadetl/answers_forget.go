@@ -21,24 +21,30 @@ import (
 // forgetFlags are the flags of answers forget.
 type forgetFlags struct {
 	stored
-	in           []string
-	column       string
-	identifier   string
-	delimiter    string
-	networkHosts []string
-	hashes       []string
-	olderThan    age
-	evenOpen     bool
+	in            []string
+	files         []string
+	defaultRegion string
+	column        string
+	identifier    string
+	delimiter     string
+	networkHosts  []string
+	hashes        []string
+	olderThan     age
+	evenOpen      bool
 }
 
 func newAnswersForgetCommand(io streams) *cobra.Command {
 	var f forgetFlags
 	c := f.command(&cobra.Command{
-		Use:   "forget --in FILE… | --key-hash HASH… | --older-than AGE",
-		Short: "Delete stored answers, by identifier, by key hash or by age",
+		Use:   "forget --file FILE… | --in FILE… | --key-hash HASH… | --older-than AGE",
+		Short: "Delete stored answers, by person, by identifier, by key hash or by age",
 		Long: `Delete what is stored about people or addresses, so that their bytes are gone
 from the file and its log (copies of it are yours to delete):
 
+  --file        of the people on lists like those of leadetl run --suppress:
+                emails, phones, profile URLs, IPs, or digests of them. Every
+                stored answer is read, and everything goes that is asked about
+                them or names them in its answer, a whole page of a search too.
   --in          of the identifiers in CSV or Parquet files: the answers to all
                 operations that are asked about them, of every service. They
                 are brought into canonical form as a run would; an email is
@@ -47,12 +53,13 @@ from the file and its log (copies of it are yours to delete):
   --key-hash    of questions that a report or leadetl answers list names
   --older-than  the answers received before that
 
-Answers to keyword searches hold people that no key names: forget those by age
-or by key hash. Datasets that were written stay as they are.
+Answers to keyword searches hold people that no key names: --file finds them,
+or forget those by age or by key hash. Datasets that were written stay as they are.
 
 A question with an open call is kept, unless --even-open says otherwise: it
 may have been billed, and asked again it may be bought twice.`,
-		Example: `  leadetl answers forget --in requests.csv --column email
+		Example: `  leadetl answers forget --file optouts.csv
+  leadetl answers forget --in requests.csv --column email
   leadetl answers forget --older-than 400d`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.forget(c.Context(), io) },
@@ -62,11 +69,13 @@ may have been billed, and asked again it may be bought twice.`,
 		exit{exitInterrupted, "interrupted; what was forgotten stays so"},
 	)
 	flags := c.Flags()
+	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
-	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: email, network_url or ip, whichever there is)")
+	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: email, network_url or ip, whichever there is; of --file as of --suppress)")
 	flags.StringVar(&f.identifier, "identifier", "", "`kind` of what --column holds: email, network_url or ip (default: its name)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", pipeline.DefaultJob("").NetworkHosts, "`hosts` whose profile addresses are known by their form")
+	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers of --file without a country code")
 	flags.StringArrayVar(&f.hashes, "key-hash", nil, "key `hash` of a question; may be given again")
 	flags.Var(&f.olderThan, "older-than", "`age` of the answers that are deleted, such as 400d")
 	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget questions with an open call, which may then be bought twice")
@@ -75,15 +84,17 @@ may have been billed, and asked again it may be bought twice.`,
 
 func (f *forgetFlags) forget(ctx context.Context, io streams) error {
 	ways := 0
-	for _, given := range []bool{len(f.in) > 0, len(f.hashes) > 0, f.olderThan > 0} {
+	for _, given := range []bool{len(f.files) > 0, len(f.in) > 0, len(f.hashes) > 0, f.olderThan > 0} {
 		if given {
 			ways++
 		}
 	}
 	if ways != 1 {
-		return usageError(errors.New("say what to forget with one of --in, --key-hash and --older-than"))
+		return usageError(errors.New("say what to forget with one of --file, --in, --key-hash and --older-than"))
 	}
 	switch {
+	case len(f.files) > 0:
+		return f.forgetLists(ctx, io)
 	case len(f.in) > 0:
 		return f.forgetInput(ctx, io)
 	case len(f.hashes) > 0:

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// forgetLists forgets everything that names somebody on lists like those of
+// --suppress. Every stored answer is read for that: a digest does not say
+// which keys to look for, and an answer about one person may name another.
+func (f *forgetFlags) forgetLists(ctx context.Context, io streams) error {
+	flags := suppressFlags{lists: f.files}
+	if f.column != "" {
+		flags.columns = []string{f.column}
+	}
+	list, err := flags.read(ctx, f.defaultRegion, f.networkHosts)
+	if err != nil {
+		return err
+	}
+	finder := list.builder.Set().Finder()
+	return f.on(ctx, func(s *answers.Store) error {
+		e := eraser{store: s, evenOpen: f.evenOpen, bad: int(list.bad), places: list.places}
+		return e.report(io, errors.Join(e.eraseNamed(ctx, finder), e.emptyLog(ctx)))
+	})
+}
+
+// erasedAtOnce bounds the questions that are forgotten in one go.
+const erasedAtOnce = 1000
+
+// eraseNamed forgets the questions whose key or answer names somebody.
+func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error {
+	var questions []answers.Hash
+	add := func(h answers.Hash) error {
+		if questions = append(questions, h); len(questions) < erasedAtOnce {
+			return nil
+		}
+		err := e.erase(ctx, questions)
+		questions = questions[:0]
+		return err
+	}
+	for item, err := range e.store.List(ctx, answers.Filter{Bodies: true}) {
+		if err == nil && (who.Names(item.Key) || namesIn(item.Body, who)) {
+			err = add(item.Hash)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, calls := range []iter.Seq2[answers.OpenCall, error]{e.store.Unknown(ctx), e.store.Parked(ctx)} {
+		for call, err := range calls {
+			if err == nil && who.Names(call.Key) {
+				err = add(call.Hash)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return e.erase(ctx, questions)
+}
+
+// namesIn reports whether a text in a JSON body names somebody, wherever it
+// stands. What is no JSON has no texts.
+func namesIn(body []byte, who *suppression.Finder) bool {
+	tokens := json.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := tokens.Token()
+		if err != nil {
+			return false
+		}
+		if text, ok := token.(string); ok && who.Names(text) {
+			return true
+		}
+	}
+}

@@ -25,7 +25,7 @@ func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
-	flag.StringVar(&b.only, "only", "", "`step` to try alone, by its first word: emails, memory, IP, service, remote")
+	flag.StringVar(&b.only, "only", "", "`step` to try alone, by its first word: emails, memory, suppression, IP, service, remote")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -64,6 +64,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"build", b.build},
 		{"emails against DuckDB and the hash-only loop", b.emails},
 		{"memory", b.memory},
+		{"suppression list", b.suppression},
 		{"IP addresses", b.addresses},
 		{"service under load", b.service},
 		{"remote runs", b.remote},

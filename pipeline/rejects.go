@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -16,13 +17,12 @@ import (
 // and the line itself unless identifiers are to be dropped, or somebody may be
 // in it who is suppressed: nobody can tell.
 func (s *state) newRejectsTable() sinks.Table {
-	fields := []arrow.Field{
-		{Name: "source", Type: arrow.BinaryTypes.String},
-		{Name: "line", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "reason", Type: arrow.BinaryTypes.String},
+	var fields []arrow.Field
+	for _, c := range columns.RejectsColumns() {
+		fields = append(fields, c.Field)
 	}
-	if !s.Job.DropIdentifier && s.Suppression == nil {
-		fields = append(fields, arrow.Field{Name: "raw_line", Type: arrow.BinaryTypes.String})
+	if s.Job.DropIdentifier || s.Suppression != nil {
+		fields = fields[:len(fields)-1]
 	}
 	return sinks.Table{
 		Schema: arrow.NewSchema(fields, nil), Compression: s.Job.Compression,

@@ -14,6 +14,9 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
+// profiles are those that have columns beside plain, in column order.
+var profiles = []email.Profile{email.UID2, email.Google}
+
 // digest is one of the digests of profile plain.
 type digest struct {
 	name string
@@ -132,7 +135,7 @@ type profileFiller struct {
 
 func newProfileFiller(s Settings) *profileFiller {
 	f := &profileFiller{}
-	for _, p := range []email.Profile{email.UID2, email.Google} {
+	for _, p := range profiles {
 		if slices.Contains(s.HEMProfiles, p) {
 			f.profiles = append(f.profiles, p)
 		}

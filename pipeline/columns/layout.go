@@ -264,7 +264,7 @@ func hemColumns(s Settings) []Column {
 
 func profileColumns(s Settings) []Column {
 	var columns []Column
-	for _, p := range []email.Profile{email.UID2, email.Google} {
+	for _, p := range profiles {
 		if slices.Contains(s.HEMProfiles, p) {
 			columns = append(columns, text(profileColumnName(p)).random())
 		}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/verify"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// verifyFlags are the flags of verify.
+type verifyFlags struct {
+	workers   int
+	asJSON    bool
+	quiet     bool
+	logFormat string
+}
+
+func newVerifyCommand(io streams) *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify DATASET",
+		Short: "Prove that a dataset is whole, and that its values are what they claim",
+		Long: `Read a finished dataset back, and prove it.
+
+Every file of the manifest is there with its size and SHA-256, and nothing else
+is there that a reader of the folder would take for one. Two implementations of
+Parquet that share no code read every column chunk and agree on every value and
+null, on the columns and their types. Outcomes and reasons are counted from the
+rows and compared with the manifest; the rows are in the order of the input;
+hashes are those of their keys, hex is hex, phones are E.164, ranges are not
+upside down.
+
+What is wrong is printed a line each, with file, row group, column and row, all
+counted from 1, and never with a value.`,
+		Example: `  leadetl verify out/hems
+  leadetl verify out/hems --json`,
+		Annotations: exits(
+			exit{exitRejects, "the dataset is not whole; what is wrong is on standard output"},
+			exit{exitInterrupted, "interrupted"},
+		),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no dataset; say which, as in: leadetl verify out/hems")
+			}
+			return atMost(1, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], io) },
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of row groups read at a time, about 200 MB each")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.BoolVar(&f.quiet, "quiet", false, "print what is wrong only")
+	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
+	return c
+}
+
+func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error {
+	if f.workers < 1 {
+		return usageError(fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
+	}
+	log, err := newLogger(io.err, f.logFormat, "info")
+	if err != nil {
+		return usageError(err)
+	}
+	opened, err := openDataset(dataset)
+	if err != nil {
+		return usageError(err)
+	}
+	var rows atomic.Int64
+	started := time.Now()
+	stop := func() {}
+	if !f.quiet {
+		stop = every(logEvery, func() {
+			done := rows.Load()
+			log.Info("progress", "rows", done, "rows_per_second", int64(float64(done)/time.Since(started).Seconds()))
+		})
+	}
+	result, err := verify.Check(ctx, opened, verify.Options{Rules: verifyRules, Workers: f.workers, Progress: &rows})
+	stop()
+	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
+		return usageError(fmt.Errorf("%s: %w", dataset, err))
+	}
+	if err != nil {
+		return err
+	}
+	v := verdict{dataset, result, time.Since(started)}
+	switch {
+	case f.asJSON:
+		err = v.printJSON(io.out)
+	case !result.Whole() || !f.quiet:
+		err = v.print(io.out)
+	}
+	if err == nil && !result.Whole() {
+		err = codedError{fmt.Errorf("%s is not whole: %s", dataset, plural(len(result.Failures)+result.More, "failure")), exitRejects}
+	}
+	return err
+}
+
+// openDataset is where a dataset is.
+func openDataset(dataset string) (verify.Dataset, error) {
+	if strings.Contains(dataset, "://") {
+		return nil, fmt.Errorf("%s: this version reads datasets in local folders only", dataset)
+	}
+	return verify.Folder(dataset), nil
+}
+
+// verifyRules are the rules of an operation as they are in the schema that the
+// writer uses. Columns are only ever added, so that an older schema is part of
+// this one.
+func verifyRules(operation string, schemaVersion int) (verify.Rules, bool) {
+	op, err := resolution.ParseOperation(operation)
+	if err != nil || schemaVersion < 1 || schemaVersion > columns.SchemaVersion {
+		return verify.Rules{}, false
+	}
+	rules := verify.Rules{HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead}
+	for _, c := range columns.Every(op) {
+		rules.Own = append(rules.Own, verify.Column{Column: sinkColumn(c), Form: columns.MeaningOf(op, c.Name).Form})
+	}
+	for _, c := range columns.RejectsColumns() {
+		rules.Rejects = append(rules.Rejects, sinkColumn(c))
+	}
+	return rules, true
+}
+
+func sinkColumn(c columns.Column) sinks.Column {
+	return sinks.Column{Name: c.Name, Type: c.TypeName(), Nullable: c.Nullable}
+}
+
+// verdict is what is printed of a dataset.
+type verdict struct {
+	dataset string
+	result  *verify.Result
+	took    time.Duration
+}
+
+func (v verdict) print(to io.Writer) error {
+	if r := v.result; !r.Whole() {
+		out := bufio.NewWriter(to)
+		for _, failure := range r.Failures {
+			fmt.Fprintln(out, printable(failure.String()))
+		}
+		if r.More > 0 {
+			fmt.Fprintf(out, "… and %s more\n", grouped(int64(r.More)))
+		}
+		return out.Flush()
+	}
+	t := v.result.Manifest.Totals
+	lines := []closingLine{
+		{name: "rows", count: t.Rows, note: "of " + v.result.Manifest.Operation + ", in the order of the input"},
+		{name: "matched", count: t.Matched, note: share(t.Matched, t.Rows)},
+		{name: "malformed", count: t.Malformed, note: "lines in _rejects"},
+		{name: "columns", count: int64(len(v.result.Columns)), note: "read the same by two implementations"},
+		{name: "files", count: int64(v.result.Files), note: "with their checksums, " + size(v.result.Bytes)},
+		{name: "took", note: v.speed(), bare: true},
+	}
+	if t.Malformed == 0 {
+		lines = append(lines[:2], lines[3:]...)
+	}
+	return printClosing(to, v.dataset+" is whole", lines)
+}
+
+func (v verdict) speed() string {
+	took := v.took.Round(10 * time.Millisecond).String()
+	if v.took < time.Second {
+		return took
+	}
+	return fmt.Sprintf("%s, %s rows/s", took, grouped(int64(float64(v.result.Rows)/v.took.Seconds())))
+}
+
+// verdictJSON is a verdict as it is printed for programs.
+type verdictJSON struct {
+	Dataset  string           `json:"dataset"`
+	Whole    bool             `json:"whole"`
+	Rows     int64            `json:"rows"`
+	Files    int              `json:"files"`
+	Bytes    int64            `json:"bytes"`
+	Seconds  float64          `json:"seconds"`
+	Failures []verify.Failure `json:"failures"`
+	More     int              `json:"more_failures,omitempty"`
+}
+
+func (v verdict) printJSON(to io.Writer) error {
+	r := v.result
+	failures := append([]verify.Failure{}, r.Failures...)
+	return json.NewEncoder(to).Encode(verdictJSON{v.dataset, r.Whole(), r.Rows, r.Files, r.Bytes, v.took.Seconds(), failures, r.More})
+}

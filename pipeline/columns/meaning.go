@@ -1,0 +1,157 @@
+package columns
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apache/arrow/go/v17/arrow"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Meaning is what a column says, for who loads it.
+type Meaning struct {
+	Text string // what it is
+	Unit string // of numbers and times; empty where there is none
+	Null string // when there is no value; empty where there always is
+	From string // the rule that its values come from
+	// Form is what every value looks like, in the words of package verify;
+	// empty where any value of the type may be.
+	Form string
+}
+
+// Every lists all columns that the settings of an operation can give, after
+// those kept from the input, in their order.
+func Every(op resolution.Operation) []Column {
+	return slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}))
+}
+
+// MeaningOf is what a column of an operation says. A name that none of the
+// operation's own columns has is one kept from the input.
+func MeaningOf(op resolution.Operation, column string) Meaning {
+	m, known := meanings[column]
+	if own, differs := meaningsOf[op][column]; differs {
+		m, known = own, true
+	}
+	if !known {
+		return Meaning{Text: "the input's column of that name, as text", Null: "the cell is empty", From: "docs/input.md"}
+	}
+	m.Null = cmp.Or(m.Null, "not known")
+	if m.Null == always {
+		m.Null = ""
+	}
+	m.From = cmp.Or(m.From, "as answered")
+	return m
+}
+
+// RejectsColumns are the columns of a file of malformed lines. The last is left
+// out where identifiers are dropped.
+func RejectsColumns() []Column {
+	required := func(name string, t arrow.DataType) Column { return Column{Field: arrow.Field{Name: name, Type: t}} }
+	return []Column{
+		required("source", arrow.BinaryTypes.String),
+		required("line", arrow.PrimitiveTypes.Int64),
+		required("reason", arrow.BinaryTypes.String),
+		required("raw_line", arrow.BinaryTypes.String),
+	}
+}
+
+// always says of a column that it is never null.
+const always = "never"
+
+const (
+	hexMD5    = "md5 in hex"
+	hexSHA1   = "sha1 in hex"
+	hexSHA256 = "sha256 in hex"
+)
+
+// meanings are those of columns that say the same in every operation.
+var meanings = map[string]Meaning{
+	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
+	"source_row":    {Text: "data row of that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
+	"key":           {Text: "the identifier in canonical form: rows with one key are one question", Null: "the row is rejected", From: "docs/identity.md", Form: "text, never empty"},
+	"outcome":       {Text: "what became of the row", Null: always, From: "docs/dataset.md", Form: "one of: matched no_match rejected failed suppressed skipped"},
+	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/input.md, docs/dataset.md", Form: "text, never empty"},
+	"resolution_id": {Text: "the service's id of the answer", Null: "there is none, or the embedded engine answered"},
+	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or nobody", From: "the run"},
+	"answered_by":   {Text: "who answered", Null: "nobody did", From: "the run", Form: "one of: service embedded"},
+	"credits":       {Text: "cost of the key's answer; rows with one key share it", Unit: "credits", Null: "nobody answered, or the cost is not known", Form: "from 0"},
+
+	"hem_md5":                {Text: "first MD5 among hashed_emails", Unit: "32 hex digits, lower case", Null: "there is none", Form: hexMD5},
+	"hem_sha1":               {Text: "first SHA-1 among hashed_emails", Unit: "40 hex digits, lower case", Null: "there is none", Form: hexSHA1},
+	"hem_sha256":             {Text: "first SHA-256 among hashed_emails", Unit: "64 hex digits, lower case", Null: "there is none", Form: hexSHA256},
+	"hem_uid2_sha256_base64": {Text: "SHA-256 of the address in profile uid2", Unit: "44 base64 characters", Null: "the address has no such form, or only its hash is known", From: "unifiedid.com, normalization", Form: "sha256 in base64"},
+	"hem_google_sha256":      {Text: "SHA-256 of the address in profile google", Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: "Google Data Manager, formatters", Form: hexSHA256},
+	"hashed_emails":          {Text: "every hash known: email is the hash, type its algorithm", Null: "there is none"},
+	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/identity.md, profile address"},
+
+	"phone":        {Text: "phone number", Unit: "E.164", Null: "there is none, or it cannot be read", From: "docs/identity.md, phone", Form: "E.164"},
+	"phone_raw":    {Text: "phone number as answered", Null: "there is none"},
+	"phone_region": {Text: "region of the number, 001 for none", Unit: "ISO 3166-1 alpha-2", Null: "there is no phone, or its plan serves several regions", From: "the numbering plans", Form: "region"},
+	"phone_type":   {Text: "what the number is for: mobile, fixed_line and so on", Null: "there is no phone", From: "the numbering plans"},
+	"phone_valid":  {Text: "whether the region's plan has given the number out", Null: "there is no phone", From: "the numbering plans"},
+
+	"ip_class": {Text: "what the address is for; only public ones are looked up", Null: "the row is rejected", From: "IANA special-purpose registries"},
+	"org_type": {Text: "kind of organization behind the address: business, isp, hosting and so on"},
+
+	"company_name":           {Text: "name of the company"},
+	"company_domain":         {Text: "its domain, lower case and ASCII", From: "docs/identity.md, companies"},
+	"company_website_url":    {Text: "its web site"},
+	"company_network_url":    {Text: "its profile address, without scheme", From: "docs/identity.md, companies"},
+	"company_industry":       {Text: "its industry"},
+	"company_revenue":        {Text: "its revenue a year, a range in words"},
+	"company_revenue_min":    {Text: "lower bound of that range", Unit: "US dollars", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
+	"company_revenue_max":    {Text: "upper bound of that range", Unit: "US dollars", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
+	"company_employee_count": {Text: "its employees, a range in words"},
+	"company_employee_min":   {Text: "lower bound of that range", Unit: "people", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
+	"company_employee_max":   {Text: "upper bound of that range", Unit: "people", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
+	"company_year_founded":   {Text: "year it was founded", Unit: "year", Form: "year"},
+	"company_street":         {Text: "its street and number"},
+	"company_zip_code":       {Text: "its postal code, text: leading zeros stay"},
+	"company_city":           {Text: "its city"},
+	"company_state":          {Text: "its state"},
+	"company_about":          {Text: "what it says of itself"},
+
+	"first_name":   {Text: "given name"},
+	"last_name":    {Text: "family name"},
+	"full_name":    {Text: "whole name"},
+	"headline":     {Text: "headline of the profile"},
+	"job_title":    {Text: "job title"},
+	"seniority":    {Text: "level of the job"},
+	"department":   {Text: "department of the job"},
+	"email":        {Text: "first of emails"},
+	"emails":       {Text: "every address known: email, and its type, such as work", Null: "there is none"},
+	"phones":       {Text: "every number known: phone, and its type, such as mobile", Null: "there is none"},
+	"street":       {Text: "the person's street and number"},
+	"zip_code":     {Text: "the person's postal code, text: leading zeros stay"},
+	"city":         {Text: "the person's city"},
+	"state":        {Text: "the person's state"},
+	"last_seen_at": {Text: "when the person was last seen", Unit: "microseconds, UTC"},
+
+	"match_level": {Text: "what the visit was matched with: person or company", Null: "not matched"},
+	"confidence":  {Text: "how sure the match is", Unit: "0 to 1", From: "docs/identity.md, confidence of a visit", Form: "from 0 to 1"},
+
+	"search_row":       {Text: "row of the search in its file, as source_row", Unit: "rows, from 1", Null: "the search has no leads", From: "the run", Form: "from 1"},
+	"page":             {Text: "page of the search that the lead was on", Unit: "pages, from 1", Null: "the search has no leads", Form: "from 1"},
+	"lead_id":          {Text: "the lead's id", Null: "the search has no leads"},
+	"matched_keywords": {Text: "keywords of the search that the person searched for", Null: "none is named"},
+	"searched_on":      {Text: "day of the person's last search", Unit: "days, UTC"},
+	"lead_type":        {Text: "b2b or b2c"},
+
+	"count":              {Text: "leads of the search", Unit: "people", Null: "not answered", Form: "from 0"},
+	"hashed_email_count": {Text: "hashed emails of those leads", Unit: "hashes", Null: "not answered", Form: "from 0"},
+	"is_approximate":     {Text: "whether the counts are estimates", Null: "not answered"},
+}
+
+// meaningsOf are those of columns that say something else in one operation.
+var meaningsOf = map[resolution.Operation]map[string]Meaning{
+	resolution.EmailToHEM: {
+		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexMD5},
+		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexSHA1},
+		"hem_sha256":  {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexSHA256},
+		"network_url": {Text: "profile address of who has the email, without scheme", From: "docs/identity.md, profile address"},
+	},
+	resolution.KeywordToLeadCount: {
+		"source_row": {Text: "the search's row in that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
+	},
+}

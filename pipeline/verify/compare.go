@@ -1,0 +1,104 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/xitongsys/parquet-go/layout"
+)
+
+// comparison holds the values that the second implementation reads against
+// those of the first, in order.
+type comparison struct {
+	leaf  *leaf
+	at    int   // values and nulls compared
+	there int   // values compared
+	row   int64 // rows of the row group begun
+}
+
+// errDiffer ends a comparison that has found something.
+type differError struct {
+	row     int64 // of the row group, from 1
+	problem string
+}
+
+func (e *differError) Error() string { return e.problem }
+
+// compare reads a column chunk with the second implementation. What differs
+// is a *differError.
+func compare(l *leaf, r second, rowGroup, i int) error {
+	c := &comparison{leaf: l}
+	if err := r.pages(rowGroup, i, c.page); err != nil {
+		return err
+	}
+	if c.at != l.count {
+		return &differError{c.row, fmt.Sprintf("the second implementation reads %d values and nulls, the first %d", c.at, l.count)}
+	}
+	return nil
+}
+
+func (c *comparison) page(t *layout.Table) error {
+	l := c.leaf
+	if len(t.Values) > l.count-c.at {
+		return &differError{c.row, "the second implementation reads more values than the first"}
+	}
+	if len(t.DefinitionLevels) != len(t.Values) || len(t.RepetitionLevels) != len(t.Values) {
+		return errors.New("a page whose levels are not as many as its values")
+	}
+	for i, value := range t.Values {
+		definition, repetition := l.maxDefinition, int16(0)
+		if l.definition != nil {
+			definition = l.definition[c.at]
+		}
+		if l.repetition != nil {
+			repetition = l.repetition[c.at]
+		}
+		if repetition == 0 {
+			c.row++
+		}
+		switch {
+		case int32(definition) != t.DefinitionLevels[i] || int32(repetition) != t.RepetitionLevels[i]:
+			return &differError{c.row, "the two implementations do not agree on what is null, or on where a list ends"}
+		case definition < l.maxDefinition:
+			if value != nil {
+				return &differError{c.row, "the second implementation reads a value where the first reads a null"}
+			}
+		case !l.is(c.there, value):
+			return &differError{c.row, "the two implementations read different values"}
+		default:
+			c.there++
+		}
+		c.at++
+	}
+	return nil
+}
+
+// is reports whether the value that is there at place i is this one.
+func (l *leaf) is(i int, value any) bool {
+	switch v := value.(type) {
+	case string:
+		return i < len(l.texts) && string(l.texts[i]) == v
+	case int64:
+		return i < len(l.numbers) && l.numbers[i] == v
+	case int32:
+		return i < len(l.numbers) && l.numbers[i] == int64(v)
+	case float64:
+		return i < len(l.floats) && (l.floats[i] == v || l.floats[i] != l.floats[i] && v != v)
+	case bool:
+		return i < len(l.booleans) && l.booleans[i] == v
+	}
+	return false
+}
+
+// rows counts the rows of a leaf.
+func (l *leaf) rows() (n int64) {
+	if l.repetition == nil {
+		return int64(l.count)
+	}
+	for _, r := range l.repetition {
+		if r == 0 {
+			n++
+		}
+	}
+	return n
+}

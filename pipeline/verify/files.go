@@ -1,0 +1,196 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+const (
+	manifestName  = "_manifest.json"
+	successName   = "_SUCCESS"
+	rejectsFolder = "_rejects"
+)
+
+// maxManifestBytes is far above a manifest of a hundred thousand parts.
+const maxManifestBytes = 1 << 30
+
+var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// manifest reads the manifest and holds it against the files that are there.
+func (c *checker) manifest(ctx context.Context) error {
+	names, err := c.dataset.List(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrNoDataset, err)
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(names, manifestName) {
+		return fmt.Errorf("%w: there is no %s, which a run writes when all else is in place", ErrNoDataset, manifestName)
+	}
+	if !slices.Contains(names, successName) {
+		c.found.add(Failure{Problem: "there is no " + successName + ": a run is not through with it"})
+	}
+	data, err := c.read(ctx, manifestName)
+	if err != nil {
+		return err
+	}
+	m, err := parseManifest(data)
+	if err != nil {
+		c.found.add(Failure{File: manifestName, Problem: err.Error()})
+		return nil
+	}
+	if m.Format != sinks.ManifestFormat {
+		return fmt.Errorf("%w: %s has format %d, and this version knows %d", ErrUnknownFormat, manifestName, m.Format, sinks.ManifestFormat)
+	}
+	c.result.Manifest = m
+	if err := m.Reconcile(); err != nil {
+		c.found.add(Failure{File: manifestName, Problem: err.Error()})
+	}
+	c.rules, c.ruled = c.options.Rules(m.Operation, m.SchemaVersion)
+	if c.ruled {
+		c.schema()
+	} else {
+		c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("the rules of operation %q, schema version %d, are not known to this version", m.Operation, m.SchemaVersion)})
+	}
+	c.listed()
+	c.strangers(names)
+	for _, column := range m.Schema {
+		c.result.Columns = append(c.result.Columns, ColumnFacts{Column: column})
+	}
+	return nil
+}
+
+func parseManifest(data []byte) (*sinks.Manifest, error) {
+	m := new(sinks.Manifest)
+	d := json.NewDecoder(bytes.NewReader(data))
+	err := d.Decode(m)
+	if _, more := d.Token(); err == nil && more != io.EOF {
+		err = errors.New("there is more behind its end")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not readable: %w", err)
+	}
+	return m, nil
+}
+
+func (c *checker) read(ctx context.Context, name string) ([]byte, error) {
+	f, err := c.dataset.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size() > maxManifestBytes {
+		return nil, fmt.Errorf("%s has %d bytes", name, f.Size())
+	}
+	return io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+}
+
+// listed looks at the names and checksums that the manifest lists. A file with
+// another name than its own is never opened.
+func (c *checker) listed() {
+	m := c.result.Manifest
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		c.entry(p.File, fmt.Sprintf("part-%05d.parquet", i), fmt.Sprintf("part %d of the manifest", i+1))
+		if p.Rejects != nil {
+			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", rejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
+		}
+	}
+	if len(m.Parts) == 0 {
+		c.found.add(Failure{File: manifestName, Problem: "it lists no part, and the least is one without rows"})
+	}
+}
+
+func (c *checker) entry(f sinks.File, want, which string) {
+	if f.Name != want {
+		c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
+	}
+	if !hexSHA256.MatchString(f.SHA256) {
+		c.found.add(Failure{File: manifestName, Problem: which + " has no SHA-256"})
+	}
+	c.result.Files++
+	c.result.Bytes += f.Bytes
+}
+
+// strangers looks for files that a reader of the folder would take for rows of
+// the dataset. Names that begin with "_" or "." are not data to any of them,
+// and the dataset's own notes are allowed among those; but what lies in
+// _rejects claims to be of the dataset.
+func (c *checker) strangers(names []string) {
+	known := map[string]bool{}
+	for _, p := range c.result.Manifest.Parts {
+		known[p.Name] = true
+		if p.Rejects != nil {
+			known[p.Rejects.Name] = true
+		}
+	}
+	for _, name := range names {
+		if known[name] || isHidden(path.Base(name)) || isHiddenFolder(name) {
+			continue
+		}
+		c.found.add(Failure{File: name, Problem: "it is not of the dataset, and who reads the folder takes it for a part"})
+	}
+}
+
+func isHidden(base string) bool { return base[0] == '_' || base[0] == '.' }
+
+// isHiddenFolder reports whether a file lies in a folder that is not read as
+// data, other than that of the rejects.
+func isHiddenFolder(name string) bool {
+	folders := strings.Split(path.Dir(name), "/")
+	return folders[0] != rejectsFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
+}
+
+// intact opens a file and compares its size and checksum. What is wrong is
+// found; the file is nil then.
+func (c *checker) intact(ctx context.Context, f sinks.File) (File, error) {
+	opened, err := c.dataset.Open(ctx, f.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.found.add(Failure{File: f.Name, Problem: "it is missing"})
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	problem := ""
+	if opened.Size() != f.Bytes {
+		problem = fmt.Sprintf("it has %d bytes, not the %d of the manifest", opened.Size(), f.Bytes)
+	} else if sum, err := sha256Of(ctx, opened); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	} else if sum != f.SHA256 {
+		problem = "it has another SHA-256 than the manifest says"
+	}
+	if problem == "" {
+		return opened, nil
+	}
+	c.found.add(Failure{File: f.Name, Problem: problem})
+	return nil, opened.Close()
+}
+
+func sha256Of(ctx context.Context, f File) (string, error) {
+	h := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for from := int64(0); from < f.Size(); from += int64(len(buffer)) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if _, err := io.CopyBuffer(h, io.NewSectionReader(f, from, int64(len(buffer))), buffer); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,198 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/schema"
+)
+
+// footer is what one implementation makes of a file's footer.
+type footer struct {
+	columns   []element
+	keyValues map[string]string
+	rows      int64
+	groups    []group
+}
+
+// group is a row group.
+type group struct {
+	rows   int64
+	chunks []chunk // a leaf column each
+}
+
+// chunk is a column chunk.
+type chunk struct {
+	path       string // "hashed_emails.list.element.email"
+	values     int64  // nulls included
+	offset     int64
+	bytes      int64
+	statistics bool // a smallest or largest value is in the footer
+}
+
+// first reads a file with the Arrow project's implementation, which has also
+// written it.
+type first struct{ r *file.Reader }
+
+func openFirst(f File) (r first, err error) {
+	defer contain(&err)
+	r.r, err = file.NewParquetReader(io.NewSectionReader(f, 0, f.Size()))
+	return r, err
+}
+
+func (r first) footer() (f footer, err error) {
+	defer contain(&err)
+	meta := r.r.MetaData()
+	f = footer{rows: meta.NumRows, keyValues: map[string]string{}}
+	for i := range meta.Schema.Root().NumFields() {
+		f.columns = append(f.columns, firstElement(meta.Schema.Root().Field(i)))
+	}
+	for _, kv := range meta.FileMetaData.KeyValueMetadata {
+		f.keyValues[kv.Key] = kv.GetValue()
+	}
+	for i := range r.r.NumRowGroups() {
+		rg := meta.RowGroup(i)
+		g := group{rows: rg.NumRows()}
+		for j := range rg.NumColumns() {
+			column, err := rg.ColumnChunk(j)
+			if err != nil {
+				return footer{}, err
+			}
+			set, err := column.StatsSet()
+			if err != nil {
+				return footer{}, err
+			}
+			offset := column.DataPageOffset()
+			if column.HasDictionaryPage() {
+				offset = column.DictionaryPageOffset()
+			}
+			g.chunks = append(g.chunks, chunk{
+				path: column.PathInSchema().String(), values: column.NumValues(),
+				offset: offset, bytes: column.TotalCompressedSize(), statistics: set,
+			})
+		}
+		f.groups = append(f.groups, g)
+	}
+	return f, nil
+}
+
+func firstElement(n schema.Node) element {
+	e := element{name: n.Name(), repetition: strings.ToUpper(n.RepetitionType().String())}
+	if converted := n.ConvertedType(); converted != schema.ConvertedTypes.None {
+		e.converted = converted.String()
+	}
+	if group, ok := n.(*schema.GroupNode); ok {
+		for i := range group.NumFields() {
+			e.children = append(e.children, firstElement(group.Field(i)))
+		}
+		return e
+	}
+	e.physical = n.(*schema.PrimitiveNode).PhysicalType().String()
+	return e
+}
+
+// leaf is the values of a column chunk: for every value or null its levels,
+// and the values that are there.
+type leaf struct {
+	maxDefinition int16
+	maxRepetition int16
+	count         int // nulls included
+	definition    []int16
+	repetition    []int16
+	texts         []parquet.ByteArray
+	numbers       []int64 // of INT32 and INT64
+	floats        []float64
+	booleans      []bool
+	numbers32     []int32 // room for a batch
+}
+
+// batchLevels is how many values are read at a time: what a footer claims is
+// not believed before it is read.
+const batchLevels = 1 << 16
+
+// leaf reads the leaf column i of a row group whole.
+func (r first) leaf(rowGroup, i int) (l *leaf, err error) {
+	defer contain(&err)
+	column, err := r.r.RowGroup(rowGroup).Column(i)
+	if err != nil {
+		return nil, err
+	}
+	d := column.Descriptor()
+	l = &leaf{maxDefinition: d.MaxDefinitionLevel(), maxRepetition: d.MaxRepetitionLevel()}
+	for {
+		n, err := l.read(column)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return l, column.Err()
+		}
+		l.count += n
+	}
+}
+
+// read appends a batch, and returns how many values and nulls it has.
+func (l *leaf) read(column file.ColumnChunkReader) (n int, err error) {
+	var levels int64
+	var there int
+	definition, repetition := l.levels(&l.definition, l.maxDefinition), l.levels(&l.repetition, l.maxRepetition)
+	switch c := column.(type) {
+	case *file.ByteArrayColumnChunkReader:
+		levels, there, err = c.ReadBatch(batchLevels, room(&l.texts), definition, repetition)
+		l.texts = l.texts[:len(l.texts)+there]
+	case *file.Int64ColumnChunkReader:
+		levels, there, err = c.ReadBatch(batchLevels, room(&l.numbers), definition, repetition)
+		l.numbers = l.numbers[:len(l.numbers)+there]
+	case *file.Int32ColumnChunkReader:
+		levels, there, err = c.ReadBatch(batchLevels, room(&l.numbers32), definition, repetition)
+		for _, n := range l.numbers32[:there] {
+			l.numbers = append(l.numbers, int64(n))
+		}
+	case *file.Float64ColumnChunkReader:
+		levels, there, err = c.ReadBatch(batchLevels, room(&l.floats), definition, repetition)
+		l.floats = l.floats[:len(l.floats)+there]
+	case *file.BooleanColumnChunkReader:
+		levels, there, err = c.ReadBatch(batchLevels, room(&l.booleans), definition, repetition)
+		l.booleans = l.booleans[:len(l.booleans)+there]
+	default:
+		return 0, fmt.Errorf("values of type %s, which no dataset has", column.Type())
+	}
+	if definition != nil {
+		l.definition = l.definition[:len(l.definition)+int(levels)]
+	}
+	if repetition != nil {
+		l.repetition = l.repetition[:len(l.repetition)+int(levels)]
+	}
+	return int(levels), err
+}
+
+// levels is room for a batch of levels, nil where there are none.
+func (l *leaf) levels(all *[]int16, most int16) []int16 {
+	if most == 0 {
+		return nil
+	}
+	return room(all)
+}
+
+// room is room for a batch behind what is there.
+func room[T any](all *[]T) []T {
+	n := len(*all)
+	if cap(*all)-n < batchLevels {
+		grown := make([]T, n, max(2*cap(*all), n+batchLevels))
+		copy(grown, *all)
+		*all = grown
+	}
+	return (*all)[n : n+batchLevels]
+}
+
+// contain makes an error of a panic. The implementations are other people's,
+// and a file may be anything: this is the one place where a panic is not a
+// mistake of ours.
+func contain(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the reader panicked: %.200v", p)
+	}
+}

@@ -1,0 +1,301 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// parquetFile is a part or its rejects, while it is looked at.
+type parquetFile struct {
+	sinks.File
+	columns []sinks.Column
+	forms   map[string]string
+	isPart  bool
+	opened  File
+	left    atomic.Int32 // row groups that are not read yet
+	foot    footer
+	sound   bool          // the footer is as it should be
+	groups  []*groupFacts // nil where one could not be read
+}
+
+// whole reports whether all of a file could be read.
+func (f *parquetFile) whole() bool { return f.sound && !slices.Contains(f.groups, nil) }
+
+// parts looks at every file of the manifest, and at what they come to.
+func (c *checker) parts(ctx context.Context) error {
+	m := c.result.Manifest
+	var files []*parquetFile
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		part := &parquetFile{File: p.File, isPart: true, columns: m.Schema, forms: c.forms()}
+		files = append(files, part)
+		if p.Rejects != nil {
+			files = append(files, &parquetFile{File: *p.Rejects, columns: c.rules.Rejects, forms: map[string]string{}})
+		}
+	}
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(c.options.Workers)
+	err := c.start(ctx, files, work)
+	if err := errors.Join(err, work.Wait()); err != nil {
+		return err
+	}
+	c.count(files)
+	return nil
+}
+
+// start opens the files in their order and gives their row groups to workers.
+func (c *checker) start(ctx context.Context, files []*parquetFile, work *pool.ContextPool) error {
+	for _, f := range files {
+		if !safeName(f.Name) {
+			continue // found already
+		}
+		opened, err := c.intact(ctx, f.File)
+		if err != nil {
+			return err
+		}
+		if opened == nil {
+			continue
+		}
+		f.opened = opened
+		if f.sound = c.footers(f); !f.sound || len(f.foot.groups) == 0 {
+			if err := opened.Close(); err != nil {
+				return err
+			}
+			continue
+		}
+		f.groups = make([]*groupFacts, len(f.foot.groups))
+		f.left.Store(int32(len(f.groups)))
+		before := int64(0)
+		for i, g := range f.foot.groups {
+			from := before
+			before += g.rows
+			work.Go(func(ctx context.Context) (err error) {
+				defer func() {
+					if f.left.Add(-1) == 0 {
+						err = errors.Join(err, f.opened.Close())
+					}
+				}()
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				f.groups[i] = c.rowGroup(f, i, from)
+				return nil
+			})
+		}
+	}
+	return nil
+}
+
+// safeName reports whether a name is that of a file of a dataset: nothing else
+// is opened, whatever a manifest says.
+func safeName(name string) bool {
+	return !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") && strings.HasSuffix(name, ".parquet")
+}
+
+// forms are the forms of an operation's own columns; those kept from the input
+// have none, whatever they are called.
+func (c *checker) forms() map[string]string {
+	forms := map[string]string{}
+	for _, column := range c.rules.Own {
+		forms[column.Name] = column.Form
+	}
+	for _, kept := range c.result.Manifest.Schema[:ownColumns(c.result.Manifest.Schema)] {
+		delete(forms, kept.Name)
+	}
+	return forms
+}
+
+// footers reads the footer of a file with both implementations and holds what
+// they say against each other and the manifest. It reports whether the rows
+// can be read.
+func (c *checker) footers(f *parquetFile) bool {
+	fail := func(column, format string, args ...any) {
+		c.found.add(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
+	}
+	one, err := openFirst(f.opened)
+	if err == nil {
+		f.foot, err = one.footer()
+	}
+	if err != nil {
+		fail("", "the first implementation cannot read its footer: %v", err)
+		return false
+	}
+	_, other, err := openSecond(f.opened)
+	if err != nil {
+		fail("", "the second implementation cannot read its footer: %v", err)
+		return false
+	}
+	if !reflect.DeepEqual(f.foot, other) {
+		fail("", "the two implementations do not read the same footer")
+		return false
+	}
+	var sum int64
+	for i, g := range f.foot.groups {
+		sum += g.rows
+		for _, chunk := range g.chunks {
+			if chunk.values < g.rows {
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has fewer values and nulls than the row group has rows"})
+				return false
+			}
+		}
+	}
+	if f.foot.rows != f.Rows || sum != f.Rows {
+		fail("", "it has %d rows by its footer and %d in its row groups, not the %d of the manifest", f.foot.rows, sum, f.Rows)
+		return false
+	}
+	if !c.columnsOf(f, fail) {
+		return false
+	}
+	if f.isPart {
+		c.about(f, fail)
+	}
+	return true
+}
+
+// columnsOf compares the columns of a file with those it is to have.
+func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, args ...any)) bool {
+	var columns []sinks.Column
+	for _, e := range f.foot.columns {
+		columns = append(columns, columnOf(e))
+	}
+	want := f.columns
+	if !f.isPart {
+		if !c.ruled {
+			return false
+		}
+		if len(columns) == len(want)-1 {
+			want = want[:len(want)-1]
+		}
+		f.columns = want
+	}
+	if column, problem := differ(columns, want); problem != "" {
+		fail(column, "%s", problem)
+		return false
+	}
+	leaves := leafPaths(f.foot.columns)
+	for i, g := range f.foot.groups {
+		if len(g.chunks) != len(leaves) {
+			c.found.add(Failure{File: f.Name, RowGroup: i + 1, Problem: fmt.Sprintf("it has %d column chunks, and the schema %d leaf columns", len(g.chunks), len(leaves))})
+			return false
+		}
+		for j, chunk := range g.chunks {
+			if chunk.path != leaves[j] {
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j], Problem: "another column is at its place"})
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// leafPaths are the paths of the leaf columns below elements.
+func leafPaths(elements []element) (paths []string) {
+	for _, e := range elements {
+		if e.physical != "" {
+			paths = append(paths, e.name)
+		}
+		for _, below := range leafPaths(e.children) {
+			paths = append(paths, e.name+"."+below)
+		}
+	}
+	return paths
+}
+
+// about compares what a part says of itself with the manifest.
+func (c *checker) about(f *parquetFile, fail func(column, format string, args ...any)) {
+	m := c.result.Manifest
+	for key, want := range map[string]string{
+		"leadetl.operation":      m.Operation,
+		"leadetl.schema_version": fmt.Sprint(m.SchemaVersion),
+		"leadetl.rules_version":  fmt.Sprint(m.RulesVersion),
+	} {
+		if f.foot.keyValues[key] != want {
+			fail("", "its footer and the manifest differ in %s", strings.TrimPrefix(key, "leadetl."))
+		}
+	}
+	for i, g := range f.foot.groups {
+		for _, chunk := range g.chunks {
+			if chunk.statistics && c.isText(chunk.path) {
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has statistics, which are values in clear text"})
+			}
+		}
+	}
+}
+
+func (c *checker) isText(path string) bool {
+	top, _, nested := strings.Cut(path, ".")
+	for _, column := range c.result.Manifest.Schema {
+		if column.Name == top {
+			return nested || column.Type == "STRING"
+		}
+	}
+	return true
+}
+
+// rowGroup reads a row group with both implementations. It is nil when that
+// cannot be done.
+func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
+	g := &groupFacts{file: f, rows: f.foot.groups[i].rows, found: rowFindings{file: f.Name, rowGroup: i + 1, before: before}}
+	if problems := c.readGroup(g, f, i); len(problems) > 0 {
+		c.found.add(problems...)
+		return nil
+	}
+	if f.isPart {
+		g.check(c.rules, c.ruled)
+		c.found.add(g.found.list...)
+	}
+	g.release()
+	c.options.Progress.Add(g.rows)
+	return g
+}
+
+// readGroup reads the leaves of a row group. Those of one that is wrong are
+// not kept.
+func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Failure) {
+	one, err := openFirst(f.opened)
+	two, _, err2 := openSecond(f.opened)
+	if err := errors.Join(err, err2); err != nil {
+		return []Failure{{File: f.Name, RowGroup: i + 1, Problem: err.Error()}}
+	}
+	for j, chunk := range f.foot.groups[i].chunks {
+		l, err := readLeaf(one, two, i, j, g.rows)
+		var differs *differError
+		switch {
+		case errors.As(err, &differs):
+			problems = append(problems, Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Row: g.found.before + max(differs.row, 1), Problem: differs.problem})
+		case err != nil:
+			problems = append(problems, Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: err.Error()})
+		default:
+			g.add(chunk.path, l)
+		}
+	}
+	return problems
+}
+
+// readLeaf reads a leaf column of a row group with both implementations.
+func readLeaf(one first, two second, rowGroup, i int, rows int64) (*leaf, error) {
+	if err := two.checkPages(rowGroup, i); err != nil {
+		return nil, err
+	}
+	l, err := one.leaf(rowGroup, i)
+	if err != nil {
+		return nil, fmt.Errorf("the first implementation cannot read it: %w", err)
+	}
+	if n := l.rows(); n != rows {
+		return nil, fmt.Errorf("it has %d rows, and the row group %d", n, rows)
+	}
+	err = compare(l, two, rowGroup, i)
+	var differs *differError
+	if err != nil && !errors.As(err, &differs) {
+		err = fmt.Errorf("the second implementation cannot read it: %w", err)
+	}
+	return l, err
+}

@@ -1,0 +1,268 @@
+package verify
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v17/parquet"
+
+	"github.com/leadetl/leadetl/internal/hashlanes"
+)
+
+// check holds the rows of a group against the rules of their columns and of
+// the columns with each other, and counts them.
+func (g *groupFacts) check(rules Rules, ruled bool) {
+	if !ruled {
+		return
+	}
+	for _, column := range g.file.columns {
+		g.checkForm(column.Name, g.file.forms[column.Name])
+		if lower, ok := strings.CutSuffix(column.Name, "_min"); ok {
+			g.checkBounds(lower+"_min", lower+"_max")
+		}
+	}
+	outcomes := g.texts("outcome")
+	g.countRows(outcomes)
+	g.checkOrder(rules.SeveralRows)
+	g.checkKeys(outcomes)
+	g.checkAnswers(outcomes)
+	g.checkPhones()
+	if rules.HashesKey {
+		g.checkHashes(outcomes)
+	}
+}
+
+// checkForm looks at every value of a flat column.
+func (g *groupFacts) checkForm(column, form string) {
+	l := g.own(column)
+	if l == nil || form == "" {
+		return
+	}
+	text, number, fraction := textForm(form), numberForms[form], floatForms[form]
+	problem := "it is not " + form
+	if strings.HasPrefix(form, "from ") {
+		problem = "it is not a number " + form
+	}
+	next := 0
+	for i := range l.count {
+		if l.definition != nil && l.definition[i] < l.maxDefinition {
+			continue
+		}
+		ok := true
+		switch {
+		case text != nil && next < len(l.texts):
+			ok = text(l.texts[next])
+		case number != nil && next < len(l.numbers):
+			ok = number(l.numbers[next])
+		case fraction != nil && next < len(l.floats):
+			ok = fraction(l.floats[next])
+		}
+		next++
+		if !ok {
+			g.found.add(i, column, problem)
+		}
+	}
+}
+
+// checkBounds compares the two ends of ranges.
+func (g *groupFacts) checkBounds(lower, upper string) {
+	least, hasLeast := g.numbers(lower)
+	most, hasMost := g.numbers(upper)
+	for i := range min(len(least), len(most)) {
+		if hasLeast[i] && hasMost[i] && least[i] > most[i] {
+			g.found.add(i, lower, "it is larger than "+upper)
+		}
+	}
+}
+
+// countRows counts outcomes and reasons. Every row that was not matched has a
+// reason, and no other.
+func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
+	t := &g.totals
+	t.Rows = g.rows
+	counts := map[string]*int64{
+		"matched": &t.Matched, "no_match": &t.NoMatch, "rejected": &t.Rejected,
+		"failed": &t.Failed, "suppressed": &t.Suppressed, "skipped": &t.Skipped,
+	}
+	reasons := g.texts("reason")
+	for i, outcome := range outcomes {
+		n, known := counts[string(outcome)]
+		if !known {
+			continue // found by its form
+		}
+		*n++
+		var reason []byte
+		if i < len(reasons) {
+			reason = reasons[i]
+		}
+		switch matched := string(outcome) == "matched"; {
+		case matched && reason != nil:
+			g.found.add(i, "reason", "there is one, and the row is matched")
+		case !matched && reason == nil:
+			g.found.add(i, "reason", "there is none, and the row is not matched")
+		case !matched:
+			t.CountReason(string(outcome), string(reason), 1)
+		}
+	}
+}
+
+// checkOrder looks for rows that are not in the order of the input, and counts
+// the input rows.
+func (g *groupFacts) checkOrder(several bool) {
+	sources := g.texts("source")
+	rows, _ := g.numbers("source_row")
+	if len(sources) == 0 || len(rows) != len(sources) {
+		return
+	}
+	runs(sources, func(from, to int) {
+		g.inputs++
+		for i := from + 1; i < to; i++ {
+			if problem := orderProblem(true, rows[i-1], rows[i], several); problem != "" {
+				g.found.add(i, "source_row", problem)
+			}
+			if rows[i] != rows[i-1] {
+				g.inputs++
+			}
+		}
+	})
+	end := len(rows) - 1
+	g.first, g.last = &inputRow{string(sources[0]), rows[0]}, &inputRow{string(sources[end]), rows[end]}
+}
+
+// checkKeys: a row has a key unless it was rejected.
+func (g *groupFacts) checkKeys(outcomes []parquet.ByteArray) {
+	keys := g.texts("key")
+	for i := range min(len(keys), len(outcomes)) {
+		switch rejected := string(outcomes[i]) == "rejected"; {
+		case rejected && keys[i] != nil:
+			g.found.add(i, "key", "there is one, and the row is rejected")
+		case !rejected && keys[i] == nil:
+			g.found.add(i, "key", "there is none, and the row is not rejected")
+		}
+	}
+}
+
+// checkAnswers: a match was somebody's answer, and what has a price was
+// answered.
+func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
+	by := g.texts("answered_by")
+	_, priced := g.numbers("credits")
+	for i := range min(len(by), len(outcomes)) {
+		if by[i] != nil {
+			continue
+		}
+		if string(outcomes[i]) == "matched" {
+			g.found.add(i, "answered_by", "nobody answered, and the row is matched")
+		}
+		if i < len(priced) && priced[i] {
+			g.found.add(i, "credits", "there is a price, and nobody answered")
+		}
+	}
+}
+
+// checkPhones: a number in canonical form comes from one that was answered,
+// and whether it is valid is said of it alone.
+func (g *groupFacts) checkPhones() {
+	phones, raw := g.texts("phone"), g.texts("phone_raw")
+	valid := g.own("phone_valid")
+	for i, phone := range phones {
+		if phone != nil && i < len(raw) && raw[i] == nil {
+			g.found.add(i, "phone", "it comes from no phone_raw")
+		}
+		if valid != nil && i < len(valid.definition) && (valid.definition[i] > 0) != (phone != nil) {
+			g.found.add(i, "phone_valid", "it is said of no phone, or of a phone it is not said")
+		}
+	}
+}
+
+// digestColumns are the columns of digests of a key, in the order of package
+// hashlanes.
+var digestColumns = []digestColumn{{"hem_md5", 32}, {"hem_sha1", 40}, {"hem_sha256", 64}}
+
+type digestColumn struct {
+	name string
+	hex  int // characters
+}
+
+// hashBytes is about how much of keys is hashed at a time.
+const hashBytes = 4 << 20
+
+// checkHashes makes the digests of every key that is an address again, and
+// compares. A key that is a digest is in the column of its kind. Without keys,
+// a matched row has its hashes.
+func (g *groupFacts) checkHashes(outcomes []parquet.ByteArray) {
+	keys := g.texts("key")
+	var columns [3][]parquet.ByteArray
+	for j, d := range digestColumns {
+		columns[j] = g.texts(d.name)
+	}
+	if keys == nil {
+		g.checkHashed(columns, outcomes)
+		return
+	}
+	var data []byte
+	var digests [3][]byte
+	offsets := []int32{0}
+	for from := 0; from < len(keys); {
+		to := from
+		for data, offsets = data[:0], offsets[:1]; to < len(keys) && len(data) < hashBytes; to++ {
+			data = append(data, keys[to]...)
+			offsets = append(offsets, int32(len(data)))
+		}
+		for j, d := range digestColumns {
+			if columns[j] != nil {
+				digests[j] = slices.Grow(digests[j][:0], (to-from)*d.hex)[:(to-from)*d.hex]
+			}
+		}
+		hashlanes.Hex(digests[0], digests[1], digests[2], data, offsets)
+		for j, d := range digestColumns {
+			if columns[j] == nil {
+				continue
+			}
+			for i := from; i < to; i++ {
+				if problem := d.problem(keys[i], columns[j][i], digests[j][(i-from)*d.hex:]); problem != "" {
+					g.found.add(i, d.name, problem)
+				}
+			}
+		}
+		from = to
+	}
+}
+
+// problem is what is wrong with the digest that a row has of its key, which
+// digest would be if the key is an address; empty when nothing is.
+func (d digestColumn) problem(key, value, digest []byte) string {
+	switch {
+	case key == nil:
+		if value != nil {
+			return "there is a hash, and no key"
+		}
+	case bytes.IndexByte(key, '@') >= 0:
+		if !bytes.Equal(value, digest[:d.hex]) {
+			return "it is not the hash of the key"
+		}
+	case len(key) == d.hex && value == nil: // another is there when its owner was found by it
+		return "there is no hash, and the key is one of this kind"
+	}
+	return ""
+}
+
+// checkHashed: without its key, a matched row has some hash at least. An input
+// that is a hash has the others only where a service knows them.
+func (g *groupFacts) checkHashed(columns [3][]parquet.ByteArray, outcomes []parquet.ByteArray) {
+	for i, outcome := range outcomes {
+		if string(outcome) != "matched" {
+			continue
+		}
+		hashed, there := false, ""
+		for j, column := range columns {
+			if i < len(column) {
+				hashed, there = hashed || column[i] != nil, digestColumns[j].name
+			}
+		}
+		if there != "" && !hashed {
+			g.found.add(i, there, "there is no hash, and the row is matched")
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// schema holds the columns of the manifest against those that the operation
+// has: some kept ones, all text, then own ones, none out of its place.
+func (c *checker) schema() {
+	columns := c.result.Manifest.Schema
+	own := ownColumns(columns)
+	if own == len(columns) {
+		c.found.add(Failure{File: manifestName, Problem: "its schema has no column source, with which an operation's own begin"})
+		return
+	}
+	seen := map[string]bool{}
+	for _, column := range columns {
+		if folded := strings.ToLower(column.Name); seen[folded] {
+			c.found.add(Failure{File: manifestName, Column: column.Name, Problem: "there are two columns of that name, if case is ignored"})
+		} else {
+			seen[folded] = true
+		}
+	}
+	for _, kept := range columns[:own] {
+		if kept.Type != "STRING" || !kept.Nullable {
+			c.found.add(Failure{File: manifestName, Column: kept.Name, Problem: "a column kept from the input is text that may be null"})
+		}
+	}
+	place := 0
+	for _, column := range columns[own:] {
+		at := slices.IndexFunc(c.rules.Own[place:], func(r Column) bool { return r.Name == column.Name })
+		if at < 0 {
+			c.found.add(Failure{File: manifestName, Column: column.Name, Problem: "the operation has no such column, or has it at another place"})
+			continue
+		}
+		if want := c.rules.Own[place+at].Column; want != column {
+			c.found.add(Failure{File: manifestName, Column: column.Name, Problem: fmt.Sprintf("it is %s, and by the rules %s", shape(column), shape(want))})
+		}
+		place += at + 1
+	}
+}
+
+// ownColumns is where an operation's own columns begin.
+func ownColumns(columns []sinks.Column) int {
+	if i := slices.IndexFunc(columns, func(c sinks.Column) bool { return c.Name == "source" }); i >= 0 {
+		return i
+	}
+	return len(columns)
+}
+
+func shape(c sinks.Column) string {
+	if c.Nullable {
+		return c.Type
+	}
+	return c.Type + " NOT NULL"
+}
+
+// element is a node of a file's schema, as one implementation has it.
+type element struct {
+	name       string
+	repetition string // REQUIRED, OPTIONAL or REPEATED
+	physical   string // INT64, BYTE_ARRAY …; empty for a group
+	converted  string // UTF8, LIST …; empty for none
+	children   []element
+}
+
+// columnOf is a top-level element as manifests have it.
+func columnOf(e element) sinks.Column {
+	return sinks.Column{Name: e.name, Type: e.typeName(), Nullable: e.repetition == "OPTIONAL"}
+}
+
+func (e element) typeName() string {
+	switch {
+	case e.isList():
+		return "LIST<" + e.children[0].children[0].typeName() + ">"
+	case e.physical == "" && e.converted == "":
+		members := make([]string, len(e.children))
+		for i, child := range e.children {
+			members[i] = child.name + " " + child.typeName()
+		}
+		return "STRUCT<" + strings.Join(members, ", ") + ">"
+	}
+	switch e.physical + " " + e.converted {
+	case "BYTE_ARRAY UTF8":
+		return "STRING"
+	case "INT64 TIMESTAMP_MICROS":
+		return "TIMESTAMP(MICROS, UTC)"
+	case "INT32 DATE":
+		return "DATE"
+	case "INT32 ", "INT32 INT_32":
+		return "INT32"
+	case "INT64 ", "INT64 INT_64":
+		return "INT64"
+	case "BOOLEAN ", "DOUBLE ":
+		return e.physical
+	}
+	return strings.TrimSpace(e.physical + " " + e.converted)
+}
+
+// isList reports whether an element is a list of three levels: the list, its
+// repeated group, the nullable element.
+// Source: Apache Parquet format, "Lists".
+func (e element) isList() bool {
+	if e.physical != "" || e.converted != "LIST" || len(e.children) != 1 {
+		return false
+	}
+	repeated := e.children[0]
+	return repeated.repetition == "REPEATED" && len(repeated.children) == 1 && repeated.children[0].repetition == "OPTIONAL"
+}
+
+// differ says how the columns of a file are not those they should be; empty
+// when they are.
+func differ(got, want []sinks.Column) (column, problem string) {
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i == len(got):
+			return want[i].Name, "it is not in the file"
+		case i == len(want):
+			return got[i].Name, "the file has this column beyond the last of the manifest"
+		case got[i].Name != want[i].Name:
+			return want[i].Name, fmt.Sprintf("the file has another column at its place, %d", i+1)
+		case got[i] != want[i]:
+			return want[i].Name, fmt.Sprintf("it is %s in the file, and %s in the manifest", shape(got[i]), shape(want[i]))
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,205 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/xitongsys/parquet-go/layout"
+	"github.com/xitongsys/parquet-go/parquet"
+	"github.com/xitongsys/parquet-go/reader"
+	"github.com/xitongsys/parquet-go/schema"
+	"github.com/xitongsys/parquet-go/source"
+)
+
+// second reads a file with xitongsys/parquet-go, which shares no code with the
+// first. Its reader of columns takes an error for the end of the file, so
+// pages are read one by one here.
+type second struct {
+	file   File
+	meta   *parquet.FileMetaData
+	schema *schema.SchemaHandler
+}
+
+// openSecond also returns the footer: the implementation renames the columns
+// that it has read.
+func openSecond(f File) (r second, foot footer, err error) {
+	defer contain(&err)
+	if f.Size() < 12 {
+		return second{}, footer{}, errors.New("too short")
+	}
+	for _, at := range []int64{0, f.Size() - 4} { // this implementation does not look
+		var magic [4]byte
+		if _, err := f.ReadAt(magic[:], at); err != nil {
+			return second{}, footer{}, err
+		}
+		if !bytes.Equal(magic[:], []byte("PAR1")) {
+			return second{}, footer{}, fmt.Errorf("no PAR1 at %d", at)
+		}
+	}
+	p := &reader.ParquetReader{PFile: section{io.NewSectionReader(f, 0, f.Size())}}
+	size, err := p.GetFooterSize()
+	if err == nil && int64(size) > f.Size()-12 {
+		err = fmt.Errorf("a footer of %d bytes", size)
+	}
+	if err == nil {
+		err = p.ReadFooter()
+	}
+	if err != nil {
+		return second{}, footer{}, err
+	}
+	foot, err = secondFooter(p.Footer)
+	if err != nil {
+		return second{}, footer{}, err
+	}
+	p.SchemaHandler = schema.NewSchemaHandlerFromSchemaList(p.Footer.GetSchema())
+	p.RenameSchema()
+	return second{f, p.Footer, p.SchemaHandler}, foot, nil
+}
+
+func secondFooter(meta *parquet.FileMetaData) (footer, error) {
+	f := footer{rows: meta.NumRows, keyValues: map[string]string{}}
+	root, _, err := secondElement(meta.Schema, 0)
+	if err != nil {
+		return footer{}, err
+	}
+	f.columns = root.children
+	for _, kv := range meta.KeyValueMetadata {
+		f.keyValues[kv.Key] = kv.GetValue()
+	}
+	for _, rg := range meta.RowGroups {
+		g := group{rows: rg.NumRows}
+		for _, column := range rg.Columns {
+			m := column.MetaData
+			offset := m.DataPageOffset
+			if m.DictionaryPageOffset != nil {
+				offset = *m.DictionaryPageOffset
+			}
+			s := m.Statistics
+			g.chunks = append(g.chunks, chunk{
+				path: strings.Join(m.PathInSchema, "."), values: m.NumValues, offset: offset, bytes: m.TotalCompressedSize,
+				statistics: s != nil && (s.Min != nil || s.Max != nil || s.MinValue != nil || s.MaxValue != nil),
+			})
+		}
+		f.groups = append(f.groups, g)
+	}
+	return f, nil
+}
+
+// secondElement is the element at a place of a schema as files have it, each
+// group before its members, and the place behind it.
+func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
+	if at >= len(all) {
+		return element{}, 0, errors.New("the schema ends in a group")
+	}
+	s := all[at]
+	e := element{name: s.Name, repetition: s.GetRepetitionType().String()}
+	if s.IsSetConvertedType() {
+		e.converted = s.GetConvertedType().String()
+	}
+	if s.IsSetType() {
+		e.physical = s.GetType().String()
+	}
+	at++
+	for range s.GetNumChildren() {
+		child, behind, err := secondElement(all, at)
+		if err != nil {
+			return element{}, 0, err
+		}
+		e.children, at = append(e.children, child), behind
+	}
+	return e, at, nil
+}
+
+// pages hands the pages of a column chunk to each, one by one, until all its
+// values were there.
+func (r second) pages(rowGroup, i int, each func(*layout.Table) error) (err error) {
+	defer contain(&err)
+	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
+	offset := meta.DataPageOffset
+	if meta.DictionaryPageOffset != nil {
+		offset = *meta.DictionaryPageOffset
+	}
+	size := meta.TotalCompressedSize
+	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, offset, size)), int(min(size, 1<<20)))
+	var dictionary *layout.Page
+	for seen := int64(0); seen < meta.NumValues; {
+		page, n, _, err := layout.ReadPage(in, r.schema, meta)
+		if err != nil {
+			return err
+		}
+		if page.Header.GetType() == parquet.PageType_DICTIONARY_PAGE {
+			dictionary = page
+			continue
+		}
+		page.Decode(dictionary)
+		if err := each(page.DataTable); err != nil {
+			return err
+		}
+		seen += n
+	}
+	return nil
+}
+
+// checkPages reads the headers of a chunk's pages and refuses what would have
+// a reader ask for more memory than its values can need. Both implementations
+// believe what headers say.
+func (r second) checkPages(rowGroup, i int) (err error) {
+	defer contain(&err)
+	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
+	offset, end := meta.DataPageOffset, int64(0)
+	if meta.DictionaryPageOffset != nil {
+		offset = *meta.DictionaryPageOffset
+	}
+	if size := meta.TotalCompressedSize; offset < 4 || size < 0 || offset > r.file.Size() || size > r.file.Size()-offset {
+		return errors.New("its pages lie outside of the file")
+	} else {
+		end = offset + size
+	}
+	for at := offset; at < end; {
+		head := make([]byte, min(end-at, maxHeader))
+		if _, err := r.file.ReadAt(head, at); err != nil {
+			return err
+		}
+		room := &thrift.TMemoryBuffer{Buffer: bytes.NewBuffer(head)}
+		h := parquet.NewPageHeader()
+		if err := h.Read(context.Background(), thrift.NewTCompactProtocolConf(room, nil)); err != nil {
+			return fmt.Errorf("a page header cannot be read: %w", err)
+		}
+		at += int64(len(head) - room.Len())
+		var values int32
+		switch {
+		case h.DataPageHeader != nil:
+			values = h.DataPageHeader.NumValues
+		case h.DictionaryPageHeader != nil:
+			values = h.DictionaryPageHeader.NumValues
+		}
+		switch {
+		case h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > end-at,
+			h.UncompressedPageSize < 0 || int64(h.UncompressedPageSize) > maxPage,
+			h.IsSetDataPageHeader() == h.IsSetDictionaryPageHeader(),
+			values < 0 || h.IsSetDataPageHeader() && int64(values) > meta.NumValues,
+			h.IsSetDictionaryPageHeader() && values > h.UncompressedPageSize/4:
+			return errors.New("a page header says what cannot be")
+		}
+		at += int64(h.CompressedPageSize)
+	}
+	return nil
+}
+
+const (
+	maxHeader = 1 << 12
+	maxPage   = 1 << 30 // a page ends soon after 256 kB, and a value is no larger than a line
+)
+
+// section is a part of a file as the implementation wants it.
+type section struct{ *io.SectionReader }
+
+func (section) Write([]byte) (int, error)                 { return 0, errors.ErrUnsupported }
+func (section) Close() error                              { return nil }
+func (section) Create(string) (source.ParquetFile, error) { return nil, errors.ErrUnsupported }
+func (section) Open(string) (source.ParquetFile, error)   { return nil, errors.ErrUnsupported }

@@ -1,0 +1,128 @@
+// Package verify proves that a dataset is whole: every file of the manifest
+// with its size and checksum and nothing else that a reader would take for
+// one, every value read back the same by two independent implementations of
+// Parquet, the totals counted again from the rows, and the rows by the rules
+// of their columns.
+//
+// The one thing to know before using it: what is wrong with a dataset is data.
+// Check returns an error only when it could not look.
+package verify
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// ErrNoDataset says that there is no finished dataset to look at.
+var ErrNoDataset = errors.New("no dataset")
+
+// ErrUnknownFormat says that a later version made the dataset.
+var ErrUnknownFormat = errors.New("unknown format of dataset")
+
+// A Dataset is where the files of a dataset are. Check calls its methods from
+// several goroutines at once. Names are relative to the dataset, with slashes.
+type Dataset interface {
+	// List names every file at or below the dataset's place, in any order.
+	List(ctx context.Context) ([]string, error)
+	// Open opens a file for reading at any place. One that is not there is
+	// fs.ErrNotExist.
+	Open(ctx context.Context, name string) (File, error)
+}
+
+// File is an open file, closed once by who opened it. Its ReadAt may be called
+// from several goroutines at once.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64 // bytes
+}
+
+// Rules are what a dataset of an operation is to be like.
+type Rules struct {
+	// Own are all the columns that the operation can have, after those kept
+	// from the input, in their order. A dataset has some or all of them.
+	Own []Column
+	// Rejects are the columns of a file of rejects; a dataset may do without
+	// the last.
+	Rejects []sinks.Column
+	// HashesKey says that hem_md5, hem_sha1 and hem_sha256 are digests of key.
+	HashesKey bool
+	// SeveralRows says that one input row may have several rows of output.
+	SeveralRows bool
+}
+
+// Column is a column, and what its values look like.
+type Column struct {
+	sinks.Column
+	Form string // a name of Forms; empty for any value of the type
+}
+
+// Options say how a dataset is looked at.
+type Options struct {
+	// Rules finds the rules of an operation and a version of its schema; false
+	// when they are not known.
+	Rules func(operation string, schemaVersion int) (Rules, bool)
+	// Workers bounds the row groups that are read at a time, each about 200 MB
+	// of memory. At least 1.
+	Workers int
+	// Progress is what is done so far, of rows that are read. It may be nil.
+	Progress *atomic.Int64
+}
+
+// Result is what was found.
+type Result struct {
+	Manifest *sinks.Manifest // nil when it cannot be read
+	Failures []Failure       // in the order of files, row groups and columns
+	More     int             // failures beyond the most that are listed
+	Files    int             // that the manifest lists
+	Bytes    int64           // of those
+	Rows     int64           // read back by both implementations
+	Rejects  int64           // lines among them that are no rows
+	Columns  []ColumnFacts   // of the parts, in their order
+}
+
+// Whole reports whether nothing was found.
+func (r *Result) Whole() bool { return len(r.Failures) == 0 }
+
+// ColumnFacts is what the values of a column were like in all parts.
+type ColumnFacts struct {
+	sinks.Column
+	Nulls   int64
+	Longest int64 // bytes of the longest value; of a list all its values together
+	Width   int64 // values of the longest list
+}
+
+// maxFailures bounds the failures that are listed.
+const maxFailures = 200
+
+// Check looks at everything there is to look at.
+func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
+	c := &checker{dataset: d, options: o, result: &Result{}, found: newFindings()}
+	if c.options.Progress == nil {
+		c.options.Progress = new(atomic.Int64)
+	}
+	if err := c.manifest(ctx); err != nil {
+		return nil, err
+	}
+	if c.result.Manifest != nil {
+		if err := c.parts(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.result.Failures, c.result.More = c.found.sorted()
+	return c.result, nil
+}
+
+// checker is one Check.
+type checker struct {
+	dataset Dataset
+	options Options
+	rules   Rules
+	ruled   bool // the rules are known
+	result  *Result
+	found   *findings
+}

@@ -104,10 +104,10 @@ func (l *leaf) measure(bytes []int64) (nulls, widest int64) {
 // nil when the dataset has no such column.
 func (g *groupFacts) texts(name string) []parquet.ByteArray {
 	l := g.own(name)
-	if l == nil || l.repetition != nil {
+	switch {
+	case l == nil || l.repetition != nil, l.definition == nil && len(l.texts) != l.count: // no such column, or of another type
 		return nil
-	}
-	if l.definition == nil {
+	case l.definition == nil:
 		return l.texts
 	}
 	rows, next := make([]parquet.ByteArray, l.count), 0

@@ -73,8 +73,11 @@ var hexDigits = func() (table [256]bool) {
 
 func isBase64(v []byte) bool {
 	var sum [33]byte
+	if len(v) != 44 {
+		return false
+	}
 	n, err := base64.StdEncoding.Strict().Decode(sum[:], v)
-	return len(v) == 44 && err == nil && n == 32
+	return err == nil && n == 32
 }
 
 // isE164 takes what has the form of a number: a plus sign and at most 15

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/verify"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// raggedList has rows for three parts of four, one rejected, one malformed.
+const raggedList = "id,email\n1,a@x.example\n2,b@x.example\n3,\n4,d@x.example\n" +
+	"5,e@x.example,more\n6,f@x.example\n7,g@x.example\n8,h@x.example\n9,i@x.example\n10,j@x.example\n"
+
+// lead runs the program and fails the test unless it is done.
+func lead(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if code := execute(t.Context(), args, strings.NewReader(""), &out, &errOut); code != exitDone {
+		t.Fatalf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, &errOut)
+	}
+	return out.String()
+}
+
+// ragged makes the dataset of raggedList.
+func ragged(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out")
+	if err := os.WriteFile(in, []byte(raggedList), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lead(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet")
+	return out
+}
+
+func failures(t *testing.T, dataset string) []string {
+	t.Helper()
+	r, err := verify.Check(t.Context(), verify.Folder(dataset), verify.Options{Rules: verifyRules, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, f := range r.Failures {
+		lines = append(lines, f.String())
+	}
+	return lines
+}
+
+// editManifest changes the manifest of a dataset.
+func editManifest(t *testing.T, dataset string, edit func(*sinks.Manifest)) {
+	t.Helper()
+	path := filepath.Join(dataset, "_manifest.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m sinks.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	edit(&m)
+	if data, err = json.Marshal(m); err == nil {
+		err = os.WriteFile(path, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rewrite changes the bytes of a file.
+func rewrite(t *testing.T, path string, change func([]byte) []byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, change(data), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestVerifyNamesEveryDamage does to a dataset what disks, people and copies
+// do, one thing at a time.
+func TestVerifyNamesEveryDamage(t *testing.T) {
+	whole := ragged(t)
+	if found := failures(t, whole); len(found) > 0 {
+		t.Fatalf("the dataset as it was written: %q", found)
+	}
+	flip := func(name string, at func(size int) int) func(*testing.T, string) {
+		return func(t *testing.T, out string) {
+			rewrite(t, filepath.Join(out, name), func(data []byte) []byte { data[at(len(data))] ^= 4; return data })
+		}
+	}
+	remove := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, out string) {
+			if err := os.Remove(filepath.Join(out, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, out string) {
+			data, err := os.ReadFile(filepath.Join(out, "part-00000.parquet"))
+			if err == nil {
+				err = os.MkdirAll(filepath.Dir(filepath.Join(out, name)), 0o755)
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(out, name), data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	edit := func(change func(*sinks.Manifest)) func(*testing.T, string) {
+		return func(t *testing.T, out string) { editManifest(t, out, change) }
+	}
+	const sum, stranger = "it has another SHA-256 than the manifest says", "it is not of the dataset, and who reads the folder takes it for a part"
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, out string)
+		want   []string // each in some line
+	}{
+		{"a bit of a page", flip("part-00001.parquet", func(int) int { return 90 }), []string{"part-00001.parquet: " + sum}},
+		{"a bit of a page's header", flip("part-00000.parquet", func(int) int { return 5 }), []string{"part-00000.parquet: " + sum}},
+		{"a bit of the footer", flip("part-00002.parquet", func(n int) int { return n - 60 }), []string{"part-00002.parquet: " + sum}},
+		{"a bit of the footer's length", flip("part-00002.parquet", func(n int) int { return n - 7 }), []string{"part-00002.parquet: " + sum}},
+		{"a bit of the last byte", flip("part-00002.parquet", func(n int) int { return n - 1 }), []string{"part-00002.parquet: " + sum}},
+		{"a bit of the rejects", flip("_rejects/part-00001.parquet", func(int) int { return 40 }), []string{"_rejects/part-00001.parquet: " + sum}},
+		{"a byte too many", func(t *testing.T, out string) {
+			rewrite(t, filepath.Join(out, "part-00000.parquet"), func(data []byte) []byte { return append(data, 0) })
+		}, []string{"part-00000.parquet: it has", "bytes, not the"}},
+		{"a part cut off", func(t *testing.T, out string) {
+			rewrite(t, filepath.Join(out, "part-00000.parquet"), func(data []byte) []byte { return data[:len(data)/2] })
+		}, []string{"part-00000.parquet: it has", "bytes, not the"}},
+		{"an empty part", func(t *testing.T, out string) {
+			rewrite(t, filepath.Join(out, "part-00000.parquet"), func([]byte) []byte { return nil })
+		}, []string{"part-00000.parquet: it has 0 bytes"}},
+		{"a part gone", remove("part-00001.parquet"), []string{"part-00001.parquet: it is missing"}},
+		{"rejects gone", remove("_rejects/part-00001.parquet"), []string{"_rejects/part-00001.parquet: it is missing"}},
+		{"_SUCCESS gone", remove("_SUCCESS"), []string{"there is no _SUCCESS"}},
+		{"one part more", add("part-00003.parquet"), []string{"part-00003.parquet: " + stranger}},
+		{"a part in a folder", add("country=US/part-00000.parquet"), []string{"country=US/part-00000.parquet: " + stranger}},
+		{"another file", add("notes.csv"), []string{"notes.csv: " + stranger}},
+		{"rejects more", add("_rejects/part-00000.parquet"), []string{"_rejects/part-00000.parquet: " + stranger}},
+		{"files that are no data", func(t *testing.T, out string) {
+			for _, name := range []string{".part-00009.parquet.tmp", "_report.json", "_report.html", "_old/part-00000.parquet"} {
+				add(name)(t, out)
+			}
+		}, nil},
+		{"two parts swapped", func(t *testing.T, out string) {
+			a, b, c := filepath.Join(out, "part-00000.parquet"), filepath.Join(out, "part-00001.parquet"), filepath.Join(out, "c")
+			for _, move := range [][2]string{{a, c}, {b, a}, {c, b}} {
+				if err := os.Rename(move[0], move[1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, []string{"part-00000.parquet: it has", "part-00001.parquet: it has"}},
+		{"a part twice", func(t *testing.T, out string) { add("part-00001.parquet")(t, out) }, []string{"part-00001.parquet: it has"}},
+		{"entries swapped", edit(func(m *sinks.Manifest) { m.Parts[0], m.Parts[2] = m.Parts[2], m.Parts[0] }), []string{
+			"_manifest.json: part 1 of the manifest is not called part-00000.parquet",
+			"part-00000.parquet, row group 1, column source_row, row 1: rows are not in the order of the input",
+		}},
+		{"a part forgotten", edit(func(m *sinks.Manifest) { m.Parts = m.Parts[:2] }), []string{"part-00002.parquet: " + stranger, "_manifest.json: totals"}},
+		{"no part", edit(func(m *sinks.Manifest) { m.Parts, m.Totals = nil, sinks.Totals{} }), []string{"_manifest.json: it lists no part"}},
+		{"a part of elsewhere", edit(func(m *sinks.Manifest) { m.Parts[0].Name = "../in.csv" }), []string{"_manifest.json: part 1 of the manifest is not called"}},
+		{"a wrong checksum", edit(func(m *sinks.Manifest) { m.Parts[0].SHA256 = strings.Repeat("0", 64) }), []string{"part-00000.parquet: " + sum}},
+		{"no checksum", edit(func(m *sinks.Manifest) { m.Parts[0].SHA256 = "" }), []string{"part 1 of the manifest has no SHA-256"}},
+		{"a wrong size", edit(func(m *sinks.Manifest) { m.Parts[0].Bytes++ }), []string{"part-00000.parquet: it has"}},
+		{"a wrong total", edit(func(m *sinks.Manifest) { m.Totals.Matched++ }), []string{"_manifest.json: totals"}},
+		{"a wrong count, carried through", edit(func(m *sinks.Manifest) {
+			m.Parts[0].Totals.Matched--
+			m.Parts[0].Totals.CountReason("no_match", "no_match", 1)
+			m.Parts[0].Totals.NoMatch++
+			m.Totals = sinks.Totals{}
+			for _, p := range m.Parts {
+				m.Totals.Add(p.Totals)
+			}
+		}), []string{"part-00000.parquet, column outcome: 3 rows are matched, not the 2 of the manifest", "column outcome: 0 rows are no_match"}},
+		{"a wrong reason, carried through", edit(func(m *sinks.Manifest) {
+			for _, t := range []*sinks.Totals{&m.Parts[0].Totals, &m.Totals} {
+				t.Reasons["rejected"] = map[string]int64{"multiple": 1}
+			}
+		}), []string{"part-00000.parquet, column reason: the reasons of rows that are rejected are not counted as in the manifest"}},
+		{"rows too many, carried through", edit(func(m *sinks.Manifest) {
+			for _, t := range []*sinks.Totals{&m.Parts[0].Totals, &m.Totals} {
+				t.Rows, t.Matched = t.Rows+1, t.Matched+1
+			}
+			m.Parts[0].Rows++
+		}), []string{"part-00000.parquet: it has 4 rows by its footer and 4 in its row groups, not the 5 of the manifest"}},
+		{"another operation", edit(func(m *sinks.Manifest) { m.Operation = "ip_to_company" }), []string{
+			"part-00000.parquet: its footer and the manifest differ in operation", "_manifest.json, column hem_md5: the operation has no such column"}},
+		{"an operation that is none", edit(func(m *sinks.Manifest) { m.Operation = "magic" }), []string{`the rules of operation "magic", schema version 1, are not known`}},
+		{"a later schema", edit(func(m *sinks.Manifest) { m.SchemaVersion = columns.SchemaVersion + 1 }), []string{"are not known to this version", "differ in schema_version"}},
+		{"a type", edit(func(m *sinks.Manifest) { m.Schema[3].Type = "INT32" }), []string{
+			"part-00000.parquet, column source_row: it is INT64 NOT NULL in the file, and INT32 NOT NULL in the manifest",
+			"_manifest.json, column source_row: it is INT32 NOT NULL, and by the rules INT64 NOT NULL"}},
+		{"a column gone", edit(func(m *sinks.Manifest) { m.Schema = m.Schema[:len(m.Schema)-1] }), []string{"part-00000.parquet, column network_url: the file has this column beyond the last of the manifest"}},
+		{"a column twice", edit(func(m *sinks.Manifest) { m.Schema[0].Name = "EMAIL" }), []string{"_manifest.json, column email: there are two columns of that name"}},
+		{"columns out of order", edit(func(m *sinks.Manifest) { s := m.Schema; s[5], s[6] = s[6], s[5] }), []string{"or has it at another place", "the file has another column at its place, 6"}},
+		{"no JSON", func(t *testing.T, out string) {
+			rewrite(t, filepath.Join(out, "_manifest.json"), func(data []byte) []byte { return data[:len(data)-9] })
+		}, []string{"_manifest.json: not readable"}},
+		{"JSON and more", func(t *testing.T, out string) {
+			rewrite(t, filepath.Join(out, "_manifest.json"), func(data []byte) []byte { return append(data, "{}"...) })
+		}, []string{"_manifest.json: not readable: there is more behind its end"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			if err := os.CopyFS(out, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			c.damage(t, out)
+			found := failures(t, out)
+			if len(c.want) == 0 && len(found) > 0 || len(c.want) > 0 && len(found) == 0 {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+			for _, want := range c.want {
+				if !slices.ContainsFunc(found, func(line string) bool { return strings.Contains(line, want) }) {
+					t.Errorf("%q is not found, but\n%s", want, strings.Join(found, "\n"))
+				}
+			}
+		})
+	}
+}
+
+// forge makes the manifest agree with a file that was changed.
+func forge(t *testing.T, out string, part int, data []byte) {
+	t.Helper()
+	sum := sha256.Sum256(data)
+	editManifest(t, out, func(m *sinks.Manifest) {
+		m.Parts[part].SHA256, m.Parts[part].Bytes = hex.EncodeToString(sum[:]), int64(len(data))
+	})
+}
+
+// TestVerifySurvivesForgedFiles flips every 37th byte of a part whose checksum
+// is then made to fit: readers meet what they should not, and what they make of
+// it is a failure, never a panic. Some bytes are of no consequence.
+func TestVerifySurvivesForgedFiles(t *testing.T) {
+	out := ragged(t)
+	path := filepath.Join(out, "part-00000.parquet")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, found := 0, 0
+	for at := 0; at < len(good); at += 37 {
+		data := slices.Clone(good)
+		data[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		forge(t, out, 0, data)
+		tried++
+		if lines := failures(t, out); len(lines) > 0 {
+			found++
+			if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "part-0000") }) {
+				t.Errorf("byte %d: no part is named, but %q", at, lines)
+			}
+		}
+	}
+	if found*4 < tried*3 {
+		t.Errorf("of %d flipped bytes only %d were found", tried, found)
+	}
+}
+
+// TestVerifyEveryOperation: what every operation writes is whole, with
+// identifiers and without.
+func TestVerifyEveryOperation(t *testing.T) {
+	dir := t.TempDir()
+	sample := func(name string) string { return filepath.Join(samples, name) }
+	lead(t, "directory", "import", "--directory", dir, "--people", sample("directory/people.csv"), "--companies", sample("directory/companies.csv"),
+		"--ip-ranges", sample("directory/ip-ranges.csv"), "--searches", sample("directory/searches.csv"), "--visits", sample("directory/visits.csv"))
+	for op, list := range map[resolution.Operation]string{
+		resolution.EmailToHEM: "emails.csv", resolution.NetworkToHEM: "profiles.csv", resolution.NetworkToPhone: "profiles.csv",
+		resolution.Enrichment: "profiles.csv", resolution.IPToCompany: "ips.csv", resolution.Deanonymization: "ips.csv",
+		resolution.KeywordToLead: "searches.csv", resolution.KeywordToLeadCount: "searches.csv",
+	} {
+		for _, extra := range []string{"", "--drop-identifier"} {
+			t.Run(string(op)+extra, func(t *testing.T) {
+				out := filepath.Join(t.TempDir(), "out")
+				args := []string{"run", string(op), "--in", sample(list), "--directory", dir, "--out", out, "--rows-per-part", "10", "--state", t.TempDir(), "--quiet"}
+				if op.IsKeyword() {
+					args = append(args, "--as-of", "2026-11-15", "--keep", "id")
+				}
+				if extra != "" {
+					args = append(args, extra)
+				}
+				lead(t, args...)
+				lead(t, "verify", out, "--quiet")
+			})
+		}
+	}
+}
+
+// TestVerifyKnowsTheFormsOfAllColumns: a form that nothing is checked by would
+// be a promise that nobody keeps.
+func TestVerifyKnowsTheFormsOfAllColumns(t *testing.T) {
+	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
+		rules, known := verifyRules(string(op), columns.SchemaVersion)
+		if !known {
+			t.Errorf("the rules of %s are not known", op)
+		}
+		for _, c := range rules.Own {
+			if !verify.KnowsForm(c.Form) {
+				t.Errorf("%s of %s: form %q", c.Name, op, c.Form)
+			}
+		}
+	}
+}
+
+func TestVerifyBoundsWhatItPrints(t *testing.T) {
+	out := ragged(t)
+	for i := range 300 {
+		if err := os.WriteFile(filepath.Join(out, fmt.Sprintf("part-%05d.parquet", 100+i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stdout bytes.Buffer
+	if code := execute(t.Context(), []string{"verify", out}, nil, &stdout, io.Discard); code != exitRejects {
+		t.Errorf("exit code %d", code)
+	}
+	if lines := strings.Split(strings.TrimSpace(stdout.String()), "\n"); len(lines) != 201 || lines[200] != "… and 100 more" {
+		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}

@@ -1,0 +1,285 @@
+package verify
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"go.uber.org/goleak"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// column is a column of test rows; its form is what Rules would say.
+type column struct {
+	arrow.Field
+	form string
+}
+
+var (
+	text     = arrow.BinaryTypes.String
+	number   = arrow.PrimitiveTypes.Int64
+	testRows = []column{
+		{arrow.Field{Name: "id", Type: text, Nullable: true}, ""},
+		{arrow.Field{Name: "source", Type: text}, "text, never empty"},
+		{arrow.Field{Name: "source_row", Type: number}, "from 1"},
+		{arrow.Field{Name: "key", Type: text, Nullable: true}, "text, never empty"},
+		{arrow.Field{Name: "outcome", Type: text}, "one of: matched no_match rejected failed suppressed skipped"},
+		{arrow.Field{Name: "reason", Type: text, Nullable: true}, ""},
+		{arrow.Field{Name: "answered_by", Type: text, Nullable: true}, "one of: service embedded"},
+		{arrow.Field{Name: "credits", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, "from 0"},
+		{arrow.Field{Name: "hem_md5", Type: text, Nullable: true}, "md5 in hex"},
+		{arrow.Field{Name: "hem_sha1", Type: text, Nullable: true}, "sha1 in hex"},
+		{arrow.Field{Name: "hem_sha256", Type: text, Nullable: true}, "sha256 in hex"},
+		{arrow.Field{Name: "hem_uid2_sha256_base64", Type: text, Nullable: true}, "sha256 in base64"},
+		{arrow.Field{Name: "phone", Type: text, Nullable: true}, "E.164"},
+		{arrow.Field{Name: "phone_raw", Type: text, Nullable: true}, ""},
+		{arrow.Field{Name: "phone_region", Type: text, Nullable: true}, "region"},
+		{arrow.Field{Name: "phone_valid", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}, ""},
+		{arrow.Field{Name: "company_revenue_min", Type: number, Nullable: true}, "from 0"},
+		{arrow.Field{Name: "company_revenue_max", Type: number, Nullable: true}, "from 0"},
+		{arrow.Field{Name: "confidence", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, "from 0 to 1"},
+	}
+	typeNames = map[arrow.Type]string{arrow.STRING: "STRING", arrow.INT64: "INT64", arrow.INT32: "INT32", arrow.BOOL: "BOOLEAN", arrow.FLOAT64: "DOUBLE"}
+)
+
+func hexOf(sum []byte) string { return hex.EncodeToString(sum) }
+
+// row is a good row, by column.
+func row(i int) map[string]any {
+	key := fmt.Sprintf("person.%d@x.example", i)
+	m, s1, s256 := md5.Sum([]byte(key)), sha1.Sum([]byte(key)), sha256.Sum256([]byte(key))
+	return map[string]any{
+		"id": fmt.Sprintf("%03d", i), "source": "a.csv", "source_row": int64(i), "key": key, "outcome": "matched",
+		"answered_by": "embedded", "credits": int32(0), "hem_md5": hexOf(m[:]), "hem_sha1": hexOf(s1[:]), "hem_sha256": hexOf(s256[:]),
+		"hem_uid2_sha256_base64": base64.StdEncoding.EncodeToString(s256[:]),
+		"phone":                  "+14155550123", "phone_raw": "(415) 555-0123", "phone_region": "US", "phone_valid": true,
+		"company_revenue_min": int64(1), "company_revenue_max": int64(1), "confidence": 1.0,
+	}
+}
+
+// write makes a dataset of one part. The manifest counts what the rows say.
+func write(t *testing.T, rows []map[string]any, leaveOut ...string) string {
+	t.Helper()
+	var fields []arrow.Field
+	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1}
+	for _, c := range testRows {
+		if !slices.Contains(leaveOut, c.Name) {
+			fields = append(fields, c.Field)
+			m.Schema = append(m.Schema, sinks.Column{Name: c.Name, Type: typeNames[c.Type.ID()], Nullable: c.Nullable})
+		}
+	}
+	schema := arrow.NewSchema(fields, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	totals := sinks.Totals{Rows: int64(len(rows))}
+	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected}
+	for _, r := range rows {
+		for i, f := range fields {
+			appendValue(b.Field(i), r[f.Name])
+		}
+		if n := counts[r["outcome"]]; n != nil {
+			*n++
+		} else {
+			totals.Matched++
+		}
+		if reason, _ := r["reason"].(string); r["outcome"] != "matched" && counts[r["outcome"]] != nil {
+			totals.CountReason(r["outcome"].(string), reason, 1)
+		}
+	}
+	rec := b.NewRecord()
+	defer rec.Release()
+	dir := filepath.Join(t.TempDir(), "out")
+	d, err := sinks.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	w, err := d.Part(0, sinks.Table{Schema: schema, Compression: sinks.Snappy, Metadata: map[string]string{
+		"leadetl.operation": "test", "leadetl.schema_version": "1", "leadetl.rules_version": "1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(rec); err != nil {
+		t.Fatal(err)
+	}
+	f, err := w.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Sum(t.Context(), []*sinks.File{&f}); err != nil {
+		t.Fatal(err)
+	}
+	m.Parts, m.Totals = []sinks.Part{{File: f, Totals: totals}}, totals
+	if err := d.Publish(m); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func appendValue(b array.Builder, v any) {
+	switch b := b.(type) {
+	case *array.StringBuilder:
+		if s, ok := v.(string); ok {
+			b.Append(s)
+			return
+		}
+	case *array.Int64Builder:
+		if n, ok := v.(int64); ok {
+			b.Append(n)
+			return
+		}
+	case *array.Int32Builder:
+		if n, ok := v.(int32); ok {
+			b.Append(n)
+			return
+		}
+	case *array.BooleanBuilder:
+		if is, ok := v.(bool); ok {
+			b.Append(is)
+			return
+		}
+	case *array.Float64Builder:
+		if f, ok := v.(float64); ok {
+			b.Append(f)
+			return
+		}
+	}
+	b.AppendNull()
+}
+
+func testRules(several bool) Options {
+	rules := Rules{HashesKey: true, SeveralRows: several}
+	for _, c := range testRows[1:] {
+		rules.Own = append(rules.Own, Column{sinks.Column{Name: c.Name, Type: typeNames[c.Type.ID()], Nullable: c.Nullable}, c.form})
+	}
+	return Options{Workers: 2, Rules: func(string, int) (Rules, bool) { return rules, true }}
+}
+
+// TestRules changes one row of three, and looks for what is then wrong.
+func TestRules(t *testing.T) {
+	type change = map[string]any
+	rejected := change{"outcome": "rejected", "reason": "empty", "key": nil, "answered_by": nil, "credits": nil, "hem_md5": nil, "hem_sha1": nil, "hem_sha256": nil}
+	with := func(base, more change) change {
+		all := change{}
+		for _, c := range []change{base, more} {
+			for k, v := range c {
+				all[k] = v
+			}
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		change change
+		want   string // column and problem; empty when all is well
+	}{
+		{"nothing", nil, ""},
+		{"rejected", rejected, ""},
+		{"an unknown outcome", change{"outcome": "lost"}, "column outcome, row 2: it is not one of: matched"},
+		{"matched with a reason", change{"reason": "why"}, "column reason, row 2: there is one, and the row is matched"},
+		{"no match without a reason", change{"outcome": "no_match"}, "column reason, row 2: there is none, and the row is not matched"},
+		{"rejected with a key", with(rejected, change{"key": "x"}), "column key, row 2: there is one, and the row is rejected"},
+		{"matched without a key", change{"key": nil}, "column key, row 2: there is none, and the row is not rejected"},
+		{"an empty key", change{"key": ""}, "column key, row 2: it is not text, never empty"},
+		{"a row again", change{"source_row": int64(1)}, "column source_row, row 2: rows are not in the order of the input"},
+		{"row 0", change{"source_row": int64(0)}, "column source_row, row 2: it is not a number from 1"},
+		{"nobody answered", change{"answered_by": nil, "credits": nil}, "column answered_by, row 2: nobody answered, and the row is matched"},
+		{"a price of nobody's answer", with(rejected, change{"credits": int32(1)}), "column credits, row 2: there is a price, and nobody answered"},
+		{"a refund", change{"credits": int32(-1)}, "column credits, row 2: it is not a number from 0"},
+		{"another's hash", change{"hem_md5": strings.Repeat("0", 32)}, "column hem_md5, row 2: it is not the hash of the key"},
+		{"no hash", change{"hem_sha1": nil}, "column hem_sha1, row 2: it is not the hash of the key"},
+		{"a hash in capitals", change{"hem_sha256": strings.Repeat("A", 64)}, "column hem_sha256, row 2: it is not sha256 in hex"},
+		{"a hash that is short", change{"hem_sha256": "abc"}, "column hem_sha256, row 2: it is not sha256 in hex"},
+		{"a key that is a hash", change{"key": strings.Repeat("a", 40), "hem_md5": nil, "hem_sha1": strings.Repeat("a", 40), "hem_sha256": nil}, ""},
+		{"a key that is a hash, and none", change{"key": strings.Repeat("a", 40), "hem_md5": nil, "hem_sha1": nil, "hem_sha256": nil}, "column hem_sha1, row 2: there is no hash, and the key is one of this kind"},
+		{"a hash without a key", with(rejected, change{"hem_md5": strings.Repeat("0", 32)}), "column hem_md5, row 2: there is a hash, and no key"},
+		{"hex where base64 should be", change{"hem_uid2_sha256_base64": strings.Repeat("a", 64)}, "column hem_uid2_sha256_base64, row 2: it is not sha256 in base64"},
+		{"a phone as dialled", change{"phone": "0415 555 0123"}, "column phone, row 2: it is not E.164"},
+		{"a phone out of nothing", change{"phone_raw": nil}, "column phone, row 2: it comes from no phone_raw"},
+		{"a phone nobody judged", change{"phone_valid": nil}, "column phone_valid, row 2: it is said of no phone, or of a phone it is not said"},
+		{"a judgement of no phone", change{"phone": nil}, "column phone_valid, row 2: it is said of no phone"},
+		{"a region in words", change{"phone_region": "usa"}, "column phone_region, row 2: it is not region"},
+		{"a range upside down", change{"company_revenue_min": int64(2)}, "column company_revenue_min, row 2: it is larger than company_revenue_max"},
+		{"half a range", change{"company_revenue_max": nil}, ""},
+		{"surer than sure", change{"confidence": 1.5}, "column confidence, row 2: it is not a number from 0 to 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rows := []map[string]any{row(1), row(2), row(3)}
+			for name, value := range c.change {
+				rows[1][name] = value
+			}
+			requireFound(t, write(t, rows), testRules(false), c.want)
+		})
+	}
+}
+
+func requireFound(t *testing.T, dir string, o Options, want string) {
+	t.Helper()
+	r, err := Check(t.Context(), Folder(dir), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := fmt.Sprint(r.Failures)
+	if want == "" && !r.Whole() || !strings.Contains(found, want) || strings.Contains(found, "@") {
+		t.Errorf("found %s, want %q", found, want)
+	}
+}
+
+func TestRulesWithoutKeys(t *testing.T) {
+	rows := []map[string]any{row(1), row(2)}
+	requireFound(t, write(t, rows, "key"), testRules(false), "")
+	for _, d := range digestColumns {
+		rows[1][d.name] = nil
+	}
+	requireFound(t, write(t, rows, "key"), testRules(false), "column hem_sha256, row 2: there is no hash, and the row is matched")
+}
+
+// TestSeveralRowsOfAnInputRow: a search has a row for each of its leads.
+func TestSeveralRowsOfAnInputRow(t *testing.T) {
+	rows := []map[string]any{row(1), row(1), row(2), row(1)}
+	rows[3]["source"] = "b.csv"
+	requireFound(t, write(t, rows), testRules(true), "")
+	requireFound(t, write(t, rows), testRules(false), "column source_row, row 2: rows are not in the order of the input")
+}
+
+// TestProblemsOfManyRows are one failure, with the first row and how many.
+func TestProblemsOfManyRows(t *testing.T) {
+	var rows []map[string]any
+	for i := range 100 {
+		rows = append(rows, row(i+1))
+		if i > 9 {
+			rows[i]["confidence"] = 2.0
+		}
+	}
+	requireFound(t, write(t, rows), testRules(false), "column confidence, row 11: it is not a number from 0 to 1 (and 89 more rows of the row group)")
+}
+
+// TestFacts: what warehouses are told of a dataset comes from its values.
+func TestFacts(t *testing.T) {
+	rows := []map[string]any{row(1), row(2), row(3)}
+	rows[0]["id"], rows[1]["id"] = nil, strings.Repeat("ü", 70_000)
+	r, err := Check(t.Context(), Folder(write(t, rows)), testRules(false))
+	if err != nil || !r.Whole() {
+		t.Fatal(err, r.Failures)
+	}
+	if got := r.Columns[0]; got.Name != "id" || got.Nulls != 1 || got.Longest != 140_000 {
+		t.Errorf("%+v", got)
+	}
+	if r.Rows != 3 || r.Files != 1 || len(r.Columns) != len(testRows) {
+		t.Errorf("%d rows, %d files, %d columns", r.Rows, r.Files, len(r.Columns))
+	}
+}

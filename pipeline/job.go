@@ -55,6 +55,10 @@ type Job struct {
 	NetworkHosts []string
 	// IncludeProviders keeps the records of access providers as companies.
 	IncludeProviders bool
+	// Partitions are the columns with one value in all rows that are in the
+	// path of the dataset, from the outermost folder inwards. Output is what
+	// they lead to.
+	Partitions []sinks.Partition
 	// SearchDefaults are what the rows of a list of searches mean where a
 	// column is missing or a cell empty, by field and as a cell has it. Keyword
 	// operations only.
@@ -111,6 +115,7 @@ func (j Job) Validate() error {
 	if !j.AsOf.IsZero() && !j.Operation.IsKeyword() {
 		errs = append(errs, fmt.Errorf("a day that searches take for today is of keyword operations; %s is none", j.Operation))
 	}
+	errs = append(errs, checkPartitions(j.Partitions)...)
 	if !isRegion(j.DefaultRegion) {
 		errs = append(errs, fmt.Errorf("default region %q; give two capital letters, such as US or GB", j.DefaultRegion))
 	}
@@ -145,6 +150,7 @@ type identity struct {
 	DefaultRegion    string               `json:"default_region,omitempty"`
 	NetworkHosts     []string             `json:"network_hosts,omitempty"`
 	IncludeProviders bool                 `json:"include_providers,omitempty"`
+	Partitions       []sinks.Partition    `json:"partitions,omitempty"`
 	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
 	AsOf             string               `json:"as_of,omitempty"`
 	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory

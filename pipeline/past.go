@@ -46,6 +46,7 @@ func (s *state) identity() identity {
 	case resolution.IP:
 		id.IncludeProviders = j.IncludeProviders
 	}
+	id.Partitions = j.Partitions
 	id.SearchDefaults, id.AsOf = j.SearchDefaults, s.day()
 	return id
 }

@@ -285,7 +285,7 @@ func (s *state) manifest() *sinks.Manifest {
 	m := &sinks.Manifest{
 		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Totals: r.Totals,
+		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Totals: r.Totals, Partitions: s.Job.Partitions,
 		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	for _, c := range s.layout.Columns() {

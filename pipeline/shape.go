@@ -12,19 +12,11 @@ import (
 // chooseColumns settles which input columns are read and what comes out.
 func (s *state) chooseColumns() error {
 	files := s.Input.Files()
-	identifier := s.Job.Column
-	switch {
-	case identifier != "":
-	case s.Job.Operation.IsKeyword():
-		identifier = keywordsColumn
-	default:
-		identifier = string(s.Job.Operation.Identifier())
-	}
 	kept := s.Job.Keep
 	if s.Job.KeepAll && len(files) > 0 {
 		kept = files[0].Columns
 	}
-	identifier = matchFold(kept, identifier)
+	identifier := IdentifierColumn(s.Job, kept)
 	s.read, s.kept = slices.Clone(kept), len(kept)
 	s.identifier = s.readColumn(identifier)
 	if s.Job.Operation.IsKeyword() {
@@ -46,7 +38,7 @@ func (s *state) chooseColumns() error {
 	s.layout, err = columns.NewLayout(columns.Settings{
 		Operation: s.Job.Operation, Kept: kept, Identifier: identifier, DropIdentifier: s.Job.DropIdentifier,
 		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
-		Remote: s.Remote != nil, Suppress: s.Suppression != nil,
+		Partitions: partitionNames(s.Job.Partitions), Remote: s.Remote != nil, Suppress: s.Suppression != nil,
 	})
 	if err != nil {
 		return &JobError{err}
@@ -54,6 +46,20 @@ func (s *state) chooseColumns() error {
 	s.table = s.outputTable()
 	s.rejectsTable = s.newRejectsTable()
 	return nil
+}
+
+// IdentifierColumn is the input column that a job's rows are resolved by, as it
+// is spelled among those that are kept.
+func IdentifierColumn(j Job, kept []string) string {
+	identifier := j.Column
+	switch {
+	case identifier != "":
+	case j.Operation.IsKeyword():
+		identifier = keywordsColumn
+	default:
+		identifier = string(j.Operation.Identifier())
+	}
+	return matchFold(kept, identifier)
 }
 
 func containsFold(names []string, name string) bool {

@@ -23,6 +23,7 @@ type Manifest struct {
 	Job           json.RawMessage `json:"job"`    // the settings behind JobID
 	Inputs        []Input         `json:"inputs"`
 	Schema        []Column        `json:"schema"`
+	Partitions    []Partition     `json:"partitions,omitempty"`
 	Totals        Totals          `json:"totals"`
 	Parts         []Part          `json:"parts"`
 	CompletedAt   time.Time       `json:"completed_at"`
@@ -41,6 +42,13 @@ type Column struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
+}
+
+// Partition is a column with one value in all rows. It is in the path of the
+// dataset, as NAME=VALUE, and in no file.
+type Partition struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // File is one file of a dataset. Name is relative to the dataset's folder.

@@ -56,7 +56,7 @@ questions over HTTP.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(flagError(c, err)) })
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpCommand(newHelpCommand(root))
-	root.AddCommand(newRunCommand(io), newPlanCommand(io), newVerifyCommand(io), newReportCommand(io), newServeCommand(io), newAdminCommand(io), newDirectoryCommand(io), newAnswersCommand(io), newVersionCommand(io))
+	root.AddCommand(newRunCommand(io), newPlanCommand(io), newVerifyCommand(io), newSchemaCommand(io), newReportCommand(io), newServeCommand(io), newAdminCommand(io), newDirectoryCommand(io), newAnswersCommand(io), newVersionCommand(io))
 	root.InitDefaultCompletionCmd()
 	arrange(root)
 	return root

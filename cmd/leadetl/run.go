@@ -38,6 +38,7 @@ type runFlags struct {
 	column           string
 	keep             []string
 	dropIdentifier   bool
+	partitionBy      []string
 	delimiter        string
 	directory        string
 	includeProviders bool
@@ -131,6 +132,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: as listed above)")
 	flags.StringSliceVar(&f.keep, "keep", []string{keepAll}, "input `columns` carried to the output: all, none, or names with commas")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
+	registerPartitions(flags, &f.partitionBy)
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
@@ -234,6 +236,9 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 		}
 	}
 	job.DropIdentifier = f.dropIdentifier
+	partitions, err := parsePartitions(f.partitionBy)
+	errs = append(errs, err)
+	job.Partitions = partitions
 	job.RowsPerPart = f.rowsPerPart
 	job.Compression = sinks.Compression(f.compression)
 	job.HEMTypes = f.hemTypes
@@ -250,8 +255,11 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 	job.IncludeProviders = f.includeProviders
 	job.AsOf = f.search.asOf.Time
 	job.SearchDefaults = f.search.defaults(job.Operation)
-	if len(errs) == 0 {
+	if errors.Join(errs...) == nil {
 		errs = append(errs, job.Validate())
+	}
+	if f.out != "" {
+		f.out = partitionFolder(f.out, partitions)
 	}
 	return job, errors.Join(errs...)
 }

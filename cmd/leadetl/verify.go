@@ -18,11 +18,13 @@ import (
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/warehouse"
 )
 
 // verifyFlags are the flags of verify.
 type verifyFlags struct {
 	workers   int
+	target    string
 	asJSON    bool
 	quiet     bool
 	logFormat string
@@ -44,11 +46,13 @@ hashes are those of their keys, hex is hex, phones are E.164, ranges are not
 upside down.
 
 What is wrong is printed a line each, with file, row group, column and row, all
-counted from 1, and never with a value.`,
+counted from 1, and never with a value. With --target it also says what that
+warehouse would trip over: names, types, values that are too long.`,
 		Example: `  leadetl verify out/hems
+  leadetl verify out/hems --target redshift
   leadetl verify out/hems --json`,
 		Annotations: exits(
-			exit{exitRejects, "the dataset is not whole; what is wrong is on standard output"},
+			exit{exitRejects, "the dataset is not whole, or does not load into --target; why is on standard output"},
 			exit{exitInterrupted, "interrupted"},
 		),
 		Args: func(_ *cobra.Command, args []string) error {
@@ -62,6 +66,7 @@ counted from 1, and never with a value.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of row groups read at a time, about 200 MB each")
+	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits the dataset is held against: "+warehouse.Names(warehouse.Warehouses))
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print what is wrong only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
@@ -75,6 +80,12 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	log, err := newLogger(io.err, f.logFormat, "info")
 	if err != nil {
 		return usageError(err)
+	}
+	var target warehouse.Dialect
+	if f.target != "" {
+		if target, err = warehouse.Parse(f.target, warehouse.Warehouses); err != nil {
+			return usageError(err)
+		}
 	}
 	opened, err := openDataset(dataset)
 	if err != nil {
@@ -97,17 +108,36 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	if err != nil {
 		return err
 	}
-	v := verdict{dataset, result, time.Since(started)}
+	v := verdict{dataset: dataset, result: result, took: time.Since(started), target: target}
+	if target != "" && result.Manifest != nil {
+		if v.trips, err = tripsOf(target, result); err != nil {
+			return err
+		}
+	}
 	switch {
 	case f.asJSON:
 		err = v.printJSON(io.out)
-	case !result.Whole() || !f.quiet:
+	case v.fails() > 0 || !result.Whole() || !f.quiet:
 		err = v.print(io.out)
 	}
-	if err == nil && !result.Whole() {
-		err = codedError{fmt.Errorf("%s is not whole: %s", dataset, plural(len(result.Failures)+result.More, "failure")), exitRejects}
+	switch {
+	case err != nil:
+		return err
+	case !result.Whole():
+		return codedError{fmt.Errorf("%s is not whole: %s", dataset, plural(len(result.Failures)+result.More, "failure")), exitRejects}
+	case v.fails() > 0:
+		return codedError{fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, plural(v.fails(), "reason")), exitRejects}
 	}
-	return err
+	return nil
+}
+
+// tripsOf holds a dataset against a warehouse's limits.
+func tripsOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Trip, error) {
+	var facts []warehouse.Facts
+	for _, c := range r.Columns {
+		facts = append(facts, warehouse.Facts{Longest: c.Longest, Width: c.Width})
+	}
+	return warehouse.Trips(target, tableOf(r.Manifest), facts)
 }
 
 // openDataset is where a dataset is.
@@ -145,6 +175,18 @@ type verdict struct {
 	dataset string
 	result  *verify.Result
 	took    time.Duration
+	target  warehouse.Dialect // empty for none
+	trips   []warehouse.Trip
+}
+
+// fails counts the reasons why the dataset does not load into the target.
+func (v verdict) fails() (n int) {
+	for _, trip := range v.trips {
+		if trip.Fails {
+			n++
+		}
+	}
+	return n
 }
 
 func (v verdict) print(to io.Writer) error {
@@ -170,7 +212,30 @@ func (v verdict) print(to io.Writer) error {
 	if t.Malformed == 0 {
 		lines = append(lines[:2], lines[3:]...)
 	}
-	return printClosing(to, v.dataset+" is whole", lines)
+	if err := printClosing(to, v.dataset+" is whole", lines); err != nil {
+		return err
+	}
+	return v.printTrips(to)
+}
+
+// printTrips says what the target would trip over.
+func (v verdict) printTrips(to io.Writer) error {
+	if v.target == "" {
+		return nil
+	}
+	out := bufio.NewWriter(to)
+	fmt.Fprintln(out, string(v.target))
+	for _, trip := range v.trips {
+		kind := "note "
+		if trip.Fails {
+			kind = "fails"
+		}
+		fmt.Fprintf(out, "  %s  %s\n", kind, printable(trip.String()))
+	}
+	if len(v.trips) == 0 {
+		fmt.Fprintln(out, "  trips over nothing")
+	}
+	return out.Flush()
 }
 
 func (v verdict) speed() string {
@@ -191,10 +256,12 @@ type verdictJSON struct {
 	Seconds  float64          `json:"seconds"`
 	Failures []verify.Failure `json:"failures"`
 	More     int              `json:"more_failures,omitempty"`
+	Target   string           `json:"target,omitempty"`
+	Trips    []warehouse.Trip `json:"trips,omitempty"`
 }
 
 func (v verdict) printJSON(to io.Writer) error {
 	r := v.result
 	failures := append([]verify.Failure{}, r.Failures...)
-	return json.NewEncoder(to).Encode(verdictJSON{v.dataset, r.Whole(), r.Rows, r.Files, r.Bytes, v.took.Seconds(), failures, r.More})
+	return json.NewEncoder(to).Encode(verdictJSON{v.dataset, r.Whole(), r.Rows, r.Files, r.Bytes, v.took.Seconds(), failures, r.More, string(v.target), v.trips})
 }

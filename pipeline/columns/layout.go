@@ -65,6 +65,8 @@ type Settings struct {
 	HEMProfiles []email.Profile
 	// DefaultRegion is the region (ISO 3166, "US") of national phone numbers.
 	DefaultRegion string
+	// Partitions names the columns that are in the dataset's path.
+	Partitions []string
 	// Remote says that a service answers: its answer to email_to_hem lists
 	// every hash it knows.
 	Remote bool
@@ -134,8 +136,9 @@ func fixedColumns() []Column {
 }
 
 // NewLayout works out the columns. A kept column that collides with a fixed
-// name, in any case (Athena, BigQuery and Snowflake fold it), is prefixed
-// in_; two kept columns that still collide are an error.
+// name or a partition's, in any case (Athena, BigQuery and Snowflake fold it),
+// is prefixed in_; two kept columns that still collide are an error, and so is
+// a partition with a fixed name.
 func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
@@ -149,6 +152,13 @@ func NewLayout(s Settings) (*Layout, error) {
 	taken := map[string]bool{}
 	for _, c := range l.built { // omitted ones too: a name does not depend on what is dropped
 		taken[strings.ToLower(c.Name)] = true
+	}
+	for _, name := range s.Partitions {
+		folded := strings.ToLower(name)
+		if taken[folded] {
+			return nil, fmt.Errorf("partition %q has the name of a column; choose another", name)
+		}
+		taken[folded] = true
 	}
 	owner := map[string]string{}
 	for i, name := range s.Kept {

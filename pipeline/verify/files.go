@@ -29,7 +29,41 @@ const maxManifestBytes = 1 << 30
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// manifest reads the manifest and holds it against the files that are there.
+// Manifest reads the manifest of a finished dataset. Without one it is
+// ErrNoDataset.
+func Manifest(ctx context.Context, d Dataset) (*sinks.Manifest, error) {
+	f, err := d.Open(ctx, manifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s, which a run writes when all else is in place", ErrNoDataset, manifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size() > maxManifestBytes {
+		return nil, fmt.Errorf("%s has %d bytes", manifestName, f.Size())
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(data)
+	if err != nil {
+		return nil, &manifestError{err}
+	}
+	if m.Format != sinks.ManifestFormat {
+		return nil, fmt.Errorf("%w: %s has format %d, and this version knows %d", ErrUnknownFormat, manifestName, m.Format, sinks.ManifestFormat)
+	}
+	return m, nil
+}
+
+// manifestError says that there is a manifest, and not what is in it.
+type manifestError struct{ err error }
+
+func (e *manifestError) Error() string { return manifestName + ": " + e.err.Error() }
+func (e *manifestError) Unwrap() error { return e.err }
+
+// manifest holds the manifest against the files that are there.
 func (c *checker) manifest(ctx context.Context) error {
 	names, err := c.dataset.List(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,23 +72,20 @@ func (c *checker) manifest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(names, manifestName) {
-		return fmt.Errorf("%w: there is no %s, which a run writes when all else is in place", ErrNoDataset, manifestName)
+	m, err := Manifest(ctx, c.dataset)
+	if partitions := partitionsIn(names); errors.Is(err, ErrNoDataset) && len(partitions) > 0 {
+		return fmt.Errorf("%w: it is a folder of %d, each to be verified by itself, such as %s", ErrNoDataset, len(partitions), partitions[0])
+	}
+	var broken *manifestError
+	if err != nil && !errors.As(err, &broken) {
+		return err
 	}
 	if !slices.Contains(names, successName) {
 		c.found.add(Failure{Problem: "there is no " + successName + ": a run is not through with it"})
 	}
-	data, err := c.read(ctx, manifestName)
-	if err != nil {
-		return err
-	}
-	m, err := parseManifest(data)
-	if err != nil {
-		c.found.add(Failure{File: manifestName, Problem: err.Error()})
+	if broken != nil {
+		c.found.add(Failure{File: manifestName, Problem: broken.err.Error()})
 		return nil
-	}
-	if m.Format != sinks.ManifestFormat {
-		return fmt.Errorf("%w: %s has format %d, and this version knows %d", ErrUnknownFormat, manifestName, m.Format, sinks.ManifestFormat)
 	}
 	c.result.Manifest = m
 	if err := m.Reconcile(); err != nil {
@@ -74,6 +105,17 @@ func (c *checker) manifest(ctx context.Context) error {
 	return nil
 }
 
+// partitionsIn are the folders that are datasets themselves.
+func partitionsIn(names []string) (folders []string) {
+	for _, name := range names {
+		if folder := path.Dir(name); path.Base(name) == manifestName && strings.Contains(folder, "=") {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	return folders
+}
+
 func parseManifest(data []byte) (*sinks.Manifest, error) {
 	m := new(sinks.Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -85,18 +127,6 @@ func parseManifest(data []byte) (*sinks.Manifest, error) {
 		return nil, fmt.Errorf("not readable: %w", err)
 	}
 	return m, nil
-}
-
-func (c *checker) read(ctx context.Context, name string) ([]byte, error) {
-	f, err := c.dataset.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if f.Size() > maxManifestBytes {
-		return nil, fmt.Errorf("%s has %d bytes", name, f.Size())
-	}
-	return io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
 }
 
 // listed looks at the names and checksums that the manifest lists. A file with

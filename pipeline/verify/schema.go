@@ -25,6 +25,11 @@ func (c *checker) schema() {
 			seen[folded] = true
 		}
 	}
+	for _, p := range c.result.Manifest.Partitions {
+		if seen[strings.ToLower(p.Name)] {
+			c.found.add(Failure{File: manifestName, Column: p.Name, Problem: "a column has the name of a partition, if case is ignored"})
+		}
+	}
 	for _, kept := range columns[:own] {
 		if kept.Type != "STRING" || !kept.Nullable {
 			c.found.add(Failure{File: manifestName, Column: kept.Name, Problem: "a column kept from the input is text that may be null"})

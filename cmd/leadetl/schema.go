@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/verify"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/warehouse"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// schemaFlags are the flags of schema: those of run that decide on columns,
+// and what the statements are to name.
+type schemaFlags struct {
+	columns          runFlags
+	resolver         string
+	dataset          string
+	dialect          string
+	table            string
+	location         string
+	redshiftManifest bool
+}
+
+func newSchemaCommand(io streams) *cobra.Command {
+	var f schemaFlags
+	c := &cobra.Command{
+		Use:   "schema OPERATION|--dataset DATASET --dialect DIALECT",
+		Short: "Print the table of an operation's dataset, and the statement that loads it",
+		Long: `Print the table that fits a dataset and the statement that loads it, or the
+data dictionary: every column with type, unit, meaning and rule.
+
+Dialects: ` + warehouse.Names(warehouse.Dialects) + `.
+
+The columns are those of an operation under the flags of leadetl run that decide
+on them, or, with --dataset, those of a finished dataset. Input columns that are
+carried over come first; they are known by --keep, --in or --dataset.
+
+Nothing is connected to. BUCKET, PREFIX, DATASET and INTEGRATION in what is
+printed are to be filled in.`,
+		Example: `  leadetl schema email_to_hem --keep id,email --dialect snowflake
+  leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
+  leadetl schema --dataset out/hems --redshift-manifest --location s3://lake/hems
+  leadetl schema enrichment --dialect markdown`,
+		Args: oneOperation,
+		RunE: func(c *cobra.Command, args []string) error {
+			operation := ""
+			if len(args) == 1 {
+				operation = args[0]
+			}
+			return f.run(c.Context(), operation, io)
+		},
+	}
+	c.ValidArgs = operationNames()
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.dialect, "dialect", "", "`name`: "+warehouse.Names(warehouse.Dialects))
+	flags.StringVar(&f.dataset, "dataset", "", "finished `DATASET` whose columns are taken")
+	flags.StringVar(&f.table, "table", "", "`name` of the table (default: the operation)")
+	flags.StringVar(&f.location, "location", "", "`URI` where the warehouse finds the dataset, without the folders of --partition-by")
+	flags.BoolVar(&f.redshiftManifest, "redshift-manifest", false, "print the files of --dataset as COPY … MANIFEST of Redshift takes them; needs --location")
+	flags.StringArrayVar(&f.columns.in, "in", nil, "input `URI` whose columns are carried over, as leadetl run would")
+	flags.StringVar(&f.columns.column, "column", "", "`name` of the identifier's column")
+	flags.StringSliceVar(&f.columns.keep, "keep", []string{keepAll}, "input `columns` carried over: all (those of --in), none, or names with commas")
+	flags.BoolVar(&f.columns.dropIdentifier, "drop-identifier", false, "as leadetl run has it")
+	registerPartitions(flags, &f.columns.partitionBy)
+	flags.StringSliceVar(&f.columns.hemProfiles, "hem-profiles", []string{"plain"}, "`profiles` email_to_hem hashes by: plain (always there), uid2, google")
+	flags.StringSliceVar(&f.columns.hemTypes, "hem-types", columns.HEMTypes, "`digests` of profile plain")
+	flags.StringVar(&f.resolver, "resolver", embeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
+	return c
+}
+
+func (f *schemaFlags) run(ctx context.Context, operation string, io streams) error {
+	var errs []error
+	if (operation == "") == (f.dataset == "") {
+		errs = append(errs, errors.New("name an operation or a --dataset, one of them"))
+	}
+	if f.redshiftManifest && (f.dataset == "" || f.location == "") {
+		errs = append(errs, errors.New("--redshift-manifest needs --dataset and --location"))
+	}
+	if f.redshiftManifest && f.dialect == "" {
+		f.dialect = string(warehouse.Redshift)
+	}
+	dialect, err := warehouse.Parse(f.dialect, warehouse.Dialects)
+	if f.dialect == "" {
+		err = fmt.Errorf("no --dialect; it is one of %s", warehouse.Names(warehouse.Dialects))
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return usageError(err)
+	}
+	if f.dataset != "" {
+		return f.ofDataset(ctx, dialect, io)
+	}
+	table, err := f.ofOperation(ctx, operation, io)
+	if err != nil {
+		return err
+	}
+	return f.print(dialect, table, io.out)
+}
+
+// ofOperation is the table of an operation under the flags.
+func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io streams) (warehouse.Table, error) {
+	f.columns.out, f.columns.workers, f.columns.rowsPerPart = "out", 1, 1 // a job has them
+	f.columns.compression = string(sinks.Snappy)
+	f.columns.defaultRegion, f.columns.networkHosts = "US", []string{"linkedin.com"}
+	inputs := f.columns.in
+	f.columns.in = []string{"in"}
+	job, err := f.columns.config(operation)
+	if err != nil {
+		return warehouse.Table{}, usageError(err)
+	}
+	kept := job.Keep
+	switch {
+	case job.KeepAll && len(inputs) > 0:
+		list, err := openInput(ctx, inputs, sources.Options{Stdin: io.in})
+		if err != nil {
+			return warehouse.Table{}, err
+		}
+		defer list.Close()
+		if files := list.Files(); len(files) > 0 {
+			kept = files[0].Columns
+		}
+	case job.KeepAll:
+		fmt.Fprintln(io.err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
+	}
+	settings := columns.Settings{
+		Operation: job.Operation, Kept: kept, Identifier: pipeline.IdentifierColumn(job, kept), DropIdentifier: job.DropIdentifier,
+		HEMTypes: job.HEMTypes, HEMProfiles: job.HEMProfiles, Remote: f.resolver != embeddedResolver,
+	}
+	for _, p := range job.Partitions {
+		settings.Partitions = append(settings.Partitions, p.Name)
+	}
+	layout, err := columns.NewLayout(settings)
+	if err != nil {
+		return warehouse.Table{}, usageError(err)
+	}
+	table := warehouse.Table{Name: f.table, Operation: operation, Version: columns.SchemaVersion, Partitions: warehousePartitions(job.Partitions), Location: f.location}
+	own := len(layout.Columns()) - len(layout.Own())
+	for i, c := range layout.Columns() {
+		table.Columns = append(table.Columns, describe(job.Operation, sinkColumn(c), i >= own))
+	}
+	return table, nil
+}
+
+// describe is a column with what it means. One carried over from the input
+// means what the input says, whatever it is called.
+func describe(op resolution.Operation, c sinks.Column, own bool) warehouse.Column {
+	name := c.Name
+	if !own {
+		name = "" // of no column of the operation
+	}
+	m := columns.MeaningOf(op, name)
+	return warehouse.Column{Name: c.Name, Type: c.Type, Nullable: c.Nullable, Meaning: m.Text, Unit: m.Unit, Null: m.Null, From: m.From}
+}
+
+// ofDataset prints the table of a finished dataset, or its manifest for
+// Redshift.
+func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, io streams) error {
+	opened, err := openDataset(f.dataset)
+	if err != nil {
+		return usageError(err)
+	}
+	m, err := verify.Manifest(ctx, opened)
+	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
+		return usageError(fmt.Errorf("%s: %w", f.dataset, err))
+	}
+	if err != nil {
+		return err
+	}
+	table := tableOf(m)
+	table.Name, table.Location = f.table, cmp.Or(f.location, f.around(m))
+	if f.redshiftManifest {
+		table.Location = f.location
+		return printRedshiftManifest(table, m, io.out)
+	}
+	return f.print(dialect, table, io.out)
+}
+
+// around is where the dataset is, or, of a partition, what it is in; empty when
+// only this machine knows the place.
+func (f *schemaFlags) around(m *sinks.Manifest) string {
+	local := !strings.Contains(f.dataset, "://")
+	if local && f.dialect != string(warehouse.DuckDB) && f.dialect != string(warehouse.Spark) {
+		return ""
+	}
+	place := strings.TrimSuffix(f.dataset, "/")
+	if local {
+		place = filepath.ToSlash(filepath.Clean(f.dataset))
+	}
+	if len(m.Partitions) > 0 {
+		place = strings.TrimSuffix(place, "/"+warehouse.PartitionPath(warehousePartitions(m.Partitions)))
+	}
+	return place
+}
+
+// tableOf is the table of a dataset.
+func tableOf(m *sinks.Manifest) warehouse.Table {
+	t := warehouse.Table{Operation: m.Operation, Version: m.SchemaVersion, Partitions: warehousePartitions(m.Partitions)}
+	own := slices.IndexFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source" })
+	for i, c := range m.Schema {
+		t.Columns = append(t.Columns, describe(resolution.Operation(m.Operation), c, i >= own))
+	}
+	return t
+}
+
+func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.Writer) error {
+	text, err := warehouse.Write(dialect, t)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(to, text)
+	return err
+}
+
+func printRedshiftManifest(t warehouse.Table, m *sinks.Manifest, to io.Writer) error {
+	var files []warehouse.File
+	for _, p := range m.Parts {
+		files = append(files, warehouse.File{Name: p.Name, Bytes: p.Bytes})
+	}
+	data, err := warehouse.RedshiftManifest(t.Folder(), files)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(data)
+	return err
+}

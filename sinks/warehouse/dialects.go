@@ -1,0 +1,246 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// partsPattern matches the parts of a folder, and none of what begins with "_".
+const partsPattern = "part-*.parquet"
+
+// partitionType is the type of a partition's column.
+func partitionType(d Dialect, p Partition) string {
+	if p.isDate() {
+		return plainTypes[d]["DATE"]
+	}
+	return plainTypes[d]["STRING"]
+}
+
+func (w *writer) duckdb() {
+	t := w.table
+	name := doubleQuoted(t.name())
+	w.head("the table, what its columns mean, and the rows")
+	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
+	var partitions []string
+	options := ""
+	for _, p := range t.Partitions {
+		partitions = append(partitions, doubleQuoted(p.Name)+" "+partitionType(DuckDB, p))
+	}
+	w.list(func(c parsed) string { return doubleQuoted(c.Name) + " " + c.kind.in(DuckDB) + c.required() }, partitions...)
+	w.line(");\n")
+	for _, c := range w.columns {
+		w.line("COMMENT ON COLUMN %s.%s IS %s;", name, doubleQuoted(c.Name), literal(c.about()))
+	}
+	if len(t.Partitions) > 0 {
+		types := make([]string, len(t.Partitions))
+		for i, p := range t.Partitions {
+			types[i] = literal(p.Name) + ": " + partitionType(DuckDB, p)
+		}
+		options = ", hive_partitioning = true, hive_types = {" + strings.Join(types, ", ") + "}"
+	}
+	w.line("\nINSERT INTO %s BY NAME\nSELECT * FROM read_parquet(%s%s);", name, literal(t.folder("")+"/"+partsPattern), options)
+}
+
+func (w *writer) snowflake() {
+	t := w.table
+	name := snowflakeName(t.name())
+	w.head("the table, its format and stage, and the rows")
+	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
+	var partitions []string
+	for _, p := range t.Partitions {
+		partitions = append(partitions, snowflakeName(p.Name)+" "+partitionType(Snowflake, p))
+	}
+	w.list(func(c parsed) string {
+		return snowflakeName(c.Name) + " " + c.kind.in(Snowflake) + c.required() + " COMMENT " + literal(c.about())
+	}, partitions...)
+	w.line(");\n")
+	w.line("-- Logical types: instants are instants and days are days, not numbers. The vectorized scanner: lists are arrays.")
+	w.line("CREATE FILE FORMAT IF NOT EXISTS leadetl_parquet TYPE = PARQUET USE_LOGICAL_TYPE = TRUE USE_VECTORIZED_SCANNER = TRUE;\n")
+	w.line("-- Fill in the integration that may read there.")
+	w.line("CREATE STAGE IF NOT EXISTS %s\n  URL = %s\n  STORAGE_INTEGRATION = INTEGRATION\n  FILE_FORMAT = leadetl_parquet;\n",
+		snowflakeName(t.name()+"_stage"), literal(t.location("s3://")+"/"))
+	w.line("-- The path ends in part-, so that rejects and manifests are passed by.")
+	from := "@" + snowflakeName(t.name()+"_stage") + "/"
+	if len(t.Partitions) == 0 {
+		w.line("COPY INTO %s\n  FROM %spart-\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", name, from)
+		return
+	}
+	var names, values []string
+	for _, c := range w.columns {
+		names = append(names, snowflakeName(c.Name))
+		values = append(values, fmt.Sprintf("$1:%s::%s", doubleQuoted(c.Name), c.kind.in(Snowflake)))
+	}
+	for _, p := range t.Partitions {
+		names = append(names, snowflakeName(p.Name))
+		values = append(values, literal(p.Value)+"::"+partitionType(Snowflake, p))
+	}
+	w.line("COPY INTO %s (\n  %s\n) FROM (SELECT\n  %s\n  FROM %s);", name, strings.Join(names, ",\n  "), strings.Join(values, ",\n  "),
+		literal(from+PartitionPath(t.Partitions)+"/part-"))
+}
+
+func (w *writer) bigquery() {
+	t := w.table
+	name := backslashQuoted("DATASET." + t.name())
+	w.head("the table, and the rows")
+	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
+	var partitions []string
+	for _, p := range t.Partitions {
+		partitions = append(partitions, backslashQuoted(p.Name)+" "+partitionType(BigQuery, p))
+	}
+	w.list(func(c parsed) string {
+		required := c.required()
+		return backslashQuoted(c.Name) + " " + c.kind.in(BigQuery) + required + " OPTIONS (description = " + backslashed(c.about()) + ")"
+	}, partitions...)
+	w.line(");\n")
+	w.line("-- enable_list_inference: lists are arrays, not records of records.")
+	w.line("LOAD DATA INTO %s", name)
+	prefix := ""
+	if len(t.Partitions) > 0 {
+		w.line("WITH PARTITION COLUMNS (%s)", strings.Join(partitions, ", "))
+		prefix = fmt.Sprintf(",\n  hive_partition_uri_prefix = %s", backslashed(t.location("gs://")))
+	}
+	uri := t.folder("gs://") + "/" + partsPattern
+	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n);", backslashed(uri), prefix)
+	if len(t.Partitions) == 0 {
+		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", "DATASET."+t.name(), shellQuoted(uri))
+	}
+}
+
+func (w *writer) redshift() {
+	t := w.table
+	name := doubleQuoted(t.name())
+	column := func(c parsed) string {
+		return doubleQuoted(strings.ToLower(c.Name)) + " " + c.kind.in(Redshift) + c.required()
+	}
+	w.head("the table, what its columns mean, and the rows")
+	w.line("-- COPY takes columns by their place: they are in the order of the files. Times are UTC.")
+	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
+	var partitions, values []string
+	for _, p := range t.Partitions {
+		partitions = append(partitions, doubleQuoted(strings.ToLower(p.Name))+" "+partitionType(Redshift, p))
+		values = append(values, literal(p.Value)+"::"+partitionType(Redshift, p))
+	}
+	w.list(column, partitions...)
+	w.line(");\n")
+	nested := ""
+	for _, c := range w.columns {
+		w.line("COMMENT ON COLUMN %s.%s IS %s;", name, doubleQuoted(strings.ToLower(c.Name)), literal(c.about()))
+		if !c.kind.isPlain() {
+			nested = " SERIALIZETOJSON"
+		}
+	}
+	into := name
+	if len(partitions) > 0 {
+		into = doubleQuoted(t.name() + "_load")
+		w.line("\n-- The files are without the columns that are in their path.")
+		w.line("CREATE TEMP TABLE %s (", into)
+		w.list(column)
+		w.line(");")
+	}
+	w.line("\n-- The path ends in part-, so that rejects and manifests are passed by. To load exactly")
+	w.line("-- the files of a dataset: leadetl schema --dataset DATASET --redshift-manifest, and COPY … MANIFEST.")
+	w.line("COPY %s FROM %s\n  IAM_ROLE default\n  FORMAT AS PARQUET%s;", into, literal(t.folder("s3://")+"/part-"), nested)
+	if len(partitions) > 0 {
+		w.line("INSERT INTO %s SELECT *, %s FROM %s;", name, strings.Join(values, ", "), into)
+	}
+}
+
+func (w *writer) athena() {
+	t := w.table
+	w.head("an external table over the files; there is nothing to load")
+	w.line("CREATE EXTERNAL TABLE IF NOT EXISTS %s (", backquoted(strings.ToLower(t.name())))
+	w.list(func(c parsed) string {
+		return backquoted(strings.ToLower(c.Name)) + " " + c.kind.in(Athena) + " COMMENT " + literal(c.about())
+	})
+	w.line(")")
+	if len(t.Partitions) > 0 {
+		names := make([]string, len(t.Partitions))
+		for i, p := range t.Partitions {
+			names[i] = backquoted(strings.ToLower(p.Name)) + " string"
+		}
+		w.line("PARTITIONED BY (%s)", strings.Join(names, ", "))
+	}
+	w.line("STORED AS PARQUET")
+	w.Builder.WriteString("LOCATION " + literal(t.location("s3://")+"/"))
+	if len(t.Partitions) > 0 {
+		w.line("\nTBLPROPERTIES (\n  %s\n);", strings.Join(t.projection(), ",\n  "))
+		return
+	}
+	w.line(";")
+}
+
+// projection is how Athena works partitions out instead of being told of each.
+// Source: Amazon Athena User Guide, "Set up partition projection".
+func (t Table) projection() []string {
+	properties := []string{"'projection.enabled' = 'true'"}
+	template := t.location("s3://")
+	for _, p := range t.Partitions {
+		name := strings.ToLower(p.Name)
+		set := func(key, value string) {
+			properties = append(properties, literal("projection."+name+"."+key)+" = "+literal(value))
+		}
+		if p.isDate() {
+			set("type", "date")
+			set("format", "yyyy-MM-dd")
+			set("range", p.Value+",NOW")
+			set("interval", "1")
+			set("interval.unit", "DAYS")
+		} else {
+			set("type", "injected") // a query names the value
+		}
+		template += "/" + p.Name + "=${" + name + "}"
+	}
+	return append(properties, "'storage.location.template' = "+literal(template+"/"))
+}
+
+func (w *writer) spark() {
+	t := w.table
+	w.head("a table over the files; there is nothing to load")
+	w.line("CREATE TABLE IF NOT EXISTS %s (", backquoted(t.name()))
+	var partitions, names []string
+	for _, p := range t.Partitions {
+		partitions = append(partitions, backquoted(p.Name)+" "+partitionType(Spark, p))
+		names = append(names, backquoted(p.Name))
+	}
+	w.list(func(c parsed) string {
+		return backquoted(c.Name) + " " + c.kind.in(Spark) + " COMMENT " + backslashed(c.about())
+	}, partitions...)
+	w.line(")\nUSING PARQUET")
+	if len(names) > 0 {
+		w.line("PARTITIONED BY (%s)", strings.Join(names, ", "))
+	}
+	w.line("LOCATION %s;", backslashed(t.location("s3a://")))
+	if len(names) > 0 {
+		w.line("\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", backquoted(t.name()))
+	}
+}
+
+// markdown is the data dictionary.
+func (w *writer) markdown() {
+	t := w.table
+	w.line("| column | type | null | unit | meaning | rule |")
+	w.line("|---|---|---|---|---|---|")
+	for _, c := range w.columns {
+		null := c.Null
+		if !c.Nullable {
+			null = "never"
+		}
+		w.line("| `%s` | %s | %s | %s | %s | %s |", c.Name, cell(c.Type), cell(null), cell(c.Unit), cell(c.Meaning), cell(c.From))
+	}
+	for _, p := range t.Partitions {
+		kind := "STRING"
+		if p.isDate() {
+			kind = "DATE"
+		}
+		w.line("| `%s` | %s | never | | in the path of every file, and not in the files | --partition-by |", p.Name, kind)
+	}
+}
+
+// cell is a text in a cell of a Markdown table.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+func backslashQuoted(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}
+
+func shellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,63 @@
+package warehouse
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// snowflakeName quotes a name where it has to be: a quoted name is to be
+// quoted ever after, in its case.
+func snowflakeName(name string) string {
+	switch upper := strings.ToUpper(name); {
+	case snowflakeReserved[upper]:
+		return doubleQuoted(upper)
+	case plainName.MatchString(name):
+		return name
+	}
+	return doubleQuoted(name)
+}
+
+// snowflakeReserved cannot be the names of columns without quotes.
+// Source: Snowflake documentation, "Reserved & limited keywords".
+var snowflakeReserved = func() map[string]bool {
+	reserved := map[string]bool{}
+	for _, word := range strings.Fields(`ACCOUNT ALL ALTER AND ANY AS BETWEEN BY CASE CAST CHECK COLUMN CONNECT CONNECTION CONSTRAINT
+		CREATE CROSS CURRENT CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DELETE DISTINCT DROP ELSE EXISTS FALSE
+		FOLLOWING FOR FROM FULL GRANT GROUP GSCLUSTER HAVING ILIKE IN INCREMENT INNER INSERT INTERSECT INTO IS ISSUE JOIN LATERAL LEFT
+		LIKE LOCALTIME LOCALTIMESTAMP MINUS NATURAL NOT NULL OF ON OR ORDER ORGANIZATION QUALIFY REGEXP REVOKE RIGHT RLIKE ROW ROWS
+		SAMPLE SCHEMA SELECT SET SOME START TABLE TABLESAMPLE THEN TO TRIGGER TRUE TRY_CAST UNION UNIQUE UPDATE USING VALUES VIEW
+		WHEN WHENEVER WHERE WITH`) {
+		reserved[word] = true
+	}
+	return reserved
+}()
+
+// PartitionPath is the path that partitions are in, from the outermost inwards.
+func PartitionPath(partitions []Partition) string {
+	folders := make([]string, len(partitions))
+	for i, p := range partitions {
+		folders[i] = p.Name + "=" + Escape(p.Value)
+	}
+	return strings.Join(folders, "/")
+}
+
+// Escape writes a value as it stands in a path of Hive partitions: what has a
+// meaning to file systems or to Hive itself is a percent sign and two hex
+// digits. Source: Apache Hive, FileUtils.escapePathName.
+func Escape(value string) string {
+	if value == "" {
+		return "__HIVE_DEFAULT_PARTITION__"
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; c < 0x20 || c == 0x7f || strings.IndexByte("\"#%'*/:=?\\{[]^", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

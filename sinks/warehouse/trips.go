@@ -1,0 +1,135 @@
+package warehouse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Facts is what the values of a column are like in a dataset.
+type Facts struct {
+	Longest int64 // bytes of the longest value; of a list all its values together
+	Width   int64 // values of the longest list
+}
+
+// Trip is something that a warehouse trips over, or that is to be known before
+// a dataset is loaded into it.
+type Trip struct {
+	Column string `json:"column,omitempty"`
+	// Fails says that a load with the statements of Write fails or loses
+	// something; else what is said is for information.
+	Fails   bool   `json:"fails"`
+	Problem string `json:"problem"`
+}
+
+func (t Trip) String() string {
+	if t.Column == "" {
+		return t.Problem
+	}
+	return "column " + t.Column + ": " + t.Problem
+}
+
+// rules are the limits of a warehouse, as its documentation has them.
+type rules struct {
+	columns    int   // of a table; 0 for no limit
+	nameBytes  int   // of a column's name
+	text       int64 // bytes of a text; 0 for no limit
+	list       int64 // bytes of a list
+	row        int64 // bytes of a row, judged by its largest value
+	plainNames bool  // letters, digits and underscores only
+	note       string
+}
+
+// limits are those that a dataset can meet.
+//
+// Sources: Snowflake documentation, "String & binary data types" and
+// "Identifier requirements"; BigQuery documentation, "Quotas and limits" and
+// "Specify a schema"; Amazon Redshift Database Developer Guide, "Character
+// types", "SUPER type", "Quotas and limits" and "Names and identifiers"; Amazon
+// Athena User Guide, "Name databases, tables, and columns" and "Service quotas".
+var limits = map[Dialect]rules{
+	DuckDB: {},
+	Snowflake: {nameBytes: 255, text: 16 << 20, list: 16 << 20,
+		note: "lists are VARIANT arrays"},
+	BigQuery: {columns: 10_000, nameBytes: 300, row: 50_000_000, plainNames: true,
+		note: "lists are arrays where the load says enable_list_inference, as the statement of leadetl schema does; a null list is an empty one"},
+	Redshift: {columns: 1_600, nameBytes: 127, text: 65_535, list: 16 << 20,
+		note: "lists are SUPER, and COPY needs SERIALIZETOJSON, as the statement of leadetl schema has it"},
+	Athena: {nameBytes: 255, row: 32 << 20, plainNames: true},
+	Spark:  {},
+}
+
+// bigQueryPrefixes are beginnings that names of columns must not have.
+// Source: BigQuery documentation, "Specify a schema".
+var bigQueryPrefixes = []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"}
+
+// Trips says what a warehouse would trip over in a table whose columns have
+// these facts, in their order. Facts may be nil, of a table without rows.
+func Trips(d Dialect, t Table, facts []Facts) ([]Trip, error) {
+	limit, known := limits[d]
+	if !known {
+		return nil, fmt.Errorf("unknown warehouse %q", d)
+	}
+	var trips []Trip
+	fails := func(column, format string, args ...any) {
+		trips = append(trips, Trip{Column: column, Fails: true, Problem: fmt.Sprintf(format, args...)})
+	}
+	if limit.columns > 0 && len(t.Columns)+len(t.Partitions) > limit.columns {
+		fails("", "a table has at most %d columns, and the dataset %d", limit.columns, len(t.Columns)+len(t.Partitions))
+	}
+	lists := false
+	seen := map[string]string{}
+	for i, c := range t.Columns {
+		if problem := nameProblem(d, limit, c.Name); problem != "" {
+			fails(c.Name, "%s", problem)
+		}
+		if other, twice := seen[strings.ToLower(c.Name)]; twice {
+			fails(c.Name, "it and %s are one name there: case is ignored", other)
+		}
+		seen[strings.ToLower(c.Name)] = c.Name
+		k, err := parseType(c.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		lists = lists || !k.isPlain()
+		if i < len(facts) {
+			if problem := limit.sizeProblem(k, facts[i]); problem != "" {
+				fails(c.Name, "%s", problem)
+			}
+		}
+	}
+	if lists && limit.note != "" {
+		trips = append(trips, Trip{Problem: limit.note})
+	}
+	return trips, nil
+}
+
+// nameProblem is what is wrong with a column's name; empty when nothing is.
+func nameProblem(d Dialect, limit rules, name string) string {
+	switch {
+	case limit.nameBytes > 0 && len(name) > limit.nameBytes:
+		return fmt.Sprintf("a name has at most %d bytes", limit.nameBytes)
+	case limit.plainNames && !plainName.MatchString(name):
+		return "a name has letters, digits and underscores only, and does not begin with a digit"
+	case d == BigQuery && slices.ContainsFunc(bigQueryPrefixes, func(p string) bool { return strings.HasPrefix(strings.ToUpper(name), p) }):
+		return "names that begin so are BigQuery's own"
+	case d == Spark && strings.ContainsAny(name, " ,;{}()\n\t="):
+		return "Spark before 3.3 reads no name with spaces or any of ,;{}()="
+	}
+	return ""
+}
+
+// sizeProblem is what is wrong with the largest value of a column.
+func (limit rules) sizeProblem(k kind, f Facts) string {
+	most, what := limit.text, "a text"
+	if !k.isPlain() {
+		most, what = limit.list, "a list"
+	}
+	if most > 0 && f.Longest > most {
+		return fmt.Sprintf("%s has at most %d bytes there, and the longest here %d", what, most, f.Longest)
+	}
+	if limit.row > 0 && f.Longest > limit.row {
+		return fmt.Sprintf("a row has at most %d bytes there, and one value here %d", limit.row, f.Longest)
+	}
+	return ""
+}

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test check format vet lint tidy bench-check bench fuzz kill
+.PHONY: help build run test check format vet lint tidy bench-check load-check bench fuzz kill
 
 help: ## say what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ test: ## run all tests with the race detector, in random order
 	go test -race -shuffle=on -timeout 25m ./...
 	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
 
-check: format vet lint tidy bench-check test ## what CI runs: gofmt, vet, staticcheck, go.mod, tests
+check: format vet lint tidy bench-check load-check test ## what CI runs: gofmt, vet, staticcheck, go.mod, tests
 
 format:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt's form: $$unformatted"; exit 1; }
@@ -53,6 +53,11 @@ bench-check:
 	cd bench && go vet . ./bare ./fixed ./hashonly ./plainloop && go test . ./hashonly
 	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
 		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules cannot be had"; fi
+
+# What every operation writes, loaded into DuckDB by the statements of leadetl schema.
+load-check:
+	@cd internal/duckdbtest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
+		then go vet . && go test .; else echo "internal/duckdbtest is not run: no g++, or its modules cannot be had"; fi
 
 ROWS ?= 10000000
 

@@ -73,7 +73,7 @@ func copySamples(to string) error {
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == "script" || d.Name() == "golden" {
+			if d.Name() == "script" || d.Name() == "golden" || d.Name() == "schema" {
 				return filepath.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(to, name), 0o755)

@@ -34,7 +34,7 @@ func MeaningOf(op resolution.Operation, column string) Meaning {
 		m, known = own, true
 	}
 	if !known {
-		return Meaning{Text: "the input's column of that name, as text", Null: "the cell is empty", From: "docs/input.md"}
+		return Meaning{Text: "the input's column of that name, as text", Null: "a Parquet input has no value; an empty CSV cell is an empty text", From: "docs/input.md"}
 	}
 	m.Null = cmp.Or(m.Null, "not known")
 	if m.Null == always {

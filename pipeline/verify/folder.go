@@ -3,9 +3,11 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Folder is a dataset in a local folder.
@@ -28,6 +30,9 @@ func (f Folder) List(ctx context.Context) (names []string, err error) {
 // Open opens a file of the folder.
 func (f Folder) Open(_ context.Context, name string) (File, error) {
 	file, err := os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
+	if errors.Is(err, syscall.ENOTDIR) { // the folder is a file
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -94,13 +94,13 @@ func (w *writer) bigquery() {
 	w.line(");\n")
 	w.line("-- enable_list_inference: lists are arrays, not records of records.")
 	w.line("LOAD DATA INTO %s", name)
-	prefix := ""
+	prefix, behind := "", ""
 	if len(t.Partitions) > 0 {
-		w.line("WITH PARTITION COLUMNS (%s)", strings.Join(partitions, ", "))
+		behind = "\nWITH PARTITION COLUMNS (" + strings.Join(partitions, ", ") + ")"
 		prefix = fmt.Sprintf(",\n  hive_partition_uri_prefix = %s", backslashed(t.location("gs://")))
 	}
 	uri := t.folder("gs://") + "/" + partsPattern
-	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n);", backslashed(uri), prefix)
+	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n)%s;", backslashed(uri), prefix, behind)
 	if len(t.Partitions) == 0 {
 		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", "DATASET."+t.name(), shellQuoted(uri))
 	}
@@ -225,7 +225,7 @@ func (w *writer) markdown() {
 		if !c.Nullable {
 			null = "never"
 		}
-		w.line("| `%s` | %s | %s | %s | %s | %s |", c.Name, cell(c.Type), cell(null), cell(c.Unit), cell(c.Meaning), cell(c.From))
+		w.line("| `%s` | %s | %s | %s | %s | %s |", c.Name, typeCell(c.Type), cell(null), cell(c.Unit), cell(c.Meaning), cell(c.From))
 	}
 	for _, p := range t.Partitions {
 		kind := "STRING"
@@ -234,6 +234,14 @@ func (w *writer) markdown() {
 		}
 		w.line("| `%s` | %s | never | | in the path of every file, and not in the files | --partition-by |", p.Name, kind)
 	}
+}
+
+// typeCell is a type in a cell: angle brackets are tags elsewhere.
+func typeCell(s string) string {
+	if strings.Contains(s, "<") {
+		return "`" + s + "`"
+	}
+	return s
 }
 
 // cell is a text in a cell of a Markdown table.

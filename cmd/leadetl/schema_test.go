@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/warehouse"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/schema and docs/columns.md")
+
+// requireFile compares a text with a file, or rewrites it.
+func requireFile(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not what the program prints; go test ./cmd/leadetl -run TestSchema -update rewrites it:\n%s", path, got)
+	}
+}
+
+// TestSchemaGolden compares the tables of deanonymization, which has columns of
+// nearly every type, with testdata/schema.
+func TestSchemaGolden(t *testing.T) {
+	for _, d := range warehouse.Warehouses {
+		got := lead(t, "schema", "deanonymization", "--dialect", string(d), "--keep", "id,seen at,email", "--drop-identifier", "--partition-by", "dt=2026-11-20")
+		requireFile(t, filepath.Join(samples, "schema", string(d)+".sql"), got)
+	}
+}
+
+// TestSchemaColumns keeps docs/columns.md what the program says of the columns
+// that its writer uses.
+func TestSchemaColumns(t *testing.T) {
+	var page strings.Builder
+	page.WriteString("# Every column\n\n" +
+		"One table an operation, of every column that some setting gives it, behind those carried over from the input. `leadetl schema\n" +
+		"OPERATION --dialect markdown` prints the columns of certain settings, and `--dataset` those of a dataset. This page is\n" +
+		"generated from the definition that the writer uses; [The dataset](dataset.md) explains it.\n")
+	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
+		args := []string{"schema", string(op), "--dialect", "markdown", "--keep", "none", "--resolver", "https://service.example"}
+		if op == resolution.EmailToHEM {
+			args = append(args, "--hem-profiles", "plain,uid2,google")
+		}
+		fmt.Fprintf(&page, "\n## `%s`\n\n%s", op, lead(t, args...))
+	}
+	requireFile(t, filepath.Join(moduleRoot, "docs/columns.md"), page.String())
+}
+
+// TestSchemaOfDatasets: a dataset has the table of the settings it was made
+// with, in every dialect.
+func TestSchemaOfDatasets(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in.csv")
+	if err := os.WriteFile(in, []byte("id,EMAIL,Source,hashed_emails\n1,a@x.example,s,h\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, settings := range [][]string{
+		{}, {"--keep", "id"}, {"--keep", "none", "--hem-types", "sha256"}, {"--drop-identifier"}, {"--hem-profiles", "uid2"}, {"--partition-by", "dt=2026-11-20"},
+	} {
+		out := filepath.Join(dir, fmt.Sprint(i))
+		lead(t, append([]string{"run", "email_to_hem", "--in", in, "--out", out, "--state", t.TempDir(), "--quiet"}, settings...)...)
+		dataset := out
+		if i == 5 {
+			dataset = filepath.Join(out, "dt=2026-11-20")
+		}
+		for _, d := range warehouse.Dialects {
+			of := lead(t, append([]string{"schema", "email_to_hem", "--in", in, "--dialect", string(d), "--location", "s3://lake/hems"}, settings...)...)
+			got := lead(t, "schema", "--dataset", dataset, "--dialect", string(d), "--location", "s3://lake/hems")
+			if of != got {
+				t.Errorf("%q in %s: of the settings\n%s\nof the dataset\n%s", settings, d, of, got)
+			}
+		}
+	}
+}
+
+func TestSchemaRefusals(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"email_to_hem"}, "no --dialect"},
+		{[]string{"--dialect", "duckdb"}, "name an operation or a --dataset"},
+		{[]string{"email_to_hem", "--dataset", "out", "--dialect", "duckdb"}, "name an operation or a --dataset"},
+		{[]string{"email_to_hem", "--dialect", "oracle"}, `unknown dialect "oracle"; it is one of duckdb, snowflake`},
+		{[]string{"magic", "--dialect", "duckdb"}, "magic"},
+		{[]string{"email_to_hem", "--redshift-manifest"}, "needs --dataset and --location"},
+		{[]string{"--dataset", filepath.Join(t.TempDir(), "none"), "--dialect", "duckdb"}, "no dataset"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, "write NAME=VALUE"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begins with a letter"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt="}, "partition dt needs a value"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is there twice`},
+	} {
+		var errOut bytes.Buffer
+		code := execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)
+		if code != exitUsage || !strings.Contains(errOut.String(), c.want) {
+			t.Errorf("%q: exit code %d, %s", c.args, code, &errOut)
+		}
+	}
+}

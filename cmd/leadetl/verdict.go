@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/verify"
+	"github.com/leadetl/leadetl/sinks/warehouse"
+)
+
+// verdict is what is printed of a dataset.
+type verdict struct {
+	dataset string
+	result  *verify.Result
+	took    time.Duration
+	target  warehouse.Dialect // empty for none
+	trips   []warehouse.Trip
+}
+
+// fails counts the reasons why the dataset does not load into the target.
+func (v verdict) fails() (n int) {
+	for _, trip := range v.trips {
+		if trip.Fails {
+			n++
+		}
+	}
+	return n
+}
+
+func (v verdict) print(to io.Writer) error {
+	if r := v.result; !r.Whole() {
+		out := bufio.NewWriter(to)
+		for _, failure := range r.Failures {
+			fmt.Fprintln(out, printable(failure.String()))
+		}
+		if r.More > 0 {
+			fmt.Fprintf(out, "… and %s more\n", grouped(int64(r.More)))
+		}
+		return out.Flush()
+	}
+	t := v.result.Manifest.Totals
+	lines := []closingLine{
+		{name: "rows", count: t.Rows, note: "of " + v.result.Manifest.Operation + ", in the order of the input"},
+		{name: "matched", count: t.Matched, note: share(t.Matched, t.Rows)},
+		{name: "malformed", count: t.Malformed, note: "lines in _rejects"},
+		{name: "columns", count: int64(len(v.result.Columns)), note: "read the same by two implementations"},
+		{name: "files", count: int64(v.result.Files), note: "with their checksums, " + size(v.result.Bytes)},
+		{name: "took", note: v.speed(), bare: true},
+	}
+	if t.Malformed == 0 {
+		lines = append(lines[:2], lines[3:]...)
+	}
+	if err := printClosing(to, v.dataset+" is whole", lines); err != nil {
+		return err
+	}
+	return v.printTrips(to)
+}
+
+// printTrips says what the target would trip over.
+func (v verdict) printTrips(to io.Writer) error {
+	if v.target == "" {
+		return nil
+	}
+	out := bufio.NewWriter(to)
+	fmt.Fprintln(out, string(v.target))
+	for _, trip := range v.trips {
+		kind := "note "
+		if trip.Fails {
+			kind = "fails"
+		}
+		fmt.Fprintf(out, "  %s  %s\n", kind, printable(trip.String()))
+	}
+	if len(v.trips) == 0 {
+		fmt.Fprintln(out, "  trips over nothing")
+	}
+	return out.Flush()
+}
+
+func (v verdict) speed() string {
+	took := v.took.Round(10 * time.Millisecond).String()
+	if v.took < time.Second {
+		return took
+	}
+	return fmt.Sprintf("%s, %s rows/s", took, grouped(int64(float64(v.result.Rows)/v.took.Seconds())))
+}
+
+// verdictJSON is a verdict as it is printed for programs.
+type verdictJSON struct {
+	Dataset  string           `json:"dataset"`
+	Whole    bool             `json:"whole"`
+	Rows     int64            `json:"rows"`
+	Files    int              `json:"files"`
+	Bytes    int64            `json:"bytes"`
+	Seconds  float64          `json:"seconds"`
+	Failures []verify.Failure `json:"failures"`
+	More     int              `json:"more_failures,omitempty"`
+	Target   string           `json:"target,omitempty"`
+	Trips    []warehouse.Trip `json:"trips,omitempty"`
+}
+
+func (v verdict) printJSON(to io.Writer) error {
+	r := v.result
+	failures := append([]verify.Failure{}, r.Failures...)
+	return json.NewEncoder(to).Encode(verdictJSON{v.dataset, r.Whole(), r.Rows, r.Files, r.Bytes, v.took.Seconds(), failures, r.More, string(v.target), v.trips})
+}

@@ -1,0 +1,293 @@
+package duckdbtest
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+)
+
+const root = "../.."
+
+var program string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run builds the program, which all tests use as its users do.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "duckdbtest")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "leadetl")
+	build := exec.Command("go", "build", "-o", program, "./cmd/leadetl")
+	build.Dir, build.Stderr = root, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// leadetl runs the program at the root of the tree and returns what it prints.
+func leadetl(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.Command(program, args...)
+	c.Dir = root
+	c.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Run(); err != nil {
+		t.Fatalf("leadetl %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String()
+}
+
+// open is an empty database.
+func open(t *testing.T) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(1)
+	execute(t, db, "SET TimeZone = 'UTC'")
+	return db
+}
+
+func execute(t *testing.T, db *sql.DB, statements string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statements); err != nil {
+		t.Fatalf("%v\n%s", err, statements)
+	}
+}
+
+// load makes the table of a dataset by the statements of leadetl schema.
+func load(t *testing.T, db *sql.DB, dataset string) {
+	t.Helper()
+	leadetl(t, "verify", dataset, "--target", "duckdb")
+	execute(t, db, leadetl(t, "schema", "--dataset", dataset, "--dialect", "duckdb", "--table", "loaded"))
+}
+
+// query returns rows as text, NULL as "\N".
+func query(t *testing.T, db *sql.DB, statement string) (all [][]string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), statement)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, statement)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		cells, targets := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			targets[i] = &cells[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(columns))
+		for i, c := range cells {
+			if row[i] = c.String; !c.Valid {
+				row[i] = `\N`
+			}
+		}
+		all = append(all, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestEveryOperation loads what every operation makes of the sample lists, and
+// compares it with the golden rows, which are what the writer was given.
+func TestEveryOperation(t *testing.T) {
+	directory := t.TempDir()
+	args := []string{"directory", "import", "--directory", directory}
+	for _, kind := range []string{"people", "companies", "ip-ranges", "searches", "visits"} {
+		args = append(args, "--"+kind, "testdata/directory/"+kind+".csv")
+	}
+	leadetl(t, args...)
+	for op, list := range map[string]string{
+		"email_to_hem": "emails", "network_to_hem": "profiles", "network_to_phone": "profiles", "enrichment": "profiles",
+		"ip_to_company": "ips", "deanonymization": "ips", "keyword_to_lead": "searches", "keyword_to_lead_count": "searches",
+	} {
+		t.Run(op, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", directory, "--out", out, "--rows-per-part", "10", "--quiet"}
+			if strings.HasPrefix(op, "keyword") {
+				args = append(args, "--as-of", "2026-11-15", "--keep", "id")
+			}
+			leadetl(t, args...)
+			db := open(t)
+			load(t, db, out)
+			golden, err := os.ReadFile(filepath.Join(root, "testdata/golden", op+".jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(strings.TrimSpace(string(golden)), "\n")
+			got := query(t, db, "SELECT to_json(loaded)::VARCHAR FROM loaded")
+			if len(got) != len(want) {
+				t.Fatalf("%d rows, want %d", len(got), len(want))
+			}
+			for i := range want {
+				if g, w := parse(t, got[i][0]), parse(t, want[i]); !reflect.DeepEqual(g, w) {
+					t.Errorf("row %d\n got %v\nwant %v", i+1, g, w)
+				}
+			}
+		})
+	}
+}
+
+// parse reads a row as a JSON object, without its nulls. Instants are spelled
+// in one way.
+func parse(t *testing.T, line string) map[string]any {
+	t.Helper()
+	row := map[string]any{}
+	if err := json.Unmarshal([]byte(line), &row); err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(row, func(_ string, v any) bool { return v == nil })
+	for _, name := range []string{"last_seen_at", "resolved_at"} {
+		if instant, ok := row[name].(string); ok {
+			row[name] = strings.TrimSuffix(strings.TrimSuffix(instant, "Z"), "+00")
+		}
+	}
+	return row
+}
+
+// wide are values that get hurt on the way into warehouses.
+var wide = []string{
+	"", "0", "007", "1e5", "-0", "NaN", "NULL", "null", `\N`, "true", "2026-11-20", " around ", "\ttab", "two\nlines", `a "quoted" cell`, "comma, semicolon;",
+	"emoji 👩‍👩‍👧‍👦🏳️‍🌈", "שלום עולם", "مرحبا \u202eabc\u202c", "e\u0301 and é", "日本語", "\u200bzero\u200bwidth", "𝕏 beyond the plane", "\u00a0nbsp",
+	"'; DROP TABLE loaded; --", "%2F=:#?", strings.Repeat("long ", 1<<18), strings.Repeat("🙂", 1<<18),
+}
+
+// TestWideValues carries them through as input columns.
+func TestWideValues(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out")
+	rows := [][]string{{"id", "email", "Full Name", "select", "empty"}}
+	for i, value := range wide {
+		rows = append(rows, []string{fmt.Sprintf("%04d", i), fmt.Sprintf("p%d@x.example", i), value, value, ""})
+	}
+	writeCSV(t, in, rows)
+	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "9", "--quiet")
+	db := open(t)
+	load(t, db, out)
+	got := query(t, db, `SELECT id, email, "Full Name", "select", empty FROM loaded`)
+	for i, want := range rows[1:] {
+		for j, cell := range want {
+			if i >= len(got) || got[i][j] != cell {
+				t.Errorf("row %d, column %s: not what was written", i+1, rows[0][j])
+			}
+		}
+	}
+	if len(got) != len(wide) {
+		t.Errorf("%d rows, want %d", len(got), len(wide))
+	}
+	comments := query(t, db, "SELECT count(*) FROM duckdb_columns() WHERE table_name = 'loaded' AND comment IS NULL")
+	if comments[0][0] != "0" {
+		t.Errorf("%s columns do not say what they mean", comments[0][0])
+	}
+}
+
+func writeCSV(t *testing.T, path string, rows [][]string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := csv.NewWriter(f)
+	if err := w.WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFewRows: a list without rows is a table without rows.
+func TestFewRows(t *testing.T) {
+	for n := range 2 {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out")
+		writeCSV(t, in, [][]string{{"id", "email"}, {"1", "a@x.example"}}[:n+1])
+		leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet")
+		db := open(t)
+		load(t, db, out)
+		if got := query(t, db, "SELECT count(*) FROM loaded"); got[0][0] != strconv.Itoa(n) {
+			t.Errorf("%s rows, want %d", got[0][0], n)
+		}
+	}
+}
+
+// TestManyRows compares a large dataset with DuckDB's own reading and hashing
+// of the list it was made of, nulls included. LEADETL_ROWS is how many rows it has.
+func TestManyRows(t *testing.T) {
+	n := 200_000
+	if text := os.Getenv("LEADETL_ROWS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.parquet"), filepath.Join(dir, "out")
+	db := open(t)
+	execute(t, db, fmt.Sprintf(`COPY (SELECT printf('%%08d', i) AS id, 'user.' || i || '@example' || (i %% 977) || '.com' AS email,
+		CASE WHEN i %% 3 = 0 THEN NULL ELSE 'Zoë ' || (i %% 4999) END AS name FROM range(%d) r(i)) TO '%s' (FORMAT parquet)`, n, in))
+	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", strconv.Itoa(n/4+1), "--quiet")
+	load(t, db, out)
+	for _, side := range []string{"SELECT * FROM ours EXCEPT ALL SELECT * FROM theirs", "SELECT * FROM theirs EXCEPT ALL SELECT * FROM ours"} {
+		got := query(t, db, fmt.Sprintf(`WITH
+			theirs AS (SELECT id, email, name, md5(email) AS hem_md5, sha1(email) AS hem_sha1, sha256(email) AS hem_sha256
+				FROM read_parquet('%s')),
+			ours AS (SELECT id, email, name, hem_md5, hem_sha1, hem_sha256 FROM loaded)
+			SELECT count(*) FROM (%s)`, in, side))
+		if got[0][0] != "0" {
+			t.Errorf("%s rows of %s", got[0][0], side)
+		}
+	}
+	if got := query(t, db, "SELECT count(*), count(DISTINCT source_row), max(source_row) FROM loaded"); !slices.Equal(got[0], []string{strconv.Itoa(n), strconv.Itoa(n), strconv.Itoa(n)}) {
+		t.Errorf("rows, places and the last of them: %v, want %d", got[0], n)
+	}
+}
+
+// TestPartitions loads two nights into one table, whose column for the night is
+// in the path alone.
+func TestPartitions(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out")
+	writeCSV(t, in, [][]string{{"id", "email", "dt"}, {"1", "a@x.example", "theirs"}})
+	db := open(t)
+	for _, night := range []string{"2026-11-19", "2026-11-20"} {
+		leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--partition-by", "dt="+night+",run=a/b:c d")
+		load(t, db, filepath.Join(out, "dt="+night, "run=a%2Fb%3Ac d"))
+	}
+	want := [][]string{{"2026-11-19", "DATE", "a/b:c d", "theirs"}, {"2026-11-20", "DATE", "a/b:c d", "theirs"}}
+	if got := query(t, db, "SELECT dt::VARCHAR, typeof(dt), run, in_dt FROM loaded ORDER BY dt"); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	both := query(t, db, fmt.Sprintf("SELECT count(DISTINCT dt), count(*) FROM read_parquet('%s/*/*/part-*.parquet', hive_partitioning = true)", out))
+	if !slices.Equal(both[0], []string{"2", "2"}) {
+		t.Errorf("both nights at once: %v", both[0])
+	}
+}

@@ -1,0 +1,26 @@
+-- email_to_hem, schema version 1: the table, and the rows
+CREATE TABLE IF NOT EXISTS `DATASET.email_to_hem` (
+  `id` STRING OPTIONS (description = 'the input\'s column; null when a Parquet input has no value'),
+  `Full Name` STRING OPTIONS (description = 'a "name" | a \\name'),
+  `order` STRING OPTIONS (description = ''),
+  `we\`ird"` STRING OPTIONS (description = ''),
+  `source_row` INT64 NOT NULL OPTIONS (description = 'data row of that file (rows, from 1)'),
+  `credits` INT64 OPTIONS (description = ''),
+  `resolved_at` TIMESTAMP OPTIONS (description = ''),
+  `searched_on` DATE OPTIONS (description = ''),
+  `confidence` FLOAT64 OPTIONS (description = ''),
+  `phone_valid` BOOL OPTIONS (description = ''),
+  `matched_keywords` ARRAY<STRING> OPTIONS (description = ''),
+  `hashed_emails` ARRAY<STRUCT<`email` STRING, `type` STRING>> OPTIONS (description = '')
+);
+
+-- enable_list_inference: lists are arrays, not records of records.
+LOAD DATA INTO `DATASET.email_to_hem`
+FROM FILES (
+  format = 'PARQUET',
+  enable_list_inference = true,
+  uris = ['gs://BUCKET/PREFIX/part-*.parquet']
+);
+
+-- The same on a command line:
+--   bq load --source_format=PARQUET --parquet_enable_list_inference DATASET.email_to_hem 'gs://BUCKET/PREFIX/part-*.parquet'

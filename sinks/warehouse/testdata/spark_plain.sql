@@ -1,0 +1,17 @@
+-- email_to_hem, schema version 1: a table over the files; there is nothing to load
+CREATE TABLE IF NOT EXISTS `email_to_hem` (
+  `id` STRING COMMENT 'the input\'s column; null when a Parquet input has no value',
+  `Full Name` STRING COMMENT 'a "name" | a \\name',
+  `order` STRING COMMENT '',
+  `we``ird"` STRING COMMENT '',
+  `source_row` BIGINT COMMENT 'data row of that file (rows, from 1)',
+  `credits` INT COMMENT '',
+  `resolved_at` TIMESTAMP COMMENT '',
+  `searched_on` DATE COMMENT '',
+  `confidence` DOUBLE COMMENT '',
+  `phone_valid` BOOLEAN COMMENT '',
+  `matched_keywords` ARRAY<STRING> COMMENT '',
+  `hashed_emails` ARRAY<STRUCT<`email`: STRING, `type`: STRING>> COMMENT ''
+)
+USING PARQUET
+LOCATION 's3a://BUCKET/PREFIX';

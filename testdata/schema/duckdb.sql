@@ -1,0 +1,118 @@
+-- deanonymization, schema version 1: the table, what its columns mean, and the rows
+CREATE TABLE IF NOT EXISTS "deanonymization" (
+  "id" VARCHAR,
+  "seen at" VARCHAR,
+  "in_email" VARCHAR,
+  "source" VARCHAR NOT NULL,
+  "source_row" BIGINT NOT NULL,
+  "outcome" VARCHAR NOT NULL,
+  "reason" VARCHAR,
+  "resolution_id" VARCHAR,
+  "resolved_at" TIMESTAMP WITH TIME ZONE,
+  "answered_by" VARCHAR,
+  "credits" INTEGER,
+  "first_name" VARCHAR,
+  "last_name" VARCHAR,
+  "full_name" VARCHAR,
+  "headline" VARCHAR,
+  "job_title" VARCHAR,
+  "seniority" VARCHAR,
+  "department" VARCHAR,
+  "email" VARCHAR,
+  "emails" STRUCT("email" VARCHAR, "type" VARCHAR)[],
+  "phones" STRUCT("phone" VARCHAR, "type" VARCHAR)[],
+  "network_url" VARCHAR,
+  "street" VARCHAR,
+  "zip_code" VARCHAR,
+  "city" VARCHAR,
+  "state" VARCHAR,
+  "last_seen_at" TIMESTAMP WITH TIME ZONE,
+  "phone" VARCHAR,
+  "phone_raw" VARCHAR,
+  "phone_region" VARCHAR,
+  "phone_type" VARCHAR,
+  "phone_valid" BOOLEAN,
+  "hem_md5" VARCHAR,
+  "hem_sha1" VARCHAR,
+  "hem_sha256" VARCHAR,
+  "hashed_emails" STRUCT("email" VARCHAR, "type" VARCHAR)[],
+  "company_name" VARCHAR,
+  "company_domain" VARCHAR,
+  "company_website_url" VARCHAR,
+  "company_network_url" VARCHAR,
+  "company_industry" VARCHAR,
+  "company_revenue" VARCHAR,
+  "company_revenue_min" BIGINT,
+  "company_revenue_max" BIGINT,
+  "company_employee_count" VARCHAR,
+  "company_employee_min" BIGINT,
+  "company_employee_max" BIGINT,
+  "company_year_founded" INTEGER,
+  "company_street" VARCHAR,
+  "company_zip_code" VARCHAR,
+  "company_city" VARCHAR,
+  "company_state" VARCHAR,
+  "company_about" VARCHAR,
+  "match_level" VARCHAR,
+  "confidence" DOUBLE,
+  "dt" DATE
+);
+
+COMMENT ON COLUMN "deanonymization"."id" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."seen at" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."source" IS 'input file, as it was given';
+COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "deanonymization"."outcome" IS 'what became of the row';
+COMMENT ON COLUMN "deanonymization"."reason" IS 'why the row is not matched; null when it is matched';
+COMMENT ON COLUMN "deanonymization"."resolution_id" IS 'the service''s id of the answer; null when there is none, or the embedded engine answered';
+COMMENT ON COLUMN "deanonymization"."resolved_at" IS 'when the service''s answer was received (microseconds, UTC); null when the embedded engine answered, or nobody';
+COMMENT ON COLUMN "deanonymization"."answered_by" IS 'who answered; null when nobody did';
+COMMENT ON COLUMN "deanonymization"."credits" IS 'cost of the key''s answer; rows with one key share it (credits); null when nobody answered, or the cost is not known';
+COMMENT ON COLUMN "deanonymization"."first_name" IS 'given name; null when not known';
+COMMENT ON COLUMN "deanonymization"."last_name" IS 'family name; null when not known';
+COMMENT ON COLUMN "deanonymization"."full_name" IS 'whole name; null when not known';
+COMMENT ON COLUMN "deanonymization"."headline" IS 'headline of the profile; null when not known';
+COMMENT ON COLUMN "deanonymization"."job_title" IS 'job title; null when not known';
+COMMENT ON COLUMN "deanonymization"."seniority" IS 'level of the job; null when not known';
+COMMENT ON COLUMN "deanonymization"."department" IS 'department of the job; null when not known';
+COMMENT ON COLUMN "deanonymization"."email" IS 'first of emails; null when not known';
+COMMENT ON COLUMN "deanonymization"."emails" IS 'every address known: email, and its type, such as work; null when there is none';
+COMMENT ON COLUMN "deanonymization"."phones" IS 'every number known: phone, and its type, such as mobile; null when there is none';
+COMMENT ON COLUMN "deanonymization"."network_url" IS 'the person''s profile address, without scheme; null when not known';
+COMMENT ON COLUMN "deanonymization"."street" IS 'the person''s street and number; null when not known';
+COMMENT ON COLUMN "deanonymization"."zip_code" IS 'the person''s postal code, text: leading zeros stay; null when not known';
+COMMENT ON COLUMN "deanonymization"."city" IS 'the person''s city; null when not known';
+COMMENT ON COLUMN "deanonymization"."state" IS 'the person''s state; null when not known';
+COMMENT ON COLUMN "deanonymization"."last_seen_at" IS 'when the person was last seen (microseconds, UTC); null when not known';
+COMMENT ON COLUMN "deanonymization"."phone" IS 'phone number (E.164); null when there is none, or it cannot be read';
+COMMENT ON COLUMN "deanonymization"."phone_raw" IS 'phone number as answered; null when there is none';
+COMMENT ON COLUMN "deanonymization"."phone_region" IS 'region of the number, 001 for none (ISO 3166-1 alpha-2); null when there is no phone, or its plan serves several regions';
+COMMENT ON COLUMN "deanonymization"."phone_type" IS 'what the number is for: mobile, fixed_line and so on; null when there is no phone';
+COMMENT ON COLUMN "deanonymization"."phone_valid" IS 'whether the region''s plan has given the number out; null when there is no phone';
+COMMENT ON COLUMN "deanonymization"."hem_md5" IS 'first MD5 among hashed_emails (32 hex digits, lower case); null when there is none';
+COMMENT ON COLUMN "deanonymization"."hem_sha1" IS 'first SHA-1 among hashed_emails (40 hex digits, lower case); null when there is none';
+COMMENT ON COLUMN "deanonymization"."hem_sha256" IS 'first SHA-256 among hashed_emails (64 hex digits, lower case); null when there is none';
+COMMENT ON COLUMN "deanonymization"."hashed_emails" IS 'every hash known: email is the hash, type its algorithm; null when there is none';
+COMMENT ON COLUMN "deanonymization"."company_name" IS 'name of the company; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_domain" IS 'its domain, lower case and ASCII; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_website_url" IS 'its web site; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_network_url" IS 'its profile address, without scheme; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_industry" IS 'its industry; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_revenue" IS 'its revenue a year, a range in words; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_revenue_min" IS 'lower bound of that range (US dollars); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_revenue_max" IS 'upper bound of that range (US dollars); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_employee_count" IS 'its employees, a range in words; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_employee_min" IS 'lower bound of that range (people); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_employee_max" IS 'upper bound of that range (people); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_year_founded" IS 'year it was founded (year); null when not known';
+COMMENT ON COLUMN "deanonymization"."company_street" IS 'its street and number; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_zip_code" IS 'its postal code, text: leading zeros stay; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_city" IS 'its city; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_state" IS 'its state; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_about" IS 'what it says of itself; null when not known';
+COMMENT ON COLUMN "deanonymization"."match_level" IS 'what the visit was matched with: person or company; null when not matched';
+COMMENT ON COLUMN "deanonymization"."confidence" IS 'how sure the match is (0 to 1); null when not known';
+
+INSERT INTO "deanonymization" BY NAME
+SELECT * FROM read_parquet('BUCKET/PREFIX/dt=2026-11-20/part-*.parquet', hive_partitioning = true, hive_types = {'dt': DATE});

@@ -1,0 +1,182 @@
+-- deanonymization, schema version 1: the table, what its columns mean, and the rows
+-- COPY takes columns by their place: they are in the order of the files. Times are UTC.
+CREATE TABLE IF NOT EXISTS "deanonymization" (
+  "id" VARCHAR(65535),
+  "seen at" VARCHAR(65535),
+  "in_email" VARCHAR(65535),
+  "source" VARCHAR(65535) NOT NULL,
+  "source_row" BIGINT NOT NULL,
+  "outcome" VARCHAR(65535) NOT NULL,
+  "reason" VARCHAR(65535),
+  "resolution_id" VARCHAR(65535),
+  "resolved_at" TIMESTAMP,
+  "answered_by" VARCHAR(65535),
+  "credits" INTEGER,
+  "first_name" VARCHAR(65535),
+  "last_name" VARCHAR(65535),
+  "full_name" VARCHAR(65535),
+  "headline" VARCHAR(65535),
+  "job_title" VARCHAR(65535),
+  "seniority" VARCHAR(65535),
+  "department" VARCHAR(65535),
+  "email" VARCHAR(65535),
+  "emails" SUPER,
+  "phones" SUPER,
+  "network_url" VARCHAR(65535),
+  "street" VARCHAR(65535),
+  "zip_code" VARCHAR(65535),
+  "city" VARCHAR(65535),
+  "state" VARCHAR(65535),
+  "last_seen_at" TIMESTAMP,
+  "phone" VARCHAR(65535),
+  "phone_raw" VARCHAR(65535),
+  "phone_region" VARCHAR(65535),
+  "phone_type" VARCHAR(65535),
+  "phone_valid" BOOLEAN,
+  "hem_md5" VARCHAR(65535),
+  "hem_sha1" VARCHAR(65535),
+  "hem_sha256" VARCHAR(65535),
+  "hashed_emails" SUPER,
+  "company_name" VARCHAR(65535),
+  "company_domain" VARCHAR(65535),
+  "company_website_url" VARCHAR(65535),
+  "company_network_url" VARCHAR(65535),
+  "company_industry" VARCHAR(65535),
+  "company_revenue" VARCHAR(65535),
+  "company_revenue_min" BIGINT,
+  "company_revenue_max" BIGINT,
+  "company_employee_count" VARCHAR(65535),
+  "company_employee_min" BIGINT,
+  "company_employee_max" BIGINT,
+  "company_year_founded" INTEGER,
+  "company_street" VARCHAR(65535),
+  "company_zip_code" VARCHAR(65535),
+  "company_city" VARCHAR(65535),
+  "company_state" VARCHAR(65535),
+  "company_about" VARCHAR(65535),
+  "match_level" VARCHAR(65535),
+  "confidence" DOUBLE PRECISION,
+  "dt" DATE
+);
+
+COMMENT ON COLUMN "deanonymization"."id" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."seen at" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."source" IS 'input file, as it was given';
+COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "deanonymization"."outcome" IS 'what became of the row';
+COMMENT ON COLUMN "deanonymization"."reason" IS 'why the row is not matched; null when it is matched';
+COMMENT ON COLUMN "deanonymization"."resolution_id" IS 'the service''s id of the answer; null when there is none, or the embedded engine answered';
+COMMENT ON COLUMN "deanonymization"."resolved_at" IS 'when the service''s answer was received (microseconds, UTC); null when the embedded engine answered, or nobody';
+COMMENT ON COLUMN "deanonymization"."answered_by" IS 'who answered; null when nobody did';
+COMMENT ON COLUMN "deanonymization"."credits" IS 'cost of the key''s answer; rows with one key share it (credits); null when nobody answered, or the cost is not known';
+COMMENT ON COLUMN "deanonymization"."first_name" IS 'given name; null when not known';
+COMMENT ON COLUMN "deanonymization"."last_name" IS 'family name; null when not known';
+COMMENT ON COLUMN "deanonymization"."full_name" IS 'whole name; null when not known';
+COMMENT ON COLUMN "deanonymization"."headline" IS 'headline of the profile; null when not known';
+COMMENT ON COLUMN "deanonymization"."job_title" IS 'job title; null when not known';
+COMMENT ON COLUMN "deanonymization"."seniority" IS 'level of the job; null when not known';
+COMMENT ON COLUMN "deanonymization"."department" IS 'department of the job; null when not known';
+COMMENT ON COLUMN "deanonymization"."email" IS 'first of emails; null when not known';
+COMMENT ON COLUMN "deanonymization"."emails" IS 'every address known: email, and its type, such as work; null when there is none';
+COMMENT ON COLUMN "deanonymization"."phones" IS 'every number known: phone, and its type, such as mobile; null when there is none';
+COMMENT ON COLUMN "deanonymization"."network_url" IS 'the person''s profile address, without scheme; null when not known';
+COMMENT ON COLUMN "deanonymization"."street" IS 'the person''s street and number; null when not known';
+COMMENT ON COLUMN "deanonymization"."zip_code" IS 'the person''s postal code, text: leading zeros stay; null when not known';
+COMMENT ON COLUMN "deanonymization"."city" IS 'the person''s city; null when not known';
+COMMENT ON COLUMN "deanonymization"."state" IS 'the person''s state; null when not known';
+COMMENT ON COLUMN "deanonymization"."last_seen_at" IS 'when the person was last seen (microseconds, UTC); null when not known';
+COMMENT ON COLUMN "deanonymization"."phone" IS 'phone number (E.164); null when there is none, or it cannot be read';
+COMMENT ON COLUMN "deanonymization"."phone_raw" IS 'phone number as answered; null when there is none';
+COMMENT ON COLUMN "deanonymization"."phone_region" IS 'region of the number, 001 for none (ISO 3166-1 alpha-2); null when there is no phone, or its plan serves several regions';
+COMMENT ON COLUMN "deanonymization"."phone_type" IS 'what the number is for: mobile, fixed_line and so on; null when there is no phone';
+COMMENT ON COLUMN "deanonymization"."phone_valid" IS 'whether the region''s plan has given the number out; null when there is no phone';
+COMMENT ON COLUMN "deanonymization"."hem_md5" IS 'first MD5 among hashed_emails (32 hex digits, lower case); null when there is none';
+COMMENT ON COLUMN "deanonymization"."hem_sha1" IS 'first SHA-1 among hashed_emails (40 hex digits, lower case); null when there is none';
+COMMENT ON COLUMN "deanonymization"."hem_sha256" IS 'first SHA-256 among hashed_emails (64 hex digits, lower case); null when there is none';
+COMMENT ON COLUMN "deanonymization"."hashed_emails" IS 'every hash known: email is the hash, type its algorithm; null when there is none';
+COMMENT ON COLUMN "deanonymization"."company_name" IS 'name of the company; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_domain" IS 'its domain, lower case and ASCII; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_website_url" IS 'its web site; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_network_url" IS 'its profile address, without scheme; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_industry" IS 'its industry; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_revenue" IS 'its revenue a year, a range in words; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_revenue_min" IS 'lower bound of that range (US dollars); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_revenue_max" IS 'upper bound of that range (US dollars); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_employee_count" IS 'its employees, a range in words; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_employee_min" IS 'lower bound of that range (people); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_employee_max" IS 'upper bound of that range (people); null when there is none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_year_founded" IS 'year it was founded (year); null when not known';
+COMMENT ON COLUMN "deanonymization"."company_street" IS 'its street and number; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_zip_code" IS 'its postal code, text: leading zeros stay; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_city" IS 'its city; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_state" IS 'its state; null when not known';
+COMMENT ON COLUMN "deanonymization"."company_about" IS 'what it says of itself; null when not known';
+COMMENT ON COLUMN "deanonymization"."match_level" IS 'what the visit was matched with: person or company; null when not matched';
+COMMENT ON COLUMN "deanonymization"."confidence" IS 'how sure the match is (0 to 1); null when not known';
+
+-- The files are without the columns that are in their path.
+CREATE TEMP TABLE "deanonymization_load" (
+  "id" VARCHAR(65535),
+  "seen at" VARCHAR(65535),
+  "in_email" VARCHAR(65535),
+  "source" VARCHAR(65535) NOT NULL,
+  "source_row" BIGINT NOT NULL,
+  "outcome" VARCHAR(65535) NOT NULL,
+  "reason" VARCHAR(65535),
+  "resolution_id" VARCHAR(65535),
+  "resolved_at" TIMESTAMP,
+  "answered_by" VARCHAR(65535),
+  "credits" INTEGER,
+  "first_name" VARCHAR(65535),
+  "last_name" VARCHAR(65535),
+  "full_name" VARCHAR(65535),
+  "headline" VARCHAR(65535),
+  "job_title" VARCHAR(65535),
+  "seniority" VARCHAR(65535),
+  "department" VARCHAR(65535),
+  "email" VARCHAR(65535),
+  "emails" SUPER,
+  "phones" SUPER,
+  "network_url" VARCHAR(65535),
+  "street" VARCHAR(65535),
+  "zip_code" VARCHAR(65535),
+  "city" VARCHAR(65535),
+  "state" VARCHAR(65535),
+  "last_seen_at" TIMESTAMP,
+  "phone" VARCHAR(65535),
+  "phone_raw" VARCHAR(65535),
+  "phone_region" VARCHAR(65535),
+  "phone_type" VARCHAR(65535),
+  "phone_valid" BOOLEAN,
+  "hem_md5" VARCHAR(65535),
+  "hem_sha1" VARCHAR(65535),
+  "hem_sha256" VARCHAR(65535),
+  "hashed_emails" SUPER,
+  "company_name" VARCHAR(65535),
+  "company_domain" VARCHAR(65535),
+  "company_website_url" VARCHAR(65535),
+  "company_network_url" VARCHAR(65535),
+  "company_industry" VARCHAR(65535),
+  "company_revenue" VARCHAR(65535),
+  "company_revenue_min" BIGINT,
+  "company_revenue_max" BIGINT,
+  "company_employee_count" VARCHAR(65535),
+  "company_employee_min" BIGINT,
+  "company_employee_max" BIGINT,
+  "company_year_founded" INTEGER,
+  "company_street" VARCHAR(65535),
+  "company_zip_code" VARCHAR(65535),
+  "company_city" VARCHAR(65535),
+  "company_state" VARCHAR(65535),
+  "company_about" VARCHAR(65535),
+  "match_level" VARCHAR(65535),
+  "confidence" DOUBLE PRECISION
+);
+
+-- The path ends in part-, so that rejects and manifests are passed by. To load exactly
+-- the files of a dataset: leadetl schema --dataset DATASET --redshift-manifest, and COPY … MANIFEST.
+COPY "deanonymization_load" FROM 's3://BUCKET/PREFIX/dt=2026-11-20/part-'
+  IAM_ROLE default
+  FORMAT AS PARQUET SERIALIZETOJSON;
+INSERT INTO "deanonymization" SELECT *, '2026-11-20'::DATE FROM "deanonymization_load";

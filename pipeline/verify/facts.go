@@ -16,9 +16,11 @@ type groupFacts struct {
 	file   *parquetFile
 	rows   int64
 	found  rowFindings
-	leaves map[string]*leaf // by path
+	leaves map[string]*leaf   // those that are looked at together, by column
+	bytes  map[string][]int64 // of each row's list, by column, while its leaves come
+	hashed []bool             // rows that have some hash
 
-	columns     []ColumnFacts
+	columns     map[string]*ColumnFacts
 	totals      sinks.Totals
 	inputs      int64     // input rows
 	first, last *inputRow // nil without rows
@@ -30,47 +32,57 @@ type inputRow struct {
 	row    int64
 }
 
+// together are the columns that are looked at with each other once all are
+// read. The others are forgotten as soon as they are looked at, which is most
+// of the memory.
+var together = map[string]bool{
+	"source": true, "source_row": true, "key": true, "outcome": true, "reason": true, "answered_by": true, "credits": true,
+	"phone": true, "phone_raw": true, "phone_valid": true,
+}
+
+func isTogether(column string) bool {
+	return together[column] || strings.HasSuffix(column, "_min") || strings.HasSuffix(column, "_max")
+}
+
+// add takes in a leaf column, in the order of the file.
 func (g *groupFacts) add(path string, l *leaf) {
-	if g.leaves == nil {
-		g.leaves = map[string]*leaf{}
+	column, _, nested := strings.Cut(path, ".")
+	facts := g.columns[column]
+	if facts == nil {
+		facts = &ColumnFacts{}
+		g.columns[column] = facts
 	}
-	g.leaves[path] = l
+	if nested {
+		g.addNested(column, facts, l)
+		return
+	}
+	facts.Nulls = int64(l.count - l.present())
+	for _, text := range l.texts {
+		facts.Longest = max(facts.Longest, int64(len(text)))
+	}
+	if _, own := g.file.forms[column]; own && isTogether(column) {
+		g.leaves[column] = l
+	}
+}
+
+// addNested takes in a leaf of a list. Its values count together with those of
+// the list's other leaves.
+func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
+	if l.repetition == nil || l.definition == nil {
+		return
+	}
+	if g.bytes[column] == nil {
+		g.bytes[column] = make([]int64, g.rows)
+	}
+	nulls, widest := l.measure(g.bytes[column])
+	facts.Nulls, facts.Width = nulls, max(facts.Width, widest)
+	for _, n := range g.bytes[column] {
+		facts.Longest = max(facts.Longest, n)
+	}
 }
 
 // release forgets the values.
-func (g *groupFacts) release() {
-	for _, column := range g.file.columns {
-		g.columns = append(g.columns, g.factsOf(column))
-	}
-	g.leaves = nil
-}
-
-// factsOf is how the values of a top-level column are.
-func (g *groupFacts) factsOf(column sinks.Column) ColumnFacts {
-	facts := ColumnFacts{Column: column}
-	var longest []int64 // by row, where several leaves make a value
-	for path, l := range g.leaves {
-		if path != column.Name && !strings.HasPrefix(path, column.Name+".") {
-			continue
-		}
-		if path == column.Name {
-			facts.Nulls = int64(l.count - l.present())
-			for _, text := range l.texts {
-				facts.Longest = max(facts.Longest, int64(len(text)))
-			}
-			return facts
-		}
-		if longest == nil {
-			longest = make([]int64, g.rows)
-		}
-		nulls, widest := l.measure(longest)
-		facts.Nulls, facts.Width = nulls, max(facts.Width, widest)
-	}
-	for _, n := range longest {
-		facts.Longest = max(facts.Longest, n)
-	}
-	return facts
-}
+func (g *groupFacts) release() { g.leaves, g.bytes, g.hashed = nil, nil, nil }
 
 // present counts the values that are there.
 func (l *leaf) present() int { return len(l.texts) + len(l.numbers) + len(l.floats) + len(l.booleans) }
@@ -100,12 +112,16 @@ func (l *leaf) measure(bytes []int64) (nulls, widest int64) {
 	return nulls, widest
 }
 
-// texts are the values of a flat text column by row, nil where they are null;
-// nil when the dataset has no such column.
+// texts are the values of an own column by row, nil where they are null; nil
+// when the dataset has no such column of text.
 func (g *groupFacts) texts(name string) []parquet.ByteArray {
-	l := g.own(name)
+	return g.leaves[name].rowTexts()
+}
+
+// rowTexts are the values of a flat text column by row; nil of another one.
+func (l *leaf) rowTexts() []parquet.ByteArray {
 	switch {
-	case l == nil || l.repetition != nil, l.definition == nil && len(l.texts) != l.count: // no such column, or of another type
+	case l == nil || l.repetition != nil, l.definition == nil && len(l.texts) != l.count:
 		return nil
 	case l.definition == nil:
 		return l.texts
@@ -120,18 +136,9 @@ func (g *groupFacts) texts(name string) []parquet.ByteArray {
 	return rows
 }
 
-// own is the leaf of an own column, nil when the dataset has none of that
-// name. A column kept from the input never has the name of an own one.
-func (g *groupFacts) own(name string) *leaf {
-	if _, known := g.file.forms[name]; !known {
-		return nil
-	}
-	return g.leaves[name]
-}
-
 // numbers are the values of a column of whole numbers by row.
 func (g *groupFacts) numbers(name string) (values []int64, valid []bool) {
-	l := g.own(name)
+	l := g.leaves[name]
 	if l == nil {
 		return nil, nil
 	}
@@ -170,10 +177,12 @@ func (c *checker) count(files []*parquetFile) {
 		for i, g := range f.groups {
 			sum.Add(g.totals)
 			inputs += g.inputs
-			for j := range g.columns {
+			for j := range c.result.Columns {
 				facts := &c.result.Columns[j]
-				facts.Nulls += g.columns[j].Nulls
-				facts.Longest, facts.Width = max(facts.Longest, g.columns[j].Longest), max(facts.Width, g.columns[j].Width)
+				if of := g.columns[facts.Name]; of != nil {
+					facts.Nulls += of.Nulls
+					facts.Longest, facts.Width = max(facts.Longest, of.Longest), max(facts.Width, of.Width)
+				}
 			}
 			if last != nil && g.first != nil {
 				if last.source == g.first.source && last.row == g.first.row && c.rules.SeveralRows {

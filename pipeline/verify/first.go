@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v17/parquet"
@@ -107,10 +108,11 @@ type leaf struct {
 	floats        []float64
 	booleans      []bool
 	numbers32     []int32 // room for a batch
+	batch         int64   // values and nulls read at a time
 }
 
-// batchLevels is how many values are read at a time: what a footer claims is
-// not believed before it is read.
+// batchLevels is how many values are read at a time, at the most: what a footer
+// claims is not believed before it is read.
 const batchLevels = 1 << 16
 
 // leaf reads the leaf column i of a row group whole.
@@ -121,7 +123,10 @@ func (r first) leaf(rowGroup, i int) (l *leaf, err error) {
 		return nil, err
 	}
 	d := column.Descriptor()
-	l = &leaf{maxDefinition: d.MaxDefinitionLevel(), maxRepetition: d.MaxRepetitionLevel()}
+	l = &leaf{
+		maxDefinition: d.MaxDefinitionLevel(), maxRepetition: d.MaxRepetitionLevel(),
+		batch: min(max(r.r.MetaData().RowGroups[rowGroup].NumRows, 1), batchLevels),
+	}
 	for {
 		n, err := l.read(column)
 		if err != nil {
@@ -141,21 +146,21 @@ func (l *leaf) read(column file.ColumnChunkReader) (n int, err error) {
 	definition, repetition := l.levels(&l.definition, l.maxDefinition), l.levels(&l.repetition, l.maxRepetition)
 	switch c := column.(type) {
 	case *file.ByteArrayColumnChunkReader:
-		levels, there, err = c.ReadBatch(batchLevels, room(&l.texts), definition, repetition)
+		levels, there, err = c.ReadBatch(l.batch, room(&l.texts, l.batch), definition, repetition)
 		l.texts = l.texts[:len(l.texts)+there]
 	case *file.Int64ColumnChunkReader:
-		levels, there, err = c.ReadBatch(batchLevels, room(&l.numbers), definition, repetition)
+		levels, there, err = c.ReadBatch(l.batch, room(&l.numbers, l.batch), definition, repetition)
 		l.numbers = l.numbers[:len(l.numbers)+there]
 	case *file.Int32ColumnChunkReader:
-		levels, there, err = c.ReadBatch(batchLevels, room(&l.numbers32), definition, repetition)
+		levels, there, err = c.ReadBatch(l.batch, room(&l.numbers32, l.batch), definition, repetition)
 		for _, n := range l.numbers32[:there] {
 			l.numbers = append(l.numbers, int64(n))
 		}
 	case *file.Float64ColumnChunkReader:
-		levels, there, err = c.ReadBatch(batchLevels, room(&l.floats), definition, repetition)
+		levels, there, err = c.ReadBatch(l.batch, room(&l.floats, l.batch), definition, repetition)
 		l.floats = l.floats[:len(l.floats)+there]
 	case *file.BooleanColumnChunkReader:
-		levels, there, err = c.ReadBatch(batchLevels, room(&l.booleans), definition, repetition)
+		levels, there, err = c.ReadBatch(l.batch, room(&l.booleans, l.batch), definition, repetition)
 		l.booleans = l.booleans[:len(l.booleans)+there]
 	default:
 		return 0, fmt.Errorf("values of type %s, which no dataset has", column.Type())
@@ -174,18 +179,14 @@ func (l *leaf) levels(all *[]int16, most int16) []int16 {
 	if most == 0 {
 		return nil
 	}
-	return room(all)
+	return room(all, l.batch)
 }
 
 // room is room for a batch behind what is there.
-func room[T any](all *[]T) []T {
+func room[T any](all *[]T, batch int64) []T {
 	n := len(*all)
-	if cap(*all)-n < batchLevels {
-		grown := make([]T, n, max(2*cap(*all), n+batchLevels))
-		copy(grown, *all)
-		*all = grown
-	}
-	return (*all)[n : n+batchLevels]
+	*all = slices.Grow(*all, int(batch))
+	return (*all)[n : n+int(batch)]
 }
 
 // contain makes an error of a panic. The implementations are other people's,

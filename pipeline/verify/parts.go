@@ -243,13 +243,16 @@ func (c *checker) isText(path string) bool {
 // rowGroup reads a row group with both implementations. It is nil when that
 // cannot be done.
 func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
-	g := &groupFacts{file: f, rows: f.foot.groups[i].rows, found: rowFindings{file: f.Name, rowGroup: i + 1, before: before}}
+	g := &groupFacts{
+		file: f, rows: f.foot.groups[i].rows, found: rowFindings{file: f.Name, rowGroup: i + 1, before: before},
+		leaves: map[string]*leaf{}, bytes: map[string][]int64{}, columns: map[string]*ColumnFacts{},
+	}
 	if problems := c.readGroup(g, f, i); len(problems) > 0 {
 		c.found.add(problems...)
 		return nil
 	}
-	if f.isPart {
-		g.check(c.rules, c.ruled)
+	if f.isPart && c.ruled {
+		g.check(c.rules)
 		c.found.add(g.found.list...)
 	}
 	g.release()
@@ -275,6 +278,9 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 			problems = append(problems, Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: err.Error()})
 		default:
 			g.add(chunk.path, l)
+			if f.isPart && c.ruled {
+				g.checkColumn(chunk.path, l, c.rules)
+			}
 		}
 	}
 	return problems

@@ -10,14 +10,25 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
-// check holds the rows of a group against the rules of their columns and of
-// the columns with each other, and counts them.
-func (g *groupFacts) check(rules Rules, ruled bool) {
-	if !ruled {
+// checkColumn holds a flat column against its own rules, while it is there.
+// Those that it is looked at with come before it.
+func (g *groupFacts) checkColumn(column string, l *leaf, rules Rules) {
+	form, own := g.file.forms[column]
+	if !own {
 		return
 	}
+	g.checkForm(column, l, form)
+	for _, d := range digestColumns {
+		if rules.HashesKey && d.name == column {
+			g.checkHashes(d, l.rowTexts())
+		}
+	}
+}
+
+// check holds the columns that are looked at together against each other, and
+// counts the rows.
+func (g *groupFacts) check(rules Rules) {
 	for _, column := range g.file.columns {
-		g.checkForm(column.Name, g.file.forms[column.Name])
 		if lower, ok := strings.CutSuffix(column.Name, "_min"); ok {
 			g.checkBounds(lower+"_min", lower+"_max")
 		}
@@ -28,15 +39,14 @@ func (g *groupFacts) check(rules Rules, ruled bool) {
 	g.checkKeys(outcomes)
 	g.checkAnswers(outcomes)
 	g.checkPhones()
-	if rules.HashesKey {
-		g.checkHashes(outcomes)
+	if rules.HashesKey && g.leaves["key"] == nil {
+		g.checkHashed(outcomes)
 	}
 }
 
 // checkForm looks at every value of a flat column.
-func (g *groupFacts) checkForm(column, form string) {
-	l := g.own(column)
-	if l == nil || form == "" {
+func (g *groupFacts) checkForm(column string, l *leaf, form string) {
+	if form == "" || l.repetition != nil {
 		return
 	}
 	text, number, fraction := textForm(form), numberForms[form], floatForms[form]
@@ -165,7 +175,7 @@ func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
 // and whether it is valid is said of it alone.
 func (g *groupFacts) checkPhones() {
 	phones, raw := g.texts("phone"), g.texts("phone_raw")
-	valid := g.own("phone_valid")
+	valid := g.leaves["phone_valid"]
 	for i, phone := range phones {
 		if phone != nil && i < len(raw) && raw[i] == nil {
 			g.found.add(i, "phone", "it comes from no phone_raw")
@@ -176,54 +186,45 @@ func (g *groupFacts) checkPhones() {
 	}
 }
 
-// digestColumns are the columns of digests of a key, in the order of package
-// hashlanes.
-var digestColumns = []digestColumn{{"hem_md5", 32}, {"hem_sha1", 40}, {"hem_sha256", 64}}
+// digestColumns are the columns of digests of a key.
+var digestColumns = []digestColumn{
+	{"hem_md5", 32, func(to, data []byte, offsets []int32) { hashlanes.Hex(to, nil, nil, data, offsets) }},
+	{"hem_sha1", 40, func(to, data []byte, offsets []int32) { hashlanes.Hex(nil, to, nil, data, offsets) }},
+	{"hem_sha256", 64, func(to, data []byte, offsets []int32) { hashlanes.Hex(nil, nil, to, data, offsets) }},
+}
 
 type digestColumn struct {
 	name string
-	hex  int // characters
+	hex  int                                    // characters
+	hash func(to, data []byte, offsets []int32) // as hashlanes.Hex
 }
 
 // hashBytes is about how much of keys is hashed at a time.
 const hashBytes = 4 << 20
 
 // checkHashes makes the digests of every key that is an address again, and
-// compares. A key that is a digest is in the column of its kind. Without keys,
-// a matched row has its hashes.
-func (g *groupFacts) checkHashes(outcomes []parquet.ByteArray) {
+// compares. A key that is a digest is in the column of its kind.
+func (g *groupFacts) checkHashes(d digestColumn, values []parquet.ByteArray) {
+	if g.hashed == nil {
+		g.hashed = make([]bool, g.rows)
+	}
+	for i, value := range values {
+		g.hashed[i] = g.hashed[i] || value != nil
+	}
 	keys := g.texts("key")
-	var columns [3][]parquet.ByteArray
-	for j, d := range digestColumns {
-		columns[j] = g.texts(d.name)
-	}
-	if keys == nil {
-		g.checkHashed(columns, outcomes)
-		return
-	}
-	var data []byte
-	var digests [3][]byte
+	var data, digests []byte
 	offsets := []int32{0}
-	for from := 0; from < len(keys); {
+	for from := 0; from < min(len(keys), len(values)); {
 		to := from
 		for data, offsets = data[:0], offsets[:1]; to < len(keys) && len(data) < hashBytes; to++ {
 			data = append(data, keys[to]...)
 			offsets = append(offsets, int32(len(data)))
 		}
-		for j, d := range digestColumns {
-			if columns[j] != nil {
-				digests[j] = slices.Grow(digests[j][:0], (to-from)*d.hex)[:(to-from)*d.hex]
-			}
-		}
-		hashlanes.Hex(digests[0], digests[1], digests[2], data, offsets)
-		for j, d := range digestColumns {
-			if columns[j] == nil {
-				continue
-			}
-			for i := from; i < to; i++ {
-				if problem := d.problem(keys[i], columns[j][i], digests[j][(i-from)*d.hex:]); problem != "" {
-					g.found.add(i, d.name, problem)
-				}
+		digests = slices.Grow(digests[:0], (to-from)*d.hex)[:(to-from)*d.hex]
+		d.hash(digests, data, offsets)
+		for i := from; i < to; i++ {
+			if problem := d.problem(keys[i], values[i], digests[(i-from)*d.hex:]); problem != "" {
+				g.found.add(i, d.name, problem)
 			}
 		}
 		from = to
@@ -250,19 +251,20 @@ func (d digestColumn) problem(key, value, digest []byte) string {
 
 // checkHashed: without its key, a matched row has some hash at least. An input
 // that is a hash has the others only where a service knows them.
-func (g *groupFacts) checkHashed(columns [3][]parquet.ByteArray, outcomes []parquet.ByteArray) {
-	for i, outcome := range outcomes {
-		if string(outcome) != "matched" {
-			continue
-		}
-		hashed, there := false, ""
-		for j, column := range columns {
-			if i < len(column) {
-				hashed, there = hashed || column[i] != nil, digestColumns[j].name
-			}
-		}
-		if there != "" && !hashed {
-			g.found.add(i, there, "there is no hash, and the row is matched")
+func (g *groupFacts) checkHashed(outcomes []parquet.ByteArray) {
+	for i := range min(len(outcomes), len(g.hashed)) {
+		if string(outcomes[i]) == "matched" && !g.hashed[i] {
+			g.found.add(i, g.hashColumn(), "there is no hash, and the row is matched")
 		}
 	}
+}
+
+// hashColumn is the last column of hashes that there is.
+func (g *groupFacts) hashColumn() (name string) {
+	for _, d := range digestColumns {
+		if g.columns[d.name] != nil {
+			name = d.name
+		}
+	}
+	return name
 }

@@ -71,7 +71,7 @@ func row(i int) map[string]any {
 }
 
 // write makes a dataset of one part. The manifest counts what the rows say.
-func write(t *testing.T, rows []map[string]any, leaveOut ...string) string {
+func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	t.Helper()
 	var fields []arrow.Field
 	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1}

@@ -180,7 +180,7 @@ func (r second) checkPages(rowGroup, i int) (err error) {
 		}
 		switch {
 		case h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > end-at,
-			h.UncompressedPageSize < 0 || int64(h.UncompressedPageSize) > maxPage,
+			h.UncompressedPageSize < 0 || int64(h.UncompressedPageSize) > unpacked(meta.Codec, int64(h.CompressedPageSize)),
 			h.IsSetDataPageHeader() == h.IsSetDictionaryPageHeader(),
 			values < 0 || h.IsSetDataPageHeader() && int64(values) > meta.NumValues,
 			h.IsSetDictionaryPageHeader() && values > h.UncompressedPageSize/4:
@@ -189,6 +189,18 @@ func (r second) checkPages(rowGroup, i int) (err error) {
 		at += int64(h.CompressedPageSize)
 	}
 	return nil
+}
+
+// unpacked is the most that so many bytes can unpack to. Snappy copies 64 bytes
+// by three at the best.
+func unpacked(codec parquet.CompressionCodec, packed int64) int64 {
+	switch codec {
+	case parquet.CompressionCodec_UNCOMPRESSED:
+		return packed
+	case parquet.CompressionCodec_SNAPPY:
+		return min(22*packed+64, maxPage)
+	}
+	return maxPage
 }
 
 const (

@@ -44,8 +44,9 @@ func isTogether(column string) bool {
 	return together[column] || strings.HasSuffix(column, "_min") || strings.HasSuffix(column, "_max")
 }
 
-// add takes in a leaf column, in the order of the file.
-func (g *groupFacts) add(path string, l *leaf) {
+// add takes in a leaf column, in the order of the file. It reports whether the
+// leaf is kept.
+func (g *groupFacts) add(path string, l *leaf) (kept bool) {
 	column, _, nested := strings.Cut(path, ".")
 	facts := g.columns[column]
 	if facts == nil {
@@ -54,15 +55,17 @@ func (g *groupFacts) add(path string, l *leaf) {
 	}
 	if nested {
 		g.addNested(column, facts, l)
-		return
+		return false
 	}
 	facts.Nulls = int64(l.count - l.present())
 	for _, text := range l.texts {
 		facts.Longest = max(facts.Longest, int64(len(text)))
 	}
-	if _, own := g.file.forms[column]; own && isTogether(column) {
+	_, own := g.file.forms[column]
+	if kept = own && isTogether(column); kept {
 		g.leaves[column] = l
 	}
+	return kept
 }
 
 // addNested takes in a leaf of a list. Its values count together with those of

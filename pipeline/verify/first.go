@@ -115,8 +115,9 @@ type leaf struct {
 // claims is not believed before it is read.
 const batchLevels = 1 << 16
 
-// leaf reads the leaf column i of a row group whole.
-func (r first) leaf(rowGroup, i int) (l *leaf, err error) {
+// leaf reads the leaf column i of a row group whole, into the memory of used, a
+// leaf that nobody looks at any more; nil for new memory.
+func (r first) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 	defer contain(&err)
 	column, err := r.r.RowGroup(rowGroup).Column(i)
 	if err != nil {
@@ -126,6 +127,16 @@ func (r first) leaf(rowGroup, i int) (l *leaf, err error) {
 	l = &leaf{
 		maxDefinition: d.MaxDefinitionLevel(), maxRepetition: d.MaxRepetitionLevel(),
 		batch: min(max(r.r.MetaData().RowGroups[rowGroup].NumRows, 1), batchLevels),
+	}
+	if used != nil {
+		l.texts, l.numbers, l.numbers32 = used.texts[:0], used.numbers[:0], used.numbers32
+		l.floats, l.booleans = used.floats[:0], used.booleans[:0]
+		if l.maxDefinition > 0 {
+			l.definition = used.definition[:0]
+		}
+		if l.maxRepetition > 0 {
+			l.repetition = used.repetition[:0]
+		}
 	}
 	for {
 		n, err := l.read(column)

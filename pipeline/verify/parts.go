@@ -268,8 +268,10 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 	if err := errors.Join(err, err2); err != nil {
 		return []Failure{{File: f.Name, RowGroup: i + 1, Problem: err.Error()}}
 	}
+	var used *leaf
 	for j, chunk := range f.foot.groups[i].chunks {
-		l, err := readLeaf(one, two, i, j, g.rows)
+		l, err := readLeaf(one, two, i, j, g.rows, used)
+		used = nil
 		var differs *differError
 		switch {
 		case errors.As(err, &differs):
@@ -277,9 +279,12 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 		case err != nil:
 			problems = append(problems, Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: err.Error()})
 		default:
-			g.add(chunk.path, l)
+			kept := g.add(chunk.path, l)
 			if f.isPart && c.ruled {
 				g.checkColumn(chunk.path, l, c.rules)
+			}
+			if !kept {
+				used = l
 			}
 		}
 	}
@@ -287,11 +292,11 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 }
 
 // readLeaf reads a leaf column of a row group with both implementations.
-func readLeaf(one first, two second, rowGroup, i int, rows int64) (*leaf, error) {
+func readLeaf(one first, two second, rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
 	if err := two.checkPages(rowGroup, i); err != nil {
 		return nil, err
 	}
-	l, err := one.leaf(rowGroup, i)
+	l, err := one.leaf(rowGroup, i, used)
 	if err != nil {
 		return nil, fmt.Errorf("the first implementation cannot read it: %w", err)
 	}

@@ -20,7 +20,7 @@ func parsePartitions(texts []string) (partitions []sinks.Partition, err error) {
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("--partition-by %q; write NAME=VALUE, such as dt=2026-11-20", text)
+			return nil, fmt.Errorf("--partition-by %q; write NAME=VALUE, such as dt=2026-11-20; this version does not part rows by the values of a column", text)
 		}
 		partitions = append(partitions, sinks.Partition{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}

@@ -102,6 +102,9 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
 		return usageError(fmt.Errorf("%s: %w", dataset, err))
 	}
+	if errors.Is(err, context.Canceled) {
+		return codedError{errors.New("interrupted"), exitInterrupted}
+	}
 	if err != nil {
 		return err
 	}

@@ -194,6 +194,11 @@ func TestVerifyNamesEveryDamage(t *testing.T) {
 				t.Reasons["rejected"] = map[string]int64{"multiple": 1}
 			}
 		}), []string{"part-00000.parquet, column reason: the reasons of rows that are rejected are not counted as in the manifest"}},
+		{"a wrong reason of a malformed line, carried through", edit(func(m *sinks.Manifest) {
+			for _, t := range []*sinks.Totals{&m.Parts[1].Totals, &m.Totals} {
+				t.Reasons["malformed"] = map[string]int64{"stray_quote": 1}
+			}
+		}), []string{"_rejects/part-00001.parquet, column reason: the reasons of malformed lines are not counted as in the manifest"}},
 		{"rows too many, carried through", edit(func(m *sinks.Manifest) {
 			for _, t := range []*sinks.Totals{&m.Parts[0].Totals, &m.Totals} {
 				t.Rows, t.Matched = t.Rows+1, t.Matched+1

@@ -166,6 +166,7 @@ func (c *checker) count(files []*parquetFile) {
 		if !f.isPart {
 			if f.whole() {
 				c.result.Rows, c.result.Rejects = c.result.Rows+f.Rows, c.result.Rejects+f.Rows
+				c.compareMalformed(f, c.result.Manifest.Parts[part].Totals)
 			}
 			continue
 		}
@@ -244,6 +245,18 @@ func (c *checker) compareTotals(name string, want, got sinks.Totals, inputs int6
 	}
 	if want.Searches > 0 && want.Searches != inputs {
 		fail("the rows are those of %d searches, not of the %d of the manifest", inputs, want.Searches)
+	}
+}
+
+// compareMalformed compares the reasons of a part's malformed lines with what
+// the manifest says of them.
+func (c *checker) compareMalformed(f *parquetFile, want sinks.Totals) {
+	var got sinks.Totals
+	for _, g := range f.groups {
+		got.Add(g.totals)
+	}
+	if !sameCounts(want.Reasons["malformed"], got.Reasons["malformed"]) {
+		c.found.add(Failure{File: f.Name, Column: "reason", Problem: "the reasons of malformed lines are not counted as in the manifest"})
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *checker) parts(ctx context.Context) error {
 		part := &parquetFile{File: p.File, isPart: true, columns: m.Schema, forms: c.forms()}
 		files = append(files, part)
 		if p.Rejects != nil {
-			files = append(files, &parquetFile{File: *p.Rejects, columns: c.rules.Rejects, forms: map[string]string{}})
+			files = append(files, &parquetFile{File: *p.Rejects, columns: c.rules.Rejects, forms: map[string]string{"reason": ""}})
 		}
 	}
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(c.options.Workers)
@@ -251,7 +251,10 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 		c.found.add(problems...)
 		return nil
 	}
-	if f.isPart && c.ruled {
+	switch {
+	case !f.isPart:
+		g.countMalformed()
+	case c.ruled:
 		g.check(c.rules)
 		c.found.add(g.found.list...)
 	}

@@ -117,6 +117,13 @@ func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
 	}
 }
 
+// countMalformed counts the lines of a file of rejects by reason.
+func (g *groupFacts) countMalformed() {
+	for _, reason := range g.texts("reason") {
+		g.totals.CountReason("malformed", string(reason), 1)
+	}
+}
+
 // checkOrder looks for rows that are not in the order of the input, and counts
 // the input rows.
 func (g *groupFacts) checkOrder(several bool) {

@@ -176,6 +176,7 @@ type dataset struct {
 // readDataset reads the parts of a dataset in order.
 func readDataset(t testing.TB, folder string) *dataset {
 	t.Helper()
+	requireWhole(t, folder)
 	parts, err := filepath.Glob(filepath.Join(folder, "part-*.parquet"))
 	if err != nil {
 		t.Fatal(err)

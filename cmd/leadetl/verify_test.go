@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,6 +57,18 @@ func failures(t *testing.T, dataset string) []string {
 		lines = append(lines, f.String())
 	}
 	return lines
+}
+
+// requireWhole proves a dataset, if it is finished.
+func requireWhole(t testing.TB, dataset string) {
+	t.Helper()
+	r, err := verify.Check(t.Context(), verify.Folder(dataset), verify.Options{Rules: verifyRules, Workers: 2})
+	if errors.Is(err, verify.ErrNoDataset) {
+		return
+	}
+	if err != nil || !r.Whole() {
+		t.Errorf("%s: %v, %v", dataset, err, r.Failures)
+	}
 }
 
 // editManifest changes the manifest of a dataset.

@@ -20,6 +20,9 @@ type groupFacts struct {
 	bytes  map[string][]int64 // of each row's list, by column, while its leaves come
 	hashed []bool             // rows that have some hash
 
+	suppressed    []bool // rows of people who are; nil until it is asked
+	anySuppressed bool
+
 	columns     map[string]*ColumnFacts
 	totals      sinks.Totals
 	inputs      int64     // input rows
@@ -85,7 +88,7 @@ func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
 }
 
 // release forgets the values.
-func (g *groupFacts) release() { g.leaves, g.bytes, g.hashed = nil, nil, nil }
+func (g *groupFacts) release() { g.leaves, g.bytes, g.hashed, g.suppressed = nil, nil, nil, nil }
 
 // present counts the values that are there.
 func (l *leaf) present() int { return len(l.texts) + len(l.numbers) + len(l.floats) + len(l.booleans) }

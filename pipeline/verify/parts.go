@@ -272,7 +272,8 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 		return []Failure{{File: f.Name, RowGroup: i + 1, Problem: err.Error()}}
 	}
 	var used *leaf
-	for j, chunk := range f.foot.groups[i].chunks {
+	for _, j := range f.readingOrder(i) {
+		chunk := f.foot.groups[i].chunks[j]
 		l, err := readLeaf(one, two, i, j, g.rows, used)
 		used = nil
 		var differs *differError
@@ -292,6 +293,19 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 		}
 	}
 	return problems
+}
+
+// readingOrder is that of the leaves of a row group in which they are read:
+// those that others are looked at with before the others.
+func (f *parquetFile) readingOrder(rowGroup int) (order []int) {
+	for _, first := range []bool{true, false} {
+		for j, chunk := range f.foot.groups[rowGroup].chunks {
+			if _, own := f.forms[chunk.path]; own && isTogether(chunk.path) == first || !own && !first {
+				order = append(order, j)
+			}
+		}
+	}
+	return order
 }
 
 // readLeaf reads a leaf column of a row group with both implementations.

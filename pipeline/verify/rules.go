@@ -10,9 +10,12 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
-// checkColumn holds a flat column against its own rules, while it is there.
-// Those that it is looked at with come before it.
+// checkColumn holds a leaf column against its own rules, while it is there.
+// Those that it is looked at with were read before it.
 func (g *groupFacts) checkColumn(column string, l *leaf, rules Rules) {
+	if !isTogether(column) {
+		g.checkSuppressed(column, l)
+	}
 	form, own := g.file.forms[column]
 	if !own {
 		return
@@ -32,6 +35,9 @@ func (g *groupFacts) check(rules Rules) {
 		if lower, ok := strings.CutSuffix(column.Name, "_min"); ok {
 			g.checkBounds(lower+"_min", lower+"_max")
 		}
+	}
+	for column, l := range g.leaves {
+		g.checkSuppressed(column, l)
 	}
 	outcomes := g.texts("outcome")
 	g.countRows(outcomes)
@@ -147,14 +153,49 @@ func (g *groupFacts) checkOrder(several bool) {
 	g.first, g.last = &inputRow{string(sources[0]), rows[0]}, &inputRow{string(sources[end]), rows[end]}
 }
 
-// checkKeys: a row has a key unless it was rejected.
+// ofSuppressed are the columns that a row has of somebody who is suppressed:
+// its place in the input, what became of it and what its answer cost.
+var ofSuppressed = map[string]bool{
+	"source": true, "source_row": true, "outcome": true, "reason": true, "answered_by": true, "credits": true, "search_row": true,
+}
+
+// checkSuppressed looks for values in the rows of people who must not be in
+// the dataset, also in columns carried over from the input.
+func (g *groupFacts) checkSuppressed(path string, l *leaf) {
+	column, _, _ := strings.Cut(path, ".")
+	if _, own := g.file.forms[column]; own && ofSuppressed[column] || l.definition == nil {
+		return
+	}
+	if g.suppressed == nil {
+		g.suppressed = make([]bool, g.rows)
+		for i, outcome := range g.texts("outcome") {
+			g.suppressed[i] = string(outcome) == "suppressed"
+		}
+		g.anySuppressed = slices.Contains(g.suppressed, true)
+	}
+	if !g.anySuppressed {
+		return
+	}
+	row := -1
+	for i, definition := range l.definition {
+		if l.repetition != nil && l.repetition[i] > 0 {
+			continue
+		}
+		if row++; definition > 0 && g.suppressed[row] {
+			g.found.add(row, column, "there is a value, and the row is suppressed")
+		}
+	}
+}
+
+// checkKeys: a row has a key unless it was rejected or its owner is suppressed.
 func (g *groupFacts) checkKeys(outcomes []parquet.ByteArray) {
 	keys := g.texts("key")
 	for i := range min(len(keys), len(outcomes)) {
-		switch rejected := string(outcomes[i]) == "rejected"; {
-		case rejected && keys[i] != nil:
+		switch outcome := string(outcomes[i]); {
+		case outcome == "suppressed": // looked at with all other values
+		case outcome == "rejected" && keys[i] != nil:
 			g.found.add(i, "key", "there is one, and the row is rejected")
-		case !rejected && keys[i] == nil:
+		case outcome != "rejected" && keys[i] == nil:
 			g.found.add(i, "key", "there is none, and the row is not rejected")
 		}
 	}

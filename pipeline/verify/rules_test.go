@@ -85,7 +85,7 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
 	totals := sinks.Totals{Rows: int64(len(rows))}
-	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected}
+	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected, "suppressed": &totals.Suppressed}
 	for _, r := range rows {
 		for i, f := range fields {
 			appendValue(b.Field(i), r[f.Name])
@@ -173,6 +173,12 @@ func testRules(several bool) Options {
 func TestRules(t *testing.T) {
 	type change = map[string]any
 	rejected := change{"outcome": "rejected", "reason": "empty", "key": nil, "answered_by": nil, "credits": nil, "hem_md5": nil, "hem_sha1": nil, "hem_sha256": nil}
+	suppressed := change{"outcome": "suppressed", "reason": "list"}
+	for _, c := range testRows {
+		if c.Nullable && !ofSuppressed[c.Name] {
+			suppressed[c.Name] = nil
+		}
+	}
 	with := func(base, more change) change {
 		all := change{}
 		for _, c := range []change{base, more} {
@@ -189,6 +195,11 @@ func TestRules(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"rejected", rejected, ""},
+		{"suppressed", suppressed, ""},
+		{"suppressed, with an input column", with(suppressed, change{"id": "7"}), "column id, row 2: there is a value, and the row is suppressed"},
+		{"suppressed, with a key", with(suppressed, change{"key": "x"}), "column key, row 2: there is a value, and the row is suppressed"},
+		{"suppressed, with a hash", with(suppressed, change{"hem_md5": strings.Repeat("0", 32)}), "column hem_md5, row 2: there is a value, and the row is suppressed"},
+		{"suppressed, with a phone", with(suppressed, change{"phone_raw": "1"}), "column phone_raw, row 2: there is a value, and the row is suppressed"},
 		{"an unknown outcome", change{"outcome": "lost"}, "column outcome, row 2: it is not one of: matched"},
 		{"matched with a reason", change{"reason": "why"}, "column reason, row 2: there is one, and the row is matched"},
 		{"no match without a reason", change{"outcome": "no_match"}, "column reason, row 2: there is none, and the row is not matched"},

@@ -295,31 +295,41 @@ func TestVerifySurvivesForgedFiles(t *testing.T) {
 }
 
 // TestVerifyEveryOperation: what every operation writes is whole, with
-// identifiers and without.
+// identifiers and without, and where people are suppressed.
 func TestVerifyEveryOperation(t *testing.T) {
 	dir := t.TempDir()
 	sample := func(name string) string { return filepath.Join(samples, name) }
 	lead(t, "directory", "import", "--directory", dir, "--people", sample("directory/people.csv"), "--companies", sample("directory/companies.csv"),
 		"--ip-ranges", sample("directory/ip-ranges.csv"), "--searches", sample("directory/searches.csv"), "--visits", sample("directory/visits.csv"))
+	optouts := filepath.Join(t.TempDir(), "optouts.txt")
+	if err := os.WriteFile(optouts, []byte("ada.example@bakery.example\nben.specimen@rockets.example\ncleo.fixture@books.example\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	suppressed := 0
 	for op, list := range map[resolution.Operation]string{
 		resolution.EmailToHEM: "emails.csv", resolution.NetworkToHEM: "profiles.csv", resolution.NetworkToPhone: "profiles.csv",
 		resolution.Enrichment: "profiles.csv", resolution.IPToCompany: "ips.csv", resolution.Deanonymization: "ips.csv",
 		resolution.KeywordToLead: "searches.csv", resolution.KeywordToLeadCount: "searches.csv",
 	} {
-		for _, extra := range []string{"", "--drop-identifier"} {
-			t.Run(string(op)+extra, func(t *testing.T) {
+		for name, extra := range map[string][]string{"all": nil, "without identifiers": {"--drop-identifier"}, "suppressed": {"--suppress", optouts}} {
+			t.Run(string(op)+" "+name, func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "out")
 				args := []string{"run", string(op), "--in", sample(list), "--directory", dir, "--out", out, "--rows-per-part", "10", "--state", t.TempDir(), "--quiet"}
 				if op.IsKeyword() {
 					args = append(args, "--as-of", "2026-11-15", "--keep", "id")
 				}
-				if extra != "" {
-					args = append(args, extra)
-				}
-				lead(t, args...)
+				lead(t, append(args, extra...)...)
 				lead(t, "verify", out, "--quiet")
+				m, err := verify.Manifest(t.Context(), verify.Folder(out))
+				if err != nil {
+					t.Fatal(err)
+				}
+				suppressed += int(m.Totals.Suppressed)
 			})
 		}
+	}
+	if suppressed == 0 {
+		t.Error("nobody is suppressed")
 	}
 }
 

@@ -55,9 +55,10 @@ bench-check:
 		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules cannot be had"; fi
 
 # What every operation writes, loaded into DuckDB by the statements of leadetl schema.
+# The program is built by the test, which is why no result of an earlier one will do.
 load-check:
 	@cd internal/duckdbtest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test .; else echo "internal/duckdbtest is not run: no g++, or its modules cannot be had"; fi
+		then go vet . && go test -count=1 .; else echo "internal/duckdbtest is not run: no g++, or its modules cannot be had"; fi
 
 ROWS ?= 10000000
 

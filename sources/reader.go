@@ -131,7 +131,7 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 	if in.Format == formatParquet {
 		r.current, err = openParquet(ctx, in, fields, func(read int64) { r.read.Store(r.before + read) })
 	} else {
-		r.current, err = openCSV(in, fields, &r.read)
+		r.current, err = openCSV(ctx, in, fields, &r.read)
 	}
 	return err
 }

@@ -17,11 +17,11 @@ func openInput(ctx context.Context, uris []string, o sources.Options) (*sources.
 	opened := make(chan struct{})
 	go func() {
 		defer close(opened)
-		list, err = sources.Open(uris, o)
+		list, err = sources.Open(ctx, uris, o)
 	}()
 	select {
 	case <-opened:
-		return list, usageError(err)
+		return list, unlessUnavailable(err)
 	case <-ctx.Done():
 		return nil, codedError{errors.New("interrupted before anything was done"), exitInterrupted}
 	}

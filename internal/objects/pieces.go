@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -70,11 +71,19 @@ func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload
 func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload string) ([]types.CompletedPart, error) {
 	size := max(pieceSize, (c.Size+mostPieces-1)/mostPieces)
 	pieces := make([]types.CompletedPart, (c.Size+size-1)/size)
-	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(piecesAtOnce)
+	// After a failure no more are begun, but those on their way are waited for:
+	// to give the upload up under them would leave it with them.
+	var failed atomic.Bool
+	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(piecesAtOnce)
 	for i := range pieces {
-		p.Go(func(ctx context.Context) (err error) {
+		p.Go(func() (err error) {
+			if failed.Load() {
+				return nil
+			}
 			from := int64(i) * size
-			pieces[i], err = s.sendPiece(ctx, at, io.NewSectionReader(c, from, min(size, c.Size-from)), upload, int32(i+1))
+			if pieces[i], err = s.sendPiece(ctx, at, io.NewSectionReader(c, from, min(size, c.Size-from)), upload, int32(i+1)); err != nil {
+				failed.Store(true)
+			}
 			return err
 		})
 	}

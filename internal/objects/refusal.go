@@ -27,7 +27,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 		e.Advice = "check its name, and --s3-endpoint where the store is not AWS"
 	case code == "InvalidBucketName":
 		e.Problem, e.Advice = "this is no name of a bucket", "check what follows s3://"
-	case code == "InvalidAccessKeyId":
+	case code == "InvalidAccessKeyId", code == "XAdminUserNotFound": // AWS, versitygw
 		e.Problem = "the store does not know the access key"
 		e.Advice = "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and --s3-endpoint where the store is not AWS"
 	case code == "SignatureDoesNotMatch":

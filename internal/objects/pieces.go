@@ -18,8 +18,8 @@ import (
 // Objects up to wholeSize are sent in one request, larger ones in pieces, some
 // side by side. S3 takes 10,000 pieces.
 const (
-	wholeSize    = 64 << 20
-	pieceSize    = 32 << 20
+	wholeSize    = 8 << 20
+	pieceSize    = 8 << 20
 	mostPieces   = 10_000
 	piecesAtOnce = 3
 )

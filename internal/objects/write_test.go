@@ -103,7 +103,7 @@ func sum(text string) []byte {
 // upload stays.
 func TestPutPieces(t *testing.T) {
 	server, proxy, store := stores(t)
-	data := make([]byte, objects.WholeSize+1<<20)
+	data := make([]byte, 2*objects.WholeSize+1<<20)
 	rand.NewChaCha8([32]byte{1}).Read(data)
 	content := objects.ContentOf(data, "")
 	query := func(method, with string) func(*http.Request) bool {

@@ -36,7 +36,7 @@ func TestFoundOverRestarts(t *testing.T) {
 	lists := listOf(t, drop(3), drop(12), drop(31), drop(1000))
 	var told []suppression.Found
 	do := func(s setup, ctx context.Context) (result *pipeline.Result, err error) {
-		err = s.open(t.Context(), func(run *pipeline.Run) error {
+		err = s.open(ctx, func(run *pipeline.Run) error {
 			run.Suppression = lists
 			run.TellFound = func(found suppression.Found) error { told = append(told, found); return nil }
 			result, err = run.Do(ctx)

@@ -32,6 +32,8 @@ const (
 type Server struct {
 	URL string
 	Dir string
+
+	program string
 }
 
 // module is the folder of the nested module.
@@ -62,7 +64,7 @@ func Start(t testing.TB, buckets ...string) *Server {
 	if err != nil {
 		t.Fatalf("versitygw cannot be built: %v; its modules come from the module proxy, go test -short does without\n%s", err, path)
 	}
-	s := &Server{Dir: t.TempDir()}
+	s := &Server{Dir: t.TempDir(), program: path}
 	for _, bucket := range buckets {
 		if err := os.Mkdir(filepath.Join(s.Dir, bucket), 0o755); err != nil {
 			t.Fatal(err)
@@ -71,7 +73,7 @@ func Start(t testing.TB, buckets ...string) *Server {
 	address := freeAddress(t)
 	s.URL = "http://" + address
 	var said bytes.Buffer
-	server := exec.Command(path, "--port", address, "--region", Region, "--quiet", "posix", s.Dir)
+	server := exec.Command(path, "--port", address, "--region", Region, "--quiet", "--iam-dir", t.TempDir(), "posix", s.Dir)
 	server.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
 	server.Stdout, server.Stderr = &said, &said
 	if err := server.Start(); err != nil {

@@ -370,6 +370,9 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 	if err != nil && !f.quiet {
 		err = errors.Join(err, c.printStopped(io.err))
 	}
+	if errors.Is(err, context.Canceled) && result == nil {
+		return errInterruptedEarly
+	}
 	if errors.Is(err, context.Canceled) {
 		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", plural(result.Made+result.Skipped, "part")), exitInterrupted}
 	}

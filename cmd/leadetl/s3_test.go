@@ -205,6 +205,66 @@ func TestS3TwoProcesses(t *testing.T) {
 	}
 }
 
+// A plan looks, and writes nothing, even where a run holds the dataset.
+func TestS3Plan(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(10))
+	j.put("out/_lock", `{"holder":"somebody"}`)
+	writes := 0
+	j.proxy.Do(func(r *http.Request) s3test.Fault {
+		if s3test.IsWrite(r) {
+			writes++
+		}
+		return s3test.Fault{}
+	})
+	args := j.args("s3://leads/in/", "s3://leads/out/")
+	args[0] = "plan"
+	p := startProgram(t, args...)
+	if code := p.code(); code != exitDone || writes > 0 || !strings.Contains(p.printed.String(), "from s3://leads/in/a.csv") {
+		t.Errorf("exit code %d, %d writes\n%s%s", code, writes, p.printed, p.said)
+	}
+	if said := j.run(exitUsage, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
+		t.Errorf("a lock in nobody's hand: %s", said)
+	}
+}
+
+// A store that is down in the middle delays a run, and a run that is
+// interrupted meanwhile does not wait for it.
+func TestS3Outage(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(3000))
+	for _, interrupted := range []bool{false, true} {
+		down, refused := 0, make(chan struct{}, 1)
+		j.proxy.Do(func(r *http.Request) s3test.Fault {
+			if !strings.Contains(r.URL.Path, "part-00001") && down == 0 {
+				return s3test.Fault{}
+			}
+			if down++; down < 12 || interrupted {
+				select {
+				case refused <- struct{}{}:
+				default:
+				}
+				return s3test.Fault{Kind: s3test.Reset}
+			}
+			return s3test.Fault{}
+		})
+		p := startProgram(t, j.args("s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--workers", "1", "--quiet", "--overwrite", "--compression", map[bool]string{true: "zstd", false: "snappy"}[interrupted])...)
+		<-refused
+		want := exitDone
+		if interrupted {
+			want = exitInterrupted
+			if err := p.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code := p.code(); code != want {
+			t.Errorf("interrupted %v: exit code %d, want %d\n%s", interrupted, code, want, p.said)
+		}
+	}
+	j.proxy.Do(nil) // the lock that could not be removed is the same user's
+	j.run(0, "s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--compression", "zstd", "--quiet", "--overwrite")
+}
+
 // Files that are of no dataset are left alone, and so is a dataset without its
 // state.
 func TestS3Foreign(t *testing.T) {

@@ -52,7 +52,10 @@ func (f *s3Flags) open(ctx context.Context, log *slog.Logger) (*objects.Store, e
 // unlessUnavailable is usageError, but for a store that is out of reach: that
 // is nobody's mistake, and the same command may do later.
 func unlessUnavailable(err error) error {
-	if errors.Is(err, objects.ErrUnavailable) || errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errInterruptedEarly
+	case errors.Is(err, objects.ErrUnavailable):
 		return err
 	}
 	return usageError(err)

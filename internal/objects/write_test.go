@@ -184,6 +184,36 @@ func TestStoreWithoutConditions(t *testing.T) {
 	}
 }
 
+// What is asked for of written objects is asked of every way to write one, and
+// nothing is where nothing was.
+func TestWriteOptions(t *testing.T) {
+	_, proxy, _ := stores(t)
+	headers := []string{"X-Amz-Server-Side-Encryption", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id", "X-Amz-Acl"}
+	for _, c := range []struct {
+		o    objects.Options
+		want string
+	}{
+		{objects.Options{}, "||"},
+		{objects.Options{SSE: "AES256"}, "AES256||"},
+		{objects.Options{SSE: "aws:kms", KMSKey: "alias/leads", ACL: "bucket-owner-full-control"}, "aws:kms|alias/leads|bucket-owner-full-control"},
+	} {
+		c.o.Endpoint, c.o.PathStyle = proxy.URL, true
+		for _, size := range []int{1, objects.WholeSize + 1} {
+			var got []string
+			proxy.Do(func(r *http.Request) s3test.Fault {
+				for _, h := range headers {
+					got = append(got, r.Header.Get(h))
+				}
+				return answer(403, "AccessDenied")
+			})
+			_, err := objects.New(t.Context(), c.o).Put(t.Context(), at("a"), objects.ContentOf(make([]byte, size), ""))
+			if strings.Join(got, "|") != c.want || err == nil {
+				t.Errorf("%+v, %d bytes: %q, %v, want %q", c.o, size, got, err, c.want)
+			}
+		}
+	}
+}
+
 func TestRemove(t *testing.T) {
 	server, _, store := stores(t)
 	for range 2 { // the second time it is not there

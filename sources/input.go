@@ -29,6 +29,7 @@ type input struct {
 	info    os.FileInfo    // of local files
 	store   *objects.Store // of objects
 	object  objects.Info   // as Open saw it
+	early   *beingRead     // of an object that is read before its turn
 	packing unpack.Packing
 	header  csvfile.Header
 	stream  *stream // what can be read only once, kept open since Open

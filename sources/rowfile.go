@@ -32,12 +32,11 @@ var (
 // csvInput reads a CSV file or stream.
 type csvInput struct {
 	*csvfile.Reader
-	in       *input
-	file     stored // nil for streams
-	stored   io.ReadCloser
-	unpacked *unpack.Reader
-	ahead    *readahead.Reader
-	ended    bool // read to its end, so that nothing waits for more
+	in        *input
+	beingRead // empty for streams
+	unpacked  *unpack.Reader
+	ahead     *readahead.Reader
+	ended     bool // read to its end, so that nothing waits for more
 }
 
 func openCSV(ctx context.Context, in *input, fields []int, read *atomic.Int64) (rowFile, error) {
@@ -47,13 +46,13 @@ func openCSV(ctx context.Context, in *input, fields []int, read *atomic.Int64) (
 		read.Add(in.stream.count(read))
 		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.unpacked)
 	} else {
-		f, err := in.openStored(ctx)
+		b, err := in.beginReading(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.file, c.stored = f, f.stream()
-		if c.unpacked, err = unpack.NewReader(counter{c.stored, read}); err != nil {
-			return nil, errors.Join(in.blame(f, err), c.stored.Close(), f.Close())
+		c.beingRead = b
+		if c.unpacked, err = unpack.NewReader(counter{b.text, read}); err != nil {
+			return nil, errors.Join(in.blame(b.file, err), b.close())
 		}
 		text = c.unpacked
 	}
@@ -77,13 +76,10 @@ func (c *csvInput) close() {
 		c.in.stream.Close()
 		return
 	}
-	if _, remote := c.file.(*object); remote {
-		c.file.Close() // a read may wait for a store that does not answer
-	}
+	c.interrupt()
 	c.ahead.Close()
 	c.unpacked.Close()
-	c.stored.Close()
-	c.file.Close()
+	c.beingRead.close()
 }
 
 // parquetInput reads a Parquet file.

@@ -93,6 +93,64 @@ func (in *input) openStored(ctx context.Context) (stored, error) {
 	return file, nil
 }
 
+// beingRead is an input that is read from its beginning.
+type beingRead struct {
+	file stored
+	text io.ReadCloser // as it is stored
+}
+
+// beginReading opens an input and begins to read it, unless that was done
+// before its turn.
+func (in *input) beginReading(ctx context.Context) (beingRead, error) {
+	if b := in.early; b != nil {
+		in.early = nil
+		return *b, nil
+	}
+	f, err := in.openStored(ctx)
+	if err != nil {
+		return beingRead{}, err
+	}
+	return beingRead{f, f.stream()}, nil
+}
+
+// interrupt ends a read that waits for a store that does not answer. A disk
+// answers, and its file is in use until the read has ended.
+func (b beingRead) interrupt() {
+	if _, remote := b.file.(*object); remote {
+		b.file.Close()
+	}
+}
+
+func (b beingRead) close() error { return errors.Join(b.text.Close(), b.file.Close()) }
+
+const (
+	// earlyObjects and earlyBytes bound what is read of objects before their
+	// turn: a round trip for each of many small ones would take longer than
+	// their rows.
+	earlyObjects = 16
+	earlyBytes   = 16 << 20
+)
+
+// beginNext begins to read the inputs that come next, as long as they are
+// small objects.
+func beginNext(ctx context.Context, inputs []*input) error {
+	bytes := int64(0)
+	for _, in := range inputs[:min(len(inputs), earlyObjects)] {
+		if bytes += in.Size; in.store == nil || in.Format != formatCSV || bytes > earlyBytes {
+			return nil
+		}
+		if in.early != nil {
+			continue
+		}
+		b, err := in.beginReading(ctx)
+		if err != nil {
+			return err
+		}
+		in.early = &b
+	}
+	return nil
+}
+
 func (in *input) changed() error {
 	return fmt.Errorf("%s: %w; run again when nothing writes to it", in.URI, ErrChanged)
 }

@@ -71,8 +71,9 @@ var again = []string{
 }
 
 // judge says what an error of the SDK means: nil, fs.ErrNotExist, ErrChanged,
-// ErrUnavailable, *RefusedError, each with the object's name.
-func (s *Store) judge(r request, err error) error {
+// ErrUnavailable, *RefusedError, each with the object's name. asked is the
+// region that the bucket was looked for in.
+func (s *Store) judge(r request, asked string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (s *Store) judge(r request, err error) error {
 	switch {
 	case slices.Contains(again, code), status >= 500 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout,
 		status == http.StatusConflict && code != "BucketAlreadyExists", status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
-		if isRedirect(code, status) && !s.isNews(r.Bucket, regionOf(err)) {
+		if isRedirect(code, status) && !isElsewhere(asked, err) {
 			return s.refusal(r, code, status, err)
 		}
 		return fmt.Errorf("%s %s: %w (%s)", r.verb, r, ErrUnavailable, said(code, status))
@@ -196,7 +197,12 @@ func isRedirect(code string, status int) bool {
 	return strings.HasSuffix(code, "Redirect") || code == "AuthorizationHeaderMalformed" || status == http.StatusMovedPermanently || status == http.StatusTemporaryRedirect
 }
 
-func (s *Store) isNews(bucket, region string) bool { return region != "" && region != s.region(bucket) }
+// isElsewhere reports whether an error says that the bucket is in another
+// region than it was looked for in.
+func isElsewhere(asked string, err error) bool {
+	region := regionOf(err)
+	return region != "" && region != asked
+}
 
 // isGone reports whether an error says that the object is not there.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

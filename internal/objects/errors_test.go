@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sourcegraph/conc/pool"
+
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
@@ -88,6 +90,23 @@ func TestRegionIsFollowed(t *testing.T) {
 	before := proxy.Seen()
 	if _, _, err := store.ListFolder(t.Context(), at("in/")); err != nil || proxy.Seen() != before+1 {
 		t.Errorf("the second time: %v, %d requests", err, proxy.Seen()-before)
+	}
+}
+
+// So is one that many ask for at once.
+func TestRegionIsFollowedByAll(t *testing.T) {
+	_, proxy, _ := stores(t)
+	t.Setenv("AWS_REGION", "eu-central-1")
+	store := through(t, proxy)
+	p := pool.New().WithErrors()
+	for range 16 {
+		p.Go(func() error {
+			_, _, err := store.ListFolder(t.Context(), at("in/"))
+			return err
+		})
+	}
+	if err := p.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
+	// mostMoves is how often a request follows a bucket to another region.
+	mostMoves = 3
 	// warnEvery is how often a store that does not answer is spoken of.
 	warnEvery = 30 * time.Second
 )
@@ -49,20 +51,23 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 		return at(r, err)
 	}
 	var failing time.Time
-	pause := firstPause
+	pause, moves := firstPause, 0
 	for {
+		asked := s.region(r.Bucket)
 		attempt, cancel := context.WithTimeout(ctx, r.within())
 		further, err := try(attempt, client, s.inRegion(r.Bucket))
 		cancel()
 		if ctx.Err() != nil && err != nil {
 			return ctx.Err()
 		}
-		verdict := s.judge(r, err)
+		verdict := s.judge(r, asked, err)
 		if verdict == nil || !errors.Is(verdict, ErrUnavailable) {
 			s.answered(verdict)
 			return verdict
 		}
-		if s.moved(r.Bucket, regionOf(err)) {
+		if isElsewhere(asked, err) && moves < mostMoves {
+			moves++
+			s.moved(r.Bucket, regionOf(err))
 			continue
 		}
 		now := time.Now()

@@ -122,16 +122,11 @@ func (s *Store) region(bucket string) string {
 	return ""
 }
 
-// moved notes that a bucket is in another region than it was asked for in, and
-// reports whether that is news.
-func (s *Store) moved(bucket, region string) bool {
-	if region == "" || region == s.region(bucket) {
-		return false
-	}
+// moved notes that a bucket is in another region than it was asked for in.
+func (s *Store) moved(bucket, region string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.regions[bucket] = region
-	return true
 }
 
 // Log takes what is to be said beside errors; it is never nil.

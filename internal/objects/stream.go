@@ -28,10 +28,14 @@ type fetched struct {
 	err   error
 }
 
-// Stream reads the object from its beginning, ahead of its user. It is used by
-// one goroutine; the object's Close interrupts it, its own waits for what was
-// asked for.
-func (o *Object) Stream() io.ReadCloser { return &stream{o: o} }
+// Stream begins to read the object from its beginning, ahead of its user. It is
+// used by one goroutine; the object's Close interrupts it, its own waits for
+// what was asked for.
+func (o *Object) Stream() io.ReadCloser {
+	s := &stream{o: o}
+	s.ask()
+	return s
+}
 
 func (s *stream) Read(p []byte) (int, error) {
 	for len(s.chunk) == 0 {

@@ -38,7 +38,8 @@ type condition struct{ none, etag *string }
 
 var ifAbsent = condition{none: aws.String("*")}
 
-func ifMatch(etag string) condition { return condition{etag: &etag} }
+// ifMatch is nothing where a store has no ETags.
+func ifMatch(etag string) condition { return condition{etag: optional(etag)} }
 
 // mostConflicts is how often an object may change between being looked at and
 // being replaced.

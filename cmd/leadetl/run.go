@@ -309,9 +309,10 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
 		Log: log, Progress: &pipeline.Progress{},
 	}
+	f.suppress.reading.Objects = store
 	if f.dropAnswers != "" {
-		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.lists); err != nil {
-			return nil, nil, usageError(err)
+		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.lists, f.suppress.reading); err != nil {
+			return nil, nil, unlessUnavailable(err)
 		}
 		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
 	}

@@ -143,6 +143,13 @@ func TestS3(t *testing.T) {
 	j.run(0, bucket+"/lists/2026/", j.path("again"), append(flags, "--compression", "zstd")...)
 	requireFiles(t, "replaced", files(t, j.object("both")), files(t, j.path("again")))
 
+	// Its report can be looked at, and is not written over.
+	leadetl(t, "report", bucket+"/both/", "--out", j.path("report.html"), "--s3-endpoint", j.proxy.URL, "--s3-path-style")
+	page, err := os.ReadFile(j.path("report.html"))
+	if there, other := os.ReadFile(j.object("both/_report.html")); err != nil || other != nil || string(page) != string(there) {
+		t.Errorf("the page: %d bytes of %d, %v, %v", len(page), len(there), err, other)
+	}
+
 	// Nothing is left of any of them.
 	for _, left := range []string{"state/s3/*", "state/runs/*"} {
 		if found, _ := filepath.Glob(j.path(left)); len(found) > 0 {

@@ -26,12 +26,18 @@ type s3Flags struct {
 	giveUpAfter time.Duration
 }
 
+// register makes f what the flags of a command that reads and writes set.
 func (f *s3Flags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.endpoint, "s3-endpoint", "", "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files")
-	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "name buckets in the path, for stores without a host for each bucket")
+	f.registerReading(flags)
 	flags.StringVar(&f.sse, "s3-sse", "", "`encryption` at rest of what is written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)")
 	flags.StringVar(&f.kmsKey, "s3-kms-key", "", "`key` of --s3-sse aws:kms: id, ARN or alias (default: the account's)")
 	flags.StringVar(&f.acl, "s3-acl", "", "canned `ACL` of what is written to S3, such as bucket-owner-full-control (default: none)")
+}
+
+// registerReading is register for commands that only read.
+func (f *s3Flags) registerReading(flags *pflag.FlagSet) {
+	flags.StringVar(&f.endpoint, "s3-endpoint", "", "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files")
+	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "name buckets in the path, for stores without a host for each bucket")
 	flags.DurationVar(&f.giveUpAfter, "s3-give-up-after", objects.DefaultGiveUpAfter, "stop when S3 has been out of reach for this `time`")
 }
 

@@ -25,7 +25,7 @@ func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
-	flag.StringVar(&b.only, "only", "", "`step` to try alone, by its first word: emails, memory, suppression, IP, service, remote")
+	flag.StringVar(&b.only, "only", "", "`step` to try alone, by its first word: emails, memory, suppression, IP, service, remote, s3")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,6 +68,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"IP addresses", b.addresses},
 		{"service under load", b.service},
 		{"remote runs", b.remote},
+		{"s3, from and to", b.s3},
 	} {
 		if b.only != "" && step.what != "build" && !strings.HasPrefix(step.what, b.only) {
 			continue

@@ -88,7 +88,7 @@ func (s setup) stateDir() string {
 
 // do opens everything as the command does, and runs.
 func (s setup) do(ctx context.Context) (result *pipeline.Result, err error) {
-	err = s.open(func(run *pipeline.Run) error {
+	err = s.open(ctx, func(run *pipeline.Run) error {
 		result, err = run.Do(ctx)
 		return err
 	})
@@ -96,16 +96,16 @@ func (s setup) do(ctx context.Context) (result *pipeline.Result, err error) {
 }
 
 // open opens everything as the command does, for use.
-func (s setup) open(use func(*pipeline.Run) error) (err error) {
+func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err error) {
 	if s.in == nil {
 		s.in = []string{filepath.Join(s.dir, "in", "*")}
 	}
-	input, err := sources.Open(s.in, sources.Options{BatchRows: s.batchRows, Stdin: strings.NewReader(s.stdin)})
+	input, err := sources.Open(ctx, s.in, sources.Options{BatchRows: s.batchRows, Stdin: strings.NewReader(s.stdin)})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
-	output, err := sinks.Open(s.outDir())
+	output, err := sinks.Open(ctx, s.outDir(), sinks.Options{})
 	if err != nil {
 		return err
 	}

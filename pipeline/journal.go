@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -47,11 +48,15 @@ type journalPart struct {
 
 // newJournal names the journal of the dataset at out; it touches nothing.
 func newJournal(stateDir, out string) (*journal, error) {
-	abs, err := filepath.Abs(out)
-	if err != nil {
-		return nil, err
+	name := out // of one on S3 its URI
+	if !objects.Is(out) {
+		abs, err := filepath.Abs(out)
+		if err != nil {
+			return nil, err
+		}
+		name = abs
 	}
-	sum := sha256.Sum256([]byte(abs))
+	sum := sha256.Sum256([]byte(name))
 	return &journal{dir: filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))}, nil
 }
 

@@ -157,13 +157,13 @@ func (s *state) complete() bool {
 // untouched reports whether an input looks as it did. Of standard input
 // nothing is known before it is read.
 func untouched(before, now sinks.Input) bool {
-	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt)
+	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt) && before.ETag == now.ETag
 }
 
 func (s *state) inputs() []sinks.Input {
 	var inputs []sinks.Input
 	for _, f := range s.Input.Files() {
-		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC()})
+		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC(), ETag: f.ETag})
 	}
 	return inputs
 }

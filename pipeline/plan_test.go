@@ -17,7 +17,7 @@ import (
 
 // plan opens everything as the command does, and plans.
 func (s setup) plan(ctx context.Context) (plan *pipeline.Plan, err error) {
-	err = s.open(func(run *pipeline.Run) error {
+	err = s.open(ctx, func(run *pipeline.Run) error {
 		plan, err = run.Plan(ctx)
 		return err
 	})

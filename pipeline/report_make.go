@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/sinks"
@@ -153,7 +154,7 @@ func stopFor(err error) Stop {
 		reason StopReason
 	}{
 		{ErrBudget, StopBudget}, {ErrNoCredits, StopNoCredits}, {ErrRefused, StopRefused}, {ErrUnreachable, StopUnreachable},
-		{context.Canceled, StopInterrupted},
+		{objects.ErrUnavailable, StopUnreachable}, {context.Canceled, StopInterrupted},
 	} {
 		if errors.Is(err, known.err) {
 			reason = known.reason

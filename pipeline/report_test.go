@@ -101,7 +101,7 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *pipe
 		a.remote(remote)
 	}
 	var result *pipeline.Result
-	err = a.open(func(run *pipeline.Run) error {
+	err = a.open(t.Context(), func(run *pipeline.Run) error {
 		run.Resolver, run.Remote, run.Answers, run.Progress.Calls = nil, remote, "service "+a.url, meter
 		result, err = run.Do(ctx)
 		return err

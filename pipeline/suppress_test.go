@@ -36,7 +36,7 @@ func TestFoundOverRestarts(t *testing.T) {
 	lists := listOf(t, drop(3), drop(12), drop(31), drop(1000))
 	var told []suppression.Found
 	do := func(s setup, ctx context.Context) (result *pipeline.Result, err error) {
-		err = s.open(func(run *pipeline.Run) error {
+		err = s.open(ctx, func(run *pipeline.Run) error {
 			run.Suppression = lists
 			run.TellFound = func(found suppression.Found) error { told = append(told, found); return nil }
 			result, err = run.Do(ctx)
@@ -97,7 +97,7 @@ func TestPlanCountsSuppressed(t *testing.T) {
 		func(run *pipeline.Run) (err error) { plan, err = run.Plan(t.Context()); return err },
 		func(run *pipeline.Run) (err error) { result, err = run.Do(t.Context()); return err },
 	} {
-		if err := s.open(func(run *pipeline.Run) error {
+		if err := s.open(t.Context(), func(run *pipeline.Run) error {
 			run.Suppression = listOf(t, drop(0), "PERSON1@mail.example", drop(49), "nobody@mail.example")
 			return step(run)
 		}); err != nil {

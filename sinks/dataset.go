@@ -4,19 +4,17 @@
 package sinks
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/freshdir"
+	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // ManifestName is the file that says what a dataset holds.
@@ -36,75 +34,65 @@ var ErrForeign = errors.New("folder holds other files")
 // ErrCorrupt says that a file of the dataset is not what was recorded.
 var ErrCorrupt = errors.New("not as it was recorded")
 
-// Dataset is an output folder, held by this process alone until Close.
+// Dataset is an output folder, held by this process alone until Close. It is
+// local, or a prefix of keys on S3.
 type Dataset struct {
-	dir   string
-	made  freshdir.Made
-	lock  *filelock.Lock
+	place place
 	pages pagePool
+}
+
+// Options are what a dataset on S3 takes. The zero value does for local
+// folders.
+type Options struct {
+	Objects *objects.Store // nil refuses s3:// URIs
+	// StateDir keeps parts under construction, and who holds which dataset.
+	StateDir string
+	// Look says that nothing will be written: nothing is locked on S3.
+	Look bool
 }
 
 // Open makes the folder if need be and takes hold of it. Another process
 // working there is filelock.ErrLocked; files that belong to no dataset are
 // ErrForeign, and none of them is touched.
-func Open(dir string) (*Dataset, error) {
-	if strings.Contains(dir, "://") {
-		return nil, fmt.Errorf("%s: this version writes to local folders only", dir)
-	}
-	made, err := freshdir.Make(dir, 0o755)
+func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
+	p, err := openPlace(ctx, uri, o)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Folder(dir)
-	if err != nil {
-		return nil, err
-	}
-	d := &Dataset{dir: dir, made: made, lock: lock}
+	d := &Dataset{place: p}
 	if err := d.refuseForeign(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, p.close())
 	}
 	return d, nil
 }
 
+func openPlace(ctx context.Context, uri string, o Options) (place, error) {
+	if objects.Is(uri) {
+		return openBucket(ctx, uri, o)
+	}
+	return openFolder(uri)
+}
+
+// readablePlace is a place that nothing is written to.
+func readablePlace(ctx context.Context, uri string, o Options) (place, error) {
+	if objects.Is(uri) {
+		return openBucket(ctx, uri, o)
+	}
+	return &folder{dir: uri}, nil
+}
+
 // Close lets go of the folder. What Open made and nothing was written to goes
 // again: a run that was refused leaves nothing behind.
-func (d *Dataset) Close() error {
-	d.made.RemoveEmpty()
-	return d.lock.Close()
-}
+func (d *Dataset) Close() error { return d.place.close() }
 
-// Dir is the folder as it was given to Open.
-func (d *Dataset) Dir() string { return d.dir }
-
-// files lists what is in the folder by name relative to it: the dataset's own
-// files, those under construction included, and everything else.
-func (d *Dataset) files() (own, foreign []string, err error) {
-	for _, folder := range []string{"", rejectsFolder} {
-		entries, err := os.ReadDir(filepath.Join(d.dir, folder))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, e := range entries {
-			name := filepath.Join(folder, e.Name())
-			switch {
-			case name == rejectsFolder && e.IsDir():
-			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):
-				own = append(own, name)
-			default:
-				foreign = append(foreign, name)
-			}
-		}
-	}
-	return own, foreign, nil
-}
+// Dir is the folder as it was given to Open; of one on S3, its URI in one
+// form.
+func (d *Dataset) Dir() string { return d.place.uri() }
 
 // refuseForeign keeps a run from mixing its files with somebody else's. It is
 // asked before a run writes; what comes into the folder later is left alone.
 func (d *Dataset) refuseForeign() error {
-	_, foreign, err := d.files()
+	_, foreign, err := d.place.files()
 	if err != nil || len(foreign) == 0 {
 		return err
 	}
@@ -112,7 +100,7 @@ func (d *Dataset) refuseForeign() error {
 	if len(foreign) > 3 {
 		foreign, more = foreign[:3], " and more"
 	}
-	return fmt.Errorf("%s: %w (%s%s); choose an empty or new folder", d.dir, ErrForeign, strings.Join(foreign, ", "), more)
+	return fmt.Errorf("%s: %w (%s%s); choose an empty or new folder", d.Dir(), ErrForeign, strings.Join(foreign, ", "), more)
 }
 
 // isDatasetFile reports whether a file of a dataset, under construction or
@@ -127,29 +115,21 @@ func isDatasetFile(folder, name string) bool {
 // Empty reports whether the folder holds no published file; a report alone is
 // none.
 func (d *Dataset) Empty() (bool, error) {
-	names, _, err := d.files()
+	names, _, err := d.place.files()
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(names, func(n string) bool { return !atomicfile.IsTemp(filepath.Base(n)) && !isReport(n) }), nil
+	return !slices.ContainsFunc(names, func(n string) bool { return !atomicfile.IsTemp(path.Base(n)) && !isReport(n) }), nil
 }
 
 // Part starts the Parquet file of the part with this number.
 func (d *Dataset) Part(number int, t Table) (*Writer, error) {
-	name := partFile(number)
-	return newWriter(filepath.Join(d.dir, name), name, t, &d.pages)
+	return newWriter(d.place, partFile(number), t, &d.pages)
 }
 
 // Rejects starts the file of the part's lines that are no row.
 func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
-	if err := os.MkdirAll(filepath.Join(d.dir, rejectsFolder), 0o755); err != nil {
-		return nil, err
-	}
-	if err := atomicfile.SyncDir(d.dir); err != nil {
-		return nil, err
-	}
-	name := rejectsFolder + "/" + partFile(number)
-	return newWriter(filepath.Join(d.dir, name), name, t, &d.pages)
+	return newWriter(d.place, rejectsFolder+"/"+partFile(number), t, &d.pages)
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }

@@ -9,7 +9,7 @@ import (
 func TestCloseRemovesTheFolderOpenMadeUnlessItWasUsed(t *testing.T) {
 	for _, used := range []bool{false, true} {
 		root := t.TempDir()
-		d, err := Open(filepath.Join(root, "a/out"))
+		d, err := Open(t.Context(), filepath.Join(root, "a/out"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func ls(t *testing.T, dir string) []string {
 
 func open(t *testing.T, dir string) *Dataset {
 	t.Helper()
-	d, err := Open(dir)
+	d, err := Open(t.Context(), dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestOpenRefusesForeignFiles(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, dir, c.name)
-		d, err := Open(dir)
+		d, err := Open(t.Context(), dir, Options{})
 		if got := errors.Is(err, ErrForeign); got != c.foreign {
 			t.Errorf("%s: %v, want foreign %v", c.name, err, c.foreign)
 		}
@@ -121,7 +121,7 @@ func TestOpenRefusesWhatIsNoFolder(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "file")
 	for _, out := range []string{filepath.Join(dir, "file"), "s3://bucket/prefix"} {
-		if d, err := Open(out); err == nil {
+		if d, err := Open(t.Context(), out, Options{}); err == nil {
 			d.Close()
 			t.Errorf("%s opened", out)
 		}
@@ -133,7 +133,7 @@ func TestOpenRefusesWhatIsNoFolder(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "file"), filepath.Join(link, "part-00000.parquet")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(link); !errors.Is(err, ErrForeign) {
+	if _, err := Open(t.Context(), link, Options{}); !errors.Is(err, ErrForeign) {
 		t.Errorf("a link in place of a part: %v, want ErrForeign", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestOpenRefusesWhatIsNoFolder(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
-	if _, err := Open(dir); !errors.Is(err, filelock.ErrLocked) {
+	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("second Open: %v, want ErrLocked", err)
 	}
 	if err := d.Close(); err != nil {

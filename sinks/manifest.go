@@ -34,6 +34,7 @@ type Input struct {
 	URI        string    `json:"uri"`
 	Bytes      int64     `json:"bytes"` // -1 when unknown (standard input)
 	ModifiedAt time.Time `json:"modified_at,omitzero"`
+	ETag       string    `json:"etag,omitempty"` // on S3
 }
 
 // Column describes one column of the parts, types as Parquet readers show
@@ -58,6 +59,9 @@ type File struct {
 	Bytes      int64     `json:"bytes"`
 	SHA256     string    `json:"sha256"`      // lower-case hex; "" until Dataset.Sum took it
 	ModifiedAt time.Time `json:"modified_at"` // lets a rerun skip re-reading a file nobody touched
+	// ETag is the store's own name for these bytes, on S3: there it does what
+	// ModifiedAt does locally.
+	ETag string `json:"etag,omitempty"`
 }
 
 // Part is one run of consecutive input rows and the files made from it.

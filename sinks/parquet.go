@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/compress"
 	"github.com/klauspost/compress/s2"
-
-	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
 // rowGroupBytes is where a row group ends, in bytes before compression: about
@@ -108,7 +104,7 @@ func (t Table) properties() *parquet.WriterProperties {
 // Writer writes one Parquet file of a dataset. It is used by one goroutine.
 type Writer struct {
 	name     string
-	file     *atomicfile.File
+	file     construction
 	buffer   *bufio.Writer
 	bytes    int64
 	parquet  *encoder
@@ -117,15 +113,15 @@ type Writer struct {
 	finished bool
 }
 
-func newWriter(path, name string, t Table, pages *pagePool) (*Writer, error) {
-	f, err := atomicfile.Create(path)
+func newWriter(in place, name string, t Table, pages *pagePool) (*Writer, error) {
+	f, err := in.create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
 	w := &Writer{name: name, file: f}
 	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, (*byteCount)(&w.bytes)), 1<<20)
 	if w.parquet, err = newEncoder(w.buffer, t, pages); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
+		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.abort())
 	}
 	return w, nil
 }
@@ -160,37 +156,32 @@ func (w *Writer) Write(rec arrow.Record) error {
 func (w *Writer) Finish() error {
 	w.finished = true
 	if err := w.parquet.close(); err != nil {
-		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.abort())
 	}
 	if err := w.buffer.Flush(); err != nil {
-		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.abort())
 	}
 	return nil
 }
 
 // Commit makes the file durable and gives it its final name, after finishing
-// it if need be. Its checksum is not known yet: Dataset.Sum takes those of
-// several files at once.
+// it if need be. In a local folder its checksum is not known yet: Dataset.Sum
+// takes those of several files at once.
 func (w *Writer) Commit() (File, error) {
 	if !w.finished {
 		if err := w.Finish(); err != nil {
 			return File{}, err
 		}
 	}
-	info, err := w.file.Stat()
+	published, err := w.file.commit()
 	if err != nil {
-		return File{}, errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
-	}
-	if err := w.file.Commit(); err != nil {
 		return File{}, fmt.Errorf("publish %s: %w", w.name, err)
 	}
-	return File{Name: w.name, Rows: w.rows, Bytes: w.bytes, ModifiedAt: modified(info)}, nil
+	return File{Name: w.name, Rows: w.rows, Bytes: w.bytes, SHA256: published.sha256, ModifiedAt: published.modifiedAt, ETag: published.etag}, nil
 }
 
 // Abort throws the file away; after Commit it does nothing.
-func (w *Writer) Abort() error { return w.file.Abort() }
-
-func modified(info os.FileInfo) time.Time { return info.ModTime().UTC() }
+func (w *Writer) Abort() error { return w.file.abort() }
 
 // recordBytes is the size of a record's values in memory.
 func recordBytes(rec arrow.Record) int64 {

@@ -5,28 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-
-	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
 // Manifest reads the manifest of a finished dataset; nil when the folder
 // holds none, or holds one without _SUCCESS.
-func (d *Dataset) Manifest() (*Manifest, error) {
-	if _, err := os.Stat(filepath.Join(d.dir, successName)); errors.Is(err, fs.ErrNotExist) {
+func (d *Dataset) Manifest() (*Manifest, error) { return readManifest(d.place) }
+
+func readManifest(p place) (*Manifest, error) {
+	if _, err := p.read(successName); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(d.dir, ManifestName))
+	data, err := p.read(ManifestName)
 	if err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(d.dir, ManifestName), err)
+		return nil, fmt.Errorf("%s: %w", p.path(ManifestName), err)
 	}
 	return m, nil
 }
@@ -44,10 +42,10 @@ func (d *Dataset) Publish(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(d.dir, ManifestName), append(data, '\n')); err != nil {
+	if err := d.place.write(ManifestName, append(data, '\n')); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(d.dir, successName), nil)
+	return d.place.write(successName, nil)
 }
 
 // Tidy removes the files that are not of the manifest, which a reader of all
@@ -56,45 +54,25 @@ func (d *Dataset) Publish(m *Manifest) error {
 func (d *Dataset) Tidy(m *Manifest) error {
 	listed := map[string]bool{}
 	for _, p := range m.Parts {
-		listed[filepath.FromSlash(p.Name)] = true
+		listed[p.Name] = true
 		if p.Rejects != nil {
-			listed[filepath.FromSlash(p.Rejects.Name)] = true
+			listed[p.Rejects.Name] = true
 		}
 	}
-	names, _, err := d.files()
+	names, _, err := d.place.files()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if !listed[name] && !isReport(name) && clearRank(name) == 2 {
-			if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return d.syncFolders()
-}
-
-// syncFolders makes removals durable, and removes the folder of rejects when
-// nothing is in it.
-func (d *Dataset) syncFolders() error {
-	rejects := filepath.Join(d.dir, rejectsFolder)
-	if err := os.Remove(rejects); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if err := atomicfile.SyncDir(rejects); err != nil {
-			return err
-		}
-	}
-	return atomicfile.SyncDir(d.dir)
+	return d.place.remove(slices.DeleteFunc(names, func(name string) bool {
+		return listed[name] || isReport(name) || clearRank(name) < 2
+	})...)
 }
 
 // Withdraw makes a finished dataset unfinished: the report that says it is
 // finished goes, then _SUCCESS, then the manifest. The parts stay.
 func (d *Dataset) Withdraw() error {
 	for _, name := range slices.Concat(reportNames, []string{successName, ManifestName}) {
-		if err := os.Remove(filepath.Join(d.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := atomicfile.SyncDir(d.dir); err != nil {
+		if err := d.place.remove(name); err != nil {
 			return err
 		}
 	}
@@ -107,22 +85,20 @@ func (d *Dataset) Clear() error {
 	if err := d.refuseForeign(); err != nil {
 		return err
 	}
-	names, _, err := d.files()
+	names, _, err := d.place.files()
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(names, func(a, b string) int { return clearRank(a) - clearRank(b) })
+	var ranks [3][]string
 	for _, name := range names {
-		if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
+		ranks[clearRank(name)] = append(ranks[clearRank(name)], name)
+	}
+	for _, names := range ranks {
+		if err := d.place.remove(names...); err != nil {
 			return err
 		}
-		if clearRank(name) < 2 {
-			if err := atomicfile.SyncDir(d.dir); err != nil {
-				return err
-			}
-		}
 	}
-	return d.syncFolders()
+	return nil
 }
 
 func clearRank(name string) int {

@@ -3,11 +3,7 @@ package sinks
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-
-	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
 // The files that tell of the last run: what programs read, and the same as a
@@ -25,30 +21,25 @@ var reportNames = []string{ReportPageName, ReportName}
 func isReport(name string) bool { return slices.Contains(reportNames, name) }
 
 // ReportPath is where WriteReport puts the report, ReportPagePath the page.
-func (d *Dataset) ReportPath() string     { return filepath.Join(d.dir, ReportName) }
-func (d *Dataset) ReportPagePath() string { return filepath.Join(d.dir, ReportPageName) }
+func (d *Dataset) ReportPath() string     { return d.place.path(ReportName) }
+func (d *Dataset) ReportPagePath() string { return d.place.path(ReportPageName) }
 
 // WriteReport replaces the report of the last run and its page, each whole or
 // not at all. A page that is there is of the report that is there: the old one
 // goes before the report is replaced.
 func (d *Dataset) WriteReport(report, page []byte) error {
-	switch err := os.Remove(d.ReportPagePath()); {
-	case err == nil:
-		if err := atomicfile.SyncDir(d.dir); err != nil {
-			return err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
+	if err := d.place.remove(ReportPageName); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(d.ReportPath(), report); err != nil {
+	if err := d.place.write(ReportName, report); err != nil {
 		return err
 	}
-	return atomicfile.Write(d.ReportPagePath(), page)
+	return d.place.write(ReportPageName, page)
 }
 
 // Report reads the report of the last run; nil when there is none.
 func (d *Dataset) Report() ([]byte, error) {
-	data, err := os.ReadFile(d.ReportPath())
+	data, err := d.place.read(ReportName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

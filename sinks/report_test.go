@@ -93,7 +93,7 @@ func TestReportElsewhereIsForeign(t *testing.T) {
 	for _, name := range []string{"_rejects/_report.json", "report.json", "_report.xml"} {
 		dir := t.TempDir()
 		write(t, dir, name)
-		if d, err := Open(dir); err == nil {
+		if d, err := Open(t.Context(), dir, Options{}); err == nil {
 			d.Close()
 			t.Errorf("a folder with %s was opened", name)
 		}

@@ -26,7 +26,7 @@ func BenchmarkReader(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				l, err := Open([]string{name}, Options{})
+				l, err := Open(b.Context(), []string{name}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -45,7 +45,7 @@ func TestChangedWhileRead(t *testing.T) {
 			if past := time.Unix(1e9, 0); os.Chtimes(name, past, past) != nil {
 				t.Fatal("the file's time cannot be set")
 			}
-			l, err := Open([]string{name}, Options{})
+			l, err := Open(t.Context(), []string{name}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestChangedWhileRead(t *testing.T) {
 
 func TestChangedBeforeRead(t *testing.T) {
 	folder(t, map[string]string{"a.csv": "id\n1\n"})
-	l, err := Open([]string{"a.csv"}, Options{})
+	l, err := Open(t.Context(), []string{"a.csv"}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,21 +1,31 @@
 package sources
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // standardInput is the URI of standard input.
 const standardInput = "-"
 
-// expand turns URIs into file names: globs into what they match, file URLs
-// into their paths, the rest as it is. A name that exists is never taken for a
+// expand turns URIs into file names: globs and prefixes into what they match,
+// file URLs into their paths, the rest as it is. A name that exists is never taken for a
 // glob.
-func expand(uris []string) ([]string, error) {
-	var names []string
+func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, error) {
+	var names []named
+	add := func(found ...string) {
+		for _, name := range found {
+			names = append(names, named{uri: name})
+		}
+	}
 	for _, uri := range uris {
 		uri, err := localPath(uri)
 		if err != nil {
@@ -24,16 +34,21 @@ func expand(uris []string) ([]string, error) {
 		switch {
 		case uri == "":
 			return nil, &FormatError{File: `""`, Problem: "is no file name", Advice: "Name a file, a glob or - for standard input"}
-		case strings.HasPrefix(uri, "s3://"):
-			return nil, &FormatError{File: uri, Problem: "is on S3, which cannot be read yet", Advice: "Copy it to this machine first"}
+		case objects.Is(uri):
+			found, err := find(ctx, uri, store)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, found...)
+			continue
 		case strings.Contains(uri, "://"):
-			return nil, &FormatError{File: uri, Problem: "is no local file", Advice: "Copy it to this machine first"}
+			return nil, &FormatError{File: uri, Problem: "is no local file and not on S3", Advice: "Copy it to this machine first"}
 		case uri == standardInput || !strings.ContainsAny(uri, "*?["):
-			names = append(names, uri)
+			add(uri)
 			continue
 		}
 		if _, err := os.Lstat(uri); err == nil {
-			names = append(names, uri)
+			add(uri)
 			continue
 		}
 		matches, err := glob(uri)
@@ -43,13 +58,42 @@ func expand(uris []string) ([]string, error) {
 		if len(matches) == 0 {
 			return nil, &FormatError{File: uri, Problem: "matches no file", Advice: "Check the pattern; put it in quotes if the shell changes it"}
 		}
-		names = append(names, matches...)
+		add(matches...)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b named) int { return strings.Compare(a.uri, b.uri) })
 	for i := 1; i < len(names); i++ {
-		if names[i] == names[i-1] {
-			return nil, givenTwice(names[i])
+		if names[i].uri == names[i-1].uri {
+			return nil, givenTwice(names[i].uri)
 		}
+	}
+	return names, nil
+}
+
+// named is an input that is not looked at yet.
+type named struct {
+	uri    string
+	object objects.Info // of one on S3: what its listing said
+}
+
+// find lists what a URI of S3 names.
+func find(ctx context.Context, uri string, store *objects.Store) (names []named, err error) {
+	if store == nil {
+		return nil, &FormatError{File: uri, Problem: "is on S3, which is not read here", Advice: "Copy it to this machine first"}
+	}
+	var refused *objects.RefusedError
+	found, err := store.Find(ctx, uri)
+	switch {
+	case errors.As(err, &refused), errors.Is(err, objects.ErrUnavailable), ctx.Err() != nil && err != nil:
+		return nil, err
+	case errors.Is(err, path.ErrBadPattern):
+		return nil, &FormatError{File: uri, Problem: "is a malformed pattern", Advice: "Close its brackets", Err: err}
+	case err != nil:
+		return nil, &FormatError{File: uri, Problem: "is no address on S3", Advice: "Write s3://bucket/key, and put a pattern behind the bucket", Err: err}
+	case len(found) == 0:
+		return nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern; put it in quotes if the shell changes it"}
+	}
+	for _, o := range found {
+		names = append(names, named{o.String(), o})
 	}
 	return names, nil
 }

@@ -3,6 +3,7 @@ package sources
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/unpack"
 	"github.com/leadetl/leadetl/sources/csvfile"
 	"github.com/leadetl/leadetl/sources/parquetfile"
@@ -24,7 +26,10 @@ const (
 // input is a File and what it takes to read it.
 type input struct {
 	File
-	info    os.FileInfo // nil for streams
+	info    os.FileInfo    // of local files
+	store   *objects.Store // of objects
+	object  objects.Info   // as Open saw it
+	early   *beingRead     // of an object that is read before its turn
 	packing unpack.Packing
 	header  csvfile.Header
 	stream  *stream // what can be read only once, kept open since Open
@@ -32,43 +37,57 @@ type input struct {
 }
 
 // inspect looks at one input without reading rows.
-func inspect(name string, o Options) (*input, error) {
-	in := &input{File: File{URI: name, Size: -1}}
+func inspect(ctx context.Context, name named, o Options) (*input, error) {
+	in := &input{File: File{URI: name.uri, Size: -1}}
+	if objects.Is(name.uri) {
+		return in, in.inspectObject(ctx, name.object, o)
+	}
+	return in, in.inspectLocal(name.uri, o)
+}
+
+// inspectLocal looks at standard input or a file of this machine.
+func (in *input) inspectLocal(name string, o Options) error {
 	if name == standardInput {
 		in.once = true
 		in.URI = cmp.Or(o.StdinName, standardInput)
-		return in, in.inspectStream(&stream{r: o.Stdin}, o)
+		return in.inspectStream(&stream{r: o.Stdin}, o)
 	}
 	f, info, err := openFile(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !info.Mode().IsRegular() { // a pipe: <(…) in a shell
 		in.once = true
-		return in, in.inspectStream(&stream{r: f, file: f}, o)
+		return in.inspectStream(&stream{r: f, file: f}, o)
 	}
 	defer f.Close()
 	in.info, in.Size, in.ModTime = info, info.Size(), info.ModTime()
-	if parquet, err := isParquet(f, info.Size()); err != nil {
-		return nil, readError(name, err)
+	return in.inspectStored(&localFile{f, in}, o)
+}
+
+// inspectStored looks at the beginning of what can be read again, and of
+// Parquet at its end.
+func (in *input) inspectStored(f stored, o Options) error {
+	if parquet, err := isParquet(f, in.Size); err != nil {
+		return in.blame(f, err)
 	} else if parquet {
 		in.Format = formatParquet
-		r, err := parquetfile.Open(name, f)
+		r, err := parquetfile.Open(in.URI, f)
 		if err != nil {
-			return nil, in.blame(f, err)
+			return in.blame(f, err)
 		}
 		in.Columns = r.Columns()
-		return in, r.Close()
+		return r.Close()
 	}
-	u, err := unpack.NewReader(f)
+	u, err := unpack.NewReader(io.NewSectionReader(f, 0, in.Size))
 	if err != nil {
-		return nil, in.blame(f, err)
+		return in.blame(f, err)
 	}
 	defer u.Close()
 	if _, err := in.inspectCSV(u, o.Delimiter); err != nil {
-		return nil, in.blame(f, err)
+		return in.blame(f, err)
 	}
-	return in, nil
+	return nil
 }
 
 // openFile opens a file and refuses folders.
@@ -169,22 +188,31 @@ func isParquet(f io.ReaderAt, size int64) (bool, error) {
 	if size < int64(len(head)) {
 		return false, nil
 	}
-	if _, err := f.ReadAt(head[:], 0); err != nil {
+	if _, err := f.ReadAt(head[:], 0); err != nil || string(head[:4]) != "PAR1" {
 		return false, err
 	}
 	if _, err := f.ReadAt(tail[:4], size-4); err != nil {
 		return false, err
 	}
-	return string(head[:4]) == "PAR1" && string(tail[:4]) == "PAR1" || parquetMagic(head[:]), nil
+	return string(tail[:4]) == "PAR1" || parquetMagic(head[:]), nil
 }
 
 // blame finds the reason behind a failed read: a file that changed explains
 // everything else.
-func (in *input) blame(f *os.File, err error) error {
+func (in *input) blame(f stored, err error) error {
 	if f != nil {
-		if changed := in.unchanged(f); changed != nil {
+		if changed := f.unchanged(); changed != nil {
 			return changed
 		}
+	}
+	var refused *objects.RefusedError
+	switch {
+	case errors.Is(err, objects.ErrChanged):
+		return in.changed()
+	case errors.As(err, &refused):
+		return refused
+	case errors.Is(err, objects.ErrUnavailable):
+		return err // it names the object
 	}
 	how := string(in.packing)
 	switch {
@@ -196,24 +224,6 @@ func (in *input) blame(f *os.File, err error) error {
 		return &FormatError{File: in.URI, Problem: strings.TrimSpace("holds damaged " + how + " data"), Advice: "Copy or pack it again", Err: err}
 	}
 	return readError(in.URI, err)
-}
-
-// unchanged compares the open file and what its name stands for now with what
-// Open saw.
-func (in *input) unchanged(f *os.File) error {
-	now, err := f.Stat()
-	if err != nil {
-		return readError(in.URI, err)
-	}
-	same := func(now os.FileInfo) bool {
-		return os.SameFile(in.info, now) && now.Size() == in.info.Size() && now.ModTime().Equal(in.info.ModTime())
-	}
-	if same(now) {
-		if now, err = os.Stat(in.URI); err == nil && same(now) {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: %w; run again when nothing writes to it", in.URI, ErrChanged)
 }
 
 // readError names the file in an error that does not do so itself.

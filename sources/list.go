@@ -1,9 +1,16 @@
 package sources
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // List is the inputs of a run, checked and in order.
@@ -12,12 +19,12 @@ type List struct {
 	inputs  []*input
 }
 
-// Open expands the URIs (paths, globs, "-"), sorts the files by name and
+// Open expands the URIs (paths, globs, s3://, "-"), sorts the files by name and
 // checks each: that it exists and is given once, its encoding, its header.
 // Errors that the user can do something about are *FormatError.
 //
 // Close the List if no Reader is made of it.
-func Open(uris []string, o Options) (*List, error) {
+func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -27,7 +34,7 @@ func Open(uris []string, o Options) (*List, error) {
 	if o.Stdin == nil {
 		o.Stdin = os.Stdin
 	}
-	names, err := expand(uris)
+	names, err := expand(ctx, uris, o.Objects)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +43,11 @@ func Open(uris []string, o Options) (*List, error) {
 	}
 	l := &List{options: o}
 	seen := map[identity][]*input{}
-	for _, name := range names {
-		in, err := inspect(name, o)
-		if err != nil {
-			l.Close()
-			return nil, err
-		}
-		l.inputs = append(l.inputs, in)
+	if l.inputs, err = inspectAll(ctx, names, o); err != nil {
+		l.Close()
+		return nil, err
+	}
+	for _, in := range l.inputs {
 		if in.info == nil {
 			continue
 		}
@@ -56,6 +61,36 @@ func Open(uris []string, o Options) (*List, error) {
 		seen[id] = append(seen[id], in)
 	}
 	return l, nil
+}
+
+// inspectedAtOnce is how many objects are looked at side by side: each takes a
+// round trip to the store.
+const inspectedAtOnce = 16
+
+// inspectAll looks at every input. Its error is that of the first that has
+// one.
+func inspectAll(ctx context.Context, names []named, o Options) ([]*input, error) {
+	inputs, errs := make([]*input, len(names)), make([]error, len(names))
+	p := pool.New().WithContext(ctx).WithMaxGoroutines(inspectedAtOnce).WithCancelOnError().WithFirstError()
+	for i, name := range names {
+		look := func(ctx context.Context) error {
+			inputs[i], errs[i] = inspect(ctx, name, o)
+			return errs[i]
+		}
+		if objects.Is(name.uri) {
+			p.Go(look)
+		} else if look(ctx) != nil {
+			break
+		}
+	}
+	first := p.Wait()
+	inputs = slices.DeleteFunc(inputs, func(in *input) bool { return in == nil })
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return inputs, err
+		}
+	}
+	return inputs, first
 }
 
 // identity is what two names of one file have in common; it keeps the search

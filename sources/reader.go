@@ -84,6 +84,9 @@ func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {
 				return nil, err
 			}
 			r.next++
+			if err := beginNext(ctx, r.inputs[r.next:]); err != nil {
+				return nil, err
+			}
 		}
 		in := r.inputs[r.next-1]
 		b := rows.NewBuilder(r.stored, maxRows)
@@ -131,7 +134,7 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 	if in.Format == formatParquet {
 		r.current, err = openParquet(ctx, in, fields, func(read int64) { r.read.Store(r.before + read) })
 	} else {
-		r.current, err = openCSV(in, fields, &r.read)
+		r.current, err = openCSV(ctx, in, fields, &r.read)
 	}
 	return err
 }
@@ -150,6 +153,10 @@ func (r *Reader) Close() error {
 	for _, in := range r.inputs[r.next:] {
 		if in.stream != nil {
 			in.stream.Close()
+		}
+		if in.early != nil {
+			in.early.interrupt()
+			in.early.close()
 		}
 	}
 	r.next = len(r.inputs)

@@ -3,8 +3,8 @@ package sources
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
-	"os"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/readahead"
@@ -32,30 +32,29 @@ var (
 // csvInput reads a CSV file or stream.
 type csvInput struct {
 	*csvfile.Reader
-	in       *input
-	file     *os.File // nil for streams
-	unpacked *unpack.Reader
-	ahead    *readahead.Reader
-	ended    bool // read to its end, so that nothing waits for more
+	in        *input
+	beingRead // empty for streams
+	unpacked  *unpack.Reader
+	ahead     *readahead.Reader
+	ended     bool // read to its end, so that nothing waits for more
 }
 
-func openCSV(in *input, fields []int, read *atomic.Int64) (rowFile, error) {
+func openCSV(ctx context.Context, in *input, fields []int, read *atomic.Int64) (rowFile, error) {
 	c := &csvInput{in: in}
 	var text io.Reader
 	if in.stream != nil {
 		read.Add(in.stream.count(read))
 		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.unpacked)
 	} else {
-		f, err := in.reopen()
+		b, err := in.beginReading(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if c.unpacked, err = unpack.NewReader(counter{f, read}); err != nil {
-			err = in.blame(f, err)
-			f.Close()
-			return nil, err
+		c.beingRead = b
+		if c.unpacked, err = unpack.NewReader(counter{b.text, read}); err != nil {
+			return nil, errors.Join(in.blame(b.file, err), b.close())
 		}
-		c.file, text = f, c.unpacked
+		text = c.unpacked
 	}
 	c.ahead = readahead.New(text, readahead.BlockSize, readahead.Headroom)
 	c.Reader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
@@ -77,21 +76,22 @@ func (c *csvInput) close() {
 		c.in.stream.Close()
 		return
 	}
+	c.interrupt()
 	c.ahead.Close()
 	c.unpacked.Close()
-	c.file.Close()
+	c.beingRead.close()
 }
 
 // parquetInput reads a Parquet file.
 type parquetInput struct {
 	*parquetfile.Reader
 	in       *input
-	file     *os.File
+	file     stored
 	progress func(bytesRead int64)
 }
 
 func openParquet(ctx context.Context, in *input, fields []int, progress func(int64)) (rowFile, error) {
-	f, err := in.reopen()
+	f, err := in.openStored(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,28 +124,15 @@ func (p *parquetInput) close() {
 	p.file.Close()
 }
 
-// reopen opens the file again, provided it is what Open saw.
-func (in *input) reopen() (*os.File, error) {
-	f, _, err := openFile(in.URI)
-	if err != nil {
-		return nil, err
-	}
-	if err := in.unchanged(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // verdict says what to make of the error that ended the reading of f.
-func (in *input) verdict(f *os.File, err error) error {
+func (in *input) verdict(f stored, err error) error {
 	if err != io.EOF {
 		return in.blame(f, err)
 	}
 	if f == nil {
 		return nil
 	}
-	return in.unchanged(f)
+	return f.unchanged()
 }
 
 // counter adds what is read of a file to a count.

@@ -1,5 +1,5 @@
 // Package sources turns input files into batches of rows: CSV and Parquet,
-// from paths, globs and standard input, packed or plain.
+// from paths, globs, S3 and standard input, packed or plain.
 //
 // It is the only door to its subpackages. Open looks at every file before the
 // first row is handed out, so that what is wrong with the tenth file is known
@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
@@ -36,6 +37,8 @@ type Options struct {
 	StdinName string
 	// BatchRows bounds the rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
+	// Objects is where s3:// URIs are read; nil refuses them.
+	Objects *objects.Store
 }
 
 // File is one input, as it was when Open looked at it.
@@ -44,5 +47,6 @@ type File struct {
 	Format  string    // csv or parquet
 	Size    int64     // stored (packed) bytes, -1 when unknown
 	ModTime time.Time // zero when unknown
+	ETag    string    // of objects: another one is another content
 	Columns []string  // names as the header has them, trimmed
 }

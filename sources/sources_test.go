@@ -58,7 +58,7 @@ func zst(texts ...string) string {
 
 // rowsOf reads the columns of the inputs, a line per row: source:row values.
 func rowsOf(uris, columns []string, o Options) (lines []string, err error) {
-	l, err := Open(uris, o)
+	l, err := Open(context.Background(), uris, o)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func TestStandardInput(t *testing.T) {
 		t.Errorf("beyond the sample: %d rows, %v", len(got), err)
 	}
 
-	l, err := Open([]string{"-"}, Options{Stdin: strings.NewReader(text)})
+	l, err := Open(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +229,8 @@ func TestRefused(t *testing.T) {
 		{[]string{"a.csv", "./a.csv"}, nil, `a.csv is given twice. Each of its rows would count twice; name it once`},
 		{[]string{"a.csv", "other.csv"}, nil, `other.csv is given twice. Each of its rows would count twice; name it once`},
 		{[]string{"-", "-"}, nil, `- is given twice. Each of its rows would count twice; name it once`},
-		{[]string{"s3://bucket/a.csv"}, nil, `s3://bucket/a.csv is on S3, which cannot be read yet. Copy it to this machine first`},
-		{[]string{"https://files.example/a.csv"}, nil, `https://files.example/a.csv is no local file. Copy it to this machine first`},
+		{[]string{"s3://bucket/a.csv"}, nil, `s3://bucket/a.csv is on S3, which is not read here. Copy it to this machine first`},
+		{[]string{"https://files.example/a.csv"}, nil, `https://files.example/a.csv is no local file and not on S3. Copy it to this machine first`},
 		{[]string{"empty.csv"}, nil, `empty.csv is empty: it has no header line. Write the names of the columns in its first line`},
 		{[]string{"empty.csv.gz"}, nil, `empty.csv.gz is empty: it has no header line. Write the names of the columns in its first line`},
 		{[]string{"cut.csv.gz"}, nil, `cut.csv.gz is cut short: its packed data end too early. Copy or pack it again`},
@@ -250,18 +250,18 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, d := range []byte{'"', '\n', '\r', ' ', 0x80} {
-		if _, err := Open([]string{"a.csv"}, Options{Delimiter: d}); err == nil {
+		if _, err := Open(t.Context(), []string{"a.csv"}, Options{Delimiter: d}); err == nil {
 			t.Errorf("delimiter %q was taken", d)
 		}
 	}
-	if _, err := Open([]string{"-"}, Options{Stdin: strings.NewReader("PAR1\x15\x00\x15\x00")}); err == nil || !strings.Contains(err.Error(), "Save it to a file") {
+	if _, err := Open(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader("PAR1\x15\x00\x15\x00")}); err == nil || !strings.Contains(err.Error(), "Save it to a file") {
 		t.Errorf("Parquet from standard input: %v", err)
 	}
 }
 
 func TestFiles(t *testing.T) {
 	folder(t, map[string]string{"b.csv": "id, email\n1,x\n", "a.csv": "PAR1,x\n"})
-	l, err := Open([]string{"b.csv", "-", "a.csv"}, Options{Stdin: strings.NewReader("\tip\n")})
+	l, err := Open(t.Context(), []string{"b.csv", "-", "a.csv"}, Options{Stdin: strings.NewReader("\tip\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestFiles(t *testing.T) {
 func TestPosition(t *testing.T) {
 	text := "id,email\n" + strings.Repeat("1,someone@mail.example\n", 100_000)
 	folder(t, map[string]string{"a.csv": text, "b.csv.gz": gz(text)})
-	l, err := Open([]string{"a.csv", "b.csv.gz"}, Options{})
+	l, err := Open(t.Context(), []string{"a.csv", "b.csv.gz"}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestPosition(t *testing.T) {
 
 func TestNextAfterTheEnd(t *testing.T) {
 	folder(t, map[string]string{"a.csv": "id\n1\n2\n"})
-	l, err := Open([]string{"a.csv"}, Options{})
+	l, err := Open(t.Context(), []string{"a.csv"}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

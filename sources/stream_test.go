@@ -39,7 +39,7 @@ func TestStreamThatWaits(t *testing.T) {
 		sample[i] = "0123456\n"[i%8]
 	}
 	go out.Write(sample)
-	l, err := Open([]string{"-"}, Options{Stdin: in})
+	l, err := Open(t.Context(), []string{"-"}, Options{Stdin: in})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +188,7 @@ func (c closing) report() []closingLine {
 	if c.result.Report == nil || c.result.Report.Service == nil {
 		return nil
 	}
-	return []closingLine{{name: "report", note: filepath.Join(c.out, sinks.ReportPageName), bare: true}}
+	return []closingLine{{name: "report", note: below(c.out, sinks.ReportPageName), bare: true}}
 }
 
 func total(counts map[string]int64) (n int64) {

@@ -21,8 +21,9 @@ import (
 // with an ID and a status a row, as the platform takes it.
 // Source: privacy.ca.gov, DROP technical specifications, 1.2.0.
 type dropAnswers struct {
-	folder string
-	lists  []sources.File
+	folder  string
+	reading sources.Options // how lists are opened
+	lists   []sources.File
 }
 
 // The statuses an answer may have that a run knows of. Whether data are exempt
@@ -37,14 +38,14 @@ const (
 var dropName = regexp.MustCompile(`^[0-9]{8}_[0-9]{4}_([A-Za-z]+)(?:_[A-Za-z0-9]{1,10})?\.csv$`)
 
 // openDropAnswers finds the lists to answer among those of --suppress.
-func openDropAnswers(ctx context.Context, folder string, uris []string) (*dropAnswers, error) {
-	d := &dropAnswers{folder: folder}
+func openDropAnswers(ctx context.Context, folder string, uris []string, reading sources.Options) (*dropAnswers, error) {
+	d := &dropAnswers{folder: folder, reading: reading}
 	named := map[string]string{}
 	for _, uri := range uris {
 		if info, err := os.Stat(uri); err == nil && !info.Mode().IsRegular() {
 			continue // a pipe, which is read once
 		}
-		list, err := openInput(ctx, []string{uri}, sources.Options{})
+		list, err := openInput(ctx, []string{uri}, reading)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +121,7 @@ func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error 
 // answer writes the answer to one list, which is read again. An ID with a hash
 // that cannot be read gets none.
 func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppression.Found) (err error) {
-	list, err := openInput(ctx, []string{file.URI}, sources.Options{})
+	list, err := openInput(ctx, []string{file.URI}, d.reading)
 	if err != nil {
 		return err
 	}

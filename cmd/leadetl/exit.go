@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -68,6 +69,7 @@ func exitCode(err error) int {
 	var coded codedError
 	var format *sources.FormatError
 	var job *pipeline.JobError
+	var refused *objects.RefusedError
 	var path *fs.PathError
 	switch {
 	case err == nil:
@@ -76,11 +78,13 @@ func exitCode(err error) int {
 		return coded.code
 	case errors.Is(err, pipeline.ErrBudget), errors.Is(err, pipeline.ErrNoCredits):
 		return exitBudget
-	case errors.Is(err, pipeline.ErrRefused), errors.Is(err, pipeline.ErrUnreachable):
+	case errors.Is(err, pipeline.ErrRefused), errors.Is(err, pipeline.ErrUnreachable), errors.Is(err, objects.ErrUnavailable):
 		return exitService
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &format),
+		errors.As(err, &refused),
+		errors.Is(err, objects.ErrLockLost),
 		errors.As(err, &job),
 		errors.Is(err, sources.ErrChanged),
 		errors.Is(err, pipeline.ErrOtherJob),

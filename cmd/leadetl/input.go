@@ -7,6 +7,8 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
+var errInterruptedEarly = codedError{errors.New("interrupted before anything was done"), exitInterrupted}
+
 // openInput is sources.Open that gives up when ctx ends. Open reads the
 // header, and a pipe or a person at a terminal may keep it waiting for that:
 // the first Ctrl-C would do nothing. The Open under way then stays behind,
@@ -17,12 +19,12 @@ func openInput(ctx context.Context, uris []string, o sources.Options) (*sources.
 	opened := make(chan struct{})
 	go func() {
 		defer close(opened)
-		list, err = sources.Open(uris, o)
+		list, err = sources.Open(ctx, uris, o)
 	}()
 	select {
 	case <-opened:
-		return list, usageError(err)
+		return list, unlessUnavailable(err)
 	case <-ctx.Done():
-		return nil, codedError{errors.New("interrupted before anything was done"), exitInterrupted}
+		return nil, errInterruptedEarly
 	}
 }

@@ -33,6 +33,7 @@ and stored answers stay as they are.`,
   leadetl plan --job nightly.yaml --json`,
 		Annotations: exits(
 			exit{exitRejects, "planned, and the run would end with 3: rows would fail, or rejects pass --max-rejects"},
+			exit{exitService, "S3 is out of reach"},
 			exit{exitInterrupted, "interrupted"},
 		),
 		Args: oneOperation,

@@ -36,6 +36,7 @@ func TestShownCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages = append(pages, operations...)
+	lists := listsOnS3(t)
 	shown := 0
 	for _, page := range append(pages, moduleRoot+"/README.md") {
 		text, err := os.ReadFile(page)
@@ -49,7 +50,7 @@ func TestShownCommands(t *testing.T) {
 				stopAfterwards(t, folder)
 			}
 			shown++
-			c.text, c.output = ports.Replace(c.text), ports.Replace(c.output)
+			c.text, c.output = lists.Replace(ports.Replace(c.text)), ports.Replace(c.output)
 			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, folder) })
 		}
 	}
@@ -122,6 +123,19 @@ func ports(t *testing.T) *strings.Replacer {
 		pairs = append(pairs, shown, l.Addr().String())
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// listsOnS3 starts the store that pages name, with a list in it, and puts its
+// address into the place of theirs.
+func listsOnS3(t *testing.T) *strings.Replacer {
+	j := newS3Job(t)
+	list, err := os.ReadFile(samples + "/emails.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.put("lists/emails.csv", string(list))
+	t.Setenv("AWS_ENDPOINT_URL_S3", j.server.URL)
+	return strings.NewReplacer("http://127.0.0.1:7070", j.server.URL)
 }
 
 // stopAfterwards stops the service that a page has started and, when one of

@@ -16,6 +16,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -24,6 +25,7 @@ import (
 type reportFlags struct {
 	out  string
 	open bool
+	s3   s3Flags
 }
 
 func newReportCommand(io streams) *cobra.Command {
@@ -34,11 +36,13 @@ func newReportCommand(io streams) *cobra.Command {
 		Long: `Make the page _report.html of a dataset again from its _report.json, and print
 where it is. A run writes both when it ends. Of a dataset without a report, the
 page shows what its _manifest.json says. The page is one file that loads nothing
-else, and holds no value of any row.`,
+else, and holds no value of any row. Of a dataset on S3 it goes where --out says.`,
 		Example: `  leadetl report out/hems
   leadetl report out/hems --open
-  leadetl report out/hems --out last-night.html`,
-		Args: oneDataset,
+  leadetl report out/hems --out last-night.html
+  leadetl report s3://leads/hems/ --out last-night.html --open`,
+		Annotations: exits(exit{exitService, "S3 is out of reach"}),
+		Args:        oneDataset,
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.run(c.Context(), args[0], io)
 		},
@@ -46,6 +50,7 @@ else, and holds no value of any row.`,
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&f.out, "out", "", "`file` for the page in the place of DATASET/_report.html, or - for standard output")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in the browser")
+	f.s3.registerReading(c.Flags())
 	return c
 }
 
@@ -60,13 +65,16 @@ func (f *reportFlags) run(ctx context.Context, dataset string, io streams) error
 	if f.open && f.out == "-" {
 		return usageError(errors.New("--open opens a file; give --out a name"))
 	}
-	folder, err := openFolder(dataset)
+	if objects.Is(dataset) && f.out == "" {
+		return usageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
+	}
+	folder, err := f.openFolder(ctx, dataset, io)
 	if err != nil {
-		return usageError(err)
+		return unlessUnavailable(err)
 	}
 	page, err := makePage(folder)
 	if err != nil {
-		return usageError(fmt.Errorf("%s: %w", dataset, err))
+		return unlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if f.out == "-" {
 		_, err := io.out.Write(page)
@@ -101,9 +109,21 @@ type datasetFolder interface {
 	path(name string) string              // as it is shown
 }
 
-func openFolder(dataset string) (datasetFolder, error) {
+func (f *reportFlags) openFolder(ctx context.Context, dataset string, io streams) (datasetFolder, error) {
+	if objects.Is(dataset) {
+		log, err := newLogger(io.err, "text", "warn")
+		if err != nil {
+			return nil, err
+		}
+		store, err := f.s3.open(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		reader, err := sinks.OpenReader(ctx, dataset, sinks.Options{Objects: store})
+		return remoteFolder{reader}, err
+	}
 	if strings.Contains(dataset, "://") {
-		return nil, fmt.Errorf("%s: this version reads datasets of local folders only", dataset)
+		return nil, fmt.Errorf("%s: no place of a dataset; name a local folder or s3://bucket/prefix/", dataset)
 	}
 	info, err := os.Stat(dataset)
 	if err != nil {
@@ -113,6 +133,15 @@ func openFolder(dataset string) (datasetFolder, error) {
 		return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
 	}
 	return localFolder(dataset), nil
+}
+
+// remoteFolder is a dataset on S3, which is only looked at.
+type remoteFolder struct{ *sinks.Reader }
+
+func (f remoteFolder) read(name string) ([]byte, error) { return f.ReadFile(name) }
+func (f remoteFolder) path(name string) string          { return f.Path(name) }
+func (f remoteFolder) write(name string, _ []byte) error {
+	return fmt.Errorf("%s: %w", f.Path(name), errors.ErrUnsupported)
 }
 
 // localFolder is a folder of this machine.

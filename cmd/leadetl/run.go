@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
@@ -61,6 +62,7 @@ type runFlags struct {
 	suppress         suppressFlags
 	dropAnswers      string
 	drop             *dropAnswers // nil without --drop-answers
+	s3               s3Flags
 	// planning says that nobody will be asked.
 	planning bool
 }
@@ -104,7 +106,7 @@ job file; flags win.`,
 		Annotations: exits(
 			exit{exitRejects, "done, but rows failed or rejects passed --max-rejects"},
 			exit{exitBudget, "stopped by a budget or for want of credits; the same command goes on, given more"},
-			exit{exitService, "stopped by a service that refuses the calls or is out of reach; the same command goes on"},
+			exit{exitService, "stopped: the service refuses the calls, or it or S3 is out of reach; the same command goes on"},
 			exit{exitInterrupted, "interrupted; the same command goes on where it stopped"},
 		),
 		Args: oneOperation,
@@ -127,8 +129,8 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	defaults := pipeline.DefaultJob("")
 	flags.SortFlags = false
 	flags.StringVar(&f.job, "job", "", "YAML `file` with the settings")
-	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
-	flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing")
+	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
+	flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing, or s3://bucket/prefix/")
 	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: as listed above)")
 	flags.StringSliceVar(&f.keep, "keep", []string{keepAll}, "input `columns` carried to the output: all, none, or names with commas")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
@@ -146,6 +148,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	f.remote.register(flags)
 	f.suppress.register(flags, "who must not be in the dataset")
 	flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the answers to California DROP lists among --suppress: a file for each, of its name")
+	f.s3.register(flags)
 	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each, one with a service; no influence on the dataset")
@@ -306,13 +309,18 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 	if err != nil {
 		return nil, nil, usageError(err)
 	}
+	store, err := f.s3.open(ctx, log)
+	if err != nil {
+		return nil, nil, usageError(err)
+	}
 	run = &pipeline.Run{
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
 		Log: log, Progress: &pipeline.Progress{},
 	}
+	f.suppress.reading.Objects = store
 	if f.dropAnswers != "" {
-		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.lists); err != nil {
-			return nil, nil, usageError(err)
+		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.lists, f.suppress.reading); err != nil {
+			return nil, nil, unlessUnavailable(err)
 		}
 		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
 	}
@@ -327,7 +335,7 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 		opened.add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
-	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: io.in}
+	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: io.in, Objects: store}
 	if f.search.isGiven() {
 		if uris, err = f.search.list(&options); err != nil {
 			return nil, nil, err
@@ -347,9 +355,9 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 	if err := os.MkdirAll(f.state, 0o700); err != nil {
 		return nil, nil, usageError(folderError("state", err))
 	}
-	output, err := sinks.Open(f.out)
+	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: f.state, Look: f.planning})
 	if err != nil {
-		return nil, nil, usageError(folderError("out", err))
+		return nil, nil, unlessUnavailable(folderError("out", err))
 	}
 	opened.add(output.Close)
 	if f.remote.isRemote() {
@@ -370,6 +378,9 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 	c.result = result
 	if err != nil && !f.quiet {
 		err = errors.Join(err, c.printStopped(io.err))
+	}
+	if errors.Is(err, context.Canceled) && result == nil {
+		return errInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
 		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", plural(result.Made+result.Skipped, "part")), exitInterrupted}
@@ -405,6 +416,9 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 // checkApart refuses inputs that are files of the dataset at --out: with
 // --overwrite they would be removed before they are read.
 func (f *runFlags) checkApart(files []sources.File) error {
+	if objects.Is(f.out) {
+		return objectsApart(f.out, files)
+	}
 	out, err := os.Stat(f.out)
 	if err != nil {
 		return nil // not made yet, so nothing is in it

@@ -27,6 +27,7 @@ type schemaFlags struct {
 	columns          runFlags
 	resolver         string
 	dataset          string
+	s3               s3Flags
 	dialect          string
 	table            string
 	location         string
@@ -77,6 +78,7 @@ printed are to be filled in.`,
 	registerPartitions(flags, &f.columns.partitionBy)
 	flags.StringSliceVar(&f.columns.hemProfiles, "hem-profiles", []string{"plain"}, "`profiles` email_to_hem hashes by: plain (always there), uid2, google")
 	flags.StringSliceVar(&f.columns.hemTypes, "hem-types", columns.HEMTypes, "`digests` of profile plain")
+	f.s3.registerReading(flags)
 	flags.StringVar(&f.resolver, "resolver", embeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
 	return c
 }
@@ -123,7 +125,15 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io stre
 	kept := job.Keep
 	switch {
 	case job.KeepAll && len(inputs) > 0:
-		list, err := openInput(ctx, inputs, sources.Options{Stdin: io.in})
+		log, err := newLogger(io.err, "text", "warn")
+		if err != nil {
+			return warehouse.Table{}, err
+		}
+		store, err := f.s3.open(ctx, log)
+		if err != nil {
+			return warehouse.Table{}, usageError(err)
+		}
+		list, err := openInput(ctx, inputs, sources.Options{Stdin: io.in, Objects: store})
 		if err != nil {
 			return warehouse.Table{}, err
 		}
@@ -167,9 +177,13 @@ func describe(op resolution.Operation, c sinks.Column, own bool) warehouse.Colum
 // ofDataset prints the table of a finished dataset, or its manifest for
 // Redshift.
 func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, io streams) error {
-	opened, err := openDataset(f.dataset)
+	log, err := newLogger(io.err, "text", "warn")
 	if err != nil {
-		return usageError(err)
+		return err
+	}
+	opened, err := openDataset(ctx, f.dataset, &f.s3, log)
+	if err != nil {
+		return unlessUnavailable(err)
 	}
 	m, err := verify.Manifest(ctx, opened)
 	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {

@@ -23,6 +23,8 @@ type suppressFlags struct {
 	lists   []string
 	columns []string
 	maxBad  rejectLimit
+	// reading is how lists are opened; its zero value reads none on S3.
+	reading sources.Options
 }
 
 // register makes f what the flags of a command set.
@@ -94,7 +96,7 @@ func (f *suppressFlags) read(ctx context.Context, region string, hosts []string)
 			if ctx.Err() != nil {
 				return nil, codedError{errors.New("interrupted before anything was done"), exitInterrupted}
 			}
-			return nil, usageError(fmt.Errorf("suppression list: %w", err))
+			return nil, unlessUnavailable(fmt.Errorf("suppression list: %w", err))
 		}
 	}
 	return l, nil
@@ -105,7 +107,7 @@ func (l *suppressionList) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
 		return errors.New("standard input cannot be one; save it to a file and name that")
 	}
-	list, err := openInput(ctx, []string{uri}, sources.Options{})
+	list, err := openInput(ctx, []string{uri}, l.reading)
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func (l *suppressionList) readAll(ctx context.Context, uri string) error {
 		return err
 	}
 	for _, file := range files {
-		if list, err = openInput(ctx, []string{file.URI}, sources.Options{}); err != nil {
+		if list, err = openInput(ctx, []string{file.URI}, l.reading); err != nil {
 			return err
 		}
 		if err := l.read(ctx, list, file); err != nil {

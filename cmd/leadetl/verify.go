@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +24,7 @@ type verifyFlags struct {
 	asJSON    bool
 	quiet     bool
 	logFormat string
+	s3        s3Flags
 }
 
 func newVerifyCommand(io streams) *cobra.Command {
@@ -47,9 +47,11 @@ counted from 1, and never with a value. With --target it also says what that
 warehouse would trip over: names, types, values that are too long.`,
 		Example: `  leadetl verify out/hems
   leadetl verify out/hems --target redshift
-  leadetl verify out/hems --json`,
+  leadetl verify out/hems --json
+  leadetl verify s3://leads/hems/`,
 		Annotations: exits(
 			exit{exitRejects, "the dataset is not whole, or does not load into --target; why is on standard output"},
+			exit{exitService, "S3 is out of reach"},
 			exit{exitInterrupted, "interrupted"},
 		),
 		Args: func(_ *cobra.Command, args []string) error {
@@ -67,6 +69,7 @@ warehouse would trip over: names, types, values that are too long.`,
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print what is wrong only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
+	f.s3.registerReading(flags)
 	return c
 }
 
@@ -84,9 +87,9 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 			return usageError(err)
 		}
 	}
-	opened, err := openDataset(dataset)
+	opened, err := openDataset(ctx, dataset, &f.s3, log)
 	if err != nil {
-		return usageError(err)
+		return unlessUnavailable(err)
 	}
 	var rows atomic.Int64
 	started := time.Now()
@@ -138,14 +141,6 @@ func tripsOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Trip, erro
 		facts = append(facts, warehouse.Facts{Longest: c.Longest, Width: c.Width})
 	}
 	return warehouse.Trips(target, tableOf(r.Manifest), facts)
-}
-
-// openDataset is where a dataset is.
-func openDataset(dataset string) (verify.Dataset, error) {
-	if strings.Contains(dataset, "://") {
-		return nil, fmt.Errorf("%s: this version reads datasets in local folders only", dataset)
-	}
-	return verify.Folder(dataset), nil
 }
 
 // verifyRules are the rules of an operation as they are in the schema that the

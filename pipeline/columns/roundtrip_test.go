@@ -54,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			rec := layout.NewBuilder().Record(batch)
 			dir := t.TempDir()
-			out, err := sinks.Open(dir)
+			out, err := sinks.Open(t.Context(), dir, sinks.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

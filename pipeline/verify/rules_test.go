@@ -102,7 +102,7 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	rec := b.NewRecord()
 	defer rec.Release()
 	dir := filepath.Join(t.TempDir(), "out")
-	d, err := sinks.Open(dir)
+	d, err := sinks.Open(t.Context(), dir, sinks.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

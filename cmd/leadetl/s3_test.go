@@ -1,0 +1,390 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/s3test"
+)
+
+const s3Bucket = "leads"
+
+// s3Job is a user whose lists or datasets are on S3.
+type s3Job struct {
+	testing.TB
+	server *s3test.Server
+	proxy  *s3test.Proxy
+	folder string
+}
+
+func newS3Job(t *testing.T) *s3Job {
+	t.Helper()
+	server := s3test.Start(t, s3Bucket)
+	s3test.Setenv(t)
+	return &s3Job{t, server, s3test.NewProxy(t, server), t.TempDir()}
+}
+
+func (j *s3Job) path(name string) string { return filepath.Join(j.folder, name) }
+
+// object is where the server keeps an object.
+func (j *s3Job) object(key string) string { return filepath.Join(j.server.Dir, s3Bucket, key) }
+
+// put puts an object of the sample data, or of text, where the server keeps it.
+func (j *s3Job) put(key, text string) {
+	j.Helper()
+	if err := os.MkdirAll(filepath.Dir(j.object(key)), 0o755); err != nil {
+		j.Fatal(err)
+	}
+	if err := os.WriteFile(j.object(key), []byte(text), 0o644); err != nil {
+		j.Fatal(err)
+	}
+}
+
+func (j *s3Job) args(in, out string, flags ...string) []string {
+	args := []string{"run", "email_to_hem", "--in", in, "--out", out, "--state", j.path("state"), "--s3-endpoint", j.proxy.URL, "--s3-path-style"}
+	return slices.Concat(args, flags)
+}
+
+// run runs a job to its end, which has to be with that code, and returns what
+// it said.
+func (j *s3Job) run(want int, in, out string, flags ...string) string {
+	j.Helper()
+	p := startProgram(j, j.args(in, out, flags...)...)
+	if got := p.code(); got != want {
+		j.Fatalf("%s → %s ended with exit code %d, want %d:\n%s", in, out, got, want, tail(p.said.String()))
+	}
+	return p.said.String()
+}
+
+// files are the files of a folder by name, without what tells of a run.
+func files(t testing.TB, folder string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(folder, path)
+		data, err := os.ReadFile(path)
+		if !strings.HasPrefix(name, "_report") && name != "_manifest.json" {
+			found[name] = string(data)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func requireFiles(t testing.TB, what string, got, want map[string]string) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("%s: %q, want %q, or their contents differ", what, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// Lists go in from S3 and datasets come out there as they do from and to the
+// disk, byte for byte.
+func TestS3(t *testing.T) {
+	j := newS3Job(t)
+	// The names of the inputs are a column, so what is compared is made from the
+	// same place.
+	list := emailList(30_000)
+	j.put("lists/2026/a.csv", list)
+	if err := os.WriteFile(j.path("a.csv"), []byte(list), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--rows-per-part", "4000", "--quiet"}
+	bucket := "s3://" + s3Bucket
+
+	j.run(0, j.path("a.csv"), j.path("out"), flags...)
+	j.run(0, j.path("a.csv"), bucket+"/from-disk", flags...)
+	requireFiles(t, "disk → S3", files(t, j.object("from-disk")), files(t, j.path("out")))
+
+	j.run(0, bucket+"/lists/2026/", j.path("from-s3"), flags...)
+	j.run(0, bucket+"/lists/**.csv", bucket+"/both/", flags...)
+	requireFiles(t, "S3 → S3", files(t, j.object("both")), files(t, j.path("from-s3")))
+	if len(files(t, j.object("both"))) != 15 { // 8 parts, 6 with rejects, _SUCCESS
+		t.Errorf("%d files", len(files(t, j.object("both"))))
+	}
+
+	// A finished dataset is found finished, and nothing is written again.
+	before := j.proxy.Seen()
+	writes := 0
+	j.proxy.Do(func(r *http.Request) s3test.Fault {
+		if strings.Contains(r.URL.Path, "part-") {
+			writes++
+		}
+		return s3test.Fault{}
+	})
+	if said := j.run(0, bucket+"/lists/**.csv", bucket+"/both/", "--rows-per-part", "4000"); strings.Contains(said, "WARN") || writes > 0 {
+		t.Errorf("the second time: %d requests about parts\n%s", writes, said)
+	}
+	if n := j.proxy.Seen() - before; n > 20 {
+		t.Errorf("%d requests for nothing", n)
+	}
+
+	// Another list under the name is another dataset's.
+	j.put("lists/2026/a.csv", strings.Replace(list, "person", "someone", 1))
+	if said := j.run(exitUsage, bucket+"/lists/**.csv", bucket+"/both/", flags...); !strings.Contains(said, "the input has changed") {
+		t.Errorf("a changed list: %s", said)
+	}
+	j.run(0, bucket+"/lists/**.csv", bucket+"/both/", append(flags, "--overwrite", "--compression", "zstd")...)
+	j.run(0, bucket+"/lists/2026/", j.path("again"), append(flags, "--compression", "zstd")...)
+	requireFiles(t, "replaced", files(t, j.object("both")), files(t, j.path("again")))
+
+	// Its report can be looked at, and is not written over.
+	leadetl(t, "report", bucket+"/both/", "--out", j.path("report.html"), "--s3-endpoint", j.proxy.URL, "--s3-path-style")
+	page, err := os.ReadFile(j.path("report.html"))
+	if there, other := os.ReadFile(j.object("both/_report.html")); err != nil || other != nil || string(page) != string(there) {
+		t.Errorf("the page: %d bytes of %d, %v, %v", len(page), len(there), err, other)
+	}
+
+	// Nothing is left of any of them.
+	for _, left := range []string{"state/s3/*", "state/runs/*"} {
+		if found, _ := filepath.Glob(j.path(left)); len(found) > 0 {
+			t.Errorf("left: %q", found)
+		}
+	}
+	if left := j.server.Uploads(t, s3Bucket); len(left) > 0 {
+		t.Errorf("unfinished uploads: %q", left)
+	}
+}
+
+// A Parquet list is read by ranges: what is not asked for is not fetched.
+func TestS3Parquet(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv.gz", packed(t, emailList(20_000)))
+	j.put("people.csv", "email\nperson7@mail.example\n")
+	j.run(0, "s3://leads/in/a.csv.gz", "s3://leads/parquet/", "--quiet", "--hem-profiles", "uid2,google", "--suppress", "s3://leads/people.csv")
+	j.run(0, "s3://leads/parquet/", "s3://leads/again/", "--quiet", "--keep", "id")
+	want, got := readDataset(t, j.object("parquet")), readDataset(t, j.object("again"))
+	hem := want.column(t, "hem_sha256")
+	if n := want.count(t, "outcome", "suppressed"); n != 1 {
+		t.Errorf("%d rows are suppressed", n)
+	}
+	for i := range want.rows {
+		if want.rows[i][hem] == "null" {
+			continue // suppressed or rejected: the other run cannot know
+		}
+		if got.rows[i][got.column(t, "hem_sha256")] != want.rows[i][hem] {
+			t.Fatalf("row %d differs", i+1)
+		}
+	}
+}
+
+// Two processes on one dataset: one of them works, the other says why not, and
+// does no harm.
+func TestS3TwoProcesses(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(2000))
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	first := true
+	j.proxy.Do(func(r *http.Request) s3test.Fault {
+		if first && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "part-") {
+			first = false
+			close(reached)
+			<-goOn
+		}
+		return s3test.Fault{}
+	})
+	second := *j
+	second.proxy = s3test.NewProxy(t, j.server) // the first one's is held
+	p := startProgram(t, j.args("s3://leads/in/a.csv", "s3://leads/out/", "--quiet")...)
+	<-reached
+	for state, want := range map[string]string{
+		"state":   "leadetl: --out: s3://leads/out/: in use by another process",
+		"another": "leadetl: --out: s3://leads/out/_lock: in use by another process: process ",
+	} {
+		if said := second.run(exitUsage, "s3://leads/in/a.csv", "s3://leads/out/", "--overwrite", "--state", j.path(state)); !strings.HasPrefix(said, want) {
+			t.Errorf("%s: %s\nwant %s", state, said, want)
+		}
+	}
+	close(goOn)
+	if code := p.code(); code != 0 {
+		t.Fatalf("the first ended with %d: %s", code, p.said)
+	}
+	if _, err := os.Stat(j.object("out/_lock")); !os.IsNotExist(err) {
+		t.Errorf("the lock is left: %v", err)
+	}
+}
+
+// A plan looks, and writes nothing, even where a run holds the dataset.
+func TestS3Plan(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(10))
+	j.put("out/_lock", `{"holder":"somebody"}`)
+	writes := 0
+	j.proxy.Do(func(r *http.Request) s3test.Fault {
+		if s3test.IsWrite(r) {
+			writes++
+		}
+		return s3test.Fault{}
+	})
+	args := j.args("s3://leads/in/", "s3://leads/out/")
+	args[0] = "plan"
+	p := startProgram(t, args...)
+	if code := p.code(); code != exitDone || writes > 0 || !strings.Contains(p.printed.String(), "from s3://leads/in/a.csv") {
+		t.Errorf("exit code %d, %d writes\n%s%s", code, writes, p.printed, p.said)
+	}
+	if said := j.run(exitUsage, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
+		t.Errorf("a lock in nobody's hand: %s", said)
+	}
+}
+
+// A store that is down in the middle delays a run, and a run that is
+// interrupted meanwhile does not wait for it.
+func TestS3Outage(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(3000))
+	for _, interrupted := range []bool{false, true} {
+		down, refused := 0, make(chan struct{}, 1)
+		j.proxy.Do(func(r *http.Request) s3test.Fault {
+			if !strings.Contains(r.URL.Path, "part-00001") && down == 0 {
+				return s3test.Fault{}
+			}
+			if down++; down < 12 || interrupted {
+				select {
+				case refused <- struct{}{}:
+				default:
+				}
+				return s3test.Fault{Kind: s3test.Reset}
+			}
+			return s3test.Fault{}
+		})
+		p := startProgram(t, j.args("s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--workers", "1", "--quiet", "--overwrite", "--compression", map[bool]string{true: "zstd", false: "snappy"}[interrupted])...)
+		<-refused
+		want := exitDone
+		if interrupted {
+			want = exitInterrupted
+			if err := p.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code := p.code(); code != want {
+			t.Errorf("interrupted %v: exit code %d, want %d\n%s", interrupted, code, want, p.said)
+		}
+	}
+	j.proxy.Do(nil) // the lock that could not be removed is the same user's
+	j.run(0, "s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--compression", "zstd", "--quiet", "--overwrite")
+}
+
+// Files that are of no dataset are left alone, and so is a dataset without its
+// state.
+func TestS3Foreign(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(10))
+	j.put("out/notes.txt", "mine")
+	j.put("out/deep/part-00000.parquet", "mine")
+	if said := j.run(exitUsage, "s3://leads/in/a.csv", "s3://leads/out", "--overwrite"); !strings.Contains(said, "s3://leads/out/: folder holds other files (") {
+		t.Error(said)
+	}
+	if got := files(t, j.object("out")); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	j.put("half/part-00000.parquet", "of an unfinished run")
+	if said := j.run(exitUsage, "s3://leads/in/a.csv", "s3://leads/half"); !strings.Contains(said, "unfinished, and its progress is not under") {
+		t.Error(said)
+	}
+	if said := j.run(exitUsage, "s3://leads/in/", "s3://leads/in/"); !strings.Contains(said, "s3://leads/in/a.csv is in the output folder; give another --out") {
+		t.Error(said)
+	}
+}
+
+// What a store refuses ends the run before any row, with what to check; a
+// store out of reach ends it so that it can go on.
+func TestS3Refused(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(10))
+	refuse := func(status int, code string, which func(*http.Request) bool) func(*http.Request) s3test.Fault {
+		return func(r *http.Request) s3test.Fault {
+			if which(r) {
+				return s3test.Fault{Kind: s3test.Refuse, Status: status, Code: code, Text: "no"}
+			}
+			return s3test.Fault{}
+		}
+	}
+	always := func(*http.Request) bool { return true }
+	for _, c := range []struct {
+		name    string
+		env     []string // name, value
+		fault   func(*http.Request) s3test.Fault
+		in, out string
+		code    int
+		want    string // regular expression
+	}{
+		{"wrong secret", []string{"AWS_SECRET_ACCESS_KEY", "CanaryWrong"}, nil, "s3://leads/in/a.csv", "s3://leads/out", exitUsage, `the secret key is not that of the access key`},
+		{"missing bucket", nil, nil, "s3://leeds/in/a.csv", "s3://leads/out", exitUsage, `there is no such bucket \(bucket leeds, region us-east-1`},
+		{"missing bucket for the dataset", nil, nil, "s3://leads/in/a.csv", "s3://leeds/out", exitUsage, `--out: s3://leeds/out/: there is no such bucket`},
+		{"missing object", nil, nil, "s3://leads/in/b.csv", "s3://leads/out", exitUsage, `s3://leads/in/b.csv does not exist`},
+		{"nothing matches", nil, nil, "s3://leads/in/*.tsv", "s3://leads/out", exitUsage, `s3://leads/in/\*.tsv matches no object`},
+		{"no permission to list", nil, refuse(403, "AccessDenied", s3test.IsList), "s3://leads/in/", "s3://leads/out", exitUsage, `may not list it .*; allow s3:ListBucket on arn:aws:s3:::leads`},
+		{"no permission to write", nil, refuse(403, "AccessDenied", s3test.IsWrite), "s3://leads/in/a.csv", "s3://leads/out", exitUsage, `may not write it .*; allow s3:PutObject on arn:aws:s3:::leads/out/_lock`},
+		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", always), "s3://leads/in/", "s3://leads/out", exitUsage, `this machine's clock is too far from the store's`},
+		{"expired credentials", nil, refuse(400, "ExpiredToken", always), "s3://leads/in/", "s3://leads/out", exitUsage, `the credentials have expired`},
+		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", exitUsage, `the credentials have expired .*; get new ones, and the same command goes on`},
+		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", exitService, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
+		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", exitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done, and the same command goes on from there`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.env != nil {
+				t.Setenv(c.env[0], c.env[1])
+			}
+			j.proxy.Do(c.fault)
+			defer j.proxy.Do(nil)
+			here := *j
+			here.TB = t
+			said := here.run(c.code, c.in, c.out, "--s3-give-up-after", "1s", "--quiet")
+			if !regexp.MustCompile(c.want).MatchString(said) {
+				t.Errorf("%s\nwant %s", said, c.want)
+			}
+			for _, secret := range []string{s3test.SecretKey, "CanaryWrong", s3test.AccessKey} {
+				if strings.Contains(said, secret) {
+					t.Errorf("a secret is said: %s", said)
+				}
+			}
+		})
+	}
+	j.run(0, "s3://leads/in/", "s3://leads/out", "--quiet") // it goes on
+}
+
+// TestS3DatasetIsProved: a dataset on S3 is read back as one in a folder is,
+// and damage is found there too.
+func TestS3DatasetIsProved(t *testing.T) {
+	j := newS3Job(t)
+	out := "s3://" + s3Bucket + "/out/"
+	j.run(exitDone, samples+"/emails.csv", out)
+	look := func(want int, args ...string) string {
+		t.Helper()
+		p := startProgram(j, append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style")...)
+		if got := p.code(); got != want {
+			t.Fatalf("%s ended with exit code %d, want %d:\n%s", args[0], got, want, tail(p.said.String()))
+		}
+		return p.said.String()
+	}
+	look(exitDone, "verify", out)
+	look(exitDone, "schema", "--dataset", out, "--dialect", "duckdb")
+	part := j.object("out/part-00000.parquet")
+	data, err := os.ReadFile(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(part, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if said := look(exitRejects, "verify", out); !strings.Contains(said, "is not whole: 1 failure") {
+		t.Errorf("verify says\n%s", said)
+	}
+	look(exitUsage, "verify", "s3://"+s3Bucket+"/nothing/")
+}

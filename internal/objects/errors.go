@@ -1,0 +1,208 @@
+package objects
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// What became of a request that was not done, beside *RefusedError. An object
+// that is not there is fs.ErrNotExist.
+var (
+	// ErrUnavailable says that the store did not answer for too long.
+	ErrUnavailable = errors.New("the store does not answer")
+	// ErrChanged says that an object is not the one it was before.
+	ErrChanged = errors.New("the object has changed")
+	// errNotImplemented says that the store does not know what was asked.
+	errNotImplemented = errors.New("the store does not know how")
+	// errNoUpload says that an upload in pieces is not there any more.
+	errNoUpload = errors.New("the upload is gone")
+)
+
+// RefusedError says that the store refuses a request, and will do so again
+// until its user has changed something.
+type RefusedError struct {
+	Location string // "" where it is not about an object
+	Problem  string
+	Advice   string
+	Code     string // the store's own word; "" when nothing came back
+	Err      error
+}
+
+func (e *RefusedError) Error() string {
+	text := e.Problem
+	if e.Location != "" {
+		text = e.Location + ": " + text
+	}
+	if e.Advice != "" {
+		text += "; " + e.Advice
+	}
+	return text
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// at names the object in an error that names none.
+func at(r request, err error) error {
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Location == "" {
+		refused.Location = r.String()
+	}
+	return err
+}
+
+// again are codes of refusals that a repeated request may not meet.
+// Source: Amazon S3 API reference, error responses.
+var again = []string{
+	"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted", "ConditionalRequestConflict",
+	"Throttling", "ThrottlingException", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded",
+	"IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", // spoiled on the way
+	"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "MovedPermanently", // once the region is known
+}
+
+// judge says what an error of the SDK means: nil, fs.ErrNotExist, ErrChanged,
+// ErrUnavailable, *RefusedError, each with the object's name. asked is the
+// region that the bucket was looked for in.
+func (s *Store) judge(r request, asked string, err error) error {
+	if err == nil {
+		return nil
+	}
+	named := func(kind error) error { return fmt.Errorf("%s %s: %w", r.verb, r, kind) }
+	code, status := codeOf(err)
+	switch {
+	case slices.Contains(again, code), status >= 500 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout,
+		status == http.StatusConflict && code != "BucketAlreadyExists", status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
+		if isRedirect(code, status) && !isElsewhere(asked, err) {
+			return s.refusal(r, code, status, err)
+		}
+		return fmt.Errorf("%s %s: %w (%s)", r.verb, r, ErrUnavailable, said(code, status))
+	case code == "NoSuchBucket":
+		return s.refusal(r, code, status, err)
+	case code == "NoSuchUpload":
+		return named(errNoUpload)
+	case code == "NoSuchKey", status == http.StatusNotFound && (code == "" || code == "NotFound"):
+		return named(fs.ErrNotExist)
+	case code == "PreconditionFailed", status == http.StatusPreconditionFailed:
+		return named(ErrChanged)
+	case code == "NotImplemented", status == http.StatusNotImplemented:
+		return named(errNotImplemented)
+	case status != 0 || code != "":
+		return s.refusal(r, code, status, err)
+	}
+	return s.unanswered(r, err)
+}
+
+// unanswered judges an error without an answer of the store.
+func (s *Store) unanswered(r request, err error) error {
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	var serialization *smithy.SerializationError
+	var params smithy.InvalidParamsError
+	first := !s.reached.Load()
+	refused := &RefusedError{Location: r.String(), Err: err}
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound && first:
+		refused.Problem = fmt.Sprintf("the host %s is not known", dns.Name)
+		refused.Advice = "check --s3-endpoint, the bucket's name and the region; a store that has no host for each bucket takes --s3-path-style"
+	case errors.As(err, &certificate):
+		refused.Problem = "the store's certificate is not trusted: " + certificate.Err.Error()
+		refused.Advice = "name the file of its authority in AWS_CA_BUNDLE"
+	case errors.As(err, &noTLS) && first:
+		refused.Problem, refused.Advice = "the store does not speak TLS", "write --s3-endpoint with http://"
+	case errors.As(err, &serialization), errors.As(err, &params):
+		refused.Problem = "no request can be made of it: " + err.Error()
+	default:
+		return fmt.Errorf("%s %s: %w (%s)", r.verb, r, ErrUnavailable, reason(err))
+	}
+	return refused
+}
+
+// reason is why nothing came back, in few words.
+func reason(err error) string {
+	var operation *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	case errors.As(err, &operation):
+		return operation.Error()
+	}
+	for { // the SDK's wraps say again what is known
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}
+
+// codeOf is the store's own word for an error, and its HTTP status.
+func codeOf(err error) (code string, status int) {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		code = api.ErrorCode()
+	}
+	var response *smithyhttp.ResponseError
+	if errors.As(err, &response) && response.Response != nil {
+		status = response.HTTPStatusCode()
+	}
+	if status < 300 && code == "" {
+		status = 0 // an answer that broke off is none
+	}
+	return code, status
+}
+
+func said(code string, status int) string {
+	switch {
+	case status == 0:
+		return code
+	case code == "":
+		return fmt.Sprint("HTTP ", status)
+	}
+	return fmt.Sprintf("%s, HTTP %d", code, status)
+}
+
+// expecting finds the region in a message. Source: Amazon S3, "the region
+// 'us-east-1' is wrong; expecting 'eu-west-1'".
+var expecting = regexp.MustCompile(`expecting ['"]([a-z0-9-]+)['"]`)
+
+// regionOf is the region that an error says the bucket is in.
+func regionOf(err error) string {
+	var response *smithyhttp.ResponseError
+	if errors.As(err, &response) && response.Response != nil {
+		if region := response.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
+			return region
+		}
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		if found := expecting.FindStringSubmatch(api.ErrorMessage()); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+func isRedirect(code string, status int) bool {
+	return strings.HasSuffix(code, "Redirect") || code == "AuthorizationHeaderMalformed" || status == http.StatusMovedPermanently || status == http.StatusTemporaryRedirect
+}
+
+// isElsewhere reports whether an error says that the bucket is in another
+// region than it was looked for in.
+func isElsewhere(asked string, err error) bool {
+	region := regionOf(err)
+	return region != "" && region != asked
+}
+
+// isGone reports whether an error says that the object is not there.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

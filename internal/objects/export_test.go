@@ -1,0 +1,19 @@
+package objects
+
+import "context"
+
+// Renew renews a lock as its clock would.
+func (l *Lock) Renew(ctx context.Context) error { return l.renew(ctx, 0) }
+
+// Compile is compile.
+var Compile = compile
+
+// What tests have to pass.
+const (
+	WholeSize = wholeSize
+	ChunkSize = chunkSize
+	BlockSize = blockSize
+)
+
+// LockExpires is how long a lock is believed.
+const LockExpires = lockExpires

@@ -1,0 +1,51 @@
+package objects
+
+import (
+	"fmt"
+	"strings"
+)
+
+const scheme = "s3://"
+
+// Is reports whether a URI is of an object store.
+func Is(uri string) bool {
+	return len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme)
+}
+
+// Location is a bucket and a key in it, or a prefix of keys. Keys are taken as
+// they are: nothing in them is decoded.
+type Location struct{ Bucket, Key string }
+
+// Parse reads s3://bucket/key; the key may be empty.
+func Parse(uri string) (Location, error) {
+	if !Is(uri) {
+		return Location{}, fmt.Errorf("%s: no address of an object; write s3://bucket/key", uri)
+	}
+	bucket, key, _ := strings.Cut(uri[len(scheme):], "/")
+	if bucket == "" {
+		return Location{}, fmt.Errorf("%s: names no bucket; write s3://bucket/key", uri)
+	}
+	if strings.ContainsAny(bucket, "*?[") {
+		return Location{}, fmt.Errorf("%s: a bucket's name is no pattern; name each bucket", uri)
+	}
+	return Location{bucket, key}, nil
+}
+
+// ParseFolder reads s3://bucket/prefix as a folder: all keys below it begin
+// with Key, which ends in a slash or is empty.
+func ParseFolder(uri string) (Location, error) {
+	l, err := Parse(uri)
+	if err != nil {
+		return l, err
+	}
+	if l.Key = strings.Trim(l.Key, "/"); l.Key != "" {
+		l.Key += "/"
+	}
+	return l, nil
+}
+
+// String is the location as a URI.
+func (l Location) String() string { return scheme + l.Bucket + "/" + l.Key }
+
+// Below is the object of this name in a folder.
+func (l Location) Below(name string) Location { return Location{l.Bucket, l.Key + name} }

@@ -1,0 +1,96 @@
+package objects_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/s3test"
+)
+
+func TestLock(t *testing.T) {
+	server, proxy, store := stores(t)
+	take := func(holder string) (*objects.Lock, error) { return store.Lock(t.Context(), at("out/_lock"), holder) }
+	mine, err := take("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := take("theirs"); !errors.Is(err, filelock.ErrLocked) || !strings.Contains(err.Error(), "s3://lists/out/_lock: in use by another process: process ") {
+		t.Errorf("held by another: %v, want %v", err, filelock.ErrLocked)
+	}
+	for range 3 {
+		if err := mine.Renew(t.Context()); err != nil {
+			t.Errorf("renewed: %v", err)
+		}
+	}
+	proxy.Do(once(1, s3test.IsWrite, s3test.Fault{Kind: s3test.Lose}))
+	if err := mine.Renew(t.Context()); err != nil {
+		t.Errorf("renewed, and the answer lost: %v", err)
+	}
+	proxy.Do(nil)
+
+	// The holder's next process takes it over at once, and the one before is
+	// told.
+	next, err := take("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("the process before: %v, want %v", err, objects.ErrLockLost)
+	}
+	if err := mine.Check(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("the process before, asked again: %v, want %v", err, objects.ErrLockLost)
+	}
+	if err := mine.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := next.Check(t.Context()); err != nil {
+		t.Errorf("the release of a lost lock released another's: %v", err)
+	}
+
+	// One that gave no sign of life for too long is anybody's.
+	past := time.Now().Add(-objects.LockExpires - time.Second)
+	if err := os.Chtimes(filepath.Join(server.Dir, bucket, "out/_lock"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := take("theirs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("after it expired: %v, want %v", err, objects.ErrLockLost)
+	}
+	if err := errors.Join(next.Release(context.Background()), theirs.Release(context.Background())); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(server.Dir, bucket, "out/_lock")); !os.IsNotExist(err) {
+		t.Errorf("after the release: %v", err)
+	}
+}
+
+// However requests go wrong, of two that want a lock one gets it.
+func TestLockUnderFaults(t *testing.T) {
+	_, proxy, store := stores(t)
+	for _, fault := range []s3test.Fault{{Kind: s3test.Lose}, {Kind: s3test.Reset}, answer(500, "InternalError"), answer(409, "ConditionalRequestConflict")} {
+		for n := 1; n <= 4; n++ {
+			proxy.Do(once(n, func(*http.Request) bool { return true }, fault))
+			one, err := store.Lock(t.Context(), at("_lock"), "one")
+			if err != nil {
+				t.Fatalf("%s of request %d: %v", fault.Kind, n, err)
+			}
+			if _, err := store.Lock(t.Context(), at("_lock"), "two"); !errors.Is(err, filelock.ErrLocked) {
+				t.Errorf("%s of request %d: %v, want %v", fault.Kind, n, err, filelock.ErrLocked)
+			}
+			if err := one.Release(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

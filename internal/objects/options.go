@@ -1,0 +1,63 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options are how a store is reached and how objects are written there.
+// Credentials and the region come from where AWS programs take them:
+// environment, shared files, roles.
+type Options struct {
+	// Endpoint is the address of a store that is not AWS; empty is AWS.
+	Endpoint string
+	// PathStyle puts the bucket into the path instead of the host's name.
+	PathStyle bool
+	// SSE is the encryption at rest that is asked for: empty for the bucket's
+	// own, AES256, aws:kms or aws:kms:dsse. KMSKey is the key of the latter two.
+	SSE    string
+	KMSKey string
+	// ACL is a canned access list for written objects; empty sends none.
+	ACL string
+	// GiveUpAfter is how long a store that does not answer is asked again.
+	GiveUpAfter time.Duration
+	// Log takes warnings; nil drops them.
+	Log *slog.Logger
+}
+
+// DefaultGiveUpAfter outlasts an outage of ten minutes.
+const DefaultGiveUpAfter = 15 * time.Minute
+
+// The values S3 knows. Source: Amazon S3 API reference, PutObject.
+var (
+	encryptions = []string{"AES256", "aws:kms", "aws:kms:dsse"}
+	cannedACLs  = []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read", "bucket-owner-full-control"}
+)
+
+// Validate joins every problem of the options.
+func (o Options) Validate() error {
+	var errs []error
+	if o.Endpoint != "" {
+		if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+			errs = append(errs, errors.New("the endpoint of the store is no address such as https://s3.example"))
+		}
+	}
+	if o.SSE != "" && !slices.Contains(encryptions, o.SSE) {
+		errs = append(errs, fmt.Errorf("encryption %q; it is one of %s", o.SSE, strings.Join(encryptions, ", ")))
+	}
+	if o.KMSKey != "" && !strings.HasPrefix(o.SSE, "aws:kms") {
+		errs = append(errs, errors.New("a KMS key goes with encryption aws:kms or aws:kms:dsse"))
+	}
+	if o.ACL != "" && !slices.Contains(cannedACLs, o.ACL) {
+		errs = append(errs, fmt.Errorf("access list %q; it is one of %s", o.ACL, strings.Join(cannedACLs, ", ")))
+	}
+	if o.GiveUpAfter < 0 {
+		errs = append(errs, fmt.Errorf("the store would be given up after %s; give a time such as 15m", o.GiveUpAfter))
+	}
+	return errors.Join(errs...)
+}

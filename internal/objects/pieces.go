@@ -1,0 +1,187 @@
+package objects
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"iter"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/sourcegraph/conc/pool"
+)
+
+// Objects up to wholeSize are sent in one request, larger ones in pieces, some
+// side by side. S3 takes 10,000 pieces.
+const (
+	wholeSize    = 8 << 20
+	pieceSize    = 8 << 20
+	mostPieces   = 10_000
+	piecesAtOnce = 3
+)
+
+// putPieces sends the content as a multipart upload. The condition is that of
+// its completion.
+func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
+	s.partly.Store(true)
+	for try := 1; ; try++ {
+		upload, err := s.beginUpload(ctx, at, c)
+		if err != nil {
+			return "", err
+		}
+		pieces, err := s.sendPieces(ctx, at, c, upload)
+		if err == nil {
+			etag, err = s.complete(ctx, at, upload, pieces, asked)
+		}
+		if err == nil {
+			return etag, nil
+		}
+		abortErr := s.abort(ctx, at, upload)
+		if !errors.Is(err, errNoUpload) {
+			return "", errors.Join(err, abortErr)
+		}
+		// It is gone because its completion was done and the answer lost, or
+		// because somebody aborted it.
+		if info, statErr := s.Stat(ctx, at); statErr == nil && c.is(info) {
+			return info.ETag, nil
+		} else if try == mostConflicts {
+			return "", err
+		}
+	}
+}
+
+func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload string, err error) {
+	err = s.do(ctx, request{"write", "s3:PutObject", at, 0}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
+		out, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+			Bucket: &at.Bucket, Key: &at.Key, ContentType: optional(c.Type), ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: c.metadata(),
+			ServerSideEncryption: types.ServerSideEncryption(s.options.SSE), SSEKMSKeyId: optional(s.options.KMSKey), ACL: types.ObjectCannedACL(s.options.ACL),
+		}, region)
+		if err == nil {
+			upload = aws.ToString(out.UploadId)
+		}
+		return err
+	})
+	return upload, err
+}
+
+func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload string) ([]types.CompletedPart, error) {
+	size := max(pieceSize, (c.Size+mostPieces-1)/mostPieces)
+	pieces := make([]types.CompletedPart, (c.Size+size-1)/size)
+	// After a failure no more are begun, but those on their way are waited for:
+	// to give the upload up under them would leave it with them.
+	var failed atomic.Bool
+	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(piecesAtOnce)
+	for i := range pieces {
+		p.Go(func() (err error) {
+			if failed.Load() {
+				return nil
+			}
+			from := int64(i) * size
+			if pieces[i], err = s.sendPiece(ctx, at, io.NewSectionReader(c, from, min(size, c.Size-from)), upload, int32(i+1)); err != nil {
+				failed.Store(true)
+			}
+			return err
+		})
+	}
+	return pieces, p.Wait()
+}
+
+func (s *Store) sendPiece(ctx context.Context, at Location, piece *io.SectionReader, upload string, number int32) (done types.CompletedPart, err error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, piece); err != nil {
+		return done, err
+	}
+	sum := [sha256.Size]byte(h.Sum(nil))
+	checksum := base64.StdEncoding.EncodeToString(sum[:])
+	err = s.do(ctx, request{"write", "s3:PutObject", at, piece.Size()}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
+		out, err := client.UploadPart(ctx, &s3.UploadPartInput{
+			Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, PartNumber: &number,
+			Body: io.NewSectionReader(piece, 0, piece.Size()), ContentLength: aws.Int64(piece.Size()), ChecksumSHA256: &checksum,
+		}, region, signedWith(sum))
+		if err == nil {
+			done = types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumSHA256: &checksum}
+		}
+		return err
+	})
+	return done, err
+}
+
+func (s *Store) complete(ctx context.Context, at Location, upload string, pieces []types.CompletedPart, asked condition) (etag string, err error) {
+	err = s.do(ctx, request{"write", "s3:PutObject", at, 0}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
+		out, err := client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+			Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: pieces},
+			IfNoneMatch: asked.none, IfMatch: asked.etag,
+		}, region)
+		if err == nil {
+			etag = aws.ToString(out.ETag)
+		}
+		return err
+	})
+	return etag, err
+}
+
+// abort gives an upload up; one that is gone is as well.
+func (s *Store) abort(ctx context.Context, at Location, upload string) error {
+	err := s.do(ctx, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
+		_, err := c.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload}, region)
+		return err
+	})
+	if errors.Is(err, errNoUpload) || isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// SentInPieces reports whether an upload in pieces was begun, so that one may
+// be left whose beginning was not heard of.
+func (s *Store) SentInPieces() bool { return s.partly.Load() }
+
+// AbortUploads gives up the unfinished uploads to a folder whose names, within
+// it, are ours. A store that has no such uploads to list has none to give up.
+func (s *Store) AbortUploads(ctx context.Context, folder Location, ours func(name string) bool) error {
+	for upload, err := range s.uploads(ctx, folder) {
+		if errors.Is(err, errNotImplemented) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		key := aws.ToString(upload.Key)
+		if ours(key[min(len(folder.Key), len(key)):]) {
+			if err := s.abort(ctx, Location{folder.Bucket, key}, aws.ToString(upload.UploadId)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) uploads(ctx context.Context, folder Location) iter.Seq2[types.MultipartUpload, error] {
+	return func(yield func(types.MultipartUpload, error) bool) {
+		in := &s3.ListMultipartUploadsInput{Bucket: &folder.Bucket, Prefix: optional(folder.Key)}
+		for {
+			var page *s3.ListMultipartUploadsOutput
+			err := s.do(ctx, request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
+				page, err = c.ListMultipartUploads(ctx, in, region)
+				return err
+			})
+			if err != nil {
+				yield(types.MultipartUpload{}, err)
+				return
+			}
+			for _, u := range page.Uploads {
+				if !yield(u, nil) {
+					return
+				}
+			}
+			if !aws.ToBool(page.IsTruncated) {
+				return
+			}
+			in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// checksumKey is the metadata that an object's SHA-256 (hex) is kept in.
+const checksumKey = "leadetl-sha256"
+
+// Stat looks at an object.
+func (s *Store) Stat(ctx context.Context, at Location) (info Info, err error) {
+	err = s.do(ctx, request{"look at", "s3:GetObject", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
+		out, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Key}, region)
+		if err != nil {
+			return err
+		}
+		info = infoOf(at.Bucket, &at.Key, out.ContentLength, out.ETag, out.LastModified)
+		info.SHA256 = out.Metadata[checksumKey]
+		info.SeenAt, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
+		return nil
+	})
+	return info, err
+}
+
+// blockSize is what ReadAt reads of an object at a time, and blocks how many
+// of them an Object keeps: enough that every column of a Parquet file has one.
+const (
+	blockSize = 1 << 20
+	blocks    = 32
+)
+
+// Object is one version of an object, open for reading. When there is another
+// in its place, reading it is ErrChanged. Its methods are safe for concurrent
+// use.
+type Object struct {
+	Info
+	store  *Store
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	kept  map[int64][]byte // by number
+	order []int64          // of kept, the one that was used last at the end
+}
+
+// Open opens an object. Of one that was listed nothing is read yet; of one
+// whose Info has its location alone, the first block is, which tells the rest.
+// ctx ends what is being read.
+func (s *Store) Open(ctx context.Context, info Info) (*Object, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	o := &Object{Info: info, store: s, ctx: ctx, cancel: cancel, kept: map[int64][]byte{}}
+	if info.ETag == "" {
+		if err := o.discover(); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// Close ends what is being read.
+func (o *Object) Close() error {
+	o.cancel()
+	return nil
+}
+
+// discover reads the first block, and from its answer what the object is: a
+// refusal comes with a reason, which one to look at it would not.
+func (o *Object) discover() error {
+	var block []byte
+	empty := false
+	err := o.store.do(o.ctx, o.request(blockSize), func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
+		out, err := c.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.Bucket, Key: &o.Key, Range: aws.String(fmt.Sprintf("bytes=0-%d", blockSize-1))}, region)
+		if code, status := codeOf(err); code == "InvalidRange" || status == http.StatusRequestedRangeNotSatisfiable {
+			empty = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer out.Body.Close()
+		o.Info = infoOf(o.Bucket, &o.Key, out.ContentLength, out.ETag, out.LastModified)
+		o.SHA256 = out.Metadata[checksumKey]
+		o.SeenAt, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
+		if _, size, found := strings.Cut(aws.ToString(out.ContentRange), "/"); found {
+			if o.Size, err = strconv.ParseInt(size, 10, 64); err != nil {
+				return err
+			}
+		}
+		block = make([]byte, min(o.Size, blockSize))
+		_, err = io.ReadFull(out.Body, block)
+		return err
+	})
+	if err == nil && empty {
+		o.Info, err = o.store.Stat(o.ctx, o.Location)
+	}
+	if err == nil && len(block) > 0 {
+		o.keep(0, block)
+	}
+	return err
+}
+
+func (o *Object) request(size int64) request {
+	return request{"read", "s3:GetObject", o.Location, size}
+}
+
+// fill reads p from an offset, going on where a broken connection stopped.
+func (o *Object) fill(p []byte, off int64) error {
+	n, other := 0, false
+	err := o.store.progress(o.ctx, o.request(int64(len(p))), func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (bool, error) {
+		before := n
+		out, err := c.GetObject(ctx, &s3.GetObjectInput{
+			Bucket: &o.Bucket, Key: &o.Key, IfMatch: optional(o.ETag),
+			Range: aws.String(fmt.Sprintf("bytes=%d-%d", off+int64(n), off+int64(len(p))-1)),
+		}, region)
+		if err != nil {
+			return false, err
+		}
+		defer out.Body.Close()
+		if aws.ToString(out.ETag) != o.ETag { // the store ignores the condition
+			other = true
+			return false, nil
+		}
+		m, err := io.ReadFull(out.Body, p[n:])
+		n += m
+		return n > before, err
+	})
+	switch _, status := codeOf(err); {
+	case err == nil && !other:
+		return nil
+	case other, status == http.StatusRequestedRangeNotSatisfiable || errors.Is(err, ErrChanged) || isGone(err):
+		return fmt.Errorf("read %s: %w", o.Location, ErrChanged)
+	}
+	return err
+}
+
+// ReadAt reads through blocks, some of which are kept. It is made for files
+// that are read here and there; what is read from end to end is Stream's.
+func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, errors.New("negative offset")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for n < len(p) && off < o.Size {
+		block, err := o.block(off / blockSize)
+		if err != nil {
+			return n, err
+		}
+		m := copy(p[n:], block[off%blockSize:])
+		n, off = n+m, off+int64(m)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// block returns a block, from among those kept if it is there.
+func (o *Object) block(number int64) ([]byte, error) {
+	if block, found := o.kept[number]; found {
+		o.keep(number, block)
+		return block, nil
+	}
+	block := make([]byte, min(blockSize, o.Size-number*blockSize))
+	if err := o.fill(block, number*blockSize); err != nil {
+		return nil, err
+	}
+	o.keep(number, block)
+	return block, nil
+}
+
+// keep makes a block the one that was used last.
+func (o *Object) keep(number int64, block []byte) {
+	for i, other := range o.order {
+		if other == number {
+			o.order = append(o.order[:i], o.order[i+1:]...)
+			break
+		}
+	}
+	o.kept[number] = block
+	o.order = append(o.order, number)
+	if len(o.order) > blocks {
+		delete(o.kept, o.order[0])
+		o.order = o.order[1:]
+	}
+}

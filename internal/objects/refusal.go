@@ -1,0 +1,87 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/aws/smithy-go"
+)
+
+// refusal says why the store refuses a request, and what to check. The store's
+// own words are repeated only where they say something about permissions;
+// credentials are in none of them.
+func (s *Store) refusal(r request, code string, status int, err error) error {
+	e := &RefusedError{Location: r.String(), Code: code, Err: err}
+	if e.Code == "" {
+		e.Code = fmt.Sprint(status)
+	}
+	where := "bucket " + r.Bucket + ", region " + s.region(r.Bucket)
+	if s.options.Endpoint != "" {
+		where += ", endpoint " + s.options.Endpoint
+	}
+	switch {
+	case code == "NoSuchBucket":
+		e.Problem = "there is no such bucket"
+		e.Advice = "check its name, and --s3-endpoint where the store is not AWS"
+	case code == "InvalidBucketName":
+		e.Problem, e.Advice = "this is no name of a bucket", "check what follows s3://"
+	case code == "InvalidAccessKeyId", code == "XAdminUserNotFound": // AWS, versitygw
+		e.Problem = "the store does not know the access key"
+		e.Advice = "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and --s3-endpoint where the store is not AWS"
+	case code == "SignatureDoesNotMatch":
+		e.Problem = "the secret key is not that of the access key"
+		e.Advice = "check AWS_SECRET_ACCESS_KEY or AWS_PROFILE"
+	case code == "ExpiredToken", code == "ExpiredTokenException", code == "TokenRefreshRequired", code == "RequestExpired":
+		e.Problem = "the credentials have expired"
+		e.Advice = "get new ones, and the same command goes on"
+	case code == "InvalidToken":
+		e.Problem, e.Advice = "the session token is not valid", "check AWS_SESSION_TOKEN, which goes with one pair of keys"
+	case code == "RequestTimeTooSkewed":
+		e.Problem = "this machine's clock is too far from the store's"
+		e.Advice = "set the clock (NTP)"
+	case isRedirect(code, status):
+		e.Problem = "the bucket is in another region"
+		e.Advice = "set AWS_REGION to the bucket's"
+	case strings.HasPrefix(code, "KMS."):
+		e.Problem = "the encryption key cannot be used (" + code + ")"
+		e.Advice = "check --s3-kms-key, and that kms:GenerateDataKey and kms:Decrypt are allowed"
+	case code == "AccessDenied" || code == "AllAccessDisabled" || status == http.StatusForbidden:
+		e.Problem = "the credentials may not " + r.verb + " it"
+		e.Advice = fmt.Sprintf("allow %s on %s", r.permission, resource(r))
+		if r.permission == "s3:GetObject" {
+			e.Advice += "; S3 says the same of an object that does not exist to those who may not list"
+		}
+	case status == http.StatusBadRequest && r.verb == "look at": // no reason comes with it
+		e.Problem = "the store refuses the request"
+		e.Advice = "check the credentials, whether they have expired, and the region"
+	default:
+		e.Problem = fmt.Sprintf("the store refuses to %s it (%s)", r.verb, said(code, status))
+		if text := messageOf(err); text != "" {
+			e.Problem += ": " + text
+		}
+	}
+	e.Problem += " (" + where + ")"
+	return e
+}
+
+// resource is what a permission is about, as policies have it.
+func resource(r request) string {
+	if strings.HasPrefix(r.permission, "s3:ListBucket") {
+		return "arn:aws:s3:::" + r.Bucket
+	}
+	return "arn:aws:s3:::" + r.Bucket + "/" + r.Key
+}
+
+// mostSaid bounds what is repeated of a store's message.
+const mostSaid = 200
+
+func messageOf(err error) string {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return ""
+	}
+	text := strings.Join(strings.Fields(api.ErrorMessage()), " ")
+	return text[:min(len(text), mostSaid)]
+}

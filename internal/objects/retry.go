@@ -1,0 +1,119 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// Pauses between tries grow from the first to the last, with jitter.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+	// mostMoves is how often a request follows a bucket to another region.
+	mostMoves = 3
+	// warnEvery is how often a store that does not answer is spoken of.
+	warnEvery = 30 * time.Second
+)
+
+// request is one kind of call about one object or prefix.
+type request struct {
+	verb       string // as messages have it: "read", "list"
+	permission string // that it takes
+	Location
+	size int64 // bytes that go over the wire
+}
+
+// within is how long one try may take: a line of 1 Mbit/s is the slowest that
+// is waited for.
+func (r request) within() time.Duration {
+	return 2*answerWithin + time.Duration(r.size/(128<<10))*time.Second
+}
+
+// do makes a request until the store answers, refuses, or has not answered for
+// too long. Between tries it waits; ctx ends the try, the store's own context
+// the waiting.
+func (s *Store) do(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) error) error {
+	return s.progress(ctx, r, func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (bool, error) {
+		return false, try(ctx, c, in)
+	})
+}
+
+// progress is do for tries that may come further than the one before: as long
+// as they do, the store is not given up.
+func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (further bool, err error)) error {
+	client, err := s.connect(ctx)
+	if err != nil {
+		return at(r, err)
+	}
+	var failing time.Time
+	pause, moves := firstPause, 0
+	for {
+		asked := s.region(r.Bucket)
+		attempt, cancel := context.WithTimeout(ctx, r.within())
+		further, err := try(attempt, client, s.inRegion(r.Bucket))
+		cancel()
+		if ctx.Err() != nil && err != nil {
+			return ctx.Err()
+		}
+		verdict := s.judge(r, asked, err)
+		if verdict == nil || !errors.Is(verdict, ErrUnavailable) {
+			s.answered(verdict)
+			return verdict
+		}
+		if isElsewhere(asked, err) && moves < mostMoves {
+			moves++
+			s.moved(r.Bucket, regionOf(err))
+			continue
+		}
+		now := time.Now()
+		if further || failing.IsZero() {
+			failing, pause = now, firstPause
+		}
+		if s.isDown(now, failing, verdict) {
+			return fmt.Errorf("%w; it was tried for %s, check that the store is up and can be reached from here", verdict, s.options.GiveUpAfter)
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause/2))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-s.until.Done():
+			timer.Stop()
+			return fmt.Errorf("%w; %w", s.until.Err(), verdict)
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// answered notes that the store is there.
+func (s *Store) answered(verdict error) {
+	var refused *RefusedError
+	if errors.As(verdict, &refused) && refused.Code == "" {
+		return // nothing came back
+	}
+	s.reached.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.downSince = time.Time{}
+}
+
+// isDown notes a failure and reports whether the store is to be given up: this
+// request has failed for too long, or no request at all came through.
+func (s *Store) isDown(now, failing time.Time, why error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.downSince.IsZero() {
+		s.downSince = now
+	}
+	if now.Sub(failing) > 2*time.Second && now.Sub(s.warnedAt) > warnEvery {
+		s.warnedAt = now
+		s.options.Log.Warn("the store does not answer; trying again", "reason", why.Error(), "for_another", (s.options.GiveUpAfter - now.Sub(failing)).Round(time.Second).String())
+	}
+	return now.Sub(failing) >= s.options.GiveUpAfter || now.Sub(s.downSince) >= s.options.GiveUpAfter
+}

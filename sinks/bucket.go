@@ -1,0 +1,250 @@
+package sinks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/internal/objects"
+)
+
+// lockName is the object that keeps other processes away. It is no file of the
+// dataset, and its name is one that readers of folders pass by.
+const lockName = "_lock"
+
+// bucket is a prefix of keys on S3. There is no rename there: an object is made
+// under its name in one step, of a file that is whole by then.
+type bucket struct {
+	ctx   context.Context // never ends: what was begun is finished, or given up by the store
+	store *objects.Store
+	at    objects.Location
+	lock  *objects.Lock // nil for who only looks
+	work  *workFolder   // nil for who only looks
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	own     map[string]objects.Info // what is there; nil when it is not known
+	foreign []string
+}
+
+var _ place = (*bucket)(nil)
+
+// openBucket takes hold of a prefix: on this machine by the state folder, and
+// of others by an object.
+func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err error) {
+	at, err := objects.ParseFolder(uri)
+	if err != nil {
+		return nil, err
+	}
+	if o.Objects == nil {
+		return nil, fmt.Errorf("%s: no object store is configured", at)
+	}
+	b := &bucket{ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log()}
+	if _, foreign, err := b.files(); err != nil || len(foreign) > 0 || o.Look {
+		return b, err // nothing is written where others have files
+	}
+	if b.work, err = openWorkFolder(o.StateDir, at.String()); err != nil {
+		return nil, err
+	}
+	if b.lock, err = b.store.Lock(b.ctx, at.Below(lockName), b.work.holder); err != nil {
+		return nil, errors.Join(err, b.work.close(errors.Is(err, fs.ErrNotExist)))
+	}
+	b.changed() // by the one that held the lock before
+	b.abortUploads()
+	return b, nil
+}
+
+// abortUploads gives up what killed runs left half sent. Where that is not
+// allowed a lifecycle rule of the bucket does it.
+func (b *bucket) abortUploads() {
+	err := b.store.AbortUploads(b.ctx, b.at, func(name string) bool {
+		return isDatasetFile(strings.TrimSuffix(path.Dir(name), "."), path.Base(name))
+	})
+	if err != nil {
+		b.log.Warn("unfinished uploads of earlier runs may be left in the bucket", "reason", err.Error())
+	}
+}
+
+func (b *bucket) close() error {
+	if b.lock == nil {
+		return nil
+	}
+	if b.store.SentInPieces() {
+		b.abortUploads()
+	}
+	err := b.lock.Release(b.ctx)
+	if err != nil {
+		b.log.Warn("the lock of the dataset is left; the next run with the same --state takes it over", "reason", err.Error())
+	}
+	return b.work.close(err == nil)
+}
+
+func (b *bucket) uri() string             { return b.at.String() }
+func (b *bucket) path(name string) string { return b.at.Below(name).String() }
+
+// changed forgets what is known of the objects.
+func (b *bucket) changed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.own = nil
+}
+
+// listing is what is under the prefix. It is asked for again only when
+// something was written: nobody else writes there.
+func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.own != nil {
+		return b.own, b.foreign, nil
+	}
+	own = map[string]objects.Info{}
+	for _, folder := range []string{"", rejectsFolder} {
+		at := b.at
+		if folder != "" {
+			at = b.at.Below(folder + "/")
+		}
+		files, folders, err := b.store.ListFolder(b.ctx, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		rejects := false
+		for name, info := range files {
+			switch full := path.Join(folder, name); {
+			case isDatasetFile(folder, name):
+				own[full] = info
+			case full != lockName:
+				foreign = append(foreign, full)
+			}
+		}
+		for _, name := range folders {
+			if folder == "" && name == rejectsFolder+"/" {
+				rejects = true
+				continue
+			}
+			foreign = append(foreign, path.Join(folder, name))
+		}
+		if !rejects {
+			break
+		}
+	}
+	b.own, b.foreign = own, foreign
+	return own, foreign, nil
+}
+
+func (b *bucket) files() (own, foreign []string, err error) {
+	infos, foreign, err := b.listing()
+	return sortedKeys(infos), foreign, err
+}
+
+func (b *bucket) read(name string) ([]byte, error) {
+	data, _, err := b.store.ReadFile(b.ctx, b.at.Below(name))
+	return data, err
+}
+
+func (b *bucket) write(name string, data []byte) error {
+	mime := "application/json"
+	switch {
+	case len(data) == 0:
+		mime = "application/octet-stream"
+	case strings.HasSuffix(name, ".html"):
+		mime = "text/html; charset=utf-8"
+	}
+	_, err := b.put(name, objects.ContentOf(data, mime))
+	return err
+}
+
+// put makes an object, provided that the dataset is still ours.
+func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
+	if err := b.lock.Check(b.ctx); err != nil {
+		return objects.Info{}, err
+	}
+	defer b.changed()
+	return b.store.Put(b.ctx, b.at.Below(name), c)
+}
+
+// removedAtOnce bounds the removals under way.
+const removedAtOnce = 16
+
+func (b *bucket) remove(names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if err := b.lock.Check(b.ctx); err != nil {
+		return err
+	}
+	defer b.changed()
+	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(removedAtOnce)
+	for _, name := range names {
+		p.Go(func() error { return b.store.Remove(b.ctx, b.at.Below(name)) })
+	}
+	return p.Wait()
+}
+
+func (b *bucket) create(name string) (construction, error) {
+	file, err := b.work.create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &upload{bucket: b, name: name, file: file, sum: sha256.New()}, nil
+}
+
+// check goes by the listing, so that a dataset of a thousand parts is checked
+// by one request.
+func (b *bucket) check(f File) error {
+	own, _, err := b.listing()
+	if err != nil {
+		return err
+	}
+	info, found := own[f.Name]
+	switch {
+	case !found:
+		return fmt.Errorf("%s is missing: %w", f.Name, ErrCorrupt)
+	case info.Size != f.Bytes:
+		return fmt.Errorf("%s has %d bytes, not %d: %w", f.Name, info.Size, f.Bytes, ErrCorrupt)
+	case f.ETag != "" && info.ETag == f.ETag:
+		return nil
+	}
+	object, err := b.store.Open(b.ctx, info)
+	if err != nil {
+		return err
+	}
+	defer object.Close()
+	h := sha256.New()
+	stream := object.Stream()
+	defer stream.Close()
+	if _, err := io.Copy(h, stream); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
+		return fmt.Errorf("%s has another checksum: %w", f.Name, ErrCorrupt)
+	}
+	return nil
+}
+
+// sum has nothing to do: a checksum is taken before an object is made.
+func (b *bucket) sum(_ context.Context, files []*File) error {
+	for _, f := range files {
+		if f.SHA256 == "" {
+			return fmt.Errorf("%s was recorded without a checksum: %w", f.Name, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+func (b *bucket) open(name string) (*OpenFile, error) {
+	object, err := b.store.Open(b.ctx, objects.Info{Location: b.at.Below(name)})
+	if err != nil {
+		return nil, err
+	}
+	return &OpenFile{object, object.Size, object.Close}, nil
+}

@@ -1,0 +1,202 @@
+package sinks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/freshdir"
+	"github.com/leadetl/leadetl/internal/hashlanes"
+)
+
+// folder is a local folder.
+type folder struct {
+	dir  string
+	made freshdir.Made
+	lock *filelock.Lock // nil for a reader
+}
+
+var _ place = (*folder)(nil)
+
+// openFolder makes the folder if need be and takes hold of it.
+func openFolder(dir string) (*folder, error) {
+	if strings.Contains(dir, "://") {
+		return nil, fmt.Errorf("%s: no place for a dataset; name a local folder or s3://bucket/prefix/", dir)
+	}
+	made, err := freshdir.Make(dir, 0o755)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := filelock.Folder(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{dir, made, lock}, nil
+}
+
+func (f *folder) close() error {
+	f.made.RemoveEmpty()
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.Close()
+}
+
+func (f *folder) uri() string             { return f.dir }
+func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+
+func (f *folder) files() (own, foreign []string, err error) {
+	for _, folder := range []string{"", rejectsFolder} {
+		entries, err := os.ReadDir(filepath.Join(f.dir, folder))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range entries {
+			name := filepath.ToSlash(filepath.Join(folder, e.Name()))
+			switch {
+			case name == rejectsFolder && e.IsDir():
+			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):
+				own = append(own, name)
+			default:
+				foreign = append(foreign, name)
+			}
+		}
+	}
+	return own, foreign, nil
+}
+
+func (f *folder) read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+func (f *folder) write(name string, data []byte) error { return atomicfile.Write(f.path(name), data) }
+
+// remove removes the folder of rejects too when nothing is left in it.
+func (f *folder) remove(names ...string) error {
+	for _, name := range names {
+		if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	rejects := filepath.Join(f.dir, rejectsFolder)
+	if err := os.Remove(rejects); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.SyncDir(rejects); err != nil {
+			return err
+		}
+	}
+	return atomicfile.SyncDir(f.dir)
+}
+
+func (f *folder) create(name string) (construction, error) {
+	if strings.Contains(name, "/") {
+		if err := os.MkdirAll(filepath.Dir(f.path(name)), 0o755); err != nil {
+			return nil, err
+		}
+		if err := atomicfile.SyncDir(f.dir); err != nil {
+			return nil, err
+		}
+	}
+	file, err := atomicfile.Create(f.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return &folderFile{file}, nil
+}
+
+// folderFile is a file under construction in the folder itself.
+type folderFile struct{ *atomicfile.File }
+
+func (f *folderFile) commit() (stored, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return stored{}, errors.Join(err, f.Abort())
+	}
+	return stored{modifiedAt: modified(info)}, f.Commit()
+}
+
+func (f *folderFile) abort() error { return f.Abort() }
+
+func modified(info os.FileInfo) time.Time { return info.ModTime().UTC() }
+
+func (f *folder) check(file File) error {
+	path := f.path(file.Name)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is missing: %w", file.Name, ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	if info.Size() != file.Bytes {
+		return fmt.Errorf("%s has %d bytes, not %d: %w", file.Name, info.Size(), file.Bytes, ErrCorrupt)
+	}
+	if modified(info).Equal(file.ModifiedAt) {
+		return nil
+	}
+	sum, err := fileSHA256(path)
+	if err != nil {
+		return err
+	}
+	if sum != file.SHA256 {
+		return fmt.Errorf("%s has another checksum: %w", file.Name, ErrCorrupt)
+	}
+	return nil
+}
+
+func fileSHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sum reads the files back side by side: together they cost a third of what
+// they cost one by one on a CPU without SHA instructions (package hashlanes).
+func (f *folder) sum(ctx context.Context, files []*File) error {
+	readers := make([]io.Reader, len(files))
+	for i, published := range files {
+		file, err := os.Open(f.path(published.Name))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		readers[i] = file
+	}
+	sums, err := hashlanes.SHA256Streams(ctx, readers)
+	if err != nil {
+		return fmt.Errorf("checksums of %s: %w", f.dir, err)
+	}
+	for i, published := range files {
+		published.SHA256 = hex.EncodeToString(sums[i][:])
+	}
+	return nil
+}
+
+func (f *folder) open(name string) (*OpenFile, error) {
+	file, err := os.Open(f.path(name))
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &OpenFile{file, info.Size(), file.Close}, nil
+}

@@ -1,0 +1,122 @@
+package sinks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
+)
+
+// upload is a file under construction on this machine, which becomes an object
+// when it is whole.
+type upload struct {
+	bucket *bucket
+	name   string
+	file   *os.File
+	size   int64
+	sum    hash.Hash
+}
+
+func (u *upload) Write(p []byte) (int, error) {
+	n, err := u.file.Write(p)
+	u.size += int64(n)
+	u.sum.Write(p[:n])
+	return n, err
+}
+
+func (u *upload) commit() (stored, error) {
+	content := objects.Content{ReaderAt: u.file, Size: u.size, SHA256: [sha256.Size]byte(u.sum.Sum(nil)), Type: "application/vnd.apache.parquet"}
+	info, err := u.bucket.put(u.name, content)
+	if err := errors.Join(err, u.abort()); err != nil {
+		return stored{}, err
+	}
+	return stored{info.ModTime, info.ETag, hex.EncodeToString(content.SHA256[:])}, nil
+}
+
+func (u *upload) abort() error {
+	if err := u.file.Close(); errors.Is(err, fs.ErrClosed) {
+		return nil
+	}
+	return os.Remove(u.file.Name())
+}
+
+// workFolder is where the files of a dataset on S3 are made, in the state
+// folder. One process has it at a time.
+type workFolder struct {
+	dir    string
+	holder string // names the folder in the dataset's lock
+	lock   *filelock.Lock
+}
+
+const holderName = "holder"
+
+// openWorkFolder takes hold of a dataset's folder and removes what a killed
+// run has left there.
+func openWorkFolder(stateDir, uri string) (*workFolder, error) {
+	hash := sha256.Sum256([]byte(uri))
+	w := &workFolder{dir: filepath.Join(stateDir, "s3", hex.EncodeToString(hash[:8]))}
+	var err error
+	for range 3 { // the one that had it may just remove it
+		if err = os.MkdirAll(w.dir, 0o700); err != nil {
+			return nil, err
+		}
+		if w.lock, err = filelock.Folder(w.dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if errors.Is(err, filelock.ErrLocked) {
+		return nil, fmt.Errorf("%s: %w", uri, filelock.ErrLocked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.begin(); err != nil {
+		return nil, errors.Join(err, w.lock.Close())
+	}
+	return w, nil
+}
+
+func (w *workFolder) begin() error {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != holderName {
+			if err := os.Remove(filepath.Join(w.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	holder, err := os.ReadFile(filepath.Join(w.dir, holderName))
+	if w.holder = string(holder); err == nil && w.holder != "" {
+		return nil
+	}
+	w.holder = uuid.NewString()
+	return atomicfile.Write(filepath.Join(w.dir, holderName), []byte(w.holder))
+}
+
+func (w *workFolder) create(name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(w.dir, strings.ReplaceAll(name, "/", "-")), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+// close gives the folder back. It goes, unless the dataset's lock still names
+// it.
+func (w *workFolder) close(unused bool) error {
+	if unused {
+		_ = os.Remove(filepath.Join(w.dir, holderName)) // a leftover does no harm
+		_ = os.Remove(w.dir)
+	}
+	return w.lock.Close()
+}

@@ -1,0 +1,171 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/objects"
+)
+
+// stored is an input that can be read from anywhere, and again: a file or an
+// object.
+type stored interface {
+	io.ReaderAt
+	io.Seeker // to its end, which tells its size
+	// stream reads it from its beginning.
+	stream() io.ReadCloser
+	// unchanged reports whether it is what Open saw.
+	unchanged() error
+	// Close frees it, and interrupts what is being read.
+	Close() error
+}
+
+var (
+	_ stored = (*localFile)(nil)
+	_ stored = (*object)(nil)
+)
+
+// localFile is a file of this machine.
+type localFile struct {
+	*os.File
+	in *input
+}
+
+func (f *localFile) stream() io.ReadCloser { return io.NopCloser(f.File) }
+
+// Close leaves a read that is under way alone: a disk answers.
+func (f *localFile) Close() error { return f.File.Close() }
+
+// unchanged compares the open file and what its name stands for now with what
+// Open saw.
+func (f *localFile) unchanged() error {
+	now, err := f.Stat()
+	if err != nil {
+		return readError(f.in.URI, err)
+	}
+	same := func(now os.FileInfo) bool {
+		return os.SameFile(f.in.info, now) && now.Size() == f.in.info.Size() && now.ModTime().Equal(f.in.info.ModTime())
+	}
+	if same(now) {
+		if now, err = os.Stat(f.in.URI); err == nil && same(now) {
+			return nil
+		}
+	}
+	return f.in.changed()
+}
+
+// object is a version of an object on S3. Whatever is read of it is of that
+// version, or an error, so there is nothing to compare.
+type object struct {
+	*objects.Object
+	*io.SectionReader // Seek; what is read goes through Object
+}
+
+func newObject(o *objects.Object) *object { return &object{o, io.NewSectionReader(o, 0, o.Size)} }
+
+func (o *object) ReadAt(p []byte, off int64) (int, error) { return o.Object.ReadAt(p, off) }
+func (o *object) stream() io.ReadCloser                   { return o.Stream() }
+func (o *object) unchanged() error                        { return nil }
+
+// openStored opens an input again, provided that it is what Open saw.
+func (in *input) openStored(ctx context.Context) (stored, error) {
+	if in.store != nil {
+		o, err := in.store.Open(ctx, in.object)
+		if err != nil {
+			return nil, in.blame(nil, err)
+		}
+		return newObject(o), nil
+	}
+	f, _, err := openFile(in.URI)
+	if err != nil {
+		return nil, err
+	}
+	file := &localFile{f, in}
+	if err := file.unchanged(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// beingRead is an input that is read from its beginning.
+type beingRead struct {
+	file stored
+	text io.ReadCloser // as it is stored
+}
+
+// beginReading opens an input and begins to read it, unless that was done
+// before its turn.
+func (in *input) beginReading(ctx context.Context) (beingRead, error) {
+	if b := in.early; b != nil {
+		in.early = nil
+		return *b, nil
+	}
+	f, err := in.openStored(ctx)
+	if err != nil {
+		return beingRead{}, err
+	}
+	return beingRead{f, f.stream()}, nil
+}
+
+// interrupt ends a read that waits for a store that does not answer. A disk
+// answers, and its file is in use until the read has ended.
+func (b beingRead) interrupt() {
+	if _, remote := b.file.(*object); remote {
+		b.file.Close()
+	}
+}
+
+func (b beingRead) close() error { return errors.Join(b.text.Close(), b.file.Close()) }
+
+const (
+	// earlyObjects and earlyBytes bound what is read of objects before their
+	// turn: a round trip for each of many small ones would take longer than
+	// their rows.
+	earlyObjects = 16
+	earlyBytes   = 16 << 20
+)
+
+// beginNext begins to read the inputs that come next, as long as they are
+// small objects.
+func beginNext(ctx context.Context, inputs []*input) error {
+	bytes := int64(0)
+	for _, in := range inputs[:min(len(inputs), earlyObjects)] {
+		if bytes += in.Size; in.store == nil || in.Format != formatCSV || bytes > earlyBytes {
+			return nil
+		}
+		if in.early != nil {
+			continue
+		}
+		b, err := in.beginReading(ctx)
+		if err != nil {
+			return err
+		}
+		in.early = &b
+	}
+	return nil
+}
+
+func (in *input) changed() error {
+	return fmt.Errorf("%s: %w; run again when nothing writes to it", in.URI, ErrChanged)
+}
+
+// inspectObject looks at an object.
+func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options) error {
+	object, err := o.Objects.Open(ctx, info)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check its name, and the bucket's; what ends in a slash is a prefix", Err: err}
+	}
+	if err != nil {
+		return in.blame(nil, err)
+	}
+	defer object.Close()
+	in.store, in.object = o.Objects, object.Info
+	in.Size, in.ModTime, in.ETag = object.Size, object.ModTime, strings.Trim(object.ETag, `"`)
+	return in.inspectStored(newObject(object), o)
+}

@@ -15,7 +15,7 @@ const (
 	// A run against a service has one part in work, and makes garbage with every
 	// call (60,000 calls: 6.6 s of processor time and 198 MB at 40, 5.6 s and 236
 	// MB at 100).
-	remoteGarbage = 70
+	remoteGarbage = 50
 	// A service holds little and makes much: collecting late costs it some
 	// tens of megabytes, and collecting early a tenth of its speed.
 	serveGarbage = 400

@@ -65,7 +65,7 @@ func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 	}
 	tx := &Tx{conn: conn}
 	w := &Writer[G]{options: o, group: newGroup(tx), tx: tx, results: make([]error, groupSize)}
-	w.queue = NewQueue(o.Closed, w.commit)
+	w.queue = NewQueue(true, o.Closed, w.commit)
 	return w, nil
 }
 

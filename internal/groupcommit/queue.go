@@ -13,6 +13,7 @@ import (
 // alone nobody waits for others. It is safe from many goroutines.
 type Queue[T any] struct {
 	handle  func([]*Change[T])
+	patient bool
 	changes chan *Change[T]
 	refusal error        // of what is asked for after Close
 	closing sync.RWMutex // held for reading while a change is handed over
@@ -31,10 +32,13 @@ type Change[T any] struct {
 }
 
 // NewQueue starts a queue. handle is called in the queue's goroutine, and must
-// not keep the group. After Close Do is refused with closed.
-func NewQueue[T any](closed error, handle func(group []*Change[T])) *Queue[T] {
+// not keep the group. A patient queue lets callers that are about to ask do so
+// first: that pays where a group costs much more than a change. After Close Do
+// is refused with closed.
+func NewQueue[T any](patient bool, closed error, handle func(group []*Change[T])) *Queue[T] {
 	q := &Queue[T]{
 		handle:  handle,
+		patient: patient,
 		refusal: closed,
 		changes: make(chan *Change[T], groupSize), // a group can wait while another is handled
 		done:    make(chan struct{}),
@@ -127,14 +131,17 @@ func (q *Queue[T]) run() {
 	defer close(q.done)
 	group := make([]*Change[T], 0, groupSize)
 	for first := range q.changes {
-		group = q.gather(append(group[:0], first))
+		group = q.waiting(append(group[:0], first))
+		if q.patient {
+			group = q.gather(group)
+		}
 		q.handle(group)
 		clear(group)
 	}
 }
 
-// gather adds the changes that wait already, and those of callers that are
-// about to ask: the last group's, told a moment ago, often have not run yet.
+// gather adds the changes of callers that are about to ask: the last group's,
+// told a moment ago, often have not run yet.
 func (q *Queue[T]) gather(group []*Change[T]) []*Change[T] {
 	for before := 0; before < len(group); {
 		before = len(group)

@@ -161,7 +161,7 @@ func (s *Store) begin(ctx context.Context) error {
 		return err
 	}
 	s.staged = &changes{recent: s.recent, staged: map[Hash]*call{}}
-	s.queue = groupcommit.NewQueue(errClosed, s.commit)
+	s.queue = groupcommit.NewQueue(false, errClosed, s.commit) // a group is one small write
 	return nil
 }
 

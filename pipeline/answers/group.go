@@ -97,8 +97,16 @@ func (g *group) takeIn(from *generation) error {
 // about that of the list, and their keys in their own: pages are written to
 // once.
 func (g *group) addAnswers(from *generation) error {
+	sorted := from.sorted()
+	for _, a := range sorted {
+		key := a.hash.key()
+		g.replaced.Add(key[:])
+	}
+	if err := g.replaced.Flush(g.Tx); err != nil { // found by the keys as they were
+		return err
+	}
 	numbers := make(map[*answered]int64, len(from.latest))
-	for _, a := range from.answers {
+	for i, a := range from.answers {
 		if from.latest[a.hash.key()] != a {
 			continue // another came after it
 		}
@@ -109,11 +117,19 @@ func (g *group) addAnswers(from *generation) error {
 			credits = *a.Credits
 		}
 		g.answers.Add(g.last, a.scope, a.run, millis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, a.key, stored(a.Body))
+		if i%heldBack == heldBack-1 {
+			if err := g.answers.Flush(g.Tx); err != nil {
+				return err
+			}
+		}
 	}
-	for _, a := range from.sorted() {
+	for _, a := range sorted {
 		key := a.hash.key()
-		g.replaced.Add(key[:])
 		g.keys.Add(key[:], numbers[a])
 	}
 	return nil
 }
+
+// heldBack bounds the answers whose values are held for statements, at some
+// hundred bytes each and their bodies once more.
+const heldBack = 256

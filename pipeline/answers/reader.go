@@ -154,9 +154,9 @@ func outcome(word []byte) Outcome {
 type readers chan *reader
 
 // readersCache is how many bytes of pages all readers together keep: the keys
-// of a million questions. More are read from the system's cache, which costs a
-// copy.
-const readersCache = 32 << 20
+// of half a million questions. More are read from the system's cache, which
+// costs a copy.
+const readersCache = 16 << 20
 
 // openReaders opens n readers.
 func openReaders(path string, n int) (readers, error) {

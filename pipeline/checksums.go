@@ -56,13 +56,7 @@ func (s *state) sum(ctx context.Context, numbers []int) error {
 	}
 	s.mu.Unlock()
 	for i := range parts {
-		p := &parts[i]
-		files = append(files, &p.File)
-		if p.Rejects != nil {
-			rejects := *p.Rejects
-			p.Rejects = &rejects
-			files = append(files, p.Rejects)
-		}
+		files = append(files, parts[i].Unsummed()...)
 	}
 	if err := errors.Join(s.unsealed(), s.withdrawn()); err != nil {
 		return err

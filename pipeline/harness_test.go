@@ -32,6 +32,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,6 +58,7 @@ type setup struct {
 	resolver    resolution.Resolver
 	searcher    resolution.Searcher
 	remote      *pipeline.Remote
+	suppress    *suppression.Set
 	answers     string
 	rowsPerPart int
 	batchRows   int
@@ -124,7 +126,7 @@ func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err err
 		s.resolver = embedded.New(nil, embedded.Options{})
 	}
 	run := &pipeline.Run{
-		Job: job, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(),
+		Job: job, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
 		Overwrite: s.overwrite, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &pipeline.Progress{},
 	}
@@ -326,13 +328,15 @@ func checkDataset(t tb, dir string, result *pipeline.Result) {
 		if name := fmt.Sprintf("part-%05d.parquet", number); p.Name != name {
 			t.Errorf("part %d is called %s", number, p.Name)
 		}
-		want = append(want, p.Name)
 		counted := sinks.Totals{}
 		searches := map[string]bool{}
-		for _, row := range checkFile(t, p.File, files) {
-			counted.Rows++
-			countRow(t, &counted, row)
-			searches[inputRow(t, row)] = true
+		for _, f := range p.Data() {
+			want = append(want, f.Name)
+			for _, row := range checkFile(t, f, files) {
+				counted.Rows++
+				countRow(t, &counted, row)
+				searches[inputRow(t, row)] = true
+			}
 		}
 		if strings.HasPrefix(m.Operation, "keyword_") {
 			counted.Searches = int64(len(searches))

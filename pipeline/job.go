@@ -59,6 +59,10 @@ type Job struct {
 	// path of the dataset, from the outermost folder inwards. Output is what
 	// they lead to.
 	Partitions []sinks.Partition
+	// PartitionBy is a kept input column that the rows of each part are parted
+	// by: its values are in the path of each file, below Partitions, and in no
+	// file. Empty is none.
+	PartitionBy string
 	// SearchDefaults are what the rows of a list of searches mean where a
 	// column is missing or a cell empty, by field and as a cell has it. Keyword
 	// operations only.
@@ -151,6 +155,7 @@ type identity struct {
 	NetworkHosts     []string             `json:"network_hosts,omitempty"`
 	IncludeProviders bool                 `json:"include_providers,omitempty"`
 	Partitions       []sinks.Partition    `json:"partitions,omitempty"`
+	PartitionBy      string               `json:"partition_by,omitempty"`
 	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
 	AsOf             string               `json:"as_of,omitempty"`
 	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory

@@ -31,6 +31,14 @@ func TestProgram(t *testing.T) {
 		t.Skip("builds the program")
 	}
 	p := buildProgram(t)
+	t.Run("killed, rows parted by a column", func(t *testing.T) {
+		parted := p
+		parted.flags = []string{"--partition-by", "land"}
+		undisturbed := t.TempDir()
+		started := time.Now()
+		parted.finish(t, undisturbed)
+		testKilled(t, parted, filepath.Join(undisturbed, "out"), time.Since(started))
+	})
 	undisturbed := t.TempDir()
 	started := time.Now()
 	p.finish(t, undisturbed)
@@ -51,27 +59,28 @@ const (
 // program is the built leadetl and an input for it.
 type program struct {
 	binary, in string
+	flags      []string // beside those of every run
 }
 
 func buildProgram(t *testing.T) program {
 	t.Helper()
 	dir := t.TempDir()
-	p := program{filepath.Join(dir, "leadetl"), filepath.Join(dir, "in.csv")}
+	p := program{binary: filepath.Join(dir, "leadetl"), in: filepath.Join(dir, "in.csv")}
 	build := exec.Command("go", "build", "-o", p.binary, "./cmd/leadetl")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	var b strings.Builder
-	b.WriteString("id,email\n")
+	b.WriteString("id,land,email\n")
 	for i := range killRows {
 		switch {
 		case i%50_021 == 0:
 			b.WriteString("malformed\n")
 		case i%1_009 == 0:
-			fmt.Fprintf(&b, "%d,nobody\n", i)
+			fmt.Fprintf(&b, "%d,L%d,nobody\n", i, i%7)
 		default:
-			fmt.Fprintf(&b, "%d,person%d@mail.example\n", i, i)
+			fmt.Fprintf(&b, "%d,L%d,person%d@mail.example\n", i, i%7, i)
 		}
 	}
 	if err := os.WriteFile(p.in, []byte(b.String()), 0o644); err != nil {
@@ -85,7 +94,7 @@ func (p program) command(dir string, flags ...string) *exec.Cmd {
 	return exec.Command(p.binary, append([]string{
 		"run", "email_to_hem", "--in", p.in, "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state"),
 		"--rows-per-part", strconv.Itoa(killRowsPerPart), "--workers", "3",
-	}, flags...)...)
+	}, slices.Concat(p.flags, flags)...)...)
 }
 
 // finish runs the job to its end.
@@ -142,7 +151,7 @@ func testKilled(t *testing.T, p program, undisturbed string, took time.Duration)
 		}
 		os.RemoveAll(dir)
 	}
-	t.Logf("%d kills hit; %d parts were there when they did", hits, published)
+	t.Logf("%d kills hit; %d files of parts were there when they did", hits, published)
 }
 
 // killAfter starts the command and kills it after a while; hit says that it
@@ -169,7 +178,7 @@ func killAfter(t *testing.T, c *exec.Cmd, after time.Duration) (hit bool) {
 }
 
 // checkWreck looks at what a kill left: every part there is whole, and
-// _SUCCESS only stands by a whole dataset. It returns the count of parts.
+// _SUCCESS only stands by a whole dataset. It returns the count of their files.
 func checkWreck(t *testing.T, out string, want map[string]string) int {
 	t.Helper()
 	files := content(t, out)
@@ -182,7 +191,7 @@ func checkWreck(t *testing.T, out string, want map[string]string) int {
 		requireSame(t, files, want)
 		readManifest(t, out)
 	}
-	return len(parts(files))
+	return len(parts(files)) + len(of(files, "land="))
 }
 
 // requireSameManifest compares all but times.
@@ -192,6 +201,9 @@ func requireSameManifest(t *testing.T, got, want *sinks.Manifest) {
 		lines := fmt.Sprintf("%+v %s %+v", m.Totals, m.JobID, m.Schema)
 		for _, p := range m.Parts {
 			lines += fmt.Sprintf("\n%s %d %d %s %s %+v", p.Name, p.Rows, p.Bytes, p.SHA256, p.InputDigest, p.Totals)
+			for _, f := range p.Files {
+				lines += fmt.Sprintf(" %s %d %d %s", f.Name, f.Rows, f.Bytes, f.SHA256)
+			}
 			if p.Rejects != nil {
 				lines += fmt.Sprintf(" %d %s", p.Rejects.Rows, p.Rejects.SHA256)
 			}

@@ -82,7 +82,8 @@ type partMaker struct {
 	keyer    keyer
 	suppress *suppressor
 	builder  *columns.Builder
-	writer   *sinks.Writer
+	folders  *folders
+	writer   *sinks.PartFiles
 	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
 	digest   *inputDigest
@@ -95,7 +96,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) (er
 	if err := m.unsealed(); err != nil {
 		return err
 	}
-	if m.writer, err = m.Output.Part(m.number, m.table); err != nil {
+	if m.writer, err = m.Output.PartFiles(m.number, m.table, m.folders.empty()); err != nil {
 		return err
 	}
 	err = m.fill(ctx, q, finished)
@@ -127,14 +128,14 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 	if err != nil {
 		return err
 	}
-	file, err := m.writer.Commit()
+	file, files, err := m.writer.Commit()
 	if err != nil {
 		return err
 	}
 	if err := m.suppress.published(m.journal, m.number); err != nil {
 		return err
 	}
-	return m.publish(ctx, m.number, sinks.Part{File: file, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
+	return m.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
 }
 
 // resolved takes a part's rows all the way, a batch at a time: the resolver
@@ -250,20 +251,34 @@ const recordBytes = 16 << 20
 // write writes the rows of a batch, and counts them.
 func (m *partMaker) write(b *columns.Batch) error {
 	m.suppress.answers(b)
+	parted, err := m.folders.of(b)
+	if err != nil {
+		return err
+	}
+	for _, p := range parted {
+		if err := m.writeTo(p.folder, p.Batch); err != nil {
+			return err
+		}
+	}
+	m.add(count(b))
+	return nil
+}
+
+// writeTo writes rows to the file in a folder.
+func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 	for from := 0; from < b.Len(); {
 		rows, to := b, b.Cut(from, recordBytes)
 		if to-from < b.Len() {
 			rows = b.Slice(from, to)
 		}
 		rec := m.builder.Record(rows)
-		err := m.writer.Write(rec)
+		err := m.writer.Write(folder, rec)
 		rec.Release()
 		if err != nil {
 			return err
 		}
 		from = to
 	}
-	m.add(count(b))
 	return nil
 }
 

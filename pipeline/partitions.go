@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -41,4 +42,27 @@ func partitionNames(partitions []sinks.Partition) (names []string) {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// PartitionColumn is the column that a job's rows are parted by, as it is
+// spelled among those that are kept; empty when they are not parted.
+func PartitionColumn(j Job, kept []string) (string, error) {
+	if j.PartitionBy == "" {
+		return "", nil
+	}
+	name := matchFold(kept, j.PartitionBy)
+	kind, personal := identifierColumns[strings.ToLower(name)]
+	switch identifies := name == IdentifierColumn(j, kept); {
+	case !slices.Contains(kept, name):
+		return "", fmt.Errorf("rows cannot be parted by %q: it is not among the input columns that are kept; name it in --keep", j.PartitionBy)
+	case identifies && !j.Operation.IsKeyword():
+		return "", fmt.Errorf("rows cannot be parted by %q: it is what they are resolved by, and paths are in logs and reports", name)
+	case identifies && j.DropIdentifier:
+		return "", fmt.Errorf("rows cannot be parted by %q: --drop-identifier leaves it out", name)
+	case !partitionName.MatchString(name) || len(name) > maxPartitionValue:
+		return "", fmt.Errorf("rows cannot be parted by %q: a folder's name has letters, digits and underscores, and begins with a letter; rename the column in the input", name)
+	case personal:
+		return "", fmt.Errorf("rows cannot be parted by %q: by its name it holds identifiers (%s), and paths are in logs and reports", name, kind)
+	}
+	return name, nil
 }

@@ -46,7 +46,7 @@ func (s *state) identity() identity {
 	case resolution.IP:
 		id.IncludeProviders = j.IncludeProviders
 	}
-	id.Partitions = j.Partitions
+	id.Partitions, id.PartitionBy = j.Partitions, s.layout.Partition()
 	id.SearchDefaults, id.AsOf = j.SearchDefaults, s.day()
 	return id
 }

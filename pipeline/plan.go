@@ -91,6 +91,9 @@ type PlannedCalls struct {
 // PlannedFiles are the files of the whole dataset.
 type PlannedFiles struct {
 	Parts int `json:"parts"`
+	// Partitioned are the Parquet files of rows, where these are parted by a
+	// column: people whom only answers show to be suppressed may make it more.
+	Partitioned int `json:"partition_files,omitempty"`
 	// Bytes are about how large the parts are together. Where AtLeast is set,
 	// what answers will add to them is not known: of a keyword job all of it.
 	Bytes   int64 `json:"bytes"`
@@ -142,6 +145,7 @@ func (p *Plan) addRecorded(s *state) {
 		p.Failed += part.Totals.Failed
 		p.addTotals(part.Totals)
 		p.Files.Parts++
+		p.Files.Partitioned += len(part.Files)
 		p.Files.Bytes += part.Bytes
 		if part.Rejects != nil {
 			p.Files.Rejects++

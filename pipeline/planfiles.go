@@ -89,6 +89,7 @@ func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
 func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, error) {
 	f := recorded
 	f.Parts += r.parts
+	f.Partitioned += r.partitionFiles()
 	f.Rejects += r.rejects
 	left := r.totals.Rows
 	switch {
@@ -98,7 +99,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 	case rows > 0:
 		f.Bytes += int64(float64(recorded.Bytes) / float64(rows) * float64(left))
 	default:
-		bytes, err := r.sample.bytes(r.parts, left)
+		bytes, err := r.sample.bytes(max(r.parts, r.partitionFiles()), left)
 		if err != nil {
 			return PlannedFiles{}, err
 		}
@@ -108,10 +109,10 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 	return f, nil
 }
 
-// bytes are about the bytes of so many rows in so many parts.
-func (s *sample) bytes(parts int, rows int64) (int64, error) {
+// bytes are about the bytes of so many rows in so many files.
+func (s *sample) bytes(files int, rows int64) (int64, error) {
 	one, errOne := s.one.Bytes()
 	all, errAll := s.all.Bytes()
 	row := float64(all-one) / float64(max(s.rows-1, 1))
-	return int64(parts)*one + int64(row*float64(rows-int64(parts))), errors.Join(errOne, errAll)
+	return int64(files)*one + int64(row*float64(rows-int64(files))), errors.Join(errOne, errAll)
 }

@@ -25,6 +25,7 @@ type rowPlanner struct {
 	batches chan plannedBatch
 	sample  *sample
 	parts   int // to be made
+	parted  []*plannedPart
 	rejects int // of them with malformed lines
 	began   time.Time
 
@@ -38,6 +39,7 @@ type rowPlanner struct {
 type plannedBatch struct {
 	*sources.Batch
 	sampled bool
+	part    *plannedPart
 }
 
 // planRows reads the whole input. Rows of recorded parts are read past and
@@ -84,15 +86,45 @@ func (s *state) scope() answers.Scope {
 }
 
 // start is where the rows of a part go that a run would make.
-func (r *rowPlanner) start(context.Context, int) (partSink, error) {
+func (r *rowPlanner) start(_ context.Context, number int) (partSink, error) {
 	r.parts++
-	return &plannedPart{rowPlanner: r}, nil
+	p := &plannedPart{rowPlanner: r, folders: r.newFolders(number)}
+	if r.layout.Partition() != "" {
+		r.parted = append(r.parted, p)
+	}
+	return p, nil
 }
 
 // plannedPart takes the rows of a part that a run would make.
 type plannedPart struct {
 	*rowPlanner
 	begun, rejects bool
+
+	parting sync.Mutex
+	folders *folders
+}
+
+// partRows notes the files that the rows of a batch are parted into.
+func (p *plannedPart) partRows(b *columns.Batch) error {
+	if p.layout.Partition() == "" || b.Len() == 0 {
+		return nil
+	}
+	p.parting.Lock()
+	defer p.parting.Unlock()
+	for _, value := range p.layout.PartitionValues(b) {
+		if _, err := p.folders.add(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partitionFiles are the files that rows are parted into.
+func (r *rowPlanner) partitionFiles() (n int) {
+	for _, p := range r.parted {
+		n += max(len(p.folders.seen), 1)
+	}
+	return n
 }
 
 func (p *plannedPart) take(ctx context.Context, b *sources.Batch) error {
@@ -103,7 +135,7 @@ func (p *plannedPart) take(ctx context.Context, b *sources.Batch) error {
 	sampled := !p.begun && b.Len() > 0
 	p.begun = p.begun || sampled
 	select {
-	case p.batches <- plannedBatch{b, sampled}:
+	case p.batches <- plannedBatch{b, sampled, p}:
 		return nil
 	case <-ctx.Done():
 		b.Release()
@@ -165,6 +197,9 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 		}
 	} else {
 		w.identifiers(b, in.Batch)
+	}
+	if err := in.part.partRows(b); err != nil {
+		return err
 	}
 	counted := count(b)
 	counted.Add(countRejects(in.Rejects))

@@ -126,10 +126,7 @@ func (r *reporter) make(stop error) (*Report, error) {
 	r.mu.Lock()
 	for _, number := range slices.Sorted(maps.Keys(r.parts)) {
 		p := r.parts[number]
-		report.Files = append(report.Files, p.File)
-		if p.Rejects != nil {
-			report.Files = append(report.Files, *p.Rejects)
-		}
+		report.Files = append(report.Files, p.All()...)
 	}
 	r.mu.Unlock()
 	if r.asker == nil {

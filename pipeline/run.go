@@ -249,7 +249,7 @@ func (s *state) keep(number int, p sinks.Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts[number] = p
-	if p.SHA256 == "" {
+	if !p.Summed() {
 		s.unsummed = append(s.unsummed, number)
 	}
 	s.Progress.parts.Add(1)
@@ -267,7 +267,7 @@ func (s *state) publish(ctx context.Context, number int, p sinks.Part) error {
 	s.mu.Unlock()
 	s.Progress.parts.Add(1)
 	s.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
-	if p.SHA256 != "" { // known before it was published
+	if p.Summed() { // known before it was published
 		return nil
 	}
 	return s.sum(ctx, s.awaitSum(number))
@@ -288,7 +288,7 @@ func (s *state) manifest() *sinks.Manifest {
 	m := &sinks.Manifest{
 		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Totals: r.Totals, Partitions: s.Job.Partitions,
+		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.layout.Partition(),
 		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	for _, c := range s.layout.Columns() {
@@ -304,6 +304,7 @@ func (s *state) newPartMaker(number int) *partMaker {
 	return &partMaker{
 		state:    s,
 		number:   number,
+		folders:  s.newFolders(number),
 		digest:   newInputDigest(),
 		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
 		keyer:    newKeyer(s.Job),

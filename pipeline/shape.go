@@ -34,11 +34,14 @@ func (s *state) chooseColumns() error {
 			}
 		}
 	}
-	var err error
+	partition, err := PartitionColumn(s.Job, kept)
+	if err != nil {
+		return &JobError{err}
+	}
 	s.layout, err = columns.NewLayout(columns.Settings{
 		Operation: s.Job.Operation, Kept: kept, Identifier: identifier, DropIdentifier: s.Job.DropIdentifier,
 		HEMTypes: s.Job.HEMTypes, HEMProfiles: s.Job.HEMProfiles, DefaultRegion: s.Job.DefaultRegion,
-		Partitions: partitionNames(s.Job.Partitions), Remote: s.Remote != nil, Suppress: s.Suppression != nil,
+		Partitions: partitionNames(s.Job.Partitions), PartitionBy: partition, Remote: s.Remote != nil, Suppress: s.Suppression != nil,
 	})
 	if err != nil {
 		return &JobError{err}

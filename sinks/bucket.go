@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -108,37 +109,52 @@ func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err e
 		return b.own, b.foreign, nil
 	}
 	own = map[string]objects.Info{}
-	for _, folder := range []string{"", rejectsFolder} {
-		at := b.at
-		if folder != "" {
-			at = b.at.Below(folder + "/")
-		}
-		files, folders, err := b.store.ListFolder(b.ctx, at)
-		if err != nil {
-			return nil, nil, err
-		}
-		rejects := false
-		for name, info := range files {
-			switch full := path.Join(folder, name); {
-			case isDatasetFile(folder, name):
-				own[full] = info
-			case full != lockName:
-				foreign = append(foreign, full)
-			}
-		}
-		for _, name := range folders {
-			if folder == "" && name == rejectsFolder+"/" {
-				rejects = true
-				continue
-			}
-			foreign = append(foreign, path.Join(folder, name))
-		}
-		if !rejects {
-			break
-		}
+	files, folders, err := b.store.ListFolder(b.ctx, b.at)
+	if err != nil {
+		return nil, nil, err
 	}
+	foreign = sortOut(own, nil, "", files)
+	below := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(atOnce)
+	var sorting sync.Mutex
+	for _, name := range folders {
+		folder := strings.TrimSuffix(name, "/")
+		if folder != rejectsFolder && !partitionFolder.MatchString(folder) {
+			sorting.Lock()
+			foreign = append(foreign, folder)
+			sorting.Unlock()
+			continue
+		}
+		below.Go(func() error {
+			files, folders, err := b.store.ListFolder(b.ctx, b.at.Below(name))
+			sorting.Lock()
+			defer sorting.Unlock()
+			foreign = sortOut(own, foreign, folder, files)
+			for _, deeper := range folders {
+				foreign = append(foreign, path.Join(folder, deeper))
+			}
+			return err
+		})
+	}
+	if err := below.Wait(); err != nil {
+		return nil, nil, err
+	}
+	slices.Sort(foreign)
 	b.own, b.foreign = own, foreign
 	return own, foreign, nil
+}
+
+// sortOut adds the dataset's own files in a folder to own, and returns foreign
+// with the names of the others.
+func sortOut(own map[string]objects.Info, foreign []string, folder string, files map[string]objects.Info) []string {
+	for name, info := range files {
+		switch full := path.Join(folder, name); {
+		case isDatasetFile(folder, name):
+			own[full] = info
+		case full != lockName:
+			foreign = append(foreign, full)
+		}
+	}
+	return foreign
 }
 
 func (b *bucket) files() (own, foreign []string, err error) {
@@ -172,8 +188,8 @@ func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
 	return b.store.Put(b.ctx, b.at.Below(name), c)
 }
 
-// removedAtOnce bounds the removals under way.
-const removedAtOnce = 16
+// atOnce bounds the requests of one kind that are under way.
+const atOnce = 16
 
 func (b *bucket) remove(names ...string) error {
 	if len(names) == 0 {
@@ -183,7 +199,7 @@ func (b *bucket) remove(names ...string) error {
 		return err
 	}
 	defer b.changed()
-	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(removedAtOnce)
+	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(atOnce)
 	for _, name := range names {
 		p.Go(func() error { return b.store.Remove(b.ctx, b.at.Below(name)) })
 	}

@@ -8,13 +8,12 @@ import "context"
 // for want of a checksum is ErrCorrupt.
 func (d *Dataset) Check(f File) error { return d.place.check(f) }
 
-// CheckPart checks both files of a part.
+// CheckPart checks all files of a part.
 func (d *Dataset) CheckPart(p Part) error {
-	if err := d.Check(p.File); err != nil {
-		return err
-	}
-	if p.Rejects != nil {
-		return d.Check(*p.Rejects)
+	for _, f := range p.All() {
+		if err := d.Check(f); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -28,6 +28,10 @@ const (
 // partName is the only form of name a part or its rejects have.
 var partName = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
+// partitionFolder is the form of a folder of the rows with one value of a
+// column.
+var partitionFolder = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*=[^/]+$`)
+
 // ErrForeign says that the output folder holds files no dataset has.
 var ErrForeign = errors.New("folder holds other files")
 
@@ -119,17 +123,14 @@ func (d *Dataset) Empty() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(names, func(n string) bool { return !atomicfile.IsTemp(path.Base(n)) && !isReport(n) }), nil
-}
-
-// Part starts the Parquet file of the part with this number.
-func (d *Dataset) Part(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, partFile(number), t, &d.pages)
+	return !slices.ContainsFunc(names, func(n string) bool {
+		return !atomicfile.IsTemp(path.Base(n)) && !isReport(n) && !strings.HasSuffix(n, "/")
+	}), nil
 }
 
 // Rejects starts the file of the part's lines that are no row.
 func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, rejectsFolder+"/"+partFile(number), t, &d.pages)
+	return newWriter(d.place, rejectsFolder+"/"+partFile(number), t, &d.pages, fileBuffer)
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }

@@ -221,17 +221,33 @@ func commit(t *testing.T, w *Writer) File {
 	return f
 }
 
-// aPart writes part number of some rows, without its checksum.
-func aPart(t *testing.T, d *Dataset, number, rows int) Part {
+// commitPart ends a part of one file.
+func commitPart(t *testing.T, w *PartFiles) File {
 	t.Helper()
-	w, err := d.Part(number, everyKind)
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := w.Commit()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(record(everyKind.Schema, someRows(rows)...)); err != nil {
+	if err := w.Abort(); err != nil {
+		t.Errorf("abort after commit: %v", err)
+	}
+	return f
+}
+
+// aPart writes part number of some rows, without its checksum.
+func aPart(t *testing.T, d *Dataset, number, rows int) Part {
+	t.Helper()
+	w, err := d.PartFiles(number, everyKind, "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	f := commit(t, w)
+	if err := w.Write("", record(everyKind.Schema, someRows(rows)...)); err != nil {
+		t.Fatal(err)
+	}
+	f := commitPart(t, w)
 	return Part{File: f, Totals: Totals{Rows: int64(rows), Matched: int64(rows)}}
 }
 
@@ -269,16 +285,16 @@ func TestRowGroups(t *testing.T) {
 	d := open(t, dir)
 	spec := text(false, Snappy, ColumnTraits{})
 	rec := textRecord(spec.Schema, strings.Repeat("x", rowGroupBytes/4-100))
-	w, err := d.Part(0, spec)
+	w, err := d.PartFiles(0, spec, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 6 {
-		if err := w.Write(rec); err != nil {
+		if err := w.Write("", rec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	commit(t, w)
+	commitPart(t, w)
 	data, err := os.ReadFile(filepath.Join(dir, "part-00000.parquet"))
 	if err != nil {
 		t.Fatal(err)

@@ -138,6 +138,8 @@ type rowGroup struct {
 	meta  *metadata.RowGroupMetaDataBuilder
 	leaf  int16
 	bytes int64 // before compression
+
+	scratch, packed []byte // of the page being written
 }
 
 // nextLeaf starts the chunk of the next leaf column.

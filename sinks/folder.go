@@ -9,8 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
@@ -24,6 +27,9 @@ type folder struct {
 	dir  string
 	made freshdir.Made
 	lock *filelock.Lock // nil for a reader
+	// below is held while a folder in it comes or goes, so that none goes
+	// between its making and its first file.
+	below sync.Mutex
 }
 
 var _ place = (*folder)(nil)
@@ -41,7 +47,7 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{dir, made, lock}, nil
+	return &folder{dir: dir, made: made, lock: lock}, nil
 }
 
 func (f *folder) close() error {
@@ -56,7 +62,9 @@ func (f *folder) uri() string             { return f.dir }
 func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 func (f *folder) files() (own, foreign []string, err error) {
-	for _, folder := range []string{"", rejectsFolder} {
+	folders := []string{"", rejectsFolder}
+	for i := 0; i < len(folders); i++ {
+		folder := folders[i]
 		entries, err := os.ReadDir(filepath.Join(f.dir, folder))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -64,10 +72,15 @@ func (f *folder) files() (own, foreign []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if len(entries) == 0 && i > 1 {
+			own = append(own, folder+"/")
+		}
 		for _, e := range entries {
-			name := filepath.ToSlash(filepath.Join(folder, e.Name()))
+			name := path.Join(folder, e.Name())
 			switch {
 			case name == rejectsFolder && e.IsDir():
+			case folder == "" && e.IsDir() && partitionFolder.MatchString(name):
+				folders = append(folders, name)
 			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):
 				own = append(own, name)
 			default:
@@ -82,50 +95,96 @@ func (f *folder) read(name string) ([]byte, error) { return os.ReadFile(f.path(n
 
 func (f *folder) write(name string, data []byte) error { return atomicfile.Write(f.path(name), data) }
 
-// remove removes the folder of rejects too when nothing is left in it.
 func (f *folder) remove(names ...string) error {
+	folders := map[string]bool{}
 	for _, name := range names {
 		if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		if folder := path.Dir(name); folder != "." {
+			folders[folder] = true
+		}
 	}
-	rejects := filepath.Join(f.dir, rejectsFolder)
-	if err := os.Remove(rejects); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if err := atomicfile.SyncDir(rejects); err != nil {
+	for _, folder := range sortedKeys(folders) {
+		if err := f.removeEmpty(folder); err != nil {
 			return err
 		}
 	}
 	return atomicfile.SyncDir(f.dir)
 }
 
+// removeEmpty removes a folder when nothing is left in it.
+func (f *folder) removeEmpty(name string) error {
+	f.below.Lock()
+	defer f.below.Unlock()
+	dir := f.path(name)
+	if err := os.Remove(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return atomicfile.SyncDir(dir)
+}
+
 func (f *folder) create(name string) (construction, error) {
-	if strings.Contains(name, "/") {
-		if err := os.MkdirAll(filepath.Dir(f.path(name)), 0o755); err != nil {
+	folder := path.Dir(name)
+	if folder == "." {
+		file, err := atomicfile.Create(f.path(name))
+		if err != nil {
 			return nil, err
 		}
-		if err := atomicfile.SyncDir(f.dir); err != nil {
-			return nil, err
-		}
+		return &folderFile{File: file}, nil
+	}
+	f.below.Lock()
+	defer f.below.Unlock()
+	if err := f.makeFolder(folder); err != nil {
+		return nil, err
 	}
 	file, err := atomicfile.Create(f.path(name))
 	if err != nil {
 		return nil, err
 	}
-	return &folderFile{file}, nil
+	return &folderFile{file, func() error { return f.removeEmpty(folder) }}, nil
 }
 
-// folderFile is a file under construction in the folder itself.
-type folderFile struct{ *atomicfile.File }
+// makeFolder makes a folder, unless it is there. One that is there under another
+// name, on a disk that ignores case, is refused: two files would be one.
+func (f *folder) makeFolder(name string) error {
+	err := os.Mkdir(f.path(name), 0o755)
+	if err == nil {
+		return atomicfile.SyncDir(f.dir)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	entries, err := os.ReadDir(f.dir)
+	if err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
+		column, _, _ := strings.Cut(name, "=")
+		return fmt.Errorf("%s: this disk takes two values of %s for one folder, because it ignores case; write to another disk, or part by another column", f.dir, column)
+	}
+	return err
+}
+
+// folderFile is a file under construction at the place where it will be.
+type folderFile struct {
+	*atomicfile.File
+	leave func() error // removes the folder that was made for it; may be nil
+}
 
 func (f *folderFile) commit() (stored, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return stored{}, errors.Join(err, f.Abort())
 	}
+	f.leave = nil
 	return stored{modifiedAt: modified(info)}, f.Commit()
 }
 
-func (f *folderFile) abort() error { return f.Abort() }
+func (f *folderFile) abort() error {
+	err := f.Abort()
+	if f.leave != nil {
+		err = errors.Join(err, f.leave())
+	}
+	return err
+}
 
 func modified(info os.FileInfo) time.Time { return info.ModTime().UTC() }
 
@@ -170,6 +229,15 @@ func fileSHA256(path string) (string, error) {
 // sum reads the files back side by side: together they cost a third of what
 // they cost one by one on a CPU without SHA instructions (package hashlanes).
 func (f *folder) sum(ctx context.Context, files []*File) error {
+	for some := range slices.Chunk(files, 2*SumLanes) { // parts and as many rejects
+		if err := f.sumTogether(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *folder) sumTogether(ctx context.Context, files []*File) error {
 	readers := make([]io.Reader, len(files))
 	for i, published := range files {
 		file, err := os.Open(f.path(published.Name))

@@ -3,6 +3,7 @@ package sinks
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,7 @@ const ManifestFormat = 1
 
 // Manifest says what a dataset holds: its files with sizes and checksums, its
 // columns, its totals, and the job it was made by. It holds no value of any
-// row.
+// row, but of a column that rows are parted by: those are in the files' names.
 type Manifest struct {
 	Format        int             `json:"format"`
 	Program       string          `json:"program"` // name and version that wrote the dataset
@@ -24,9 +25,12 @@ type Manifest struct {
 	Inputs        []Input         `json:"inputs"`
 	Schema        []Column        `json:"schema"`
 	Partitions    []Partition     `json:"partitions,omitempty"`
-	Totals        Totals          `json:"totals"`
-	Parts         []Part          `json:"parts"`
-	CompletedAt   time.Time       `json:"completed_at"`
+	// PartitionBy is the column whose values are in the paths of the files, as
+	// NAME=VALUE/part-…, and not in the files; empty when there is none.
+	PartitionBy string    `json:"partition_by,omitempty"`
+	Totals      Totals    `json:"totals"`
+	Parts       []Part    `json:"parts"`
+	CompletedAt time.Time `json:"completed_at"`
 }
 
 // Input is one input file as it was when its rows were read.
@@ -57,8 +61,8 @@ type File struct {
 	Name       string    `json:"name"`
 	Rows       int64     `json:"rows"`
 	Bytes      int64     `json:"bytes"`
-	SHA256     string    `json:"sha256"`      // lower-case hex; "" until Dataset.Sum took it
-	ModifiedAt time.Time `json:"modified_at"` // lets a rerun skip re-reading a file nobody touched
+	SHA256     string    `json:"sha256,omitempty"`     // lower-case hex; "" until Dataset.Sum took it
+	ModifiedAt time.Time `json:"modified_at,omitzero"` // lets a rerun skip re-reading a file nobody touched
 	// ETag is the store's own name for these bytes, on S3: there it does what
 	// ModifiedAt does locally.
 	ETag string `json:"etag,omitempty"`
@@ -66,13 +70,66 @@ type File struct {
 
 // Part is one run of consecutive input rows and the files made from it.
 type Part struct {
+	// File is the part's file. Where rows are parted by a column it is the sum
+	// of Files, and no file has its name.
 	File
+	// Files are the files of a part whose rows are parted by a column, one for
+	// each value, in the order of their names.
+	Files   []File `json:"files,omitempty"`
 	Rejects *File  `json:"rejects,omitempty"` // nil when every line was a row
 	Totals  Totals `json:"totals"`
 	// InputDigest is a checksum of the rows the part was made from (XXH3-128
 	// of the columns that were read): how a resumed run knows that its input
 	// is still the same.
 	InputDigest string `json:"input_digest"`
+}
+
+// Data are the Parquet files that hold the part's rows.
+func (p *Part) Data() []File {
+	if p.Files != nil {
+		return p.Files
+	}
+	return []File{p.File}
+}
+
+// All are all files of the part, its rejects last.
+func (p *Part) All() []File {
+	all := slices.Clone(p.Data())
+	if p.Rejects != nil {
+		all = append(all, *p.Rejects)
+	}
+	return all
+}
+
+// Unsummed makes p independent of the part it was copied from, and returns its
+// files for Dataset.Sum to fill in.
+func (p *Part) Unsummed() (files []*File) {
+	p.Files = slices.Clone(p.Files)
+	for i := range p.Files {
+		files = append(files, &p.Files[i])
+	}
+	if p.Files == nil {
+		files = append(files, &p.File)
+	}
+	if p.Rejects != nil {
+		rejects := *p.Rejects
+		p.Rejects = &rejects
+		files = append(files, p.Rejects)
+	}
+	return files
+}
+
+// Summed reports whether the checksums of the part are known.
+func (p *Part) Summed() bool {
+	return !slices.ContainsFunc(p.Data(), func(f File) bool { return f.SHA256 == "" })
+}
+
+// sumFiles are the rows and bytes of the part's files together.
+func (p *Part) sumFiles() (rows, bytes int64) {
+	for _, f := range p.Data() {
+		rows, bytes = rows+f.Rows, bytes+f.Bytes
+	}
+	return rows, bytes
 }
 
 // Totals counts what became of lines. A line is either a row, with exactly
@@ -139,6 +196,12 @@ func (m *Manifest) Reconcile() error {
 		p := &m.Parts[i]
 		if p.Rows != p.Totals.Rows || p.Rows != p.Totals.Outcomes() {
 			return fmt.Errorf("%s: %d rows in the file, %d counted, %d by outcome", p.Name, p.Rows, p.Totals.Rows, p.Totals.Outcomes())
+		}
+		if rows, bytes := p.sumFiles(); rows != p.Rows || bytes != p.Bytes {
+			return fmt.Errorf("%s: %d rows and %d bytes, its files have %d and %d", p.Name, p.Rows, p.Bytes, rows, bytes)
+		}
+		if parted := p.Files != nil; parted != (m.PartitionBy != "") {
+			return fmt.Errorf("%s: files by value in a dataset that is not parted by a column, or none in one that is", p.Name)
 		}
 		var malformed int64
 		if p.Rejects != nil {

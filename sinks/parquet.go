@@ -113,13 +113,16 @@ type Writer struct {
 	finished bool
 }
 
-func newWriter(in place, name string, t Table, pages *pagePool) (*Writer, error) {
+// fileBuffer is what a file collects before it is handed on.
+const fileBuffer = 1 << 20
+
+func newWriter(in place, name string, t Table, pages *pagePool, buffer int) (*Writer, error) {
 	f, err := in.create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
 	w := &Writer{name: name, file: f}
-	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, (*byteCount)(&w.bytes)), 1<<20)
+	w.buffer = bufio.NewWriterSize(io.MultiWriter(f, (*byteCount)(&w.bytes)), buffer)
 	if w.parquet, err = newEncoder(w.buffer, t, pages); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.abort())
 	}
@@ -140,14 +143,27 @@ func (w *Writer) Write(rec arrow.Record) error {
 	}
 	size := recordBytes(rec)
 	if w.pending > 0 && w.pending+size > rowGroupBytes {
-		if err := w.parquet.flush(); err != nil {
-			return fmt.Errorf("write %s: %w", w.name, err)
+		if err := w.flush(); err != nil {
+			return err
 		}
-		w.pending = 0
 	}
+	w.add(rec, size)
+	return nil
+}
+
+// add adds the rows of a record to the open row group.
+func (w *Writer) add(rec arrow.Record, size int64) {
 	w.parquet.add(rec)
 	w.pending += size
 	w.rows += rec.NumRows()
+}
+
+// flush ends the open row group.
+func (w *Writer) flush() error {
+	if err := w.parquet.flush(); err != nil {
+		return fmt.Errorf("write %s: %w", w.name, err)
+	}
+	w.pending = 0
 	return nil
 }
 

@@ -14,13 +14,15 @@ type place interface {
 	// path is a file as its user knows it.
 	path(name string) string
 	// files lists the names of a dataset's own files, those under construction
-	// included, and of everything else.
+	// included, and of everything else. An empty folder of a partition is listed
+	// with a slash behind its name.
 	files() (own, foreign []string, err error)
 	// read reads a small file; fs.ErrNotExist when it is not there.
 	read(name string) ([]byte, error)
 	// write makes or replaces a small file, whole or not at all.
 	write(name string, data []byte) error
-	// remove removes files, those that are not there too.
+	// remove removes files, those that are not there too, and the folders that
+	// are empty then.
 	remove(names ...string) error
 	// create starts a file that is there, whole, once it is committed.
 	create(name string) (construction, error)

@@ -21,6 +21,8 @@ func TestPlaces(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "out")
 		testPlace(t, dir, dir, Options{})
+		parted := filepath.Join(t.TempDir(), "out")
+		testPartedPlace(t, parted, parted, Options{})
 	})
 	t.Run("bucket", func(t *testing.T) {
 		server := s3test.Start(t, "leads")
@@ -28,6 +30,7 @@ func TestPlaces(t *testing.T) {
 		proxy := s3test.NewProxy(t, server) // at its end no connection is left
 		o := Options{Objects: objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}), StateDir: t.TempDir()}
 		testPlace(t, "s3://leads/out", filepath.Join(server.Dir, "leads/out"), o)
+		testPartedPlace(t, "s3://leads/parted", filepath.Join(server.Dir, "leads/parted"), o)
 		if left := ls(t, o.StateDir); len(left) > 0 {
 			t.Errorf("left under the state folder: %q", left)
 		}
@@ -74,7 +77,7 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 	// Parts are there when they are committed, and not before.
 	first, second := rejectingPart(t, d, 0, 100), rejectingPart(t, d, 1, 50)
 	aPart(t, d, 2, 10)
-	w, err := d.Part(3, everyKind)
+	w, err := d.PartFiles(3, everyKind, "")
 	must(err)
 	must(w.Finish())
 	must(w.Abort())

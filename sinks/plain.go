@@ -107,8 +107,6 @@ type plainColumn struct {
 	limit    pageLimit
 	pool     *pagePool
 	pages    []*page
-	scratch  []byte
-	packed   []byte
 }
 
 func newPlainColumn(nullable bool, compress func(dst, src []byte) []byte, pool *pagePool) *plainColumn {
@@ -175,14 +173,14 @@ func (c *plainColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChun
 	}
 	describe(chunk)
 	for _, p := range c.pages {
-		plain := p.encoded(c.nullable, c.scratch)
+		plain := p.encoded(c.nullable, g.scratch)
 		if p.mixed() {
-			c.scratch = plain
+			g.scratch = plain
 		}
 		stored := plain
 		if c.compress != nil {
-			c.packed = c.compress(c.packed[:cap(c.packed)], plain)
-			stored = c.packed
+			g.packed = c.compress(g.packed[:cap(g.packed)], plain)
+			stored = g.packed
 		}
 		data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(p.n), parquet.Encodings.Plain, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
 		_, err := out.WriteDataPage(data)
@@ -203,12 +201,18 @@ func (c *plainColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChun
 type pagePool struct {
 	mu   sync.Mutex
 	free []*page
+	// growing pages take the memory that their values need: many files are open
+	// at a time, and few of their pages are ever full. They are not used again.
+	growing bool
 }
 
 // poolPages bounds the pages kept: two row groups of full pages.
 const poolPages = 2 * rowGroupBytes / pageBytes
 
 func (p *pagePool) get() *page {
+	if p.growing {
+		return &page{data: make([]byte, levelRoom, 512)}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.free); n > 0 {
@@ -220,6 +224,9 @@ func (p *pagePool) get() *page {
 }
 
 func (p *pagePool) put(used *page) {
+	if p.growing {
+		return
+	}
 	*used = page{data: used.data[:levelRoom], valid: used.valid[:0]}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 // Manifest reads the manifest of a finished dataset; nil when the folder
@@ -50,13 +51,13 @@ func (d *Dataset) Publish(m *Manifest) error {
 
 // Tidy removes the files that are not of the manifest, which a reader of all
 // part-*.parquet would take for more rows: parts a killed run left beyond the
-// last, temporary files.
+// last, temporary files. In folders of partitions it looks where they are the
+// dataset's own.
 func (d *Dataset) Tidy(m *Manifest) error {
 	listed := map[string]bool{}
 	for _, p := range m.Parts {
-		listed[p.Name] = true
-		if p.Rejects != nil {
-			listed[p.Rejects.Name] = true
+		for _, f := range p.All() {
+			listed[f.Name] = true
 		}
 	}
 	names, _, err := d.place.files()
@@ -64,8 +65,15 @@ func (d *Dataset) Tidy(m *Manifest) error {
 		return err
 	}
 	return d.place.remove(slices.DeleteFunc(names, func(name string) bool {
-		return listed[name] || isReport(name) || clearRank(name) < 2
+		return listed[name] || isReport(name) || clearRank(name) < 2 || !m.isInside(name)
 	})...)
+}
+
+// isInside reports whether files of this name are the dataset's: those in the
+// folders of another column's values are somebody else's.
+func (m *Manifest) isInside(name string) bool {
+	folder, _, nested := strings.Cut(name, "/")
+	return !nested || folder == rejectsFolder || m.PartitionBy != "" && strings.HasPrefix(folder, m.PartitionBy+"=")
 }
 
 // Withdraw makes a finished dataset unfinished: the report that says it is

@@ -233,10 +233,16 @@ func (c closing) speed() string {
 
 func (c closing) parts() string {
 	var bytes int64
+	files := 0
 	for _, p := range c.result.Manifest.Parts {
 		bytes += p.Bytes
+		files += len(p.Files)
 	}
-	text := fmt.Sprintf("%s, %s", plural(len(c.result.Manifest.Parts), "part"), size(bytes))
+	text := plural(len(c.result.Manifest.Parts), "part")
+	if files > 0 {
+		text += " in " + plural(files, "file")
+	}
+	text += ", " + size(bytes)
 	if c.result.Skipped > 0 && c.result.Made > 0 {
 		text += fmt.Sprintf(", %d from earlier runs", c.result.Skipped)
 	}

@@ -11,20 +11,26 @@ import (
 )
 
 func registerPartitions(flags *pflag.FlagSet, to *[]string) {
-	flags.StringSliceVar(to, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: a folder below --out for the dataset, which warehouses read as a column of all its rows; several with commas are folders in folders")
+	flags.StringSliceVar(to, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: a folder below --out for the dataset, which warehouses read as a column of all its rows; or a kept COLUMN: a folder for each of its values; several with commas are folders in folders, the column last")
 }
 
-// parsePartitions reads NAME=VALUE. What may be a name and a value is the
-// job's to say.
-func parsePartitions(texts []string) (partitions []sinks.Partition, err error) {
-	for _, text := range texts {
+// parsePartitions reads NAME=VALUE, and a column behind the last. What may be a
+// name and a value is the job's to say.
+func parsePartitions(texts []string) (partitions []sinks.Partition, column string, err error) {
+	for i, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, fmt.Errorf("--partition-by %q; write NAME=VALUE, such as dt=2026-11-20; this version does not part rows by the values of a column", text)
+		switch name, value = strings.TrimSpace(name), strings.TrimSpace(value); {
+		case ok:
+			partitions = append(partitions, sinks.Partition{Name: name, Value: value})
+		case name == "":
+			return nil, "", fmt.Errorf("--partition-by %q; write NAME=VALUE, such as dt=2026-11-20, or the name of a column", text)
+		case i < len(texts)-1:
+			return nil, "", fmt.Errorf("--partition-by %s is a column with more behind it; one column can be named, and it comes last", name)
+		default:
+			column = name
 		}
-		partitions = append(partitions, sinks.Partition{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}
-	return partitions, nil
+	return partitions, column, nil
 }
 
 // partitionFolder is the place of a dataset that is a partition of what is in
@@ -38,7 +44,17 @@ func partitionFolder(out string, partitions []sinks.Partition) string {
 
 func warehousePartitions(partitions []sinks.Partition) (converted []warehouse.Partition) {
 	for _, p := range partitions {
-		converted = append(converted, warehouse.Partition(p))
+		converted = append(converted, warehouse.Partition{Name: p.Name, Value: p.Value})
 	}
 	return converted
+}
+
+// tablePartitions are the columns of a table that are in the paths of its
+// files.
+func tablePartitions(partitions []sinks.Partition, column string) []warehouse.Partition {
+	all := warehousePartitions(partitions)
+	if column != "" {
+		all = append(all, warehouse.Partition{Name: column, Varies: true})
+	}
+	return all
 }

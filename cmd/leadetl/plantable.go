@@ -170,6 +170,9 @@ func planBudget(c *pipeline.PlannedCalls) string {
 
 func planFiles(f pipeline.PlannedFiles, complete bool) string {
 	text := plural(f.Parts, "part")
+	if f.Partitioned > 0 {
+		text += " in " + plural(f.Partitioned, "file")
+	}
 	if f.Rejects > 0 {
 		text += fmt.Sprintf(", %d of them with malformed lines", f.Rejects)
 	}

@@ -239,9 +239,9 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 		}
 	}
 	job.DropIdentifier = f.dropIdentifier
-	partitions, err := parsePartitions(f.partitionBy)
+	partitions, column, err := parsePartitions(f.partitionBy)
 	errs = append(errs, err)
-	job.Partitions = partitions
+	job.Partitions, job.PartitionBy = partitions, column
 	job.RowsPerPart = f.rowsPerPart
 	job.Compression = sinks.Compression(f.compression)
 	job.HEMTypes = f.hemTypes

@@ -41,8 +41,10 @@ func TestS3Killed(t *testing.T) {
 	}
 	j.put("small/e.csv.gz", packed(t, emailList(10_000)))
 	j.put("large/a.csv", emailList(100_000))
+	j.put("parted/a.csv", landed(emailList(20_000)))
 	jobs := []*tormentedJob{
 		{s3Job: j, name: "small", flags: []string{"--rows-per-part", "3000", "--workers", "3"}},
+		{s3Job: j, name: "parted", flags: []string{"--rows-per-part", "4000", "--workers", "3", "--partition-by", "land"}},
 		{s3Job: j, name: "large", flags: []string{"--rows-per-part", "50000", "--compression", "none"}}, // parts that go in pieces
 	}
 	for _, x := range jobs {
@@ -50,7 +52,7 @@ func TestS3Killed(t *testing.T) {
 	}
 	begun, hits, runs := time.Now(), 0, 0
 	for round := 0; hits < kills; round++ {
-		x := jobs[min(round%3, 1)] // two of three are large: theirs take longer
+		x := jobs[min(round%4, 2)] // two of four are large: theirs take longer
 		for range 1 + random.IntN(4) {
 			hit := x.kill(random)
 			if runs++; hit {
@@ -192,10 +194,7 @@ func (x *tormentedJob) requireManifest(folder string) {
 	}
 	listed := 1 // _SUCCESS
 	for _, p := range m.Parts {
-		for _, f := range []*sinks.File{&p.File, p.Rejects} {
-			if f == nil {
-				continue
-			}
+		for _, f := range p.All() {
 			listed++
 			sum := sha256.Sum256([]byte(x.want[f.Name]))
 			if f.Bytes != int64(len(x.want[f.Name])) || f.SHA256 != hex.EncodeToString(sum[:]) {
@@ -252,6 +251,22 @@ func emailList(rows int) string {
 			continue
 		}
 		fmt.Fprintf(&b, "%d,person%d@mail.example\n", i, i)
+	}
+	return b.String()
+}
+
+// landed is a list with a column of few values more.
+func landed(list string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimSpace(list), "\n") {
+		land := []string{"US", "", "a/b %", "🍕"}[i%4]
+		switch {
+		case i == 0:
+			land = "land"
+		case !strings.Contains(line, ","): // no row
+			land = "of,any,kind"
+		}
+		b.WriteString(line + "," + land + "\n")
 	}
 	return b.String()
 }

@@ -144,9 +144,16 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io stre
 	case job.KeepAll:
 		fmt.Fprintln(io.err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
 	}
+	if job.KeepAll && len(inputs) == 0 && job.PartitionBy != "" {
+		kept = []string{job.PartitionBy} // one of those that are not listed
+	}
+	partition, err := pipeline.PartitionColumn(job, kept)
+	if err != nil {
+		return warehouse.Table{}, usageError(err)
+	}
 	settings := columns.Settings{
 		Operation: job.Operation, Kept: kept, Identifier: pipeline.IdentifierColumn(job, kept), DropIdentifier: job.DropIdentifier,
-		HEMTypes: job.HEMTypes, HEMProfiles: job.HEMProfiles, Remote: f.resolver != embeddedResolver,
+		HEMTypes: job.HEMTypes, HEMProfiles: job.HEMProfiles, PartitionBy: partition, Remote: f.resolver != embeddedResolver,
 	}
 	for _, p := range job.Partitions {
 		settings.Partitions = append(settings.Partitions, p.Name)
@@ -155,7 +162,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io stre
 	if err != nil {
 		return warehouse.Table{}, usageError(err)
 	}
-	table := warehouse.Table{Name: f.table, Operation: operation, Version: columns.SchemaVersion, Partitions: warehousePartitions(job.Partitions), Location: f.location}
+	table := warehouse.Table{Name: f.table, Operation: operation, Version: columns.SchemaVersion, Partitions: tablePartitions(job.Partitions, layout.Partition()), Location: f.location}
 	own := len(layout.Columns()) - len(layout.Own())
 	for i, c := range layout.Columns() {
 		table.Columns = append(table.Columns, describe(job.Operation, sinkColumn(c), i >= own))
@@ -220,7 +227,7 @@ func (f *schemaFlags) around(m *sinks.Manifest) string {
 
 // tableOf is the table of a dataset.
 func tableOf(m *sinks.Manifest) warehouse.Table {
-	t := warehouse.Table{Operation: m.Operation, Version: m.SchemaVersion, Partitions: warehousePartitions(m.Partitions)}
+	t := warehouse.Table{Operation: m.Operation, Version: m.SchemaVersion, Partitions: tablePartitions(m.Partitions, m.PartitionBy)}
 	own := slices.IndexFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source" })
 	for i, c := range m.Schema {
 		t.Columns = append(t.Columns, describe(resolution.Operation(m.Operation), c, i >= own))
@@ -240,7 +247,9 @@ func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.
 func printRedshiftManifest(t warehouse.Table, m *sinks.Manifest, to io.Writer) error {
 	var files []warehouse.File
 	for _, p := range m.Parts {
-		files = append(files, warehouse.File{Name: p.Name, Bytes: p.Bytes})
+		for _, f := range p.Data() {
+			files = append(files, warehouse.File{Name: f.Name, Bytes: f.Bytes})
+		}
 	}
 	data, err := warehouse.RedshiftManifest(t.Folder(), files)
 	if err != nil {

@@ -152,7 +152,8 @@ type manifest struct {
 	CompletedAt time.Time `json:"completed_at"`
 	Parts       []struct {
 		file
-		Rejects *file `json:"rejects"`
+		Files   []file `json:"files"` // the part's, where it has several
+		Rejects *file  `json:"rejects"`
 	} `json:"parts"`
 }
 
@@ -174,7 +175,10 @@ func readManifest(data []byte) (*report, error) {
 		EndedAt: m.CompletedAt, Stop: stop{Reason: finished}, Totals: m.Totals,
 	}
 	for _, p := range m.Parts {
-		r.Files = append(r.Files, p.file)
+		if p.Files == nil {
+			p.Files = []file{p.file}
+		}
+		r.Files = append(r.Files, p.Files...)
 		if p.Rejects != nil {
 			r.Files = append(r.Files, *p.Rejects)
 		}

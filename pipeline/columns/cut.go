@@ -2,6 +2,7 @@ package columns
 
 import (
 	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -105,6 +106,44 @@ func (b *Batch) Slice(from, to int) *Batch {
 		s.Kept = append(s.Kept, array.NewSlice(c, int64(from), int64(to)).(*array.String))
 	}
 	return s
+}
+
+// Pick is a copy of some rows, in the order in which they are named.
+func (b *Batch) Pick(rows []int) *Batch {
+	p := &Batch{
+		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
+		Leads: pick(b.Leads, rows), Companies: pick(b.Companies, rows), Emails: pick(b.Emails, rows),
+		IPClasses: pick(b.IPClasses, rows), OrgTypes: pick(b.OrgTypes, rows), Addrs: pick(b.Addrs, rows),
+		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
+	}
+	p.Keys.Reset()
+	for _, i := range rows {
+		p.Keys.Data = append(p.Keys.Data, b.Keys.At(i)...)
+		p.Keys.End()
+	}
+	for _, c := range b.Kept {
+		cells := array.NewStringBuilder(memory.DefaultAllocator)
+		cells.Reserve(len(rows))
+		for _, i := range rows {
+			appendKnown(cells, c.Value(i), c.IsValid(i))
+		}
+		p.Kept = append(p.Kept, cells.NewStringArray())
+		cells.Release()
+	}
+	return p
+}
+
+// pick is the elements of s at some places, and nothing of a slice that the
+// operation does not need.
+func pick[T any](s []T, places []int) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	some := make([]T, len(places))
+	for i, place := range places {
+		some[i] = s[place]
+	}
+	return some
 }
 
 // cut is s[from:to], and nothing of a slice that the operation does not need.

@@ -67,6 +67,9 @@ type Settings struct {
 	DefaultRegion string
 	// Partitions names the columns that are in the dataset's path.
 	Partitions []string
+	// PartitionBy is the one of Kept that is in the path of each file, and not
+	// in the files; empty when there is none.
+	PartitionBy string
 	// Remote says that a service answers: its answer to email_to_hem lists
 	// every hash it knows.
 	Remote bool
@@ -87,6 +90,9 @@ type Layout struct {
 	kept     []int           // positions in Settings.Kept that are written
 	omitted  map[string]bool // columns after the kept ones that are not
 	built    []Column        // columns after the kept ones, omitted ones included
+
+	partition     int    // position in Settings.Kept of the one that is in paths
+	partitionName string // its name there; empty when there is none
 }
 
 var (
@@ -177,8 +183,15 @@ func NewLayout(s Settings) (*Layout, error) {
 			return nil, fmt.Errorf("input columns %q and %q would both be called %q in the output; choose with --keep", other, name, out)
 		}
 		owner[folded] = name
+		if s.PartitionBy != "" && name == s.PartitionBy {
+			l.partition, l.partitionName = i, out
+			continue
+		}
 		l.kept = append(l.kept, i)
 		l.columns = append(l.columns, text(out))
+	}
+	if s.PartitionBy != "" && l.partitionName == "" {
+		return nil, fmt.Errorf("rows cannot be parted by %q: it is not among the input columns that are kept", s.PartitionBy)
 	}
 	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c Column) bool { return l.omitted[c.Name] })...)
 	fields := make([]arrow.Field, len(l.columns))
@@ -197,6 +210,10 @@ func (l *Layout) Columns() []Column { return l.columns }
 
 // Own are the columns that are not carried over from the input.
 func (l *Layout) Own() []Column { return l.columns[len(l.kept):] }
+
+// Partition is the name of the column that is in the path of each file; empty
+// when there is none.
+func (l *Layout) Partition() string { return l.partitionName }
 
 // TypeName is the column's type as Parquet readers show it.
 func (c Column) TypeName() string { return typeName(c.Type) }

@@ -59,14 +59,14 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer out.Close()
-			w, err := out.Part(0, sinks.Table{Schema: layout.Schema(), Compression: sinks.Snappy})
+			w, err := out.PartFiles(0, sinks.Table{Schema: layout.Schema(), Compression: sinks.Snappy}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Write(rec); err != nil {
+			if err := w.Write("", rec); err != nil {
 				t.Fatal(err)
 			}
-			part, err := w.Commit()
+			part, _, err := w.Commit()
 			if err != nil {
 				t.Fatal(err)
 			}

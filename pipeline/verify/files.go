@@ -135,13 +135,39 @@ func (c *checker) listed() {
 	m := c.result.Manifest
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		c.entry(p.File, fmt.Sprintf("part-%05d.parquet", i), fmt.Sprintf("part %d of the manifest", i+1))
+		if m.PartitionBy == "" {
+			c.entry(p.File, fmt.Sprintf("part-%05d.parquet", i), fmt.Sprintf("part %d of the manifest", i+1))
+		} else {
+			c.parted(p, fmt.Sprintf("part-%05d.parquet", i), fmt.Sprintf("part %d of the manifest", i+1))
+		}
 		if p.Rejects != nil {
 			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", rejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
 		}
 	}
 	if len(m.Parts) == 0 {
 		c.found.add(Failure{File: manifestName, Problem: "it lists no part, and the least is one without rows"})
+	}
+}
+
+// parted looks at the entries of a part whose rows are parted by a column.
+func (c *checker) parted(p *sinks.Part, want, which string) {
+	before := ""
+	for _, f := range p.Files {
+		folder, base := path.Split(f.Name)
+		switch {
+		case !sinks.IsPartitionFolder(c.result.Manifest.PartitionBy, strings.TrimSuffix(folder, "/")):
+			c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("a file of %s is in no folder of a value of %s", which, c.result.Manifest.PartitionBy)})
+			c.entry(f, f.Name, "a file of "+which)
+		case f.Name <= before:
+			c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("the files of %s are not each there once, in the order of their names", which)})
+			c.entry(f, f.Name, "a file of "+which)
+		default:
+			c.entry(f, strings.TrimSuffix(f.Name, base)+want, "a file of "+which)
+		}
+		before = f.Name
+	}
+	if p.Name != want {
+		c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
 	}
 }
 
@@ -163,9 +189,8 @@ func (c *checker) entry(f sinks.File, want, which string) {
 func (c *checker) strangers(names []string) {
 	known := map[string]bool{}
 	for _, p := range c.result.Manifest.Parts {
-		known[p.Name] = true
-		if p.Rejects != nil {
-			known[p.Rejects.Name] = true
+		for _, f := range p.All() {
+			known[f.Name] = true
 		}
 	}
 	for _, name := range names {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +22,8 @@ type parquetFile struct {
 	columns []sinks.Column
 	forms   map[string]string
 	isPart  bool
+	part    int  // of the manifest
+	valued  bool // it is in the folder of a value
 	opened  File
 	left    atomic.Int32 // row groups that are not read yet
 	foot    footer
@@ -36,10 +40,12 @@ func (c *checker) parts(ctx context.Context) error {
 	var files []*parquetFile
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		part := &parquetFile{File: p.File, isPart: true, columns: m.Schema, forms: c.forms()}
-		files = append(files, part)
+		for _, f := range p.Data() {
+			valued := m.PartitionBy != "" && !strings.HasSuffix(path.Dir(f.Name), "="+sinks.DefaultPartition)
+			files = append(files, &parquetFile{File: f, isPart: true, part: i, valued: valued, columns: m.Schema, forms: c.forms()})
+		}
 		if p.Rejects != nil {
-			files = append(files, &parquetFile{File: *p.Rejects, columns: c.rules.Rejects, forms: map[string]string{"reason": ""}})
+			files = append(files, &parquetFile{File: *p.Rejects, part: i, columns: c.rules.Rejects, forms: map[string]string{"reason": ""}})
 		}
 	}
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(c.options.Workers)
@@ -97,7 +103,7 @@ func (c *checker) start(ctx context.Context, files []*parquetFile, work *pool.Co
 // safeName reports whether a name is that of a file of a dataset: nothing else
 // is opened, whatever a manifest says.
 func safeName(name string) bool {
-	return !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") && strings.HasSuffix(name, ".parquet")
+	return fs.ValidPath(name) && strings.HasSuffix(name, ".parquet")
 }
 
 // forms are the forms of an operation's own columns; those kept from the input

@@ -41,6 +41,7 @@ func (g *groupFacts) check(rules Rules) {
 	}
 	outcomes := g.texts("outcome")
 	g.countRows(outcomes)
+	g.checkFolder(outcomes)
 	g.checkOrder(rules.SeveralRows)
 	g.checkKeys(outcomes)
 	g.checkAnswers(outcomes)
@@ -183,6 +184,16 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 		}
 		if row++; definition > 0 && g.suppressed[row] {
 			g.found.add(row, column, "there is a value, and the row is suppressed")
+		}
+	}
+}
+
+// checkFolder: where rows are parted by a column, the path of somebody who is
+// suppressed says nothing.
+func (g *groupFacts) checkFolder(outcomes []parquet.ByteArray) {
+	for i := 0; g.file.valued && i < len(outcomes); i++ {
+		if string(outcomes[i]) == "suppressed" {
+			g.found.add(i, "outcome", "the row is suppressed, and it lies in the folder of a value")
 		}
 	}
 }

@@ -107,16 +107,16 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	w, err := d.Part(0, sinks.Table{Schema: schema, Compression: sinks.Snappy, Metadata: map[string]string{
+	w, err := d.PartFiles(0, sinks.Table{Schema: schema, Compression: sinks.Snappy, Metadata: map[string]string{
 		"leadetl.operation": "test", "leadetl.schema_version": "1", "leadetl.rules_version": "1",
-	}})
+	}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(rec); err != nil {
+	if err := w.Write("", rec); err != nil {
 		t.Fatal(err)
 	}
-	f, err := w.Commit()
+	f, _, err := w.Commit()
 	if err != nil {
 		t.Fatal(err)
 	}

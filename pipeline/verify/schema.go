@@ -25,9 +25,16 @@ func (c *checker) schema() {
 			seen[folded] = true
 		}
 	}
+	partitions := []string{}
 	for _, p := range c.result.Manifest.Partitions {
-		if seen[strings.ToLower(p.Name)] {
-			c.found.add(Failure{File: manifestName, Column: p.Name, Problem: "a column has the name of a partition, if case is ignored"})
+		partitions = append(partitions, p.Name)
+	}
+	if column := c.result.Manifest.PartitionBy; column != "" {
+		partitions = append(partitions, column)
+	}
+	for _, name := range partitions {
+		if seen[strings.ToLower(name)] {
+			c.found.add(Failure{File: manifestName, Column: name, Problem: "a column has the name of a partition, if case is ignored"})
 		}
 	}
 	for _, kept := range columns[:own] {

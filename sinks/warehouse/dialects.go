@@ -38,7 +38,12 @@ func (w *writer) duckdb() {
 		}
 		options = ", hive_partitioning = true, hive_types = {" + strings.Join(types, ", ") + "}"
 	}
-	w.line("\nINSERT INTO %s BY NAME\nSELECT * FROM read_parquet(%s%s);", name, literal(t.folder("")+"/"+partsPattern), options)
+	files, all := t.folder("")+"/"+partsPattern, "*"
+	if p, varies := t.varying(); varies {
+		files = t.folder("") + "/" + p.Name + "=*/" + partsPattern
+		all = fmt.Sprintf("* REPLACE (nullif(%s, %s) AS %[1]s)", doubleQuoted(p.Name), literal(DefaultPartition))
+	}
+	w.line("\nINSERT INTO %s BY NAME\nSELECT %s FROM read_parquet(%s%s);", name, all, literal(files), options)
 }
 
 func (w *writer) snowflake() {
@@ -70,12 +75,22 @@ func (w *writer) snowflake() {
 		names = append(names, snowflakeName(c.Name))
 		values = append(values, fmt.Sprintf("$1:%s::%s", doubleQuoted(c.Name), c.kind.in(Snowflake)))
 	}
+	behind := "part-"
 	for _, p := range t.Partitions {
 		names = append(names, snowflakeName(p.Name))
-		values = append(values, literal(p.Value)+"::"+partitionType(Snowflake, p))
+		if !p.Varies {
+			values = append(values, literal(p.Value)+"::"+partitionType(Snowflake, p))
+			continue
+		}
+		values = append(values, fmt.Sprintf("NULLIF(SPLIT_PART(SPLIT_PART('/' || METADATA$FILENAME, %s, -1), '/', 1), %s)", literal("/"+p.Name+"="), literal(DefaultPartition)))
+		behind = p.Name + "="
+		w.line("-- Values of %s are as they stand in paths: what Hive escapes there (a/b is a%%2Fb) is to be decoded behind the load.", p.Name)
+	}
+	if constant := PartitionPath(t.constant()); constant != "" {
+		behind = constant + "/" + behind
 	}
 	w.line("COPY INTO %s (\n  %s\n) FROM (SELECT\n  %s\n  FROM %s);", name, strings.Join(names, ",\n  "), strings.Join(values, ",\n  "),
-		literal(from+PartitionPath(t.Partitions)+"/part-"))
+		literal(from+behind))
 }
 
 func (w *writer) bigquery() {
@@ -100,6 +115,9 @@ func (w *writer) bigquery() {
 		prefix = fmt.Sprintf(",\n  hive_partition_uri_prefix = %s", backslashed(t.location("gs://")))
 	}
 	uri := t.folder("gs://") + "/" + partsPattern
+	if p, varies := t.varying(); varies {
+		uri = t.folder("gs://") + "/" + p.Name + "=*.parquet" // one asterisk is all there may be, and it takes slashes in
+	}
 	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n)%s;", backslashed(uri), prefix, behind)
 	if len(t.Partitions) == 0 {
 		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", "DATASET."+t.name(), shellQuoted(uri))
@@ -116,9 +134,15 @@ func (w *writer) redshift() {
 	w.line("-- COPY takes columns by their place: they are in the order of the files. Times are UTC.")
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions, values []string
+	from := t.folder("s3://") + "/part-"
 	for _, p := range t.Partitions {
 		partitions = append(partitions, doubleQuoted(strings.ToLower(p.Name))+" "+partitionType(Redshift, p))
-		values = append(values, literal(p.Value)+"::"+partitionType(Redshift, p))
+		value := literal(p.Value)
+		if p.Varies {
+			value = "'VALUE'"
+			from = t.folder("s3://") + "/" + p.Name + "=VALUE/part-"
+		}
+		values = append(values, value+"::"+partitionType(Redshift, p))
 	}
 	w.list(column, partitions...)
 	w.line(");\n")
@@ -137,9 +161,12 @@ func (w *writer) redshift() {
 		w.list(column)
 		w.line(");")
 	}
+	if p, varies := t.varying(); varies {
+		w.line("\n-- COPY takes no values from paths: what follows is for each folder %s=VALUE, with VALUE filled in,\n-- the temporary table made empty before each. NULL is the value of %s.", p.Name, DefaultPartition)
+	}
 	w.line("\n-- The path ends in part-, so that rejects and manifests are passed by. To load exactly")
 	w.line("-- the files of a dataset: leadetl schema --dataset DATASET --redshift-manifest, and COPY … MANIFEST.")
-	w.line("COPY %s FROM %s\n  IAM_ROLE default\n  FORMAT AS PARQUET%s;", into, literal(t.folder("s3://")+"/part-"), nested)
+	w.line("COPY %s FROM %s\n  IAM_ROLE default\n  FORMAT AS PARQUET%s;", into, literal(from), nested)
 	if len(partitions) > 0 {
 		w.line("INSERT INTO %s SELECT *, %s FROM %s;", name, strings.Join(values, ", "), into)
 	}
@@ -162,6 +189,10 @@ func (w *writer) athena() {
 	}
 	w.line("STORED AS PARQUET")
 	w.Builder.WriteString("LOCATION " + literal(t.location("s3://")+"/"))
+	if _, varies := t.varying(); varies {
+		w.line(";\n\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", backquoted(strings.ToLower(t.name())))
+		return
+	}
 	if len(t.Partitions) > 0 {
 		w.line("\nTBLPROPERTIES (\n  %s\n);", strings.Join(t.projection(), ",\n  "))
 		return
@@ -232,7 +263,11 @@ func (w *writer) markdown() {
 		if p.isDate() {
 			kind = "DATE"
 		}
-		w.line("| `%s` | %s | never | | in the path of every file, and not in the files | --partition-by |", p.Name, kind)
+		null, what := "never", "in the path of every file, and not in the files"
+		if p.Varies {
+			null, what = "the input has none, or the row is suppressed", "as in the input; "+what
+		}
+		w.line("| `%s` | %s | %s | | %s | --partition-by |", p.Name, kind, null, what)
 	}
 }
 

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -44,12 +45,23 @@ func PartitionPath(partitions []Partition) string {
 	return strings.Join(folders, "/")
 }
 
+// Unescape is the inverse of Escape.
+func Unescape(escaped string) (string, error) {
+	if escaped == DefaultPartition {
+		return "", nil
+	}
+	return url.PathUnescape(escaped)
+}
+
+// DefaultPartition stands in paths for a value that is not there.
+const DefaultPartition = "__HIVE_DEFAULT_PARTITION__"
+
 // Escape writes a value as it stands in a path of Hive partitions: what has a
 // meaning to file systems or to Hive itself is a percent sign and two hex
 // digits. Source: Apache Hive, FileUtils.escapePathName.
 func Escape(value string) string {
 	if value == "" {
-		return "__HIVE_DEFAULT_PARTITION__"
+		return DefaultPartition
 	}
 	var b strings.Builder
 	for i := range len(value) {

@@ -64,6 +64,22 @@ type Column struct {
 type Partition struct {
 	Name  string
 	Value string // of all rows
+	// Varies says that each value that rows have is a folder. Rows without one
+	// are in that of DefaultPartition. It is the last of a table's partitions.
+	Varies bool
+}
+
+// constant are the partitions that lead to the dataset's folder.
+func (t Table) constant() []Partition {
+	return slices.DeleteFunc(slices.Clone(t.Partitions), func(p Partition) bool { return p.Varies })
+}
+
+// varying is the column that the dataset's rows are parted by, if there is one.
+func (t Table) varying() (Partition, bool) {
+	if n := len(t.Partitions); n > 0 && t.Partitions[n-1].Varies {
+		return t.Partitions[n-1], true
+	}
+	return Partition{}, false
 }
 
 // isDate reports whether a partition's value is a day.
@@ -96,15 +112,16 @@ func (t Table) location(scheme string) string {
 	return strings.TrimSuffix(t.Location, "/")
 }
 
-// Folder is the folder of the files themselves, of a table with a Location.
+// Folder is the folder of the dataset itself, of a table with a Location.
 func (t Table) Folder() string { return t.folder("") }
 
 // folder is Folder, below a scheme where there is no Location.
 func (t Table) folder(scheme string) string {
-	if len(t.Partitions) == 0 {
+	constant := t.constant()
+	if len(constant) == 0 {
 		return t.location(scheme)
 	}
-	return t.location(scheme) + "/" + PartitionPath(t.Partitions)
+	return t.location(scheme) + "/" + PartitionPath(constant)
 }
 
 // Write writes the table and what loads it.

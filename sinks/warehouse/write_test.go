@@ -30,13 +30,16 @@ var sample = Table{
 	},
 }
 
-// TestWrite compares every dialect with testdata, without partitions and with.
+// TestWrite compares every dialect with testdata, without partitions, with
+// those of the dataset, and with those of its rows.
 func TestWrite(t *testing.T) {
 	partitioned := sample
 	partitioned.Name, partitioned.Location = "hems", "s3://lake/it's/"
-	partitioned.Partitions = []Partition{{"dt", "2026-11-20"}, {"run", "a/b c"}}
+	partitioned.Partitions = []Partition{{Name: "dt", Value: "2026-11-20"}, {Name: "run", Value: "a/b c"}}
+	parted := partitioned
+	parted.Partitions = []Partition{{Name: "dt", Value: "2026-11-20"}, {Name: "country", Varies: true}}
 	for _, d := range Dialects {
-		for name, table := range map[string]Table{"plain": sample, "partitioned": partitioned} {
+		for name, table := range map[string]Table{"plain": sample, "partitioned": partitioned, "parted": parted} {
 			got, err := Write(d, table)
 			if err != nil {
 				t.Errorf("%s: %v", d, err)

@@ -1,0 +1,57 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/s3test"
+)
+
+// TestS3PartedRows: rows that are parted by a column come out on S3 as they do
+// on the disk, byte for byte, are found there again, and are proved.
+func TestS3PartedRows(t *testing.T) {
+	j := newS3Job(t)
+	if err := os.WriteFile(j.path("in.csv"), []byte(landed(emailList(3000))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--partition-by", "dt=2026-11-20,land", "--rows-per-part", "1000"}
+	out := "s3://" + s3Bucket + "/lake"
+	j.run(exitDone, j.path("in.csv"), j.path("lake"), flags...)
+	j.run(exitDone, j.path("in.csv"), out, flags...)
+	want := files(t, j.path("lake/dt=2026-11-20"))
+	requireFiles(t, "disk → S3", files(t, j.object("lake/dt=2026-11-20")), want)
+	if len(want) != 3*4+2 {
+		t.Errorf("%d files, of 4 values, a part with rejects, and _SUCCESS", len(want))
+	}
+
+	// A finished dataset is found finished.
+	writes := 0
+	j.proxy.Do(func(r *http.Request) s3test.Fault {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && strings.Contains(r.URL.Path, "part-") {
+			writes++
+		}
+		return s3test.Fault{}
+	})
+	if said := j.run(exitDone, j.path("in.csv"), out, flags...); writes > 0 || strings.Contains(said, "WARN") {
+		t.Errorf("the second time: %d writes of parts\n%s", writes, said)
+	}
+	look := func(want int, args ...string) string {
+		t.Helper()
+		p := startProgram(j, append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style")...)
+		if got := p.code(); got != want {
+			t.Fatalf("%s ended with exit code %d, want %d:\n%s", args[0], got, want, tail(p.said.String()))
+		}
+		return p.said.String()
+	}
+	dataset := out + "/dt=2026-11-20"
+	look(exitDone, "verify", dataset)
+	look(exitDone, "schema", "--dataset", dataset, "--dialect", "spark")
+	j.put("lake/dt=2026-11-20/land=US/part-00077.parquet", "stranger")
+	if said := look(exitRejects, "verify", dataset); !strings.Contains(said, "is not whole: 1 failure") {
+		t.Errorf("verify says\n%s", said)
+	}
+}

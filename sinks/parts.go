@@ -1,0 +1,173 @@
+package sinks
+
+import (
+	"cmp"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/sinks/warehouse"
+)
+
+// MaxPartitions bounds the values of a column that the rows of one part are
+// parted by: each is a file.
+const MaxPartitions = 100
+
+// maxPartitionFolder keeps names that are made of a folder's below the 255
+// bytes that file systems take.
+const maxPartitionFolder = 200
+
+// DefaultPartition stands in paths for a value that is not there.
+const DefaultPartition = warehouse.DefaultPartition
+
+// PartitionFolder is the folder of the rows with a value in a column, as Hive
+// has it; of an empty value that of DefaultPartition. It is not ok when the
+// name is longer than file systems take.
+func PartitionFolder(column, value string) (folder string, ok bool) {
+	folder = column + "=" + warehouse.Escape(value)
+	return folder, len(folder) <= maxPartitionFolder
+}
+
+// IsPartitionFolder reports whether PartitionFolder gives this name for some
+// value of a column.
+func IsPartitionFolder(column, folder string) bool {
+	escaped, ok := strings.CutPrefix(folder, column+"=")
+	if !ok {
+		return false
+	}
+	value, err := warehouse.Unescape(escaped)
+	if err != nil {
+		return false
+	}
+	again, ok := PartitionFolder(column, value)
+	return ok && again == folder
+}
+
+// PartFiles writes the Parquet files of one part: one, or one in each folder
+// that rows are given for. All of them together hold what one would: when their
+// open row groups pass its size, the largest ends. It is used by one goroutine.
+type PartFiles struct {
+	dataset *Dataset
+	number  int
+	table   Table
+	empty   string // folder of a part without rows
+	pages   *pagePool
+	buffer  int
+	files   []*Writer // in the order in which their first rows came
+	in      map[string]*Writer
+	pending int64 // bytes in open row groups, before compression
+}
+
+// folderBuffer is fileBuffer where many files are open.
+const folderBuffer = 64 << 10
+
+// arrayBytes is about what an array takes beside its values, which counts where
+// a batch goes to many files.
+const arrayBytes = 256
+
+// PartFiles starts the files of the part with this number. A part without rows
+// has one in the folder called empty; where that is "", rows are not parted, and
+// the file is there at once.
+func (d *Dataset) PartFiles(number int, t Table, empty string) (*PartFiles, error) {
+	p := &PartFiles{dataset: d, number: number, table: t, empty: empty, pages: &d.pages, buffer: fileBuffer, in: map[string]*Writer{}}
+	if empty == "" {
+		_, err := p.file("")
+		return p, err
+	}
+	p.pages, p.buffer = &pagePool{growing: true}, folderBuffer
+	return p, nil
+}
+
+// file is the file in a folder.
+func (p *PartFiles) file(folder string) (*Writer, error) {
+	if w, open := p.in[folder]; open {
+		return w, nil
+	}
+	w, err := newWriter(p.dataset.place, path.Join(folder, partFile(p.number)), p.table, p.pages, p.buffer)
+	if err != nil {
+		return nil, err
+	}
+	p.in[folder], p.files = w, append(p.files, w)
+	return w, nil
+}
+
+// Write adds the rows of a record to the file in a folder. The record may be
+// released afterwards.
+func (p *PartFiles) Write(folder string, rec arrow.Record) error {
+	if rec.NumRows() == 0 {
+		return nil
+	}
+	w, err := p.file(folder)
+	if err != nil {
+		return err
+	}
+	size := recordBytes(rec)
+	if p.empty != "" {
+		size += arrayBytes * rec.NumCols()
+	}
+	for p.pending > 0 && p.pending+size > rowGroupBytes {
+		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.pending, b.pending) }) // the first of them
+		p.pending -= largest.pending
+		if err := largest.flush(); err != nil {
+			return err
+		}
+	}
+	w.add(rec, size)
+	p.pending += size
+	return nil
+}
+
+// Finish writes what is left of the files and gives their memory back. What
+// remains, Commit, is waiting for the disk.
+func (p *PartFiles) Finish() error {
+	if len(p.files) == 0 {
+		if _, err := p.file(p.empty); err != nil {
+			return err
+		}
+	}
+	for _, w := range p.files {
+		if err := w.Finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit makes the finished files durable and gives them their final names.
+// Until the part is recorded none of them counts. What it returns are the
+// members of a Part.
+func (p *PartFiles) Commit() (sum File, files []File, err error) {
+	files = make([]File, len(p.files))
+	committing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(atOnce)
+	for i, w := range p.files {
+		committing.Go(func() (err error) {
+			files[i], err = w.Commit()
+			return err
+		})
+	}
+	if err := committing.Wait(); err != nil {
+		return File{}, nil, err
+	}
+	if p.empty == "" {
+		return files[0], nil, nil
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	sum.Name = partFile(p.number)
+	for _, f := range files {
+		sum.Rows, sum.Bytes = sum.Rows+f.Rows, sum.Bytes+f.Bytes
+	}
+	return sum, files, nil
+}
+
+// Abort throws away the files that are not committed.
+func (p *PartFiles) Abort() error {
+	var errs []error
+	for _, w := range p.files {
+		errs = append(errs, w.Abort())
+	}
+	return errors.Join(errs...)
+}

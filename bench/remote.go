@@ -36,7 +36,7 @@ func (b *bench) remote(ctx context.Context) error {
 
 // remoteWithLatency: how much of concurrency ÷ latency is used.
 func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
-	rows := max(10_000, int(300_000*scale)) // a minute: what starting and publishing take is not the latency
+	rows := max(10_000, int(600_000*scale)) // two minutes: what starting and publishing take is not the latency
 	list, err := b.addressList(rows)
 	if err != nil {
 		return err

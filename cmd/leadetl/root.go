@@ -43,10 +43,10 @@ func newRoot(io streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "leadetl",
 		Short: "Turn lists of identifiers into lead data",
-		Long: `leadetl reads lists of emails, profile addresses or IP addresses from CSV or
-Parquet, resolves each, normalizes hashed emails, phones and companies, and
-writes a Parquet dataset that loads everywhere. leadetl serve answers the same
-questions over HTTP.`,
+		Long: `leadetl reads lists of emails, profile addresses, IP addresses or keyword
+searches from CSV or Parquet, on local disk or S3, resolves each, normalizes
+hashed emails, phones and companies, and writes a Parquet dataset that loads
+everywhere. leadetl serve answers the same questions over HTTP.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

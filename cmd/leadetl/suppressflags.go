@@ -166,14 +166,20 @@ func (l *suppressionList) read(ctx context.Context, list *sources.List, file sou
 	}
 }
 
-// header takes the first line of a file of one column for an entry, if it is
-// one: a list needs no header.
+// header looks at the first line of a file of one column. A list needs no
+// header, so the line is an entry unless it is a name that columns of lists
+// have: taken for a header, somebody whose entry is misspelt would stay in.
 func (l *suppressionList) header(file sources.File) {
-	switch name := file.Columns[0]; {
-	case l.builder.Add(name) == nil:
+	name := file.Columns[0]
+	if slices.Contains(listNames, strings.ToLower(name)) {
+		return
+	}
+	switch l.builder.Add(name) {
+	case nil:
 		l.entries++
-	case rows.AreData(file.Columns): // an entry that cannot be read
-		l.unreadable(file.URI + ": its first line")
+	case suppression.ErrEmpty:
+	default:
+		l.unreadable(file.URI + ": its first line, which is no entry and no name of a list's column (--suppress-column names another)")
 	}
 }
 

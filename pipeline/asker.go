@@ -15,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
@@ -102,7 +103,7 @@ func (a *asker) close() {
 func (a *asker) answer(b *columns.Batch) error {
 	n := b.Len()
 	b.Leads = make([]*resolution.Lead, n)
-	b.Receipts = make([]columns.Receipt, n)
+	b.Receipts = make([]outcome.Receipt, n)
 	if b.IPClasses != nil {
 		b.OrgTypes = make([]string, n) // no service says
 	}
@@ -138,7 +139,7 @@ func (a *asker) asks(b *columns.Batch, i int) bool {
 		return true
 	}
 	if reason := neverAsked(b.Addrs[i]); reason != "" {
-		b.Outcomes[i], b.Reasons[i] = columns.NoMatch, reason
+		b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, reason
 		return false
 	}
 	return true
@@ -185,7 +186,7 @@ func (a *asker) settle(c *claim, f answers.Found, now time.Time, parked *conc.Wa
 		v, err := a.read(f.Answer)
 		a.claims.finish(c, v, err)
 	case toSkip:
-		a.claims.finish(c, verdict{outcome: columns.Skipped, reason: reasonNotStored}, nil)
+		a.claims.finish(c, verdict{outcome: outcome.Skipped, reason: outcome.ReasonNotStored}, nil)
 	case toFail:
 		a.claims.finish(c, failed(openReason(f)), nil)
 	case toAwait:

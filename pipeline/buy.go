@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -104,7 +105,7 @@ var errArrived = errors.New("the answer has come by a callback")
 func (p *purchase) arrived() (verdict, error) {
 	stored, err := p.posted()
 	if err != nil || stored == nil {
-		return failed(reasonUnavailable), err
+		return failed(outcome.ReasonUnavailable), err
 	}
 	return p.read(*stored)
 }
@@ -167,7 +168,7 @@ func (p *purchase) persist(send func() error) (without *verdict, err error) {
 		case failure.Class == resolution.Invalid:
 			return give(refusedReason(failure))
 		case p.doubtful && !p.Idempotent && failure.Billed():
-			return give(reasonUnknownCall)
+			return give(outcome.ReasonUnknownCall)
 		}
 		if p.concerns(failure) {
 			failures++
@@ -175,9 +176,9 @@ func (p *purchase) persist(send func() error) (without *verdict, err error) {
 		switch {
 		case failures < mostAttempts:
 		case p.doubtful:
-			return give(reasonUnknownCall)
+			return give(outcome.ReasonUnknownCall)
 		default:
-			return give(reasonUnavailable)
+			return give(outcome.ReasonUnavailable)
 		}
 		p.Meter.Retried(string(failure.Class))
 		if err := p.pause(failures, failure); err != nil {
@@ -412,9 +413,9 @@ func (p *purchase) pause(failures int, f *resolution.CallError) error {
 // refusedReason is the reason of a row that the service refused.
 func refusedReason(f *resolution.CallError) string {
 	if f.Code == "" {
-		return reasonRefused
+		return outcome.ReasonRefused
 	}
-	return reasonRefused + ":" + f.Code
+	return outcome.ReasonRefused + ":" + f.Code
 }
 
 // outcomeOf tells the pace what a failure says of the service.

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -43,7 +44,7 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 		b.Reset(1)
 		keyer{operation: c.op, profiles: profile.Rules{Hosts: hosts}}.keys(b, cells.NewStringArray())
 		row := string(b.Keys.Data)
-		if b.Outcomes[0] == columns.Rejected {
+		if b.Outcomes[0] == outcome.Rejected {
 			row = b.Reasons[0]
 		}
 		if got != c.want || row != c.want {

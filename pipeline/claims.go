@@ -4,19 +4,19 @@ import (
 	"sync"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // verdict is what is known of a question, for every row that asks it.
 type verdict struct {
-	outcome columns.Outcome
+	outcome outcome.Outcome
 	reason  string
 	lead    *resolution.Lead // shared by the rows: nobody changes it
-	receipt columns.Receipt
+	receipt outcome.Receipt
 }
 
-func failed(reason string) verdict { return verdict{outcome: columns.Failed, reason: reason} }
+func failed(reason string) verdict { return verdict{outcome: outcome.Failed, reason: reason} }
 
 // claim is a question under way: its twins wait for done.
 type claim struct {
@@ -62,16 +62,16 @@ func (c *claims) finish(q *claim, v verdict, err error) {
 	delete(c.open, q.key)
 	c.mu.Unlock()
 	if err == nil {
-		c.meter.Closed(v.outcome == columns.Matched)
+		c.meter.Closed(v.outcome == outcome.Matched)
 	}
 	close(q.done)
 }
 
 // verdictOf is what an answer says but for its lead.
 func verdictOf(a answers.Answer) verdict {
-	v := verdict{outcome: columns.NoMatch, reason: a.Reason, receipt: columns.Receipt{ResolutionID: a.Resolution, ResolvedAt: a.Received}}
+	v := verdict{outcome: outcome.NoMatch, reason: a.Reason, receipt: outcome.Receipt{ResolutionID: a.Resolution, ResolvedAt: a.Received}}
 	if a.Outcome == answers.Matched {
-		v.outcome = columns.Matched
+		v.outcome = outcome.Matched
 	}
 	if a.Credits != nil {
 		v.receipt.Credits, v.receipt.Priced = int32(*a.Credits), true

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -28,7 +29,7 @@ func (k keyer) keys(b *columns.Batch, identifiers *array.String) {
 	for i := range b.Len() {
 		cell := values[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
 		if err := k.append(b, cell); err != nil {
-			b.Outcomes[i], b.Reasons[i] = columns.Rejected, err.Error()
+			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, err.Error()
 		}
 		b.Keys.End()
 	}

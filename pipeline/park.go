@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -13,7 +14,7 @@ import (
 // nobody listens, it is not waited for.
 func (p *purchase) later() (until time.Time, v verdict) {
 	if p.Later == nil {
-		return time.Time{}, failed(reasonNoCallback)
+		return time.Time{}, failed(outcome.ReasonNoCallback)
 	}
 	return time.Now().Add(p.Patience), verdict{}
 }
@@ -60,9 +61,9 @@ func (p *purchase) await(until time.Time) (verdict, error) {
 			p.Meter.Settled(cost)
 			return p.read(found[0].Answer)
 		case found[0].Open == "":
-			return failed(reasonUnavailable), nil // the service gave it up
+			return failed(outcome.ReasonUnavailable), nil // the service gave it up
 		case late:
-			return failed(reasonNoCallback), nil
+			return failed(outcome.ReasonNoCallback), nil
 		}
 		select {
 		case <-arrived:

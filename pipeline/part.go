@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -285,23 +286,23 @@ func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 // count counts a batch by outcome and reason.
 func count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
-	for i, outcome := range b.Outcomes {
-		switch outcome {
-		case columns.Matched:
+	for i, o := range b.Outcomes {
+		switch o {
+		case outcome.Matched:
 			t.Matched++
 			continue
-		case columns.NoMatch:
+		case outcome.NoMatch:
 			t.NoMatch++
-		case columns.Rejected:
+		case outcome.Rejected:
 			t.Rejected++
-		case columns.Failed:
+		case outcome.Failed:
 			t.Failed++
-		case columns.Suppressed:
+		case outcome.Suppressed:
 			t.Suppressed++
-		case columns.Skipped:
+		case outcome.Skipped:
 			t.Skipped++
 		}
-		t.CountReason(outcome.String(), b.Reasons[i], 1)
+		t.CountReason(o.String(), b.Reasons[i], 1)
 	}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -72,13 +73,13 @@ func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
 		return newAnswerer(s.Resolver, s.Job.Operation, s.Workers, s.asking).answer(ctx, b)
 	}
 	b.Leads = make([]*resolution.Lead, b.Len())
-	b.Receipts = make([]columns.Receipt, b.Len())
+	b.Receipts = make([]outcome.Receipt, b.Len())
 	if s.Job.Operation == resolution.IPToCompany {
 		b.OrgTypes = make([]string, b.Len())
 	}
-	for i, outcome := range b.Outcomes {
-		if outcome == columns.Matched {
-			b.Outcomes[i] = columns.NoMatch
+	for i, o := range b.Outcomes {
+		if o == outcome.Matched {
+			b.Outcomes[i] = outcome.NoMatch
 		}
 	}
 	return nil

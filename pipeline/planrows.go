@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -218,13 +219,13 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 	w.keyer.keys(b, in.Columns[w.identifier])
 	w.suppress.rows(b)
-	for i, outcome := range b.Outcomes {
-		if outcome != columns.Matched {
+	for i, o := range b.Outcomes {
+		if o != outcome.Matched {
 			continue
 		}
 		if len(b.Addrs) > 0 {
 			if reason := neverAsked(b.Addrs[i]); reason != "" {
-				b.Outcomes[i], b.Reasons[i] = columns.NoMatch, reason
+				b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, reason
 				continue
 			}
 		}

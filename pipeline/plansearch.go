@@ -5,6 +5,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -16,7 +17,7 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 	for i := range b.Outcomes {
 		q, reason := w.reader.read(in, i)
 		if reason != "" {
-			b.Outcomes[i], b.Reasons[i] = columns.Rejected, reason
+			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, reason
 			continue
 		}
 		if w.Job.Operation == resolution.KeywordToLead {

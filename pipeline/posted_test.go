@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
@@ -105,8 +106,8 @@ func TestPostedBeforeAnswered(t *testing.T) {
 					got, err = p.await(until)
 				}
 			}
-			want := columns.Receipt{ResolutionID: "res_1", ResolvedAt: laterNow, Credits: 2, Priced: true}
-			if err != nil || got.outcome != columns.Matched || got.receipt != want {
+			want := outcome.Receipt{ResolutionID: "res_1", ResolvedAt: laterNow, Credits: 2, Priced: true}
+			if err != nil || got.outcome != outcome.Matched || got.receipt != want {
 				t.Errorf("the row is %+v, %v; want it matched and %+v", got, err, want)
 			}
 			paid, err := store.SumSpent(t.Context(), "night")

@@ -1,15 +1,18 @@
 package pipeline
 
-import "github.com/leadetl/leadetl/pipeline/columns"
+import (
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+)
 
 // questions are the distinct keys of a batch, and for each row which of them
 // it asks; -1 for rows that have no key, are suppressed or that asks says nothing is asked of.
 func questions(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
 	first := make(map[string]int, b.Len())
 	question = make([]int, b.Len())
-	for i, outcome := range b.Outcomes {
+	for i, o := range b.Outcomes {
 		question[i] = -1
-		if outcome != columns.Matched || !asks(i) {
+		if o != outcome.Matched || !asks(i) {
 			continue
 		}
 		q, seen := first[string(b.Keys.At(i))]

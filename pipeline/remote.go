@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -94,7 +94,7 @@ func (r *Remote) mayImprove(t sinks.Totals, unknown bool) bool {
 	}
 	waiting := int64(0)
 	if unknown && !r.Idempotent && !r.RetryUnknown {
-		waiting = t.Reasons[columns.Failed.String()][reasonUnknownCall] // for the user's word
+		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // for the user's word
 	}
 	return t.Skipped > 0 || t.Failed > waiting
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -74,8 +75,8 @@ func (a *answerer) answer(ctx context.Context, b *columns.Batch) error {
 
 // find looks the companies up in memory.
 func (a *answerer) find(b *columns.Batch) error {
-	for i, outcome := range b.Outcomes {
-		if outcome != columns.Matched {
+	for i, o := range b.Outcomes {
+		if o != outcome.Matched {
 			continue // nothing is asked about it
 		}
 		c, orgType, reason, err := a.finder.CompanyOf(b.Addrs[i])
@@ -84,7 +85,7 @@ func (a *answerer) find(b *columns.Batch) error {
 		}
 		b.OrgTypes[i], b.Companies[i] = orgType, c
 		if c == nil {
-			b.Outcomes[i], b.Reasons[i] = columns.NoMatch, reason
+			b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, reason
 		}
 	}
 	return nil
@@ -123,7 +124,7 @@ func (a *answerer) ask(ctx context.Context, b *columns.Batch) error {
 		}
 		answer := answers[q]
 		if b.Leads[i] = answer.Lead; !answer.Matched() {
-			b.Outcomes[i], b.Reasons[i] = columns.NoMatch, answer.Reason
+			b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, answer.Reason
 		}
 		if b.OrgTypes != nil {
 			b.OrgTypes[i] = answer.OrgType

@@ -7,6 +7,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -148,7 +149,7 @@ func (m *partMaker) takeTurn(ctx context.Context, t *searchTurn, found *foundRow
 	}
 	defer m.add(sinks.Totals{Searches: 1})
 	if t.reason != "" {
-		return found.add(t.in, t.row, foundRow{verdict: verdict{outcome: columns.Rejected, reason: t.reason}})
+		return found.add(t.in, t.row, foundRow{verdict: verdict{outcome: outcome.Rejected, reason: t.reason}})
 	}
 	w := searchWriter{searchTurn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
 	for p := range t.pages {
@@ -173,7 +174,7 @@ type searchWriter struct {
 	key   string
 	seen  map[string]struct{} // ids of its leads
 	rows  int
-	first columns.Receipt // of its first page
+	first outcome.Receipt // of its first page
 }
 
 func (w *searchWriter) add(r foundRow) error {
@@ -187,7 +188,7 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	if w.rows == 0 {
 		w.first = p.receipt
 	}
-	if p.outcome != columns.Matched {
+	if p.outcome != outcome.Matched {
 		return w.add(foundRow{verdict: p.verdict, find: columns.Find{Page: int32(p.number)}})
 	}
 	if p.count != nil {
@@ -210,13 +211,10 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	return nil
 }
 
-// reasonNotFound is that of the embedded engine, for a search without leads.
-const reasonNotFound = "not_found"
-
 // end adds the row of a search without leads.
 func (w *searchWriter) end() error {
 	if w.rows > 0 {
 		return nil
 	}
-	return w.add(foundRow{verdict: verdict{outcome: columns.NoMatch, reason: reasonNotFound, receipt: w.first}})
+	return w.add(foundRow{verdict: verdict{outcome: outcome.NoMatch, reason: outcome.ReasonNotFound, receipt: w.first}})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/search"
 )
@@ -47,7 +47,7 @@ func (a *askerSearching) find(ctx context.Context, q search.Query, emit func(fou
 		}
 		p := foundPage{number: n, verdict: got.verdict}
 		more := false
-		if got.outcome == columns.Matched {
+		if got.outcome == outcome.Matched {
 			p, more = a.found(of, n, got), got.reply.HasMore && len(got.reply.Result.Leads) > 0
 		}
 		if more && n == last && q.Page == 0 {
@@ -108,7 +108,7 @@ func (a *asker) twin(ctx context.Context, c *claim) (boughtPage, error) {
 	case <-ctx.Done():
 		return boughtPage{}, context.Cause(ctx)
 	}
-	if c.err != nil || c.outcome != columns.Matched {
+	if c.err != nil || c.outcome != outcome.Matched {
 		return boughtPage{verdict: c.verdict}, c.err
 	}
 	return a.readAgain(c.key)
@@ -145,14 +145,14 @@ func (a *asker) settlePage(q search.Query, key string) (boughtPage, error) {
 		a.Meter.Stored(1)
 		return page, nil
 	case toSkip:
-		return boughtPage{verdict: verdict{outcome: columns.Skipped, reason: reasonNotStored}}, nil
+		return boughtPage{verdict: verdict{outcome: outcome.Skipped, reason: outcome.ReasonNotStored}}, nil
 	case toAwait:
 		return a.purchase(question, f).resumePage()
 	case toFail:
 		if f.Open == answers.Parked {
-			return failedPage(reasonUnfinished), nil
+			return failedPage(outcome.ReasonUnfinished), nil
 		}
-		return failedPage(reasonUnknownCall), nil
+		return failedPage(outcome.ReasonUnknownCall), nil
 	}
 	return a.purchase(question, f).buyPage(q)
 }
@@ -189,7 +189,7 @@ func (a *asker) readPage(stored answers.Answer) (boughtPage, error) {
 // the search has any is known at its end.
 func pageVerdict(a answers.Answer) verdict {
 	v := verdictOf(a)
-	v.outcome, v.reason = columns.Matched, ""
+	v.outcome, v.reason = outcome.Matched, ""
 	return v
 }
 
@@ -214,7 +214,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 	placed := false
 	defer func() {
 		if placed {
-			p.places.leave(err == nil && page.outcome == columns.Matched)
+			p.places.leave(err == nil && page.outcome == outcome.Matched)
 		}
 	}()
 	start := func() error {
@@ -270,7 +270,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 	case errors.Is(err, errArrived):
 		stored, err := p.posted()
 		if err != nil || stored == nil {
-			return failedPage(reasonUnavailable), err
+			return failedPage(outcome.ReasonUnavailable), err
 		}
 		return p.readPage(*stored)
 	case err != nil:

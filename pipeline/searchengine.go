@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 
-	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/search"
 )
@@ -23,7 +23,7 @@ func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(fo
 		if err != nil {
 			return err
 		}
-		return emit(foundPage{number: 1, verdict: verdict{outcome: columns.Matched}, count: &count})
+		return emit(foundPage{number: 1, verdict: verdict{outcome: outcome.Matched}, count: &count})
 	}
 	first, last := 1, q.Pages(search.DefaultLimits())
 	if q.Page > 0 {
@@ -34,7 +34,7 @@ func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(fo
 		if err != nil {
 			return err
 		}
-		p := foundPage{number: page.Number, verdict: verdict{outcome: columns.Matched}, leads: result.Leads}
+		p := foundPage{number: page.Number, verdict: verdict{outcome: outcome.Matched}, leads: result.Leads}
 		more := result.Total > int64(page.Number)*int64(page.Limit) && len(result.Leads) > 0
 		if more && page.Number == last && q.Page == 0 {
 			p.beyond = result.Total

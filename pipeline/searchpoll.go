@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -15,10 +16,6 @@ import (
 // longestPoll is the longest wait between two looks at a page that a service
 // is making, unless the service asks for more.
 const longestPoll = 5 * time.Second
-
-// reasonUnfinished is that of a page that was not finished in time. It is
-// looked at again by the next run, and not paid for again.
-const reasonUnfinished = "unfinished"
 
 // poll waits for a page that the service is making. Asking costs nothing, so
 // what is parked is asked for however old it is. first is when to look for the
@@ -65,9 +62,9 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 		}
 		switch {
 		case failures >= mostAttempts:
-			return failedPage(reasonUnavailable), p.price, nil
+			return failedPage(outcome.ReasonUnavailable), p.price, nil
 		case !time.Now().Before(end) && !p.down():
-			return failedPage(reasonUnfinished), p.price, nil
+			return failedPage(outcome.ReasonUnfinished), p.price, nil
 		}
 		asked := reply.Pace.RetryAfter
 		if failure != nil {
@@ -151,7 +148,7 @@ func (p *purchase) delivered() (boughtPage, int64, error) {
 	case err != nil:
 		return boughtPage{}, p.price, p.stopped(err)
 	case !f.Stored || !f.Fresh:
-		return failedPage(reasonUnavailable), 0, nil // the service gave it up
+		return failedPage(outcome.ReasonUnavailable), 0, nil // the service gave it up
 	}
 	cost := p.costOfStored(f.Answer)
 	p.Meter.Settled(cost)
@@ -164,7 +161,7 @@ func (p *purchase) delivered() (boughtPage, int64, error) {
 func (p *purchase) gaveUp(f *resolution.CallError, open answers.OpenCall) (boughtPage, int64, error) {
 	free := int64(0)
 	err := p.Answers.Settle(context.WithoutCancel(p.ctx), p.question, answers.Answer{
-		Run: open.Run, Outcome: answers.Refused, Reason: reasonUnavailable, Status: f.Status, Body: f.Body,
+		Run: open.Run, Outcome: answers.Refused, Reason: outcome.ReasonUnavailable, Status: f.Status, Body: f.Body,
 		Resolution: open.Resolution, Request: f.RequestID, Credits: &free, Received: time.Now(),
 	})
 	if errors.Is(err, answers.ErrNoCall) {
@@ -173,7 +170,7 @@ func (p *purchase) gaveUp(f *resolution.CallError, open answers.OpenCall) (bough
 	if err != nil {
 		return boughtPage{}, p.price, p.stopped(err)
 	}
-	return failedPage(reasonUnavailable), 0, nil
+	return failedPage(outcome.ReasonUnavailable), 0, nil
 }
 
 // lost stores that the service does not know a page any more that it began to
@@ -189,5 +186,5 @@ func (p *purchase) lost(f *resolution.CallError) (boughtPage, int64, error) {
 		return boughtPage{}, p.price, p.stopped(err)
 	}
 	p.isUnknown()
-	return failedPage(reasonUnknownCall), p.price, nil
+	return failedPage(outcome.ReasonUnknownCall), p.price, nil
 }

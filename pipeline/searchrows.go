@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -93,7 +94,7 @@ func (f *foundRows) flush() error {
 }
 
 // share is one of n shares of what a page cost, the first with the rest.
-func share(whole columns.Receipt, i, n int) columns.Receipt {
+func share(whole outcome.Receipt, i, n int) outcome.Receipt {
 	part := whole
 	part.Credits = whole.Credits / int32(n)
 	if i == 0 {

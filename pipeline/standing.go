@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
 // standing is what is to be done about a question, going by what is stored of
@@ -54,19 +55,10 @@ func (s standing) ofPage(f answers.Found, offline bool) standing {
 // again.
 func openReason(f answers.Found) string {
 	if f.Open == answers.Parked {
-		return reasonNoCallback
+		return outcome.ReasonNoCallback
 	}
-	return reasonUnknownCall
+	return outcome.ReasonUnknownCall
 }
-
-// The reasons of rows without an answer.
-const (
-	reasonUnknownCall = "unknown_call" // it may have been billed, and its answer never came
-	reasonNoCallback  = "no_callback"  // the answer was to come later, and did not
-	reasonUnavailable = "unavailable"  // the service kept failing at this question, and did not bill it
-	reasonRefused     = "refused"      // the service refuses this question
-	reasonNotStored   = "not_stored"   // offline, and nothing is stored
-)
 
 // freshness is how old stored answers may be when a process begins: what it
 // bought itself is not too old for it, however long it takes.

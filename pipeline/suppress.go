@@ -5,15 +5,9 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/suppression"
-)
-
-// The reasons of suppressed rows say by what somebody is listed: of the row
-// itself, before anybody is asked about it, or of what an answer holds.
-const (
-	reasonListed         = "suppressed:"
-	reasonListedInAnswer = "suppressed_answer:"
 )
 
 // suppressor leaves people out who must not be in the dataset. A nil one
@@ -67,23 +61,23 @@ func (p *suppressor) rows(b *columns.Batch) {
 	if p.kind == suppression.Email {
 		listed = p.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
 	}
-	for i, outcome := range b.Outcomes {
+	for i, o := range b.Outcomes {
 		switch {
-		case outcome == columns.Rejected:
+		case o == outcome.Rejected:
 			continue
 		case p.kind == suppression.Email && !listed[i],
 			p.kind == suppression.NetworkURL && !p.ProfileKey(b.Keys.At(i)),
 			p.kind == suppression.IP && !p.Address(b.Addrs[i]):
 			continue
 		}
-		b.Suppress(i, reasonListed+string(p.kind))
+		b.Suppress(i, outcome.PrefixListed+string(p.kind))
 	}
 	for _, other := range p.others {
 		cells := b.Kept[other.place]
 		for i := range b.Len() {
 			listed := !cells.IsNull(i) && cells.Value(i) != "" && p.Lists(other.kind, cells.Value(i))
-			if listed && b.Outcomes[i] != columns.Suppressed { // the first is the reason
-				b.Suppress(i, reasonListed+string(other.kind))
+			if listed && b.Outcomes[i] != outcome.Suppressed { // the first is the reason
+				b.Suppress(i, outcome.PrefixListed+string(other.kind))
 			}
 		}
 	}
@@ -95,11 +89,11 @@ func (p *suppressor) answers(b *columns.Batch) {
 		return
 	}
 	for i, lead := range b.Leads {
-		if lead == nil || b.Outcomes[i] != columns.Matched {
+		if lead == nil || b.Outcomes[i] != outcome.Matched {
 			continue
 		}
 		if by, listed := p.lead(lead); listed {
-			b.Suppress(i, reasonListedInAnswer+string(by))
+			b.Suppress(i, outcome.PrefixListedInAnswer+string(by))
 		}
 	}
 }

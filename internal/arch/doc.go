@@ -12,7 +12,7 @@
 //	cmd         imports everything; it is where parts meet. testdata is the
 //	            sample directory, which it has with it
 //
-// Siblings do not import each other, and a folder does not import the one it
+// Siblings do not import each other, a few leaves aside, and a folder does not import the one it
 // lies in, resolution aside. Nothing registers itself: there is no func init,
 // and no package of ours is imported for its effects. Every package has a
 // package comment. Tests may import what they like: they wire parts together

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow/array"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
 )
@@ -17,7 +18,7 @@ type Batch struct {
 	Rows   []int64         // number of the row in its file
 	Kept   []*array.String // values of Settings.Kept, in that order
 
-	Outcomes []Outcome
+	Outcomes []outcome.Outcome
 	Reasons  []string // empty on a match
 	// Keys are the identifiers' canonical forms; rejected rows have none.
 	Keys Strings
@@ -35,7 +36,7 @@ type Batch struct {
 	Addrs []netip.Addr
 	// Receipts say what is known of the service's answers; nil when the
 	// embedded engine answered.
-	Receipts []Receipt
+	Receipts []outcome.Receipt
 	// Finds say where each lead stands among the results of its search, beside
 	// Leads; keyword_to_lead.
 	Finds []Find
@@ -43,17 +44,6 @@ type Batch struct {
 	// answered; keyword_to_lead_count.
 	Counts []*resolution.SearchCount
 }
-
-// Receipt is what is kept of a service's answer beside its data. The zero
-// Receipt is of a row about which nobody answered.
-type Receipt struct {
-	ResolutionID string    // as the service writes it, empty when it has none
-	ResolvedAt   time.Time // when the answer was received
-	Credits      int32     // cost of the key's answer
-	Priced       bool      // Credits is known
-}
-
-func (r Receipt) answered() bool { return !r.ResolvedAt.IsZero() }
 
 // Find is one row of a keyword search's results: of a lead, or of a search that
 // found nobody or was not answered. Its zero members are null in the output.

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -26,10 +27,10 @@ func wideBatch(n int) *Batch {
 		b.Keys.Data = fmt.Appendf(b.Keys.Data, "192.31.196.%d", i)
 		b.Keys.End()
 		b.IPClasses, b.OrgTypes = append(b.IPClasses, "public"), append(b.OrgTypes, "business")
-		b.Receipts = append(b.Receipts, Receipt{ResolutionID: fmt.Sprint("res_", i), ResolvedAt: time.Unix(int64(i), 0), Credits: int32(i), Priced: true})
+		b.Receipts = append(b.Receipts, outcome.Receipt{ResolutionID: fmt.Sprint("res_", i), ResolvedAt: time.Unix(int64(i), 0), Credits: int32(i), Priced: true})
 		c := &resolution.Company{Name: fmt.Sprint("Company ", i), About: strings.Repeat("x", 100*i)}
 		if i%4 == 3 {
-			c, b.Outcomes[i], b.Reasons[i] = nil, NoMatch, "not_found"
+			c, b.Outcomes[i], b.Reasons[i] = nil, outcome.NoMatch, "not_found"
 		}
 		b.Companies = append(b.Companies, c)
 		b.Leads = append(b.Leads, &resolution.Lead{Phone: fmt.Sprint(i), Company: c})
@@ -128,9 +129,9 @@ func TestCutBoundsRecords(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &Batch{Source: "a.csv", Leads: make([]*resolution.Lead, n), Finds: make([]Find, n), Receipts: make([]Receipt, n)}
+			b := &Batch{Source: "a.csv", Leads: make([]*resolution.Lead, n), Finds: make([]Find, n), Receipts: make([]outcome.Receipt, n)}
 			settings := Settings{Operation: resolution.KeywordToLead, DefaultRegion: "US"}
-			b.Reasons, b.Outcomes = make([]string, n), make([]Outcome, n)
+			b.Reasons, b.Outcomes = make([]string, n), make([]outcome.Outcome, n)
 			b.Keys.Reset()
 			for i := range n {
 				b.Rows = append(b.Rows, 1)

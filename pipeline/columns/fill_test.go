@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -44,7 +45,7 @@ func leadBatch(leads ...*resolution.Lead) *columns.Batch {
 		b.Keys.Data = fmt.Append(b.Keys.Data, "key ", i)
 		b.Keys.End()
 		if lead == nil {
-			b.Outcomes[i], b.Reasons[i] = columns.NoMatch, "not_found"
+			b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, "not_found"
 		}
 		b.IPClasses, b.OrgTypes = append(b.IPClasses, "public"), append(b.OrgTypes, "business")
 	}
@@ -190,8 +191,8 @@ func TestFixedBlock(t *testing.T) {
 	b := leadBatch(&resolution.Lead{}, nil, nil, nil)
 	b.Source, b.Rows = "in/b.csv", []int64{7, 8, 10, 11}
 	b.Kept = []*array.String{kept.NewStringArray()}
-	for i, outcome := range []columns.Outcome{columns.Rejected, columns.Failed} {
-		b.Outcomes[2+i], b.Reasons[2+i] = outcome, fmt.Sprint("reason ", i)
+	for i, o := range []outcome.Outcome{outcome.Rejected, outcome.Failed} {
+		b.Outcomes[2+i], b.Reasons[2+i] = o, fmt.Sprint("reason ", i)
 	}
 	rec := builder(t, columns.Settings{Operation: resolution.NetworkToPhone, Kept: []string{"id"}}).Record(b)
 	for i, want := range []string{
@@ -210,23 +211,23 @@ func TestReceipts(t *testing.T) {
 	const heard = `"resolved_at": "2026-11-20 08:18:00.123456Z", "answered_by": "service"`
 	for _, c := range []struct {
 		name    string
-		outcome columns.Outcome
-		receipt columns.Receipt
+		outcome outcome.Outcome
+		receipt outcome.Receipt
 		want    string
 	}{
-		{"matched", columns.Matched, columns.Receipt{ResolutionID: "res_1", ResolvedAt: at, Credits: 3, Priced: true}, `"resolution_id": "res_1", "credits": 3,` + heard},
-		{"without an id", columns.Matched, columns.Receipt{ResolvedAt: at, Credits: 1, Priced: true}, `"credits": 1,` + heard},
-		{"free", columns.NoMatch, columns.Receipt{ResolutionID: "res_2", ResolvedAt: at, Priced: true}, `"resolution_id": "res_2", "credits": 0,` + heard},
-		{"without a price", columns.Matched, columns.Receipt{ResolutionID: "res_3", ResolvedAt: at, Credits: 7}, `"resolution_id": "res_3",` + heard},
-		{"failed with an answer", columns.Failed, columns.Receipt{ResolutionID: "res_4", ResolvedAt: at, Priced: true}, `"resolution_id": "res_4", "credits": 0,` + heard},
-		{"not asked", columns.NoMatch, columns.Receipt{}, ``},
-		{"not stored", columns.Skipped, columns.Receipt{}, ``},
-		{"begun and not answered", columns.Failed, columns.Receipt{ResolutionID: "res_5", Credits: 3, Priced: true}, `"resolution_id": "res_5"`},
+		{"matched", outcome.Matched, outcome.Receipt{ResolutionID: "res_1", ResolvedAt: at, Credits: 3, Priced: true}, `"resolution_id": "res_1", "credits": 3,` + heard},
+		{"without an id", outcome.Matched, outcome.Receipt{ResolvedAt: at, Credits: 1, Priced: true}, `"credits": 1,` + heard},
+		{"free", outcome.NoMatch, outcome.Receipt{ResolutionID: "res_2", ResolvedAt: at, Priced: true}, `"resolution_id": "res_2", "credits": 0,` + heard},
+		{"without a price", outcome.Matched, outcome.Receipt{ResolutionID: "res_3", ResolvedAt: at, Credits: 7}, `"resolution_id": "res_3",` + heard},
+		{"failed with an answer", outcome.Failed, outcome.Receipt{ResolutionID: "res_4", ResolvedAt: at, Priced: true}, `"resolution_id": "res_4", "credits": 0,` + heard},
+		{"not asked", outcome.NoMatch, outcome.Receipt{}, ``},
+		{"not stored", outcome.Skipped, outcome.Receipt{}, ``},
+		{"begun and not answered", outcome.Failed, outcome.Receipt{ResolutionID: "res_5", Credits: 3, Priced: true}, `"resolution_id": "res_5"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			batch := leadBatch(nil, &resolution.Lead{}, nil)
 			batch.Outcomes[1] = c.outcome
-			batch.Receipts = []columns.Receipt{{ResolvedAt: at}, c.receipt, {ResolutionID: "last"}}
+			batch.Receipts = []outcome.Receipt{{ResolvedAt: at}, c.receipt, {ResolutionID: "last"}}
 			row := facts(t, builder(t, columns.Settings{Operation: resolution.NetworkToPhone, Remote: true}).Record(batch))[1]
 			for _, other := range []string{"source", "source_row", "key", "outcome"} {
 				delete(row, other)
@@ -237,12 +238,12 @@ func TestReceipts(t *testing.T) {
 }
 
 func TestOutcomeWords(t *testing.T) {
-	for outcome, want := range map[columns.Outcome]string{
-		columns.Matched: "matched", columns.NoMatch: "no_match", columns.Rejected: "rejected",
-		columns.Failed: "failed", columns.Suppressed: "suppressed", columns.Skipped: "skipped",
+	for o, want := range map[outcome.Outcome]string{
+		outcome.Matched: "matched", outcome.NoMatch: "no_match", outcome.Rejected: "rejected",
+		outcome.Failed: "failed", outcome.Suppressed: "suppressed", outcome.Skipped: "skipped",
 	} {
-		if outcome.String() != want {
-			t.Errorf("%d: %s, want %s", outcome, outcome, want)
+		if o.String() != want {
+			t.Errorf("%d: %s, want %s", o, o, want)
 		}
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
 var (
-	outcomeDictionary  = dictionary(outcomeWords...)
+	outcomeDictionary  = dictionary(outcome.Words...)
 	answeredDictionary = dictionary("service", "embedded")
 )
 
@@ -84,10 +85,10 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	f.resolutionID.start(n)
 	for i, r := range receipts {
 		f.resolutionID.append(r.ResolutionID)
-		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.answered() && b.Outcomes[i] != Suppressed)
-		appendKnown(f.credits, r.Credits, r.answered() && r.Priced)
+		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.Answered() && b.Outcomes[i] != outcome.Suppressed)
+		appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
 	}
-	answered := func(i int) bool { return receipts[i].answered() }
+	answered := func(i int) bool { return receipts[i].Answered() }
 	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
 		f.wordColumn(answeredDictionary, n, func(int) int32 { return serviceIndex }, answered),
 		f.credits.NewArray())
@@ -97,7 +98,7 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 // nothing.
 func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	n := b.Len()
-	answered := func(i int) bool { return b.Outcomes[i] == Matched || b.Outcomes[i] == NoMatch }
+	answered := func(i int) bool { return b.Outcomes[i] == outcome.Matched || b.Outcomes[i] == outcome.NoMatch }
 	f.resolutionID.start(n)
 	for range n {
 		f.resolutionID.append("")

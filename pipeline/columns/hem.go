@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
 )
@@ -86,7 +87,7 @@ func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
 	hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
 
 	regular := !slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
-	regular = regular && !slices.Contains(b.Outcomes, Rejected) && !slices.Contains(b.Outcomes, Suppressed)
+	regular = regular && !slices.Contains(b.Outcomes, outcome.Rejected) && !slices.Contains(b.Outcomes, outcome.Suppressed)
 	for j, d := range f.digests {
 		if regular {
 			to = append(to, f.hashes[j].array(nil))

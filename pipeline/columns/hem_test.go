@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/transforms/email"
@@ -24,7 +25,7 @@ func cellBatch(cells ...string) *columns.Batch {
 	for i, cell := range cells {
 		a, err := email.Parse([]byte(cell))
 		if err != nil {
-			b.Outcomes[i], b.Reasons[i] = columns.Rejected, err.Error()
+			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, err.Error()
 		} else {
 			b.Keys.Data = a.AppendKey(b.Keys.Data)
 		}
@@ -39,7 +40,7 @@ func ask(t interface{ Fatal(...any) }, b *columns.Batch) {
 	engine := embedded.New(nil, embedded.Options{})
 	b.Leads = make([]*resolution.Lead, b.Len())
 	for i := range b.Leads {
-		if b.Outcomes[i] == columns.Rejected {
+		if b.Outcomes[i] == outcome.Rejected {
 			continue
 		}
 		answer, err := engine.Resolve(context.Background(), resolution.Request{Operation: resolution.EmailToHEM, Key: string(b.Keys.At(i))})
@@ -120,25 +121,25 @@ func TestHEMsOfAnsweredCells(t *testing.T) {
 	}}
 	for _, c := range []struct {
 		name, cell string
-		outcome    columns.Outcome
+		outcome    outcome.Outcome
 		lead       *resolution.Lead
 		want       string
 	}{
-		{"address, matched", "User@example.com", columns.Matched, lead, ofAddress + "," + networkFacts + "," + listed},
-		{"address, not found", "user@example.com", columns.NoMatch, nil, ofAddress},
-		{"address, unknown call", "user@example.com", columns.Failed, nil, ofAddress},
-		{"address, not stored", "user@example.com", columns.Skipped, nil, ofAddress},
-		{"md5, matched", md5Of, columns.Matched, lead, `"hem_md5": "` + md5Of + `", "hem_sha256": "t1",` + networkFacts + "," + listed},
-		{"sha1, matched", sha1Of, columns.Matched, lead, `"hem_md5": "m1", "hem_sha1": "` + sha1Of + `", "hem_sha256": "t1",` + networkFacts + "," + listed},
-		{"sha256, matched without hashes", sha256Of, columns.Matched, &resolution.Lead{}, `"hem_sha256": "` + sha256Of + `"`},
-		{"sha256, not found", sha256Of, columns.NoMatch, nil, `"hem_sha256": "` + sha256Of + `"`},
-		{"rejected", "not an address", columns.Rejected, nil, ``},
+		{"address, matched", "User@example.com", outcome.Matched, lead, ofAddress + "," + networkFacts + "," + listed},
+		{"address, not found", "user@example.com", outcome.NoMatch, nil, ofAddress},
+		{"address, unknown call", "user@example.com", outcome.Failed, nil, ofAddress},
+		{"address, not stored", "user@example.com", outcome.Skipped, nil, ofAddress},
+		{"md5, matched", md5Of, outcome.Matched, lead, `"hem_md5": "` + md5Of + `", "hem_sha256": "t1",` + networkFacts + "," + listed},
+		{"sha1, matched", sha1Of, outcome.Matched, lead, `"hem_md5": "m1", "hem_sha1": "` + sha1Of + `", "hem_sha256": "t1",` + networkFacts + "," + listed},
+		{"sha256, matched without hashes", sha256Of, outcome.Matched, &resolution.Lead{}, `"hem_sha256": "` + sha256Of + `"`},
+		{"sha256, not found", sha256Of, outcome.NoMatch, nil, `"hem_sha256": "` + sha256Of + `"`},
+		{"rejected", "not an address", outcome.Rejected, nil, ``},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			batch := cellBatch("first@mail.example", c.cell, "last@mail.example")
 			batch.Outcomes[1] = c.outcome
 			batch.Leads = []*resolution.Lead{nil, c.lead, lead}
-			batch.Receipts = make([]columns.Receipt, batch.Len())
+			batch.Receipts = make([]outcome.Receipt, batch.Len())
 			rec := builder(t, columns.Settings{Operation: resolution.EmailToHEM, Remote: true}).Record(batch)
 			requireFacts(t, without(facts(t, rec)[1]), "{"+c.want+"}")
 		})

@@ -25,23 +25,6 @@ const (
 	RulesVersion = 1
 )
 
-// Outcome says what became of a row.
-type Outcome uint8
-
-// The outcomes, in the order of the outcome dictionary.
-const (
-	Matched Outcome = iota
-	NoMatch
-	Rejected
-	Failed
-	Suppressed
-	Skipped
-)
-
-var outcomeWords = []string{"matched", "no_match", "rejected", "failed", "suppressed", "skipped"}
-
-func (o Outcome) String() string { return outcomeWords[o] }
-
 // HEMTypes are the digest types of profile plain, in column order.
 var HEMTypes = []string{"md5", "sha1", "sha256"}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -45,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 			batch := leadBatch(make([]*resolution.Lead, n)...)
 			batch.Leads = nil
 			for i := range n {
-				batch.Receipts = append(batch.Receipts, []columns.Receipt{{ResolutionID: "res_1", ResolvedAt: time.Unix(int64(i), 1000), Credits: 1, Priced: true}, {}}[i%2])
+				batch.Receipts = append(batch.Receipts, []outcome.Receipt{{ResolutionID: "res_1", ResolvedAt: time.Unix(int64(i), 1000), Credits: 1, Priced: true}, {}}[i%2])
 				c.fill(batch, i)
 			}
 			layout, err := columns.NewLayout(columns.Settings{Operation: c.op, DefaultRegion: "US", Remote: true})

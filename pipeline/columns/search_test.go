@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -12,28 +13,28 @@ func TestFinds(t *testing.T) {
 	berlin := time.FixedZone("", 3600)
 	for _, c := range []struct {
 		name    string
-		outcome columns.Outcome
+		outcome outcome.Outcome
 		find    columns.Find
 		lead    *resolution.Lead
 		want    string
 	}{
 		{
-			"everything", columns.Matched,
+			"everything", outcome.Matched,
 			columns.Find{SearchRow: 7, Page: 3, LeadID: "lead_1", LeadType: "b2b", MatchedKeywords: []string{"crm", ""}, SearchedOn: time.Date(2026, 11, 1, 23, 59, 59, 0, time.UTC)},
 			fullLead,
 			`"search_row": 7, "page": 3, "lead_id": "lead_1", "matched_keywords": ["crm", ""], "searched_on": "2026-11-01", "lead_type": "b2b",` + leadFacts,
 		},
 		{
-			"nobody's name", columns.Matched,
+			"nobody's name", outcome.Matched,
 			columns.Find{SearchRow: 7, Page: 1, LeadID: "lead_1", MatchedKeywords: []string{"crm"}, SearchedOn: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)},
 			&resolution.Lead{},
 			`"search_row": 7, "page": 1, "lead_id": "lead_1", "matched_keywords": ["crm"], "searched_on": "2026-11-01"`,
 		},
-		{"the day is UTC's", columns.Matched, columns.Find{SearchRow: 1, SearchedOn: time.Date(2026, 11, 2, 0, 30, 0, 0, berlin)}, nil, `"search_row": 1, "searched_on": "2026-11-01"`},
-		{"a day before 1970", columns.Matched, columns.Find{SearchRow: 1, SearchedOn: time.Date(1969, 12, 31, 12, 0, 0, 0, time.UTC)}, nil, `"search_row": 1, "searched_on": "1969-12-31"`},
-		{"no leads", columns.NoMatch, columns.Find{SearchRow: 8, Page: 1}, nil, `"search_row": 8, "page": 1`},
-		{"rejected", columns.Rejected, columns.Find{SearchRow: 9}, nil, `"search_row": 9`},
-		{"nothing", columns.Failed, columns.Find{}, nil, ``},
+		{"the day is UTC's", outcome.Matched, columns.Find{SearchRow: 1, SearchedOn: time.Date(2026, 11, 2, 0, 30, 0, 0, berlin)}, nil, `"search_row": 1, "searched_on": "2026-11-01"`},
+		{"a day before 1970", outcome.Matched, columns.Find{SearchRow: 1, SearchedOn: time.Date(1969, 12, 31, 12, 0, 0, 0, time.UTC)}, nil, `"search_row": 1, "searched_on": "1969-12-31"`},
+		{"no leads", outcome.NoMatch, columns.Find{SearchRow: 8, Page: 1}, nil, `"search_row": 8, "page": 1`},
+		{"rejected", outcome.Rejected, columns.Find{SearchRow: 9}, nil, `"search_row": 9`},
+		{"nothing", outcome.Failed, columns.Find{}, nil, ``},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			other := columns.Find{SearchRow: 99, Page: 99, LeadID: "lead_x", LeadType: "b2c", MatchedKeywords: []string{"x", "y"}, SearchedOn: time.Unix(0, 0)}

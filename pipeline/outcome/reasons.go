@@ -1,0 +1,19 @@
+package outcome
+
+// The reasons of rows without an answer.
+const (
+	ReasonUnknownCall = "unknown_call" // the call may have been billed, and its answer never came
+	ReasonNoCallback  = "no_callback"  // the answer was to come by a callback, and did not
+	ReasonUnavailable = "unavailable"  // the service kept failing on this question, and did not bill it
+	ReasonUnfinished  = "unfinished"   // a page of a search was not finished in time; the next run asks for it again, free of charge
+	ReasonRefused     = "refused"      // the service refuses this question
+	ReasonNotStored   = "not_stored"   // offline, and nothing is stored
+	ReasonNotFound    = "not_found"    // a search without leads, as the embedded engine says it
+)
+
+// The reasons of suppressed rows begin with one of these. The kind of the
+// listed identifier follows.
+const (
+	PrefixListed         = "suppressed:"        // the row's own identifier is listed; nobody was asked about it
+	PrefixListedInAnswer = "suppressed_answer:" // the answer holds an identifier that is listed
+)

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"github.com/leadetl/leadetl/internal/cliflag"
 )
 
 // checkResolver refuses a word of --resolver that is neither the engine's nor
@@ -16,7 +18,7 @@ func checkResolver(word string) error {
 	if strings.ContainsAny(word, ":/.") {
 		return nil // the client knows what an address is
 	}
-	if edits(word, embeddedResolver) <= len(embeddedResolver)/2 {
+	if cliflag.Edits(word, embeddedResolver) <= len(embeddedResolver)/2 {
 		return fmt.Errorf("--resolver %s: did you mean %s, or an address such as https://leads.example?", word, embeddedResolver)
 	}
 	return fmt.Errorf("--resolver %s: write %s, or an address such as https://leads.example", word, embeddedResolver)

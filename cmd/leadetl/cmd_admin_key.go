@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -22,7 +23,7 @@ func newAdminKeyCreateCommand(io streams) *cobra.Command {
 	var a admin
 	var label string
 	var test bool
-	var expires age
+	var expires cliflag.Age
 	c := &cobra.Command{
 		Use:   "create ORG",
 		Short: "Make an API key and print it, once",

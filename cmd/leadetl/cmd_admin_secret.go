@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -46,7 +47,7 @@ func newAdminSecretShowCommand(io streams) *cobra.Command {
 
 func newAdminSecretRotateCommand(io streams) *cobra.Command {
 	var a admin
-	keep := age(aDay)
+	keep := cliflag.Age(cliflag.OneDay)
 	c := &cobra.Command{
 		Use:   "rotate ORG",
 		Short: "Make a new secret and print it",

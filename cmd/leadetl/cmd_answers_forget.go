@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -29,7 +30,7 @@ type forgetFlags struct {
 	delimiter     string
 	networkHosts  []string
 	hashes        []string
-	olderThan     age
+	olderThan     cliflag.Age
 	evenOpen      bool
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
@@ -30,7 +31,7 @@ func newDirectoryImportCommand(io streams) *cobra.Command {
 	var dir string
 	var files directory.Files
 	options := directory.DefaultOptions()
-	badLines := percentage{text: "1%", of1: options.MaxBadLines}
+	badLines := cliflag.NewShare(options.MaxBadLines)
 	var fields directory.Fields
 	c := &cobra.Command{
 		Use:   "import --directory FOLDER --KIND FILE…",
@@ -63,7 +64,7 @@ A bad line is reported with file, line and reason, and left out; when more than
 			if files == (directory.Files{}) {
 				return usageError(errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits"))
 			}
-			options.MaxBadLines = badLines.of1
+			options.MaxBadLines = badLines.Fraction()
 			overrideFields(&options.Fields, fields)
 			report, err := directory.Import(c.Context(), dir, files, options)
 			printPlaces(io.err, report)

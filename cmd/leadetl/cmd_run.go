@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -46,7 +47,7 @@ type runFlags struct {
 	state            string
 	overwrite        bool
 	workers          int
-	maxRejects       rejectLimit
+	maxRejects       cliflag.Limit
 	quiet            bool
 	logFormat        string
 	logLevel         string
@@ -157,7 +158,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 // meant.
 func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string, err error) {
 	if f.job != "" {
-		if operation, err = applyJobFile(f.job, flags); err != nil {
+		if err := cliflag.ApplyFile("job", f.job, flags, map[string]*string{"operation": &operation}); err != nil {
 			return "", usageError(err)
 		}
 	}
@@ -250,7 +251,7 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 	job.DefaultRegion = f.defaultRegion
 	job.NetworkHosts = f.networkHosts
 	job.IncludeProviders = f.includeProviders
-	job.AsOf = f.search.asOf.Time
+	job.AsOf = f.search.asOf.Midnight()
 	job.SearchDefaults = f.search.defaults(job.Operation)
 	if errors.Join(errs...) == nil {
 		errs = append(errs, job.Validate())
@@ -311,15 +312,15 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		return usageError(fmt.Errorf("the dataset is complete, and nothing is known any more that %s lacks; --overwrite makes both again", f.dropAnswers))
 	}
 	t := result.Totals
-	if lines := t.Rows + t.Malformed; f.maxRejects.text == "" && t.Malformed*100 > lines {
+	if lines := t.Rows + t.Malformed; !f.maxRejects.IsSet() && t.Malformed*100 > lines {
 		log.Warn("many lines are no rows; they are in _rejects, and --max-rejects makes them an error", "malformed", t.Malformed, "lines", lines)
 	}
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	if err := failedRows(t); err != nil {
 		return err
 	}
-	if rejects := t.Rejected + t.Malformed; f.maxRejects.passed(rejects, t.Rows+t.Malformed) {
-		return codedError{fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.text), exitRejects}
+	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
+		return codedError{fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()), exitRejects}
 	}
 	return nil
 }

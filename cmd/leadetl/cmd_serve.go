@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
@@ -42,7 +43,7 @@ type serveFlags struct {
 	tlsCert, tlsKey  string
 	systemKeyFile    string
 	tokens           credential.TokenOptions
-	callbackAllow    prefixes
+	callbackAllow    cliflag.Networks
 	networkHosts     []string
 	includeProviders bool
 	suppress         suppressFlags
@@ -77,7 +78,7 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.config != "" {
-				if err := applyConfigFile(f.config, c.Flags()); err != nil {
+				if err := cliflag.ApplyFile("config", f.config, c.Flags(), nil); err != nil {
 					return usageError(err)
 				}
 			}
@@ -105,19 +106,19 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	flags.Var(rate{&o.Limits.FailedAuth}, "limit-failed-auth", "`rate` of wrong credentials from an address")
 	flags.IntVar(&o.Limits.ActiveJobs, "limit-active-jobs", o.Limits.ActiveJobs, "`number` of unfinished keyword searches of an organization; 0 is no limit")
 	flags.Int64Var(&o.Limits.KeptBytes, "limit-kept", o.Limits.KeptBytes, "`number` of bytes an organization may leave to be kept in a day: replies, callbacks and searches; 0 is no limit")
-	assign := func(a *assignments, name, what string) { flags.Var(a, name, a.usage(what)) }
+	assign := func(a *cliflag.Assignments, name, what string) { flags.Var(a, name, a.Usage(what)) }
 	assign(costsOf(o.Costs), "credit-cost", "`price=credits` in place of the default")
-	assign(numbersOf("keywords=50", f.requestLimits()), "request-limit", "`limit=number` of what a request may hold")
+	assign(cliflag.Numbers("keywords=50", f.requestLimits()), "request-limit", "`limit=number` of what a request may hold")
 	flags.Var(&f.callbackAllow, "callback-allow", "`network` (CIDR) callbacks may go to although it is private, over plain http too; for tests; may be given again")
-	flags.Var((*prefixes)(&o.TrustedProxies), "trusted-proxy", "`network` (CIDR) of proxies whose X-Forwarded-For is believed; may be given again")
+	flags.Var((*cliflag.Networks)(&o.TrustedProxies), "trusted-proxy", "`network` (CIDR) of proxies whose X-Forwarded-For is believed; may be given again")
 	flags.IntVar(&o.JobWorkers, "job-workers", o.JobWorkers, "`number` of keyword searches run at once")
 	flags.Int64Var(&o.MaxBody, "max-body", o.MaxBody, "greatest `number` of bytes in a request's body")
 	flags.IntVar(&o.Connections.MaxHeaderBytes, "max-header", o.Connections.MaxHeaderBytes, "greatest `number` of bytes in a request's header")
 	flags.IntVar(&o.CallbackConcurrency, "callback-concurrency", o.CallbackConcurrency, "`number` of callbacks posted at once")
 	flags.IntVar(&o.CallbackPerReceiver, "callback-per-receiver", o.CallbackPerReceiver, "`number` of callbacks posted at once to one receiver")
 	flags.IntVar(&o.Connections.Max, "max-connections", o.Connections.Max, "`number` of connections open at once; further ones wait")
-	assign(timesOf("read=10s", f.timeouts()), "timeout", "`what=time` that something may take")
-	assign(timesOf("results=90d", f.retention()), "retain", "`what=time` for which something finished is kept")
+	assign(cliflag.Durations("read=10s", f.timeouts()), "timeout", "`what=time` that something may take")
+	assign(cliflag.Durations("results=90d", f.retention()), "retain", "`what=time` for which something finished is kept")
 	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that is going: from when its answers say so, after when there are none, and a link to read more if there is one")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` whose profile addresses are known by their form")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")

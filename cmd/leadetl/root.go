@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -101,7 +102,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 			names = append(names, below.Name())
 		}
 	}
-	hint := guess(name, names)
+	hint := cliflag.Suggest(name, names)
 	if _, err := resolution.ParseOperation(name); err == nil {
 		hint = fmt.Sprintf("; did you mean %q?", "leadetl run "+name)
 	}

@@ -10,12 +10,12 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -43,12 +43,12 @@ type remoteFlags struct {
 	concurrency    int
 	timeout        time.Duration
 	giveUpAfter    time.Duration
-	maxCredits     bound
-	maxCalls       bound
+	maxCredits     cliflag.Number
+	maxCalls       cliflag.Number
 	maxDuration    time.Duration
-	creditCost     bound
-	refresh        age
-	refreshNoMatch age
+	creditCost     cliflag.Number
+	refresh        cliflag.Age
+	refreshNoMatch cliflag.Age
 	offline        bool
 	idempotent     bool
 	retryUnknown   bool
@@ -76,38 +76,6 @@ func (f *remoteFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again, although they may be billed twice")
 	flags.StringVar(&f.callbackURL, "callback-url", "", "`address` that is sent as callback_url")
 	f.callbacks.register(flags)
-}
-
-// bound is a flag's number that need not be given; 0 is a number too.
-type bound struct {
-	n     int64
-	given bool
-}
-
-func (b *bound) Type() string { return "number" }
-
-func (b *bound) String() string {
-	if !b.given {
-		return ""
-	}
-	return strconv.FormatInt(b.n, 10)
-}
-
-func (b *bound) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 63)
-	if err != nil || n < 0 {
-		return errors.New("write a whole number, 0 or more")
-	}
-	b.n, b.given = n, true
-	return nil
-}
-
-// or is the number, or what stands for none.
-func (b bound) or(none int64) int64 {
-	if b.given {
-		return b.n
-	}
-	return none
 }
 
 // isRemote reports whether answers come from a service.
@@ -178,8 +146,8 @@ func (f *remoteFlags) name() string { return strings.TrimRight(f.resolver, "/") 
 
 // price is what a call of the operation costs.
 func (f *remoteFlags) price(op resolution.Operation) pipeline.Price {
-	if f.creditCost.given {
-		return pipeline.Price{Match: f.creditCost.n, Company: f.creditCost.n}
+	if credits := f.creditCost.Or(-1); credits >= 0 {
+		return pipeline.Price{Match: credits, Company: credits}
 	}
 	return pipeline.Prices[op]
 }
@@ -194,7 +162,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		Reader: reader{}, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, Idempotent: f.idempotent, RetryUnknown: f.retryUnknown,
-		Budget:   pipeline.Budget{MaxCredits: f.maxCredits.or(-1), MaxCalls: f.maxCalls.or(-1), MaxDuration: f.maxDuration},
+		Budget:   pipeline.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Meter: &pipeline.Meter{},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -21,7 +22,7 @@ import (
 type searchFlags struct {
 	texts  map[string]*string // by field
 	truths map[string]*bool
-	asOf   dayFlag
+	asOf   cliflag.Day
 	given  []string // fields
 	listed bool     // beside a list
 }
@@ -90,10 +91,10 @@ func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today
 		return errors.Join(errs...)
 	}
 	switch {
-	case asOf && f.asOf.After(today):
+	case asOf && f.asOf.Midnight().After(today):
 		errs = append(errs, errors.New("--as-of has not begun yet (UTC); give today or a day before"))
 	case asOf:
-		today = f.asOf.Time
+		today = f.asOf.Midnight()
 	}
 	if len(f.given) == 0 {
 		return errors.Join(errs...)
@@ -206,23 +207,4 @@ func (f *searchFlags) list(o *sources.Options) (uris []string, err error) {
 	}
 	o.Stdin, o.StdinName, o.Delimiter = strings.NewReader(text.String()), "flags", ','
 	return []string{"-"}, nil
-}
-
-// dayFlag is a flag that takes a day, midnight UTC.
-type dayFlag struct{ time.Time }
-
-func (d *dayFlag) Type() string { return "day" }
-
-func (d *dayFlag) String() string {
-	if d == nil || d.IsZero() {
-		return ""
-	}
-	return d.Format(search.DayFormat)
-}
-
-func (d *dayFlag) Set(text string) (err error) {
-	if d.Time, err = time.Parse(search.DayFormat, text); err != nil || d.IsZero() {
-		return errors.New("write a day that exists, as YYYY-MM-DD")
-	}
-	return nil
 }

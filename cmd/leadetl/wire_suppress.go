@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
@@ -22,14 +23,14 @@ import (
 type suppressFlags struct {
 	lists   []string
 	columns []string
-	maxBad  rejectLimit
+	maxBad  cliflag.Limit
 	// reading is how lists are opened; its zero value reads none on S3.
 	reading sources.Options
 }
 
 // register makes f what the flags of a command set.
 func (f *suppressFlags) register(flags *pflag.FlagSet, whom string) {
-	f.maxBad = rejectLimit{text: "0"}
+	f.maxBad = cliflag.NewLimit(0)
 	flags.StringArrayVar(&f.lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
 	flags.StringSliceVar(&f.columns, "suppress-column", nil, "`columns` of the lists (default: their only one, or those with names such as email, phone or hash)")
 	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of the lists' entries cannot be read: a count, or a share such as 1% (default: 0)")
@@ -77,8 +78,8 @@ func (f *suppressFlags) open(ctx context.Context, region string, hosts []string,
 		for _, place := range l.places {
 			log.Warn("not an entry of a suppression list", "at", place)
 		}
-		if f.maxBad.passed(l.bad, l.entries) {
-			return nil, usageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", grouped(l.bad), grouped(l.entries), f.maxBad.text))
+		if f.maxBad.Exceeded(l.bad, l.entries) {
+			return nil, usageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", grouped(l.bad), grouped(l.entries), f.maxBad.String()))
 		}
 		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.bad)
 	}

@@ -1,4 +1,4 @@
-package main
+package cliflag
 
 import "testing"
 
@@ -10,13 +10,13 @@ func TestEdits(t *testing.T) {
 		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"keep", "keep", 0}, {"kep", "keep", 1}, {"keep", "kep", 1},
 		{"kitten", "sitting", 3}, {"flaw", "lawn", 2},
 	} {
-		if got := edits(c.a, c.b); got != c.want {
-			t.Errorf("edits(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		if got := Edits(c.a, c.b); got != c.want {
+			t.Errorf("Edits(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }
 
-func TestGuess(t *testing.T) {
+func TestSuggest(t *testing.T) {
 	known := []string{"run", "directory", "version", "header-name", "api-key-file"}
 	for name, want := range map[string]string{
 		"rnu":       `; did you mean "run"?`,
@@ -27,8 +27,8 @@ func TestGuess(t *testing.T) {
 		"dir":       "",
 		"xyzzy":     "",
 	} {
-		if got := guess(name, known); got != want {
-			t.Errorf("guess(%q) = %q, want %q", name, got, want)
+		if got := Suggest(name, known); got != want {
+			t.Errorf("Suggest(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

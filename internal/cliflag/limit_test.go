@@ -1,8 +1,8 @@
-package main
+package cliflag
 
 import "testing"
 
-func TestRejectLimit(t *testing.T) {
+func TestLimit(t *testing.T) {
 	for _, c := range []struct {
 		limit          string
 		rejects, lines int64
@@ -21,13 +21,13 @@ func TestRejectLimit(t *testing.T) {
 		{"0.5%", 5, 1000, false},
 		{"100%", 100, 100, false},
 	} {
-		var l rejectLimit
+		var l Limit
 		if c.limit != "" {
 			if err := l.Set(c.limit); err != nil {
 				t.Errorf("Set(%q): %v", c.limit, err)
 			}
 		}
-		if got := l.passed(c.rejects, c.lines); got != c.passed {
+		if got := l.Exceeded(c.rejects, c.lines); got != c.passed {
 			t.Errorf("%d of %d pass a limit of %q: %v, want %v", c.rejects, c.lines, c.limit, got, c.passed)
 		}
 		if l.String() != c.limit {
@@ -36,30 +36,30 @@ func TestRejectLimit(t *testing.T) {
 	}
 }
 
-func TestRejectLimitIsSetAnew(t *testing.T) {
-	var l rejectLimit
+func TestLimitIsSetAnew(t *testing.T) {
+	var l Limit
 	for _, text := range []string{"50%", "3"} { // a job file's, then another
 		if err := l.Set(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !l.passed(4, 100) {
+	if !l.Exceeded(4, 100) {
 		t.Error("4 of 100 do not pass a limit of 3")
 	}
 }
 
 func TestNoLimits(t *testing.T) {
 	for _, text := range []string{"", "-1", "1.5", "1e3", "many", "%", "101%", "-1%", "NaN%", "1 %", "Inf%"} {
-		var l rejectLimit
+		var l Limit
 		if err := l.Set(text); err == nil || l.text != "" {
 			t.Errorf("Set(%q) = %v, and %q is kept", text, err, l.text)
 		}
 	}
 }
 
-func TestNoPercentages(t *testing.T) {
+func TestNoShares(t *testing.T) {
 	for _, text := range []string{"", "1", "101%", "-0.1%", "NaN%", "x%"} {
-		var p percentage
+		var p Share
 		if err := p.Set(text); err == nil || p.text != "" {
 			t.Errorf("Set(%q) = %v, and %q is kept", text, err, p.text)
 		}

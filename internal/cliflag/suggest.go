@@ -1,0 +1,61 @@
+package cliflag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Suggest ends a message about an unknown name with the known name that was
+// probably meant. It is empty when none is close.
+func Suggest(name string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	if best := nearest(name, known); startsWith(best, name) || Edits(name, best) <= max(2, len(name)/3) {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return ""
+}
+
+// nearest is the known name that takes the fewest edits. Names that start with
+// what was typed come first.
+func nearest(name string, known []string) string {
+	return slices.MinFunc(known, func(a, b string) int {
+		if startsWith(a, name) != startsWith(b, name) {
+			if startsWith(a, name) {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(Edits(name, a), Edits(name, b))
+	})
+}
+
+// startsWith reports whether a name starts with what was typed. Fewer than
+// four letters say too little.
+func startsWith(name, typed string) bool {
+	return len(strings.TrimLeft(typed, "-")) >= 4 && strings.HasPrefix(name, typed)
+}
+
+// Edits is the Levenshtein distance of two words.
+func Edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

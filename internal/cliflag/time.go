@@ -1,0 +1,70 @@
+package cliflag
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Age is a duration that may be written in days, such as 90d or 12h.
+type Age time.Duration
+
+// OneDay is 24 hours.
+const OneDay = 24 * time.Hour
+
+// maxAge keeps the moments that ages are subtracted from within the calendar.
+const maxAge = 100 * 365 * OneDay
+
+func (a *Age) String() string {
+	d := time.Duration(*a)
+	if d == 0 {
+		return ""
+	}
+	if d%OneDay == 0 {
+		return strconv.FormatInt(int64(d/OneDay), 10) + "d"
+	}
+	return d.String()
+}
+
+// Type is the word for the value in help texts.
+func (a *Age) Type() string { return "time" }
+
+// Set reads the age.
+func (a *Age) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		var n int64
+		n, err = strconv.ParseInt(days, 10, 32)
+		d = min(time.Duration(n), maxAge/OneDay+1) * OneDay
+	}
+	if err != nil || d < 0 || d > maxAge {
+		return errors.New("write a time such as 90d or 12h")
+	}
+	*a = Age(d)
+	return nil
+}
+
+// Day is a day, written as YYYY-MM-DD. The zero value is no day.
+type Day struct{ midnight time.Time }
+
+// Midnight is the beginning of the day in UTC.
+func (d Day) Midnight() time.Time { return d.midnight }
+
+func (d *Day) String() string {
+	if d.midnight.IsZero() {
+		return ""
+	}
+	return d.midnight.Format(time.DateOnly)
+}
+
+// Type is the word for the value in help texts.
+func (d *Day) Type() string { return "day" }
+
+// Set reads the day.
+func (d *Day) Set(text string) (err error) {
+	if d.midnight, err = time.Parse(time.DateOnly, text); err != nil || d.midnight.IsZero() {
+		return errors.New("write a day that exists, as YYYY-MM-DD")
+	}
+	return nil
+}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
@@ -400,8 +401,8 @@ func (p *purchase) pause(failures int, f *resolution.CallError) error {
 	if f.Class == resolution.Limited || !f.Sent {
 		return nil
 	}
-	wait := min(firstWait<<max(failures-1, 0), longestWait)
-	wait = max(wait/2+rand.N(wait/2), min(f.Pace.RetryAfter, longestWait))
+	backoff := retry.Backoff{Initial: firstWait, Max: longestWait}
+	wait := max(backoff.Jittered(failures, rand.Float64()), min(f.Pace.RetryAfter, longestWait))
 	select {
 	case <-time.After(wait):
 		return nil

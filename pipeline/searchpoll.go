@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
@@ -43,7 +44,8 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 			return boughtPage{}, p.price, err
 		}
 	}
-	for wait, failures := firstWait, 0; ; wait = min(2*wait, longestPoll) {
+	backoff := retry.Backoff{Initial: firstWait, Max: longestPoll}
+	for polls, failures := 1, 0; ; polls++ {
 		reply, err := p.look(open.Resolution)
 		var failure *resolution.CallError
 		switch {
@@ -71,7 +73,7 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 			p.Meter.Retried(string(failure.Class))
 			asked = failure.Pace.RetryAfter
 		}
-		news, err := p.pausePoll(max(wait/2+rand.N(wait/2), min(asked, longestWait)), arrived)
+		news, err := p.pausePoll(max(backoff.Jittered(polls, rand.Float64()), min(asked, longestWait)), arrived)
 		if err != nil {
 			return boughtPage{}, p.price, err
 		}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/leadetl/leadetl/internal/retry"
 )
 
-// Pauses between tries grow from the first to the last, with jitter.
+// backoff is the wait between tries.
+var backoff = retry.Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second}
+
 const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
 	// mostMoves is how often a request follows a bucket to another region.
 	mostMoves = 3
 	// warnEvery is how often a store that does not answer is spoken of.
@@ -51,7 +53,7 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 		return at(r, err)
 	}
 	var failing time.Time
-	pause, moves := firstPause, 0
+	failures, moves := 0, 0
 	for {
 		asked := s.region(r.Bucket)
 		attempt, cancel := context.WithTimeout(ctx, r.within())
@@ -72,12 +74,13 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 		}
 		now := time.Now()
 		if further || failing.IsZero() {
-			failing, pause = now, firstPause
+			failing, failures = now, 0
 		}
 		if s.isDown(now, failing, verdict) {
 			return fmt.Errorf("%w; it was tried for %s, check that the store is up and can be reached from here", verdict, s.options.GiveUpAfter)
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause/2))
+		failures++
+		timer := time.NewTimer(backoff.Jittered(failures, rand.Float64()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -87,7 +90,6 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			timer.Stop()
 			return fmt.Errorf("%w; %w", s.until.Err(), verdict)
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 		// when they are needed. It tries once more, which corrects a clock that
 		// is off; the rest is do's.
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
-			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 2, firstPause, ratelimit.None
+			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 2, backoff.Initial, ratelimit.None
 		})
 	})
 	return s.client, nil

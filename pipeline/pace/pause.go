@@ -1,6 +1,10 @@
 package pace
 
-import "time"
+import (
+	"time"
+
+	"github.com/leadetl/leadetl/internal/retry"
+)
 
 // maxBackoff is the longest pause after a refusal that names none.
 const maxBackoff = 30 * time.Second
@@ -23,8 +27,8 @@ func (p *pause) refused(now time.Time, ask time.Duration, first bool, o *Options
 		if !first {
 			return
 		}
-		ask = min(o.Pause<<min(p.rounds, 20), maxBackoff, o.MaxPause)
 		p.rounds++
+		ask = retry.Backoff{Initial: o.Pause, Max: min(maxBackoff, o.MaxPause)}.Wait(p.rounds)
 	}
 	if p.beyond = 0; ask > o.MaxPause {
 		p.beyond, ask = ask, o.MaxPause

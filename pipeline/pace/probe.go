@@ -3,6 +3,8 @@ package pace
 import (
 	"errors"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/retry"
 )
 
 // ErrDead says that the service has given no answer for Options.GiveUp.
@@ -14,10 +16,10 @@ type life struct {
 	failures int       // in a row
 	since    time.Time // the first of them
 	dead     bool
-	probe    uint64        // the call that probes, 0 when none is in flight
-	next     time.Time     // the earliest moment of the next probe
-	backoff  time.Duration // before the next probe, without jitter
-	revived  uint64        // calls up to this one were sent to the dead service
+	probe    uint64    // the call that probes, 0 when none is in flight
+	probes   int       // that failed, and the failure that made it dead
+	next     time.Time // the earliest moment of the next probe
+	revived  uint64    // calls up to this one were sent to the dead service
 }
 
 // failed counts a failure. died says that this one made the service dead.
@@ -25,7 +27,6 @@ func (l *life) failed(now time.Time, call uint64, o *Options) (died bool) {
 	if l.dead {
 		if call == l.probe {
 			l.probe = 0
-			l.backoff = min(2*l.backoff, o.MaxProbe)
 			l.wait(now, o)
 		}
 		return false
@@ -39,15 +40,15 @@ func (l *life) failed(now time.Time, call uint64, o *Options) (died bool) {
 	if l.failures++; l.failures < o.DeadAfter {
 		return false
 	}
-	l.dead, l.backoff = true, o.Probe
+	l.dead, l.probes = true, 0
 	l.wait(now, o)
 	return true
 }
 
-// wait sets the moment of the next probe, between half the back-off and all
-// of it from now.
+// wait sets the moment of the next probe.
 func (l *life) wait(now time.Time, o *Options) {
-	l.next = now.Add(time.Duration(float64(l.backoff) * (1 + o.Random()) / 2))
+	l.probes++
+	l.next = now.Add(retry.Backoff{Initial: o.Probe, Max: o.MaxProbe}.Jittered(l.probes, o.Random()))
 }
 
 // lives hears of an answer, be it a refusal. revived says that the service

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/resolution"
 )
-
-// maxPace caps what a service may ask for: a moment far away is a mistake.
-const maxPace = 24 * time.Hour
 
 // pace reads the headers of an answer, and where they say nothing the members
 // of its body. Retry-After outdoes the rest, RateLimit the X-RateLimit family.
@@ -21,7 +19,7 @@ const maxPace = 24 * time.Hour
 // (limit=10, remaining=1, reset=2; 10;w=60).
 func pace(h http.Header, body value, now time.Time) resolution.Pace {
 	var p resolution.Pace
-	p.RetryAfter = retryAfter(h.Get("Retry-After"), now)
+	p.RetryAfter = waitUntil(h.Get("Retry-After"), now)
 	if p.RetryAfter == 0 {
 		p.RetryAfter = bodyRetryAfter(body)
 	}
@@ -63,17 +61,16 @@ func parse(text string) (n float64, is bool) {
 	return n, err == nil
 }
 
-func retryAfter(text string, now time.Time) time.Duration {
-	if text = strings.TrimSpace(text); text == "" {
-		return 0
+// waitUntil is retry.After that also reads two forms that services send and
+// that RFC 9110 does not have: fractions of a second, and RFC 3339 dates.
+func waitUntil(text string, now time.Time) time.Duration {
+	if wait := retry.After(text, now); wait > 0 {
+		return wait
 	}
 	if seconds, is := parse(text); is {
 		return capped(seconds)
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return capped(at.Sub(now).Seconds())
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
+	if at, err := time.Parse(time.RFC3339, strings.TrimSpace(text)); err == nil {
 		return capped(at.Sub(now).Seconds())
 	}
 	return 0
@@ -168,7 +165,7 @@ func policy(item string) (calls, seconds float64) {
 func resetIn(text string, now time.Time) time.Duration {
 	n, is := parse(text)
 	if !is {
-		return retryAfter(text, now)
+		return waitUntil(text, now)
 	}
 	const (
 		year2001 = 1e9  // as seconds since 1970; nobody waits 30 years
@@ -187,5 +184,5 @@ func capped(seconds float64) time.Duration {
 	if !(seconds > 0) { // not a number neither
 		return 0
 	}
-	return time.Duration(min(seconds, maxPace.Seconds()) * float64(time.Second))
+	return time.Duration(min(seconds, retry.MaxAfter.Seconds()) * float64(time.Second))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/retry"
 )
 
 // answer is what came of one attempt.
@@ -62,7 +64,7 @@ func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d Del
 	return answer{
 		status:  response.StatusCode,
 		failure: failureOfStatus(response.StatusCode),
-		again:   retryAfter(response.Header, time.Now()),
+		again:   retry.After(response.Header.Get("Retry-After"), time.Now()),
 	}
 }
 

@@ -1,12 +1,6 @@
 package callback
 
-import (
-	"math"
-	"net/http"
-	"strconv"
-	"strings"
-	"time"
-)
+import "time"
 
 // DefaultSchedule returns when attempts are made: each delay runs from the end
 // of the attempt before, the first from when the delivery was made, so that
@@ -24,29 +18,7 @@ func DefaultSchedule() []time.Duration {
 // is not to come back together.
 const jitterShare = 0.1
 
-// maxRetryAfter bounds what a receiver may ask for.
-const maxRetryAfter = 24 * time.Hour
-
 // jitter spreads a delay; random is from [0, 1).
 func jitter(delay time.Duration, random float64) time.Duration {
 	return time.Duration(float64(delay) * (1 + jitterShare*(2*random-1)))
-}
-
-// retryAfter returns how long a receiver asks to be left alone, at most
-// maxRetryAfter; 0 when it does not say, or not in a form of RFC 9110, 10.2.3:
-// seconds or a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if value != "" && strings.Trim(value, "0123456789") == "" {
-		seconds, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || seconds > math.MaxInt64/int64(time.Second) {
-			return maxRetryAfter // digits beyond counting
-		}
-		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
-	}
-	date, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return min(max(date.Sub(now), 0), maxRetryAfter)
 }

@@ -1,7 +1,6 @@
 package callback
 
 import (
-	"net/http"
 	"testing"
 	"time"
 )
@@ -29,44 +28,6 @@ func TestJitter(t *testing.T) {
 	}
 	if got := jitter(0, 1); got != 0 {
 		t.Errorf("jitter(0, 1) = %v", got)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 20, 9, 18, 0, 0, time.UTC)
-	for _, c := range []struct {
-		value string
-		want  time.Duration
-	}{
-		{"", 0},
-		{"0", 0},
-		{"120", 2 * time.Minute},
-		{" 120 ", 2 * time.Minute},
-		{"86400", 24 * time.Hour},
-		{"86401", 24 * time.Hour},
-		{"9223372036", 24 * time.Hour},
-		{"9223372037", 24 * time.Hour},
-		{"99999999999999999999999999", 24 * time.Hour},
-		{"-1", 0},
-		{"+1", 0},
-		{"1.5", 0},
-		{"soon", 0},
-		{"120s", 0},
-		{"Fri, 20 Nov 2026 09:20:00 GMT", 2 * time.Minute},
-		{"Friday, 20-Nov-26 09:20:00 GMT", 2 * time.Minute},
-		{"Fri Nov 20 09:20:00 2026", 2 * time.Minute},
-		{"Fri, 20 Nov 2026 09:00:00 GMT", 0},
-		{"Fri, 20 Nov 2099 09:00:00 GMT", 24 * time.Hour},
-		{"2026-11-20T09:20:00Z", 0},
-	} {
-		h := http.Header{}
-		h.Set("Retry-After", c.value)
-		if got := retryAfter(h, now); got != c.want {
-			t.Errorf("Retry-After: %q is %v, want %v", c.value, got, c.want)
-		}
-	}
-	if got := retryAfter(http.Header{}, now); got != 0 {
-		t.Errorf("no Retry-After is %v", got)
 	}
 }
 

@@ -6,15 +6,18 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/retry"
 )
 
 const (
-	maxFetch     = 16               // deliveries the outbox is asked for at once, beyond those under way
-	firstBackoff = time.Second      // after an error of the outbox
-	lastBackoff  = 30 * time.Second // when errors go on
-	maxPasses    = 16               // over the outbox, before what ended meanwhile is looked at
-	minPause     = 100 * time.Millisecond
+	maxFetch  = 16 // deliveries the outbox is asked for at once, beyond those under way
+	maxPasses = 16 // over the outbox, before what ended meanwhile is looked at
+	minPause  = 100 * time.Millisecond
 )
+
+// outboxBackoff is how long the outbox is left alone after errors.
+var outboxBackoff = retry.Backoff{Initial: time.Second, Max: 30 * time.Second}
 
 // Sender attempts the deliveries of an Outbox. Make one with NewSender and Run
 // it once.
@@ -83,7 +86,7 @@ type run struct {
 	attempts  sync.WaitGroup
 	ended     chan ended
 	idle      *time.Timer
-	backoff   time.Duration // 0 while the outbox answers
+	failures  int // of the outbox, in a row
 }
 
 // ended is an attempt that is over and settled, or cut off.
@@ -110,7 +113,7 @@ func (r *run) fill(ctx context.Context) time.Duration {
 				next = soonest
 			}
 		}
-		r.backoff = 0
+		r.failures = 0
 		if began == 0 || next.IsZero() || next.After(now) {
 			return r.until(next, now)
 		}
@@ -148,9 +151,10 @@ func (r *run) stumble(ctx context.Context, message string, err error) time.Durat
 	if ctx.Err() != nil {
 		return 0 // it was told to end
 	}
-	r.backoff = min(max(2*r.backoff, firstBackoff), lastBackoff)
-	r.o.Log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err), slog.Duration("again_in", r.backoff))
-	return r.backoff
+	r.failures++
+	wait := outboxBackoff.Wait(r.failures)
+	r.o.Log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err), slog.Duration("again_in", wait))
+	return wait
 }
 
 // pause waits until there may be something to do. After an error that is only
@@ -170,7 +174,7 @@ func (r *run) pause(ctx context.Context, wait time.Duration) {
 		for len(r.ended) > 0 { // those that ended together are one reason to look
 			r.end(<-r.ended)
 		}
-		if r.backoff == 0 {
+		if r.failures == 0 {
 			return
 		}
 	}
@@ -228,7 +232,7 @@ func (s *Sender) judge(d Delivery, a answer, now time.Time) Result {
 // settle stores a result, however often that takes; false when the grace was
 // over before.
 func (r *run) settle(d Delivery, result Result) bool {
-	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+	for failures := 1; ; failures++ {
 		err := r.o.Outbox.Settle(r.life, result)
 		if err == nil {
 			return true
@@ -241,7 +245,7 @@ func (r *run) settle(d Delivery, result Result) bool {
 		select {
 		case <-r.life.Done():
 			return false
-		case <-time.After(wait):
+		case <-time.After(outboxBackoff.Wait(failures)):
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 func newDirectoryCommand(io streams) *cobra.Command {
@@ -109,7 +110,7 @@ const shownBadLines = 20
 
 // printPlaces names the lines and cells that were not taken over.
 func printPlaces(to io.Writer, report directory.Report) {
-	list := func(what string, places []directory.BadLine, count int64) {
+	list := func(what string, places []imports.BadLine, count int64) {
 		shown := places[:min(len(places), shownBadLines)]
 		for _, b := range shown {
 			fmt.Fprintf(to, "%s: %s\n", what, b)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -67,7 +68,7 @@ func TestColumns(t *testing.T) {
 	} {
 		t.Run(string(f.kind), func(t *testing.T) {
 			header := strings.Fields(f.header)
-			for _, read := range columnsOf(f.kind).names {
+			for _, read := range columnsOf(f.kind).Names {
 				if !strings.Contains(" "+f.header+" ", " "+read+" ") {
 					t.Errorf("column %s is read and not documented", read)
 				}
@@ -88,8 +89,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func columnsOf(k Kind) columns {
-	return map[Kind]columns{People: peopleColumns, Companies: companyColumns, IPRanges: rangeColumns, Searches: searchColumns, Visits: visitColumns}[k]
+func columnsOf(k Kind) tabular.Columns {
+	return map[Kind]tabular.Columns{People: peopleColumns, Companies: companyColumns, IPRanges: rangeColumns, Searches: searchColumns, Visits: visitColumns}[k]
 }
 
 func noError[T any](t *testing.T, answer *T, err error) *T {

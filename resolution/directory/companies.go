@@ -8,14 +8,16 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
-var companyColumns = columns{
-	names: []string{"domain", "name", "website_url", "network_url", "industry", "revenue", "employee_count", "year_founded",
+var companyColumns = tabular.Columns{
+	Names: []string{"domain", "name", "website_url", "network_url", "industry", "revenue", "employee_count", "year_founded",
 		"street", "zip_code", "city", "state", "about"},
-	required: []string{"domain"},
+	Required: []string{"domain"},
 }
 
 const companySchema = `
@@ -28,22 +30,19 @@ const companyIndex = `
 CREATE INDEX companies_domain ON companies(domain);
 DELETE FROM companies AS a WHERE EXISTS (SELECT 1 FROM companies b WHERE b.domain = a.domain AND b.id > a.id);`
 
-func (im *importer) companies(ctx context.Context, r *KindReport) (entry, error) {
+func (im *importer) companies(ctx context.Context, r *imports.Report) (entry, error) {
 	l := loading{
 		want:   companyColumns,
 		schema: companySchema,
-		tables: []tableColumns{{"companies", companyColumns.names}},
+		tables: []tableColumns{{"companies", companyColumns.Names}},
 		index:  companyIndex,
 		keys:   "SELECT count(*) FROM companies",
 	}
-	e, err := im.load(ctx, r, l, func(row row, into []*inserter, sum *content) error {
-		if !r.take(row) {
-			return nil
-		}
-		c := row.cells
+	e, err := im.load(ctx, Companies, r, l, func(row tabular.Row, into []*inserter, sum *imports.Content) error {
+		c := row.Cells
 		domain := company.Domain(c[0])
 		if domain == "" {
-			r.bad(row.line, "domain: "+emptyOr(c[0], "invalid_domain"))
+			r.Skip(row.Line, "domain: "+imports.EmptyOr(c[0], "invalid_domain"))
 			return nil
 		}
 		r.Rows++
@@ -51,21 +50,14 @@ func (im *importer) companies(ctx context.Context, r *KindReport) (entry, error)
 		if year, ok := company.ParseYear(c[7]); ok {
 			founded = year
 		} else if c[7] != "" {
-			r.dropped(row.line, "year_founded: invalid_year")
+			r.Drop(row.Line, "year_founded: invalid_year")
 		}
 		page := company.NetworkURL(c[3])
-		sum.add(domain, c[1], c[2], page, c[4], c[5], c[6], fmt.Sprint(founded), c[8], c[9], c[10], c[11], c[12])
+		sum.Add(domain, c[1], c[2], page, c[4], c[5], c[6], fmt.Sprint(founded), c[8], c[9], c[10], c[11], c[12])
 		return into[0].add(domain, c[1], c[2], page, c[4], c[5], c[6], founded, c[8], c[9], c[10], c[11], c[12])
 	})
 	r.Replaced = r.Rows - e.Keys
 	return e, err
-}
-
-func emptyOr(cell, reason string) string {
-	if cell == "" {
-		return "empty"
-	}
-	return reason
 }
 
 // Company finds a company by its domain in canonical form; nil when there is

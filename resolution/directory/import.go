@@ -3,11 +3,9 @@ package directory
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"os"
@@ -18,7 +16,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // Import builds the kinds that files names and puts them in place of those in
@@ -67,7 +65,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	next.Format = manifestFormat
 	next.Generation++
 	next.Kinds = maps.Clone(old.Kinds)
-	im := importer{dir: dir, options: o, rules: profile.Rules{Hosts: o.NetworkHosts}, manifest: next}
+	im := importer{dir: dir, options: o, settings: o.settings(), manifest: next}
 	report, err = im.run(ctx, files)
 	if err != nil {
 		// The files already built are named by no manifest.
@@ -84,11 +82,23 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	return report, next.sweep(dir)
 }
 
+// Report says what an import took over and what it did not.
+type Report struct {
+	Kinds []KindReport // in the order of Kinds
+}
+
+// KindReport is the report of one kind.
+type KindReport struct {
+	imports.Report
+	Kind Kind
+	Took time.Duration
+}
+
 // importer is one Import.
 type importer struct {
 	dir      string
 	options  Options
-	rules    profile.Rules
+	settings imports.Settings
 	manifest manifest // the next one
 }
 
@@ -100,10 +110,9 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 			continue
 		}
 		start := im.options.now()
-		r := KindReport{Kind: k, Source: path}
-		e, err := im.kind(ctx, &r)
-		r.Took = im.options.now().Sub(start)
-		report.Kinds = append(report.Kinds, r)
+		r := imports.Report{Source: path}
+		e, err := im.kind(ctx, k, &r)
+		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.now().Sub(start)})
 		if err != nil {
 			return report, fmt.Errorf("import %s from %s: %w", k, path, err)
 		}
@@ -122,8 +131,8 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 	return report, nil
 }
 
-func (im *importer) kind(ctx context.Context, r *KindReport) (entry, error) {
-	switch r.Kind {
+func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry, error) {
+	switch k {
 	case People:
 		return im.people(ctx, r)
 	case Companies:
@@ -140,15 +149,6 @@ func (im *importer) kind(ctx context.Context, r *KindReport) (entry, error) {
 // path is where the file of kind k goes in this generation.
 func (im *importer) path(k Kind, format string) string {
 	return filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, format))
-}
-
-// enough refuses a source with too many bad lines.
-func (im *importer) enough(r *KindReport) error {
-	if float64(r.Bad) > im.options.MaxBadLines*float64(r.Lines) {
-		return fmt.Errorf("%w: %d of %d lines are bad, more than %.4g%%; the old data stays",
-			resolution.ErrInvalid, r.Bad, r.Lines, 100*im.options.MaxBadLines)
-	}
-	return nil
 }
 
 // seal makes a finished temporary file durable under its name and describes
@@ -176,23 +176,3 @@ func seal(path string) (entry, error) {
 	}
 	return entry{File: filepath.Base(path), Bytes: size, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
-
-// content hashes normalised rows: every cell with its length in front, so
-// that no two different tables are the same bytes.
-type content struct {
-	hash hash.Hash
-	buf  []byte
-}
-
-func newContent() *content { return &content{hash: sha256.New()} }
-
-func (c *content) add(cells ...string) {
-	c.buf = c.buf[:0]
-	for _, cell := range cells {
-		c.buf = binary.AppendUvarint(c.buf, uint64(len(cell)))
-		c.buf = append(c.buf, cell...)
-	}
-	c.hash.Write(c.buf)
-}
-
-func (c *content) sum() string { return hex.EncodeToString(c.hash.Sum(nil)) }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -19,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // lax takes everything that has one good line.
@@ -99,7 +98,7 @@ func only(k Kind, path string) Files {
 	return Files{Visits: path}
 }
 
-func places(lines []BadLine) string {
+func places(lines []imports.BadLine) string {
 	var all []string
 	for _, l := range lines {
 		all = append(all, fmt.Sprintf("%d %s", l.Line, l.Reason))
@@ -123,7 +122,7 @@ func TestRefusedSources(t *testing.T) {
 		{"gzip that was cut", Companies, packed(t, "domain\na.example\n")[:20], "packed data end too early (gzip)"},
 		{"damaged gzip", Companies, packed(t, "domain\na.example\n") + "other data", "packed data are damaged"},
 		{"an open quote before more than memory should hold", Companies,
-			packed(t, "domain,name\na.example,A\nb.example,\""+strings.Repeat("x,\n", maxRecord/3+1<<16)), "below line 2: "},
+			packed(t, "domain,name\na.example,A\nb.example,\""+strings.Repeat("x,\n", (64<<20)/3+1<<16)), "below line 2: "},
 		{"not Parquet after all", People, "PAR1xxxx", ""},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -177,18 +176,6 @@ func TestSpellingsOfCSV(t *testing.T) {
 		c, err := mustOpen(t, dir).Company(t.Context(), "a.example")
 		if err != nil || c == nil || c.Name != "A" {
 			t.Errorf("%s: %+v, %v", f.name, c, err)
-		}
-	}
-}
-
-// TestDiskErrors are no fault of the file's.
-func TestDiskErrors(t *testing.T) {
-	disk := errors.New("disk")
-	for _, text := range []string{"", "domain\n", "domain\na.example\n", "domain\n" + strings.Repeat("a.example\n", 1<<14),
-		packed(t, "domain\na.example\n")[:12]} {
-		err := readCSV(io.MultiReader(strings.NewReader(text), iotest.ErrReader(disk)), companyColumns, func(row) error { return nil })
-		if !errors.Is(err, disk) || errors.Is(err, resolution.ErrInvalid) {
-			t.Errorf("after %d bytes: %v", len(text), err)
 		}
 	}
 }

@@ -3,11 +3,14 @@ package directory
 import (
 	"context"
 	"errors"
+
+	"github.com/leadetl/leadetl/internal/tabular"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // loading is how one kind becomes a database file.
 type loading struct {
-	want   columns
+	want   tabular.Columns
 	schema string // makes the tables
 	tables []tableColumns
 	index  string // run after the rows: a sorted load beats a sorted table
@@ -21,8 +24,8 @@ type tableColumns struct {
 
 // load reads r.Source and gives every row to each, which adds to the tables
 // (in the order of l.tables) and to the content what it takes over.
-func (im *importer) load(ctx context.Context, r *KindReport, l loading, each func(row row, into []*inserter, sum *content) error) (_ entry, err error) {
-	b, err := buildSQLite(im.path(r.Kind, "sqlite"), l.schema)
+func (im *importer) load(ctx context.Context, k Kind, r *imports.Report, l loading, each func(row tabular.Row, into []*inserter, sum *imports.Content) error) (_ entry, err error) {
+	b, err := buildSQLite(im.path(k, "sqlite"), l.schema)
 	if err != nil {
 		return entry{}, err
 	}
@@ -42,11 +45,8 @@ func (im *importer) load(ctx context.Context, r *KindReport, l loading, each fun
 			return entry{}, err
 		}
 	}
-	sum := newContent()
-	if err := readTable(ctx, r.Source, l.want, func(row row) error { return each(row, into, sum) }); err != nil {
-		return entry{}, err
-	}
-	if err := im.enough(r); err != nil {
+	sum := imports.NewContent()
+	if err := im.settings.Read(ctx, r, l.want, func(row tabular.Row) error { return each(row, into, sum) }); err != nil {
 		return entry{}, err
 	}
 	for _, in := range into {
@@ -65,18 +65,19 @@ func (im *importer) load(ctx context.Context, r *KindReport, l loading, each fun
 		return entry{}, err
 	}
 	e, err := b.seal()
-	e.Rows, e.Keys, e.Content = r.Rows, keys, sum.sum()
+	e.Rows, e.Keys, e.Content = r.Rows, keys, sum.Sum()
 	return e, err
 }
 
-// take counts a row and says whether there is something in it.
-func (r *KindReport) take(row row) bool {
-	if row.bad == "" {
-		r.Lines++
-		return true
+// micros is a time as the database keeps it; nil for an empty cell. ok is
+// false when there is something else in it.
+func micros(cell string) (value any, ok bool) {
+	if cell == "" {
+		return nil, true
 	}
-	r.Lines += row.spoiled
-	r.bad(row.line, row.bad)
-	r.Bad += row.spoiled - 1
-	return false
+	t, ok := imports.Time(cell)
+	if !ok {
+		return nil, false
+	}
+	return t.UnixMicro(), true
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -50,6 +51,10 @@ func (o Options) now() time.Time {
 		return time.Now()
 	}
 	return o.Now()
+}
+
+func (o Options) settings() imports.Settings {
+	return imports.Settings{MaxBadLines: o.MaxBadLines, Region: o.DefaultRegion, Rules: profile.Rules{Hosts: o.NetworkHosts}}
 }
 
 // Fields says at which dotted paths of an MMDB record a range's name, domain

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // Person is one line of people.
@@ -103,7 +104,7 @@ func (r *peopleReader) find(ctx context.Context, by *sql.Stmt, key any) (p *Pers
 	if !cut(stored, f[:]) {
 		return nil, 0, errors.New("people: a cell holds what separates cells; import them again")
 	}
-	p = &Person{NetworkURL: f[0], EmailKeys: list(f[7]), CompanyDomain: f[13]}
+	p = &Person{NetworkURL: f[0], EmailKeys: imports.List(f[7]), CompanyDomain: f[13]}
 	p.FirstName, p.LastName, p.Headline, p.JobTitle, p.Seniority, p.Department = f[1], f[2], f[3], f[4], f[5], f[6]
 	p.Address = resolution.Address{Street: f[9], ZipCode: f[10], City: f[11], State: f[12]}
 	p.FullName = strings.TrimSpace(p.FirstName + " " + p.LastName)
@@ -115,7 +116,7 @@ func (r *peopleReader) find(ctx context.Context, by *sql.Stmt, key any) (p *Pers
 	if len(p.Emails) > 0 {
 		p.Email = p.Emails[0].Email
 	}
-	for _, number := range list(f[8]) {
+	for _, number := range imports.List(f[8]) {
 		p.Phones = append(p.Phones, resolution.ContactPhone{Phone: number})
 	}
 	if f[14] != "" {

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/tabular"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/company"
-	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // peopleColumns is the order of the source's cells below, and of nothing else.
-var peopleColumns = columns{
-	names: []string{"network_url", "first_name", "last_name", "headline", "job_title", "seniority", "department",
+var peopleColumns = tabular.Columns{
+	Names: []string{"network_url", "first_name", "last_name", "headline", "job_title", "seniority", "department",
 		"email", "emails", "phones", "street", "zip_code", "city", "state", "company_domain", "last_seen_at", "phone"},
-	required: []string{"network_url"},
+	Required: []string{"network_url"},
 }
 
 // peopleStored are the columns of the table people, after its id.
@@ -43,7 +44,7 @@ INSERT OR IGNORE INTO digests SELECT digest, person, email FROM unsorted
 	WHERE person IN (SELECT id FROM people) ORDER BY digest, respelled, person, email;
 DROP TABLE unsorted;`
 
-func (im *importer) people(ctx context.Context, r *KindReport) (entry, error) {
+func (im *importer) people(ctx context.Context, r *imports.Report) (entry, error) {
 	l := loading{
 		want:   peopleColumns,
 		schema: peopleSchema,
@@ -55,15 +56,15 @@ func (im *importer) people(ctx context.Context, r *KindReport) (entry, error) {
 		keys:  "SELECT count(*) FROM people",
 	}
 	var buf []byte
-	e, err := im.load(ctx, r, l, func(row row, into []*inserter, sum *content) error {
+	e, err := im.load(ctx, People, r, l, func(row tabular.Row, into []*inserter, sum *imports.Content) error {
 		p, ok := im.person(row, r)
 		if !ok {
 			return nil
 		}
 		r.Rows++
 		emails, phones := strings.Join(p.emails, ";"), strings.Join(p.phones, ";")
-		c := row.cells
-		sum.add(p.key, c[1], c[2], c[3], c[4], c[5], c[6], emails, phones, c[10], c[11], c[12], c[13], p.domain, fmt.Sprint(p.seen))
+		c := row.Cells
+		sum.Add(p.key, c[1], c[2], c[3], c[4], c[5], c[6], emails, phones, c[10], c[11], c[12], c[13], p.domain, fmt.Sprint(p.seen))
 		for i, key := range p.emails {
 			for _, digest := range lookupDigests(key, &buf) {
 				if err := into[1].add(digest.raw, digest.respelled, r.Rows, i); err != nil {
@@ -86,52 +87,41 @@ type personCells struct {
 
 // person reads a line. It is bad without a key only; any other cell that
 // cannot be read is dropped alone.
-func (im *importer) person(row row, r *KindReport) (p personCells, ok bool) {
-	if !r.take(row) {
-		return p, false
-	}
-	c := row.cells
-	key, err := im.rules.ParsePerson(c[0])
+func (im *importer) person(row tabular.Row, r *imports.Report) (p personCells, ok bool) {
+	c := row.Cells
+	key, err := im.settings.Rules.ParsePerson(c[0])
 	if err != nil {
-		r.bad(row.line, "network_url: "+err.Error())
+		r.Skip(row.Line, "network_url: "+err.Error())
 		return p, false
 	}
 	p.key = key
 	for i, cell := range c {
 		c[i] = oneLine(cell)
 	}
-	for _, cell := range append(list(c[7]), list(c[8])...) {
-		key, err := emailKey(cell)
+	for _, cell := range append(imports.List(c[7]), imports.List(c[8])...) {
+		key, err := imports.EmailKey(cell)
 		if err != nil {
-			r.dropped(row.line, "email: "+err.Error())
+			r.Drop(row.Line, "email: "+err.Error())
 			continue
 		}
 		p.emails = appendNew(p.emails, key)
 	}
-	for _, cell := range append(list(c[16]), list(c[9])...) {
-		number, err := phone.Parse(cell, im.options.DefaultRegion)
+	for _, cell := range append(imports.List(c[16]), imports.List(c[9])...) {
+		number, err := phone.Parse(cell, im.settings.Region)
 		if err != nil {
-			r.dropped(row.line, "phone: "+err.Error())
+			r.Drop(row.Line, "phone: "+err.Error())
 			continue
 		}
 		p.phones = appendNew(p.phones, number.E164)
 	}
 	if p.domain = company.Domain(c[14]); p.domain == "" && c[14] != "" {
-		r.dropped(row.line, "company_domain: invalid_domain")
+		r.Drop(row.Line, "company_domain: invalid_domain")
 	}
 	var readable bool
 	if p.seen, readable = micros(c[15]); !readable {
-		r.dropped(row.line, "last_seen_at: invalid_time")
+		r.Drop(row.Line, "last_seen_at: invalid_time")
 	}
 	return p, true
-}
-
-func emailKey(cell string) (string, error) {
-	a, err := email.Parse([]byte(cell))
-	if err != nil {
-		return "", err
-	}
-	return string(a.AppendKey(nil)), nil
 }
 
 // appendNew keeps lists of a few members free of doubles.

@@ -12,18 +12,20 @@ import (
 	"os"
 	"slices"
 
+	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-var rangeColumns = columns{
-	names:  []string{"cidr", "range_start", "range_end", "company_domain", "name", "org_type"},
-	either: [][]string{{"cidr", "range_start"}, {"company_domain", "name"}},
+var rangeColumns = tabular.Columns{
+	Names:  []string{"cidr", "range_start", "range_end", "company_domain", "name", "org_type"},
+	Either: [][]string{{"cidr", "range_start"}, {"company_domain", "name"}},
 }
 
 // ipRanges compiles a table of ranges to an MMDB, or takes an MMDB over.
-func (im *importer) ipRanges(ctx context.Context, r *KindReport) (entry, error) {
+func (im *importer) ipRanges(ctx context.Context, r *imports.Report) (entry, error) {
 	f, err := os.Open(r.Source)
 	if err != nil {
 		return entry{}, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
@@ -37,36 +39,30 @@ func (im *importer) ipRanges(ctx context.Context, r *KindReport) (entry, error) 
 		return im.copyMMDB(ctx, r)
 	}
 	t := newRangeTable()
-	sum := newContent()
-	err = readTable(ctx, r.Source, rangeColumns, func(row row) error {
-		if !r.take(row) {
-			return nil
-		}
-		line, owner, reason := readRange(row.cells)
+	sum := imports.NewContent()
+	err = im.settings.Read(ctx, r, rangeColumns, func(row tabular.Row) error {
+		line, owner, reason := readRange(row.Cells)
 		if reason != "" {
-			r.bad(row.line, reason)
+			r.Skip(row.Line, reason)
 			return nil
 		}
-		if owner.domain == "" && row.cells[3] != "" {
-			r.dropped(row.line, "company_domain: invalid_domain")
+		if owner.domain == "" && row.Cells[3] != "" {
+			r.Drop(row.Line, "company_domain: invalid_domain")
 		}
-		if _, known := orgType(row.cells[5]); !known {
-			r.dropped(row.line, "org_type: unknown_word")
+		if _, known := orgType(row.Cells[5]); !known {
+			r.Drop(row.Line, "org_type: unknown_word")
 		}
 		r.Rows++
-		sum.add(line.from.String(), line.to.String(), owner.domain, owner.name, owner.orgType)
+		sum.Add(line.from.String(), line.to.String(), owner.domain, owner.name, owner.orgType)
 		t.add(line, owner)
 		return nil
 	})
 	if err != nil {
 		return entry{}, err
 	}
-	if err := im.enough(r); err != nil {
-		return entry{}, err
-	}
 	t.sort()
 	e, err := im.compile(ctx, t.each)
-	e.Rows, e.Content = r.Rows, sum.sum()
+	e.Rows, e.Content = r.Rows, sum.Sum()
 	return e, err
 }
 

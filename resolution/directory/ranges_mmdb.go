@@ -17,11 +17,12 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // copyMMDB takes over an MMDB as it is. It is refused when it is broken or
 // when no record has a field we look for: it would answer nothing.
-func (im *importer) copyMMDB(ctx context.Context, r *KindReport) (entry, error) {
+func (im *importer) copyMMDB(ctx context.Context, r *imports.Report) (entry, error) {
 	path := im.path(IPRanges, "mmdb")
 	if err := copyFile(ctx, r.Source, path); err != nil {
 		return entry{}, err
@@ -66,9 +67,9 @@ func (im *importer) copyMMDB(ctx context.Context, r *KindReport) (entry, error) 
 	if err != nil {
 		return entry{}, err
 	}
-	sum := newContent()
-	sum.add(e.SHA256, string(mapping))
-	e.Content = sum.sum()
+	sum := imports.NewContent()
+	sum.Add(e.SHA256, string(mapping))
+	e.Content = sum.Sum()
 	return e, nil
 }
 

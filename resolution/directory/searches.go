@@ -5,35 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/leadetl/leadetl/internal/tabular"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
-var searchColumns = columns{
-	names: []string{"keyword", "searched_at", "network_url", "email", "city", "state", "zip_code", "job_title",
+var searchColumns = tabular.Columns{
+	Names: []string{"keyword", "searched_at", "network_url", "email", "city", "state", "zip_code", "job_title",
 		"lead_type"},
-	required: []string{"keyword", "searched_at"},
-	either:   [][]string{{"network_url", "email"}},
+	Required: []string{"keyword", "searched_at"},
+	Either:   [][]string{{"network_url", "email"}},
 }
 
-func (im *importer) searches(ctx context.Context, r *KindReport) (_ entry, err error) {
+func (im *importer) searches(ctx context.Context, r *imports.Report) (_ entry, err error) {
 	path := im.path(Searches, searchFormat)
 	b, err := newSearchBuilder(path)
 	if err != nil {
 		return entry{}, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	sum := newContent()
-	if err := readTable(ctx, r.Source, searchColumns, func(row row) error {
+	sum := imports.NewContent()
+	if err := im.settings.Read(ctx, r, searchColumns, func(row tabular.Row) error {
 		s, ok := im.search(row, r)
 		if !ok {
 			return nil
 		}
 		r.Rows++
-		sum.add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
+		sum.Add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
 		return b.add(s)
 	}); err != nil {
-		return entry{}, err
-	}
-	if err := im.enough(r); err != nil {
 		return entry{}, err
 	}
 	keywords := b.keywords.len()
@@ -41,7 +41,7 @@ func (im *importer) searches(ctx context.Context, r *KindReport) (_ entry, err e
 		return entry{}, err
 	}
 	e, err := seal(path)
-	e.Rows, e.Keys, e.Content = r.Rows, int64(keywords), sum.sum()
+	e.Rows, e.Keys, e.Content = r.Rows, int64(keywords), sum.Sum()
 	return e, err
 }
 
@@ -56,46 +56,43 @@ type searchCells struct {
 
 // search reads a line: bad without a keyword, a moment or somebody who
 // searched.
-func (im *importer) search(row row, r *KindReport) (s searchCells, ok bool) {
-	if !r.take(row) {
-		return s, false
-	}
-	c := row.cells
+func (im *importer) search(row tabular.Row, r *imports.Report) (s searchCells, ok bool) {
+	c := row.Cells
 	s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
 	// Keywords are compared without case, and spaces do not tell them apart.
 	if s.keyword = strings.ToLower(strings.Join(strings.Fields(c[0]), " ")); s.keyword == "" {
-		r.bad(row.line, "keyword: empty")
+		r.Skip(row.Line, "keyword: empty")
 		return s, false
 	}
-	at, ok := moment(c[1])
+	at, ok := imports.Time(c[1])
 	if !ok {
-		r.bad(row.line, "searched_at: "+emptyOr(c[1], "invalid_time"))
+		r.Skip(row.Line, "searched_at: "+imports.EmptyOr(c[1], "invalid_time"))
 		return s, false
 	}
 	s.at = at.UnixMicro()
 	var err error
 	if c[2] != "" {
-		if s.person, err = im.rules.ParsePerson(c[2]); err != nil {
-			r.dropped(row.line, "network_url: "+err.Error())
+		if s.person, err = im.settings.Rules.ParsePerson(c[2]); err != nil {
+			r.Drop(row.Line, "network_url: "+err.Error())
 		}
 	}
 	if c[3] != "" {
-		if s.email, err = emailKey(c[3]); err != nil {
-			r.dropped(row.line, "email: "+err.Error())
+		if s.email, err = imports.EmailKey(c[3]); err != nil {
+			r.Drop(row.Line, "email: "+err.Error())
 		}
 	}
 	if s.person == "" && s.email == "" {
-		r.bad(row.line, "network_url, email: nobody_searched")
+		r.Skip(row.Line, "network_url, email: nobody_searched")
 		return s, false
 	}
 	if s.state = strings.ToUpper(c[5]); len(s.state) != 2 && s.state != "" {
-		r.dropped(row.line, "state: invalid_state")
+		r.Drop(row.Line, "state: invalid_state")
 		s.state = ""
 	}
 	switch s.leadType = strings.ToLower(c[8]); s.leadType {
 	case "", "b2b", "b2c":
 	default:
-		r.dropped(row.line, "lead_type: invalid_lead_type")
+		r.Drop(row.Line, "lead_type: invalid_lead_type")
 		s.leadType = ""
 	}
 	return s, true

@@ -9,12 +9,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/tabular"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-var visitColumns = columns{
-	names:    []string{"ip", "network_url", "seen_at", "confidence"},
-	required: []string{"ip", "network_url"},
+var visitColumns = tabular.Columns{
+	Names:    []string{"ip", "network_url", "seen_at", "confidence"},
+	Required: []string{"ip", "network_url"},
 }
 
 const visitSchema = `
@@ -27,41 +29,38 @@ CREATE INDEX visits_ip ON visits(ip, confidence DESC, seen_at DESC, network_url)
 // for a household or an office, so it is even odds and no more.
 const DefaultConfidence = 0.5
 
-func (im *importer) visits(ctx context.Context, r *KindReport) (entry, error) {
+func (im *importer) visits(ctx context.Context, r *imports.Report) (entry, error) {
 	l := loading{
 		want:   visitColumns,
 		schema: visitSchema,
-		tables: []tableColumns{{"visits", visitColumns.names}},
+		tables: []tableColumns{{"visits", visitColumns.Names}},
 		index:  visitIndex,
 		keys:   "SELECT count(DISTINCT ip) FROM visits",
 	}
-	return im.load(ctx, r, l, func(row row, into []*inserter, sum *content) error {
-		if !r.take(row) {
-			return nil
-		}
-		c := row.cells
+	return im.load(ctx, Visits, r, l, func(row tabular.Row, into []*inserter, sum *imports.Content) error {
+		c := row.Cells
 		addr, reason := publicAddr(c[0])
 		if reason != "" {
-			r.bad(row.line, "ip: "+reason)
+			r.Skip(row.Line, "ip: "+reason)
 			return nil
 		}
-		key, err := im.rules.ParsePerson(c[1])
+		key, err := im.settings.Rules.ParsePerson(c[1])
 		if err != nil {
-			r.bad(row.line, "network_url: "+err.Error())
+			r.Skip(row.Line, "network_url: "+err.Error())
 			return nil
 		}
 		r.Rows++
 		seen, ok := micros(c[2])
 		if !ok {
-			r.dropped(row.line, "seen_at: invalid_time")
+			r.Drop(row.Line, "seen_at: invalid_time")
 		}
 		confidence := DefaultConfidence
-		if given, ok := share(c[3]); ok {
+		if given, ok := imports.Share(c[3]); ok {
 			confidence = given
 		} else if c[3] != "" {
-			r.dropped(row.line, "confidence: invalid_share")
+			r.Drop(row.Line, "confidence: invalid_share")
 		}
-		sum.add(addr.String(), key, fmt.Sprint(seen), fmt.Sprint(confidence))
+		sum.Add(addr.String(), key, fmt.Sprint(seen), fmt.Sprint(confidence))
 		return into[0].add(addr.String(), key, seen, confidence)
 	})
 }

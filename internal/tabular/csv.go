@@ -1,4 +1,4 @@
-package directory
+package tabular
 
 import (
 	"bufio"
@@ -9,17 +9,15 @@ import (
 	"io"
 
 	"github.com/leadetl/leadetl/internal/unpack"
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // maxRecord bounds the bytes of one record: an open quote would otherwise take
 // the rest of the file into memory.
 const maxRecord = 64 << 20
 
-// readCSV reads a header and the lines below it. Comma, semicolon, tab or |,
-// whichever the header has most of; gzip and zstd are unpacked. Errors of
-// reading f are returned as they are.
-func readCSV(f io.Reader, want columns, each func(row) error) error {
+// readCSV reads a header and the lines below it. The delimiter is the comma,
+// semicolon, tab or | that the header has most of. It unpacks gzip and zstd.
+func readCSV(f io.Reader, want Columns, each func(Row) error) error {
 	const peek = 64 << 10
 	unpacked, err := unpack.NewReader(f)
 	if err != nil {
@@ -32,7 +30,7 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 		return blame(err)
 	}
 	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
-		return fmt.Errorf("%w: the file is UTF-16; convert it: iconv -f UTF-16 -t UTF-8", resolution.ErrInvalid)
+		return invalid("the file is UTF-16; convert it: iconv -f UTF-16 -t UTF-8")
 	}
 	if bom := []byte{0xef, 0xbb, 0xbf}; bytes.HasPrefix(start, bom) {
 		in.Discard(len(bom))
@@ -46,7 +44,7 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 	r.FieldsPerRecord = -1
 	record, err := r.Read()
 	if err == io.EOF {
-		return fmt.Errorf("%w: the file is empty; a header is needed", resolution.ErrInvalid)
+		return invalid("the file is empty; a header is needed")
 	}
 	if err != nil {
 		return fmt.Errorf("header: %w", blame(err))
@@ -66,12 +64,12 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 		var malformed *csv.ParseError
 		switch {
 		case errors.As(err, &malformed):
-			err = each(row{line: int64(malformed.StartLine), bad: "malformed_csv", spoiled: int64(malformed.Line-malformed.StartLine) + 1})
+			err = each(Row{Line: int64(malformed.StartLine), Bad: "malformed_csv", Spoiled: int64(malformed.Line-malformed.StartLine) + 1})
 		case err != nil:
 			return fmt.Errorf("below line %d: %w", line, blame(err))
 		case len(record) != width:
 			line, _ = r.FieldPos(0)
-			err = each(row{line: int64(line), bad: "column_count", spoiled: 1})
+			err = each(Row{Line: int64(line), Bad: "column_count", Spoiled: 1})
 		default:
 			for i, p := range places {
 				cells[i] = ""
@@ -80,7 +78,7 @@ func readCSV(f io.Reader, want columns, each func(row) error) error {
 				}
 			}
 			line, _ = r.FieldPos(0)
-			err = each(row{line: int64(line), cells: cells})
+			err = each(Row{Line: int64(line), Cells: cells})
 		}
 		if err != nil {
 			return err
@@ -100,11 +98,9 @@ func delimiter(start []byte) rune {
 	return best
 }
 
-// errLongRecord says what maxRecord is against.
 var errLongRecord = fmt.Errorf("a record is longer than %d MiB; is a quote opened there and not closed?", maxRecord>>20)
 
-// recordReader hands out so many bytes and no more; its user sets left anew
-// for every record.
+// recordReader fails after left bytes. Its user sets left for every record.
 type recordReader struct {
 	r    io.Reader
 	left int
@@ -119,16 +115,16 @@ func (r *recordReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame makes what the file's content is to blame for ErrInvalid, without the
-// place of malformed CSV: encoding/csv counts in lines of the unpacked file and
-// says so again. Other errors are the disk's and stay as they are.
+// blame makes an error of the content a FileError. It drops the place that
+// encoding/csv names, which is in the row already. Errors of the disk stay as
+// they are.
 func blame(err error) error {
 	var malformed *csv.ParseError
 	switch {
 	case errors.As(err, &malformed):
-		return fmt.Errorf("%w: %w", resolution.ErrInvalid, malformed.Err)
+		return &FileError{malformed.Err}
 	case errors.Is(err, errLongRecord), errors.Is(err, unpack.ErrCut), errors.Is(err, unpack.ErrDamaged):
-		return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+		return &FileError{err}
 	}
 	return err
 }

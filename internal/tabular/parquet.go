@@ -1,9 +1,8 @@
-package directory
+package tabular
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -14,26 +13,23 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
-
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // readParquet reads the wanted top-level columns as text. A row is a line.
-func readParquet(ctx context.Context, f *os.File, want columns, each func(row) error) error {
-	invalid := func(err error) error { return fmt.Errorf("%w: %w", resolution.ErrInvalid, err) }
+func readParquet(ctx context.Context, f *os.File, want Columns, each func(Row) error) error {
 	pf, err := file.NewParquetReader(f)
 	if err != nil {
-		return invalid(err)
+		return &FileError{err}
 	}
 	defer pf.Close()
 	const batchRows = 8192
 	r, err := pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: batchRows}, memory.DefaultAllocator)
 	if err != nil {
-		return invalid(err)
+		return &FileError{err}
 	}
 	schema, err := r.Schema()
 	if err != nil {
-		return invalid(err)
+		return &FileError{err}
 	}
 	header := make([]string, schema.NumFields())
 	for i, field := range schema.Fields() {
@@ -57,7 +53,7 @@ func readParquet(ctx context.Context, f *os.File, want columns, each func(row) e
 	}
 	records, err := r.GetRecordReader(ctx, leaves, nil)
 	if err != nil {
-		return invalid(err)
+		return &FileError{err}
 	}
 	defer records.Release()
 	cells := make([]string, len(places))
@@ -78,7 +74,7 @@ func readParquet(ctx context.Context, f *os.File, want columns, each func(row) e
 				cells[i] = text(a, n)
 			}
 			line++
-			if err := each(row{line: line, cells: cells}); err != nil {
+			if err := each(Row{Line: line, Cells: cells}); err != nil {
 				return err
 			}
 		}
@@ -88,7 +84,7 @@ func readParquet(ctx context.Context, f *os.File, want columns, each func(row) e
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return invalid(err)
+		return &FileError{err}
 	}
 	return nil
 }

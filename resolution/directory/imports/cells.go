@@ -1,0 +1,61 @@
+package imports
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// layouts are the spellings of a time we read, UTC where they name no zone.
+var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999", time.DateOnly}
+
+// Time reads a time of the years 1 to 9999, in UTC and whole microseconds.
+func Time(cell string) (t time.Time, ok bool) {
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, cell); err == nil && t.Year() >= 1 && t.Year() <= 9999 {
+			return t.UTC().Truncate(time.Microsecond), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Share reads a number from 0 to 1.
+func Share(cell string) (f float64, ok bool) {
+	f, err := strconv.ParseFloat(cell, 64)
+	return f, err == nil && f >= 0 && f <= 1 // NaN is neither
+}
+
+// List splits a cell at its semicolons and leaves empty members out.
+func List(cell string) []string {
+	if cell == "" {
+		return nil
+	}
+	var members []string
+	for member := range strings.SplitSeq(cell, ";") {
+		if member = strings.TrimSpace(member); member != "" {
+			members = append(members, member)
+		}
+	}
+	return members
+}
+
+// EmailKey is the canonical form of an email or of the digest of one. The
+// text of the error is the reason.
+func EmailKey(cell string) (string, error) {
+	a, err := email.Parse([]byte(cell))
+	if err != nil {
+		return "", err
+	}
+	return string(a.AppendKey(nil)), nil
+}
+
+// EmptyOr is the reason of a cell that cannot be read.
+func EmptyOr(cell, reason string) string {
+	if cell == "" {
+		return "empty"
+	}
+	return reason
+}

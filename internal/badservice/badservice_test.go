@@ -334,7 +334,7 @@ func TestRestart(t *testing.T) {
 // TestStorm: under all faults at once, a caller who repeats its keys gets
 // everything and pays once.
 func TestStorm(t *testing.T) {
-	o := certain(func(o *Options) { o.Faults, o.Seed, o.Credits = Storm(), 1, 400 })
+	o := certain(func(o *Options) { o.Faults, o.Seed, o.Credits = Storm(), 1, 1200 })
 	o.Faults.Later, o.Faults.Limited = 0, 0.02
 	s, url := listen(t, o)
 	settings := client.DefaultOptions()
@@ -347,7 +347,7 @@ func TestStorm(t *testing.T) {
 	var workers sync.WaitGroup
 	for worker := range 8 {
 		workers.Go(func() {
-			for i := worker; i < 200; i += 8 {
+			for i := worker; i < 600; i += 8 {
 				call := resolution.Call{Request: resolution.Request{Operation: "enrichment", Key: fmt.Sprintf("network.example/in/person-%d", i)}, IdempotencyKey: fmt.Sprint("k-", i)}
 				for tries := 0; ; tries++ {
 					_, err := c.Do(t.Context(), call)
@@ -368,8 +368,8 @@ func TestStorm(t *testing.T) {
 			t.Errorf("%s is billed %d times", key, n)
 		}
 	}
-	if len(s.Ledger()) != 200 || s.Spent() != 400 {
-		t.Errorf("%d events, %d credits; want 200, 400", len(s.Ledger()), s.Spent())
+	if len(s.Ledger()) != 600 || s.Spent() != 1200 {
+		t.Errorf("%d events, %d credits; want 600, 1200", len(s.Ledger()), s.Spent())
 	}
 	for _, f := range []Fate{Answered, Replayed, Limited, Unavailable, ResetBefore, Failed, ResetAfter, Truncated, WrongTypes, Slow} {
 		if s.Fates()[f] == 0 {

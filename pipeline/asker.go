@@ -128,7 +128,7 @@ func (a *asker) answer(b *columns.Batch) error {
 		}
 		b.Outcomes[i], b.Reasons[i], b.Leads[i], b.Receipts[i] = c.outcome, c.reason, c.lead, c.receipt
 	}
-	a.Meter.Twins(int64(rows - len(ours)))
+	a.Meter.Duplicates(int64(rows - len(ours)))
 	return nil
 }
 

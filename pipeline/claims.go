@@ -5,6 +5,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -30,7 +31,7 @@ type claim struct {
 // claims a question before it looks for a stored answer, and gives it up after
 // the answer is stored: so whoever claims it next finds that answer.
 type claims struct {
-	meter *Meter
+	meter *stats.CallCounters
 
 	mu   sync.Mutex
 	open map[string]*claim

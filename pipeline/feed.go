@@ -116,7 +116,7 @@ func (f *feeder) run(ctx context.Context) error {
 			}
 		}
 		rows += int64(b.Len())
-		f.Progress.read.Add(int64(b.Len()))
+		f.Progress.CountRead(b.Len())
 		if err := part.take(ctx, b); err != nil {
 			part.abandon()
 			return err
@@ -166,7 +166,7 @@ func (k *knownPart) end() error {
 		return fmt.Errorf("%w: rows of %s; use another --out, or --overwrite", ErrInputChanged, k.recorded.Name)
 	}
 	k.keep(k.number, k.recorded)
-	k.Progress.pass(k.recorded.Totals)
+	k.Progress.CountEarlier(k.recorded.Totals)
 	return nil
 }
 

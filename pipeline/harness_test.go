@@ -28,6 +28,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/sinks"
@@ -128,7 +129,7 @@ func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err err
 	run := &pipeline.Run{
 		Job: job, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
 		Overwrite: s.overwrite, Workers: max(s.workers, 1), Program: "leadetl test",
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &pipeline.Progress{},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
 	return use(run)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 )
@@ -173,7 +174,7 @@ func TestAnswerAndDelivery(t *testing.T) {
 	const body = `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
 	for _, deliveredFirst := range []bool{true, false} {
 		l, store := laterOf(t)
-		a, err := newAsker(t.Context(), &Remote{Name: laterService, Reader: clientReader{}, Answers: store, Later: l, Meter: &Meter{}, Budget: NoBudget, Price: Price{Match: 3}},
+		a, err := newAsker(t.Context(), &Remote{Name: laterService, Reader: clientReader{}, Answers: store, Later: l, Meter: &stats.CallCounters{}, Budget: NoBudget, Price: Price{Match: 3}},
 			resolution.NetworkToPhone, "night", slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)

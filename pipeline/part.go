@@ -243,7 +243,7 @@ func (m *partMaker) add(t sinks.Totals) {
 	m.counting.Lock()
 	defer m.counting.Unlock()
 	m.totals.Add(t)
-	m.Progress.add(t)
+	m.Progress.Count(t)
 }
 
 // recordBytes is about how much of found text goes into one record.

@@ -52,8 +52,7 @@ func (s *state) planRows(ctx context.Context, d, later *tally) (r *rowPlanner, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	position := reader.Position
-	s.Progress.position.Store(&position)
+	s.Progress.ReadFrom(reader.Position)
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -205,7 +204,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	counted := count(b)
 	counted.Add(countRejects(in.Rejects))
 	w.totals.Add(counted)
-	w.Progress.add(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
+	w.Progress.Count(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
 	if err := w.tally.add(w.keys); err != nil {
 		return err
 	}

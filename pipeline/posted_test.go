@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -50,7 +51,7 @@ func askerOf(t *testing.T, op resolution.Operation, l *Later, store *answers.Sto
 	t.Helper()
 	a, err := newAsker(t.Context(), &Remote{
 		Service: s, Reader: clientReader{}, Name: laterService, Answers: store, Later: l, Pace: pace.New(pace.DefaultOptions()),
-		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Meter: &Meter{},
+		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Meter: &stats.CallCounters{},
 	}, op, "night", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

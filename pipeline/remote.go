@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -64,7 +65,7 @@ type Remote struct {
 	Patience time.Duration
 	// Later is where such answers arrive; nil when nobody listens for them.
 	Later *Later
-	Meter *Meter // never nil
+	Meter *stats.CallCounters // never nil
 }
 
 // Validate joins everything that is wrong.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -39,7 +40,7 @@ type Report struct {
 
 	// Service is nil where none was asked.
 	Service *ServiceReport `json:"service,omitempty"`
-	Series  Series         `json:"series"`
+	Series  stats.Series   `json:"series"`
 }
 
 // Stop is why a run ended.
@@ -75,7 +76,7 @@ type ServiceReport struct {
 	// Run names the work on the dataset, over restarts, in the stored answers.
 	Run     string             `json:"run"`
 	Offline bool               `json:"offline"` // stored answers alone
-	Calls   CallStats          `json:"calls"`
+	Calls   stats.CallSnapshot `json:"calls"`
 	Latency LatencyReport      `json:"latency_seconds"`
 	Waits   map[string]float64 `json:"waits_seconds"` // by pace.Reason
 	Budget  BudgetReport       `json:"budget"`
@@ -126,8 +127,5 @@ type UnknownCall struct {
 	Status         int       `json:"status,omitempty"`
 }
 
-// rounded is f in steps of 1/per.
-func rounded(f, per float64) float64 { return math.Round(f*per) / per }
-
 // seconds are d to a microsecond.
-func seconds(d time.Duration) float64 { return rounded(d.Seconds(), 1e6) }
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

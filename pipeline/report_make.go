@@ -6,65 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 )
-
-// sampleEvery is the first step of a report's series.
-const sampleEvery = time.Second
 
 // reporter watches a run and makes its report.
 type reporter struct {
 	*state
-	began   time.Time
-	sampler sampler
-	halt    func() // ends the sampling
+	recorder *stats.Recorder
 }
 
 // beginReport starts to watch a run. finished or stopped ends it.
-func (s *state) beginReport() *reporter {
-	r := &reporter{state: s, began: time.Now(), sampler: sampler{step: sampleEvery}}
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(sampleEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case now := <-ticker.C:
-				r.sampler.add(now.Sub(r.began), r.counts())
-			case <-quit:
-				return
-			}
-		}
-	}()
-	r.halt = sync.OnceFunc(func() { close(quit); <-done })
-	return r
-}
-
-func (r *reporter) counts() counts {
-	s := r.Progress.Snapshot()
-	c := counts{rows: s.Rows - s.Known}
-	if s.Calls != nil {
-		c.calls = s.Calls.Calls
-		for i, reason := range waitReasons {
-			c.waited[i] = s.Calls.Waits[string(reason)]
-		}
-	}
-	return c
-}
+func (s *state) beginReport() *reporter { return &reporter{s, stats.Record(s.Progress)} }
 
 // finished writes the report of a run that is about to publish its dataset. A
 // run that found the whole dataset there leaves the report of the one that
 // made it.
 func (r *reporter) finished() (*Report, error) {
-	r.halt()
+	r.recorder.Stop()
 	report, err := r.make(nil)
 	if err != nil || r.before != nil && r.made == 0 {
 		return report, err
@@ -77,7 +43,7 @@ func (r *reporter) finished() (*Report, error) {
 // error. A report that cannot be written is no more than a warning: why the
 // run ended matters more.
 func (r *reporter) stopped(result *Result, err error) {
-	r.halt()
+	r.recorder.Stop()
 	if err == nil || result == nil {
 		return
 	}
@@ -110,18 +76,18 @@ func (r *reporter) write(report *Report) error {
 // make makes the report of a run that ended with err. Of one whose stored
 // answers cannot be read it lacks the list of unknown calls.
 func (r *reporter) make(stop error) (*Report, error) {
-	now := time.Now()
+	began, now := r.recorder.Began(), time.Now()
 	result := r.result()
 	report := &Report{
 		Format: ReportFormat, Program: r.Program, Operation: string(r.Job.Operation), JobID: r.jobID,
-		StartedAt: r.began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
-		Seconds: seconds(now.Sub(r.began)), Stop: stopFor(stop),
+		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
+		Seconds: seconds(now.Sub(began)), Stop: stopFor(stop),
 		Inputs: r.inputs(), Output: r.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
 		Parts:  ReportParts{Made: result.Made, Earlier: result.Skipped},
-		Series: r.sampler.series(now.Sub(r.began), r.counts()),
+		Series: r.recorder.Series(now),
 	}
 	if t := result.Totals; t.Rows > 0 {
-		report.MatchRate = rounded(float64(t.Matched)/float64(t.Rows), 1e4)
+		report.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4
 	}
 	r.mu.Lock()
 	for _, number := range slices.Sorted(maps.Keys(r.parts)) {

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 )
@@ -91,7 +92,7 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *pipe
 		a.pace(&p)
 	}
 	controller := pace.New(p)
-	meter := &pipeline.Meter{}
+	meter := &stats.CallCounters{}
 	meter.Paced(controller.Snapshot)
 	remote := &pipeline.Remote{
 		Service: service, Reader: wire{}, Name: a.url, Answers: store, Pace: controller, Concurrency: p.Concurrency,

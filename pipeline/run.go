@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -54,9 +55,9 @@ type Run struct {
 	// Workers, at least 1, bounds the parts in work at a time and the
 	// questions asked at a time. It has no influence on the dataset.
 	Workers  int
-	Program  string       // name and version, for the manifest
-	Log      *slog.Logger // never nil
-	Progress *Progress    // never nil
+	Program  string          // name and version, for the manifest
+	Log      *slog.Logger    // never nil
+	Progress *stats.Progress // never nil
 }
 
 // Result is what a run has to say at its end.
@@ -198,8 +199,7 @@ func (s *state) feed(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	position := reader.Position
-	s.Progress.position.Store(&position)
+	s.Progress.ReadFrom(reader.Position)
 
 	// Reading ends with ctx, and with the first worker that fails. Parts that
 	// are whole are finished even after ctx has ended.
@@ -252,7 +252,7 @@ func (s *state) keep(number int, p sinks.Part) {
 	if !p.Summed() {
 		s.unsummed = append(s.unsummed, number)
 	}
-	s.Progress.parts.Add(1)
+	s.Progress.CountPart()
 }
 
 // publish records a part that this run made.
@@ -265,7 +265,7 @@ func (s *state) publish(ctx context.Context, number int, p sinks.Part) error {
 	s.fresh.Add(p.Totals)
 	s.made++
 	s.mu.Unlock()
-	s.Progress.parts.Add(1)
+	s.Progress.CountPart()
 	s.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
 	if p.Summed() { // known before it was published
 		return nil

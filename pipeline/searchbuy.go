@@ -91,7 +91,7 @@ func (a *asker) get(ctx context.Context, q search.Query) (page boughtPage, err e
 	key := q.Key()
 	claims, ours := a.claims.claim([]string{key})
 	if len(ours) == 0 {
-		a.Meter.Twins(1)
+		a.Meter.Duplicates(1)
 		return a.twin(ctx, claims[0])
 	}
 	a.Meter.Asked(1)

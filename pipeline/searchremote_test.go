@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 )
@@ -31,17 +32,17 @@ func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte)
 
 // at runs against a desk; nil is nobody, as offline. change, if any, changes
 // how it is asked.
-func (s setup) at(ctx context.Context, d *desk, change func(*pipeline.Remote)) (r *pipeline.Result, stats pipeline.CallStats, err error) {
+func (s setup) at(ctx context.Context, d *desk, change func(*pipeline.Remote)) (r *pipeline.Result, calls stats.CallSnapshot, err error) {
 	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
 	if err != nil {
-		return nil, stats, err
+		return nil, calls, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	o := pace.DefaultOptions()
 	o.Concurrency = 16
 	s.remote = &pipeline.Remote{
 		Reader: clientReader{}, Name: "https://leads.example", Answers: store, Pace: pace.New(o), Concurrency: o.Concurrency,
-		Budget: pipeline.NoBudget, Price: pipeline.Prices[s.op], Patience: time.Minute, Meter: &pipeline.Meter{},
+		Budget: pipeline.NoBudget, Price: pipeline.Prices[s.op], Patience: time.Minute, Meter: &stats.CallCounters{},
 	}
 	if d != nil {
 		s.remote.Service = d

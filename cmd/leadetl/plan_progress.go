@@ -6,12 +6,12 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 // watchPlan shows how far the reading is until stop is called: a live line on
 // a terminal, a log line every ten seconds elsewhere.
-func (f *runFlags) watchPlan(p *pipeline.Progress, log *slog.Logger, io streams) (stop func()) {
+func (f *runFlags) watchPlan(p *stats.Progress, log *slog.Logger, io streams) (stop func()) {
 	if f.quiet {
 		return func() {}
 	}

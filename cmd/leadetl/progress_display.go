@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // watch shows the progress of a run until stop is called: a live line on a
 // terminal, a log line every ten seconds elsewhere.
-func (f *runFlags) watch(p *pipeline.Progress, log *slog.Logger, io streams) (stop func()) {
+func (f *runFlags) watch(p *stats.Progress, log *slog.Logger, io streams) (stop func()) {
 	if f.quiet {
 		return func() {}
 	}
@@ -39,7 +39,7 @@ func isTerminal(w io.Writer) bool {
 
 // watcher looks at a run again and again.
 type watcher struct {
-	progress *pipeline.Progress
+	progress *stats.Progress
 	started  time.Time
 	history  history
 }

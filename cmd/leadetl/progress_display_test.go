@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 func TestLogLineEveryTenSeconds(t *testing.T) {
 	for after, want := range map[time.Duration]int{0: 0, 9 * time.Second: 0, 11 * time.Second: 1, 29 * time.Second: 2, 65 * time.Second: 6} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			w := &watcher{progress: &pipeline.Progress{}, started: time.Now()}
+			w := &watcher{progress: &stats.Progress{}, started: time.Now()}
 			stop := w.log(slog.New(slog.NewTextHandler(&out, nil)))
 			time.Sleep(after) // the bubble's clock
 			stop()

@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 // listenMetrics shows a run at addr until close is called: /metrics for
 // Prometheus, and /healthz. The address is whatever the user chose; nothing
 // that is shown says who was asked about. log is told where it is.
-func listenMetrics(addr string, progress *pipeline.Progress, log *slog.Logger) (close func() error, err error) {
+func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, usageError(fmt.Errorf("--metrics-listen: %w; another is named with --metrics-listen", err))
@@ -46,7 +46,7 @@ func listenMetrics(addr string, progress *pipeline.Progress, log *slog.Logger) (
 	}, nil
 }
 
-func metricsHandler(progress *pipeline.Progress) http.Handler {
+func metricsHandler(progress *stats.Progress) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newRunMetrics(progress), buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -79,7 +79,7 @@ var callBounds = func() (bounds []time.Duration) {
 
 // runMetrics looks at a run when somebody asks.
 type runMetrics struct {
-	progress *pipeline.Progress
+	progress *stats.Progress
 	all      []*prometheus.Desc
 
 	rows, known, malformed, rowsRead, bytesRead, bytes, parts                *prometheus.Desc
@@ -88,7 +88,7 @@ type runMetrics struct {
 	queued, rateLimit, paused                                                *prometheus.Desc
 }
 
-func newRunMetrics(p *pipeline.Progress) *runMetrics {
+func newRunMetrics(p *stats.Progress) *runMetrics {
 	var all []*prometheus.Desc
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		d := prometheus.NewDesc("leadetl_run_"+name, help, labels, nil)
@@ -161,7 +161,7 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	c := s.Calls
 	counter(m.questions, float64(c.Asked))
 	counter(m.stored, float64(c.Stored))
-	counter(m.twins, float64(c.Twins))
+	counter(m.twins, float64(c.Duplicates))
 	for class, n := range c.ByClass {
 		counter(m.calls, float64(n), class)
 	}

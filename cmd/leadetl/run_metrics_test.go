@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 // profiles is a list of n profile addresses that a canary marks.
@@ -171,7 +171,7 @@ func getUntil(t *testing.T, url, want string) (text string) {
 }
 
 func TestMetricsOfNoService(t *testing.T) {
-	server := httptest.NewServer(metricsHandler(&pipeline.Progress{}))
+	server := httptest.NewServer(metricsHandler(&stats.Progress{}))
 	defer server.Close()
 	text := get(t, server.URL+"/metrics", http.StatusOK)
 	if !strings.Contains(text, "\nleadetl_run_rows_total{outcome=\"matched\"} 0\n") {
@@ -186,8 +186,8 @@ func TestMetricsOfNoService(t *testing.T) {
 
 // TestMetricsSayWhyCallsWait: one reason at a time, and the time of all.
 func TestMetricsSayWhyCallsWait(t *testing.T) {
-	meter := &pipeline.Meter{}
-	server := httptest.NewServer(metricsHandler(&pipeline.Progress{Calls: meter}))
+	meter := &stats.CallCounters{}
+	server := httptest.NewServer(metricsHandler(&stats.Progress{Calls: meter}))
 	defer server.Close()
 	for _, now := range waitReasons {
 		meter.Paced(func() pace.Snapshot {

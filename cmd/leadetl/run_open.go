@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -44,7 +45,7 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 	}
 	run = &pipeline.Run{
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
-		Log: log, Progress: &pipeline.Progress{},
+		Log: log, Progress: &stats.Progress{},
 	}
 	f.suppress.reading.Objects = store
 	if f.dropAnswers != "" {

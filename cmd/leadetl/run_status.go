@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // look is a run at a moment. Its methods say it in words, empty where there
 // is nothing to say.
 type look struct {
-	pipeline.Snapshot
+	stats.Snapshot
 	now     time.Time
 	elapsed time.Duration
 	history *history
@@ -117,7 +117,7 @@ type mark struct {
 }
 
 // note adds a look, and forgets what is too old.
-func (h *history) note(now time.Time, s pipeline.Snapshot) {
+func (h *history) note(now time.Time, s stats.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	done, _ := look{Snapshot: s}.progress()

@@ -7,47 +7,47 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 func TestProgressInWords(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
-		s                     pipeline.Snapshot
+		s                     stats.Snapshot
 		done, left, perSecond string
 	}{
-		{"nothing yet", pipeline.Snapshot{BytesTotal: 100}, "0%", "", "0"},
-		{"a quarter", pipeline.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000}, "25%", "1m left", "5,000"},
-		{"a quarter, of which half was there", pipeline.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000, Known: 50_000}, "25%", "1m left", "2,500"},
-		{"all", pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, Rows: 400}, "100%", "0s left", "20"},
-		{"standard input", pipeline.Snapshot{BytesRead: 2_500_000, BytesTotal: -1}, "2.5 MB", "", "0"},
-		{"an empty file", pipeline.Snapshot{}, "0 B", "", "0"},
-		{"years", pipeline.Snapshot{BytesRead: 1, BytesTotal: 1e9}, "0%", "", "0"},
+		{"nothing yet", stats.Snapshot{BytesTotal: 100}, "0%", "", "0"},
+		{"a quarter", stats.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000}, "25%", "1m left", "5,000"},
+		{"a quarter, of which half was there", stats.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000, Known: 50_000}, "25%", "1m left", "2,500"},
+		{"all", stats.Snapshot{BytesRead: 100, BytesTotal: 100, Rows: 400}, "100%", "0s left", "20"},
+		{"standard input", stats.Snapshot{BytesRead: 2_500_000, BytesTotal: -1}, "2.5 MB", "", "0"},
+		{"an empty file", stats.Snapshot{}, "0 B", "", "0"},
+		{"years", stats.Snapshot{BytesRead: 1, BytesTotal: 1e9}, "0%", "", "0"},
 		{
 			"everything read, an eighth answered",
-			pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &pipeline.CallStats{Asked: 4000, Closed: 1000}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 1000}},
 			"12%", "2m20s left", "0",
 		},
 		{
 			"half read, an eighth of it answered, twins among it",
-			pipeline.Snapshot{BytesRead: 50, BytesTotal: 100, RowsRead: 8000, Calls: &pipeline.CallStats{Asked: 4000, Closed: 500, Twins: 4000}},
+			stats.Snapshot{BytesRead: 50, BytesTotal: 100, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 500, Duplicates: 4000}},
 			"6%", "5m left", "0",
 		},
 		{
 			"searches",
-			pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 10, Rows: 5000, Searches: 5, Calls: &pipeline.CallStats{Asked: 70, Closed: 60}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 10, Rows: 5000, Searches: 5, Calls: &stats.CallSnapshot{Asked: 70, Closed: 60}},
 			"50%", "20s left", "250",
 		},
 		{
 			"a service that is down",
-			pipeline.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &pipeline.CallStats{Asked: 4000, Closed: 1000, Reason: "dead"}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 1000, Reason: "dead"}},
 			"12%", "", "0",
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &watcher{started: time.Now()}
-			none := pipeline.Snapshot{Known: c.s.Known, BytesTotal: c.s.BytesTotal}
+			none := stats.Snapshot{Known: c.s.Known, BytesTotal: c.s.BytesTotal}
 			w.history.note(time.Now(), none)
 			time.Sleep(20 * time.Second)
 			w.history.note(time.Now(), c.s)
@@ -63,7 +63,7 @@ func TestProgressInWords(t *testing.T) {
 func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 	var h history
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	s := pipeline.Snapshot{BytesRead: 1, BytesTotal: 1, RowsRead: 100_000, Calls: &pipeline.CallStats{}}
+	s := stats.Snapshot{BytesRead: 1, BytesTotal: 1, RowsRead: 100_000, Calls: &stats.CallSnapshot{}}
 	for second := range 200 {
 		switch {
 		case second < 5:
@@ -92,17 +92,17 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 
 func TestLiveLineFits(t *testing.T) {
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	big := func(reason pace.Reason, more func(*pipeline.CallStats)) look {
+	big := func(reason pace.Reason, more func(*stats.CallSnapshot)) look {
 		l := look{
-			Snapshot: pipeline.Snapshot{
+			Snapshot: stats.Snapshot{
 				Rows: 12_345_678, Matched: 10_000_000, RowsRead: 99_000_000, BytesRead: 1, BytesTotal: 1,
-				Calls: &pipeline.CallStats{Credits: 23_456_789, Calls: 1_000_000, Rate: 1234, Reason: string(reason), InFlight: 64, Until: now.Add(3000 * time.Second)},
+				Calls: &stats.CallSnapshot{Credits: 23_456_789, Calls: 1_000_000, Rate: 1234, Reason: string(reason), InFlight: 64, Until: now.Add(3000 * time.Second)},
 			},
 			now: now, history: &history{},
 		}
 		from := l.Snapshot
 		from.Rows -= 100_000
-		from.Calls = &pipeline.CallStats{Calls: 900_000}
+		from.Calls = &stats.CallSnapshot{Calls: 900_000}
 		l.history.note(now.Add(-10*time.Second), from)
 		l.history.note(now, l.Snapshot)
 		if more != nil {
@@ -123,33 +123,33 @@ func TestLiveLineFits(t *testing.T) {
 		{"8 columns", big(pace.Rate, nil), 8, "12%"},
 		{"at the service's word", big(pace.RetryAfter, nil), 80, "12%  12,345,678 rows  2h24m left  waiting: the service asked for 50m"},
 		{
-			"for longer than we wait", big(pace.RetryAfter, func(c *pipeline.CallStats) { c.AskedToWait = 26 * time.Hour }), 80,
+			"for longer than we wait", big(pace.RetryAfter, func(c *stats.CallSnapshot) { c.AskedToWait = 26 * time.Hour }), 80,
 			"12%  2h24m left  waiting: the service asked for 1d2h, next call in 50m",
 		},
 		{
-			"down", big(pace.Dead, func(c *pipeline.CallStats) {
+			"down", big(pace.Dead, func(c *stats.CallSnapshot) {
 				c.InFlight, c.DeadSince, c.Until = 0, now.Add(-130*time.Second), now.Add(7500*time.Millisecond)
 			}), 80,
 			"12%  12,345,678 rows  23.5M credits  service down 2m10s, next probe in 8s",
 		},
 		{
-			"probing", big(pace.Dead, func(c *pipeline.CallStats) { c.InFlight, c.DeadSince = 1, now.Add(-130*time.Second) }), 80,
+			"probing", big(pace.Dead, func(c *stats.CallSnapshot) { c.InFlight, c.DeadSince = 1, now.Add(-130*time.Second) }), 80,
 			"12%  12,345,678 rows  81.0% matched  23.5M credits  service down 2m10s, probing",
 		},
 		{"spread", big(pace.Spread, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  rate 1,234/s by the service's limit"},
 		{"nothing in the way", big(pace.Concurrency, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left"},
 		{
-			"answers that come later", big(pace.Free, func(c *pipeline.CallStats) { c.InFlight, c.Parked = 0, 12 }), 120,
+			"answers that come later", big(pace.Free, func(c *stats.CallSnapshot) { c.InFlight, c.Parked = 0, 12 }), 120,
 			"12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  waiting: 12 answers to come",
 		},
 		{
 			"no rows yet", look{
-				Snapshot: pipeline.Snapshot{RowsRead: 4096, BytesRead: 9, BytesTotal: 9, Calls: &pipeline.CallStats{Asked: 4096, Closed: 40, Matched: 30}},
+				Snapshot: stats.Snapshot{RowsRead: 4096, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 4096, Closed: 40, Matched: 30}},
 				now:      now, history: &history{},
 			}, 80, "0%  40 rows  75.0% matched  0 calls/s  0 credits",
 		},
 		{
-			"no service", look{Snapshot: pipeline.Snapshot{Rows: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
+			"no service", look{Snapshot: stats.Snapshot{Rows: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
 			80, "50%  5 rows  80.0% matched  5 rows/s",
 		},
 	} {
@@ -181,14 +181,14 @@ func TestBesideBar(t *testing.T) {
 func TestLogLineOfAService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		p := &pipeline.Progress{Calls: &pipeline.Meter{}}
+		p := &stats.Progress{Calls: &stats.CallCounters{}}
 		w := &watcher{progress: p, started: time.Now()}
 		p.Calls.Paced(func() pace.Snapshot {
 			return pace.Snapshot{Reason: pace.RetryAfter, InFlight: 2, Until: time.Now().Add(30 * time.Second)}
 		})
 		stop := w.log(slog.New(slog.NewTextHandler(&out, nil)))
 		for range 25 {
-			p.Calls.Called(time.Second, pipeline.CallAnswered)
+			p.Calls.Called(time.Second, stats.CallAnswered)
 		}
 		p.Calls.Settled(7)
 		time.Sleep(logEvery + time.Second)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -23,7 +24,7 @@ type closing struct {
 	out      string
 	took     time.Duration
 	result   *pipeline.Result
-	progress pipeline.Snapshot
+	progress stats.Snapshot
 }
 
 // closingLine is a line of the table; a line without a count begins with its
@@ -129,7 +130,7 @@ func (c closing) service() []closingLine {
 	s := c.result.Report.Service
 	lines := []closingLine{
 		{name: "stored", count: s.Calls.Stored, note: "answered without a call"},
-		{name: "twins", count: s.Calls.Twins, note: "rows that shared another's question"},
+		{name: "twins", count: s.Calls.Duplicates, note: "rows that shared another's question"},
 		{name: "calls", count: s.Calls.Calls, note: reasons(s.Calls.ByClass)},
 		{name: "retries", count: total(s.Calls.Retries), note: reasons(s.Calls.Retries)},
 		{name: "credits", count: s.Calls.Credits, note: credits(s)},

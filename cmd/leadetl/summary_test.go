@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -64,8 +65,8 @@ func resultOfService() *pipeline.Result {
 		},
 		Manifest: &sinks.Manifest{Parts: []sinks.Part{{File: sinks.File{Bytes: 1_000_000}}}},
 		Report: &pipeline.Report{Service: &pipeline.ServiceReport{
-			Calls: pipeline.CallStats{
-				Asked: 11_000, Closed: 11_000, Matched: 8_000, Stored: 1_000, Twins: 920, Calls: 10_140,
+			Calls: stats.CallSnapshot{
+				Asked: 11_000, Closed: 11_000, Matched: 8_000, Stored: 1_000, Duplicates: 920, Calls: 10_140,
 				ByClass: map[string]int64{"answered": 9_980, "replayed": 8, "limited": 140, "unavailable": 12},
 				Retries: map[string]int64{"limited": 140, "unavailable": 3},
 				Credits: 18_000, EarlierCredits: 2_016, EarlierCalls: 1_000, Quarantined: 4,
@@ -120,11 +121,11 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	stopped := func(change func(*closing)) closing {
 		c := closing{
 			job: pipeline.DefaultJob(resolution.Enrichment), files: []sources.File{{URI: "a.csv"}}, out: "leads", took: 1234 * time.Millisecond,
-			result: &pipeline.Result{Report: &pipeline.Report{Service: &pipeline.ServiceReport{Calls: pipeline.CallStats{
+			result: &pipeline.Result{Report: &pipeline.Report{Service: &pipeline.ServiceReport{Calls: stats.CallSnapshot{
 				Asked: 500, Closed: 100, Matched: 75, Calls: 100, ByClass: map[string]int64{"answered": 100}, Credits: 150,
 			}}}},
-			progress: pipeline.Snapshot{
-				RowsRead: 1000, BytesRead: 9, BytesTotal: 9, Calls: &pipeline.CallStats{Asked: 500, Closed: 100, Matched: 75},
+			progress: stats.Snapshot{
+				RowsRead: 1000, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 500, Closed: 100, Matched: 75},
 			},
 		}
 		change(&c)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 // waitReasons are those that are counted.
@@ -21,7 +21,7 @@ var waitNames = map[pace.Reason]string{
 
 // whyWaiting says why calls do not leave faster; empty where they leave as fast
 // as there are places in flight.
-func whyWaiting(c *pipeline.CallStats, now time.Time) string {
+func whyWaiting(c *stats.CallSnapshot, now time.Time) string {
 	switch pace.Reason(c.Reason) {
 	case pace.RetryAfter:
 		left := compact(c.Until.Sub(now))

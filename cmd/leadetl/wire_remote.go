@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/service/limit"
@@ -164,7 +165,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		Offline: f.offline, Idempotent: f.idempotent, RetryUnknown: f.retryUnknown,
 		Budget:   pipeline.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
-		Patience: f.callbacks.timeout, Meter: &pipeline.Meter{},
+		Patience: f.callbacks.timeout, Meter: &stats.CallCounters{},
 	}
 	options := client.DefaultOptions()
 	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL

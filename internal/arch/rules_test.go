@@ -32,6 +32,8 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
 
+	{"pipeline/stats", "pipeline/pace"}: "the counters show what calls wait for",
+
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 }
 
@@ -40,6 +42,7 @@ var siblings = map[[2]string]string{
 // siblings allows it.
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
+	"pipeline/stats":   "what a run has done so far",
 }
 
 // inits lists the packages that may have a func init, with the reason.

@@ -1,4 +1,4 @@
-package pipeline
+package stats
 
 import (
 	"sync"
@@ -15,12 +15,12 @@ const (
 	CallPending  = "pending"  // with the promise of an answer that comes later
 )
 
-// Meter counts what a run asks of a service and what comes of it. The zero
+// CallCounters counts what a run asks of a service and what comes of it. The zero
 // value is ready; its methods are safe from any goroutine and lock nothing
 // that a call waits for.
-type Meter struct {
+type CallCounters struct {
 	asked, closed, matched        atomic.Int64
-	stored, twins                 atomic.Int64
+	stored, duplicates            atomic.Int64
 	credits                       atomic.Int64
 	unknown, refused, quarantined atomic.Int64
 	parked                        atomic.Int64
@@ -30,18 +30,18 @@ type Meter struct {
 	paced                         atomic.Pointer[func() pace.Snapshot]
 }
 
-// CallStats is a look at a Meter. Its times are not in its JSON: who writes
+// CallSnapshot is a look at a CallCounters. Its times are not in its JSON: who writes
 // them says in which unit.
-type CallStats struct {
+type CallSnapshot struct {
 	// Asked are the distinct questions of the rows so far. Closed of them need
 	// no more work, whatever came of them: Matched of those found something,
-	// and Stored were answered from the store. Twins are rows that shared
+	// and Stored were answered from the store. Duplicates are rows that shared
 	// another's question.
-	Asked   int64 `json:"asked"`
-	Closed  int64 `json:"closed"`
-	Matched int64 `json:"matched"`
-	Stored  int64 `json:"stored"`
-	Twins   int64 `json:"twins"`
+	Asked      int64 `json:"asked"`
+	Closed     int64 `json:"closed"`
+	Matched    int64 `json:"matched"`
+	Stored     int64 `json:"stored"`
+	Duplicates int64 `json:"twins"`
 	// Calls are the requests that left, by how they ended in ByClass.
 	Calls   int64            `json:"calls"`
 	ByClass map[string]int64 `json:"by_class"`
@@ -89,11 +89,11 @@ type CallStats struct {
 }
 
 // Asked counts distinct questions of rows.
-func (m *Meter) Asked(n int64) { m.asked.Add(n) }
+func (m *CallCounters) Asked(n int64) { m.asked.Add(n) }
 
 // Closed counts a question that needs no more work in this run: answered,
 // failed or given up.
-func (m *Meter) Closed(matched bool) {
+func (m *CallCounters) Closed(matched bool) {
 	m.closed.Add(1)
 	if matched {
 		m.matched.Add(1)
@@ -101,14 +101,14 @@ func (m *Meter) Closed(matched bool) {
 }
 
 // Stored counts questions that were answered from the store.
-func (m *Meter) Stored(n int64) { m.stored.Add(n) }
+func (m *CallCounters) Stored(n int64) { m.stored.Add(n) }
 
-// Twins counts rows that share a question of their batch or one in flight.
-func (m *Meter) Twins(n int64) { m.twins.Add(n) }
+// Duplicates counts rows that share a question of their batch or one in flight.
+func (m *CallCounters) Duplicates(n int64) { m.duplicates.Add(n) }
 
 // Called counts a request that left and took so long. class is one of the
 // constants above, or the resolution.Class of its error.
-func (m *Meter) Called(took time.Duration, class string) {
+func (m *CallCounters) Called(took time.Duration, class string) {
 	m.calls.add(class, 1)
 	switch class {
 	case CallAnswered, CallReplayed, CallPending:
@@ -117,37 +117,37 @@ func (m *Meter) Called(took time.Duration, class string) {
 }
 
 // Retried counts a question that is sent again because of an error of class.
-func (m *Meter) Retried(class string) { m.retries.add(class, 1) }
+func (m *CallCounters) Retried(class string) { m.retries.add(class, 1) }
 
 // Settled counts what an answer cost.
-func (m *Meter) Settled(credits int64) { m.credits.Add(credits) }
+func (m *CallCounters) Settled(credits int64) { m.credits.Add(credits) }
 
 // Unknown counts calls that may have been billed and have no answer.
-func (m *Meter) Unknown(n int64) { m.unknown.Add(n) }
+func (m *CallCounters) Unknown(n int64) { m.unknown.Add(n) }
 
 // Refused counts questions that the service would not work on.
-func (m *Meter) Refused(n int64) { m.refused.Add(n) }
+func (m *CallCounters) Refused(n int64) { m.refused.Add(n) }
 
 // Parked counts calls whose answer comes later: 1 when one is promised, -1
 // when it is there or given up.
-func (m *Meter) Parked(n int64) { m.parked.Add(n) }
+func (m *CallCounters) Parked(n int64) { m.parked.Add(n) }
 
 // Quarantined counts members of answers that were left out.
-func (m *Meter) Quarantined(n int64) { m.quarantined.Add(n) }
+func (m *CallCounters) Quarantined(n int64) { m.quarantined.Add(n) }
 
 // Earlier says what earlier runs of the same unfinished dataset count with.
-func (m *Meter) Earlier(calls, credits int64) {
+func (m *CallCounters) Earlier(calls, credits int64) {
 	m.earlierCalls.Store(calls)
 	m.earlierCredits.Store(credits)
 }
 
 // Paced says where waits and rate are looked up; without it they are zero.
-func (m *Meter) Paced(look func() pace.Snapshot) { m.paced.Store(&look) }
+func (m *CallCounters) Paced(look func() pace.Snapshot) { m.paced.Store(&look) }
 
 // Snapshot looks at the calls as they are now.
-func (m *Meter) Snapshot() CallStats {
-	s := CallStats{
-		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Twins: m.twins.Load(),
+func (m *CallCounters) Snapshot() CallSnapshot {
+	s := CallSnapshot{
+		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: m.duplicates.Load(),
 		Credits: m.credits.Load(), EarlierCalls: m.earlierCalls.Load(), EarlierCredits: m.earlierCredits.Load(),
 		Unknown: m.unknown.Load(), Parked: m.parked.Load(), Refused: m.refused.Load(), Quarantined: m.quarantined.Load(),
 		Retries: m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},
@@ -170,7 +170,7 @@ func (m *Meter) Snapshot() CallStats {
 
 // Latencies counts the calls whose answer took at most each of bounds, which
 // rise, and gives their count and sum: what a Prometheus histogram is made of.
-func (m *Meter) Latencies(bounds []time.Duration) (atMost []int64, count int64, sum time.Duration) {
+func (m *CallCounters) Latencies(bounds []time.Duration) (atMost []int64, count int64, sum time.Duration) {
 	return m.latency.cumulated(bounds)
 }
 

@@ -1,4 +1,6 @@
-package pipeline
+// Package stats counts what a run has done: rows, calls, latencies, and how fast
+// over its time. Counting locks nothing that a row or a call waits for.
+package stats
 
 import (
 	"sync/atomic"
@@ -11,7 +13,7 @@ import (
 type Progress struct {
 	// Calls counts the calls of a run that asks a service, nil otherwise. It is
 	// set before the run.
-	Calls *Meter
+	Calls *CallCounters
 
 	rows, matched, noMatch, rejected, failed, suppressed, skipped, malformed atomic.Int64
 
@@ -37,7 +39,7 @@ type Snapshot struct {
 	Parts                 int64 // published and recorded
 	BytesRead, BytesTotal int64 // of the input as stored; total is -1 when unknown
 	// Calls is nil where no service is asked.
-	Calls *CallStats
+	Calls *CallSnapshot
 }
 
 // Snapshot looks at the run as it is now.
@@ -71,7 +73,7 @@ func (s Snapshot) InputDone() int64 {
 	}
 	// Rows without a key ask nothing. The others ask as many questions as
 	// until now: their twins are known when their batch is done.
-	perQuestion := float64(c.Asked+c.Twins) / float64(c.Asked)
+	perQuestion := float64(c.Asked+c.Duplicates) / float64(c.Asked)
 	done := s.Known + s.Rejected + int64(float64(c.Closed)*perQuestion)
 	return max(s.Rows, min(done, s.RowsRead))
 }
@@ -88,8 +90,23 @@ func (s Snapshot) InputRows() int64 {
 	return int64(float64(s.RowsRead) * float64(s.BytesTotal) / float64(s.BytesRead))
 }
 
-// add counts lines that are done.
-func (p *Progress) add(t sinks.Totals) {
+// ReadFrom says where the position in the input is looked up.
+func (p *Progress) ReadFrom(position func() (read, total int64)) { p.position.Store(&position) }
+
+// CountRead counts rows that were read.
+func (p *Progress) CountRead(rows int) { p.read.Add(int64(rows)) }
+
+// CountPart counts a part that is published and recorded.
+func (p *Progress) CountPart() { p.parts.Add(1) }
+
+// CountEarlier counts the lines of a part that an earlier run made.
+func (p *Progress) CountEarlier(t sinks.Totals) {
+	p.known.Add(t.Rows)
+	p.Count(t)
+}
+
+// Count counts lines that are done.
+func (p *Progress) Count(t sinks.Totals) {
 	p.rows.Add(t.Rows)
 	p.matched.Add(t.Matched)
 	p.noMatch.Add(t.NoMatch)
@@ -99,10 +116,4 @@ func (p *Progress) add(t sinks.Totals) {
 	p.skipped.Add(t.Skipped)
 	p.malformed.Add(t.Malformed)
 	p.searches.Add(t.Searches)
-}
-
-// pass counts the lines of a part that an earlier run made.
-func (p *Progress) pass(t sinks.Totals) {
-	p.known.Add(t.Rows)
-	p.add(t)
 }

@@ -1,4 +1,4 @@
-package pipeline
+package stats
 
 import (
 	"math/bits"

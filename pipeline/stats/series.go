@@ -1,14 +1,16 @@
-package pipeline
+package stats
 
 import (
+	"math"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/pace"
 )
 
-// mostSteps bounds a series, but for the shorter step at its end: when there
+// maxSteps bounds a series, but for the shorter step at its end: when there
 // are more, they become half as many of double length.
-const mostSteps = 512
+const maxSteps = 512
 
 // Series is how fast a run was over its time: the rows and calls of each step,
 // per second, and what it waited for. The last step may be shorter than the
@@ -20,6 +22,49 @@ type Series struct {
 	// Waiting is the share of each step in which anybody waited before a call,
 	// by pace.Reason. Reasons nobody waited for are left out.
 	Waiting map[string][]float64 `json:"waiting,omitempty"`
+}
+
+// sampleEvery is the first step of a series.
+const sampleEvery = time.Second
+
+// Recorder samples the progress of a run every second.
+type Recorder struct {
+	progress *Progress
+	began    time.Time
+	sampler  sampler
+	halt     func()
+}
+
+// Record starts to sample a run. Stop ends it.
+func Record(p *Progress) *Recorder {
+	r := &Recorder{progress: p, began: time.Now(), sampler: sampler{step: sampleEvery}}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(sampleEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case now := <-ticker.C:
+				r.sampler.add(now.Sub(r.began), countsOf(p.Snapshot()))
+			case <-quit:
+				return
+			}
+		}
+	}()
+	r.halt = sync.OnceFunc(func() { close(quit); <-done })
+	return r
+}
+
+// Began is when the recording was started.
+func (r *Recorder) Began() time.Time { return r.began }
+
+// Stop ends the sampling. It may be called again.
+func (r *Recorder) Stop() { r.halt() }
+
+// Series is the run so far, up to now. Stop has to be called before.
+func (r *Recorder) Series(now time.Time) Series {
+	return r.sampler.series(now.Sub(r.began), countsOf(r.progress.Snapshot()))
 }
 
 // sampler makes a series of counts that only grow.
@@ -34,6 +79,17 @@ type counts struct {
 	waited      [len(waitReasons)]time.Duration
 }
 
+func countsOf(s Snapshot) counts {
+	c := counts{rows: s.Rows - s.Known}
+	if s.Calls != nil {
+		c.calls = s.Calls.Calls
+		for i, reason := range waitReasons {
+			c.waited[i] = s.Calls.Waits[string(reason)]
+		}
+	}
+	return c
+}
+
 // waitReasons are those that are counted.
 var waitReasons = [...]pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pace.RetryAfter, pace.Dead}
 
@@ -41,14 +97,14 @@ var waitReasons = [...]pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pac
 // and ends every step that is over by then.
 func (s *sampler) add(at time.Duration, c counts) {
 	for at >= time.Duration(len(s.ends)+1)*s.step {
-		if len(s.ends) < mostSteps {
+		if len(s.ends) < maxSteps {
 			s.ends = append(s.ends, c)
 			continue
 		}
-		for i := range mostSteps / 2 {
+		for i := range maxSteps / 2 {
 			s.ends[i] = s.ends[2*i+1]
 		}
-		s.ends = s.ends[:mostSteps/2]
+		s.ends = s.ends[:maxSteps/2]
 		s.step *= 2
 	}
 }
@@ -88,3 +144,6 @@ func (s *sampler) series(at time.Duration, c counts) Series {
 func perSecond(n int64, over time.Duration) float64 {
 	return rounded(float64(n)/over.Seconds(), 1000)
 }
+
+// rounded is f in steps of 1/per.
+func rounded(f, per float64) float64 { return math.Round(f*per) / per }

@@ -1,4 +1,4 @@
-package pipeline
+package stats
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ func TestLatenciesOfNothing(t *testing.T) {
 }
 
 func TestLatenciesCumulated(t *testing.T) {
-	var m Meter
+	var m CallCounters
 	for _, ms := range []int{1, 4, 9, 9, 40, 7200_000} {
 		m.Called(time.Duration(ms)*time.Millisecond, CallAnswered)
 	}
@@ -84,10 +84,10 @@ func TestLatenciesCumulated(t *testing.T) {
 	}
 }
 
-// TestMeterCountsFromManyGoroutines is of worth under the race detector.
-func TestMeterCountsFromManyGoroutines(t *testing.T) {
+// TestCallCountersCountsFromManyGoroutines is of worth under the race detector.
+func TestCallCountersCountsFromManyGoroutines(t *testing.T) {
 	const goroutines, each = 8, 500
-	var m Meter
+	var m CallCounters
 	m.Earlier(7, 9)
 	var working sync.WaitGroup
 	for range goroutines {
@@ -97,7 +97,7 @@ func TestMeterCountsFromManyGoroutines(t *testing.T) {
 				m.Closed(true)
 				m.Closed(false)
 				m.Stored(1)
-				m.Twins(2)
+				m.Duplicates(2)
 				m.Called(20*time.Millisecond, CallAnswered)
 				m.Called(time.Hour, "limited") // no answer: not of the latency
 				m.Retried([]string{"limited", "unavailable"}[i%2])
@@ -114,7 +114,7 @@ func TestMeterCountsFromManyGoroutines(t *testing.T) {
 	working.Wait()
 	const n = goroutines * each
 	s := m.Snapshot()
-	got := fmt.Sprint(s.Asked, s.Closed, s.Matched, s.Stored, s.Twins, s.Calls, s.ByClass, s.Retries, s.Credits, s.EarlierCalls, s.EarlierCredits, s.Unknown, s.Refused, s.Quarantined, s.Parked)
+	got := fmt.Sprint(s.Asked, s.Closed, s.Matched, s.Stored, s.Duplicates, s.Calls, s.ByClass, s.Retries, s.Credits, s.EarlierCalls, s.EarlierCredits, s.Unknown, s.Refused, s.Quarantined, s.Parked)
 	want := fmt.Sprint(3*n, 2*n, n, n, 2*n, 2*n, map[string]int64{CallAnswered: n, "limited": n},
 		map[string]int64{"limited": n / 2, "unavailable": n / 2}, 2*n, 7, 9, n, n, 4*n, 0)
 	if got != want {
@@ -125,8 +125,8 @@ func TestMeterCountsFromManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestMeterLooksAtPace(t *testing.T) {
-	var m Meter
+func TestCallCountersLooksAtPace(t *testing.T) {
+	var m CallCounters
 	if s := m.Snapshot(); len(s.Waits) != 0 || s.Rate != 0 || s.Reason != "" {
 		t.Errorf("%+v without a pace", s)
 	}
@@ -150,15 +150,15 @@ func TestSnapshotHasTheCallsOfAServiceOnly(t *testing.T) {
 	if s := p.Snapshot(); s.Calls != nil {
 		t.Errorf("calls %+v of a run that asks nobody", s.Calls)
 	}
-	p.Calls = new(Meter)
+	p.Calls = new(CallCounters)
 	p.Calls.Asked(5)
 	if s := p.Snapshot(); s.Calls == nil || s.Calls.Asked != 5 {
 		t.Errorf("calls %+v, want 5 asked", s.Calls)
 	}
 }
 
-func BenchmarkMeterCalled(b *testing.B) {
-	var m Meter
+func BenchmarkCallCountersCalled(b *testing.B) {
+	var m CallCounters
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			m.Called(50*time.Millisecond, CallAnswered)

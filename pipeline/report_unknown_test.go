@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// TestReportListsTheRunsOwnUnknownCallsFirst, a thousand at most, and counts
+// all of them that are of the operation at the service.
+func TestReportListsTheRunsOwnUnknownCallsFirst(t *testing.T) {
+	store, err := answers.Open(filepath.Join(t.TempDir(), "answers"), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	unknown := func(service string, op resolution.Operation, run string, n int) {
+		p := pool.New().WithErrors().WithMaxGoroutines(256)
+		for i := range n {
+			q := answers.Question{Scope: answers.Scope{Service: service, Operation: op}, Key: fmt.Sprint(run, i)}
+			p.Go(func() error {
+				if _, err := store.Intent(t.Context(), q, answers.Send{Run: run, At: time.Now()}); err != nil {
+					return err
+				}
+				return store.Fail(t.Context(), q, answers.Failure{Reason: "unavailable", Status: 500, Request: "req_1", MayBeBilled: true})
+			})
+		}
+		if err := p.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unknown("https://a.example", resolution.Enrichment, "tonight", 10)
+	unknown("https://a.example", resolution.Enrichment, "yesterday", mostUnknown)
+	unknown("https://a.example", resolution.NetworkToPhone, "tonight", 3)
+	unknown("https://b.example", resolution.Enrichment, "tonight", 3)
+	for i, name := range []string{"https://a.example", "https://a.example", "https://b.example"} {
+		q := answers.Question{Scope: answers.Scope{Service: name, Operation: resolution.Enrichment}, Key: fmt.Sprint("parked", i)}
+		if _, err := store.Intent(t.Context(), q, answers.Send{Run: "tonight", At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Park(t.Context(), q, answers.Parking{Resolution: fmt.Sprint("res_", i), Deadline: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &asker{Remote: &Remote{Name: "https://a.example", Answers: store}, operation: resolution.Enrichment, run: "tonight", ctx: t.Context()}
+	got, err := a.unknownCalls()
+	if err != nil || got.Count != mostUnknown+10 || len(got.Listed) != mostUnknown {
+		t.Fatalf("%d counted, %d listed, %v", got.Count, len(got.Listed), err)
+	}
+	for i, c := range got.Listed {
+		if c.ThisRun != (i < 10) || c.Reason != "unavailable" || c.Status != 500 || c.RequestID != "req_1" {
+			t.Fatalf("call %d: %+v", i, c)
+		}
+	}
+	if n, err := a.parkedCalls(); n != 2 || err != nil {
+		t.Errorf("%d parked calls, %v; want 2", n, err)
+	}
+	if !slices.IsSortedFunc(got.Listed[:10], func(a, b UnknownCall) int { return slices.Compare([]byte(a.KeyHash), []byte(b.KeyHash)) }) {
+		t.Error("the calls are in no order")
+	}
+}

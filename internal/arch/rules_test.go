@@ -25,6 +25,7 @@ var siblings = map[[2]string]string{
 	{"resolution/embedded", "resolution/directory"}:       "the embedded engine answers from a directory",
 	{"resolution/resolutiontest", "resolution/directory"}: "the conformance suite brings the directory it asks about",
 
+	{"resolution/embedded", "resolution/directory/searches"}:          "the embedded engine answers from a directory",
 	{"resolution/directory/searches", "resolution/directory/imports"}: "the imports of all kinds read and report alike",
 
 	{"transforms/suppression", "transforms/email"}:   "a list holds identifiers of every kind",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
 // TestColumns: every column the documentation names is read, in the order it
@@ -90,7 +91,7 @@ func TestColumns(t *testing.T) {
 }
 
 func columnsOf(k Kind) tabular.Columns {
-	return map[Kind]tabular.Columns{People: peopleColumns, Companies: companyColumns, IPRanges: rangeColumns, Searches: searchColumns, Visits: visitColumns}[k]
+	return map[Kind]tabular.Columns{People: peopleColumns, Companies: companyColumns, IPRanges: rangeColumns, Searches: searches.Columns, Visits: visitColumns}[k]
 }
 
 func noError[T any](t *testing.T, answer *T, err error) *T {

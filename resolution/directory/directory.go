@@ -9,7 +9,6 @@
 package directory
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
 // Kind is one kind of reference data.
@@ -49,12 +49,11 @@ type Directory struct {
 	people    *peopleReader
 	companies *companyReader
 	ranges    *rangeReader
-	searches  *searchFile
+	searches  *searches.File
 	visits    *visitReader
 
-	retired retiredFiles
-	// leaveOut says which leads are not to be found; see LeaveOut.
-	leaveOut func(ctx context.Context, networkURL, emailKey string) (bool, error)
+	retired  retiredFiles
+	leaveOut searches.LeaveOut
 }
 
 // ErrNotImported says that a folder was not made by an import.
@@ -107,7 +106,7 @@ func (d *Directory) open() (err error) {
 			d.ranges, err = openRanges(path, e.Fields)
 		case Searches:
 			if e.searchable() { // others answer errOldSearches
-				d.searches, err = openSearches(path)
+				d.searches, err = searches.Open(path)
 			}
 		case Visits:
 			d.visits, err = openVisits(path)

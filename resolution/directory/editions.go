@@ -2,6 +2,7 @@ package directory
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
 // keepRetired is how long replaced searches are kept: the 24 hours for which
@@ -24,11 +26,11 @@ type retired struct {
 	Retired time.Time `json:"retired"` // UTC, when it was replaced
 }
 
-// searchFormat ends the names of files of searches. The format before it was
-// SQLite's, which keyword searches cannot be answered from.
-const searchFormat = "columns"
+// columnFormat ends the names of column files. The files of earlier programs are
+// SQLite databases.
+const columnFormat = "columns"
 
-func (e entry) searchable() bool { return strings.HasSuffix(e.File, "."+searchFormat) }
+func (e entry) searchable() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
 
 // edition names the data of an entry: the same for the same rows, whoever
 // imported them and when.
@@ -66,7 +68,7 @@ func (d *Directory) Edition() string {
 var errOldSearches = fmt.Errorf("%w: the searches were imported by an earlier program: import the searches again", resolution.ErrUnavailable)
 
 // edition gives the searches an edition names, nil when there are none in it.
-func (d *Directory) edition(name string) (*searchFile, error) {
+func (d *Directory) edition(name string) (*searches.File, error) {
 	switch name {
 	case noEdition:
 		return nil, nil
@@ -76,16 +78,55 @@ func (d *Directory) edition(name string) (*searchFile, error) {
 		}
 		return d.searches, nil
 	}
-	return d.retired.open(d.dir, d.manifest.Retired, name)
+	return d.retired.open(d.dir, d.manifest.Retired, name, d.leaveOut)
+}
+
+// LeaveOut has keyword searches pass over the leads that who is true for. It
+// comes before the first search.
+func (d *Directory) LeaveOut(who searches.LeaveOut) {
+	d.leaveOut = who
+	if d.searches != nil {
+		d.searches.LeaveOut = who
+	}
+}
+
+// FindSearches is searches.File.Find in q.Edition. Without searches it finds
+// nothing.
+//
+// Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable when the file
+// of searches is of an earlier program or damaged.
+func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []searches.Found, total int64, err error) {
+	f, err := d.searchable(ctx, q)
+	if f == nil || err != nil {
+		return nil, 0, err
+	}
+	return f.Find(ctx, q, skip, limit)
+}
+
+// SampleSearches is searches.File.Sample in q.Edition.
+func (d *Directory) SampleSearches(ctx context.Context, q resolution.KeywordSearch, most int) (found []searches.Found, total int64, err error) {
+	f, err := d.searchable(ctx, q)
+	if f == nil || err != nil {
+		return nil, 0, err
+	}
+	return f.Sample(ctx, q, most)
+}
+
+// searchable is the file that q asks for, nil when it has no searches.
+func (d *Directory) searchable(ctx context.Context, q resolution.KeywordSearch) (*searches.File, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return d.edition(q.Edition)
 }
 
 // retiredFiles are opened when they are first asked for.
 type retiredFiles struct {
 	mu    sync.Mutex
-	files map[string]*searchFile
+	files map[string]*searches.File
 }
 
-func (r *retiredFiles) open(dir string, kept []retired, name string) (*searchFile, error) {
+func (r *retiredFiles) open(dir string, kept []retired, name string, leaveOut searches.LeaveOut) (*searches.File, error) {
 	i := slices.IndexFunc(kept, func(e retired) bool { return e.edition() == name })
 	if i < 0 {
 		return nil, resolution.ErrNoEdition
@@ -95,7 +136,7 @@ func (r *retiredFiles) open(dir string, kept []retired, name string) (*searchFil
 	if f := r.files[name]; f != nil {
 		return f, nil
 	}
-	f, err := openSearches(filepath.Join(dir, kept[i].File))
+	f, err := searches.Open(filepath.Join(dir, kept[i].File))
 	if errors.Is(err, fs.ErrNotExist) { // an import since we were opened let it go
 		return nil, resolution.ErrNoEdition
 	}
@@ -103,8 +144,9 @@ func (r *retiredFiles) open(dir string, kept []retired, name string) (*searchFil
 		return nil, fmt.Errorf("%w: %w", resolution.ErrUnavailable, err)
 	}
 	if r.files == nil {
-		r.files = map[string]*searchFile{}
+		r.files = map[string]*searches.File{}
 	}
+	f.LeaveOut = leaveOut
 	r.files[name] = f
 	return f, nil
 }

@@ -13,6 +13,8 @@ import (
 )
 
 // at is the default options on a clock that stands.
+var firstDay = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
 func at(now time.Time) Options {
 	o := DefaultOptions()
 	o.Now = func() time.Time { return now }

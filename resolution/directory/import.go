@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
 // Import builds the kinds that files names and puts them in place of those in
@@ -140,10 +141,23 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry,
 	case IPRanges:
 		return im.ipRanges(ctx, r)
 	case Searches:
-		return im.searches(ctx, r)
+		return im.column(ctx, Searches, r, searches.Import)
 	default:
 		return im.visits(ctx, r)
 	}
+}
+
+// column imports a kind into a file of columns.
+func (im *importer) column(ctx context.Context, k Kind, r *imports.Report,
+	write func(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (imports.Result, error)) (entry, error) {
+	path := im.path(k, columnFormat)
+	result, err := write(ctx, im.settings, r, path)
+	if err != nil {
+		return entry{}, err
+	}
+	e, err := seal(path)
+	e.Rows, e.Keys, e.Content = r.Rows, result.Keys, result.Content
+	return e, err
 }
 
 // path is where the file of kind k goes in this generation.

@@ -111,7 +111,7 @@ func (m manifest) write(dir string) error {
 // dataFile matches the names of data files: kind, generation, format. A file
 // is never written again under a name it had, so a reader that opens one late
 // gets the one it was told of or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|` + searchFormat + `)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|` + columnFormat + `)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)

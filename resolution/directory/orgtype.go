@@ -1,6 +1,8 @@
 package directory
 
-import "strings"
+import (
+	"strings"
+)
 
 // The kinds of organization behind an address.
 const (

@@ -1,6 +1,8 @@
 package directory
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+)
 
 // remembered holds what was read by the hash of its key, two to a place; of a
 // third, the one that came first goes. So it is bounded, needs no lock, and a

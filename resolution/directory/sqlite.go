@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver called sqlite
+	_ "modernc.org/sqlite"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )

@@ -79,8 +79,8 @@ func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 		if d.searches == nil {
 			return errOldSearches
 		}
-		return errors.Join(d.searches.verify(ctx), same("keywords", int64(d.searches.keywords.len()), e.Keys),
-			same("searches", int64(len(d.searches.at)), e.Rows))
+		return errors.Join(d.searches.Verify(ctx), same("keywords", d.searches.Keywords(), e.Keys),
+			same("searches", d.searches.Rows(), e.Rows))
 	}
 	var f *sqliteFile
 	var keys string

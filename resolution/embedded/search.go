@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
 var _ resolution.Searcher = (*Engine)(nil)
@@ -87,7 +88,7 @@ func unsearchable(ctx context.Context, err error) error {
 }
 
 // foundLead is what is delivered of a lead. companies are those met so far.
-func (e *Engine) foundLead(ctx context.Context, f directory.FoundSearch, p resolution.SearchPage, companies map[string]*resolution.Company) (resolution.FoundLead, error) {
+func (e *Engine) foundLead(ctx context.Context, f searches.Found, p resolution.SearchPage, companies map[string]*resolution.Company) (resolution.FoundLead, error) {
 	who, err := e.searcher(ctx, f)
 	if err != nil {
 		return resolution.FoundLead{}, err
@@ -119,7 +120,7 @@ func (e *Engine) foundLead(ctx context.Context, f directory.FoundSearch, p resol
 
 // searcher is who made a search.
 type searcher struct {
-	found  directory.FoundSearch
+	found  searches.Found
 	person *directory.Person // nil when nobody knows them
 	// emails are the keys of all addresses: the search's own, then the
 	// person's, each once.
@@ -127,7 +128,7 @@ type searcher struct {
 }
 
 // searcher finds the person behind a search, by profile key or else by email.
-func (e *Engine) searcher(ctx context.Context, f directory.FoundSearch) (who searcher, err error) {
+func (e *Engine) searcher(ctx context.Context, f searches.Found) (who searcher, err error) {
 	who = searcher{found: f}
 	own := f.EmailKey
 	if f.NetworkURL != "" {

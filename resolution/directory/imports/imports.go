@@ -80,3 +80,9 @@ func (c *Content) Add(cells ...string) {
 
 // Sum returns the hash of all cells, lower-case hex.
 func (c *Content) Sum() string { return hex.EncodeToString(c.hash.Sum(nil)) }
+
+// Result describes the file that the import of a kind has made.
+type Result struct {
+	Keys    int64  // distinct keys among the rows
+	Content string // hash of the normalised rows
+}

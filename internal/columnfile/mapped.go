@@ -1,4 +1,4 @@
-package directory
+package columnfile
 
 import (
 	"os"
@@ -27,15 +27,15 @@ func unmap(data []byte) error {
 	return syscall.Munmap(data)
 }
 
-// fixed are the types a column of fixed width may have: none of them holds a
+// Fixed are the types a column of fixed width may have: none of them holds a
 // pointer, and all of them are little more than their bytes.
-type fixed interface {
+type Fixed interface {
 	uint8 | uint16 | uint32 | uint64 | int64 | [16]byte
 }
 
 // view is memory seen as numbers of this machine's byte order. The memory is
 // aligned for T; what is left of an incomplete last one is not seen.
-func view[T fixed](memory []byte) []T {
+func view[T Fixed](memory []byte) []T {
 	var one T
 	n := len(memory) / int(unsafe.Sizeof(one))
 	if n == 0 {
@@ -45,7 +45,7 @@ func view[T fixed](memory []byte) []T {
 }
 
 // bytesOf is the opposite of view.
-func bytesOf[T fixed](column []T) []byte {
+func bytesOf[T Fixed](column []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(column))), len(column)*int(unsafe.Sizeof(one)))
 }

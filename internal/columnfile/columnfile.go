@@ -1,4 +1,10 @@
-package directory
+// Package columnfile reads and writes files of named columns: read-only files
+// that are built once, replaced as a whole, and read by mapping them into
+// memory.
+//
+// The one thing to know before using it: the memory of an open File may be
+// damaged or cut under the reader. Read it in functions that defer Guard.
+package columnfile
 
 import (
 	"bufio"
@@ -37,48 +43,51 @@ type section struct {
 	Count  int64  `json:"count"` // numbers
 }
 
-// sectionWriter writes a file of sections from front to back. Its first error
-// stays: ask for it once, of finish.
-type sectionWriter struct {
+// Writer writes a file of sections from front to back. Its first error
+// stays: Finish returns it.
+type Writer struct {
 	w     *bufio.Writer
 	at    int64
 	table []section
 	err   error
 }
 
-func newSectionWriter(f *os.File) *sectionWriter {
-	w := &sectionWriter{w: bufio.NewWriterSize(f, 1<<20)}
+// NewWriter starts a file at the beginning of f.
+func NewWriter(f *os.File) *Writer {
+	w := &Writer{w: bufio.NewWriterSize(f, 1<<20)}
 	w.bytes([]byte(sectionsMagic))
 	return w
 }
 
-func (w *sectionWriter) bytes(b []byte) {
+func (w *Writer) bytes(b []byte) {
 	if w.err == nil {
 		_, w.err = w.w.Write(b)
 		w.at += int64(len(b))
 	}
 }
 
-// begin starts a section; what put writes from here on belongs to it.
-func begin[T fixed](w *sectionWriter, name string) {
+// Begin starts a section. What Put writes from here on belongs to it.
+func Begin[T Fixed](w *Writer, name string) {
 	var padding [sectionAlign]byte
 	w.bytes(padding[:(sectionAlign-w.at%sectionAlign)%sectionAlign])
 	var one T
 	w.table = append(w.table, section{Name: name, Width: int(unsafe.Sizeof(one)), Offset: w.at})
 }
 
-func put[T fixed](w *sectionWriter, values ...T) {
+// Put writes values.
+func Put[T Fixed](w *Writer, values ...T) {
 	w.bytes(bytesOf(values))
 	w.table[len(w.table)-1].Count += int64(len(values))
 }
 
-// column writes a section whole.
-func column[T fixed](w *sectionWriter, name string, values []T) {
-	begin[T](w, name)
-	put(w, values...)
+// Column writes a whole section.
+func Column[T Fixed](w *Writer, name string, values []T) {
+	Begin[T](w, name)
+	Put(w, values...)
 }
 
-func (w *sectionWriter) finish() error {
+// Finish writes the table of contents. It does not close the file.
+func (w *Writer) Finish() error {
 	table, err := json.Marshal(w.table)
 	if err != nil {
 		return err
@@ -97,13 +106,14 @@ func (w *sectionWriter) finish() error {
 	return w.err
 }
 
-// sections is such a file, mapped.
-type sections struct {
+// File is an open file, mapped into memory.
+type File struct {
 	data  []byte
 	table map[string]section
 }
 
-func openSections(path string) (_ *sections, err error) {
+// Open maps a file. It checks the table of contents and no values.
+func Open(path string) (_ *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -113,14 +123,14 @@ func openSections(path string) (_ *sections, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sections{data: data, table: map[string]section{}}
+	s := &File{data: data, table: map[string]section{}}
 	if err := s.contents(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
 	}
 	return s, nil
 }
 
-func (s *sections) contents() error {
+func (s *File) contents() error {
 	size := uint64(len(s.data))
 	if size < sectionsTrailer || string(s.data[size-8:]) != sectionsMagic {
 		return errors.New("it is no file of columns")
@@ -147,9 +157,9 @@ func (s *sections) contents() error {
 	return nil
 }
 
-// section gives a column of s, as long as s is open. count is how many
-// numbers it must have, negative for any.
-func get[T fixed](s *sections, name string, count int) ([]T, error) {
+// Get returns a column, valid until s is closed. It must have count values, any
+// number when count is negative.
+func Get[T Fixed](s *File, name string, count int) ([]T, error) {
 	e, ok := s.table[name]
 	var one T
 	if !ok || e.Width != int(unsafe.Sizeof(one)) || (count >= 0 && e.Count != int64(count)) {
@@ -158,7 +168,14 @@ func get[T fixed](s *sections, name string, count int) ([]T, error) {
 	return view[T](s.data[e.Offset : e.Offset+e.Count*int64(e.Width)]), nil
 }
 
-func (s *sections) Close() error {
+// Offset is where a section begins in the file.
+func (s *File) Offset(name string) int64 { return s.table[name].Offset }
+
+// Size is the size of the file in bytes.
+func (s *File) Size() int { return len(s.data) }
+
+// Close unmaps the file.
+func (s *File) Close() error {
 	data := s.data
 	s.data = nil
 	return unmap(data)

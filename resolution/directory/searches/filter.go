@@ -1,4 +1,4 @@
-package directory
+package searches
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -20,10 +21,10 @@ import (
 // no search has.
 type phrase []uint32
 
-func (f *searchFile) phrase(keyword string) phrase {
+func (f *File) phrase(keyword string) phrase {
 	var p phrase
 	for _, word := range words(keyword) {
-		at, ok := sort.Find(f.words.len(), func(i int) int { return strings.Compare(word, string(f.words.at(uint32(i)))) })
+		at, ok := sort.Find(f.words.Len(), func(i int) int { return strings.Compare(word, string(f.words.At(uint32(i)))) })
 		if !ok {
 			return nil
 		}
@@ -46,15 +47,15 @@ func (p phrase) in(words []uint32) bool {
 }
 
 // keywordsWith adds the keywords that have the phrase.
-func (f *searchFile) keywordsWith(p phrase, into bitset) {
+func (f *File) keywordsWith(p phrase, into bitset) {
 	if len(p) == 0 {
 		return
 	}
 	rarest := slices.MinFunc(p, func(a, b uint32) int {
-		return len(f.wordKeywords.at(a)) - len(f.wordKeywords.at(b))
+		return len(f.wordKeywords.At(a)) - len(f.wordKeywords.At(b))
 	})
-	for _, keyword := range f.wordKeywords.at(rarest) {
-		if len(p) == 1 || p.in(f.keywordWords.at(keyword)) {
+	for _, keyword := range f.wordKeywords.At(rarest) {
+		if len(p) == 1 || p.in(f.keywordWords.At(keyword)) {
 			into.set(keyword)
 		}
 	}
@@ -63,8 +64,8 @@ func (f *searchFile) keywordsWith(p phrase, into bitset) {
 // equal adds the terms that are text but for their case.
 func (d dictionary) equal(text string, into bitset) {
 	text = fold(text)
-	n := d.folded.len()
-	for i := sort.Search(n, func(i int) bool { return string(d.folded.at(uint32(i))) >= text }); i < n && string(d.folded.at(uint32(i))) == text; i++ {
+	n := d.folded.Len()
+	for i := sort.Search(n, func(i int) bool { return string(d.folded.At(uint32(i))) >= text }); i < n && string(d.folded.At(uint32(i))) == text; i++ {
 		into.set(uint32(i))
 	}
 }
@@ -73,7 +74,7 @@ func (d dictionary) equal(text string, into bitset) {
 // The empty term is of none.
 func (d dictionary) containing(part string, each func(code uint32)) {
 	want := []byte(fold(part))
-	all, offsets := d.folded.bytes, d.folded.offsets
+	all, offsets := d.folded.Bytes, d.folded.Offsets
 	for at, code := uint64(0), uint32(0); ; {
 		i := bytes.Index(all[at:], want)
 		if i < 0 {
@@ -83,7 +84,7 @@ func (d dictionary) containing(part string, each func(code uint32)) {
 		// The term that the place is in: few are skipped at a time when many
 		// are found, so look near first.
 		code = galloping(offsets, code, at)
-		if int(code) >= d.folded.len() {
+		if int(code) >= d.folded.Len() {
 			return
 		}
 		if at+uint64(len(want)) > offsets[code+1] { // from one term into the next
@@ -118,7 +119,7 @@ type matching struct {
 const block = 1 << 14
 
 // match finds the searches of a request. The result is of s.
-func (f *searchFile) match(ctx context.Context, q resolution.KeywordSearch, s *scratch) (matching, error) {
+func (f *File) match(ctx context.Context, q resolution.KeywordSearch, s *scratch) (matching, error) {
 	from, to := f.window(q.Start, q.End)
 	m := matching{base: from &^ 63}
 	narrowers, possible := f.narrowers(q, s)
@@ -135,7 +136,7 @@ func (f *searchFile) match(ctx context.Context, q resolution.KeywordSearch, s *s
 func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) error {
 	var next atomic.Int64
 	work := func() (err error) {
-		defer damaged(&err, debug.SetPanicOnFault(true))
+		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 		for {
 			at := int(next.Add(block/64)) - block/64
 			if at >= len(m.rows) {
@@ -162,7 +163,7 @@ func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) er
 }
 
 // window is the rows of the days from start to end, the zero day being none.
-func (f *searchFile) window(start, end time.Time) (from, to int) {
+func (f *File) window(start, end time.Time) (from, to int) {
 	from, to = 0, len(f.at)
 	if !end.IsZero() {
 		after := dayStart(end.UTC().AddDate(0, 0, 1))
@@ -189,7 +190,7 @@ func on[T uint8 | uint16 | uint32](column []T, set bitset) narrower {
 
 // narrowers are the filters of a request that take anything away; possible is
 // false when one of them leaves nothing.
-func (f *searchFile) narrowers(q resolution.KeywordSearch, s *scratch) (all []narrower, possible bool) {
+func (f *File) narrowers(q resolution.KeywordSearch, s *scratch) (all []narrower, possible bool) {
 	possible = true
 	add := func(n narrower, set bitset, of int) {
 		switch set.count() {
@@ -201,11 +202,11 @@ func (f *searchFile) narrowers(q resolution.KeywordSearch, s *scratch) (all []na
 		}
 	}
 	if len(q.Keywords) > 0 {
-		set := s.bitset(f.keywords.len())
+		set := s.bitset(f.keywords.Len())
 		for _, keyword := range q.Keywords {
 			f.keywordsWith(f.phrase(keyword), set)
 		}
-		add(on(f.keyword, set), set, f.keywords.len())
+		add(on(f.keyword, set), set, f.keywords.Len())
 	}
 	if q.LeadType != "" {
 		set := s.bitset(1 << 8)
@@ -231,22 +232,22 @@ func (f *searchFile) narrowers(q resolution.KeywordSearch, s *scratch) (all []na
 		if len(d.wanted) == 0 {
 			continue
 		}
-		set := s.bitset(d.of.raw.len())
+		set := s.bitset(d.of.raw.Len())
 		for _, text := range d.wanted {
 			d.of.equal(text, set)
 		}
-		add(on(d.column, set), set, d.of.raw.len())
+		add(on(d.column, set), set, d.of.raw.Len())
 	}
 	if len(q.JobTitleInclusions)+len(q.JobTitleExclusions) > 0 {
 		set := f.titles(q, s)
-		add(on(f.jobTitle, set), set, f.jobTitles.raw.len())
+		add(on(f.jobTitle, set), set, f.jobTitles.raw.Len())
 	}
 	return all, possible
 }
 
 // titles are the job titles that are included and not excluded.
-func (f *searchFile) titles(q resolution.KeywordSearch, s *scratch) bitset {
-	n := f.jobTitles.raw.len()
+func (f *File) titles(q resolution.KeywordSearch, s *scratch) bitset {
+	n := f.jobTitles.raw.Len()
 	set := s.bitset(n)
 	if len(q.JobTitleInclusions) == 0 {
 		set.setRange(0, uint32(n))

@@ -1,20 +1,21 @@
-package directory
+package searches
 
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/bits"
-	"runtime"
 	"runtime/debug"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// FoundSearch is one lead of a keyword search, with what its most recent
+// Found is one lead of a keyword search, with what its most recent
 // matching search says.
-type FoundSearch struct {
+type Found struct {
 	LeadID     string    // lead_ and 32 lower-case hex digits
 	LeadType   string    // b2b, b2c or empty
 	SearchedAt time.Time // UTC
@@ -23,18 +24,17 @@ type FoundSearch struct {
 	JobTitle             string
 	Address              resolution.Address // without street
 	// MatchedKeywords are those of the request that any of the lead's matching
-	// searches has, in the request's order and spelling. FindSearches fills it.
+	// searches has, in the request's order and spelling. Find fills it.
 	MatchedKeywords []string
 }
 
-// FindSearches finds the leads of a keyword search from the skip-th on, at most
-// limit of them: the most recent search first, of equals by LeadID. total
-// counts the leads there are. Without searches it finds nothing.
+// Find finds the leads of a keyword search from the skip-th on, at most limit
+// of them: the most recent search first, of equals by LeadID. total counts all
+// leads. q.Edition is not looked at.
 //
-// Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable when the file
-// of searches is of an earlier program or damaged.
-func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []FoundSearch, total int64, err error) {
-	err = d.search(ctx, q, func(f *searchFile, s *scratch, m matching) error {
+// Errors: resolution.ErrUnavailable when the file is damaged.
+func (f *File) Find(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []Found, total int64, err error) {
+	err = f.search(ctx, q, func(s *scratch, m matching) error {
 		var rows []int
 		total, err = f.leads(ctx, s, m, func(n int64, fresh uint64, base int) {
 			if n+int64(bits.OnesCount64(fresh)) <= skip || len(rows) == limit {
@@ -56,11 +56,11 @@ func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch
 	return found, total, err
 }
 
-// SampleSearches is FindSearches for a part of the leads, evenly spread: all of
-// them when they are not more than most, and else more than half of most.
-// Which ones follows from the request and the data alone.
-func (d *Directory) SampleSearches(ctx context.Context, q resolution.KeywordSearch, most int) (found []FoundSearch, total int64, err error) {
-	err = d.search(ctx, q, func(f *searchFile, s *scratch, m matching) error {
+// Sample is Find for a part of the leads, evenly spread: all of them when there
+// are at most that many, and else more than half of most. Which leads depends
+// on the request and the data alone.
+func (f *File) Sample(ctx context.Context, q resolution.KeywordSearch, most int) (found []Found, total int64, err error) {
+	err = f.search(ctx, q, func(s *scratch, m matching) error {
 		spread := spread{most: most, every: 1}
 		total, err = f.leads(ctx, s, m, func(n int64, fresh uint64, base int) {
 			for ; fresh != 0; fresh &= fresh - 1 {
@@ -99,47 +99,33 @@ func (s *spread) add(n int64, row int) {
 	s.rows = append(s.rows, row)
 }
 
-// search runs do over the searches of q.Edition that match q.
-func (d *Directory) search(ctx context.Context, q resolution.KeywordSearch, do func(*searchFile, *scratch, matching) error) (err error) {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	f, err := d.edition(q.Edition)
-	if f == nil || err != nil {
-		return err
-	}
-	defer damaged(&err, debug.SetPanicOnFault(true))
+// search runs do over the searches that match q.
+func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*scratch, matching) error) (err error) {
+	defer damaged(&err)
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	var s scratch
 	defer s.release()
 	m, err := f.match(ctx, q, &s)
 	if err != nil {
 		return err
 	}
-	if m.left, err = d.left(ctx, f); err != nil {
+	if m.left, err = f.leftOut(ctx); err != nil {
 		return err
 	}
-	return do(f, &s, m)
+	return do(&s, m)
 }
 
-// damaged is deferred around the use of mapped columns, whose content is
-// checked by Verify and not on the way: a code that is no place in its
-// dictionary, or a page the disk does not give, is an error and not the end of
-// the process. before is what SetPanicOnFault was.
-func damaged(err *error, before bool) {
-	debug.SetPanicOnFault(before)
-	switch p := recover().(type) {
-	case nil:
-	case runtime.Error:
-		*err = fmt.Errorf("%w: the file of searches is damaged, import the searches again: %w", resolution.ErrUnavailable, p)
-	default:
-		panic(p)
+// damaged is deferred after columnfile.Guard, to say what to do.
+func damaged(err *error) {
+	if errors.Is(*err, columnfile.ErrDamaged) {
+		*err = fmt.Errorf("%w: the file of searches is damaged, import the searches again: %w", resolution.ErrUnavailable, *err)
 	}
 }
 
 // leads goes through the leads in their order and returns their number. each
 // gets the most recent matching searches of some: those rows above base whose
 // bit is in fresh, the first of them of the n-th lead, from 0.
-func (f *searchFile) leads(ctx context.Context, s *scratch, m matching, each func(n int64, fresh uint64, base int)) (n int64, err error) {
+func (f *File) leads(ctx context.Context, s *scratch, m matching, each func(n int64, fresh uint64, base int)) (n int64, err error) {
 	seen := s.bitset(len(f.leadIDs))
 	copy(seen, m.left)
 	for w, left := range m.rows {
@@ -159,24 +145,24 @@ func (f *searchFile) leads(ctx context.Context, s *scratch, m matching, each fun
 }
 
 // found tells what rows say. Nothing of it lies in the mapped file.
-func (f *searchFile) found(rows []int) []FoundSearch {
-	found := make([]FoundSearch, len(rows))
+func (f *File) found(rows []int) []Found {
+	found := make([]Found, len(rows))
 	for i, row := range rows {
 		lead := f.lead[row]
 		id := f.leadIDs[lead]
-		found[i] = FoundSearch{
+		found[i] = Found{
 			LeadID:     "lead_" + hex.EncodeToString(id[:]),
 			LeadType:   leadTypes[f.leadType[row]],
 			SearchedAt: time.UnixMicro(f.at[row]).UTC(),
-			EmailKey:   string(f.emails.at(f.email[row])),
-			JobTitle:   string(f.jobTitles.raw.at(f.jobTitle[row])),
+			EmailKey:   string(f.emails.At(f.email[row])),
+			JobTitle:   string(f.jobTitles.raw.At(f.jobTitle[row])),
 			Address: resolution.Address{
-				City:    string(f.cities.raw.at(f.city[row])),
+				City:    string(f.cities.raw.At(f.city[row])),
 				State:   stateText(f.state[row]),
-				ZipCode: string(f.zips.raw.at(f.zip[row])),
+				ZipCode: string(f.zips.raw.At(f.zip[row])),
 			},
 		}
-		if key := f.leadKeys.at(lead); key[0] == leadByProfile {
+		if key := f.leadKeys.At(lead); key[0] == leadByProfile {
 			found[i].NetworkURL = string(key[1:])
 		} else {
 			found[i].EmailKey = string(key[1:])
@@ -190,7 +176,7 @@ func (f *searchFile) found(rows []int) []FoundSearch {
 const rememberedKeywords = 1 << 14
 
 // matched fills MatchedKeywords of the leads found at rows, which are in order.
-func (f *searchFile) matched(ctx context.Context, keywords []string, s *scratch, m matching, rows []int, found []FoundSearch) error {
+func (f *File) matched(ctx context.Context, keywords []string, s *scratch, m matching, rows []int, found []Found) error {
 	if len(rows) == 0 || len(keywords) == 0 {
 		return nil
 	}
@@ -226,7 +212,7 @@ func (f *searchFile) matched(ctx context.Context, keywords []string, s *scratch,
 			if !ok {
 				of = make(bitset, (len(keywords)+63)/64)
 				for i, p := range phrases {
-					if p.in(f.keywordWords.at(keyword)) {
+					if p.in(f.keywordWords.At(keyword)) {
 						of.set(uint32(i))
 					}
 				}

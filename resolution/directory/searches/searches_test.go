@@ -1,4 +1,4 @@
-package directory
+package searches
 
 import (
 	"cmp"
@@ -16,14 +16,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// searched is a directory of these searches and nothing else.
-func searched(tb testing.TB, dir string, all []searchCells) *Directory {
+// searched is a file of these searches.
+func searched(tb testing.TB, dir string, all []cells) *File {
 	tb.Helper()
 	path := filepath.Join(dir, "searches-000001.columns")
-	b, err := newSearchBuilder(path)
+	b, err := newBuilder(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -35,22 +36,22 @@ func searched(tb testing.TB, dir string, all []searchCells) *Directory {
 	if err := errors.Join(b.write(tb.Context()), b.close()); err != nil {
 		tb.Fatal(err)
 	}
-	f, err := openSearches(atomicfile.TempName(path))
+	f, err := Open(atomicfile.TempName(path))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &Directory{searches: f, manifest: manifest{Kinds: map[Kind]entry{Searches: {File: filepath.Base(path), Content: "x"}}}}
+	return f
 }
 
-// scan is FindSearches by looking at every search.
-func scan(all []searchCells, q resolution.KeywordSearch) (found []FoundSearch) {
+// scan is Find by looking at every search.
+func scan(all []cells, q resolution.KeywordSearch) (found []Found) {
 	type lead struct {
-		FoundSearch
+		Found
 		key     string
 		matched []bool
 	}
 	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b searchCells) int { return cmp.Compare(b.at, a.at) })
+	slices.SortStableFunc(sorted, func(a, b cells) int { return cmp.Compare(b.at, a.at) })
 	leads := map[string]*lead{}
 	for _, s := range sorted {
 		matched := make([]bool, len(q.Keywords))
@@ -67,7 +68,7 @@ func scan(all []searchCells, q resolution.KeywordSearch) (found []FoundSearch) {
 		id := leadIDOf(key)
 		l := leads[key]
 		if l == nil {
-			l = &lead{key: key, matched: make([]bool, len(q.Keywords)), FoundSearch: FoundSearch{LeadID: fmt.Sprintf("lead_%x", id),
+			l = &lead{key: key, matched: make([]bool, len(q.Keywords)), Found: Found{LeadID: fmt.Sprintf("lead_%x", id),
 				LeadType: s.leadType, SearchedAt: time.UnixMicro(s.at).UTC(), NetworkURL: s.person, EmailKey: s.email, JobTitle: s.jobTitle,
 				Address: resolution.Address{City: s.city, State: s.state, ZipCode: s.zip}}}
 			leads[key] = l
@@ -82,9 +83,9 @@ func scan(all []searchCells, q resolution.KeywordSearch) (found []FoundSearch) {
 				l.MatchedKeywords = append(l.MatchedKeywords, q.Keywords[i])
 			}
 		}
-		found = append(found, l.FoundSearch)
+		found = append(found, l.Found)
 	}
-	slices.SortFunc(found, func(a, b FoundSearch) int {
+	slices.SortFunc(found, func(a, b Found) int {
 		return cmp.Or(b.SearchedAt.Compare(a.SearchedAt), strings.Compare(a.LeadID, b.LeadID))
 	})
 	return found
@@ -100,7 +101,7 @@ func hasPhrase(text, phrase string) bool {
 	return strings.Contains(plain(text), plain(phrase))
 }
 
-func holds(s searchCells, q resolution.KeywordSearch) bool {
+func holds(s cells, q resolution.KeywordSearch) bool {
 	any := func(values []string, is func(string) bool) bool {
 		return len(values) == 0 || slices.ContainsFunc(values, is)
 	}
@@ -131,8 +132,8 @@ func some(t *rapid.T, name string, of []string) []string {
 	return rapid.SliceOfN(rapid.SampledFrom(of), 0, 2).Draw(t, name)
 }
 
-func someSearch(t *rapid.T) searchCells {
-	s := searchCells{
+func someSearch(t *rapid.T) cells {
+	s := cells{
 		keyword: someText(t, "keyword"),
 		// Few moments, so that many are equal.
 		at:       firstDay.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "at")) * 6 * time.Hour).UnixMicro(),
@@ -178,14 +179,14 @@ func TestFindIsScan(t *testing.T) {
 		all := rapid.SliceOfN(rapid.Custom(someSearch), 0, 80).Draw(rt, "searches")
 		d := searched(t, dir, all)
 		defer d.Close()
-		if err := d.searches.verify(t.Context()); err != nil {
+		if err := d.Verify(t.Context()); err != nil {
 			rt.Fatal(err)
 		}
 		for range 10 {
 			q := someQuery(rt)
 			want := scan(all, q)
 			skip, limit := rapid.IntRange(0, 5).Draw(rt, "skip"), rapid.IntRange(1, 20).Draw(rt, "limit")
-			found, total, err := d.FindSearches(t.Context(), q, int64(skip), limit)
+			found, total, err := d.Find(t.Context(), q, int64(skip), limit)
 			if err != nil || total != int64(len(want)) {
 				rt.Fatalf("%+v: %d leads, %v; want %d", q, total, err, len(want))
 			}
@@ -199,21 +200,21 @@ func TestFindIsScan(t *testing.T) {
 }
 
 // manyOf is n searches by n people, two seconds apart, the last by the first.
-func manyOf(n int) (all []searchCells) {
+func manyOf(n int) (all []cells) {
 	for i := range n {
-		all = append(all, searchCells{keyword: "tea", at: firstDay.Add(-time.Duration(i) * 2 * time.Second).UnixMicro(),
+		all = append(all, cells{keyword: "tea", at: firstDay.Add(-time.Duration(i) * 2 * time.Second).UnixMicro(),
 			person: fmt.Sprint("network.example/in/p", i)})
 	}
 	return all
 }
 
-func TestSampleSearches(t *testing.T) {
+func TestSample(t *testing.T) {
 	for _, f := range []struct{ leads, most, want, every int }{
 		{0, 10, 0, 1}, {9, 10, 9, 1}, {10, 10, 10, 1}, {11, 10, 6, 2}, {20, 10, 10, 2}, {21, 10, 6, 4}, {1000, 10, 8, 128},
 		{1000, 1, 1, 1024}, {7, 3, 2, 4}, {1000, 7, 4, 256},
 	} {
 		d := searched(t, t.TempDir(), manyOf(f.leads))
-		found, total, err := d.SampleSearches(t.Context(), resolution.KeywordSearch{}, f.most)
+		found, total, err := d.Sample(t.Context(), resolution.KeywordSearch{}, f.most)
 		if err != nil || total != int64(f.leads) || len(found) != f.want {
 			t.Errorf("%d of %d: %d, total %d, %v; want %d", f.most, f.leads, len(found), total, err, f.want)
 		}
@@ -255,7 +256,7 @@ func TestManyRows(t *testing.T) {
 		{"the first second", resolution.KeywordSearch{Start: firstDay}, 1},
 		{"the rest", resolution.KeywordSearch{End: firstDay.AddDate(0, 0, -2)}, n - 12*60*60 - 1},
 	} {
-		_, total, err := d.FindSearches(t.Context(), f.q, 0, 1)
+		_, total, err := d.Find(t.Context(), f.q, 0, 1)
 		if err != nil || total != f.want {
 			t.Errorf("%s: %d, %v; want %d", f.name, total, err, f.want)
 		}
@@ -268,18 +269,18 @@ func TestDamagedSearches(t *testing.T) {
 	everything := resolution.KeywordSearch{Keywords: []string{"tea"}, Cities: []string{"Ipsum", "x"}, LeadType: "b2b"}
 	for _, f := range []struct {
 		name   string
-		change func(path string, table map[string]section) error
+		change func(path string, table *columnfile.File) error
 	}{
-		{"a code of nothing", func(path string, table map[string]section) error {
-			return poke(path, table["city"].Offset, "\xff\xff\xff\xff")
+		{"a code of nothing", func(path string, table *columnfile.File) error {
+			return poke(path, table.Offset("city"), "\xff\xff\xff\xff")
 		}},
-		{"a lead of nothing", func(path string, table map[string]section) error {
-			return poke(path, table["lead"].Offset, "\xff\xff\xff\x7f")
+		{"a lead of nothing", func(path string, table *columnfile.File) error {
+			return poke(path, table.Offset("lead"), "\xff\xff\xff\x7f")
 		}},
-		{"an offset of nothing", func(path string, table map[string]section) error {
-			return poke(path, table["keyword_words_offsets"].Offset+8, "\xff\xff\xff\xff\xff\xff\xff\xff")
+		{"an offset of nothing", func(path string, table *columnfile.File) error {
+			return poke(path, table.Offset("keyword_words_offsets")+8, "\xff\xff\xff\xff\xff\xff\xff\xff")
 		}},
-		{"cut while it is open", func(path string, _ map[string]section) error { return os.Truncate(path, 0) }},
+		{"cut while it is open", func(path string, _ *columnfile.File) error { return os.Truncate(path, 0) }},
 	} {
 		all := manyOf(100)
 		for i := range all {
@@ -288,13 +289,13 @@ func TestDamagedSearches(t *testing.T) {
 		everything.Keywords = []string{"tea 3", "tea 0"}
 		dir := t.TempDir()
 		d := searched(t, dir, all)
-		if err := f.change(filepath.Join(dir, ".searches-000001.columns.tmp"), d.searches.sections.table); err != nil {
+		if err := f.change(filepath.Join(dir, ".searches-000001.columns.tmp"), d.file); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := d.FindSearches(t.Context(), everything, 0, 100); !errors.Is(err, resolution.ErrUnavailable) {
+		if _, _, err := d.Find(t.Context(), everything, 0, 100); !errors.Is(err, resolution.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", f.name, err)
 		}
-		if err := d.searches.verify(t.Context()); err == nil {
+		if err := d.Verify(t.Context()); err == nil {
 			t.Errorf("%s: not noticed", f.name)
 		}
 		if err := d.Close(); err != nil {
@@ -314,6 +315,7 @@ func poke(path string, at int64, text string) error {
 
 // TestOpenNoColumns: whatever the bytes, a file is refused in words.
 func TestOpenNoColumns(t *testing.T) {
+	const magic, trailer = "LEADCOL1", 32
 	dir := t.TempDir()
 	d := searched(t, dir, manyOf(3))
 	path := filepath.Join(dir, ".searches-000001.columns.tmp")
@@ -321,13 +323,13 @@ func TestOpenNoColumns(t *testing.T) {
 	if err := errors.Join(err, d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	end := len(whole) - sectionsTrailer
+	end := len(whole) - trailer
 	for _, f := range []struct{ name, text, says string }{
 		{"nothing", "", "no file of columns"},
-		{"a few bytes", sectionsMagic, "no file of columns"},
+		{"a few bytes", magic, "no file of columns"},
 		{"a database", strings.Repeat("SQLite format 3\x00", 10), "no file of columns"},
 		{"cut", string(whole[:len(whole)-1]), "no file of columns"},
-		{"another byte order", string(whole[:end]) + string(whole[end:end+16]) + "\x01\x02\x03\x04\x05\x06\x07\x08" + sectionsMagic, "another byte order"},
+		{"another byte order", string(whole[:end]) + string(whole[end:end+16]) + "\x01\x02\x03\x04\x05\x06\x07\x08" + magic, "another byte order"},
 		{"a table out of place", string(whole[:end]) + strings.Repeat("\xff", 16) + string(whole[end+16:]), "out of place"},
 		{"a section out of place", strings.Replace(string(whole), `"name":"lead","width":4,"offset":`, `"name":"lead","width":4,"offset":9`, 1), ""},
 		{"a section of other numbers", strings.Replace(string(whole), `"name":"lead","width":4`, `"name":"lead","width":2`, 1), "section lead"},
@@ -336,7 +338,7 @@ func TestOpenNoColumns(t *testing.T) {
 		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := openSearches(path); err == nil || !strings.Contains(err.Error(), f.says) {
+		if s, err := Open(path); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%s: %v, %v; want an error that says %q", f.name, s, err, f.says)
 		}
 	}

@@ -1,6 +1,8 @@
-package directory
+package searches
 
-import "math/bits"
+import (
+	"math/bits"
+)
 
 // dense is how many rows of a word have to be left for looking at all of its
 // rows to be faster than at each; measured.

@@ -1,4 +1,4 @@
-package directory
+package searches
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -42,34 +43,30 @@ func leadIDOf(key string) (id [16]byte) {
 	return id
 }
 
-// searchBuilder turns searches in any order into a searchFile. Its heap holds
+// builder turns searches in any order into a searchFile. Its heap holds
 // some thirty bytes for each distinct text and, at the end, sixteen for each
 // search.
-type searchBuilder struct {
+type builder struct {
 	path                                      string
-	at                                        *spool[int64]
-	lead, keyword, email, city, zip, jobTitle *spool[uint32]
-	state                                     *spool[uint16]
-	leadType                                  *spool[uint8]
+	at                                        *columnfile.Spool[int64]
+	lead, keyword, email, city, zip, jobTitle *columnfile.Spool[uint32]
+	state                                     *columnfile.Spool[uint16]
+	leadType                                  *columnfile.Spool[uint8]
 
-	leadIDs                                              *spool[[16]byte]
-	leads, emails, keywords, cities, zipCodes, jobTitles *lexicon
+	leadIDs                                              *columnfile.Spool[[16]byte]
+	leads, emails, keywords, cities, zipCodes, jobTitles *columnfile.Lexicon
 
 	open []io.Closer
 }
 
-type closeFunc func() error
-
-func (f closeFunc) Close() error { return f() }
-
-func newSearchBuilder(path string) (*searchBuilder, error) {
-	b := &searchBuilder{path: path}
+func newBuilder(path string) (*builder, error) {
+	b := &builder{path: path}
 	err := errors.Join(
-		openSpool(b, &b.at), openSpool(b, &b.lead), openSpool(b, &b.keyword), openSpool(b, &b.email), openSpool(b, &b.city),
-		openSpool(b, &b.zip), openSpool(b, &b.jobTitle), openSpool(b, &b.state), openSpool(b, &b.leadType), openSpool(b, &b.leadIDs),
-		b.lexicon(&b.leads), b.lexicon(&b.emails), b.lexicon(&b.keywords), b.lexicon(&b.cities), b.lexicon(&b.zipCodes), b.lexicon(&b.jobTitles))
+		addSpool(b, &b.at), addSpool(b, &b.lead), addSpool(b, &b.keyword), addSpool(b, &b.email), addSpool(b, &b.city),
+		addSpool(b, &b.zip), addSpool(b, &b.jobTitle), addSpool(b, &b.state), addSpool(b, &b.leadType), addSpool(b, &b.leadIDs),
+		b.addLexicon(&b.leads), b.addLexicon(&b.emails), b.addLexicon(&b.keywords), b.addLexicon(&b.cities), b.addLexicon(&b.zipCodes), b.addLexicon(&b.jobTitles))
 	if err == nil {
-		_, _, err = b.emails.code("") // 0
+		_, _, err = b.emails.Code("") // 0
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.close())
@@ -77,26 +74,26 @@ func newSearchBuilder(path string) (*searchBuilder, error) {
 	return b, nil
 }
 
-func openSpool[T fixed](b *searchBuilder, into **spool[T]) error {
-	s, err := newSpool[T](b.path)
+func addSpool[T columnfile.Fixed](b *builder, into **columnfile.Spool[T]) error {
+	s, err := columnfile.NewSpool[T](b.path)
 	if err == nil {
 		*into = s
-		b.open = append(b.open, closeFunc(s.close))
+		b.open = append(b.open, s)
 	}
 	return err
 }
 
-func (b *searchBuilder) lexicon(into **lexicon) error {
-	l, err := newLexicon(b.path)
+func (b *builder) addLexicon(into **columnfile.Lexicon) error {
+	l, err := columnfile.NewLexicon(b.path)
 	if l != nil {
 		*into = l
-		b.open = append(b.open, closeFunc(l.close))
+		b.open = append(b.open, l)
 	}
 	return err
 }
 
 // close gives the spools back.
-func (b *searchBuilder) close() error {
+func (b *builder) close() error {
 	var errs []error
 	for _, c := range b.open {
 		errs = append(errs, c.Close())
@@ -106,28 +103,28 @@ func (b *searchBuilder) close() error {
 }
 
 // add takes one search.
-func (b *searchBuilder) add(s searchCells) error {
-	if b.at.n == math.MaxInt32 {
+func (b *builder) add(s cells) error {
+	if b.at.Len() == math.MaxInt32 {
 		return errTooMany
 	}
 	key, email := string(leadByProfile)+s.person, s.email
 	if s.person == "" {
 		key, email = string(leadByEmail)+s.email, ""
 	}
-	lead, added, err := b.leads.code(key)
+	lead, added, err := b.leads.Code(key)
 	if added {
-		err = errors.Join(err, b.leadIDs.add(leadIDOf(key)))
+		err = errors.Join(err, b.leadIDs.Add(leadIDOf(key)))
 	}
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(b.at.add(s.at), b.lead.add(lead)); err != nil {
+	if err := errors.Join(b.at.Add(s.at), b.lead.Add(lead)); err != nil {
 		return err
 	}
 	for _, c := range []struct {
-		of   *lexicon
+		of   *columnfile.Lexicon
 		text string
-		into *spool[uint32]
+		into *columnfile.Spool[uint32]
 	}{
 		{b.keywords, s.keyword, b.keyword},
 		{b.emails, email, b.email},
@@ -135,26 +132,26 @@ func (b *searchBuilder) add(s searchCells) error {
 		{b.zipCodes, s.zip, b.zip},
 		{b.jobTitles, s.jobTitle, b.jobTitle},
 	} {
-		code, _, err := c.of.code(c.text)
+		code, _, err := c.of.Code(c.text)
 		if err != nil {
 			return err
 		}
-		if err := c.into.add(code); err != nil {
+		if err := c.into.Add(code); err != nil {
 			return err
 		}
 	}
-	return errors.Join(b.state.add(stateCode(s.state)), b.leadType.add(uint8(slices.Index(leadTypes, s.leadType))))
+	return errors.Join(b.state.Add(stateCode(s.state)), b.leadType.Add(uint8(slices.Index(leadTypes, s.leadType))))
 }
 
 // write makes the file under its temporary name, for seal to put in place.
-func (b *searchBuilder) write(ctx context.Context) (err error) {
+func (b *builder) write(ctx context.Context) (err error) {
 	f, err := os.Create(atomicfile.TempName(b.path))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := newSectionWriter(f)
-	for _, step := range []func(*sectionWriter) error{b.writeRows, b.writeKeywords} {
+	w := columnfile.NewWriter(f)
+	for _, step := range []func(*columnfile.Writer) error{b.writeRows, b.writeKeywords} {
 		if err := step(w); err != nil {
 			return err
 		}
@@ -162,7 +159,7 @@ func (b *searchBuilder) write(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // place is where a search goes.
@@ -171,7 +168,7 @@ type place struct {
 	lead, row uint32
 }
 
-func (b *searchBuilder) writeRows(w *sectionWriter) error {
+func (b *builder) writeRows(w *columnfile.Writer) error {
 	leads, err := b.writeLeads(w)
 	if err != nil {
 		return err
@@ -180,19 +177,19 @@ func (b *searchBuilder) writeRows(w *sectionWriter) error {
 	if err != nil {
 		return err
 	}
-	emails, err := b.emails.read()
+	emails, err := b.emails.Read()
 	if err != nil {
 		return err
 	}
-	putTexts(w, "email_text", emails)
+	columnfile.PutTexts(w, "email_text", emails)
 	if err := errors.Join(gather(w, "keyword", b.keyword, order, nil), gather(w, "email", b.email, order, nil),
 		gather(w, "state", b.state, order, nil), gather(w, "lead_type", b.leadType, order, nil)); err != nil {
 		return err
 	}
 	for _, d := range []struct {
 		name  string
-		texts *lexicon
-		codes *spool[uint32]
+		texts *columnfile.Lexicon
+		codes *columnfile.Spool[uint32]
 	}{
 		{"city", b.cities, b.city},
 		{"zip_code", b.zipCodes, b.zip},
@@ -211,12 +208,12 @@ func (b *searchBuilder) writeRows(w *sectionWriter) error {
 
 // writeLeads numbers the leads anew, by their id. The result is the new number
 // of each.
-func (b *searchBuilder) writeLeads(w *sectionWriter) (ranks []uint32, err error) {
-	keys, err := b.leads.read()
+func (b *builder) writeLeads(w *columnfile.Writer) (ranks []uint32, err error) {
+	keys, err := b.leads.Read()
 	if err != nil {
 		return nil, err
 	}
-	ids, err := b.leadIDs.read()
+	ids, err := b.leadIDs.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -230,33 +227,33 @@ func (b *searchBuilder) writeLeads(w *sectionWriter) (ranks []uint32, err error)
 	}
 	slices.SortFunc(leads, func(a, b lead) int { return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low)) })
 	ranks = make([]uint32, len(ids))
-	begin[[16]byte](w, "lead_id")
+	columnfile.Begin[[16]byte](w, "lead_id")
 	for rank, l := range leads {
 		ranks[l.code] = uint32(rank)
-		put(w, ids[l.code])
+		columnfile.Put(w, ids[l.code])
 	}
 	var end uint64
-	begin[uint64](w, "lead_key_offsets")
-	put(w, end)
+	columnfile.Begin[uint64](w, "lead_key_offsets")
+	columnfile.Put(w, end)
 	for _, l := range leads {
-		end += uint64(len(keys.at(l.code)))
-		put(w, end)
+		end += uint64(len(keys.At(l.code)))
+		columnfile.Put(w, end)
 	}
-	begin[uint8](w, "lead_key")
+	columnfile.Begin[uint8](w, "lead_key")
 	for _, l := range leads {
-		put(w, keys.at(l.code)...)
+		columnfile.Put(w, keys.At(l.code)...)
 	}
 	return ranks, nil
 }
 
 // order writes the columns the searches are sorted by. The result is the
 // source's number of each search in their order.
-func (b *searchBuilder) order(w *sectionWriter, leads []uint32) ([]uint32, error) {
-	at, err := b.at.read()
+func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) {
+	at, err := b.at.Read()
 	if err != nil {
 		return nil, err
 	}
-	lead, err := b.lead.read()
+	lead, err := b.lead.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -271,43 +268,43 @@ func (b *searchBuilder) order(w *sectionWriter, leads []uint32) ([]uint32, error
 		}
 		return cmp.Or(cmp.Compare(a.lead, b.lead), cmp.Compare(a.row, b.row))
 	})
-	begin[int64](w, "searched_at")
+	columnfile.Begin[int64](w, "searched_at")
 	for _, p := range places {
-		put(w, p.at)
+		columnfile.Put(w, p.at)
 	}
-	begin[uint32](w, "lead")
+	columnfile.Begin[uint32](w, "lead")
 	for _, p := range places {
-		put(w, p.lead)
+		columnfile.Put(w, p.lead)
 	}
 	order := make([]uint32, len(places))
 	for i, p := range places {
 		order[i] = p.row
 	}
-	return order, errors.Join(b.at.close(), b.lead.close())
+	return order, errors.Join(b.at.Close(), b.lead.Close())
 }
 
 // gather writes a column in the new order, its codes replaced by their ranks
 // if there are any, and gives the spool back.
-func gather[T uint8 | uint16 | uint32](w *sectionWriter, name string, from *spool[T], order []uint32, ranks []T) error {
-	column, err := from.read()
+func gather[T uint8 | uint16 | uint32](w *columnfile.Writer, name string, from *columnfile.Spool[T], order []uint32, ranks []T) error {
+	column, err := from.Read()
 	if err != nil {
 		return err
 	}
-	begin[T](w, name)
+	columnfile.Begin[T](w, name)
 	for _, row := range order {
 		code := column[row]
 		if ranks != nil {
 			code = ranks[code]
 		}
-		put(w, code)
+		columnfile.Put(w, code)
 	}
-	return from.close()
+	return from.Close()
 }
 
 // writeDictionary writes texts sorted by their folded form; the result is the
 // new code of each.
-func writeDictionary(w *sectionWriter, name string, l *lexicon) (ranks []uint32, err error) {
-	raw, err := l.read()
+func writeDictionary(w *columnfile.Writer, name string, l *columnfile.Lexicon) (ranks []uint32, err error) {
+	raw, err := l.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -315,42 +312,36 @@ func writeDictionary(w *sectionWriter, name string, l *lexicon) (ranks []uint32,
 		folded string
 		code   uint32
 	}
-	terms := make([]term, raw.len())
+	terms := make([]term, raw.Len())
 	for i := range terms {
-		terms[i] = term{fold(string(raw.at(uint32(i)))), uint32(i)}
+		terms[i] = term{fold(string(raw.At(uint32(i)))), uint32(i)}
 	}
 	slices.SortFunc(terms, func(a, b term) int {
-		return cmp.Or(strings.Compare(a.folded, b.folded), bytes.Compare(raw.at(a.code), raw.at(b.code)))
+		return cmp.Or(strings.Compare(a.folded, b.folded), bytes.Compare(raw.At(a.code), raw.At(b.code)))
 	})
 	ranks = make([]uint32, len(terms))
-	sorted, folded := texts{offsets: []uint64{0}}, texts{offsets: []uint64{0}}
+	sorted, folded := columnfile.Texts{Offsets: []uint64{0}}, columnfile.Texts{Offsets: []uint64{0}}
 	for rank, t := range terms {
 		ranks[t.code] = uint32(rank)
-		sorted = sorted.with(raw.at(t.code))
-		folded = folded.with([]byte(t.folded))
+		sorted = sorted.With(raw.At(t.code))
+		folded = folded.With([]byte(t.folded))
 	}
-	putTexts(w, name+"_text", sorted)
-	putTexts(w, name+"_folded", folded)
-	return ranks, l.close()
-}
-
-// with is t and one more text.
-func (t texts) with(text []byte) texts {
-	t.bytes = append(t.bytes, text...)
-	return texts{append(t.offsets, uint64(len(t.bytes))), t.bytes}
+	columnfile.PutTexts(w, name+"_text", sorted)
+	columnfile.PutTexts(w, name+"_folded", folded)
+	return ranks, l.Close()
 }
 
 // writeKeywords writes the keywords and which words are where.
-func (b *searchBuilder) writeKeywords(w *sectionWriter) error {
-	keywords, err := b.keywords.read()
+func (b *builder) writeKeywords(w *columnfile.Writer) error {
+	keywords, err := b.keywords.Read()
 	if err != nil {
 		return err
 	}
 	vocabulary := map[string]uint32{} // in the order met
 	var met []string
-	forward := lists{offsets: []uint64{0}}
-	for i := range keywords.len() {
-		for _, word := range words(string(keywords.at(uint32(i)))) {
+	forward := columnfile.Lists{Offsets: []uint64{0}}
+	for i := range keywords.Len() {
+		for _, word := range words(string(keywords.At(uint32(i)))) {
 			code, ok := vocabulary[word]
 			if !ok {
 				code = uint32(len(met))
@@ -358,34 +349,34 @@ func (b *searchBuilder) writeKeywords(w *sectionWriter) error {
 				vocabulary[word] = code
 				met = append(met, word)
 			}
-			forward.members = append(forward.members, code)
+			forward.Members = append(forward.Members, code)
 		}
-		forward.offsets = append(forward.offsets, uint64(len(forward.members)))
+		forward.Offsets = append(forward.Offsets, uint64(len(forward.Members)))
 	}
 	sorted := slices.Sorted(slices.Values(met))
-	vocabularyTexts := texts{offsets: []uint64{0}}
+	vocabularyTexts := columnfile.Texts{Offsets: []uint64{0}}
 	for rank, word := range sorted {
 		vocabulary[word] = uint32(rank)
-		vocabularyTexts = vocabularyTexts.with([]byte(word))
+		vocabularyTexts = vocabularyTexts.With([]byte(word))
 	}
-	for i, code := range forward.members {
-		forward.members[i] = vocabulary[met[code]]
+	for i, code := range forward.Members {
+		forward.Members[i] = vocabulary[met[code]]
 	}
-	putTexts(w, "keyword_text", keywords)
-	putLists(w, "keyword_words", forward)
-	putTexts(w, "word_text", vocabularyTexts)
-	putLists(w, "word_keywords", inverted(forward, len(sorted)))
+	columnfile.PutTexts(w, "keyword_text", keywords)
+	columnfile.PutLists(w, "keyword_words", forward)
+	columnfile.PutTexts(w, "word_text", vocabularyTexts)
+	columnfile.PutLists(w, "word_keywords", inverted(forward, len(sorted)))
 	return nil
 }
 
 // inverted lists, for each of n members, the lists it is in.
-func inverted(l lists, n int) lists {
+func inverted(l columnfile.Lists, n int) columnfile.Lists {
 	// last is the list a member was last seen in, plus one: it is in each once.
 	last := make([]uint32, n)
 	visit := func(each func(member, list uint32)) {
 		clear(last)
-		for i := range uint32(l.len()) {
-			for _, m := range l.at(i) {
+		for i := range uint32(l.Len()) {
+			for _, m := range l.At(i) {
 				if last[m] != i+1 {
 					last[m] = i + 1
 					each(m, i)
@@ -393,15 +384,15 @@ func inverted(l lists, n int) lists {
 			}
 		}
 	}
-	in := lists{offsets: make([]uint64, n+1)}
-	visit(func(m, _ uint32) { in.offsets[m+1]++ })
+	in := columnfile.Lists{Offsets: make([]uint64, n+1)}
+	visit(func(m, _ uint32) { in.Offsets[m+1]++ })
 	for m := range n {
-		in.offsets[m+1] += in.offsets[m]
+		in.Offsets[m+1] += in.Offsets[m]
 	}
-	in.members = make([]uint32, in.offsets[n])
-	next := slices.Clone(in.offsets[:n])
+	in.Members = make([]uint32, in.Offsets[n])
+	next := slices.Clone(in.Offsets[:n])
 	visit(func(m, list uint32) {
-		in.members[next[m]] = list
+		in.Members[next[m]] = list
 		next[m]++
 	})
 	return in

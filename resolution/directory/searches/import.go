@@ -1,4 +1,4 @@
-package directory
+package searches
 
 import (
 	"context"
@@ -10,23 +10,24 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
-var searchColumns = tabular.Columns{
+// Columns are the columns of a file of searches.
+var Columns = tabular.Columns{
 	Names: []string{"keyword", "searched_at", "network_url", "email", "city", "state", "zip_code", "job_title",
 		"lead_type"},
 	Required: []string{"keyword", "searched_at"},
 	Either:   [][]string{{"network_url", "email"}},
 }
 
-func (im *importer) searches(ctx context.Context, r *imports.Report) (_ entry, err error) {
-	path := im.path(Searches, searchFormat)
-	b, err := newSearchBuilder(path)
+// Import reads r.Source and writes the file at path under its temporary name.
+func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
+	b, err := newBuilder(path)
 	if err != nil {
-		return entry{}, err
+		return imports.Result{}, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	sum := imports.NewContent()
-	if err := im.settings.Read(ctx, r, searchColumns, func(row tabular.Row) error {
-		s, ok := im.search(row, r)
+	if err := settings.Read(ctx, r, Columns, func(row tabular.Row) error {
+		s, ok := readCells(row, settings, r)
 		if !ok {
 			return nil
 		}
@@ -34,19 +35,17 @@ func (im *importer) searches(ctx context.Context, r *imports.Report) (_ entry, e
 		sum.Add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
 		return b.add(s)
 	}); err != nil {
-		return entry{}, err
+		return imports.Result{}, err
 	}
-	keywords := b.keywords.len()
+	keywords := b.keywords.Len()
 	if err := b.write(ctx); err != nil {
-		return entry{}, err
+		return imports.Result{}, err
 	}
-	e, err := seal(path)
-	e.Rows, e.Keys, e.Content = r.Rows, int64(keywords), sum.Sum()
-	return e, err
+	return imports.Result{Keys: int64(keywords), Content: sum.Sum()}, nil
 }
 
-// searchCells is a line of searches, understood.
-type searchCells struct {
+// cells is one search, with its cells in canonical form.
+type cells struct {
 	keyword            string
 	at                 int64  // unix microseconds
 	person, email      string // keys of who searched, one of them at least
@@ -54,9 +53,9 @@ type searchCells struct {
 	jobTitle, leadType string
 }
 
-// search reads a line: bad without a keyword, a moment or somebody who
+// readCells reads a line: bad without a keyword, a moment or somebody who
 // searched.
-func (im *importer) search(row tabular.Row, r *imports.Report) (s searchCells, ok bool) {
+func readCells(row tabular.Row, settings imports.Settings, r *imports.Report) (s cells, ok bool) {
 	c := row.Cells
 	s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
 	// Keywords are compared without case, and spaces do not tell them apart.
@@ -72,7 +71,7 @@ func (im *importer) search(row tabular.Row, r *imports.Report) (s searchCells, o
 	s.at = at.UnixMicro()
 	var err error
 	if c[2] != "" {
-		if s.person, err = im.settings.Rules.ParsePerson(c[2]); err != nil {
+		if s.person, err = settings.Rules.ParsePerson(c[2]); err != nil {
 			r.Drop(row.Line, "network_url: "+err.Error())
 		}
 	}

@@ -1,4 +1,4 @@
-package directory
+package searches
 
 import (
 	"bufio"
@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // BenchmarkSearches imports SEARCHES searches (ten million) of a third as many
@@ -33,21 +36,25 @@ func BenchmarkSearches(b *testing.B) {
 	if dir == "" {
 		dir = b.TempDir()
 	}
-	if _, err := os.Stat(filepath.Join(dir, manifestName)); err != nil {
-		path := manySearches(b, b.TempDir(), n)
+	file := filepath.Join(dir, "searches-000001.columns")
+	if _, err := os.Stat(file); err != nil {
+		report := imports.Report{Source: manySearches(b, b.TempDir(), n)}
 		start := time.Now()
-		if _, err := Import(b.Context(), dir, Files{Searches: path}, DefaultOptions()); err != nil {
+		if _, err := Import(b.Context(), imports.Settings{Rules: profile.DefaultRules(), Region: "US"}, &report, file); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.Rename(atomicfile.TempName(file), file); err != nil {
 			b.Fatal(err)
 		}
 		b.Logf("import: %.0f searches/s", float64(n)/time.Since(start).Seconds())
 	}
-	d, err := Open(dir)
+	d, err := Open(file)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer d.Close()
 	b.Logf("%d searches, %d distinct keywords, %d leads, %.1f MB, peak memory of the process %s",
-		len(d.searches.at), d.searches.keywords.len(), len(d.searches.leadIDs), float64(len(d.searches.sections.data))/1e6, peakMemory())
+		len(d.at), d.keywords.Len(), len(d.leadIDs), float64(d.file.Size())/1e6, peakMemory())
 	common := []string{"software"}
 	everything := resolution.KeywordSearch{
 		Keywords: append([]string{"for"}, common...), Cities: benchCities[:len(benchCities)-1], States: benchStates[1:], Zips: benchZips()[1:],
@@ -75,7 +82,7 @@ func BenchmarkSearches(b *testing.B) {
 			var total int64
 			before := cpuTime()
 			for b.Loop() {
-				found, n, err := d.FindSearches(b.Context(), q.query, q.skip, q.limit)
+				found, n, err := d.Find(b.Context(), q.query, q.skip, q.limit)
 				if err != nil || len(found) == 0 {
 					b.Fatal(len(found), n, err)
 				}
@@ -151,4 +158,20 @@ func manySearches(tb testing.TB, dir string, n int) string {
 		}
 	})
 	return path
+}
+
+func writeLines(tb testing.TB, path string, write func(*bufio.Writer)) {
+	tb.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	write(w)
+	if err := w.Flush(); err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -1,0 +1,72 @@
+package columnfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"math"
+)
+
+var errFull = errors.New("more than 2,147,483,647 distinct texts")
+
+// Lexicon numbers distinct texts in the order they come, from 0. A text takes
+// about thirty bytes of memory, whatever its length: the texts themselves lie
+// in a spool, and 128 bits of a seeded hash tell them apart.
+type Lexicon struct {
+	seeds [2]maphash.Seed
+	codes map[[16]byte]uint32
+	text  *Spool[uint8]
+	ends  *Spool[uint64]
+	size  uint64
+}
+
+// NewLexicon makes an empty lexicon whose spools lie in the folder of path.
+func NewLexicon(path string) (*Lexicon, error) {
+	text, err := NewSpool[uint8](path)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := NewSpool[uint64](path)
+	if err != nil {
+		return nil, errors.Join(err, text.Close())
+	}
+	l := &Lexicon{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, codes: map[[16]byte]uint32{}, text: text, ends: ends}
+	return l, ends.Add(0)
+}
+
+// Code returns the number of a text; added says that the number is new.
+func (l *Lexicon) Code(text string) (code uint32, added bool, err error) {
+	var id [16]byte
+	binary.NativeEndian.PutUint64(id[:8], maphash.String(l.seeds[0], text))
+	binary.NativeEndian.PutUint64(id[8:], maphash.String(l.seeds[1], text))
+	if code, ok := l.codes[id]; ok {
+		return code, false, nil
+	}
+	if len(l.codes) == math.MaxInt32 {
+		return 0, false, errFull
+	}
+	code = uint32(len(l.codes))
+	l.codes[id] = code
+	l.size += uint64(len(text))
+	if _, err := l.text.w.WriteString(text); err != nil {
+		return 0, false, err
+	}
+	return code, true, l.ends.Add(l.size)
+}
+
+// Len is how many texts there are.
+func (l *Lexicon) Len() int { return l.ends.n - 1 }
+
+// Read ends the numbering and returns the texts, until Close.
+func (l *Lexicon) Read() (Texts, error) {
+	l.codes = nil
+	ends, err := l.ends.Read()
+	if err != nil {
+		return Texts{}, err
+	}
+	text, err := l.text.Read()
+	return Texts{ends, text}, err
+}
+
+// Close frees disk and memory. It may be called twice.
+func (l *Lexicon) Close() error { return errors.Join(l.text.Close(), l.ends.Close()) }

@@ -1,0 +1,85 @@
+package columnfile
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Texts are strings end to end. Offsets has one member more than there are
+// texts.
+type Texts struct {
+	Offsets []uint64
+	Bytes   []byte
+}
+
+// Len is how many texts there are.
+func (t Texts) Len() int { return len(t.Offsets) - 1 }
+
+// At returns a text. It is valid as long as what t was read from.
+func (t Texts) At(i uint32) []byte { return t.Bytes[t.Offsets[i]:t.Offsets[i+1]] }
+
+// With returns t and one more text.
+func (t Texts) With(text []byte) Texts {
+	t.Bytes = append(t.Bytes, text...)
+	return Texts{append(t.Offsets, uint64(len(t.Bytes))), t.Bytes}
+}
+
+// Lists are lists of codes end to end, as Texts are.
+type Lists struct {
+	Offsets []uint64
+	Members []uint32
+}
+
+// Len is how many lists there are.
+func (l Lists) Len() int { return len(l.Offsets) - 1 }
+
+// At returns a list. It is valid as long as what l was read from.
+func (l Lists) At(i uint32) []uint32 { return l.Members[l.Offsets[i]:l.Offsets[i+1]] }
+
+// PutTexts writes the two sections of texts.
+func PutTexts(w *Writer, name string, t Texts) {
+	Column(w, name+"_offsets", t.Offsets)
+	Column(w, name, t.Bytes)
+}
+
+// PutLists writes the two sections of lists.
+func PutLists(w *Writer, name string, l Lists) {
+	Column(w, name+"_offsets", l.Offsets)
+	Column(w, name, l.Members)
+}
+
+// Reader finds sections of a File and keeps the first error in Err.
+type Reader struct {
+	File *File
+	Err  error
+}
+
+// Read is Get.
+func Read[T Fixed](r *Reader, name string, count int) []T {
+	column, err := Get[T](r.File, name, count)
+	r.Err = cmp.Or(r.Err, err)
+	return column
+}
+
+// offsets are those of count lists, of any number when count is negative.
+func (r *Reader) offsets(name string, count int) []uint64 {
+	if count >= 0 {
+		count++
+	}
+	offsets := Read[uint64](r, name+"_offsets", count)
+	if len(offsets) == 0 {
+		r.Err = cmp.Or(r.Err, fmt.Errorf("section %s_offsets is empty", name))
+	}
+	return offsets
+}
+
+// Texts returns texts that PutTexts wrote: count of them, any number when
+// count is negative.
+func (r *Reader) Texts(name string, count int) Texts {
+	return Texts{r.offsets(name, count), Read[uint8](r, name, -1)}
+}
+
+// Lists returns lists that PutLists wrote, count of them.
+func (r *Reader) Lists(name string, count int) Lists {
+	return Lists{r.offsets(name, count), Read[uint32](r, name, -1)}
+}

@@ -1,0 +1,119 @@
+// Package searches is the keyword searches of a directory: who searched for
+// what, when and where.
+package searches
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
+)
+
+// File is the searches of one import. Rows are sorted by time, the latest
+// first, then by lead; a lead's number is its place among the
+// lead ids. A code is a place in a dictionary, and dictionaries are sorted, so
+// that code 0 is the empty text where there is one.
+type File struct {
+	file *columnfile.File
+
+	// LeaveOut is set before the first search. It is called for every lead in
+	// the first search, which takes seconds for a million leads. nil leaves
+	// none out.
+	LeaveOut LeaveOut
+	excluded excluded
+
+	at                                        []int64 // unix microseconds
+	lead, keyword, email, city, zip, jobTitle []uint32
+	state                                     []uint16 // two bytes of text, 0 for none
+	leadType                                  []uint8  // leadTypes
+
+	leadIDs  [][16]byte
+	leadKeys columnfile.Texts // a byte of leadByProfile or leadByEmail and the key
+	emails   columnfile.Texts // of searches whose lead has another key; 0 is none
+
+	keywords     columnfile.Texts // in lower case, single spaces
+	keywordWords columnfile.Lists // the words of each, in order
+	words        columnfile.Texts // sorted
+	wordKeywords columnfile.Lists // the keywords with each, ascending
+
+	cities, zips, jobTitles dictionary
+}
+
+// dictionary holds distinct texts as they were written, sorted by their
+// folded form and then as they are.
+type dictionary struct{ raw, folded columnfile.Texts }
+
+// leadTypes are the numbers of lead types.
+var leadTypes = []string{"", "b2b", "b2c"}
+
+func stateCode(state string) uint16 {
+	if len(state) != 2 {
+		return 0
+	}
+	return uint16(state[0])<<8 | uint16(state[1])
+}
+
+func stateText(code uint16) string {
+	if code == 0 {
+		return ""
+	}
+	return string([]byte{byte(code >> 8), byte(code)})
+}
+
+// dayStart is midnight UTC of t's day, in microseconds.
+func dayStart(t time.Time) int64 { return t.UTC().Truncate(24 * time.Hour).UnixMicro() }
+
+// Open opens a file that Import has written.
+func Open(path string) (*File, error) {
+	s, err := columnfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{file: s}
+	if err := f.read(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
+	}
+	return f, nil
+}
+
+// Rows is the number of searches.
+func (f *File) Rows() int64 { return int64(len(f.at)) }
+
+// Keywords is the number of distinct keywords.
+func (f *File) Keywords() int64 { return int64(f.keywords.Len()) }
+
+// Close closes the file. Nothing of it may be used afterwards.
+func (f *File) Close() error { return f.file.Close() }
+
+// read finds the columns. It touches none of them: what they hold is for
+// verify to check.
+func (f *File) read() error {
+	r := columnfile.Reader{File: f.file}
+	f.at = columnfile.Read[int64](&r, "searched_at", -1)
+	rows := len(f.at)
+	f.lead = columnfile.Read[uint32](&r, "lead", rows)
+	f.keyword = columnfile.Read[uint32](&r, "keyword", rows)
+	f.email = columnfile.Read[uint32](&r, "email", rows)
+	f.city = columnfile.Read[uint32](&r, "city", rows)
+	f.zip = columnfile.Read[uint32](&r, "zip_code", rows)
+	f.jobTitle = columnfile.Read[uint32](&r, "job_title", rows)
+	f.state = columnfile.Read[uint16](&r, "state", rows)
+	f.leadType = columnfile.Read[uint8](&r, "lead_type", rows)
+	f.leadIDs = columnfile.Read[[16]byte](&r, "lead_id", -1)
+	f.leadKeys = r.Texts("lead_key", len(f.leadIDs))
+	f.emails = r.Texts("email_text", -1)
+	f.keywords = r.Texts("keyword_text", -1)
+	f.keywordWords = r.Lists("keyword_words", max(f.keywords.Len(), 0))
+	f.words = r.Texts("word_text", -1)
+	f.wordKeywords = r.Lists("word_keywords", max(f.words.Len(), 0))
+	f.cities = readDictionary(&r, "city")
+	f.zips = readDictionary(&r, "zip_code")
+	f.jobTitles = readDictionary(&r, "job_title")
+	return r.Err
+}
+
+func readDictionary(r *columnfile.Reader, name string) dictionary {
+	raw := r.Texts(name+"_text", -1)
+	return dictionary{raw, r.Texts(name+"_folded", max(raw.Len(), 0))}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -57,7 +58,7 @@ func newAdminCreditsChangeCommand(io streams, c *cobra.Command, change creditsCh
 		return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
 			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())
 			if too, is := errors.AsType[*state.InsufficientError](err); is {
-				return usageError(fmt.Errorf("%s has %s", org.Name, plural(int(too.Balance), "credit")))
+				return usageError(fmt.Errorf("%s has %s", org.Name, figures.Plural(too.Balance, "credit")))
 			}
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -97,7 +98,7 @@ func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
 			if dead != "" {
 				return a.onOrganization(c.Context(), dead, func(s *state.State, org state.Organization) error {
 					n, err := s.ReplayDead(c.Context(), org.ID, a.now())
-					fmt.Fprintf(io.out, "%s to be posted again\n", plural(n, "callback"))
+					fmt.Fprintf(io.out, "%s to be posted again\n", figures.Plural(n, "callback"))
 					return err
 				})
 			}
@@ -116,7 +117,7 @@ func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
 					}
 					errs = append(errs, err)
 				}
-				fmt.Fprintf(io.out, "%s to be posted again\n", plural(done, "callback"))
+				fmt.Fprintf(io.out, "%s to be posted again\n", figures.Plural(done, "callback"))
 				return errors.Join(errs...)
 			})
 		},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -64,7 +65,7 @@ func newAdminOrgListCommand(io streams) *cobra.Command {
 				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ID\tNAME\tCREDITS\tRESERVED\tCREATED")
 				for _, a := range accounts {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Public, a.Name, grouped(a.Available), grouped(a.Reserved), day(a.Created))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Public, a.Name, figures.Grouped(a.Available), figures.Grouped(a.Reserved), day(a.Created))
 				}
 				return table.Flush()
 			})

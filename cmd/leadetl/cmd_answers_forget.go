@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -110,7 +111,7 @@ func (f *forgetFlags) forget(ctx context.Context, io streams) error {
 	}
 	return f.on(ctx, func(s *answers.Store) error {
 		n, err := s.Prune(ctx, time.Now().Add(-time.Duration(f.olderThan)))
-		fmt.Fprintf(io.out, "%s forgotten\n", plural(n, "answer"))
+		fmt.Fprintf(io.out, "%s forgotten\n", figures.Plural(n, "answer"))
 		return err
 	})
 }
@@ -320,21 +321,21 @@ func (e *eraser) report(io streams, failure error) error {
 		fmt.Fprintf(io.err, "no identifier: %s\n", place)
 	}
 	if more := e.bad - len(e.places); more > 0 {
-		fmt.Fprintf(io.err, "no identifier: and %s more\n", grouped(int64(more)))
+		fmt.Fprintf(io.err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
 	}
 	if e.open > 0 {
-		fmt.Fprintf(io.err, "warning: %s had an open call; asked again, it may be bought twice\n", plural(e.open, "forgotten question"))
+		fmt.Fprintf(io.err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(e.open, "forgotten question"))
 	}
-	fmt.Fprintf(io.out, "%s forgotten\n", plural(e.forgotten, "question"))
+	fmt.Fprintf(io.out, "%s forgotten\n", figures.Plural(e.forgotten, "question"))
 	if failure != nil {
 		return failure
 	}
 	var left []string
 	if len(e.kept) > 0 {
-		left = append(left, fmt.Sprintf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", plural(len(e.kept), "question")))
+		left = append(left, fmt.Sprintf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(e.kept), "question")))
 	}
 	if e.bad > 0 {
-		left = append(left, fmt.Sprintf("%s without an identifier passed over", plural(e.bad, "row")))
+		left = append(left, fmt.Sprintf("%s without an identifier passed over", figures.Plural(e.bad, "row")))
 	}
 	if len(left) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -45,13 +46,13 @@ func printStat(io streams, st answers.Stat) error {
 	table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tOPERATION\tOUTCOME\tANSWERS\tCREDITS\tUNPRICED\tOLDEST\tNEWEST")
 	for _, t := range st.Tallies {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Service), t.Operation, t.Outcome, grouped(t.Answers), grouped(t.Credits),
-			grouped(t.Unpriced), day(t.Oldest), day(t.Newest))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Service), t.Operation, t.Outcome, figures.Grouped(t.Answers), figures.Grouped(t.Credits),
+			figures.Grouped(t.Unpriced), day(t.Oldest), day(t.Newest))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(io.out, "open calls: %s unknown, %s parked\n", grouped(st.Unknown), grouped(st.Parked))
+	_, err := fmt.Fprintf(io.out, "open calls: %s unknown, %s parked\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked))
 	return err
 }
 

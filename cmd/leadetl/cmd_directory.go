@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
@@ -116,7 +117,7 @@ func printPlaces(to io.Writer, report directory.Report) {
 			fmt.Fprintf(to, "%s: %s\n", what, b)
 		}
 		if more := count - int64(len(shown)); more > 0 && len(shown) > 0 {
-			fmt.Fprintf(to, "%s: and %s more\n", what, grouped(more))
+			fmt.Fprintf(to, "%s: and %s more\n", what, figures.Grouped(more))
 		}
 	}
 	for _, k := range report.Kinds {
@@ -130,15 +131,15 @@ func printImport(to io.Writer, report directory.Report) error {
 	for _, k := range report.Kinds {
 		notes := []string{"from " + k.Source}
 		if k.Replaced > 0 {
-			notes = append(notes, plural(int(k.Replaced), "key")+" came again")
+			notes = append(notes, figures.Plural(k.Replaced, "key")+" came again")
 		}
 		if k.Bad > 0 {
-			notes = append(notes, plural(int(k.Bad), "bad line")+" skipped")
+			notes = append(notes, figures.Plural(k.Bad, "bad line")+" skipped")
 		}
 		if k.Dropped > 0 {
-			notes = append(notes, plural(int(k.Dropped), "bad cell")+" left out")
+			notes = append(notes, figures.Plural(k.Dropped, "bad cell")+" left out")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", k.Kind, plural(int(k.Rows), "row"), k.Took.Round(10*time.Millisecond), strings.Join(notes, ", "))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", k.Kind, figures.Plural(k.Rows, "row"), k.Took.Round(10*time.Millisecond), strings.Join(notes, ", "))
 	}
 	return table.Flush()
 }
@@ -158,7 +159,7 @@ func newDirectoryStatCommand(io streams) *cobra.Command {
 			table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
 			fmt.Fprintln(table, "KIND\tROWS\tKEYS\tSIZE\tFROM\tIMPORTED")
 			for _, k := range d.Stat() {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, grouped(k.Rows), grouped(k.Keys), size(k.Bytes), k.Source, k.Imported.UTC().Format(time.RFC3339))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, figures.Grouped(k.Rows), figures.Grouped(k.Keys), figures.Size(k.Bytes), k.Source, k.Imported.UTC().Format(time.RFC3339))
 			}
 			fmt.Fprintf(table, "fingerprint\t%s\n", d.Fingerprint())
 			return table.Flush()
@@ -185,7 +186,7 @@ func newDirectoryVerifyCommand(io streams) *cobra.Command {
 			if err := d.Verify(c.Context()); err != nil {
 				return dataError(err)
 			}
-			_, err = fmt.Fprintf(io.out, "%s is whole: %s\n", dir, plural(len(d.Stat()), "kind"))
+			_, err = fmt.Fprintf(io.out, "%s is whole: %s\n", dir, figures.Plural(len(d.Stat()), "kind"))
 			return err
 		},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 )
 
@@ -94,13 +95,13 @@ type plannedJSON struct {
 // known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if p.Failed > 0 {
-		return codedError{fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", plural(int(p.Failed), "row")), exitRejects}
+		return codedError{fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")), exitRejects}
 	}
 	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.maxRejects.Exceeded(rejects, lines) {
 		return codedError{fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()), exitRejects}
 	}
 	if p.Calls != nil && p.Calls.Failed > 0 {
-		return codedError{fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", plural(int(p.Calls.Failed), "key")), exitRejects}
+		return codedError{fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")), exitRejects}
 	}
 	return nil
 }

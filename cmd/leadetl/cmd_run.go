@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -295,10 +296,10 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		return errInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
-		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", plural(result.Made+result.Skipped, "part")), exitInterrupted}
+		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")), exitInterrupted}
 	}
 	if err != nil && result != nil && (exitCode(err) == exitBudget || exitCode(err) == exitService) {
-		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), plural(result.Made+result.Skipped, "part"))
+		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
@@ -127,9 +128,9 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	case err != nil:
 		return err
 	case !result.Whole():
-		return codedError{fmt.Errorf("%s is not whole: %s", dataset, plural(len(result.Failures)+result.More, "failure")), exitRejects}
+		return codedError{fmt.Errorf("%s is not whole: %s", dataset, figures.Plural(len(result.Failures)+result.More, "failure")), exitRejects}
 	case v.fails() > 0:
-		return codedError{fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, plural(v.fails(), "reason")), exitRejects}
+		return codedError{fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")), exitRejects}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
@@ -79,7 +80,7 @@ Its organization has %s credits.
   key              %s
   callback secret  %s
 
-`, url, grouped(demoCredits), d.key, d.secret)
+`, url, figures.Grouped(demoCredits), d.key, d.secret)
 	for _, c := range []struct{ path, body string }{
 		{"/lead/enrichment", `{"network_url":"https://network.example/in/ada-example"}`},
 		{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`},

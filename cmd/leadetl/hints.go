@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -30,7 +31,7 @@ func nextStep(err error) error {
 func failedRows(t sinks.Totals) error {
 	unknown := t.Reasons["failed"]["unknown_call"]
 	const next = "leadetl answers list --unknown names them, --retry-unknown sends them again"
-	switch rows := plural(int(t.Failed), "row"); {
+	switch rows := figures.Plural(t.Failed, "row"); {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
@@ -38,6 +39,6 @@ func failedRows(t sinks.Totals) error {
 	case unknown == t.Failed:
 		return codedError{fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next), exitRejects}
 	default:
-		return codedError{fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, grouped(unknown), next), exitRejects}
+		return codedError{fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next), exitRejects}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
@@ -18,12 +19,12 @@ func (f *runFlags) watchPlan(p *stats.Progress, log *slog.Logger, io streams) (s
 	if !isTerminal(io.err) {
 		return every(logEvery, func() {
 			s := p.Snapshot()
-			log.Info("planning", "rows", s.Rows, "read", share(s.BytesRead, s.BytesTotal))
+			log.Info("planning", "rows", s.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
 		})
 	}
 	bars := mpb.New(mpb.WithOutput(io.err), mpb.WithWidth(24), mpb.WithRefreshRate(redrawEvery))
 	bar := bars.New(0, mpb.BarStyle().Rbound("] "), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
-		decor.Any(func(decor.Statistics) string { return grouped(p.Snapshot().Rows) + " rows" }),
+		decor.Any(func(decor.Statistics) string { return figures.Grouped(p.Snapshot().Rows) + " rows" }),
 	))
 	stopMoving := every(redrawEvery, func() {
 		s := p.Snapshot()

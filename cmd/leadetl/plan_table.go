@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -35,10 +36,10 @@ type planLine struct {
 func (p planned) print(to io.Writer) error {
 	out := bufio.NewWriter(to)
 	fmt.Fprintln(out, p.plan.Operation)
-	width := len(grouped(p.largest()))
+	width := len(figures.Grouped(p.largest()))
 	for _, line := range p.lines() {
 		if line.always || line.n > 0 {
-			fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %-11s  %*s  %s", line.name, width, grouped(line.n), line.note), " "))
+			fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %-11s  %*s  %s", line.name, width, figures.Grouped(line.n), line.note), " "))
 		}
 	}
 	for _, line := range p.texts() {
@@ -65,7 +66,7 @@ func (p planned) lines() []planLine {
 		{"malformed", plan.Malformed, reasons(plan.Reasons["malformed"]), true},
 		{"rejected", plan.Rejected, reasons(plan.Reasons["rejected"]), true},
 		{"suppressed", plan.Suppressed, reasons(plan.Reasons["suppressed"]), false},
-		{"recorded", plan.Recorded.Rows, "done already, in " + plural(plan.Recorded.Parts, "part"), false},
+		{"recorded", plan.Recorded.Rows, "done already, in " + figures.Plural(plan.Recorded.Parts, "part"), false},
 		{"failed", plan.Failed, "of these rows, and a run ends with exit code 3 for them", false},
 	}
 	if plan.Complete {
@@ -169,20 +170,20 @@ func planBudget(c *pipeline.PlannedCalls) string {
 }
 
 func planFiles(f pipeline.PlannedFiles, complete bool) string {
-	text := plural(f.Parts, "part")
+	text := figures.Plural(f.Parts, "part")
 	if f.Partitioned > 0 {
-		text += " in " + plural(f.Partitioned, "file")
+		text += " in " + figures.Plural(f.Partitioned, "file")
 	}
 	if f.Rejects > 0 {
 		text += fmt.Sprintf(", %d of them with malformed lines", f.Rejects)
 	}
 	switch {
 	case complete:
-		return text + ", " + size(f.Bytes)
+		return text + ", " + figures.Size(f.Bytes)
 	case !f.AtLeast:
-		return text + ", about " + size(f.Bytes)
+		return text + ", about " + figures.Size(f.Bytes)
 	case f.Bytes > 0:
-		return text + ", without the answers about " + size(f.Bytes)
+		return text + ", without the answers about " + figures.Size(f.Bytes)
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
@@ -82,7 +83,7 @@ func (w *watcher) log(log *slog.Logger) (stop func()) {
 		l := w.look()
 		about := []any{"rows", l.rows(), "done", l.done(), "eta", l.left(), "matched", l.matched()}
 		if c := l.Calls; c != nil {
-			about = append(about, "calls", c.Calls, "calls_per_second", decimal(l.callRate()), "in_flight", c.InFlight, "credits", c.Credits, "waiting", whyWaiting(c, l.now))
+			about = append(about, "calls", c.Calls, "calls_per_second", figures.Decimal(l.callRate()), "in_flight", c.InFlight, "credits", c.Credits, "waiting", whyWaiting(c, l.now))
 		} else {
 			about = append(about, "rows_per_second", l.rowRate())
 		}

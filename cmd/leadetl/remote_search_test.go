@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/figures"
 )
 
 // sampleDays are the flags by which the sample's searches are found.
@@ -71,7 +72,7 @@ func TestSearchesOfServe(t *testing.T) {
 		spent += got.paid(t, lead...)
 	}
 	balance := strings.Fields(p.admin("org", "list"))
-	if left := grouped(int64(2500 - spent)); !slices.Contains(balance, left) || spent < 50 {
+	if left := figures.Grouped(int64(2500 - spent)); !slices.Contains(balance, left) || spent < 50 {
 		t.Errorf("the rows cost %d credits, and of 2500 there are left: %q", spent, balance)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -33,19 +34,19 @@ func (l look) line() []said {
 	if matched != "" {
 		matched += " matched"
 	}
-	rows := grouped(l.rows()) + " rows"
+	rows := figures.Grouped(l.rows()) + " rows"
 	if l.Calls == nil {
-		return []said{{l.done(), 0}, {rows, 2}, {matched, 4}, {grouped(l.rowRate()) + " rows/s", 3}, {l.left(), 1}}
+		return []said{{l.done(), 0}, {rows, 2}, {matched, 4}, {figures.Grouped(l.rowRate()) + " rows/s", 3}, {l.left(), 1}}
 	}
 	why, rank := whyWaiting(l.Calls, l.now), 1
-	calls := said{decimal(l.callRate()) + " calls/s", 4}
+	calls := said{figures.Decimal(l.callRate()) + " calls/s", 4}
 	switch pace.Reason(l.Calls.Reason) {
 	case pace.Rate, pace.Spread: // the normal state of a run with a limit
 		rank = 6
 	case pace.RetryAfter, pace.Dead:
 		calls.text = "" // there are none
 	}
-	return []said{{l.done(), 0}, {rows, 2}, {matched, 5}, calls, {short(l.Calls.Credits) + " credits", 3}, {l.left(), 1}, {why, rank}}
+	return []said{{l.done(), 0}, {rows, 2}, {matched, 5}, calls, {figures.Short(l.Calls.Credits) + " credits", 3}, {l.left(), 1}, {why, rank}}
 }
 
 // rows are those that are done, in the middle of a batch too.
@@ -55,9 +56,9 @@ func (l look) rows() int64 { return max(l.Rows, l.InputDone()) }
 // the first rows are whole.
 func (l look) matched() string {
 	if l.Rows == 0 && l.Calls != nil {
-		return share(l.Calls.Matched, l.Calls.Closed)
+		return figures.Share(l.Calls.Matched, l.Calls.Closed)
 	}
-	return share(l.Matched, l.Rows)
+	return figures.Share(l.Matched, l.Rows)
 }
 
 // progress is how much is done, of how much: rows where they wait for a
@@ -73,7 +74,7 @@ func (l look) progress() (done, of int64) {
 func (l look) done() string {
 	done, of := l.progress()
 	if of <= 0 {
-		return size(l.BytesRead)
+		return figures.Size(l.BytesRead)
 	}
 	return fmt.Sprintf("%d%%", min(100, 100*done/of))
 }
@@ -100,7 +101,7 @@ func (l look) left() string {
 	if left > (30 * 24 * time.Hour).Seconds() {
 		return "" // no more than a guess
 	}
-	return compact(time.Duration(left*float64(time.Second))) + " left"
+	return figures.Compact(time.Duration(left*float64(time.Second))) + " left"
 }
 
 // history is how far a run was, second by second, for as long as that says

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -52,7 +53,7 @@ func TestProgressInWords(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			w.history.note(time.Now(), c.s)
 			l := look{Snapshot: c.s, now: time.Now(), elapsed: time.Since(w.started), history: &w.history}
-			if done, left, rate := l.done(), l.left(), grouped(l.rowRate()); done != c.done || left != c.left || rate != c.perSecond {
+			if done, left, rate := l.done(), l.left(), figures.Grouped(l.rowRate()); done != c.done || left != c.left || rate != c.perSecond {
 				t.Errorf("%s: %q, %q, %q rows/s; want %q, %q, %q", c.name, done, left, rate, c.done, c.left, c.perSecond)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -41,7 +42,7 @@ func (c closing) print(to io.Writer) error {
 	t := c.result.Totals
 	lines := []closingLine{
 		{name: "rows", count: t.Rows, note: c.source(t)},
-		{name: "matched", count: t.Matched, note: share(t.Matched, t.Rows)},
+		{name: "matched", count: t.Matched, note: figures.Share(t.Matched, t.Rows)},
 		{name: "no match", count: t.NoMatch, note: reasons(t.Reasons["no_match"])},
 		{name: "rejected", count: t.Rejected, note: reasons(t.Reasons["rejected"])},
 	}
@@ -72,10 +73,10 @@ func (c closing) printStopped(to io.Writer) error {
 	p := c.progress
 	lines := []closingLine{
 		{name: "rows", count: p.InputDone(), note: c.ofAll()},
-		{name: "matched", count: p.Matched, note: share(p.Matched, p.Rows)},
+		{name: "matched", count: p.Matched, note: figures.Share(p.Matched, p.Rows)},
 	}
 	if calls := c.result.Report.Service.Calls; p.Rows == 0 { // no batch is whole
-		lines[1] = closingLine{name: "matched", count: calls.Matched, note: fmt.Sprintf("of %s answered", plural(int(calls.Closed), "question"))}
+		lines[1] = closingLine{name: "matched", count: calls.Matched, note: fmt.Sprintf("of %s answered", figures.Plural(calls.Closed, "question"))}
 	}
 	for _, seldom := range []closingLine{{name: "failed", count: p.Failed}, {name: "suppressed", count: p.Suppressed}, {name: "skipped", count: p.Skipped}} {
 		if seldom.count > 0 {
@@ -85,7 +86,7 @@ func (c closing) printStopped(to io.Writer) error {
 	lines = append(lines, c.service()...)
 	lines = append(lines, closingLine{name: "took", note: c.took.Round(10 * time.Millisecond).String(), bare: true})
 	lines = append(lines, c.times()...)
-	lines = append(lines, closingLine{name: "files", note: plural(c.result.Made+c.result.Skipped, "part") + "; answers of unfinished parts are stored", bare: true})
+	lines = append(lines, closingLine{name: "files", note: figures.Plural(c.result.Made+c.result.Skipped, "part") + "; answers of unfinished parts are stored", bare: true})
 	return printClosing(to, string(c.job.Operation)+", not finished", append(lines, c.report()...))
 }
 
@@ -99,7 +100,7 @@ func (c closing) ofAll() string {
 	if c.progress.BytesRead >= c.progress.BytesTotal {
 		about = ""
 	}
-	return fmt.Sprintf("of %s%s %s, %s left", about, grouped(all), c.input(), grouped(max(all-done, 0)))
+	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(all), c.input(), figures.Grouped(max(all-done, 0)))
 }
 
 func printClosing(to io.Writer, title string, lines []closingLine) error {
@@ -107,7 +108,7 @@ func printClosing(to io.Writer, title string, lines []closingLine) error {
 	for _, line := range lines {
 		names = max(names, len(line.name))
 		if !line.bare {
-			counts = max(counts, len(grouped(line.count)))
+			counts = max(counts, len(figures.Grouped(line.count)))
 		}
 	}
 	out := bufio.NewWriter(to)
@@ -115,7 +116,7 @@ func printClosing(to io.Writer, title string, lines []closingLine) error {
 	for _, line := range lines {
 		text := fmt.Sprintf("  %-*s  ", names, line.name)
 		if !line.bare {
-			text += fmt.Sprintf("%*s  ", counts, grouped(line.count))
+			text += fmt.Sprintf("%*s  ", counts, figures.Grouped(line.count))
 		}
 		fmt.Fprintln(out, strings.TrimRight(text+line.note, " "))
 	}
@@ -153,10 +154,10 @@ func (c closing) service() []closingLine {
 func credits(s *pipeline.ServiceReport) string {
 	var notes []string
 	if s.Calls.EarlierCredits > 0 {
-		notes = append(notes, grouped(s.Budget.Credits)+" with earlier runs of this job")
+		notes = append(notes, figures.Grouped(s.Budget.Credits)+" with earlier runs of this job")
 	}
 	if most := s.Budget.MaxCredits; most != nil {
-		notes = append(notes, "budget "+grouped(*most))
+		notes = append(notes, "budget "+figures.Grouped(*most))
 	}
 	return strings.Join(notes, ", ")
 }
@@ -170,14 +171,14 @@ func (c closing) times() (lines []closingLine) {
 	var waits []string
 	for _, reason := range waitReasons {
 		if waited := calls.Waits[string(reason)]; waited >= time.Second && reason != pace.Concurrency {
-			waits = append(waits, compact(waited.Round(time.Second))+" "+waitNames[reason])
+			waits = append(waits, figures.Compact(waited.Round(time.Second))+" "+waitNames[reason])
 		}
 	}
 	if len(waits) > 0 {
 		lines = append(lines, closingLine{name: "waited", note: strings.Join(waits, ", "), bare: true})
 	}
 	if calls.P50 > 0 {
-		note := fmt.Sprintf("p50 %s, p95 %s, p99 %s", digits(calls.P50), digits(calls.P95), digits(calls.P99))
+		note := fmt.Sprintf("p50 %s, p95 %s, p99 %s", figures.Digits(calls.P50), figures.Digits(calls.P95), figures.Digits(calls.P99))
 		lines = append(lines, closingLine{name: "latency", note: note, bare: true})
 	}
 	return lines
@@ -208,7 +209,7 @@ func (c closing) source(t sinks.Totals) string {
 	if t.Searches != 1 {
 		noun = " searches "
 	}
-	return "of " + grouped(t.Searches) + noun + c.input()
+	return "of " + figures.Grouped(t.Searches) + noun + c.input()
 }
 
 func (c closing) input() string {
@@ -229,7 +230,7 @@ func (c closing) speed() string {
 		return took
 	}
 	perSecond := float64(c.result.Fresh.Rows) / c.took.Seconds()
-	return fmt.Sprintf("%s, %s rows/s", took, grouped(int64(perSecond)))
+	return fmt.Sprintf("%s, %s rows/s", took, figures.Grouped(int64(perSecond)))
 }
 
 func (c closing) parts() string {
@@ -239,22 +240,15 @@ func (c closing) parts() string {
 		bytes += p.Bytes
 		files += len(p.Files)
 	}
-	text := plural(len(c.result.Manifest.Parts), "part")
+	text := figures.Plural(len(c.result.Manifest.Parts), "part")
 	if files > 0 {
-		text += " in " + plural(files, "file")
+		text += " in " + figures.Plural(files, "file")
 	}
-	text += ", " + size(bytes)
+	text += ", " + figures.Size(bytes)
 	if c.result.Skipped > 0 && c.result.Made > 0 {
 		text += fmt.Sprintf(", %d from earlier runs", c.result.Skipped)
 	}
 	return text
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%s %ss", grouped(int64(n)), noun)
 }
 
 // shownReasons is how many reasons one line names.
@@ -271,7 +265,7 @@ func reasons(counts map[string]int64) string {
 		names = names[:shownReasons]
 	}
 	for i, name := range names {
-		names[i] = name + " " + grouped(counts[name])
+		names[i] = name + " " + figures.Grouped(counts[name])
 	}
 	return strings.Join(names, ", ") + more
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -182,7 +183,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 
 func TestPlural(t *testing.T) {
 	for n, want := range map[int]string{0: "0 parts", 1: "1 part", 2: "2 parts", 1000: "1,000 parts"} {
-		if got := plural(n, "part"); got != want {
+		if got := figures.Plural(n, "part"); got != want {
 			t.Errorf("plural(%d) = %q, want %q", n, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
@@ -37,17 +38,17 @@ func (v verdict) print(to io.Writer) error {
 			fmt.Fprintln(out, printable(failure.String()))
 		}
 		if r.More > 0 {
-			fmt.Fprintf(out, "… and %s more\n", grouped(int64(r.More)))
+			fmt.Fprintf(out, "… and %s more\n", figures.Grouped(int64(r.More)))
 		}
 		return out.Flush()
 	}
 	t := v.result.Manifest.Totals
 	lines := []closingLine{
 		{name: "rows", count: t.Rows, note: "of " + v.result.Manifest.Operation + ", in the order of the input"},
-		{name: "matched", count: t.Matched, note: share(t.Matched, t.Rows)},
+		{name: "matched", count: t.Matched, note: figures.Share(t.Matched, t.Rows)},
 		{name: "malformed", count: t.Malformed, note: "lines in _rejects"},
 		{name: "columns", count: int64(len(v.result.Columns)), note: "read the same by two implementations"},
-		{name: "files", count: int64(v.result.Files), note: "with their checksums, " + size(v.result.Bytes)},
+		{name: "files", count: int64(v.result.Files), note: "with their checksums, " + figures.Size(v.result.Bytes)},
 		{name: "took", note: v.speed(), bare: true},
 	}
 	if t.Malformed == 0 {
@@ -84,7 +85,7 @@ func (v verdict) speed() string {
 	if v.took < time.Second {
 		return took
 	}
-	return fmt.Sprintf("%s, %s rows/s", took, grouped(int64(float64(v.result.Rows)/v.took.Seconds())))
+	return fmt.Sprintf("%s, %s rows/s", took, figures.Grouped(int64(float64(v.result.Rows)/v.took.Seconds())))
 }
 
 // verdictJSON is a verdict as it is printed for programs.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -24,29 +25,29 @@ var waitNames = map[pace.Reason]string{
 func whyWaiting(c *stats.CallSnapshot, now time.Time) string {
 	switch pace.Reason(c.Reason) {
 	case pace.RetryAfter:
-		left := compact(c.Until.Sub(now))
+		left := figures.Compact(c.Until.Sub(now))
 		if c.AskedToWait > 0 {
-			return fmt.Sprintf("waiting: the service asked for %s, next call in %s", compact(c.AskedToWait), left)
+			return fmt.Sprintf("waiting: the service asked for %s, next call in %s", figures.Compact(c.AskedToWait), left)
 		}
 		return "waiting: the service asked for " + left
 	case pace.Dead:
 		down := "service down"
 		if !c.DeadSince.IsZero() {
-			down += " " + compact(now.Sub(c.DeadSince))
+			down += " " + figures.Compact(now.Sub(c.DeadSince))
 		}
 		if c.InFlight > 0 || c.Until.IsZero() {
 			return down + ", probing"
 		}
-		return fmt.Sprintf("%s, next probe in %s", down, compact(c.Until.Sub(now)))
+		return fmt.Sprintf("%s, next probe in %s", down, figures.Compact(c.Until.Sub(now)))
 	case pace.Rate:
 		return "rate " + perSecond(c.Rate)
 	case pace.Spread:
 		return "rate " + perSecond(c.Rate) + " by the service's limit"
 	}
 	if c.InFlight == 0 && c.Waiting == 0 && c.Parked > 0 {
-		return fmt.Sprintf("waiting: %s to come", plural(int(c.Parked), "answer"))
+		return fmt.Sprintf("waiting: %s to come", figures.Plural(c.Parked, "answer"))
 	}
 	return ""
 }
 
-func perSecond(rate float64) string { return decimal(rate) + "/s" }
+func perSecond(rate float64) string { return figures.Decimal(rate) + "/s" }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
@@ -79,7 +80,7 @@ func (f *suppressFlags) open(ctx context.Context, region string, hosts []string,
 			log.Warn("not an entry of a suppression list", "at", place)
 		}
 		if f.maxBad.Exceeded(l.bad, l.entries) {
-			return nil, usageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", grouped(l.bad), grouped(l.entries), f.maxBad.String()))
+			return nil, usageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", figures.Grouped(l.bad), figures.Grouped(l.entries), f.maxBad.String()))
 		}
 		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.bad)
 	}

@@ -17,6 +17,14 @@ func Grouped(n int64) string {
 	return s
 }
 
+// Plural writes n with its noun, such as "1 row" or "2,000 rows".
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Grouped(int64(n)) + " " + noun + "s"
+}
+
 // Size writes a count of bytes in decimal units.
 func Size(n int64) string {
 	const unit = 1000

@@ -139,21 +139,3 @@ func stateError(err error) error {
 	}
 	return err
 }
-
-// oneArgument wants exactly one argument, and says what it is.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("no %s given", what)
-		}
-		return atMost(1, args)
-	}
-}
-
-// day is a moment in a table, "" for none.
-func day(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}

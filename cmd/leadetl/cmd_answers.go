@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -95,18 +94,7 @@ func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err e
 	defer func() { err = errors.Join(err, store.Close()) }()
 	err = work(store)
 	if err != nil && ctx.Err() != nil {
-		return codedError{errors.New("interrupted"), exitInterrupted}
+		return withCode(exitInterrupted, errors.New("interrupted"))
 	}
 	return err
-}
-
-// printable is a word of a service's as it is shown: what a terminal would
-// take for a command is not.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
 }

@@ -340,5 +340,5 @@ func (e *eraser) report(io streams, failure error) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return codedError{errors.New(strings.Join(left, "\n")), exitRejects}
+	return withCode(exitRejects, errors.New(strings.Join(left, "\n")))
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
@@ -203,12 +202,4 @@ func openDirectory(dir string) (*directory.Directory, error) {
 		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", dir, dir)
 	}
 	return d, usageError(err)
-}
-
-// dataError tells data that is not as it should be from a machine that is not.
-func dataError(err error) error {
-	if errors.Is(err, resolution.ErrInvalid) {
-		return usageError(err)
-	}
-	return err
 }

@@ -63,7 +63,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, io s
 	plan, err := run.Plan(ctx)
 	stop()
 	if errors.Is(err, context.Canceled) {
-		return codedError{errors.New("interrupted; a plan leaves nothing behind"), exitInterrupted}
+		return withCode(exitInterrupted, errors.New("interrupted; a plan leaves nothing behind"))
 	}
 	if err != nil {
 		return err
@@ -95,13 +95,13 @@ type plannedJSON struct {
 // known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if p.Failed > 0 {
-		return codedError{fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
 	}
 	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.maxRejects.Exceeded(rejects, lines) {
-		return codedError{fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
 	}
 	if p.Calls != nil && p.Calls.Failed > 0 {
-		return codedError{fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
 	}
 	return nil
 }

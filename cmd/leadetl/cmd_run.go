@@ -296,7 +296,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		return errInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
-		return codedError{fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")), exitInterrupted}
+		return withCode(exitInterrupted, fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")))
 	}
 	if err != nil && result != nil && (exitCode(err) == exitBudget || exitCode(err) == exitService) {
 		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
@@ -321,7 +321,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		return err
 	}
 	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
-		return codedError{fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
 	}
 	return nil
 }

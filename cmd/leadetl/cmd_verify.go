@@ -107,7 +107,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 		return usageError(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if errors.Is(err, context.Canceled) {
-		return codedError{errors.New("interrupted"), exitInterrupted}
+		return withCode(exitInterrupted, errors.New("interrupted"))
 	}
 	if err != nil {
 		return err
@@ -128,9 +128,9 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	case err != nil:
 		return err
 	case !result.Whole():
-		return codedError{fmt.Errorf("%s is not whole: %s", dataset, figures.Plural(len(result.Failures)+result.More, "failure")), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%s is not whole: %s", dataset, figures.Plural(len(result.Failures)+result.More, "failure")))
 	case v.fails() > 0:
-		return codedError{fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")))
 	}
 	return nil
 }

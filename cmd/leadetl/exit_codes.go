@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
+	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -51,50 +56,76 @@ func exitCodes(exits []exit) string {
 
 // codedError is an error whose exit code was decided where it came up.
 type codedError struct {
-	error
+	err  error
 	code int
 }
 
-func (e codedError) Unwrap() error { return e.error }
+func (e codedError) Error() string { return e.err.Error() }
+func (e codedError) Unwrap() error { return e.err }
 
+// withCode makes the program exit with code because of err.
+func withCode(code int, err error) error { return codedError{err, code} }
+
+// usageError makes the program exit with exitUsage because of err. It is nil
+// when err is.
 func usageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return codedError{err, exitUsage}
+	return withCode(exitUsage, err)
+}
+
+// exitRule gives errors an exit code.
+type exitRule struct {
+	code    int
+	applies func(error) bool
+}
+
+// exitRules is the table from errors to exit codes. The first rule that
+// applies decides.
+var exitRules = []exitRule{
+	{exitBudget, isAny(pipeline.ErrBudget, pipeline.ErrNoCredits)},
+	{exitService, isAny(pipeline.ErrRefused, pipeline.ErrUnreachable, objects.ErrUnavailable)},
+	{exitInterrupted, isAny(context.Canceled)},
+	{exitUsage, isAny(pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
+	{exitUsage, isType[*sources.FormatError]},
+	{exitUsage, isType[*objects.RefusedError]},
+	{exitUsage, isType[*pipeline.JobError]},
+	{exitUsage, isFolderRefused},
 }
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
-	var coded codedError
-	var format *sources.FormatError
-	var job *pipeline.JobError
-	var refused *objects.RefusedError
-	var path *fs.PathError
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitDone
-	case errors.As(err, &coded):
+	}
+	if coded, ok := errors.AsType[codedError](err); ok {
 		return coded.code
-	case errors.Is(err, pipeline.ErrBudget), errors.Is(err, pipeline.ErrNoCredits):
-		return exitBudget
-	case errors.Is(err, pipeline.ErrRefused), errors.Is(err, pipeline.ErrUnreachable), errors.Is(err, objects.ErrUnavailable):
-		return exitService
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.As(err, &format),
-		errors.As(err, &refused),
-		errors.Is(err, objects.ErrLockLost),
-		errors.As(err, &job),
-		errors.Is(err, sources.ErrChanged),
-		errors.Is(err, pipeline.ErrOtherJob),
-		errors.Is(err, pipeline.ErrInputChanged),
-		errors.Is(err, sinks.ErrForeign),
-		errors.Is(err, filelock.ErrLocked),
-		errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, syscall.ENOSPC): // no place for a folder
-		return exitUsage
+	}
+	for _, rule := range exitRules {
+		if rule.applies(err) {
+			return rule.code
+		}
 	}
 	return exitFailure
+}
+
+func isAny(kinds ...error) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+	}
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// isFolderRefused reports whether a folder could not be made for another
+// reason than a full disk.
+func isFolderRefused(err error) bool {
+	path, ok := errors.AsType[*fs.PathError](err)
+	return ok && path.Op == "mkdir" && !errors.Is(err, syscall.ENOSPC)
 }
 
 // message is an error as it is printed: each problem on a line of its own,
@@ -106,4 +137,21 @@ func message(err error) string {
 		text = strings.ReplaceAll(text, word.Error()+": ", "")
 	}
 	return "leadetl: " + strings.ReplaceAll(text, "\n", "\nleadetl: ")
+}
+
+// report prints why a command failed, in the form its log has.
+func report(c *cobra.Command, err error, to io.Writer) {
+	if format := c.Flags().Lookup("log-format"); format != nil && format.Value.String() == "json" {
+		slog.New(slog.NewJSONHandler(to, nil)).Error(err.Error())
+		return
+	}
+	fmt.Fprintln(to, message(err))
+}
+
+// dataError tells data that is not as it should be from a machine that is not.
+func dataError(err error) error {
+	if errors.Is(err, resolution.ErrInvalid) {
+		return usageError(err)
+	}
+	return err
 }

@@ -37,9 +37,9 @@ func TestExitCode(t *testing.T) {
 		{pipeline.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
 		{filelock.ErrLocked, 2},
-		{codedError{errors.New("rejects"), exitRejects}, 3},
+		{withCode(exitRejects, errors.New("rejects")), 3},
 		{context.Canceled, 130},
-		{codedError{errors.New("interrupted"), exitInterrupted}, 130},
+		{withCode(exitInterrupted, errors.New("interrupted")), 130},
 	} {
 		for _, err := range []error{c.err, wrap(c.err)} {
 			if got := exitCode(err); got != c.want {

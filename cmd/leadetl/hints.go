@@ -35,10 +35,10 @@ func failedRows(t sinks.Totals) error {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
-		return codedError{fmt.Errorf("%s failed", rows), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%s failed", rows))
 	case unknown == t.Failed:
-		return codedError{fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next))
 	default:
-		return codedError{fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next), exitRejects}
+		return withCode(exitRejects, fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next))
 	}
 }

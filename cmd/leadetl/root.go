@@ -2,42 +2,20 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"log/slog"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/leadetl/leadetl/internal/cliflag"
-	"github.com/leadetl/leadetl/resolution"
 )
-
-// streams are the three standard streams of a command.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	root := newRoot(streams{in, out, errOut})
+	root := newRoot(streams{in: in, out: out, err: errOut})
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		report(c, err, errOut)
 	}
 	return exitCode(err)
-}
-
-// report prints why a command failed, in the form its log has.
-func report(c *cobra.Command, err error, to io.Writer) {
-	if format := c.Flags().Lookup("log-format"); format != nil && format.Value.String() == "json" {
-		slog.New(slog.NewJSONHandler(to, nil)).Error(err.Error())
-		return
-	}
-	fmt.Fprintln(to, message(err))
 }
 
 func newRoot(io streams) *cobra.Command {
@@ -61,69 +39,4 @@ everywhere. leadetl serve answers the same questions over HTTP.`,
 	root.InitDefaultCompletionCmd()
 	arrange(root)
 	return root
-}
-
-// arrange gives every command its errors of usage, from c downwards.
-func arrange(c *cobra.Command) {
-	switch {
-	case c.HasSubCommands():
-		group(c)
-	case c.Parent().Name() == "completion": // cobra's own
-		c.Args = usage(noArguments)
-	default:
-		c.Args = usage(c.Args)
-	}
-	for _, below := range c.Commands() {
-		arrange(below)
-	}
-}
-
-// group makes a command that only holds others print its help when it is
-// called alone, and refuse what is none of them. Its flags are not parsed, so
-// that of "leadetl rnu --in a.csv" the rnu is what is wrong.
-func group(c *cobra.Command) {
-	c.DisableFlagParsing = true
-	c.Args = cobra.ArbitraryArgs
-	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h"):
-			return c.Help()
-		case strings.HasPrefix(args[0], "-"):
-			return usageError(fmt.Errorf("unknown flag: %s; see %s --help", args[0], c.CommandPath()))
-		}
-		return usageError(unknownCommand(c, args[0]))
-	}
-}
-
-func unknownCommand(c *cobra.Command, name string) error {
-	var names []string
-	for _, below := range c.Commands() {
-		if below.IsAvailableCommand() {
-			names = append(names, below.Name())
-		}
-	}
-	hint := cliflag.Suggest(name, names)
-	if _, err := resolution.ParseOperation(name); err == nil {
-		hint = fmt.Sprintf("; did you mean %q?", "leadetl run "+name)
-	}
-	return fmt.Errorf("unknown command %q%s; see %s --help", name, hint, c.CommandPath())
-}
-
-// usage reports what check finds wrong with the arguments as usage.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-		}
-		return nil
-	}
-}
-
-func noArguments(_ *cobra.Command, args []string) error { return atMost(0, args) }
-
-func atMost(n int, args []string) error {
-	if len(args) > n {
-		return fmt.Errorf("%q is one argument too many", args[n])
-	}
-	return nil
 }

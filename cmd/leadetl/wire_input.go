@@ -7,7 +7,7 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-var errInterruptedEarly = codedError{errors.New("interrupted before anything was done"), exitInterrupted}
+var errInterruptedEarly = withCode(exitInterrupted, errors.New("interrupted before anything was done"))
 
 // openInput is sources.Open that gives up when ctx ends. Open reads the
 // header, and a pipe or a person at a terminal may keep it waiting for that:

@@ -96,7 +96,7 @@ func (f *suppressFlags) read(ctx context.Context, region string, hosts []string)
 	for _, uri := range f.lists {
 		if err := l.readAll(ctx, uri); err != nil {
 			if ctx.Err() != nil {
-				return nil, codedError{errors.New("interrupted before anything was done"), exitInterrupted}
+				return nil, withCode(exitInterrupted, errors.New("interrupted before anything was done"))
 			}
 			return nil, unlessUnavailable(fmt.Errorf("suppression list: %w", err))
 		}

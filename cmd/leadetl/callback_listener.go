@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution/client"
@@ -53,7 +54,7 @@ type callbackTaker interface {
 // waits for those under way. address is the listener's own as a service would
 // write it. Errors are those of the flags.
 func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbackTaker, log *slog.Logger) (address string, stop func() error, err error) {
-	defer func() { err = usageError(err) }()
+	defer func() { err = cli.UsageError(err) }()
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
 		return "", nil, fmt.Errorf("--callback-listen %s is not of the form host:port", o.Addr)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
@@ -175,7 +176,7 @@ func TestListenForCallbacksErrors(t *testing.T) {
 		{"a busy port", callbackListenOptions{Addr: busy.Addr().String(), SecretFile: good}, ": the address is in use by another program"},
 	} {
 		_, _, err := listenForCallbacks(t.Context(), f.o, &taken{}, slog.New(slog.DiscardHandler))
-		if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "hunter2") || exitCode(err) != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "hunter2") || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%s: %v, want %q", f.name, err, f.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -21,7 +22,7 @@ func TestRunWithCallbacks(t *testing.T) {
 		o.Faults = faults
 		service, url := badly(t, o)
 		j := newRemoteJob(t, "network_to_phone", url, l.csv, flags...)
-		said := j.run(exitDone).said.String()
+		said := j.run(cli.ExitDone).said.String()
 		for _, what := range []string{"canary", remoteSecret} {
 			if strings.Contains(strings.ToLower(said), strings.ToLower(what)) {
 				t.Errorf("the log holds %q", what)

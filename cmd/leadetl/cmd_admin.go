@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminCommand(io streams) *cobra.Command {
+func newAdminCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "admin",
 		Short: "Manage organizations, keys, credits and callbacks of a service",
@@ -26,7 +27,7 @@ service that is running follows within a second; none has to be.
 An organization is named by its name or its id (org_…). What a command makes is
 alone on standard output, so that scripts can take it from there.`,
 	}
-	c.AddCommand(newAdminOrgCommand(io), newAdminKeyCommand(io), newAdminCreditsCommand(io), newAdminSecretCommand(io), newAdminDeliveriesCommand(io))
+	c.AddCommand(newAdminOrgCommand(std), newAdminKeyCommand(std), newAdminCreditsCommand(std), newAdminSecretCommand(std), newAdminDeliveriesCommand(std))
 	return c
 }
 
@@ -68,7 +69,7 @@ func pepperPath(given, state string) string {
 func (a *admin) open(create bool) (*state.State, error) {
 	s, err := state.Administer(a.state, create)
 	if errors.Is(err, state.ErrNoState) {
-		return nil, usageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))
+		return nil, cli.UsageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))
 	}
 	return s, stateError(err)
 }
@@ -88,7 +89,7 @@ func (a *admin) onOrganization(ctx context.Context, name string, work func(*stat
 	return a.on(false, func(s *state.State) error {
 		org, err := s.FindOrganization(ctx, name)
 		if errors.Is(err, state.ErrNotFound) {
-			return usageError(errors.New("there is no such organization; leadetl admin org list names all"))
+			return cli.UsageError(errors.New("there is no such organization; leadetl admin org list names all"))
 		}
 		if err != nil {
 			return err
@@ -122,11 +123,11 @@ func openPepper(ctx context.Context, s *state.State, path string) (credential.Pe
 		err = fmt.Errorf("the secret that keys are hashed under is missing: %w; put it back, or name where it is with --pepper-file", err)
 	}
 	if err != nil {
-		return p, usageError(err)
+		return p, cli.UsageError(err)
 	}
 	for _, secret := range kept.Secrets {
 		if _, err := p.Open(secret.Sealed); err != nil {
-			return p, usageError(fmt.Errorf("%s is not the secret that the keys of this state are hashed under; name that with --pepper-file", path))
+			return p, cli.UsageError(fmt.Errorf("%s is not the secret that the keys of this state are hashed under; name that with --pepper-file", path))
 		}
 	}
 	return p, nil
@@ -135,7 +136,7 @@ func openPepper(ctx context.Context, s *state.State, path string) (credential.Pe
 // stateError tells what the caller has to put right from what failed.
 func stateError(err error) error {
 	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) || errors.Is(err, filelock.ErrLocked) {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	return err
 }

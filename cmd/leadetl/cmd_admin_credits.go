@@ -11,30 +11,31 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminCreditsCommand(io streams) *cobra.Command {
+func newAdminCreditsCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: "credits", Short: "Credits: what calls are paid with"}
-	c.AddCommand(newAdminCreditsGrantCommand(io), newAdminCreditsTakeCommand(io), newAdminCreditsListCommand(io))
+	c.AddCommand(newAdminCreditsGrantCommand(std), newAdminCreditsTakeCommand(std), newAdminCreditsListCommand(std))
 	return c
 }
 
-func newAdminCreditsGrantCommand(io streams) *cobra.Command {
-	return newAdminCreditsChangeCommand(io, &cobra.Command{
+func newAdminCreditsGrantCommand(std cli.Streams) *cobra.Command {
+	return newAdminCreditsChangeCommand(std, &cobra.Command{
 		Use:     "grant ORG NUMBER",
 		Short:   "Give an organization credits and print what it has then",
 		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
 	}, (*state.State).Grant)
 }
 
-func newAdminCreditsTakeCommand(io streams) *cobra.Command {
+func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
 	take := func(s *state.State, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error) {
 		return s.Adjust(ctx, org, -credits, note, now)
 	}
-	return newAdminCreditsChangeCommand(io, &cobra.Command{
+	return newAdminCreditsChangeCommand(std, &cobra.Command{
 		Use:     "take ORG NUMBER",
 		Short:   "Take credits back and print what is left",
 		Example: `  leadetl admin credits take "Example Rockets" 5000 --note "invoice 17 was for somebody else"`,
@@ -46,24 +47,24 @@ type creditsChange func(s *state.State, ctx context.Context, org, credits int64,
 
 // newAdminCreditsChangeCommand makes c a command that changes an organization's
 // credits and prints what it has then.
-func newAdminCreditsChangeCommand(io streams, c *cobra.Command, change creditsChange) *cobra.Command {
+func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change creditsChange) *cobra.Command {
 	var a admin
 	var note string
 	c.Args = organizationAndNumber
 	c.RunE = func(c *cobra.Command, args []string) error {
 		credits, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || credits < 1 {
-			return usageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
+			return cli.UsageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
 		}
 		return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
 			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())
 			if too, is := errors.AsType[*state.InsufficientError](err); is {
-				return usageError(fmt.Errorf("%s has %s", org.Name, figures.Plural(too.Balance, "credit")))
+				return cli.UsageError(fmt.Errorf("%s has %s", org.Name, figures.Plural(too.Balance, "credit")))
 			}
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(io.out, balance.Available)
+			_, err = fmt.Fprintln(std.Out, balance.Available)
 			return err
 		})
 	}
@@ -75,34 +76,34 @@ func organizationAndNumber(_ *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return errors.New("name the organization and the number of credits")
 	}
-	return atMost(2, args)
+	return cli.AtMost(2, args)
 }
 
-func newAdminCreditsListCommand(io streams) *cobra.Command {
+func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var limit int
 	var after int64
 	c := &cobra.Command{
 		Use:   "list ORG",
 		Short: "Print an organization's ledger, the oldest entry first",
-		Args:  oneArgument("organization"),
+		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 || after < 0 {
-				return usageError(errors.New("--limit has to be at least 1, --after at least 0"))
+				return cli.UsageError(errors.New("--limit has to be at least 1, --after at least 0"))
 			}
 			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
 				entries, err := s.Ledger(c.Context(), org.ID, after, limit)
 				if err != nil {
 					return err
 				}
-				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ENTRY\tTIME\tKIND\tCREDITS\tAVAILABLE\tRESERVED\tOPERATION\tRESOLUTION\tNOTE")
 				for _, e := range entries {
 					resolution := ""
 					if e.Resolution != uuid.Nil {
 						resolution = request.FormatID(e.Resolution)
 					}
-					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\n", e.Seq, day(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Note)
+					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Note)
 				}
 				return table.Flush()
 			})

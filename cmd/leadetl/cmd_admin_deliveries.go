@@ -8,18 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminDeliveriesCommand(io streams) *cobra.Command {
+func newAdminDeliveriesCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: "deliveries", Short: "Callbacks: posted, waiting and given up"}
-	c.AddCommand(newAdminDeliveriesListCommand(io), newAdminDeliveriesReplayCommand(io))
+	c.AddCommand(newAdminDeliveriesListCommand(std), newAdminDeliveriesReplayCommand(std))
 	return c
 }
 
-func newAdminDeliveriesListCommand(io streams) *cobra.Command {
+func newAdminDeliveriesListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var org, is string
 	var limit int
@@ -29,15 +30,15 @@ func newAdminDeliveriesListCommand(io streams) *cobra.Command {
 		Long: `List callbacks, the newest first. A callback is pending until its receiver has
 it (delivered) or the attempts are used up (dead); FAILURE says what was wrong
 with the last attempt. Addresses are not shown whole: they may hold secrets.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch is {
 			case "", state.Pending, state.Delivered, state.Dead:
 			default:
-				return usageError(fmt.Errorf("unknown --is %q; it is one of %s, %s, %s", is, state.Pending, state.Delivered, state.Dead))
+				return cli.UsageError(fmt.Errorf("unknown --is %q; it is one of %s, %s, %s", is, state.Pending, state.Delivered, state.Dead))
 			}
 			if limit < 1 {
-				return usageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))
+				return cli.UsageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))
 			}
 			show := func(s *state.State, organization int64) error {
 				deliveries, err := s.Deliveries(c.Context(), organization, is, limit)
@@ -52,17 +53,17 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 				for _, a := range accounts {
 					names[a.ID] = a.Name
 				}
-				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ID\tSTATE\tRECEIVER\tATTEMPTS\tSTATUS\tFAILURE\tCREATED\tNEXT\tENDED\tRESOLUTION\tORGANIZATION")
 				for _, d := range deliveries {
 					next, status := "", ""
 					if d.State == state.Pending {
-						next = day(d.Due)
+						next = cli.Timestamp(d.Due)
 					}
 					if d.Status != 0 {
 						status = strconv.Itoa(d.Status)
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.WebhookID, d.State, d.Receiver, d.Attempts, status, d.Failure, day(d.Created), next, day(d.Finished),
+					fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.WebhookID, d.State, d.Receiver, d.Attempts, status, d.Failure, cli.Timestamp(d.Created), next, cli.Timestamp(d.Finished),
 						request.FormatID(d.Resolution), names[d.Organization])
 				}
 				return table.Flush()
@@ -80,7 +81,7 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 	return c
 }
 
-func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
+func newAdminDeliveriesReplayCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var dead string
 	c := &cobra.Command{
@@ -98,7 +99,7 @@ func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
 			if dead != "" {
 				return a.onOrganization(c.Context(), dead, func(s *state.State, org state.Organization) error {
 					n, err := s.ReplayDead(c.Context(), org.ID, a.now())
-					fmt.Fprintf(io.out, "%s to be posted again\n", figures.Plural(n, "callback"))
+					fmt.Fprintf(std.Out, "%s to be posted again\n", figures.Plural(n, "callback"))
 					return err
 				})
 			}
@@ -109,15 +110,15 @@ func newAdminDeliveriesReplayCommand(io streams) *cobra.Command {
 					err := s.ReplayDelivery(c.Context(), id, a.now())
 					switch {
 					case errors.Is(err, state.ErrNotFound):
-						err = usageError(fmt.Errorf("%s: there is no such delivery; leadetl admin deliveries list names them", id))
+						err = cli.UsageError(fmt.Errorf("%s: there is no such delivery; leadetl admin deliveries list names them", id))
 					case errors.Is(err, state.ErrGone):
-						err = usageError(fmt.Errorf("%s: its %w", id, err))
+						err = cli.UsageError(fmt.Errorf("%s: its %w", id, err))
 					case err == nil:
 						done++
 					}
 					errs = append(errs, err)
 				}
-				fmt.Fprintf(io.out, "%s to be posted again\n", figures.Plural(done, "callback"))
+				fmt.Fprintf(std.Out, "%s to be posted again\n", figures.Plural(done, "callback"))
 				return errors.Join(errs...)
 			})
 		},

@@ -8,18 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminKeyCommand(io streams) *cobra.Command {
+func newAdminKeyCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: "key", Short: "API keys: what an organization calls with"}
-	c.AddCommand(newAdminKeyCreateCommand(io), newAdminKeyListCommand(io), newAdminKeyRevokeCommand(io), newAdminKeySystemCommand(io))
+	c.AddCommand(newAdminKeyCreateCommand(std), newAdminKeyListCommand(std), newAdminKeyRevokeCommand(std), newAdminKeySystemCommand(std))
 	return c
 }
 
-func newAdminKeyCreateCommand(io streams) *cobra.Command {
+func newAdminKeyCreateCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var label string
 	var test bool
@@ -31,7 +32,7 @@ func newAdminKeyCreateCommand(io streams) *cobra.Command {
 its hash is kept, so this is the one time it can be seen. An organization may
 have any number of keys: make a new one, change over, revoke the old one.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
-		Args:    oneArgument("organization"),
+		Args:    cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) (err error) {
 				key := credential.NewKey(test).Reveal()
@@ -42,8 +43,8 @@ have any number of keys: make a new one, change over, revoke the old one.`,
 				if record, err = s.AddKey(c.Context(), record); err != nil {
 					return err
 				}
-				fmt.Fprintf(io.err, "%s of %s; this is the one time the key is shown\n", record.Public, org.Name)
-				_, err = fmt.Fprintln(io.out, key)
+				fmt.Fprintf(std.Err, "%s of %s; this is the one time the key is shown\n", record.Public, org.Name)
+				_, err = fmt.Fprintln(std.Out, key)
 				return err
 			})
 		},
@@ -55,22 +56,22 @@ have any number of keys: make a new one, change over, revoke the old one.`,
 	return c
 }
 
-func newAdminKeyListCommand(io streams) *cobra.Command {
+func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.command(&cobra.Command{
 		Use:   "list ORG",
 		Short: "Say which keys an organization has",
-		Args:  oneArgument("organization"),
+		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
 				keys, err := s.Keys(c.Context(), org.ID)
 				if err != nil {
 					return err
 				}
-				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ID\tLABEL\tENDS IN\tCREATED\tEXPIRES\tREVOKED")
 				for _, k := range keys {
-					fmt.Fprintf(table, "%s\t%s\t…%s\t%s\t%s\t%s\n", k.Public, k.Label, k.Hint, day(k.Created), day(k.Expires), day(k.Revoked))
+					fmt.Fprintf(table, "%s\t%s\t…%s\t%s\t%s\t%s\n", k.Public, k.Label, k.Hint, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked))
 				}
 				return table.Flush()
 			})
@@ -78,20 +79,20 @@ func newAdminKeyListCommand(io streams) *cobra.Command {
 	})
 }
 
-func newAdminKeyRevokeCommand(io streams) *cobra.Command {
+func newAdminKeyRevokeCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.command(&cobra.Command{
 		Use:   "revoke KEY",
 		Short: "End an API key by its id (key_…)",
-		Args:  oneArgument("key id"),
+		Args:  cli.OneArgument("key id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if credential.WellFormed(args[0]) {
-				return usageError(errors.New("that is a key, not its id (key_…), which leadetl admin key list shows; it should not be on a command line"))
+				return cli.UsageError(errors.New("that is a key, not its id (key_…), which leadetl admin key list shows; it should not be on a command line"))
 			}
 			return a.on(false, func(s *state.State) error {
 				err := s.RevokeKey(c.Context(), args[0], a.now())
 				if errors.Is(err, state.ErrNotFound) {
-					return usageError(errors.New("there is no such key; leadetl admin key list names those of an organization"))
+					return cli.UsageError(errors.New("there is no such key; leadetl admin key list names those of an organization"))
 				}
 				return err
 			})
@@ -99,16 +100,16 @@ func newAdminKeyRevokeCommand(io streams) *cobra.Command {
 	})
 }
 
-func newAdminKeySystemCommand(io streams) *cobra.Command {
+func newAdminKeySystemCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "system",
 		Short: "Make a system key (x-sys-key) and print it; it is kept nowhere",
 		Long: `Make a system key for the internal listener and print it. The service takes it
 from ` + systemKeyVariable + ` or from the file of --system-key-file.`,
 		Example: `  leadetl admin key system > system-key && chmod 600 system-key`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(io.out, credential.NewSystemKey().Reveal())
+			_, err := fmt.Fprintln(std.Out, credential.NewSystemKey().Reveal())
 			return err
 		},
 	}

@@ -6,18 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminOrgCommand(io streams) *cobra.Command {
+func newAdminOrgCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: "org", Short: "Organizations: who has credits and keys"}
-	c.AddCommand(newAdminOrgCreateCommand(io), newAdminOrgListCommand(io))
+	c.AddCommand(newAdminOrgCreateCommand(std), newAdminOrgListCommand(std))
 	return c
 }
 
-func newAdminOrgCreateCommand(io streams) *cobra.Command {
+func newAdminOrgCreateCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var credits int64
 	c := &cobra.Command{
@@ -26,10 +27,10 @@ func newAdminOrgCreateCommand(io streams) *cobra.Command {
 		Long: `Make an organization, with its secret for signing callbacks, and print its id
 alone. The state folder is made if it is missing.`,
 		Example: `  leadetl admin org create "Example Rockets" --credits 10000`,
-		Args:    oneArgument("name"),
+		Args:    cli.OneArgument("name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if credits < 0 {
-				return usageError(fmt.Errorf("--credits is %d; it cannot be less than 0", credits))
+				return cli.UsageError(fmt.Errorf("--credits is %d; it cannot be less than 0", credits))
 			}
 			return a.on(true, func(s *state.State) error {
 				pepper, err := openPepper(c.Context(), s, pepperPath(a.pepper, a.state))
@@ -41,7 +42,7 @@ alone. The state folder is made if it is missing.`,
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(io.out, org.Public)
+				_, err = fmt.Fprintln(std.Out, org.Public)
 				return err
 			})
 		},
@@ -50,22 +51,22 @@ alone. The state folder is made if it is missing.`,
 	return c
 }
 
-func newAdminOrgListCommand(io streams) *cobra.Command {
+func newAdminOrgListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.command(&cobra.Command{
 		Use:   "list",
 		Short: "Say which organizations there are, and their credits",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.on(false, func(s *state.State) error {
 				accounts, err := s.Organizations(c.Context())
 				if err != nil {
 					return err
 				}
-				table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ID\tNAME\tCREDITS\tRESERVED\tCREATED")
 				for _, a := range accounts {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Public, a.Name, figures.Grouped(a.Available), figures.Grouped(a.Reserved), day(a.Created))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Public, a.Name, figures.Grouped(a.Available), figures.Grouped(a.Reserved), cli.Timestamp(a.Created))
 				}
 				return table.Flush()
 			})

@@ -6,24 +6,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminSecretCommand(io streams) *cobra.Command {
+func newAdminSecretCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: "secret", Short: "Secrets: what callbacks are signed with"}
-	c.AddCommand(newAdminSecretShowCommand(io), newAdminSecretRotateCommand(io))
+	c.AddCommand(newAdminSecretShowCommand(std), newAdminSecretRotateCommand(std))
 	return c
 }
 
-func newAdminSecretShowCommand(io streams) *cobra.Command {
+func newAdminSecretShowCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.sealing(&cobra.Command{
 		Use:   "show ORG",
 		Short: "Print the secrets callbacks are signed with, the present one first",
-		Args:  oneArgument("organization"),
+		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) error {
 				secrets, err := s.Secrets(c.Context(), org.ID, a.now())
@@ -35,7 +36,7 @@ func newAdminSecretShowCommand(io streams) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					if _, err := fmt.Fprintln(io.out, string(plain)); err != nil {
+					if _, err := fmt.Fprintln(std.Out, string(plain)); err != nil {
 						return err
 					}
 				}
@@ -45,7 +46,7 @@ func newAdminSecretShowCommand(io streams) *cobra.Command {
 	})
 }
 
-func newAdminSecretRotateCommand(io streams) *cobra.Command {
+func newAdminSecretRotateCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	keep := cliflag.Age(cliflag.OneDay)
 	c := &cobra.Command{
@@ -54,7 +55,7 @@ func newAdminSecretRotateCommand(io streams) *cobra.Command {
 		Long: `Make a new secret and print it. Until --keep is over callbacks are signed with
 both, so that receivers can change over in their own time. Of a secret that
 got out write --keep 0.`,
-		Args: oneArgument("organization"),
+		Args: cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) error {
 				secret := callback.NewSecret().Reveal()
@@ -62,7 +63,7 @@ got out write --keep 0.`,
 				if err := s.RotateSecret(c.Context(), org.ID, pepper.Seal([]byte(secret)), now, now.Add(time.Duration(keep))); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(io.out, secret)
+				_, err := fmt.Fprintln(std.Out, secret)
 				return err
 			})
 		},

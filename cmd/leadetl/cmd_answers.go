@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-func newAnswersCommand(io streams) *cobra.Command {
+func newAnswersCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "answers",
 		Short: "Look at, export and forget the answers that runs have bought",
@@ -24,7 +25,7 @@ have cost something and has no answer, in the folder answers of their state
 folder. These commands work on it while no run does; sqlite3 -readonly reads
 STATE/answers/answers.sqlite at any time.`,
 	}
-	c.AddCommand(newAnswersStatCommand(io), newAnswersListCommand(io), newAnswersExportCommand(io), newAnswersForgetCommand(io))
+	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std))
 	return c
 }
 
@@ -36,11 +37,11 @@ func openAnswers(state string, o answers.Options) (*answers.Store, error) {
 	s, err := answers.Open(filepath.Join(state, answersFolder), o)
 	switch {
 	case errors.Is(err, answers.ErrNone):
-		return nil, usageError(fmt.Errorf("%s holds no stored answers; a run with --resolver URL makes them, or name another folder with --state", state))
+		return nil, cli.UsageError(fmt.Errorf("%s holds no stored answers; a run with --resolver URL makes them, or name another folder with --state", state))
 	case errors.Is(err, filelock.ErrLocked):
-		return nil, usageError(fmt.Errorf("%w; try again when that has ended, or name another folder with --state", err))
+		return nil, cli.UsageError(fmt.Errorf("%w; try again when that has ended, or name another folder with --state", err))
 	case errors.Is(err, answers.ErrNewer):
-		return nil, usageError(err)
+		return nil, cli.UsageError(err)
 	}
 	return s, err
 }
@@ -55,7 +56,7 @@ type stored struct {
 
 // command makes a command of answers with the flag all have.
 func (s *stored) command(c *cobra.Command) *cobra.Command {
-	c.Annotations = exits(exit{exitInterrupted, "interrupted"})
+	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"})
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&s.state, "state", defaultStateDir(), "`folder` with the state of runs")
 	return c
@@ -80,7 +81,7 @@ func (s *stored) filter() (answers.Filter, error) {
 		for _, o := range operations {
 			names = append(names, string(o))
 		}
-		return answers.Filter{}, usageError(fmt.Errorf("unknown --operation %q; it is one of %s", s.operation, strings.Join(names, ", ")))
+		return answers.Filter{}, cli.UsageError(fmt.Errorf("unknown --operation %q; it is one of %s", s.operation, strings.Join(names, ", ")))
 	}
 	return answers.Filter{Service: strings.TrimRight(s.service, "/"), Operation: op}, nil
 }
@@ -94,7 +95,7 @@ func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err e
 	defer func() { err = errors.Join(err, store.Close()) }()
 	err = work(store)
 	if err != nil && ctx.Err() != nil {
-		return withCode(exitInterrupted, errors.New("interrupted"))
+		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))
 	}
 	return err
 }

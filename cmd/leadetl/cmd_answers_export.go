@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-func newAnswersExportCommand(io streams) *cobra.Command {
+func newAnswersExportCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var out string
 	c := at.filtered(&cobra.Command{
@@ -24,7 +25,7 @@ body; other text is in body_text, and what is no text in body_base64.
 This is personal data: the keys that were asked about, and the answers. --out
 makes a file for its owner alone, whole or not at all.`,
 		Example: `  leadetl answers export --operation enrichment --out answers.jsonl`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := at.filter()
 			if err != nil {
@@ -32,7 +33,7 @@ makes a file for its owner alone, whole or not at all.`,
 			}
 			return at.on(c.Context(), func(s *answers.Store) error {
 				if out == "" {
-					return s.Export(c.Context(), io.out, f)
+					return s.Export(c.Context(), std.Out, f)
 				}
 				return exportFile(c.Context(), s, out, f)
 			})
@@ -45,7 +46,7 @@ makes a file for its owner alone, whole or not at all.`,
 func exportFile(ctx context.Context, s *answers.Store, path string, f answers.Filter) error {
 	file, err := atomicfile.Create(path)
 	if err != nil {
-		return usageError(fmt.Errorf("--out: %w", err))
+		return cli.UsageError(fmt.Errorf("--out: %w", err))
 	}
 	if err := file.Chmod(0o600); err != nil {
 		return errors.Join(err, file.Abort())

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	stdio "io"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
@@ -35,7 +36,7 @@ type forgetFlags struct {
 	evenOpen      bool
 }
 
-func newAnswersForgetCommand(io streams) *cobra.Command {
+func newAnswersForgetCommand(std cli.Streams) *cobra.Command {
 	var f forgetFlags
 	c := f.command(&cobra.Command{
 		Use:   "forget --file FILE… | --in FILE… | --key-hash HASH… | --older-than AGE",
@@ -63,13 +64,13 @@ may have been billed, and asked again it may be bought twice.`,
 		Example: `  leadetl answers forget --file optouts.csv
   leadetl answers forget --in requests.csv --column email
   leadetl answers forget --older-than 400d`,
-		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return f.forget(c.Context(), io) },
+		Args: cli.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return f.forget(c.Context(), std) },
 	})
-	c.Annotations = exits(
-		exit{exitRejects, "done, but rows were no identifiers or open calls were kept"},
-		exit{exitInterrupted, "interrupted; what was forgotten stays so"},
-	)
+	c.Annotations = cli.ExitCodes(map[int]string{
+		cli.ExitRejects:     "done, but rows were no identifiers or open calls were kept",
+		cli.ExitInterrupted: "interrupted; what was forgotten stays so",
+	})
 	flags := c.Flags()
 	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
@@ -84,7 +85,7 @@ may have been billed, and asked again it may be bought twice.`,
 	return c
 }
 
-func (f *forgetFlags) forget(ctx context.Context, io streams) error {
+func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) error {
 	ways := 0
 	for _, given := range []bool{len(f.files) > 0, len(f.in) > 0, len(f.hashes) > 0, f.olderThan > 0} {
 		if given {
@@ -92,26 +93,26 @@ func (f *forgetFlags) forget(ctx context.Context, io streams) error {
 		}
 	}
 	if ways != 1 {
-		return usageError(errors.New("say what to forget with one of --file, --in, --key-hash and --older-than"))
+		return cli.UsageError(errors.New("say what to forget with one of --file, --in, --key-hash and --older-than"))
 	}
 	switch {
 	case len(f.files) > 0:
-		return f.forgetLists(ctx, io)
+		return f.forgetLists(ctx, std)
 	case len(f.in) > 0:
-		return f.forgetInput(ctx, io)
+		return f.forgetInput(ctx, std)
 	case len(f.hashes) > 0:
 		hashes, err := parseHashes(f.hashes)
 		if err != nil {
-			return usageError(err)
+			return cli.UsageError(err)
 		}
 		return f.on(ctx, func(s *answers.Store) error {
 			e := eraser{store: s, evenOpen: f.evenOpen}
-			return e.report(io, errors.Join(e.erase(ctx, hashes), e.emptyLog(ctx)))
+			return e.report(std, errors.Join(e.erase(ctx, hashes), e.emptyLog(ctx)))
 		})
 	}
 	return f.on(ctx, func(s *answers.Store) error {
 		n, err := s.Prune(ctx, time.Now().Add(-time.Duration(f.olderThan)))
-		fmt.Fprintf(io.out, "%s forgotten\n", figures.Plural(n, "answer"))
+		fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(n, "answer"))
 		return err
 	})
 }
@@ -128,23 +129,23 @@ func parseHashes(texts []string) (hashes []answers.Hash, err error) {
 }
 
 // forgetInput forgets the identifiers of the input.
-func (f *forgetFlags) forgetInput(ctx context.Context, io streams) (err error) {
+func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) (err error) {
 	delimiter, err := parseDelimiter(f.delimiter)
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
-	input, err := openInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: io.in})
+	input, err := openInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: std.In})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
 	column, kind, err := f.identifiers(input.Files()[0])
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	reader, err := input.Reader([]string{column})
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	return f.on(ctx, func(s *answers.Store) error {
@@ -153,7 +154,7 @@ func (f *forgetFlags) forgetInput(ctx context.Context, io streams) (err error) {
 			return err
 		}
 		e := eraser{store: s, evenOpen: f.evenOpen}
-		return e.report(io, errors.Join(e.eraseAll(ctx, reader, f.keys(kind), ofKind(scopes, kind)), e.emptyLog(ctx)))
+		return e.report(std, errors.Join(e.eraseAll(ctx, reader, f.keys(kind), ofKind(scopes, kind)), e.emptyLog(ctx)))
 	})
 }
 
@@ -234,7 +235,7 @@ type eraser struct {
 func (e *eraser) eraseAll(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), scopes []answers.Scope) error {
 	for {
 		b, err := from.Next(ctx, 0)
-		if err == stdio.EOF {
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
@@ -316,17 +317,17 @@ func (e *eraser) emptyLog(ctx context.Context) error {
 
 // report says what became of the questions. Its error is failure, or about the
 // rows and questions that came to nothing.
-func (e *eraser) report(io streams, failure error) error {
+func (e *eraser) report(std cli.Streams, failure error) error {
 	for _, place := range e.places {
-		fmt.Fprintf(io.err, "no identifier: %s\n", place)
+		fmt.Fprintf(std.Err, "no identifier: %s\n", place)
 	}
 	if more := e.bad - len(e.places); more > 0 {
-		fmt.Fprintf(io.err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
+		fmt.Fprintf(std.Err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
 	}
 	if e.open > 0 {
-		fmt.Fprintf(io.err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(e.open, "forgotten question"))
+		fmt.Fprintf(std.Err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(e.open, "forgotten question"))
 	}
-	fmt.Fprintf(io.out, "%s forgotten\n", figures.Plural(e.forgotten, "question"))
+	fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(e.forgotten, "question"))
 	if failure != nil {
 		return failure
 	}
@@ -340,5 +341,5 @@ func (e *eraser) report(io streams, failure error) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return withCode(exitRejects, errors.New(strings.Join(left, "\n")))
+	return cli.WithCode(cli.ExitRejects, errors.New(strings.Join(left, "\n")))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -14,7 +15,7 @@ import (
 // forgetLists forgets everything that names somebody on lists like those of
 // --suppress. Every stored answer is read for that: a digest does not say
 // which keys to look for, and an answer about one person may name another.
-func (f *forgetFlags) forgetLists(ctx context.Context, io streams) error {
+func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
 	flags := suppressFlags{lists: f.files}
 	if f.column != "" {
 		flags.columns = []string{f.column}
@@ -26,7 +27,7 @@ func (f *forgetFlags) forgetLists(ctx context.Context, io streams) error {
 	finder := list.builder.Set().Finder()
 	return f.on(ctx, func(s *answers.Store) error {
 		e := eraser{store: s, evenOpen: f.evenOpen, bad: int(list.bad), places: list.places}
-		return e.report(io, errors.Join(e.eraseNamed(ctx, finder), e.emptyLog(ctx)))
+		return e.report(std, errors.Join(e.eraseNamed(ctx, finder), e.emptyLog(ctx)))
 	})
 }
 

@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-func newAnswersListCommand(io streams) *cobra.Command {
+func newAnswersListCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var unknown, parked, asJSON bool
 	c := at.filtered(&cobra.Command{
@@ -30,14 +31,14 @@ id the service's support can say what became of it. A run sends it again only
 with --idempotent or --retry-unknown.`,
 		Example: `  leadetl answers list --unknown
   leadetl answers list --operation enrichment --json | jq -r .key_hash`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := at.filter()
 			if err != nil {
 				return err
 			}
 			return at.on(c.Context(), func(s *answers.Store) error {
-				l := newLister(io, asJSON)
+				l := newLister(std, asJSON)
 				if unknown || parked {
 					return l.open(c.Context(), s, f, unknown, parked)
 				}
@@ -59,10 +60,10 @@ type lister struct {
 	rows  int
 }
 
-func newLister(io streams, asJSON bool) *lister {
-	l := &lister{table: tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)}
+func newLister(std cli.Streams, asJSON bool) *lister {
+	l := &lister{table: tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)}
 	if asJSON {
-		l.lines = json.NewEncoder(io.out)
+		l.lines = json.NewEncoder(std.Out)
 	}
 	return l
 }
@@ -82,7 +83,7 @@ func (l *lister) row(line any, cells ...string) error {
 		return l.lines.Encode(line)
 	}
 	for i, cell := range cells {
-		cells[i] = printable(cell)
+		cells[i] = cli.Printable(cell)
 	}
 	fmt.Fprintln(l.table, strings.Join(cells, "\t"))
 	l.rows++
@@ -118,7 +119,7 @@ func (l *lister) answers(ctx context.Context, s *answers.Store, f answers.Filter
 			credits = strconv.FormatInt(*i.Credits, 10)
 		}
 		err = l.row(answerJSON{i.Hash.String(), i.Service, string(i.Operation), i.Outcome, i.Reason, i.Status, i.Credits, i.Received, i.Run, i.Resolution, i.Request},
-			i.Hash.String(), i.Service, string(i.Operation), string(i.Outcome), i.Reason, status(i.Status), credits, day(i.Received), i.Resolution, i.Request)
+			i.Hash.String(), i.Service, string(i.Operation), string(i.Outcome), i.Reason, status(i.Status), credits, cli.Timestamp(i.Received), i.Resolution, i.Request)
 		if err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (l *lister) open(ctx context.Context, s *answers.Store, f answers.Filter, u
 			if !c.Deadline.IsZero() {
 				line.Deadline = &c.Deadline
 			}
-			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, status(c.Status), strconv.Itoa(c.Attempts), day(c.Sent), day(c.Deadline),
+			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, status(c.Status), strconv.Itoa(c.Attempts), cli.Timestamp(c.Sent), cli.Timestamp(c.Deadline),
 				c.IdempotencyKey, c.Resolution, c.Request)
 			if err != nil {
 				return err

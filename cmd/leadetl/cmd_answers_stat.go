@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-func newAnswersStatCommand(io streams) *cobra.Command {
+func newAnswersStatCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var asJSON bool
 	c := at.command(&cobra.Command{
@@ -24,7 +25,7 @@ came without a price. What was forgotten is not counted any more.
 
 An open call is unknown when it may have been billed and no answer came, and
 parked when its answer comes later; leadetl answers list names them.`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return at.on(c.Context(), func(s *answers.Store) error {
 				st, err := s.Stat(c.Context())
@@ -32,9 +33,9 @@ parked when its answer comes later; leadetl answers list names them.`,
 					return err
 				}
 				if asJSON {
-					return json.NewEncoder(io.out).Encode(newStatJSON(st))
+					return json.NewEncoder(std.Out).Encode(newStatJSON(st))
 				}
-				return printStat(io, st)
+				return printStat(std, st)
 			})
 		},
 	})
@@ -42,17 +43,17 @@ parked when its answer comes later; leadetl answers list names them.`,
 	return c
 }
 
-func printStat(io streams, st answers.Stat) error {
-	table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+func printStat(std cli.Streams, st answers.Stat) error {
+	table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tOPERATION\tOUTCOME\tANSWERS\tCREDITS\tUNPRICED\tOLDEST\tNEWEST")
 	for _, t := range st.Tallies {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Service), t.Operation, t.Outcome, figures.Grouped(t.Answers), figures.Grouped(t.Credits),
-			figures.Grouped(t.Unpriced), day(t.Oldest), day(t.Newest))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(t.Service), t.Operation, t.Outcome, figures.Grouped(t.Answers), figures.Grouped(t.Credits),
+			figures.Grouped(t.Unpriced), cli.Timestamp(t.Oldest), cli.Timestamp(t.Newest))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(io.out, "open calls: %s unknown, %s parked\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked))
+	_, err := fmt.Fprintf(std.Out, "open calls: %s unknown, %s parked\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked))
 	return err
 }
 

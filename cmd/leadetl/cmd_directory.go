@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
-func newDirectoryCommand(io streams) *cobra.Command {
+func newDirectoryCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "directory",
 		Short: "Import, look at and check reference data",
@@ -24,11 +25,11 @@ func newDirectoryCommand(io streams) *cobra.Command {
 owner has. Each import replaces one kind of data as a whole, or leaves it as it
 was.`,
 	}
-	c.AddCommand(newDirectoryImportCommand(io), newDirectoryStatCommand(io), newDirectoryVerifyCommand(io))
+	c.AddCommand(newDirectoryImportCommand(std), newDirectoryStatCommand(std), newDirectoryVerifyCommand(std))
 	return c
 }
 
-func newDirectoryImportCommand(io streams) *cobra.Command {
+func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	var files directory.Files
 	options := directory.DefaultOptions()
@@ -56,23 +57,23 @@ A bad line is reported with file, line and reason, and left out; when more than
 --max-bad-lines are bad the import fails and the old data stays.`,
 		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
-		Annotations: exits(exit{exitInterrupted, "interrupted; the old data stays"}),
-		Args:        noArguments,
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted; the old data stays"}),
+		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
-				return usageError(errors.New("no --directory; name the folder"))
+				return cli.UsageError(errors.New("no --directory; name the folder"))
 			}
 			if files == (directory.Files{}) {
-				return usageError(errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits"))
+				return cli.UsageError(errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits"))
 			}
 			options.MaxBadLines = badLines.Fraction()
 			overrideFields(&options.Fields, fields)
 			report, err := directory.Import(c.Context(), dir, files, options)
-			printPlaces(io.err, report)
+			printPlaces(std.Err, report)
 			if err != nil {
-				return dataError(err)
+				return cli.DataError(err)
 			}
-			return printImport(io.out, report)
+			return printImport(std.Out, report)
 		},
 	}
 	flags := c.Flags()
@@ -143,19 +144,19 @@ func printImport(to io.Writer, report directory.Report) error {
 	return table.Flush()
 }
 
-func newDirectoryStatCommand(io streams) *cobra.Command {
+func newDirectoryStatCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "stat --directory FOLDER",
 		Short: "Say what a directory holds",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			d, err := openDirectory(dir)
 			if err != nil {
 				return err
 			}
 			defer d.Close()
-			table := tabwriter.NewWriter(io.out, 0, 0, 3, ' ', 0)
+			table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 			fmt.Fprintln(table, "KIND\tROWS\tKEYS\tSIZE\tFROM\tIMPORTED")
 			for _, k := range d.Stat() {
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, figures.Grouped(k.Rows), figures.Grouped(k.Keys), figures.Size(k.Bytes), k.Source, k.Imported.UTC().Format(time.RFC3339))
@@ -168,14 +169,14 @@ func newDirectoryStatCommand(io streams) *cobra.Command {
 	return c
 }
 
-func newDirectoryVerifyCommand(io streams) *cobra.Command {
+func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "verify --directory FOLDER",
 		Short: "Read a directory whole and check it",
 
-		Annotations: exits(exit{exitInterrupted, "interrupted"}),
-		Args:        noArguments,
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"}),
+		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, err := openDirectory(dir)
 			if err != nil {
@@ -183,9 +184,9 @@ func newDirectoryVerifyCommand(io streams) *cobra.Command {
 			}
 			defer d.Close()
 			if err := d.Verify(c.Context()); err != nil {
-				return dataError(err)
+				return cli.DataError(err)
 			}
-			_, err = fmt.Fprintf(io.out, "%s is whole: %s\n", dir, figures.Plural(len(d.Stat()), "kind"))
+			_, err = fmt.Fprintf(std.Out, "%s is whole: %s\n", dir, figures.Plural(len(d.Stat()), "kind"))
 			return err
 		},
 	}
@@ -195,11 +196,11 @@ func newDirectoryVerifyCommand(io streams) *cobra.Command {
 
 func openDirectory(dir string) (*directory.Directory, error) {
 	if dir == "" {
-		return nil, usageError(errors.New("no --directory; name the folder"))
+		return nil, cli.UsageError(errors.New("no --directory; name the folder"))
 	}
 	d, err := directory.Open(dir)
 	if errors.Is(err, directory.ErrNotImported) {
 		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", dir, dir)
 	}
-	return d, usageError(err)
+	return d, cli.UsageError(err)
 }

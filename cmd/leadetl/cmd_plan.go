@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 )
 
-func newPlanCommand(io streams) *cobra.Command {
+func newPlanCommand(std cli.Streams) *cobra.Command {
 	f := runFlags{planning: true}
 	asJSON := false
 	c := &cobra.Command{
@@ -32,18 +33,18 @@ bytes a row. The numbers are those of the run that follows, as long as input
 and stored answers stay as they are.`,
 		Example: `  leadetl plan enrichment --in people.csv --out leads --resolver https://leads.example --rate 9/s
   leadetl plan --job nightly.yaml --json`,
-		Annotations: exits(
-			exit{exitRejects, "planned, and the run would end with 3: rows would fail, or rejects pass --max-rejects"},
-			exit{exitService, "S3 is out of reach"},
-			exit{exitInterrupted, "interrupted"},
-		),
+		Annotations: cli.ExitCodes(map[int]string{
+			cli.ExitRejects:     "planned, and the run would end with 3: rows would fail, or rejects pass --max-rejects",
+			cli.ExitService:     "S3 is out of reach",
+			cli.ExitInterrupted: "interrupted",
+		}),
 		Args: oneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
 			operation, err := f.settle(c.Flags(), args)
 			if err != nil {
 				return err
 			}
-			return f.plan(c.Context(), operation, asJSON, io)
+			return f.plan(c.Context(), operation, asJSON, std)
 		},
 	}
 	c.ValidArgs = operationNames()
@@ -53,17 +54,17 @@ and stored answers stay as they are.`,
 }
 
 // plan prints what a run would do.
-func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, io streams) (err error) {
-	run, closeRun, err := f.open(ctx, operation, io)
+func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std cli.Streams) (err error) {
+	run, closeRun, err := f.open(ctx, operation, std)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRun()) }()
-	stop := f.watchPlan(run.Progress, run.Log, io)
+	stop := f.watchPlan(run.Progress, run.Log, std)
 	plan, err := run.Plan(ctx)
 	stop()
 	if errors.Is(err, context.Canceled) {
-		return withCode(exitInterrupted, errors.New("interrupted; a plan leaves nothing behind"))
+		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted; a plan leaves nothing behind"))
 	}
 	if err != nil {
 		return err
@@ -71,11 +72,11 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, io s
 	noCallback := f.remote.lacksCallback(run.Job.Operation)
 	switch {
 	case asJSON:
-		encoder := json.NewEncoder(io.out)
+		encoder := json.NewEncoder(std.Out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(plannedJSON{plan, noCallback})
 	case !f.quiet:
-		err = planned{plan: plan, files: run.Input.Files(), out: f.out, rate: f.remote.rate.String(), noCallback: noCallback}.print(io.out)
+		err = planned{plan: plan, files: run.Input.Files(), out: f.out, rate: f.remote.rate.String(), noCallback: noCallback}.print(std.Out)
 	}
 	if err != nil {
 		return err
@@ -95,13 +96,13 @@ type plannedJSON struct {
 // known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if p.Failed > 0 {
-		return withCode(exitRejects, fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
 	}
 	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.maxRejects.Exceeded(rejects, lines) {
-		return withCode(exitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
 	}
 	if p.Calls != nil && p.Calls.Failed > 0 {
-		return withCode(exitRejects, fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -28,7 +29,7 @@ type reportFlags struct {
 	s3   s3Flags
 }
 
-func newReportCommand(io streams) *cobra.Command {
+func newReportCommand(std cli.Streams) *cobra.Command {
 	var f reportFlags
 	c := &cobra.Command{
 		Use:   "report DATASET",
@@ -41,10 +42,10 @@ else, and holds no value of any row. Of a dataset on S3 it goes where --out says
   leadetl report out/hems --open
   leadetl report out/hems --out last-night.html
   leadetl report s3://leads/hems/ --out last-night.html --open`,
-		Annotations: exits(exit{exitService, "S3 is out of reach"}),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitService: "S3 is out of reach"}),
 		Args:        oneDataset,
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.run(c.Context(), args[0], io)
+			return f.run(c.Context(), args[0], std)
 		},
 	}
 	c.Flags().SortFlags = false
@@ -58,17 +59,17 @@ func oneDataset(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("no dataset; name its folder")
 	}
-	return atMost(1, args)
+	return cli.AtMost(1, args)
 }
 
-func (f *reportFlags) run(ctx context.Context, dataset string, io streams) error {
+func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) error {
 	if f.open && f.out == "-" {
-		return usageError(errors.New("--open opens a file; give --out a name"))
+		return cli.UsageError(errors.New("--open opens a file; give --out a name"))
 	}
 	if objects.Is(dataset) && f.out == "" {
-		return usageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
+		return cli.UsageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
 	}
-	folder, err := f.openFolder(ctx, dataset, io)
+	folder, err := f.openFolder(ctx, dataset, std)
 	if err != nil {
 		return unlessUnavailable(err)
 	}
@@ -77,7 +78,7 @@ func (f *reportFlags) run(ctx context.Context, dataset string, io streams) error
 		return unlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if f.out == "-" {
-		_, err := io.out.Write(page)
+		_, err := std.Out.Write(page)
 		return err
 	}
 	path := folder.path(sinks.ReportPageName)
@@ -89,16 +90,16 @@ func (f *reportFlags) run(ctx context.Context, dataset string, io streams) error
 	}
 	switch {
 	case errors.Is(err, filelock.ErrLocked):
-		return usageError(fmt.Errorf("%w; try again when the run has ended, or write the page elsewhere with --out", err))
+		return cli.UsageError(fmt.Errorf("%w; try again when the run has ended, or write the page elsewhere with --out", err))
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
-		return usageError(fmt.Errorf("%w; name another file with --out", err))
+		return cli.UsageError(fmt.Errorf("%w; name another file with --out", err))
 	case err != nil:
 		return err
 	}
-	if _, err := fmt.Fprintln(io.out, path); err != nil || !f.open {
+	if _, err := fmt.Fprintln(std.Out, path); err != nil || !f.open {
 		return err
 	}
-	return openInBrowser(ctx, path, io)
+	return openInBrowser(ctx, path, std)
 }
 
 // datasetFolder is where a dataset is, and what a report needs of it. Names are
@@ -109,9 +110,9 @@ type datasetFolder interface {
 	path(name string) string              // as it is shown
 }
 
-func (f *reportFlags) openFolder(ctx context.Context, dataset string, io streams) (datasetFolder, error) {
+func (f *reportFlags) openFolder(ctx context.Context, dataset string, std cli.Streams) (datasetFolder, error) {
 	if objects.Is(dataset) {
-		log, err := newLogger(io.err, "text", "warn")
+		log, err := cli.NewLogger(std.Err, "text", "warn")
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +193,7 @@ func replacePage(folder datasetFolder, page []byte) error {
 }
 
 // openInBrowser has the desktop open a file.
-func openInBrowser(ctx context.Context, path string, io streams) error {
+func openInBrowser(ctx context.Context, path string, std cli.Streams) error {
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		opener = "open"
@@ -202,10 +203,10 @@ func openInBrowser(ctx context.Context, path string, io streams) error {
 		return err
 	}
 	c := exec.CommandContext(ctx, opener, path)
-	c.Stdout, c.Stderr = io.err, io.err
+	c.Stdout, c.Stderr = std.Err, std.Err
 	err = c.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return usageError(fmt.Errorf("there is no %s that could open the page; open %s by hand", opener, path))
+		return cli.UsageError(fmt.Errorf("there is no %s that could open the page; open %s by hand", opener, path))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", opener, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
@@ -69,7 +70,7 @@ const (
 	keepNone = "none"
 )
 
-func newRunCommand(io streams) *cobra.Command {
+func newRunCommand(std cli.Streams) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run OPERATION --in URI… --out FOLDER",
@@ -99,19 +100,19 @@ job file; flags win.`,
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
   leadetl run keyword_to_lead --keywords 'crm;erp' --states CA --directory dir --out leads
   leadetl run --job nightly.yaml`,
-		Annotations: exits(
-			exit{exitRejects, "done, but rows failed or rejects passed --max-rejects"},
-			exit{exitBudget, "stopped by a budget or for want of credits; the same command goes on, given more"},
-			exit{exitService, "stopped: the service refuses the calls, or it or S3 is out of reach; the same command goes on"},
-			exit{exitInterrupted, "interrupted; the same command goes on where it stopped"},
-		),
+		Annotations: cli.ExitCodes(map[int]string{
+			cli.ExitRejects:     "done, but rows failed or rejects passed --max-rejects",
+			cli.ExitBudget:      "stopped by a budget or for want of credits; the same command goes on, given more",
+			cli.ExitService:     "stopped: the service refuses the calls, or it or S3 is out of reach; the same command goes on",
+			cli.ExitInterrupted: "interrupted; the same command goes on where it stopped",
+		}),
 		Args: oneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
 			operation, err := f.settle(c.Flags(), args)
 			if err != nil {
 				return err
 			}
-			return f.run(c.Context(), operation, io)
+			return f.run(c.Context(), operation, std)
 		},
 	}
 	c.ValidArgs = operationNames()
@@ -160,7 +161,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string, err error) {
 	if f.job != "" {
 		if err := cliflag.ApplyFile("job", f.job, flags, map[string]*string{"operation": &operation}); err != nil {
-			return "", usageError(err)
+			return "", cli.UsageError(err)
 		}
 	}
 	if len(args) == 1 {
@@ -170,7 +171,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	if !flags.Changed("rows-per-part") {
 		f.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
 	}
-	return operation, usageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.check(flags)))
+	return operation, cli.UsageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.check(flags)))
 }
 
 // operationNames are the operations that can be run.
@@ -183,7 +184,7 @@ func operationNames() (names []string) {
 
 // oneOperation refuses what people try before they read: inputs as arguments.
 func oneOperation(_ *cobra.Command, args []string) error {
-	if err := atMost(1, args); err != nil {
+	if err := cli.AtMost(1, args); err != nil {
 		return fmt.Errorf("%w; name inputs with --in", err)
 	}
 	return nil
@@ -264,8 +265,8 @@ func (f *runFlags) config(operation string) (pipeline.Job, error) {
 }
 
 // run wires a job together and runs it.
-func (f *runFlags) run(ctx context.Context, operation string, io streams) (err error) {
-	run, closeRun, err := f.open(ctx, operation, io)
+func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (err error) {
+	run, closeRun, err := f.open(ctx, operation, std)
 	if err != nil {
 		return err
 	}
@@ -278,39 +279,39 @@ func (f *runFlags) run(ctx context.Context, operation string, io streams) (err e
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
 	started := time.Now()
-	stop := f.watch(run.Progress, run.Log, io)
+	stop := f.watch(run.Progress, run.Log, std)
 	result, err := run.Do(ctx)
 	stop()
 	return f.close(result, err, closing{
 		job: run.Job, files: run.Input.Files(), out: f.out, took: time.Since(started), progress: run.Progress.Snapshot(),
-	}, run.Log, io)
+	}, run.Log, std)
 }
 
 // close prints what the run came to and decides on its exit code.
-func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slog.Logger, io streams) error {
+func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slog.Logger, std cli.Streams) error {
 	c.result = result
 	if err != nil && !f.quiet {
-		err = errors.Join(err, c.printStopped(io.err))
+		err = errors.Join(err, c.printStopped(std.Err))
 	}
 	if errors.Is(err, context.Canceled) && result == nil {
 		return errInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
-		return withCode(exitInterrupted, fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")))
+		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")))
 	}
-	if err != nil && result != nil && (exitCode(err) == exitBudget || exitCode(err) == exitService) {
+	if err != nil && result != nil && (cli.ExitCode(err) == cli.ExitBudget || cli.ExitCode(err) == cli.ExitService) {
 		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
 	}
 	if err != nil {
 		return err
 	}
 	if !f.quiet {
-		if err := c.print(io.out); err != nil {
+		if err := c.print(std.Out); err != nil {
 			return err
 		}
 	}
 	if f.drop != nil && !f.drop.present() {
-		return usageError(fmt.Errorf("the dataset is complete, and nothing is known any more that %s lacks; --overwrite makes both again", f.dropAnswers))
+		return cli.UsageError(fmt.Errorf("the dataset is complete, and nothing is known any more that %s lacks; --overwrite makes both again", f.dropAnswers))
 	}
 	t := result.Totals
 	if lines := t.Rows + t.Malformed; !f.maxRejects.IsSet() && t.Malformed*100 > lines {
@@ -321,7 +322,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		return err
 	}
 	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
-		return withCode(exitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
 	}
 	return nil
 }

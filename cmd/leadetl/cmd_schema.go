@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
@@ -34,7 +35,7 @@ type schemaFlags struct {
 	redshiftManifest bool
 }
 
-func newSchemaCommand(io streams) *cobra.Command {
+func newSchemaCommand(std cli.Streams) *cobra.Command {
 	var f schemaFlags
 	c := &cobra.Command{
 		Use:   "schema OPERATION|--dataset DATASET --dialect DIALECT",
@@ -60,7 +61,7 @@ printed are to be filled in.`,
 			if len(args) == 1 {
 				operation = args[0]
 			}
-			return f.run(c.Context(), operation, io)
+			return f.run(c.Context(), operation, std)
 		},
 	}
 	c.ValidArgs = operationNames()
@@ -83,7 +84,7 @@ printed are to be filled in.`,
 	return c
 }
 
-func (f *schemaFlags) run(ctx context.Context, operation string, io streams) error {
+func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams) error {
 	var errs []error
 	if (operation == "") == (f.dataset == "") {
 		errs = append(errs, errors.New("name an operation or a --dataset, one of them"))
@@ -99,20 +100,20 @@ func (f *schemaFlags) run(ctx context.Context, operation string, io streams) err
 		err = fmt.Errorf("no --dialect; it is one of %s", warehouse.Names(warehouse.Dialects))
 	}
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	if f.dataset != "" {
-		return f.ofDataset(ctx, dialect, io)
+		return f.ofDataset(ctx, dialect, std)
 	}
-	table, err := f.ofOperation(ctx, operation, io)
+	table, err := f.ofOperation(ctx, operation, std)
 	if err != nil {
 		return err
 	}
-	return f.print(dialect, table, io.out)
+	return f.print(dialect, table, std.Out)
 }
 
 // ofOperation is the table of an operation under the flags.
-func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io streams) (warehouse.Table, error) {
+func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli.Streams) (warehouse.Table, error) {
 	f.columns.out, f.columns.workers, f.columns.rowsPerPart = "out", 1, 1 // a job has them
 	f.columns.compression = string(sinks.Snappy)
 	f.columns.defaultRegion, f.columns.networkHosts = "US", []string{"linkedin.com"}
@@ -120,20 +121,20 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io stre
 	f.columns.in = []string{"in"}
 	job, err := f.columns.config(operation)
 	if err != nil {
-		return warehouse.Table{}, usageError(err)
+		return warehouse.Table{}, cli.UsageError(err)
 	}
 	kept := job.Keep
 	switch {
 	case job.KeepAll && len(inputs) > 0:
-		log, err := newLogger(io.err, "text", "warn")
+		log, err := cli.NewLogger(std.Err, "text", "warn")
 		if err != nil {
 			return warehouse.Table{}, err
 		}
 		store, err := f.s3.open(ctx, log)
 		if err != nil {
-			return warehouse.Table{}, usageError(err)
+			return warehouse.Table{}, cli.UsageError(err)
 		}
-		list, err := openInput(ctx, inputs, sources.Options{Stdin: io.in, Objects: store})
+		list, err := openInput(ctx, inputs, sources.Options{Stdin: std.In, Objects: store})
 		if err != nil {
 			return warehouse.Table{}, err
 		}
@@ -142,14 +143,14 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io stre
 			kept = files[0].Columns
 		}
 	case job.KeepAll:
-		fmt.Fprintln(io.err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
+		fmt.Fprintln(std.Err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
 	}
 	if job.KeepAll && len(inputs) == 0 && job.PartitionBy != "" {
 		kept = []string{job.PartitionBy} // one of those that are not listed
 	}
 	partition, err := pipeline.PartitionColumn(job, kept)
 	if err != nil {
-		return warehouse.Table{}, usageError(err)
+		return warehouse.Table{}, cli.UsageError(err)
 	}
 	settings := columns.Settings{
 		Operation: job.Operation, Kept: kept, Identifier: pipeline.IdentifierColumn(job, kept), DropIdentifier: job.DropIdentifier,
@@ -160,7 +161,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, io stre
 	}
 	layout, err := columns.NewLayout(settings)
 	if err != nil {
-		return warehouse.Table{}, usageError(err)
+		return warehouse.Table{}, cli.UsageError(err)
 	}
 	table := warehouse.Table{Name: f.table, Operation: operation, Version: columns.SchemaVersion, Partitions: tablePartitions(job.Partitions, layout.Partition()), Location: f.location}
 	own := len(layout.Columns()) - len(layout.Own())
@@ -183,8 +184,8 @@ func describe(op resolution.Operation, c sinks.Column, own bool) warehouse.Colum
 
 // ofDataset prints the table of a finished dataset, or its manifest for
 // Redshift.
-func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, io streams) error {
-	log, err := newLogger(io.err, "text", "warn")
+func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, std cli.Streams) error {
+	log, err := cli.NewLogger(std.Err, "text", "warn")
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	}
 	m, err := verify.Manifest(ctx, opened)
 	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
-		return usageError(fmt.Errorf("%s: %w", f.dataset, err))
+		return cli.UsageError(fmt.Errorf("%s: %w", f.dataset, err))
 	}
 	if err != nil {
 		return err
@@ -203,9 +204,9 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	table.Name, table.Location = f.table, cmp.Or(f.location, f.around(m))
 	if f.redshiftManifest {
 		table.Location = f.location
-		return printRedshiftManifest(table, m, io.out)
+		return printRedshiftManifest(table, m, std.Out)
 	}
-	return f.print(dialect, table, io.out)
+	return f.print(dialect, table, std.Out)
 }
 
 // around is where the dataset is, or, of a partition, what it is in; empty when

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
@@ -53,7 +54,7 @@ type serveFlags struct {
 	options          service.Options
 }
 
-func newServeCommand(io streams) *cobra.Command {
+func newServeCommand(std cli.Streams) *cobra.Command {
 	f := serveFlags{options: service.DefaultOptions()}
 	f.options.Retirements = map[resolution.Operation]service.Retirement{}
 	c := &cobra.Command{
@@ -75,14 +76,14 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 		Example: `  leadetl serve --demo
   leadetl serve --directory dir --state state --listen :8443 --tls-cert cert.pem --tls-key key.pem
   leadetl serve --config serve.yaml`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.config != "" {
 				if err := cliflag.ApplyFile("config", f.config, c.Flags(), nil); err != nil {
-					return usageError(err)
+					return cli.UsageError(err)
 				}
 			}
-			return f.serve(c.Context(), c.Flags(), io)
+			return f.serve(c.Context(), c.Flags(), std)
 		},
 	}
 	o, flags := &f.options, c.Flags()
@@ -162,14 +163,14 @@ func (f *serveFlags) retention() map[string]*time.Duration {
 const flagNone = "none"
 
 // serve wires a service together and runs it until ctx ends.
-func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams) (err error) {
+func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.Streams) (err error) {
 	collect(serveGarbage)
-	log, err := newLogger(io.err, f.logFormat, f.logLevel)
+	log, err := cli.NewLogger(std.Err, f.logFormat, f.logLevel)
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	if err := errors.Join(f.check(), f.suppress.check(flags)); err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	var demo *demo
 	if f.demo {
@@ -185,11 +186,11 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	}
 	certificates, err := f.certificates(log)
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	public, internal, err := f.openListeners()
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, closeListener(public), closeListener(internal)) }()
 
@@ -199,7 +200,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	if err := f.fill(ctx, kept, log); err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	if f.directory == flagNone {
 		f.directory = ""
@@ -209,20 +210,20 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", f.directory, f.directory)
 	}
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, live.Close()) }()
 	f.options.Resolver, f.options.Searcher = live, live
 
 	s, err := service.New(f.options)
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	if demo != nil {
 		if err := demo.open(ctx, kept, f.options.Pepper); err != nil {
 			return err
 		}
-		if err := demo.print(io.out, f.url(public)); err != nil {
+		if err := demo.print(std.Out, f.url(public)); err != nil {
 			return err
 		}
 	}
@@ -235,7 +236,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, io streams
 	defer func() { stop(); <-followed }()
 	err = s.Serve(ctx, public, internal, certificates)
 	if errors.Is(err, resolution.ErrInvalid) { // what it read at the start
-		err = usageError(fmt.Errorf("%w; name the right --pepper-file", err))
+		err = cli.UsageError(fmt.Errorf("%w; name the right --pepper-file", err))
 	}
 	return err
 }

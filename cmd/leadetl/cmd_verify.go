@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
@@ -28,7 +29,7 @@ type verifyFlags struct {
 	s3        s3Flags
 }
 
-func newVerifyCommand(io streams) *cobra.Command {
+func newVerifyCommand(std cli.Streams) *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
 		Use:   "verify DATASET",
@@ -50,18 +51,18 @@ warehouse would trip over: names, types, values that are too long.`,
   leadetl verify out/hems --target redshift
   leadetl verify out/hems --json
   leadetl verify s3://leads/hems/`,
-		Annotations: exits(
-			exit{exitRejects, "the dataset is not whole, or does not load into --target; why is on standard output"},
-			exit{exitService, "S3 is out of reach"},
-			exit{exitInterrupted, "interrupted"},
-		),
+		Annotations: cli.ExitCodes(map[int]string{
+			cli.ExitRejects:     "the dataset is not whole, or does not load into --target; why is on standard output",
+			cli.ExitService:     "S3 is out of reach",
+			cli.ExitInterrupted: "interrupted",
+		}),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("no dataset; say which, as in: leadetl verify out/hems")
 			}
-			return atMost(1, args)
+			return cli.AtMost(1, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], io) },
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], std) },
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
@@ -74,18 +75,18 @@ warehouse would trip over: names, types, values that are too long.`,
 	return c
 }
 
-func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error {
+func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) error {
 	if f.workers < 1 {
-		return usageError(fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
+		return cli.UsageError(fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
 	}
-	log, err := newLogger(io.err, f.logFormat, "info")
+	log, err := cli.NewLogger(std.Err, f.logFormat, "info")
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	var target warehouse.Dialect
 	if f.target != "" {
 		if target, err = warehouse.Parse(f.target, warehouse.Warehouses); err != nil {
-			return usageError(err)
+			return cli.UsageError(err)
 		}
 	}
 	opened, err := openDataset(ctx, dataset, &f.s3, log)
@@ -104,10 +105,10 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	result, err := verify.Check(ctx, opened, verify.Options{Rules: verifyRules, Workers: f.workers, Progress: &rows})
 	stop()
 	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
-		return usageError(fmt.Errorf("%s: %w", dataset, err))
+		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if errors.Is(err, context.Canceled) {
-		return withCode(exitInterrupted, errors.New("interrupted"))
+		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))
 	}
 	if err != nil {
 		return err
@@ -120,17 +121,17 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, io streams) error
 	}
 	switch {
 	case f.asJSON:
-		err = v.printJSON(io.out)
+		err = v.printJSON(std.Out)
 	case v.fails() > 0 || !result.Whole() || !f.quiet:
-		err = v.print(io.out)
+		err = v.print(std.Out)
 	}
 	switch {
 	case err != nil:
 		return err
 	case !result.Whole():
-		return withCode(exitRejects, fmt.Errorf("%s is not whole: %s", dataset, figures.Plural(len(result.Failures)+result.More, "failure")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s is not whole: %s", dataset, figures.Plural(len(result.Failures)+result.More, "failure")))
 	case v.fails() > 0:
-		return withCode(exitRejects, fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/columns"
 )
 
@@ -24,15 +25,15 @@ func programVersion() string {
 	return "leadetl (devel)"
 }
 
-func newVersionCommand(io streams) *cobra.Command {
+func newVersionCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program, its schema and its rules",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 
 		DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(io.out, "%s\nschema %d, rules %d, %s\n",
+			_, err := fmt.Fprintf(std.Out, "%s\nschema %d, rules %d, %s\n",
 				programVersion(), columns.SchemaVersion, columns.RulesVersion, runtime.Version())
 			return err
 		},

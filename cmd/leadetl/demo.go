@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/service/callback"
@@ -42,7 +43,7 @@ func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
 		}
 	}()
 	if flags.Changed("state") {
-		return nil, usageError(errors.New("--demo keeps nothing; leave --state out"))
+		return nil, cli.UsageError(errors.New("--demo keeps nothing; leave --state out"))
 	}
 	sources := filepath.Join(folder, "sources")
 	if err := os.CopyFS(sources, testdata.Directory); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
 // The job of the Kubernetes manifest is one this program takes, and what the
@@ -68,7 +70,7 @@ func TestDeployedJob(t *testing.T) {
 	if _, err := f.config(operation); err != nil {
 		t.Error(err)
 	}
-	if got := job.PodFailurePolicy.Rules[0].OnExitCodes.Values; !slices.Equal(got, []int{exitUsage, exitRejects, exitBudget}) {
+	if got := job.PodFailurePolicy.Rules[0].OnExitCodes.Values; !slices.Equal(got, []int{cli.ExitUsage, cli.ExitRejects, cli.ExitBudget}) {
 		t.Errorf("exit codes that end the job: %v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
@@ -66,7 +67,7 @@ func TestScheduledCommands(t *testing.T) {
 	}
 	for _, m := range found {
 		line := strings.NewReplacer("$(date -u +%F)", "2026-11-20", "{{ ds }}", "2026-11-20").Replace(m[1])
-		c, args, err := newRoot(streams{}).Find(strings.Fields(line))
+		c, args, err := newRoot(cli.Streams{}).Find(strings.Fields(line))
 		if err != nil || c.Name() != "run" {
 			t.Errorf("leadetl %s: %v", line, err)
 			continue

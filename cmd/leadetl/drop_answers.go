@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	stdio "io"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -108,7 +109,7 @@ func (d *dropAnswers) present() bool {
 // write writes all answers.
 func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error {
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
-		return usageError(folderError("drop-answers", err))
+		return cli.UsageError(folderError("drop-answers", err))
 	}
 	for _, list := range d.lists {
 		if err := d.answer(ctx, list, found); err != nil {
@@ -143,7 +144,7 @@ func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppr
 	fmt.Fprintln(out, "Id,Status")
 	for {
 		batch, err := reader.Next(ctx, 0)
-		if err == stdio.EOF {
+		if err == io.EOF {
 			break
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
 const helpWidth = 100
@@ -26,7 +28,7 @@ func TestHelp(t *testing.T) {
 		"leadetl answers forget":   {"3  ", "130"},
 	}
 	var out bytes.Buffer
-	root := newRoot(streams{out: &out, err: &out})
+	root := newRoot(cli.Streams{Out: &out, Err: &out})
 	for _, c := range all(root) {
 		path := c.CommandPath()
 		t.Run(path, func(t *testing.T) {
@@ -60,7 +62,7 @@ func TestHelp(t *testing.T) {
 // TestFlagTexts holds the flags to one wording: what is taken has a name of
 // its own, and the text is a phrase, not a sentence.
 func TestFlagTexts(t *testing.T) {
-	for _, c := range all(newRoot(streams{})) {
+	for _, c := range all(newRoot(cli.Streams{})) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			name, text := pflag.UnquoteUsage(f)
 			if slices.Contains([]string{"string", "strings", "stringArray", "int", "limit|share"}, name) {

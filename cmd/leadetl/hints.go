@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
@@ -35,10 +36,10 @@ func failedRows(t sinks.Totals) error {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
-		return withCode(exitRejects, fmt.Errorf("%s failed", rows))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed", rows))
 	case unknown == t.Failed:
-		return withCode(exitRejects, fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next))
 	default:
-		return withCode(exitRejects, fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -45,7 +46,7 @@ func TestFailedRows(t *testing.T) {
 		{1200, 1100, "1,200 rows failed, the calls of 1,100 of them may have been billed; leadetl answers list --unknown names them, --retry-unknown sends them again"},
 	} {
 		err := failedRows(sinks.Totals{Failed: c.failed, Reasons: map[string]map[string]int64{"failed": {"unknown_call": c.unknown}}})
-		if err == nil || err.Error() != c.want || exitCode(err) != exitRejects {
+		if err == nil || err.Error() != c.want || cli.ExitCode(err) != cli.ExitRejects {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

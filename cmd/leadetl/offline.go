@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // errNothingStored says that there is nothing to answer offline from.
 func errNothingStored(state string) error {
-	return usageError(fmt.Errorf("--offline: nothing is stored under --state %s; runs with --resolver URL store there what they buy, or name another folder", state))
+	return cli.UsageError(fmt.Errorf("--offline: nothing is stored under --state %s; runs with --resolver URL store there what they buy, or name another folder", state))
 }
 
 // checkOffline tells who answers offline when nothing is stored of what is
@@ -30,7 +31,7 @@ func checkOffline(ctx context.Context, store *answers.Store, asked answers.Scope
 	}
 	var stored []string
 	for _, s := range scopes {
-		stored = append(stored, printable(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
+		stored = append(stored, cli.Printable(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
 	}
 	slices.Sort(stored)
 	log.Warn(fmt.Sprintf("nothing is stored of %s of %s; give --resolver as it was when the answers were bought", asked.Operation, asked.Service),

@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -22,13 +23,13 @@ const (
 
 // watch shows the progress of a run until stop is called: a live line on a
 // terminal, a log line every ten seconds elsewhere.
-func (f *runFlags) watch(p *stats.Progress, log *slog.Logger, io streams) (stop func()) {
+func (f *runFlags) watch(p *stats.Progress, log *slog.Logger, std cli.Streams) (stop func()) {
 	if f.quiet {
 		return func() {}
 	}
 	w := &watcher{progress: p, started: time.Now()}
-	if isTerminal(io.err) {
-		return w.live(io.err)
+	if isTerminal(std.Err) {
+		return w.live(std.Err)
 	}
 	return w.log(log)
 }

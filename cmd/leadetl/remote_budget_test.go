@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -75,11 +76,11 @@ func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, rando
 		p.kill()
 		within("after a kill")
 	}
-	j.within(exitBudget)
+	j.within(cli.ExitBudget)
 	within("stopped")
 	if storm || kills > 0 {
 		s.SetFaults(badservice.Faults{})
-		j.within(exitBudget)
+		j.within(cli.ExitBudget)
 		within("stopped again")
 	}
 	// What may have been billed counts too.
@@ -92,7 +93,7 @@ func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, rando
 		}
 	}
 	j.flags = append(j.flags, flag, strconv.Itoa(budgetRows)) // more of it
-	j.within(exitDone)
+	j.within(cli.ExitDone)
 	if len(s.Ledger()) != budgetRows || len(readDataset(t, j.path("out")).rows) != budgetRows {
 		t.Errorf("with more of it, %d are billed of %d rows", len(s.Ledger()), budgetRows)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -65,7 +66,7 @@ func TestRemoteKilled(t *testing.T) {
 	}
 
 	x.flags = slices.DeleteFunc(x.flags, func(flag string) bool { return flag == "--idempotent" })
-	x.run(exitRejects, "--out", x.path("again"), "--offline")
+	x.run(cli.ExitRejects, "--out", x.path("again"), "--offline")
 	requireSameFiles(t, x.path("again"), x.path("out"))
 }
 
@@ -156,7 +157,7 @@ func newUndisturbed(t *testing.T, l *list) undisturbed {
 	o.Refused = refusedShare
 	s, url := badly(t, o)
 	j := newRemoteJob(t, "enrichment", url, l.csv, killedFlags...)
-	j.run(exitRejects) // refused rows are failures
+	j.run(cli.ExitRejects) // refused rows are failures
 	d := readDataset(t, j.path("out"))
 	if len(d.rows) != l.rows || d.count(t, "outcome", "rejected") != l.rejected || len(s.Calls()) != len(l.keys) {
 		t.Fatalf("%d rows, %d of them rejected, %d calls; want %d, %d, %d", len(d.rows), d.count(t, "outcome", "rejected"), len(s.Calls()), l.rows, l.rejected, len(l.keys))
@@ -253,12 +254,12 @@ func (x *tormentor) finish() {
 func (x *tormentor) ended(p *process) {
 	x.Helper()
 	switch code := p.code(); {
-	case code == exitRejects: // the refused rows
+	case code == cli.ExitRejects: // the refused rows
 		x.finished = true
-	case code == exitBudget && x.refill > 0:
+	case code == cli.ExitBudget && x.refill > 0:
 		x.service.Grant(x.refill)
 		x.stops++
-	case code == exitService && strings.Contains(p.said.String(), "refuses"):
+	case code == cli.ExitService && strings.Contains(p.said.String(), "refuses"):
 		x.stops++
 	default:
 		x.Fatalf("a run ended with exit code %d:\n%s", code, tail(p.said.String()))

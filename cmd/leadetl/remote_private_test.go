@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -38,7 +39,7 @@ func TestRemotePrivate(t *testing.T) {
 			said := map[string]string{}
 
 			s.Deny(100, -1)
-			p := j.run(exitService)
+			p := j.run(cli.ExitService)
 			said["output of a run that is denied"], said["log of a run that is denied"] = p.printed.String(), p.said.String()
 			s.Deny(0, 0)
 
@@ -53,7 +54,7 @@ func TestRemotePrivate(t *testing.T) {
 					}
 				}
 			}
-			if code := p.code(); code != exitRejects { // some keys are refused
+			if code := p.code(); code != cli.ExitRejects { // some keys are refused
 				t.Fatalf("exit code %d:\n%s", code, tail(p.said.String()))
 			}
 			said["output"], said["log"] = p.printed.String(), p.said.String()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/figures"
 )
@@ -62,12 +63,12 @@ func TestSearchesOfServe(t *testing.T) {
 	spent := 0
 	for operation, lead := range map[string][]string{"keyword_to_lead": {"lead_id"}, "keyword_to_lead_count": nil} {
 		j := newRemoteJob(t, operation, s.public, string(list), append([]string{"--api-key-file", key}, sampleDays...)...)
-		j.run(exitDone)
+		j.run(cli.ExitDone)
 		got := readDataset(t, j.path("out"))
 		local := append([]string{"run", operation, "--in", j.path("in.csv"), "--out", j.path("local"), "--state", j.path("state"), "--directory", p.directory}, sampleDays...)
 		leadetl(t, local...)
 		requireSameRows(t, got, readDataset(t, j.path("local")), "resolved_at", "resolution_id", "answered_by", "credits")
-		j.run(exitDone, "--offline", "--out", j.path("again"))
+		j.run(cli.ExitDone, "--offline", "--out", j.path("again"))
 		requireSameFiles(t, j.path("again"), j.path("out"))
 		spent += got.paid(t, lead...)
 	}
@@ -92,7 +93,7 @@ func TestRemoteSearchesKilled(t *testing.T) {
 
 	undisturbed, url := badly(t, badservice.DefaultOptions())
 	good := newRemoteJob(t, "keyword_to_lead", url, b.String(), flags...)
-	good.run(exitDone)
+	good.run(cli.ExitDone)
 
 	o := badservice.DefaultOptions()
 	o.HonourKeys, o.Polls, o.Latency, o.Faults = true, 1, 3*time.Millisecond, badservice.Storm()
@@ -115,7 +116,7 @@ func TestRemoteSearchesKilled(t *testing.T) {
 	if hits < kills {
 		t.Errorf("%d kills hit, want %d", hits, kills)
 	}
-	j.run(exitDone)
+	j.run(cli.ExitDone)
 	t.Logf("%d kills hit, %d pages; %v", hits, pages, s.Fates())
 
 	got := readDataset(t, j.path("out"))
@@ -126,7 +127,7 @@ func TestRemoteSearchesKilled(t *testing.T) {
 	}
 	requireFates(t, s, badservice.Answered, badservice.Replayed, badservice.Unavailable, badservice.Failed, badservice.ResetAfter, badservice.Truncated)
 	j.flags = slices.DeleteFunc(j.flags, func(flag string) bool { return flag == "--idempotent" })
-	j.run(exitDone, "--out", j.path("again"), "--offline")
+	j.run(cli.ExitDone, "--out", j.path("again"), "--offline")
 	requireSameFiles(t, j.path("again"), j.path("out"))
 	for _, name := range []string{"_manifest.json", "_report.json", "_report.html"} {
 		if text, err := os.ReadFile(j.path("out/" + name)); err != nil || strings.Contains(string(text), "canary") {

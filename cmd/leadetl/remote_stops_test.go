@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -30,43 +31,43 @@ func TestRemoteStops(t *testing.T) {
 		{
 			name: "out of credits, as 400",
 			set:  func(o *badservice.Options) { o.Credits, o.NoCredits = 100, []int{400} },
-			code: exitBudget, says: "out of credits", again: true,
+			code: cli.ExitBudget, says: "out of credits", again: true,
 			relief: func(_ *testing.T, s *badservice.Service) { s.Grant(1000) },
 		},
 		{
 			name: "out of credits, as 402",
 			set:  func(o *badservice.Options) { o.Credits, o.NoCredits = 100, []int{402} },
-			code: exitBudget, says: "out of credits", again: true,
+			code: cli.ExitBudget, says: "out of credits", again: true,
 			relief: func(_ *testing.T, s *badservice.Service) { s.Grant(1000) },
 		},
 		{
 			name:   "the key is revoked in the middle",
 			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, -1) },
-			code:   exitService, says: "refuses", again: true,
+			code:   cli.ExitService, says: "refuses", again: true,
 			relief: func(_ *testing.T, s *badservice.Service) { s.Deny(0, 0) },
 		},
 		{
 			name:   "one call is denied",
 			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, 1) },
-			code:   exitService, says: "refuses",
+			code:   cli.ExitService, says: "refuses",
 			relief: func(*testing.T, *badservice.Service) {},
 		},
 		{
 			name:   "the service goes away",
 			during: stopAfter(100),
-			code:   exitService, says: "out of reach", again: true,
+			code:   cli.ExitService, says: "out of reach", again: true,
 			relief: startAgain,
 		},
 		{
 			name:   "the service was never there",
 			before: func(t *testing.T, s *badservice.Service) { stopAfter(0)(t, s) },
-			code:   exitService, says: "out of reach",
+			code:   cli.ExitService, says: "out of reach",
 			relief: startAgain,
 		},
 		{
 			name:   "nothing but 503",
 			before: func(_ *testing.T, s *badservice.Service) { s.SetFaults(badservice.Faults{Unavailable: 1}) },
-			code:   exitService, says: "out of reach",
+			code:   cli.ExitService, says: "out of reach",
 			relief: func(_ *testing.T, s *badservice.Service) { s.SetFaults(badservice.Faults{}) },
 		},
 	} {
@@ -95,12 +96,12 @@ func TestRemoteStops(t *testing.T) {
 			billed := len(s.Ledger())
 			if c.again {
 				j.run(c.code)
-				if len(s.Ledger()) != billed && c.code == exitBudget {
+				if len(s.Ledger()) != billed && c.code == cli.ExitBudget {
 					t.Errorf("without relief %d answers more were billed", len(s.Ledger())-billed)
 				}
 			}
 			c.relief(t, s)
-			j.run(exitDone)
+			j.run(cli.ExitDone)
 			if len(s.Ledger()) != rows || len(s.BilledKeys()) != rows || len(j.unknown()) > 0 {
 				t.Errorf("%d answers are billed, about %d keys, and %d calls unknown; want %d of each, 0", len(s.Ledger()), len(s.BilledKeys()), len(j.unknown()), rows)
 			}
@@ -140,14 +141,14 @@ func TestRemoteHalfOpen(t *testing.T) {
 	proxy := newToxiproxy(t, url)
 	j := newRemoteJob(t, "ip_to_company", proxy.url, addressList(rows), "--idempotent", "--concurrency", "8", "--timeout", "300ms", "--give-up-after", "3s")
 	proxy.poison(toxic{"timeout", "downstream", 1, map[string]int{"timeout": 0}})
-	if p := j.run(exitService); !strings.Contains(p.said.String(), "out of reach") {
+	if p := j.run(cli.ExitService); !strings.Contains(p.said.String(), "out of reach") {
 		t.Errorf("it says\n%s", tail(p.said.String()))
 	}
 	if len(s.Ledger()) == 0 || len(j.unknown()) == 0 {
 		t.Errorf("%d answers are billed, %d calls unknown", len(s.Ledger()), len(j.unknown()))
 	}
 	proxy.poison()
-	j.run(exitDone)
+	j.run(cli.ExitDone)
 	if len(s.Ledger()) != rows || len(j.unknown()) != 0 {
 		t.Errorf("%d answers are billed for %d rows, %d calls unknown", len(s.Ledger()), rows, len(j.unknown()))
 	}
@@ -164,7 +165,7 @@ func TestRemoteDoubtEnds(t *testing.T) {
 	p := j.start()
 	until(t, "a call has broken off", func() bool { return s.Seen() > 0 })
 	s.SetFaults(badservice.Faults{})
-	if code := p.code(); code != exitRejects {
+	if code := p.code(); code != cli.ExitRejects {
 		t.Fatalf("exit code %d:\n%s", code, tail(p.said.String()))
 	}
 	if d := readDataset(t, j.path("out")); len(j.unknown()) > 0 || d.count(t, "reason", "refused:validation_error") != 3 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -28,7 +29,7 @@ func TestRemoteSuppressed(t *testing.T) {
 	flags := []string{"--network-hosts", "network.example", "--compression", "none", "--keep", "all", "--rows-per-part", "7"}
 	_, url := badly(t, badservice.DefaultOptions())
 	open := newRemoteJob(t, "enrichment", url, list.String(), flags...)
-	open.run(exitDone)
+	open.run(cli.ExitDone)
 	all := readDataset(t, open.path("out"))
 	cell := func(d *dataset, row int, column string) string { return d.rows[row][d.column(t, column)] }
 	var found []int
@@ -58,7 +59,7 @@ func TestRemoteSuppressed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := j.run(exitDone)
+	p := j.run(cli.ExitDone)
 	got := readDataset(t, j.path("out"))
 	for i := range got.rows {
 		reason := map[int]string{byRow: "suppressed:network_url", byEmail: "suppressed_answer:email", byPhone: "suppressed_answer:phone"}[i]

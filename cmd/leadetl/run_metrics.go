@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
@@ -22,7 +23,7 @@ import (
 func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("--metrics-listen: %w; another is named with --metrics-listen", err))
+		return nil, cli.UsageError(fmt.Errorf("--metrics-listen: %w; another is named with --metrics-listen", err))
 	}
 	server := &http.Server{
 		Handler:           metricsHandler(progress),

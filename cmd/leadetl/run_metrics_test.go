@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -132,7 +133,7 @@ func TestMetricsOfARun(t *testing.T) {
 	}
 
 	close(goOn)
-	if code := <-ended; code != exitDone {
+	if code := <-ended; code != cli.ExitDone {
 		t.Fatalf("exit code %d:\n%s", code, &said.all)
 	}
 	if c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
@@ -227,7 +228,7 @@ func TestMetricsPortInUse(t *testing.T) {
 			"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
 			"--metrics-listen", address,
 		}, strings.NewReader(""), io.Discard, &said)
-		if code != exitUsage || !strings.Contains(said.String(), "--metrics-listen: listen tcp") {
+		if code != cli.ExitUsage || !strings.Contains(said.String(), "--metrics-listen: listen tcp") {
 			t.Errorf("%s: exit code %d, %s", address, code, &said)
 		}
 		if _, err := os.Stat(filepath.Join(folder, "out")); err == nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -21,27 +22,27 @@ import (
 )
 
 // open opens everything a job is wired to. closeRun gives it back.
-func (f *runFlags) open(ctx context.Context, operation string, io streams) (run *pipeline.Run, closeRun func() error, err error) {
+func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *pipeline.Run, closeRun func() error, err error) {
 	var opened closers
 	defer func() { opened.closeOn(&err) }()
 	if f.quiet && f.logLevel != "error" {
 		f.logLevel = "warn"
 	}
-	log, err := newLogger(io.err, f.logFormat, f.logLevel)
+	log, err := cli.NewLogger(std.Err, f.logFormat, f.logLevel)
 	if err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	job, err := f.config(operation)
 	if err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	delimiter, err := parseDelimiter(f.delimiter)
 	if err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	store, err := f.s3.open(ctx, log)
 	if err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	run = &pipeline.Run{
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
@@ -60,12 +61,12 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 	if !f.remote.isRemote() {
 		resolver, answers, closeDirectory, err := f.openResolver(job, run.Suppression)
 		if err != nil {
-			return nil, nil, usageError(err)
+			return nil, nil, cli.UsageError(err)
 		}
 		opened.add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
-	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: io.in, Objects: store}
+	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store}
 	if f.search.isGiven() {
 		if uris, err = f.search.list(&options); err != nil {
 			return nil, nil, err
@@ -77,13 +78,13 @@ func (f *runFlags) open(ctx context.Context, operation string, io streams) (run 
 	}
 	opened.add(input.Close)
 	if err := f.checkApart(input.Files()); err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	if f.remote.isRemote() && f.remote.offline && !holdsAnswers(f.state) {
 		return nil, nil, errNothingStored(f.state)
 	}
 	if err := os.MkdirAll(f.state, 0o700); err != nil {
-		return nil, nil, usageError(folderError("state", err))
+		return nil, nil, cli.UsageError(folderError("state", err))
 	}
 	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: f.state, Look: f.planning})
 	if err != nil {

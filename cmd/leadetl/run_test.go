@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
 func TestParseDelimiter(t *testing.T) {
@@ -45,7 +47,7 @@ func TestNewLogger(t *testing.T) {
 		{"json", "info", `{"level":"WARN",`},
 	} {
 		var out bytes.Buffer
-		log, err := newLogger(&out, c.format, c.level)
+		log, err := cli.NewLogger(&out, c.format, c.level)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,7 @@ func TestNewLogger(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{{"xml", "info"}, {"text", "loud"}, {"", "info"}, {"text", ""}} {
-		if _, err := newLogger(nil, c[0], c[1]); err == nil {
+		if _, err := cli.NewLogger(nil, c[0], c[1]); err == nil {
 			t.Errorf("format %q at level %q is no error", c[0], c[1])
 		}
 	}

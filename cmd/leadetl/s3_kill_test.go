@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -88,7 +89,7 @@ type tormentedJob struct {
 func (x *tormentedJob) begin() {
 	x.Helper()
 	before := x.proxy.Seen()
-	x.run(exitDone, x.in(), x.out("undisturbed"), append(x.flags, "--quiet")...)
+	x.run(cli.ExitDone, x.in(), x.out("undisturbed"), append(x.flags, "--quiet")...)
 	x.requests = x.proxy.Seen() - before
 	x.want = files(x, x.object(x.name+"-undisturbed"))
 	if len(x.want) < 3 {
@@ -126,7 +127,7 @@ func (x *tormentedJob) kill(random *rand.Rand) (hit bool) {
 	case <-p.gone:
 	}
 	hit = p.kill()
-	if code := p.code(); !hit && code != exitDone {
+	if code := p.code(); !hit && code != cli.ExitDone {
 		x.Fatalf("a run ended with %d:\n%s", code, tail(p.said.String()))
 	}
 	x.checkWreck()
@@ -161,7 +162,7 @@ func (x *tormentedJob) finish(random *rand.Rand) {
 	x.Helper()
 	x.proxy.Do(s3Faults(random))
 	p := startProgram(x, x.command()...)
-	if code := p.code(); code != exitDone {
+	if code := p.code(); code != cli.ExitDone {
 		x.Fatalf("the last run ended with %d:\n%s", code, tail(p.said.String()))
 	}
 	folder := x.object(x.name + "-" + x.round())

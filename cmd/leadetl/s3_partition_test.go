@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
@@ -20,8 +21,8 @@ func TestS3PartedRows(t *testing.T) {
 	}
 	flags := []string{"--partition-by", "dt=2026-11-20,land", "--rows-per-part", "1000"}
 	out := "s3://" + s3Bucket + "/lake"
-	j.run(exitDone, j.path("in.csv"), j.path("lake"), flags...)
-	j.run(exitDone, j.path("in.csv"), out, flags...)
+	j.run(cli.ExitDone, j.path("in.csv"), j.path("lake"), flags...)
+	j.run(cli.ExitDone, j.path("in.csv"), out, flags...)
 	want := files(t, j.path("lake/dt=2026-11-20"))
 	requireFiles(t, "disk → S3", files(t, j.object("lake/dt=2026-11-20")), want)
 	if len(want) != 3*4+2 {
@@ -36,7 +37,7 @@ func TestS3PartedRows(t *testing.T) {
 		}
 		return s3test.Fault{}
 	})
-	if said := j.run(exitDone, j.path("in.csv"), out, flags...); writes > 0 || strings.Contains(said, "WARN") {
+	if said := j.run(cli.ExitDone, j.path("in.csv"), out, flags...); writes > 0 || strings.Contains(said, "WARN") {
 		t.Errorf("the second time: %d writes of parts\n%s", writes, said)
 	}
 	look := func(want int, args ...string) string {
@@ -48,10 +49,10 @@ func TestS3PartedRows(t *testing.T) {
 		return p.said.String()
 	}
 	dataset := out + "/dt=2026-11-20"
-	look(exitDone, "verify", dataset)
-	look(exitDone, "schema", "--dataset", dataset, "--dialect", "spark")
+	look(cli.ExitDone, "verify", dataset)
+	look(cli.ExitDone, "schema", "--dataset", dataset, "--dialect", "spark")
 	j.put("lake/dt=2026-11-20/land=US/part-00077.parquet", "stranger")
-	if said := look(exitRejects, "verify", dataset); !strings.Contains(said, "is not whole: 1 failure") {
+	if said := look(cli.ExitRejects, "verify", dataset); !strings.Contains(said, "is not whole: 1 failure") {
 		t.Errorf("verify says\n%s", said)
 	}
 }

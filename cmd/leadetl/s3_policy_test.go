@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
@@ -36,7 +37,7 @@ func TestShownPolicy(t *testing.T) {
 	}
 	policy := shownPolicy(t)
 	j.server.Allow(t, s3Bucket, user, policy)
-	if code, said := run(t); code != exitDone || said != "" {
+	if code, said := run(t); code != cli.ExitDone || said != "" {
 		t.Fatalf("with the policy: exit code %d\n%s", code, said)
 	}
 	if left := j.server.Uploads(t, s3Bucket); len(left) > 0 {

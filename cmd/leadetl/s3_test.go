@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
@@ -136,7 +137,7 @@ func TestS3(t *testing.T) {
 
 	// Another list under the name is another dataset's.
 	j.put("lists/2026/a.csv", strings.Replace(list, "person", "someone", 1))
-	if said := j.run(exitUsage, bucket+"/lists/**.csv", bucket+"/both/", flags...); !strings.Contains(said, "the input has changed") {
+	if said := j.run(cli.ExitUsage, bucket+"/lists/**.csv", bucket+"/both/", flags...); !strings.Contains(said, "the input has changed") {
 		t.Errorf("a changed list: %s", said)
 	}
 	j.run(0, bucket+"/lists/**.csv", bucket+"/both/", append(flags, "--overwrite", "--compression", "zstd")...)
@@ -206,7 +207,7 @@ func TestS3TwoProcesses(t *testing.T) {
 		"state":   "leadetl: --out: s3://leads/out/: in use by another process",
 		"another": "leadetl: --out: s3://leads/out/_lock: in use by another process: process ",
 	} {
-		if said := second.run(exitUsage, "s3://leads/in/a.csv", "s3://leads/out/", "--overwrite", "--state", j.path(state)); !strings.HasPrefix(said, want) {
+		if said := second.run(cli.ExitUsage, "s3://leads/in/a.csv", "s3://leads/out/", "--overwrite", "--state", j.path(state)); !strings.HasPrefix(said, want) {
 			t.Errorf("%s: %s\nwant %s", state, said, want)
 		}
 	}
@@ -234,10 +235,10 @@ func TestS3Plan(t *testing.T) {
 	args := j.args("s3://leads/in/", "s3://leads/out/")
 	args[0] = "plan"
 	p := startProgram(t, args...)
-	if code := p.code(); code != exitDone || writes > 0 || !strings.Contains(p.printed.String(), "from s3://leads/in/a.csv") {
+	if code := p.code(); code != cli.ExitDone || writes > 0 || !strings.Contains(p.printed.String(), "from s3://leads/in/a.csv") {
 		t.Errorf("exit code %d, %d writes\n%s%s", code, writes, p.printed, p.said)
 	}
-	if said := j.run(exitUsage, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
+	if said := j.run(cli.ExitUsage, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
 		t.Errorf("a lock in nobody's hand: %s", said)
 	}
 }
@@ -264,9 +265,9 @@ func TestS3Outage(t *testing.T) {
 		})
 		p := startProgram(t, j.args("s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--workers", "1", "--quiet", "--overwrite", "--compression", map[bool]string{true: "zstd", false: "snappy"}[interrupted])...)
 		<-refused
-		want := exitDone
+		want := cli.ExitDone
 		if interrupted {
-			want = exitInterrupted
+			want = cli.ExitInterrupted
 			if err := p.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
@@ -286,17 +287,17 @@ func TestS3Foreign(t *testing.T) {
 	j.put("in/a.csv", emailList(10))
 	j.put("out/notes.txt", "mine")
 	j.put("out/deep/part-00000.parquet", "mine")
-	if said := j.run(exitUsage, "s3://leads/in/a.csv", "s3://leads/out", "--overwrite"); !strings.Contains(said, "s3://leads/out/: folder holds other files (") {
+	if said := j.run(cli.ExitUsage, "s3://leads/in/a.csv", "s3://leads/out", "--overwrite"); !strings.Contains(said, "s3://leads/out/: folder holds other files (") {
 		t.Error(said)
 	}
 	if got := files(t, j.object("out")); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 	j.put("half/part-00000.parquet", "of an unfinished run")
-	if said := j.run(exitUsage, "s3://leads/in/a.csv", "s3://leads/half"); !strings.Contains(said, "unfinished, and its progress is not under") {
+	if said := j.run(cli.ExitUsage, "s3://leads/in/a.csv", "s3://leads/half"); !strings.Contains(said, "unfinished, and its progress is not under") {
 		t.Error(said)
 	}
-	if said := j.run(exitUsage, "s3://leads/in/", "s3://leads/in/"); !strings.Contains(said, "s3://leads/in/a.csv is in the output folder; give another --out") {
+	if said := j.run(cli.ExitUsage, "s3://leads/in/", "s3://leads/in/"); !strings.Contains(said, "s3://leads/in/a.csv is in the output folder; give another --out") {
 		t.Error(said)
 	}
 }
@@ -323,18 +324,18 @@ func TestS3Refused(t *testing.T) {
 		code    int
 		want    string // regular expression
 	}{
-		{"wrong secret", []string{"AWS_SECRET_ACCESS_KEY", "CanaryWrong"}, nil, "s3://leads/in/a.csv", "s3://leads/out", exitUsage, `the secret key is not that of the access key`},
-		{"missing bucket", nil, nil, "s3://leeds/in/a.csv", "s3://leads/out", exitUsage, `there is no such bucket \(bucket leeds, region us-east-1`},
-		{"missing bucket for the dataset", nil, nil, "s3://leads/in/a.csv", "s3://leeds/out", exitUsage, `--out: s3://leeds/out/: there is no such bucket`},
-		{"missing object", nil, nil, "s3://leads/in/b.csv", "s3://leads/out", exitUsage, `s3://leads/in/b.csv does not exist`},
-		{"nothing matches", nil, nil, "s3://leads/in/*.tsv", "s3://leads/out", exitUsage, `s3://leads/in/\*.tsv matches no object`},
-		{"no permission to list", nil, refuse(403, "AccessDenied", s3test.IsList), "s3://leads/in/", "s3://leads/out", exitUsage, `may not list it .*; allow s3:ListBucket on arn:aws:s3:::leads`},
-		{"no permission to write", nil, refuse(403, "AccessDenied", s3test.IsWrite), "s3://leads/in/a.csv", "s3://leads/out", exitUsage, `may not write it .*; allow s3:PutObject on arn:aws:s3:::leads/out/_lock`},
-		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", always), "s3://leads/in/", "s3://leads/out", exitUsage, `this machine's clock is too far from the store's`},
-		{"expired credentials", nil, refuse(400, "ExpiredToken", always), "s3://leads/in/", "s3://leads/out", exitUsage, `the credentials have expired`},
-		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", exitUsage, `the credentials have expired .*; get new ones, and the same command goes on`},
-		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", exitService, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
-		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", exitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done, and the same command goes on from there`},
+		{"wrong secret", []string{"AWS_SECRET_ACCESS_KEY", "CanaryWrong"}, nil, "s3://leads/in/a.csv", "s3://leads/out", cli.ExitUsage, `the secret key is not that of the access key`},
+		{"missing bucket", nil, nil, "s3://leeds/in/a.csv", "s3://leads/out", cli.ExitUsage, `there is no such bucket \(bucket leeds, region us-east-1`},
+		{"missing bucket for the dataset", nil, nil, "s3://leads/in/a.csv", "s3://leeds/out", cli.ExitUsage, `--out: s3://leeds/out/: there is no such bucket`},
+		{"missing object", nil, nil, "s3://leads/in/b.csv", "s3://leads/out", cli.ExitUsage, `s3://leads/in/b.csv does not exist`},
+		{"nothing matches", nil, nil, "s3://leads/in/*.tsv", "s3://leads/out", cli.ExitUsage, `s3://leads/in/\*.tsv matches no object`},
+		{"no permission to list", nil, refuse(403, "AccessDenied", s3test.IsList), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `may not list it .*; allow s3:ListBucket on arn:aws:s3:::leads`},
+		{"no permission to write", nil, refuse(403, "AccessDenied", s3test.IsWrite), "s3://leads/in/a.csv", "s3://leads/out", cli.ExitUsage, `may not write it .*; allow s3:PutObject on arn:aws:s3:::leads/out/_lock`},
+		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `this machine's clock is too far from the store's`},
+		{"expired credentials", nil, refuse(400, "ExpiredToken", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired`},
+		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired .*; get new ones, and the same command goes on`},
+		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
+		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done, and the same command goes on from there`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.env != nil {
@@ -363,7 +364,7 @@ func TestS3Refused(t *testing.T) {
 func TestS3DatasetIsProved(t *testing.T) {
 	j := newS3Job(t)
 	out := "s3://" + s3Bucket + "/out/"
-	j.run(exitDone, samples+"/emails.csv", out)
+	j.run(cli.ExitDone, samples+"/emails.csv", out)
 	look := func(want int, args ...string) string {
 		t.Helper()
 		p := startProgram(j, append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style")...)
@@ -372,8 +373,8 @@ func TestS3DatasetIsProved(t *testing.T) {
 		}
 		return p.said.String()
 	}
-	look(exitDone, "verify", out)
-	look(exitDone, "schema", "--dataset", out, "--dialect", "duckdb")
+	look(cli.ExitDone, "verify", out)
+	look(cli.ExitDone, "schema", "--dataset", out, "--dialect", "duckdb")
 	part := j.object("out/part-00000.parquet")
 	data, err := os.ReadFile(part)
 	if err != nil {
@@ -383,8 +384,8 @@ func TestS3DatasetIsProved(t *testing.T) {
 	if err := os.WriteFile(part, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said := look(exitRejects, "verify", out); !strings.Contains(said, "is not whole: 1 failure") {
+	if said := look(cli.ExitRejects, "verify", out); !strings.Contains(said, "is not whole: 1 failure") {
 		t.Errorf("verify says\n%s", said)
 	}
-	look(exitUsage, "verify", "s3://"+s3Bucket+"/nothing/")
+	look(cli.ExitUsage, "verify", "s3://"+s3Bucket+"/nothing/")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
@@ -108,7 +109,7 @@ func TestSchemaRefusals(t *testing.T) {
 	} {
 		var errOut bytes.Buffer
 		code := execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)
-		if code != exitUsage || !strings.Contains(errOut.String(), c.want) {
+		if code != cli.ExitUsage || !strings.Contains(errOut.String(), c.want) {
 			t.Errorf("%q: exit code %d, %s", c.args, code, &errOut)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
@@ -222,8 +223,8 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if !said.sent {
 		ts.Fatalf("%q was never logged:\n%s", args[1], said.all.String())
 	}
-	if exitCodeOf(err) != exitInterrupted {
-		ts.Fatalf("exit code is %d, not %d:\n%s", exitCodeOf(err), exitInterrupted, said.all.String())
+	if exitCodeOf(err) != cli.ExitInterrupted {
+		ts.Fatalf("exit code is %d, not %d:\n%s", exitCodeOf(err), cli.ExitInterrupted, said.all.String())
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("said"), said.all.Bytes(), 0o644))
 }

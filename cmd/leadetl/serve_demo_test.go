@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 )
 
@@ -61,8 +62,8 @@ func TestServeDemo(t *testing.T) {
 			}
 		}
 	}
-	if code := s.stop(syscall.SIGINT); code != exitDone {
-		t.Errorf("exit code %d, want %d", code, exitDone)
+	if code := s.stop(syscall.SIGINT); code != cli.ExitDone {
+		t.Errorf("exit code %d, want %d", code, cli.ExitDone)
 	}
 	if left, err := filepath.Glob(filepath.Join(temporary, "*")); err != nil || len(left) > 0 {
 		t.Errorf("it left %q", left)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
 // slowCall is a call whose body its caller holds back.
@@ -115,8 +117,8 @@ func TestServeDrain(t *testing.T) {
 		id := body[strings.Index(body, "res_"):]
 		jobs = append(jobs, id[:len("res_")+32])
 	}
-	if code := s.code(); code != exitDone {
-		t.Errorf("exit code %d, want %d\n%s", code, exitDone, s.said)
+	if code := s.code(); code != cli.ExitDone {
+		t.Errorf("exit code %d, want %d\n%s", code, cli.ExitDone, s.said)
 	}
 
 	c.url = p.serve(unlimited...).public

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
 const (
@@ -84,7 +86,7 @@ func TestServeAnswers(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", f.method, f.path, a.status, f.status)
 		}
 	}
-	if code := s.stop(syscall.SIGTERM); code != exitDone {
+	if code := s.stop(syscall.SIGTERM); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, s.said)
 	}
 }
@@ -157,8 +159,8 @@ func TestServeRefusesToStart(t *testing.T) {
 		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, pepperName)}, "is not the secret that the keys of this state are hashed under"},
 	} {
 		refused := p.start(f.flags...)
-		if code := refused.code(); code != exitUsage || !strings.Contains(refused.said.String(), f.want) {
-			t.Errorf("%s: exit code %d, want %d; it said\n%swant %q", f.name, code, exitUsage, refused.said, f.want)
+		if code := refused.code(); code != cli.ExitUsage || !strings.Contains(refused.said.String(), f.want) {
+			t.Errorf("%s: exit code %d, want %d; it said\n%swant %q", f.name, code, cli.ExitUsage, refused.said, f.want)
 		}
 	}
 	if a := newCaller(t, s.public, "").do("GET", "/readyz", ""); a.status != http.StatusOK {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -89,8 +90,8 @@ func TestServeKilled(t *testing.T) {
 	until(t, "every search is finished and every callback delivered", func() bool {
 		return isIdle(string(operator.do("GET", "/metrics", "").raw))
 	})
-	if code := s.stop(syscall.SIGTERM); code != exitDone {
-		t.Errorf("exit code %d, want %d\n%s", code, exitDone, s.said)
+	if code := s.stop(syscall.SIGTERM); code != cli.ExitDone {
+		t.Errorf("exit code %d, want %d\n%s", code, cli.ExitDone, s.said)
 	}
 	kept, err := state.Administer(p.state, false)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 )
 
@@ -41,7 +42,7 @@ func until(t testing.TB, what string, is func() bool) {
 func leadetl(t testing.TB, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
-	if code := execute(context.Background(), args, strings.NewReader(""), &out, &said); code != exitDone {
+	if code := execute(context.Background(), args, strings.NewReader(""), &out, &said); code != cli.ExitDone {
 		t.Fatalf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, said.String())
 	}
 	return strings.TrimSpace(out.String())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/sinks/warehouse"
@@ -35,7 +36,7 @@ func (v verdict) print(to io.Writer) error {
 	if r := v.result; !r.Whole() {
 		out := bufio.NewWriter(to)
 		for _, failure := range r.Failures {
-			fmt.Fprintln(out, printable(failure.String()))
+			fmt.Fprintln(out, cli.Printable(failure.String()))
 		}
 		if r.More > 0 {
 			fmt.Fprintf(out, "… and %s more\n", figures.Grouped(int64(r.More)))
@@ -72,7 +73,7 @@ func (v verdict) printTrips(to io.Writer) error {
 		if trip.Fails {
 			kind = "fails"
 		}
-		fmt.Fprintf(out, "  %s  %s\n", kind, printable(trip.String()))
+		fmt.Fprintf(out, "  %s  %s\n", kind, cli.Printable(trip.String()))
 	}
 	if len(v.trips) == 0 {
 		fmt.Fprintln(out, "  trips over nothing")

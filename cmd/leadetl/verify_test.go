@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
@@ -28,7 +29,7 @@ const raggedList = "id,email\n1,a@x.example\n2,b@x.example\n3,\n4,d@x.example\n"
 func lead(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if code := execute(t.Context(), args, strings.NewReader(""), &out, &errOut); code != exitDone {
+	if code := execute(t.Context(), args, strings.NewReader(""), &out, &errOut); code != cli.ExitDone {
 		t.Fatalf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, &errOut)
 	}
 	return out.String()
@@ -357,7 +358,7 @@ func TestVerifyBoundsWhatItPrints(t *testing.T) {
 		}
 	}
 	var stdout bytes.Buffer
-	if code := execute(t.Context(), []string{"verify", out}, nil, &stdout, io.Discard); code != exitRejects {
+	if code := execute(t.Context(), []string{"verify", out}, nil, &stdout, io.Discard); code != cli.ExitRejects {
 		t.Errorf("exit code %d", code)
 	}
 	if lines := strings.Split(strings.TrimSpace(stdout.String()), "\n"); len(lines) != 201 || lines[200] != "… and 100 more" {

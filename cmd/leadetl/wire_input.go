@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/sources"
 )
 
-var errInterruptedEarly = withCode(exitInterrupted, errors.New("interrupted before anything was done"))
+var errInterruptedEarly = cli.WithCode(cli.ExitInterrupted, errors.New("interrupted before anything was done"))
 
 // openInput is sources.Open that gives up when ctx ends. Open reads the
 // header, and a pipe or a person at a terminal may keep it waiting for that:

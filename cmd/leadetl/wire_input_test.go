@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
 // waiting is standard input of which nothing comes. It cancels when somebody
@@ -27,7 +29,7 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	var out, errOut bytes.Buffer
 	args := []string{"run", "email_to_hem", "--in", "-", "--out", t.TempDir() + "/out", "--state", t.TempDir()}
 	code := execute(ctx, args, in, &out, &errOut)
-	if want := "leadetl: interrupted before anything was done\n"; code != exitInterrupted || errOut.String() != want || out.Len() > 0 {
-		t.Errorf("exit code %d, %q, %q; want %d, %q, nothing", code, &errOut, &out, exitInterrupted, want)
+	if want := "leadetl: interrupted before anything was done\n"; code != cli.ExitInterrupted || errOut.String() != want || out.Len() > 0 {
+		t.Errorf("exit code %d, %q, %q; want %d, %q, nothing", code, &errOut, &out, cli.ExitInterrupted, want)
 	}
 }

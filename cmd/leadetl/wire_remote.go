@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
@@ -172,11 +173,11 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	options.Concurrency, options.Timeout = f.concurrency, f.timeout
 	options.Key = secret.New("none") // to check the rest
 	if err := options.Validate(); err != nil {
-		return nil, nil, usageError(fmt.Errorf("--resolver: %w", err))
+		return nil, nil, cli.UsageError(fmt.Errorf("--resolver: %w", err))
 	}
 	if !f.offline && !planning {
 		if r.Through, err = proxyTo(f.resolver); err != nil {
-			return nil, nil, usageError(err)
+			return nil, nil, cli.UsageError(err)
 		}
 	}
 	if !planning || holdsAnswers(state) {
@@ -186,7 +187,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		opened.add(r.Answers.Close)
 	}
 	if r.Pace, err = f.controller(); err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	r.Meter.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" {
@@ -201,10 +202,10 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		return r, opened.close, nil
 	}
 	if options.Key, err = secret.Read(apiKeyVariable, f.apiKeyFile); err != nil {
-		return nil, nil, usageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
+		return nil, nil, cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
 	}
 	if options.RootCAs, err = f.authorities(); err != nil {
-		return nil, nil, usageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	f.warnPlain(log)
 	if r.Later != nil {
@@ -219,7 +220,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	}
 	service, err := client.New(options)
 	if err != nil {
-		return nil, nil, usageError(fmt.Errorf("--resolver: %w", err))
+		return nil, nil, cli.UsageError(fmt.Errorf("--resolver: %w", err))
 	}
 	opened.add(func() error { service.Close(); return nil })
 	r.Service = service

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -64,7 +65,7 @@ func unlessUnavailable(err error) error {
 	case errors.Is(err, objects.ErrUnavailable):
 		return err
 	}
-	return usageError(err)
+	return cli.UsageError(err)
 }
 
 // objectsApart is checkApart on S3.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	stdio "io"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/rows"
@@ -80,7 +81,7 @@ func (f *suppressFlags) open(ctx context.Context, region string, hosts []string,
 			log.Warn("not an entry of a suppression list", "at", place)
 		}
 		if f.maxBad.Exceeded(l.bad, l.entries) {
-			return nil, usageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", figures.Grouped(l.bad), figures.Grouped(l.entries), f.maxBad.String()))
+			return nil, cli.UsageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", figures.Grouped(l.bad), figures.Grouped(l.entries), f.maxBad.String()))
 		}
 		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.bad)
 	}
@@ -96,7 +97,7 @@ func (f *suppressFlags) read(ctx context.Context, region string, hosts []string)
 	for _, uri := range f.lists {
 		if err := l.readAll(ctx, uri); err != nil {
 			if ctx.Err() != nil {
-				return nil, withCode(exitInterrupted, errors.New("interrupted before anything was done"))
+				return nil, cli.WithCode(cli.ExitInterrupted, errors.New("interrupted before anything was done"))
 			}
 			return nil, unlessUnavailable(fmt.Errorf("suppression list: %w", err))
 		}
@@ -148,7 +149,7 @@ func (l *suppressionList) read(ctx context.Context, list *sources.List, file sou
 	}
 	for {
 		batch, err := reader.Next(ctx, 0)
-		if err == stdio.EOF {
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {

@@ -1,18 +1,8 @@
-package main
+package cli
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 )
-
-// exitCodesKey is the annotation that holds a command's exit codes.
-const exitCodesKey = "exit-codes"
-
-// exits annotates a command with its exit codes beside the common ones.
-func exits(own ...exit) map[string]string {
-	return map[string]string{exitCodesKey: exitCodes(slices.Concat(commonExits, own))}
-}
 
 // usageTemplate is what every help text ends with, no wider than 100 columns:
 // how the command is called, what it knows, what it exits with.
@@ -37,7 +27,7 @@ Flags:
 {{- end}}
 
 Exit codes:
-{{- with index .Annotations "` + exitCodesKey + `"}}{{.}}{{else}}` + exitCodes(commonExits) + `{{end}}
+{{- with index .Annotations "` + exitCodesKey + `"}}{{.}}{{else}}` + exitCodeLines(commonExits) + `{{end}}
 {{- if .HasAvailableSubCommands}}
 
 Use "{{.CommandPath}} COMMAND --help" for more about a command.
@@ -54,10 +44,10 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil {
-				return usageError(err)
+				return UsageError(err)
 			}
 			if len(rest) > 0 && c.HasSubCommands() {
-				return usageError(unknownCommand(c, rest[0]))
+				return UsageError(unknownCommand(c, rest[0]))
 			}
 			c.InitDefaultHelpFlag()
 			return c.Help()

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -27,9 +27,9 @@ func TestExitCode(t *testing.T) {
 		{&fs.PathError{Op: "write", Path: "out/part", Err: syscall.EIO}, 1},
 		{resolution.ErrInvalid, 1}, // of one of our own questions
 		{&fs.PathError{Op: "mkdir", Path: "out", Err: syscall.EACCES}, 2},
-		{usageError(errors.New("no --in")), 2},
-		{dataError(fmt.Errorf("%w: broken", resolution.ErrInvalid)), 2},
-		{dataError(syscall.EIO), 1},
+		{UsageError(errors.New("no --in")), 2},
+		{DataError(fmt.Errorf("%w: broken", resolution.ErrInvalid)), 2},
+		{DataError(syscall.EIO), 1},
 		{&sources.FormatError{File: "a.csv", Problem: "is empty"}, 2},
 		{&pipeline.JobError{Err: errors.New("twice")}, 2},
 		{sources.ErrChanged, 2},
@@ -37,12 +37,12 @@ func TestExitCode(t *testing.T) {
 		{pipeline.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
 		{filelock.ErrLocked, 2},
-		{withCode(exitRejects, errors.New("rejects")), 3},
+		{WithCode(ExitRejects, errors.New("rejects")), 3},
 		{context.Canceled, 130},
-		{withCode(exitInterrupted, errors.New("interrupted")), 130},
+		{WithCode(ExitInterrupted, errors.New("interrupted")), 130},
 	} {
 		for _, err := range []error{c.err, wrap(c.err)} {
-			if got := exitCode(err); got != c.want {
+			if got := ExitCode(err); got != c.want {
 				t.Errorf("exitCode(%v) = %d, want %d", err, got, c.want)
 			}
 		}

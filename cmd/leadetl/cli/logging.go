@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// newLogger makes the logger of --log-format and --log-level.
-func newLogger(to io.Writer, format, level string) (*slog.Logger, error) {
+// NewLogger makes the logger of --log-format and --log-level.
+func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	var options slog.HandlerOptions
 	var at slog.Level
 	if err := at.UnmarshalText([]byte(level)); err != nil {

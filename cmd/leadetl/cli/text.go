@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// printable is a word of a service's as it is shown: what a terminal would
+// Printable is a word of a service's as it is shown: what a terminal would
 // take for a command is not.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
@@ -17,8 +17,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// day is a moment in a table, "" for none.
-func day(t time.Time) string {
+// Timestamp is a moment in a table, "" for none.
+func Timestamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

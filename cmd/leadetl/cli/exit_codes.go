@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,33 +24,38 @@ import (
 
 // The exit codes other tools rely on.
 const (
-	exitDone        = 0
+	ExitDone        = 0
 	exitFailure     = 1
-	exitUsage       = 2
-	exitRejects     = 3
-	exitBudget      = 4
-	exitService     = 5
-	exitInterrupted = 130
+	ExitUsage       = 2
+	ExitRejects     = 3
+	ExitBudget      = 4
+	ExitService     = 5
+	ExitInterrupted = 130
 )
 
-// exit is one exit code and what it means, as help texts say it.
-type exit struct {
-	code    int
-	meaning string
+// commonExits are the exit codes of every command, and what they mean.
+var commonExits = map[int]string{
+	ExitDone:    "done",
+	exitFailure: "internal failure, such as a full disk",
+	ExitUsage:   "usage, configuration or unreadable input",
 }
 
-// commonExits are those of every command.
-var commonExits = []exit{
-	{exitDone, "done"},
-	{exitFailure, "internal failure, such as a full disk"},
-	{exitUsage, "usage, configuration or unreadable input"},
+// exitCodesKey is the annotation that holds a command's exit codes.
+const exitCodesKey = "exit-codes"
+
+// ExitCodes annotates a command with what its exit codes mean, beside those of
+// every command.
+func ExitCodes(own map[int]string) map[string]string {
+	all := maps.Clone(commonExits)
+	maps.Copy(all, own)
+	return map[string]string{exitCodesKey: exitCodeLines(all)}
 }
 
-// exitCodes lists exit codes for a help text, a line each.
-func exitCodes(exits []exit) string {
+// exitCodeLines lists exit codes for a help text.
+func exitCodeLines(meanings map[int]string) string {
 	var b strings.Builder
-	for _, e := range exits {
-		fmt.Fprintf(&b, "\n  %-5d%s", e.code, e.meaning)
+	for _, code := range slices.Sorted(maps.Keys(meanings)) {
+		fmt.Fprintf(&b, "\n  %-5d%s", code, meanings[code])
 	}
 	return b.String()
 }
@@ -63,16 +69,16 @@ type codedError struct {
 func (e codedError) Error() string { return e.err.Error() }
 func (e codedError) Unwrap() error { return e.err }
 
-// withCode makes the program exit with code because of err.
-func withCode(code int, err error) error { return codedError{err, code} }
+// WithCode makes the program exit with code because of err.
+func WithCode(code int, err error) error { return codedError{err, code} }
 
-// usageError makes the program exit with exitUsage because of err. It is nil
+// UsageError makes the program exit with exitUsage because of err. It is nil
 // when err is.
-func usageError(err error) error {
+func UsageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return withCode(exitUsage, err)
+	return WithCode(ExitUsage, err)
 }
 
 // exitRule gives errors an exit code.
@@ -84,20 +90,20 @@ type exitRule struct {
 // exitRules is the table from errors to exit codes. The first rule that
 // applies decides.
 var exitRules = []exitRule{
-	{exitBudget, isAny(pipeline.ErrBudget, pipeline.ErrNoCredits)},
-	{exitService, isAny(pipeline.ErrRefused, pipeline.ErrUnreachable, objects.ErrUnavailable)},
-	{exitInterrupted, isAny(context.Canceled)},
-	{exitUsage, isAny(pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
-	{exitUsage, isType[*sources.FormatError]},
-	{exitUsage, isType[*objects.RefusedError]},
-	{exitUsage, isType[*pipeline.JobError]},
-	{exitUsage, isFolderRefused},
+	{ExitBudget, isAny(pipeline.ErrBudget, pipeline.ErrNoCredits)},
+	{ExitService, isAny(pipeline.ErrRefused, pipeline.ErrUnreachable, objects.ErrUnavailable)},
+	{ExitInterrupted, isAny(context.Canceled)},
+	{ExitUsage, isAny(pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
+	{ExitUsage, isType[*sources.FormatError]},
+	{ExitUsage, isType[*objects.RefusedError]},
+	{ExitUsage, isType[*pipeline.JobError]},
+	{ExitUsage, isFolderRefused},
 }
 
-// exitCode is the one place where errors become exit codes.
-func exitCode(err error) int {
+// ExitCode is the one place where errors become exit codes.
+func ExitCode(err error) int {
 	if err == nil {
-		return exitDone
+		return ExitDone
 	}
 	if coded, ok := errors.AsType[codedError](err); ok {
 		return coded.code
@@ -139,8 +145,8 @@ func message(err error) string {
 	return "leadetl: " + strings.ReplaceAll(text, "\n", "\nleadetl: ")
 }
 
-// report prints why a command failed, in the form its log has.
-func report(c *cobra.Command, err error, to io.Writer) {
+// ReportError prints why a command failed, in the form its log has.
+func ReportError(c *cobra.Command, err error, to io.Writer) {
 	if format := c.Flags().Lookup("log-format"); format != nil && format.Value.String() == "json" {
 		slog.New(slog.NewJSONHandler(to, nil)).Error(err.Error())
 		return
@@ -148,10 +154,10 @@ func report(c *cobra.Command, err error, to io.Writer) {
 	fmt.Fprintln(to, message(err))
 }
 
-// dataError tells data that is not as it should be from a machine that is not.
-func dataError(err error) error {
+// DataError tells data that is not as it should be from a machine that is not.
+func DataError(err error) error {
 	if errors.Is(err, resolution.ErrInvalid) {
-		return usageError(err)
+		return UsageError(err)
 	}
 	return err
 }

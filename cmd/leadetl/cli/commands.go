@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -11,18 +11,32 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// arrange gives every command its errors of usage, from c downwards.
-func arrange(c *cobra.Command) {
+// Setup completes the root command: streams, help, and the messages and exit
+// codes of wrong usage.
+func Setup(root *cobra.Command, std Streams) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return UsageError(flagError(c, err)) })
+	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpCommand(newHelpCommand(root))
+	root.InitDefaultCompletionCmd()
+	checkUsage(root)
+}
+
+// checkUsage makes c and every command below it report wrong usage as such.
+func checkUsage(c *cobra.Command) {
 	switch {
 	case c.HasSubCommands():
 		group(c)
 	case c.Parent().Name() == "completion": // cobra's own
-		c.Args = usage(noArguments)
+		c.Args = usage(NoArguments)
 	default:
 		c.Args = usage(c.Args)
 	}
 	for _, below := range c.Commands() {
-		arrange(below)
+		checkUsage(below)
 	}
 }
 
@@ -37,9 +51,9 @@ func group(c *cobra.Command) {
 		case len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h"):
 			return c.Help()
 		case strings.HasPrefix(args[0], "-"):
-			return usageError(fmt.Errorf("unknown flag: %s; see %s --help", args[0], c.CommandPath()))
+			return UsageError(fmt.Errorf("unknown flag: %s; see %s --help", args[0], c.CommandPath()))
 		}
-		return usageError(unknownCommand(c, args[0]))
+		return UsageError(unknownCommand(c, args[0]))
 	}
 }
 
@@ -61,27 +75,27 @@ func unknownCommand(c *cobra.Command, name string) error {
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+			return UsageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 		}
 		return nil
 	}
 }
 
-func noArguments(_ *cobra.Command, args []string) error { return atMost(0, args) }
+func NoArguments(_ *cobra.Command, args []string) error { return AtMost(0, args) }
 
-func atMost(n int, args []string) error {
+func AtMost(n int, args []string) error {
 	if len(args) > n {
 		return fmt.Errorf("%q is one argument too many", args[n])
 	}
 	return nil
 }
 
-// oneArgument wants exactly one argument, and says what it is.
-func oneArgument(what string) cobra.PositionalArgs {
+// OneArgument wants exactly one argument, and says what it is.
+func OneArgument(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return fmt.Errorf("no %s given", what)
 		}
-		return atMost(1, args)
+		return AtMost(1, args)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -246,7 +246,7 @@ func testInterrupted(t *testing.T, p program, undisturbed string) {
 			t.Errorf("an interrupted run left %s", name)
 		}
 	}
-	if r := readReport(t, filepath.Join(dir, "out")); r == nil || r.Stop.Reason != pipeline.StopInterrupted {
+	if r := readReport(t, filepath.Join(dir, "out")); r == nil || r.Stop.Reason != report.StopInterrupted {
 		t.Errorf("the report of an interrupted run: %+v", r)
 	}
 	if out := p.finish(t, dir); !strings.Contains(out, "from earlier runs") {

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
@@ -72,7 +73,7 @@ func newAsking(t *testing.T, n int, o badservice.Options) (*asking, *badservice.
 
 // run runs the job, and looks at the report that is then in the folder: its
 // bytes and what they say.
-func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *pipeline.Report, error) {
+func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *report.Report, error) {
 	t.Helper()
 	store, err := answers.Open(filepath.Join(a.stateDir(), "answers"), answers.Options{})
 	if err != nil {
@@ -111,7 +112,7 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *pipe
 }
 
 // readReport reads a report and sees to it that it holds nothing personal.
-func readReport(t *testing.T, dir string) *pipeline.Report {
+func readReport(t *testing.T, dir string) *report.Report {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "_report.json"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -126,7 +127,7 @@ func readReport(t *testing.T, dir string) *pipeline.Report {
 	checkPage(t, dir, data)
 	decoder := json.NewDecoder(strings.NewReader(string(data)))
 	decoder.DisallowUnknownFields()
-	var r pipeline.Report
+	var r report.Report
 	if err := decoder.Decode(&r); err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
@@ -157,14 +158,14 @@ func TestReportEqualsTheBooks(t *testing.T) {
 	o.Refused = 0.1
 	o.Faults = badservice.Faults{Unavailable: 0.1, ResetBefore: 0.05, ResetAfter: 0.1, Failed: 0.05}
 	a, books := newAsking(t, 300, o)
-	result, report, err := a.run(t, t.Context())
+	result, made, err := a.run(t, t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(report, reread(t, result.Report)) {
+	if !reflect.DeepEqual(made, reread(t, result.Report)) {
 		t.Error("the result has another report than the folder")
 	}
-	s, fates := report.Service, books.Fates()
+	s, fates := made.Service, books.Fates()
 	unknown := s.Unknown.Count
 	sent := 0
 	for _, n := range fates {
@@ -186,13 +187,13 @@ func TestReportEqualsTheBooks(t *testing.T) {
 		{"listed", int64(len(s.Unknown.Listed)), int64(unanswered)},
 		{"asked", s.Calls.Asked, 300},
 		{"closed", s.Calls.Closed, 300},
-		{"matched", s.Calls.Matched, report.Totals.Matched},
+		{"matched", s.Calls.Matched, made.Totals.Matched},
 		{"counted calls", s.Budget.Calls, s.Calls.ByClass["answered"] + s.Calls.Refused + unknown},
 		{"counted credits", s.Budget.Credits, s.Calls.Credits + 2*unknown},
-		{"rows", report.Totals.Rows, 301},
-		{"failed rows", report.Totals.Reasons["failed"]["unknown_call"], unknown},
-		{"parts made", int64(report.Parts.Made), 1},
-		{"files", int64(len(report.Files)), 1},
+		{"rows", made.Totals.Rows, 301},
+		{"failed rows", made.Totals.Reasons["failed"]["unknown_call"], unknown},
+		{"parts made", int64(made.Parts.Made), 1},
+		{"files", int64(len(made.Files)), 1},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)
@@ -204,8 +205,8 @@ func TestReportEqualsTheBooks(t *testing.T) {
 	if retried := s.Calls.Retries["unavailable"]; retried == 0 || unknown == 0 {
 		t.Errorf("%d retries and %d unknown calls: the service was not bad enough", retried, unknown)
 	}
-	if want := float64(report.Totals.Matched) / 301; report.MatchRate < want-1e-4 || report.MatchRate > want+1e-4 {
-		t.Errorf("match rate %v, want %v", report.MatchRate, want)
+	if want := float64(made.Totals.Matched) / 301; made.MatchRate < want-1e-4 || made.MatchRate > want+1e-4 {
+		t.Errorf("match rate %v, want %v", made.MatchRate, want)
 	}
 	if l := s.Latency; l.P50 <= 0 || l.P95 < l.P50 || l.P99 < l.P95 {
 		t.Errorf("latency %+v", l)
@@ -218,12 +219,12 @@ func TestReportEqualsTheBooks(t *testing.T) {
 }
 
 // reread is a report as it is after it was written.
-func reread(t *testing.T, r *pipeline.Report) *pipeline.Report {
+func reread(t *testing.T, r *report.Report) *report.Report {
 	data, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again pipeline.Report
+	var again report.Report
 	if err := json.Unmarshal(data, &again); err != nil {
 		t.Fatal(err)
 	}
@@ -236,27 +237,27 @@ func TestReportSaysWhyARunStopped(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		set    func(*asking, *badservice.Service, context.CancelFunc)
-		reason pipeline.StopReason
+		reason report.StopReason
 		detail string
 	}{
 		{"credits of the budget", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
 			a.remote = func(r *pipeline.Remote) { r.Budget.MaxCredits = 20 }
-		}, pipeline.StopBudget, "--max-credits 20"},
+		}, report.StopBudget, "--max-credits 20"},
 		{"calls of the budget", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
 			a.remote = func(r *pipeline.Remote) { r.Budget.MaxCalls = 5 }
-		}, pipeline.StopBudget, "--max-calls 5"},
-		{"out of credits", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Grant(-1_000_000 + 21) }, pipeline.StopNoCredits, "out of credits"},
-		{"denied", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Deny(5, -1) }, pipeline.StopRefused, "refuses"},
+		}, report.StopBudget, "--max-calls 5"},
+		{"out of credits", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Grant(-1_000_000 + 21) }, report.StopNoCredits, "out of credits"},
+		{"denied", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Deny(5, -1) }, report.StopRefused, "refuses"},
 		{"gone", func(a *asking, s *badservice.Service, _ context.CancelFunc) {
 			a.url = "http://127.0.0.1:1"
 			a.pace = func(o *pace.Options) { o.GiveUp = 20 * time.Millisecond }
-		}, pipeline.StopUnreachable, "out of reach"},
+		}, report.StopUnreachable, "out of reach"},
 		{"interrupted", func(a *asking, _ *badservice.Service, stop context.CancelFunc) {
 			a.remote = func(r *pipeline.Remote) { r.Service = stopping{r.Service, stop} }
-		}, pipeline.StopInterrupted, "context canceled"},
+		}, report.StopInterrupted, "context canceled"},
 		{"an answer that cannot be kept", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
 			a.remote = func(r *pipeline.Remote) { r.Service = broken{r.Service} }
-		}, pipeline.StopFailed, "out of order"},
+		}, report.StopFailed, "out of order"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := badservice.DefaultOptions()
@@ -266,29 +267,29 @@ func TestReportSaysWhyARunStopped(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			c.set(a, books, stop)
-			result, report, err := a.run(t, ctx)
-			if err == nil || report == nil || report.Stop.Reason != c.reason || !strings.Contains(report.Stop.Detail, c.detail) {
-				t.Fatalf("%v, report %+v; want %s, %q", err, report, c.reason, c.detail)
+			result, made, err := a.run(t, ctx)
+			if err == nil || made == nil || made.Stop.Reason != c.reason || !strings.Contains(made.Stop.Detail, c.detail) {
+				t.Fatalf("%v, report %+v; want %s, %q", err, made, c.reason, c.detail)
 			}
-			if !reflect.DeepEqual(report, reread(t, result.Report)) {
+			if !reflect.DeepEqual(made, reread(t, result.Report)) {
 				t.Error("the result has another report than the folder")
 			}
-			first := report.Service
-			if first.Calls.Credits != books.Spent() || report.Parts.Made != 0 || report.Totals.Rows != 0 {
-				t.Errorf("%d credits, %d charged; %+v", first.Calls.Credits, books.Spent(), report)
+			first := made.Service
+			if first.Calls.Credits != books.Spent() || made.Parts.Made != 0 || made.Totals.Rows != 0 {
+				t.Errorf("%d credits, %d charged; %+v", first.Calls.Credits, books.Spent(), made)
 			}
-			if c.reason == pipeline.StopUnreachable || c.reason == pipeline.StopFailed {
+			if c.reason == report.StopUnreachable || c.reason == report.StopFailed {
 				return // nothing was bought, or it is not known what
 			}
 
 			books.Deny(0, 0)
 			books.Grant(1_000_000)
 			a.url, a.remote, a.pace = url, nil, nil
-			_, report, err = a.run(t, t.Context())
-			if err != nil || report.Stop != (pipeline.Stop{Reason: pipeline.StopFinished}) {
-				t.Fatalf("%v, %+v", err, report.Stop)
+			_, made, err = a.run(t, t.Context())
+			if err != nil || made.Stop != (report.Stop{Reason: report.StopFinished}) {
+				t.Fatalf("%v, %+v", err, made.Stop)
 			}
-			second := report.Service
+			second := made.Service
 			if second.Run != first.Run || second.Calls.EarlierCredits != first.Calls.Credits || second.Calls.EarlierCalls != first.Budget.Calls {
 				t.Errorf("the run after it counts %+v, the one before was %+v", second, first)
 			}
@@ -336,7 +337,7 @@ func TestReportIsOfTheRunThatMadeTheDataset(t *testing.T) {
 		if after := listing(t, s.outDir()); before["_report.json"] != after["_report.json"] || before["_report.html"] != after["_report.html"] {
 			t.Errorf("stdin %v: the report was written again", stdin)
 		}
-		if r := readReport(t, s.outDir()); r.Stop.Reason != pipeline.StopFinished || r.Parts != (pipeline.ReportParts{Made: 1}) || r.Service != nil {
+		if r := readReport(t, s.outDir()); r.Stop.Reason != report.StopFinished || r.Parts != (report.Parts{Made: 1}) || r.Service != nil {
 			t.Errorf("stdin %v: %+v", stdin, r)
 		}
 	}
@@ -373,7 +374,7 @@ func TestReportOfAnUnfinishedRunListsItsFiles(t *testing.T) {
 		t.Fatalf("%v, want %v", err, failure)
 	}
 	r := readReport(t, s.outDir())
-	if r.Stop != (pipeline.Stop{Reason: pipeline.StopFailed, Detail: "broken"}) || len(r.Files) != 2 || r.Parts.Made != 2 || r.Totals.Rows != 20 || r.Fresh.Rows != 20 {
+	if r.Stop != (report.Stop{Reason: report.StopFailed, Detail: "broken"}) || len(r.Files) != 2 || r.Parts.Made != 2 || r.Totals.Rows != 20 || r.Fresh.Rows != 20 {
 		t.Errorf("%+v", r)
 	}
 	s.resolver = nil
@@ -384,7 +385,7 @@ func TestReportOfAnUnfinishedRunListsItsFiles(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	want := []string{"part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "_rejects/part-00002.parquet"}
-	if !slices.Equal(names, want) || r.Parts != (pipeline.ReportParts{Made: 1, Earlier: 2}) || r.Totals.Rows != 25 || r.Fresh.Rows != 5 {
+	if !slices.Equal(names, want) || r.Parts != (report.Parts{Made: 1, Earlier: 2}) || r.Totals.Rows != 25 || r.Fresh.Rows != 5 {
 		t.Errorf("files %q, %+v", names, r)
 	}
 }
@@ -403,7 +404,7 @@ func TestPageOfTheReport(t *testing.T) {
 			shown = append(shown, name)
 		}
 	}
-	if want := members(reflect.TypeFor[pipeline.Report](), ""); !slices.Equal(shown, want) {
+	if want := members(reflect.TypeFor[report.Report](), ""); !slices.Equal(shown, want) {
 		t.Errorf("docs/report.md lists\n%s\nwant\n%s", strings.Join(shown, "\n"), strings.Join(want, "\n"))
 	}
 }

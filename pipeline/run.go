@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -67,7 +68,7 @@ type Result struct {
 	Fresh    sinks.Totals    // of the parts this run made
 	Skipped  int             // parts that were there already
 	Made     int             // parts this run made
-	Report   *Report         // nil when there was nothing to do
+	Report   *report.Report  // nil when there was nothing to do
 }
 
 // Do runs the job to its end or until ctx ends. When ctx ends it stops

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -151,7 +152,7 @@ func (c closing) service() []closingLine {
 
 // credits says what the whole unfinished job has spent where earlier runs did,
 // and what it may.
-func credits(s *pipeline.ServiceReport) string {
+func credits(s *report.Service) string {
 	var notes []string
 	if s.Calls.EarlierCredits > 0 {
 		notes = append(notes, figures.Grouped(s.Budget.Credits)+" with earlier runs of this job")

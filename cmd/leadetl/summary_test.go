@@ -7,6 +7,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -65,7 +66,7 @@ func resultOfService() *pipeline.Result {
 			},
 		},
 		Manifest: &sinks.Manifest{Parts: []sinks.Part{{File: sinks.File{Bytes: 1_000_000}}}},
-		Report: &pipeline.Report{Service: &pipeline.ServiceReport{
+		Report: &report.Report{Service: &report.Service{
 			Calls: stats.CallSnapshot{
 				Asked: 11_000, Closed: 11_000, Matched: 8_000, Stored: 1_000, Duplicates: 920, Calls: 10_140,
 				ByClass: map[string]int64{"answered": 9_980, "replayed": 8, "limited": 140, "unavailable": 12},
@@ -74,8 +75,8 @@ func resultOfService() *pipeline.Result {
 				P50: 51_234 * time.Microsecond, P95: 183 * time.Millisecond, P99: 2_345 * time.Millisecond,
 				Waits: map[string]time.Duration{"rate": 125 * time.Second, "retry_after": 30 * time.Second, "dead": time.Millisecond, "concurrency": time.Hour},
 			},
-			Budget:  pipeline.BudgetReport{Credits: 20_000, MaxCredits: &most}, // what 8 calls had left open is in both runs'
-			Unknown: pipeline.UnknownReport{Count: 12},
+			Budget:  report.Budget{Credits: 20_000, MaxCredits: &most}, // what 8 calls had left open is in both runs'
+			Unknown: report.UnknownCalls{Count: 12},
 			Parked:  2,
 		}},
 	}
@@ -122,7 +123,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	stopped := func(change func(*closing)) closing {
 		c := closing{
 			job: pipeline.DefaultJob(resolution.Enrichment), files: []sources.File{{URI: "a.csv"}}, out: "leads", took: 1234 * time.Millisecond,
-			result: &pipeline.Result{Report: &pipeline.Report{Service: &pipeline.ServiceReport{Calls: stats.CallSnapshot{
+			result: &pipeline.Result{Report: &report.Report{Service: &report.Service{Calls: stats.CallSnapshot{
 				Asked: 500, Closed: 100, Matched: 75, Calls: 100, ByClass: map[string]int64{"answered": 100}, Credits: 150,
 			}}}},
 			progress: stats.Snapshot{

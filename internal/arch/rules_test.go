@@ -33,7 +33,8 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
 
-	{"pipeline/stats", "pipeline/pace"}: "the counters show what calls wait for",
+	{"pipeline/stats", "pipeline/pace"}:     "the counters show what calls wait for",
+	{"pipeline/report", "pipeline/answers"}: "the report lists the calls without an answer",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 }
@@ -44,6 +45,7 @@ var siblings = map[[2]string]string{
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
 	"pipeline/stats":   "what a run has done so far",
+	"pipeline/report":  "what a run and its calls are reported as",
 }
 
 // inits lists the packages that may have a func init, with the reason.

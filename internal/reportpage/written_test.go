@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/reportpage"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -18,7 +18,7 @@ func TestReadsWhatIsWritten(t *testing.T) {
 		name          string
 		read, written reflect.Type
 	}{
-		{"_report.json", reportpage.ReportRead, reflect.TypeFor[pipeline.Report]()},
+		{"_report.json", reportpage.ReportRead, reflect.TypeFor[report.Report]()},
 		{"_manifest.json", reportpage.ManifestRead, reflect.TypeFor[sinks.Manifest]()},
 	} {
 		written := members(c.written, "")
@@ -28,12 +28,12 @@ func TestReadsWhatIsWritten(t *testing.T) {
 			}
 		}
 	}
-	for name, written := range map[string]int{"_report.json": pipeline.ReportFormat, "_manifest.json": sinks.ManifestFormat} {
+	for name, written := range map[string]int{"_report.json": report.Format, "_manifest.json": sinks.ManifestFormat} {
 		if written != reportpage.FormatRead {
 			t.Errorf("%s is written in format %d, and the page reads %d", name, written, reportpage.FormatRead)
 		}
 	}
-	for _, reason := range []pipeline.StopReason{pipeline.StopInterrupted, pipeline.StopBudget, pipeline.StopNoCredits, pipeline.StopRefused, pipeline.StopUnreachable, pipeline.StopFailed} {
+	for _, reason := range []report.StopReason{report.StopInterrupted, report.StopBudget, report.StopNoCredits, report.StopRefused, report.StopUnreachable, report.StopFailed} {
 		if !reportpage.KnowsStop(string(reason)) {
 			t.Errorf("the page has no words for a run that ended with %q", reason)
 		}

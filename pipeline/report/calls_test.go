@@ -1,4 +1,4 @@
-package pipeline
+package report
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestReportListsTheRunsOwnUnknownCallsFirst(t *testing.T) {
 		}
 	}
 	unknown("https://a.example", resolution.Enrichment, "tonight", 10)
-	unknown("https://a.example", resolution.Enrichment, "yesterday", mostUnknown)
+	unknown("https://a.example", resolution.Enrichment, "yesterday", maxListed)
 	unknown("https://a.example", resolution.NetworkToPhone, "tonight", 3)
 	unknown("https://b.example", resolution.Enrichment, "tonight", 3)
 	for i, name := range []string{"https://a.example", "https://a.example", "https://b.example"} {
@@ -49,9 +49,10 @@ func TestReportListsTheRunsOwnUnknownCallsFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &asker{Remote: &Remote{Name: "https://a.example", Answers: store}, operation: resolution.Enrichment, run: "tonight", ctx: t.Context()}
-	got, err := a.unknownCalls()
-	if err != nil || got.Count != mostUnknown+10 || len(got.Listed) != mostUnknown {
+	var s Service
+	err = s.SetOpenCalls(t.Context(), store, answers.Scope{Service: "https://a.example", Operation: resolution.Enrichment}, "tonight")
+	got := s.Unknown
+	if err != nil || got.Count != maxListed+10 || len(got.Listed) != maxListed {
 		t.Fatalf("%d counted, %d listed, %v", got.Count, len(got.Listed), err)
 	}
 	for i, c := range got.Listed {
@@ -59,8 +60,8 @@ func TestReportListsTheRunsOwnUnknownCallsFirst(t *testing.T) {
 			t.Fatalf("call %d: %+v", i, c)
 		}
 	}
-	if n, err := a.parkedCalls(); n != 2 || err != nil {
-		t.Errorf("%d parked calls, %v; want 2", n, err)
+	if s.Parked != 2 {
+		t.Errorf("%d parked calls, want 2", s.Parked)
 	}
 	if !slices.IsSortedFunc(got.Listed[:10], func(a, b UnknownCall) int { return slices.Compare([]byte(a.KeyHash), []byte(b.KeyHash)) }) {
 		t.Error("the calls are in no order")

@@ -1,4 +1,6 @@
-package pipeline
+// Package report is the report of a run: what _report.json holds, and the
+// page made of it. Other packages fill it in.
+package report
 
 import (
 	"math"
@@ -10,7 +12,7 @@ import (
 
 // ReportFormat is the version of the report's own layout. It grows when a
 // member changes its meaning, not when one is added.
-const ReportFormat = 1
+const Format = 1
 
 // Report says how the last run on a dataset went: the same numbers that the
 // closing table and the metrics show. It is _report.json of the dataset's
@@ -35,12 +37,12 @@ type Report struct {
 	Totals    sinks.Totals `json:"totals"`
 	Fresh     sinks.Totals `json:"fresh"`
 	MatchRate float64      `json:"match_rate"`
-	Parts     ReportParts  `json:"parts"`
+	Parts     Parts        `json:"parts"`
 	Files     []sinks.File `json:"files"`
 
 	// Service is nil where none was asked.
-	Service *ServiceReport `json:"service,omitempty"`
-	Series  stats.Series   `json:"series"`
+	Service *Service     `json:"service,omitempty"`
+	Series  stats.Series `json:"series"`
 }
 
 // Stop is why a run ended.
@@ -65,22 +67,22 @@ const (
 )
 
 // ReportParts counts parts.
-type ReportParts struct {
+type Parts struct {
 	Made    int `json:"made"`
 	Earlier int `json:"earlier"` // that earlier runs made
 }
 
 // ServiceReport is what was asked of a service.
-type ServiceReport struct {
+type Service struct {
 	Name string `json:"name"`
 	// Run names the work on the dataset, over restarts, in the stored answers.
 	Run     string             `json:"run"`
 	Offline bool               `json:"offline"` // stored answers alone
 	Calls   stats.CallSnapshot `json:"calls"`
-	Latency LatencyReport      `json:"latency_seconds"`
+	Latency Latency            `json:"latency_seconds"`
 	Waits   map[string]float64 `json:"waits_seconds"` // by pace.Reason
-	Budget  BudgetReport       `json:"budget"`
-	Unknown UnknownReport      `json:"unknown_calls"`
+	Budget  Budget             `json:"budget"`
+	Unknown UnknownCalls       `json:"unknown_calls"`
 	// Parked counts the calls to the service about the operation whose answer
 	// was promised and is not there.
 	Parked int64 `json:"parked_calls"`
@@ -88,7 +90,7 @@ type ServiceReport struct {
 
 // LatencyReport is the time from a request to its answer, in seconds, of calls
 // that got one; right to 2%, 0 without any.
-type LatencyReport struct {
+type Latency struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
@@ -96,7 +98,7 @@ type LatencyReport struct {
 
 // BudgetReport is what was counted against the budget, over restarts, and the
 // bounds; null is none.
-type BudgetReport struct {
+type Budget struct {
 	Calls              int64    `json:"calls"`
 	Credits            int64    `json:"credits"`
 	MaxCalls           *int64   `json:"max_calls"`
@@ -107,13 +109,13 @@ type BudgetReport struct {
 // UnknownReport lists the calls to the service about the operation that may
 // have been billed and have no answer, those of this run first. They may be of
 // other lists.
-type UnknownReport struct {
+type UnknownCalls struct {
 	Count  int64         `json:"count"`
 	Listed []UnknownCall `json:"listed"` // mostUnknown at most
 }
 
 // mostUnknown is how many unknown calls a report lists.
-const mostUnknown = 1000
+const maxListed = 1000
 
 // UnknownCall is one of them.
 type UnknownCall struct {
@@ -128,4 +130,4 @@ type UnknownCall struct {
 }
 
 // seconds are d to a microsecond.
-func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
+func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// reporter watches a run and makes its report.
+type reporter struct {
+	*state
+	recorder *stats.Recorder
+}
+
+// beginReport starts to watch a run. finished or stopped ends it.
+func (s *state) beginReport() *reporter { return &reporter{s, stats.Record(s.Progress)} }
+
+// finished writes the report of a run that is about to publish its dataset. A
+// run that found the whole dataset there leaves the report of the one that
+// made it.
+func (r *reporter) finished() (*report.Report, error) {
+	r.recorder.Stop()
+	made, err := r.make(nil)
+	if err != nil || r.before != nil && r.made == 0 {
+		return made, err
+	}
+	return made, made.Write(r.Output)
+}
+
+// stopped writes the report of a run that ended with err, if it changed
+// anything, and adds it to the result. It does nothing for a run without an
+// error. A report that cannot be written is no more than a warning: why the
+// run ended matters more.
+func (r *reporter) stopped(result *Result, err error) {
+	r.recorder.Stop()
+	if err == nil || result == nil {
+		return
+	}
+	made, failed := r.make(err)
+	result.Report = made
+	if untouched := r.before != nil && !r.withdrew; failed == nil && r.journal.file != nil && !untouched {
+		failed = made.Write(r.Output)
+	}
+	if failed != nil {
+		r.Log.Warn("no report of the run", "reason", failed.Error())
+	}
+}
+
+// make makes the report of a run that ended with err. Of one whose stored
+// answers cannot be read it lacks the list of unknown calls.
+func (r *reporter) make(stop error) (made *report.Report, err error) {
+	began, now := r.recorder.Began(), time.Now()
+	result := r.result()
+	made = &report.Report{
+		Format: report.Format, Program: r.Program, Operation: string(r.Job.Operation), JobID: r.jobID,
+		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
+		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
+		Inputs: r.inputs(), Output: r.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
+		Parts:  report.Parts{Made: result.Made, Earlier: result.Skipped},
+		Series: r.recorder.Series(now),
+	}
+	if t := result.Totals; t.Rows > 0 {
+		made.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4
+	}
+	r.mu.Lock()
+	for _, number := range slices.Sorted(maps.Keys(r.parts)) {
+		p := r.parts[number]
+		made.Files = append(made.Files, p.All()...)
+	}
+	r.mu.Unlock()
+	if r.asker == nil {
+		return made, nil
+	}
+	made.Service, err = r.asker.report()
+	return made, err
+}
+
+// stopFor says why a run ended, going by its error.
+func stopFor(err error) report.Stop {
+	if err == nil {
+		return report.Stop{Reason: report.StopFinished}
+	}
+	reason := report.StopFailed
+	for _, known := range []struct {
+		err    error
+		reason report.StopReason
+	}{
+		{ErrBudget, report.StopBudget}, {ErrNoCredits, report.StopNoCredits}, {ErrRefused, report.StopRefused}, {ErrUnreachable, report.StopUnreachable},
+		{objects.ErrUnavailable, report.StopUnreachable}, {context.Canceled, report.StopInterrupted},
+	} {
+		if errors.Is(err, known.err) {
+			reason = known.reason
+			break
+		}
+	}
+	return report.Stop{Reason: reason, Detail: err.Error()}
+}
+
+// report is what was asked, and what of it is open.
+func (a *asker) report() (*report.Service, error) {
+	s := &report.Service{Name: a.Name, Run: a.run, Offline: a.Offline}
+	s.SetCalls(a.Meter.Snapshot())
+	s.Budget.Calls, s.Budget.Credits = a.purse.totals()
+	if most := a.Budget.MaxCalls; most >= 0 {
+		s.Budget.MaxCalls = &most
+	}
+	if most := a.Budget.MaxCredits; most >= 0 {
+		s.Budget.MaxCredits = &most
+	}
+	if most := a.Budget.MaxDuration.Seconds(); most > 0 {
+		s.Budget.MaxDurationSeconds = &most
+	}
+	return s, s.SetOpenCalls(context.WithoutCancel(a.ctx), a.Answers, a.scope, a.run)
+}

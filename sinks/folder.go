@@ -18,14 +18,13 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
 // folder is a local folder.
 type folder struct {
 	dir  string
-	made freshdir.Made
+	made atomicfile.NewFolders
 	lock *filelock.Lock // nil for a reader
 	// below is held while a folder in it comes or goes, so that none goes
 	// between its making and its first file.
@@ -39,7 +38,7 @@ func openFolder(dir string) (*folder, error) {
 	if strings.Contains(dir, "://") {
 		return nil, fmt.Errorf("%s: no place for a dataset; name a local folder or s3://bucket/prefix/", dir)
 	}
-	made, err := freshdir.Make(dir, 0o755)
+	made, err := atomicfile.MakeFolders(dir, 0o755)
 	if err != nil {
 		return nil, err
 	}

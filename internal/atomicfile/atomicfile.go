@@ -1,9 +1,9 @@
-// Package atomicfile writes files that are either the old whole or the new
-// whole, whatever happens: a temporary file in the same folder, write, fsync,
-// close, rename, fsync of the folder.
+// Package atomicfile replaces files as a whole: after a crash there is either
+// the old content or the new. It writes a temporary file in the same folder,
+// syncs it, renames it, and syncs the folder. It also makes durable folders.
 //
-// The temporary name is derived from the final one, so what a killed process
-// left behind is overwritten by the next attempt and never accumulates.
+// The temporary name is derived from the final one, so the next attempt
+// overwrites what a killed process left behind.
 package atomicfile
 
 import (

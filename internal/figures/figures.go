@@ -1,5 +1,5 @@
-// Package figures writes counts, sizes, rates and times for people: on the
-// terminal and on the page of a report alike.
+// Package figures formats counts, sizes, rates and times for people, on the
+// terminal and in the report page.
 package figures
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Grouped writes n with commas between thousands.
+// Grouped formats n with commas: 1,234,567.
 func Grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -25,20 +25,21 @@ func Plural[N int | int64](n N, noun string) string {
 	return Grouped(int64(n)) + " " + noun + "s"
 }
 
-// Size writes a count of bytes in decimal units.
+// Size formats a number of bytes in decimal units: 7.2 kB.
 func Size(n int64) string {
 	const unit = 1000
 	if n < unit {
 		return fmt.Sprintf("%d B", n)
 	}
 	value, prefix := float64(n)/unit, 0
-	for value >= unit-0.05 && prefix < 4 { // what would be printed as 1000.0
+	for value >= unit-0.05 && prefix < 4 { // would be printed as 1000.0
 		value, prefix = value/unit, prefix+1
 	}
 	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
 }
 
-// Share writes n as a percentage of the whole; it is empty of nothing.
+// Share formats n as a percentage of the whole: 12.3%. It is empty when the
+// whole is 0.
 func Share(n, of int64) string {
 	if of == 0 {
 		return ""
@@ -46,7 +47,7 @@ func Share(n, of int64) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of))
 }
 
-// Digits writes a time in two or three digits.
+// Digits formats a short time with two or three digits: 51ms, 1.2s.
 func Digits(d time.Duration) string {
 	for unit := time.Microsecond; unit <= time.Second; unit *= 10 {
 		if d < 100*unit {
@@ -56,7 +57,7 @@ func Digits(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Decimal writes a rate with two digits at least.
+// Decimal formats a rate with at least two digits: 0.25, 9.4, 1,234.
 func Decimal(rate float64) string {
 	switch {
 	case rate >= 9.95:
@@ -69,8 +70,8 @@ func Decimal(rate float64) string {
 	return fmt.Sprintf("%.2f", rate)
 }
 
-// Compact writes a time in its two largest units, rounded up to a second: a
-// wait of a moment is not 0s.
+// Compact formats a time in its two largest units, such as 9m59s or 2d2h,
+// rounded up to a second: a short wait is not 0s.
 func Compact(d time.Duration) string {
 	s := int64(math.Ceil(max(d, 0).Seconds()))
 	switch {
@@ -86,8 +87,8 @@ func Compact(d time.Duration) string {
 	return pair(s, 24*3600, "d", 3600, "h")
 }
 
-// pair writes s in a large and a small unit, of so many seconds, and leaves
-// the small one out when it is 0.
+// pair formats s seconds in a large and a small unit, given in seconds. It
+// leaves out the small unit when that is 0.
 func pair(s, large int64, largeName string, small int64, smallName string) string {
 	text := fmt.Sprintf("%d%s", s/large, largeName)
 	if rest := s % large / small; rest > 0 {
@@ -96,7 +97,7 @@ func pair(s, large int64, largeName string, small int64, smallName string) strin
 	return text
 }
 
-// Short writes a count in at most five characters.
+// Short formats a count in at most five characters: 9999, 23.5M.
 func Short(n int64) string {
 	if n < 10_000 {
 		return fmt.Sprint(n)

@@ -1,10 +1,12 @@
-// Package nullword knows the words that programs write for nothing.
+// Package nullword recognizes the words that programs write for a missing
+// value.
 package nullword
 
 import "strings"
 
-// Is reports whether s, trimmed by the caller, says that there is no value:
-// null, none, n/a, undefined or - in any case. The empty string is no word.
+// Is reports whether s is a word for a missing value: null, none, n/a,
+// undefined or -, in any case. The caller trims s. The empty string is not
+// such a word.
 func Is[T string | []byte](s T) bool {
 	switch len(s) {
 	case 1:

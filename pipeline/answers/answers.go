@@ -43,7 +43,6 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -107,7 +106,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 		}
-	} else if _, err := freshdir.Make(dir, 0o700); err != nil {
+	} else if _, err := atomicfile.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
 	s := &Store{dir: filepath.Dir(path), createLog: appendlog.Create, mostLog: mostLog}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/freshdir"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
@@ -37,7 +36,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	if files == (Files{}) {
 		return report, fmt.Errorf("%w: no file to import", resolution.ErrInvalid)
 	}
-	made, err := freshdir.Make(dir, 0o755)
+	made, err := atomicfile.MakeFolders(dir, 0o755)
 	if err != nil {
 		return report, err
 	}

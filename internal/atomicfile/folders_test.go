@@ -1,4 +1,4 @@
-package freshdir
+package atomicfile
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func TestRemoveEmptyLeavesWhatWasThereOrIsUsed(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(root, c.before), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			made, err := Make(filepath.Join(root, "a/b/c"), 0o755)
+			made, err := MakeFolders(filepath.Join(root, "a/b/c"), 0o755)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,13 +47,13 @@ func TestRemoveEmptyLeavesWhatWasThereOrIsUsed(t *testing.T) {
 	}
 }
 
-func TestMakeThatFailsLeavesNothing(t *testing.T) {
+func TestMakeFoldersThatFailsLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Make(filepath.Join(file, "a"), 0o755); err == nil {
+	if _, err := MakeFolders(filepath.Join(file, "a"), 0o755); err == nil {
 		t.Error("a folder was made in a file")
 	}
 	if _, err := os.Stat(file); err != nil {
@@ -62,7 +62,7 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 }
 
 // A folder's entry lies in its parent: that is what must reach the disk.
-func TestMakeSyncsTheParents(t *testing.T) {
+func TestMakeFoldersSyncsTheParents(t *testing.T) {
 	broken := errors.New("broken disk")
 	for _, c := range []struct {
 		name   string
@@ -82,7 +82,7 @@ func TestMakeSyncsTheParents(t *testing.T) {
 				t.Fatal(err)
 			}
 			var synced []string
-			_, err := makeWith(func(dir string) error {
+			_, err := makeFolders(func(dir string) error {
 				synced = append(synced, dir)
 				if dir == c.fails {
 					return broken
@@ -97,7 +97,7 @@ func TestMakeSyncsTheParents(t *testing.T) {
 			}
 		})
 	}
-	if made, err := Make(filepath.Join(t.TempDir(), "a/b"), 0o755); err != nil || len(made) != 2 {
+	if made, err := MakeFolders(filepath.Join(t.TempDir(), "a/b"), 0o755); err != nil || len(made) != 2 {
 		t.Errorf("on a real disk: %q, %v", made, err)
 	}
 }

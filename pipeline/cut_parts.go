@@ -33,7 +33,7 @@ type lookAhead struct {
 func newLookAhead(bytes int64) lookAhead { return lookAhead{semaphore.NewWeighted(bytes), bytes} }
 
 // asksRows reports whether each row is a question to a service.
-func (s *state) asksRows() bool { return s.asker != nil && !s.Job.Operation.IsKeyword() }
+func (s *state) asksRows() bool { return s.buyer != nil && !s.Job.Operation.IsKeyword() }
 
 func (s *state) lookAhead() lookAhead {
 	if s.asksRows() {

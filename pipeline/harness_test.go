@@ -28,6 +28,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -58,7 +59,7 @@ type setup struct {
 	stdin       string
 	resolver    resolution.Resolver
 	searcher    resolution.Searcher
-	remote      *pipeline.Remote
+	remote      *purchase.Remote
 	suppress    *suppression.Set
 	answers     string
 	rowsPerPart int

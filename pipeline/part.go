@@ -37,8 +37,8 @@ func (f *feeder) startPart(ctx context.Context, number int) (partSink, error) {
 		err := f.newPartMaker(number).make(ctx, q, finished)
 		if err != nil {
 			f.stop()
-			if f.asker != nil {
-				f.asker.stop(err)
+			if f.buyer != nil {
+				f.buyer.Stop(err)
 			}
 		}
 		return err
@@ -109,7 +109,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 	switch {
 	case m.Job.Operation.IsKeyword():
 		rows = m.searched
-	case m.asker != nil:
+	case m.buyer != nil:
 		rows = func(ctx context.Context, q *partQueue) error { return m.asked(ctx, q, finished) }
 	}
 	if err := rows(ctx, q); err != nil {
@@ -197,7 +197,7 @@ func (m *partMaker) asked(ctx context.Context, q *partQueue, finished func()) er
 			break
 		}
 		batches.Go(func() stream.Callback {
-			err := m.asker.answer(b)
+			err := m.bought(b)
 			return func() {
 				defer window.Release(weight)
 				defer q.done(in)

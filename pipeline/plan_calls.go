@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -30,7 +31,7 @@ func (c *callPlanner) count(ctx context.Context, some []plannedKey) error {
 	if c.Remote != nil {
 		var hashes []answers.Hash
 		var found []answers.Found
-		for keys := range slices.Chunk(some, lookUpAtOnce) {
+		for keys := range slices.Chunk(some, purchase.MaxLookups) {
 			hashes = hashes[:0]
 			for _, k := range keys {
 				hashes = append(hashes, k.hash)
@@ -40,7 +41,7 @@ func (c *callPlanner) count(ctx context.Context, some []plannedKey) error {
 				return err
 			}
 			for i, f := range found {
-				calls.add(f, c.standing(f), int64(keys[i].price))
+				calls.add(f, c.decide(f), int64(keys[i].price))
 			}
 		}
 	}
@@ -51,11 +52,11 @@ func (c *callPlanner) count(ctx context.Context, some []plannedKey) error {
 	return nil
 }
 
-// standing is what is to be done about a question.
-func (c *callPlanner) standing(f answers.Found) standing {
-	s := c.Remote.standing(f, c.began, c.began)
+// decide says what is to be done about a question.
+func (c *callPlanner) decide(f answers.Found) purchase.Decision {
+	s := c.Remote.Decide(f, c.began, c.began)
 	if c.Job.Operation.IsKeyword() {
-		s = s.ofPage(f, c.Remote.Offline)
+		s = s.OfPage(f, c.Remote.Offline)
 	}
 	return s
 }
@@ -64,13 +65,13 @@ func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []an
 	if c.Remote.Answers == nil {
 		return append(into, make([]answers.Found, len(hashes))...), nil
 	}
-	return c.Remote.Answers.LookupHashes(ctx, hashes, c.Remote.freshness(c.began), into)
+	return c.Remote.Answers.LookupHashes(ctx, hashes, c.Remote.Freshness(c.began), into)
 }
 
 // add counts one question by what is stored of it and what that leads to.
-func (p *PlannedCalls) add(f answers.Found, s standing, price int64) {
+func (p *PlannedCalls) add(f answers.Found, s purchase.Decision, price int64) {
 	switch {
-	case f.Stored && s == toAnswer:
+	case f.Stored && s == purchase.UseStored:
 		p.Stored++
 	case f.Stored:
 		p.Stale++
@@ -82,19 +83,19 @@ func (p *PlannedCalls) add(f answers.Found, s standing, price int64) {
 		p.Unknown++
 	}
 	switch s {
-	case toAsk:
+	case purchase.Ask:
 		p.Calls++
 		p.Credits += price
-	case toResend:
+	case purchase.Resend:
 		p.Calls++
 		p.Again++
 		p.Credits += price
-	case toAwait:
+	case purchase.Await:
 		p.Awaited++
 		p.Credits += price
-	case toFail:
+	case purchase.GiveUp:
 		p.Failed++
-	case toSkip:
+	case purchase.Skip:
 		p.Skipped++
 	}
 }
@@ -120,7 +121,7 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 	}
 	p := &c.calls
 	if c.Job.Operation != resolution.KeywordToLead {
-		p.Price = c.Remote.Price.most()
+		p.Price = c.Remote.Price.Max()
 	}
 	p.MorePages = morePages && !c.Remote.Offline
 	if c.Remote.Pace != nil {
@@ -139,7 +140,7 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
 	if c.Remote.Answers != nil {
-		if calls, credits, err = c.Remote.spent(ctx, c.Job.Operation, c.header.Run); err != nil {
+		if calls, credits, err = c.Remote.Spent(ctx, c.Job.Operation, c.header.Run); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -82,7 +82,7 @@ func (s *state) scope() answers.Scope {
 	if s.Remote == nil {
 		return answers.Scope{Operation: s.Job.Operation}
 	}
-	return s.Remote.scope(s.Job.Operation)
+	return s.Remote.Scope(s.Job.Operation)
 }
 
 // start is where the rows of a part go that a run would make.
@@ -150,7 +150,7 @@ func (p *plannedPart) abandon()   {}
 func (r *rowPlanner) work(ctx context.Context) error {
 	w := &rowWorker{rowPlanner: r, keyer: newKeyer(r.Job), suppress: r.newSuppressor(), reader: r.newSearchReader(), hash: r.scope().Hasher()}
 	if r.Remote != nil {
-		w.price = int32(r.Remote.Price.most())
+		w.price = int32(r.Remote.Price.Max())
 	}
 	for in := range r.batches {
 		err := ctx.Err() // another worker failed
@@ -236,7 +236,7 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 func (w *rowWorker) question(key []byte) plannedKey {
 	k := plannedKey{hash: w.hash(key), price: w.price}
 	if w.Remote != nil && w.Job.Operation == resolution.KeywordToLead {
-		k.price = int32(w.Remote.Price.ofQuestion(answers.Question{Scope: w.scope(), Key: string(key)}))
+		k.price = int32(w.Remote.Price.MaxCost(answers.Question{Scope: w.scope(), Key: string(key)}))
 	}
 	return k
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -43,14 +44,14 @@ func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) 
 	}
 	for n := 2; n <= q.Pages(search.DefaultLimits()); n++ {
 		page := w.question([]byte(q.On(n).Key()))
-		if w.found, err = w.Remote.Answers.LookupHashes(ctx, []answers.Hash{page.hash}, w.Remote.freshness(w.began), w.found[:0]); err != nil {
+		if w.found, err = w.Remote.Answers.LookupHashes(ctx, []answers.Hash{page.hash}, w.Remote.Freshness(w.began), w.found[:0]); err != nil {
 			return err
 		}
 		f := w.found[0]
 		if !f.Stored && f.Open == "" {
 			return nil
 		}
-		if w.Remote.standing(f, w.began, w.began) == toAnswer {
+		if w.Remote.Decide(f, w.began, w.began) == purchase.UseStored {
 			continue
 		}
 		if err := w.later.add([]plannedKey{page}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -44,7 +45,7 @@ func (wire) ReadSearch(op resolution.Operation, status int, body []byte) (resolu
 type asking struct {
 	setup
 	url    string
-	remote func(*pipeline.Remote) // nil changes nothing
+	remote func(*purchase.Remote) // nil changes nothing
 	pace   func(*pace.Options)    // nil changes nothing
 }
 
@@ -95,9 +96,9 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *repo
 	controller := pace.New(p)
 	meter := &stats.CallCounters{}
 	meter.Paced(controller.Snapshot)
-	remote := &pipeline.Remote{
+	remote := &purchase.Remote{
 		Service: service, Reader: wire{}, Name: a.url, Answers: store, Pace: controller, Concurrency: p.Concurrency,
-		Budget: pipeline.NoBudget, Price: pipeline.Prices[resolution.Enrichment], Patience: time.Minute, Meter: meter,
+		Budget: purchase.NoBudget, Price: purchase.Prices[resolution.Enrichment], Patience: time.Minute, Meter: meter,
 	}
 	if a.remote != nil {
 		a.remote(remote)
@@ -241,10 +242,10 @@ func TestReportSaysWhyARunStopped(t *testing.T) {
 		detail string
 	}{
 		{"credits of the budget", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
-			a.remote = func(r *pipeline.Remote) { r.Budget.MaxCredits = 20 }
+			a.remote = func(r *purchase.Remote) { r.Budget.MaxCredits = 20 }
 		}, report.StopBudget, "--max-credits 20"},
 		{"calls of the budget", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
-			a.remote = func(r *pipeline.Remote) { r.Budget.MaxCalls = 5 }
+			a.remote = func(r *purchase.Remote) { r.Budget.MaxCalls = 5 }
 		}, report.StopBudget, "--max-calls 5"},
 		{"out of credits", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Grant(-1_000_000 + 21) }, report.StopNoCredits, "out of credits"},
 		{"denied", func(_ *asking, s *badservice.Service, _ context.CancelFunc) { s.Deny(5, -1) }, report.StopRefused, "refuses"},
@@ -253,10 +254,10 @@ func TestReportSaysWhyARunStopped(t *testing.T) {
 			a.pace = func(o *pace.Options) { o.GiveUp = 20 * time.Millisecond }
 		}, report.StopUnreachable, "out of reach"},
 		{"interrupted", func(a *asking, _ *badservice.Service, stop context.CancelFunc) {
-			a.remote = func(r *pipeline.Remote) { r.Service = stopping{r.Service, stop} }
+			a.remote = func(r *purchase.Remote) { r.Service = stopping{r.Service, stop} }
 		}, report.StopInterrupted, "context canceled"},
 		{"an answer that cannot be kept", func(a *asking, _ *badservice.Service, _ context.CancelFunc) {
-			a.remote = func(r *pipeline.Remote) { r.Service = broken{r.Service} }
+			a.remote = func(r *purchase.Remote) { r.Service = broken{r.Service} }
 		}, report.StopFailed, "out of order"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -302,7 +303,7 @@ func TestReportSaysWhyARunStopped(t *testing.T) {
 
 // stopping interrupts the run with its first calls in flight.
 type stopping struct {
-	pipeline.Service
+	purchase.Service
 	stop func()
 }
 
@@ -313,7 +314,7 @@ func (s stopping) Do(ctx context.Context, c resolution.Call) (resolution.Reply, 
 }
 
 // broken fails in a way that says nothing of the call.
-type broken struct{ pipeline.Service }
+type broken struct{ purchase.Service }
 
 func (broken) Do(context.Context, resolution.Call) (resolution.Reply, error) {
 	return resolution.Reply{}, errors.New("out of order")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
@@ -76,10 +77,10 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 		made.Files = append(made.Files, p.All()...)
 	}
 	r.mu.Unlock()
-	if r.asker == nil {
+	if r.buyer == nil {
 		return made, nil
 	}
-	made.Service, err = r.asker.report()
+	made.Service, err = r.service()
 	return made, err
 }
 
@@ -93,7 +94,7 @@ func stopFor(err error) report.Stop {
 		err    error
 		reason report.StopReason
 	}{
-		{ErrBudget, report.StopBudget}, {ErrNoCredits, report.StopNoCredits}, {ErrRefused, report.StopRefused}, {ErrUnreachable, report.StopUnreachable},
+		{purchase.ErrBudget, report.StopBudget}, {purchase.ErrNoCredits, report.StopNoCredits}, {purchase.ErrRefused, report.StopRefused}, {purchase.ErrUnreachable, report.StopUnreachable},
 		{objects.ErrUnavailable, report.StopUnreachable}, {context.Canceled, report.StopInterrupted},
 	} {
 		if errors.Is(err, known.err) {
@@ -104,19 +105,20 @@ func stopFor(err error) report.Stop {
 	return report.Stop{Reason: reason, Detail: err.Error()}
 }
 
-// report is what was asked, and what of it is open.
-func (a *asker) report() (*report.Service, error) {
-	s := &report.Service{Name: a.Name, Run: a.run, Offline: a.Offline}
-	s.SetCalls(a.Meter.Snapshot())
-	s.Budget.Calls, s.Budget.Credits = a.purse.totals()
-	if most := a.Budget.MaxCalls; most >= 0 {
+// service is what was asked, and what of it is open.
+func (r *reporter) service() (*report.Service, error) {
+	remote := r.Remote
+	s := &report.Service{Name: remote.Name, Run: r.header.Run, Offline: remote.Offline}
+	s.SetCalls(remote.Meter.Snapshot())
+	s.Budget.Calls, s.Budget.Credits = r.buyer.Spent()
+	if most := remote.Budget.MaxCalls; most >= 0 {
 		s.Budget.MaxCalls = &most
 	}
-	if most := a.Budget.MaxCredits; most >= 0 {
+	if most := remote.Budget.MaxCredits; most >= 0 {
 		s.Budget.MaxCredits = &most
 	}
-	if most := a.Budget.MaxDuration.Seconds(); most > 0 {
+	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
 		s.Budget.MaxDurationSeconds = &most
 	}
-	return s, s.SetOpenCalls(context.WithoutCancel(a.ctx), a.Answers, a.scope, a.run)
+	return s, s.SetOpenCalls(context.Background(), remote.Answers, remote.Scope(r.Job.Operation), r.header.Run)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -110,7 +112,7 @@ func (s *state) lookBack() error {
 	}
 	unknown := false
 	if s.Remote != nil && len(recorded) > 0 {
-		if unknown, err = s.Remote.anyUnknown(context.Background(), s.Job.Operation); err != nil {
+		if unknown, err = s.Remote.AnyUnknown(context.Background(), s.Job.Operation); err != nil {
 			return err
 		}
 	}
@@ -118,7 +120,7 @@ func (s *state) lookBack() error {
 	for number, p := range recorded {
 		err := s.Output.CheckPart(p)
 		switch {
-		case err == nil && s.Remote != nil && s.Remote.mayImprove(p.Totals, unknown):
+		case err == nil && s.Remote != nil && mayImprove(s.Remote, p.Totals, unknown):
 			s.improving = true
 		case err == nil:
 			s.known[number] = p
@@ -130,6 +132,21 @@ func (s *state) lookBack() error {
 		}
 	}
 	return nil
+}
+
+// mayImprove reports whether a part with such totals is to be made again:
+// rows failed that are asked again, or were skipped that can be asked now. The
+// others' answers are stored, so only those cost anything. unknown says that
+// there are unknown calls still.
+func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
+	if r.Offline {
+		return false
+	}
+	waiting := int64(0)
+	if unknown && !r.Idempotent && !r.RetryUnknown {
+		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // for the user's word
+	}
+	return t.Skipped > 0 || t.Failed > waiting
 }
 
 func (s *state) otherJob() error {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -39,7 +40,7 @@ type Run struct {
 	Searcher resolution.Searcher
 	// Remote is a service that answers in the place of Resolver and
 	// Searcher.
-	Remote *Remote
+	Remote *purchase.Remote
 	// Answers identifies the reference data answers come from; empty when
 	// they follow from the input alone.
 	Answers string
@@ -92,18 +93,17 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	report := s.beginReport()
 	defer func() { report.stopped(result, err) }() // when no call is in flight any more
 	if r.Remote != nil {
-		if s.asker, err = newAsker(ctx, r.Remote, r.Job.Operation, s.header.Run, r.Log); err != nil {
+		if s.buyer, ctx, err = purchase.Open(ctx, r.Remote, r.Job.Operation, s.header.Run, r.Log); err != nil {
 			return nil, err
 		}
-		defer s.asker.close()
-		ctx = s.asker.ctx
+		defer s.buyer.Close()
 	}
 	s.ended = ctx.Done()
 	if err := s.feed(ctx); err != nil {
-		return s.result(), endOf(ctx, err)
+		return s.result(), purchase.EndOf(ctx, err)
 	}
 	if err := s.sumRest(ctx); err != nil {
-		return s.result(), endOf(ctx, err)
+		return s.result(), purchase.EndOf(ctx, err)
 	}
 	result = s.result()
 	if err := s.tellFound(); err != nil {
@@ -148,7 +148,7 @@ type state struct {
 	withdrew     bool
 	asking       *semaphore.Weighted // a place a question
 	header       journalHeader       // of this run
-	asker        *asker              // nil without a Remote
+	buyer        *purchase.Buyer     // nil without a Remote
 	ended        <-chan struct{}     // closed when the run is to end
 
 	mu       sync.Mutex

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -31,9 +32,9 @@ type searching interface {
 // foundPage is one page of a search, or what became of it.
 type foundPage struct {
 	number int
-	verdict
-	leads []resolution.FoundLead
-	count *resolution.SearchCount
+	answer purchase.Answer
+	leads  []resolution.FoundLead
+	count  *resolution.SearchCount
 	// load gets the leads where they are not held: they are many, and stored.
 	load func() ([]resolution.FoundLead, error)
 	// beyond says that there are more leads, so many in all, than pages can be
@@ -56,8 +57,8 @@ func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var how searching = &engineSearching{m.state}
-	if m.asker != nil {
-		how = &askerSearching{m.asker}
+	if m.buyer != nil {
+		how = &boughtSearching{m.buyer, m.Job.Operation}
 	}
 	searches, pages := how.ahead()
 	turns := make(chan *searchTurn, searches)
@@ -65,7 +66,7 @@ func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
 	written := make(chan struct{})
 	working.Go(func() {
 		defer close(written)
-		found := newFoundRows(m.write, m.kept, m.Job.Operation, m.asker != nil)
+		found := newFoundRows(m.write, m.kept, m.Job.Operation, m.buyer != nil)
 		for t := range turns {
 			if ctx.Err() == nil {
 				if err := m.takeTurn(ctx, t, found); err != nil {
@@ -84,7 +85,7 @@ func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
 	})
 	reader := m.newSearchReader()
 	ended := m.ended
-	if m.asker != nil {
+	if m.buyer != nil {
 		ended = nil // it says why itself
 	}
 	working.Go(func() {
@@ -118,8 +119,8 @@ func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
 					if err != nil {
 						cancel(err)
 					}
-					if err != nil && m.asker != nil && !errors.Is(err, context.Canceled) {
-						m.asker.stop(err) // or the writer waits for what the service is making
+					if err != nil && m.buyer != nil && !errors.Is(err, context.Canceled) {
+						m.buyer.Stop(err) // or the writer waits for what the service is making
 					}
 				})
 			} else {
@@ -132,8 +133,8 @@ func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
 	<-written
 	err := context.Cause(ctx)
 	cancel(nil)
-	if err != nil && m.asker != nil {
-		m.asker.stop(err) // nobody waits for what the service is making
+	if err != nil && m.buyer != nil {
+		m.buyer.Stop(err) // nobody waits for what the service is making
 	}
 	working.Wait()
 	if q.dropped.Load() {
@@ -149,7 +150,7 @@ func (m *partMaker) takeTurn(ctx context.Context, t *searchTurn, found *foundRow
 	}
 	defer m.add(sinks.Totals{Searches: 1})
 	if t.reason != "" {
-		return found.add(t.in, t.row, foundRow{verdict: verdict{outcome: outcome.Rejected, reason: t.reason}})
+		return found.add(t.in, t.row, foundRow{answer: purchase.Answer{Outcome: outcome.Rejected, Reason: t.reason}})
 	}
 	w := searchWriter{searchTurn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
 	for p := range t.pages {
@@ -186,13 +187,13 @@ func (w *searchWriter) add(r foundRow) error {
 // page adds the leads of a page, or what became of it.
 func (w *searchWriter) page(p foundPage) (err error) {
 	if w.rows == 0 {
-		w.first = p.receipt
+		w.first = p.answer.Receipt
 	}
-	if p.outcome != outcome.Matched {
-		return w.add(foundRow{verdict: p.verdict, find: columns.Find{Page: int32(p.number)}})
+	if p.answer.Outcome != outcome.Matched {
+		return w.add(foundRow{answer: p.answer, find: columns.Find{Page: int32(p.number)}})
 	}
 	if p.count != nil {
-		return w.add(foundRow{verdict: p.verdict, count: p.count})
+		return w.add(foundRow{answer: p.answer, count: p.count})
 	}
 	leads := p.leads
 	if p.load != nil {
@@ -202,8 +203,8 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	}
 	leads = newLeads(leads, w.seen)
 	for i := range leads {
-		r := foundRow{verdict: p.verdict, find: findOf(&leads[i], p.number)}
-		r.lead, r.receipt = &leads[i].Lead, share(p.receipt, i, len(leads))
+		r := foundRow{answer: p.answer, find: findOf(&leads[i], p.number)}
+		r.answer.Lead, r.answer.Receipt = &leads[i].Lead, share(p.answer.Receipt, i, len(leads))
 		if err := w.add(r); err != nil {
 			return err
 		}
@@ -216,5 +217,5 @@ func (w *searchWriter) end() error {
 	if w.rows > 0 {
 		return nil
 	}
-	return w.add(foundRow{verdict: verdict{outcome: outcome.NoMatch, reason: outcome.ReasonNotFound, receipt: w.first}})
+	return w.add(foundRow{answer: purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotFound, Receipt: w.first}})
 }

@@ -67,14 +67,3 @@ func (r searchReader) read(in *sources.Batch, row int) (q search.Query, reason s
 		return strings.Clone(in.Columns[at].Value(row))
 	}, r.today, r.count)
 }
-
-// searchOf is a query as the interface has it. Of a count the page says how many
-// hashed emails of a lead are counted, and nothing else.
-func searchOf(q search.Query) (resolution.KeywordSearch, resolution.SearchPage) {
-	return resolution.KeywordSearch{
-			Keywords: q.Keywords, Cities: q.Cities, States: q.States, Zips: q.Zips, LeadType: q.LeadType,
-			Start: q.Start, End: q.End, JobTitleInclusions: q.JobTitleInclusions, JobTitleExclusions: q.JobTitleExclusions,
-		}, resolution.SearchPage{
-			Number: q.Page, Limit: q.Limit, HEMs: q.HEMs, Deanonymize: q.Deanonymize, SuperEnrichment: q.SuperEnrichment,
-		}
-}

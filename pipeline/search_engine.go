@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/search"
 )
@@ -16,14 +17,14 @@ type engineSearching struct{ *state }
 func (e *engineSearching) ahead() (searches, pages int) { return 2, 0 }
 
 func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
-	which, page := searchOf(q)
+	which, page := purchase.SearchOf(q)
 	which.Edition = e.Searcher.Edition()
 	if e.Job.Operation == resolution.KeywordToLeadCount {
 		count, err := e.counted(ctx, which, page.HEMs)
 		if err != nil {
 			return err
 		}
-		return emit(foundPage{number: 1, verdict: verdict{outcome: outcome.Matched}, count: &count})
+		return emit(foundPage{number: 1, answer: purchase.Answer{Outcome: outcome.Matched}, count: &count})
 	}
 	first, last := 1, q.Pages(search.DefaultLimits())
 	if q.Page > 0 {
@@ -34,7 +35,7 @@ func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(fo
 		if err != nil {
 			return err
 		}
-		p := foundPage{number: page.Number, verdict: verdict{outcome: outcome.Matched}, leads: result.Leads}
+		p := foundPage{number: page.Number, answer: purchase.Answer{Outcome: outcome.Matched}, leads: result.Leads}
 		more := result.Total > int64(page.Number)*int64(page.Limit) && len(result.Leads) > 0
 		if more && page.Number == last && q.Page == 0 {
 			p.beyond = result.Total

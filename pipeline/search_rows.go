@@ -8,6 +8,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -36,10 +37,10 @@ func newFoundRows(write func(*columns.Batch) error, kept int, op resolution.Oper
 
 // foundRow is one of them.
 type foundRow struct {
-	verdict
-	key   string
-	find  columns.Find
-	count *resolution.SearchCount
+	answer purchase.Answer
+	key    string
+	find   columns.Find
+	count  *resolution.SearchCount
 }
 
 // add adds a row that came of a row of in.
@@ -59,18 +60,18 @@ func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
 			column.Append(in.Columns[i].Value(row))
 		}
 	}
-	b.Outcomes = append(b.Outcomes, r.outcome)
-	b.Reasons = append(b.Reasons, r.reason)
+	b.Outcomes = append(b.Outcomes, r.answer.Outcome)
+	b.Reasons = append(b.Reasons, r.answer.Reason)
 	b.Keys.Data = append(b.Keys.Data, r.key...)
 	b.Keys.End()
 	if f.remote {
-		b.Receipts = append(b.Receipts, r.receipt)
+		b.Receipts = append(b.Receipts, r.answer.Receipt)
 	}
 	if f.count {
 		b.Counts = append(b.Counts, r.count)
 		return nil
 	}
-	b.Leads = append(b.Leads, r.lead)
+	b.Leads = append(b.Leads, r.answer.Lead)
 	r.find.SearchRow = in.Rows[row]
 	b.Finds = append(b.Finds, r.find)
 	return nil

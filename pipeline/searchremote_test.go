@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
@@ -32,7 +33,7 @@ func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte)
 
 // at runs against a desk; nil is nobody, as offline. change, if any, changes
 // how it is asked.
-func (s setup) at(ctx context.Context, d *desk, change func(*pipeline.Remote)) (r *pipeline.Result, calls stats.CallSnapshot, err error) {
+func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (r *pipeline.Result, calls stats.CallSnapshot, err error) {
 	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
 	if err != nil {
 		return nil, calls, err
@@ -40,9 +41,9 @@ func (s setup) at(ctx context.Context, d *desk, change func(*pipeline.Remote)) (
 	defer func() { err = errors.Join(err, store.Close()) }()
 	o := pace.DefaultOptions()
 	o.Concurrency = 16
-	s.remote = &pipeline.Remote{
+	s.remote = &purchase.Remote{
 		Reader: clientReader{}, Name: "https://leads.example", Answers: store, Pace: pace.New(o), Concurrency: o.Concurrency,
-		Budget: pipeline.NoBudget, Price: pipeline.Prices[s.op], Patience: time.Minute, Meter: &stats.CallCounters{},
+		Budget: purchase.NoBudget, Price: purchase.Prices[s.op], Patience: time.Minute, Meter: &stats.CallCounters{},
 	}
 	if d != nil {
 		s.remote.Service = d
@@ -55,9 +56,9 @@ func (s setup) at(ctx context.Context, d *desk, change func(*pipeline.Remote)) (
 	return r, s.remote.Meter.Snapshot(), err
 }
 
-func offline(r *pipeline.Remote)    { r.Offline = true }
-func hurried(r *pipeline.Remote)    { r.Service.(*desk).hurry() }
-func idempotent(r *pipeline.Remote) { r.Idempotent = true }
+func offline(r *purchase.Remote)    { r.Offline = true }
+func hurried(r *purchase.Remote)    { r.Service.(*desk).hurry() }
+func idempotent(r *purchase.Remote) { r.Idempotent = true }
 
 // in is a bubble, in which waiting takes no time.
 func in(t *testing.T, f func(t *testing.T)) { synctest.Test(t, f) }
@@ -198,7 +199,7 @@ func TestPlanOfSearchGoingOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		s.remote = &pipeline.Remote{Name: "https://leads.example", Answers: store, Budget: pipeline.NoBudget, Price: pipeline.Prices[s.op]}
+		s.remote = &purchase.Remote{Name: "https://leads.example", Answers: store, Budget: purchase.NoBudget, Price: purchase.Prices[s.op]}
 		s.answers = "service " + s.remote.Name
 		p := s.mustPlan(t)
 		if c := p.Calls; p.Keys != 2 || p.Duplicates != 1 || c.Stored != 2 || c.Parked != 1 || c.Awaited != 1 || c.Calls != 0 || c.Credits != 3 {
@@ -244,10 +245,10 @@ func TestRemoteSearchFailures(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		desk   *desk
-		change func(*pipeline.Remote)
+		change func(*purchase.Remote)
 		want   string
 		// then is how the next run asks, and after what becomes of it.
-		then  func(*pipeline.Remote)
+		then  func(*purchase.Remote)
 		after string
 		begun int // pages altogether
 	}{
@@ -256,7 +257,7 @@ func TestRemoteSearchFailures(t *testing.T) {
 		{name: "to a service that knows its keys", desk: &desk{start: refusing(2, reset, true)}, change: idempotent,
 			want: "map[matched:5]", after: "map[matched:5]", begun: 3},
 		{name: "and when the user says so", desk: &desk{start: refusing(2, reset, true)},
-			want: "map[failed unknown_call on page 2:1 matched:2]", then: func(r *pipeline.Remote) { r.RetryUnknown = true }, after: "map[matched:5]", begun: 3},
+			want: "map[failed unknown_call on page 2:1 matched:2]", then: func(r *purchase.Remote) { r.RetryUnknown = true }, after: "map[matched:5]", begun: 3},
 		{name: "a refusal", desk: &desk{start: refusing(2, invalid, false)},
 			want: "map[failed refused:validation_error on page 2:1 matched:2]", after: "map[matched:5]", begun: 3},
 		{name: "a service that is busy for a while", desk: &desk{start: refusing(2, busy, false), poll: refusing(2, busy, false)},
@@ -342,21 +343,21 @@ func TestRemoteSearchBudgets(t *testing.T) {
 		in(t, func(t *testing.T) {
 			s := searching(t, list)
 			d := &desk{looks: 2}
-			_, stats, err := s.at(t.Context(), d, func(r *pipeline.Remote) { r.Budget.MaxCredits = budget })
+			_, stats, err := s.at(t.Context(), d, func(r *purchase.Remote) { r.Budget.MaxCredits = budget })
 			if d.spent > budget || stats.Credits != d.spent {
 				t.Errorf("of %d credits %d spent, %d counted", budget, d.spent, stats.Credits)
 			}
 			switch {
 			case err == nil && d.spent != all:
 				t.Errorf("with %d credits it ends well after %d", budget, d.spent)
-			case err != nil && !errors.Is(err, pipeline.ErrBudget):
+			case err != nil && !errors.Is(err, purchase.ErrBudget):
 				t.Error(err)
 			case err != nil && budget-d.spent >= 3: // a page fits
 				t.Errorf("with %d credits it stops after %d", budget, d.spent)
 			}
 			first := d.spent
-			_, stats, err = s.at(t.Context(), d, func(r *pipeline.Remote) { r.Budget.MaxCredits = budget + 2 })
-			if err != nil && !errors.Is(err, pipeline.ErrBudget) || d.spent > budget+2 || err != nil && stats.EarlierCredits != first {
+			_, stats, err = s.at(t.Context(), d, func(r *purchase.Remote) { r.Budget.MaxCredits = budget + 2 })
+			if err != nil && !errors.Is(err, purchase.ErrBudget) || d.spent > budget+2 || err != nil && stats.EarlierCredits != first {
 				t.Errorf("of %d credits %d spent over two runs, %+v, %v", budget+2, d.spent, stats, err)
 			}
 			if _, _, err = s.at(t.Context(), d, nil); err != nil || d.spent != all {
@@ -381,7 +382,7 @@ func TestUncertainPagesCount(t *testing.T) {
 		if _, _, err := s.at(ctx, d, nil); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		_, stats, err := s.at(t.Context(), &desk{}, func(r *pipeline.Remote) { r.Budget.MaxCredits = 14 })
+		_, stats, err := s.at(t.Context(), &desk{}, func(r *purchase.Remote) { r.Budget.MaxCredits = 14 })
 		if stats.EarlierCredits < 14 || stats.EarlierCredits > 15 {
 			t.Errorf("%d credits of earlier, %v", stats.EarlierCredits, err)
 		}
@@ -428,7 +429,7 @@ func TestCreditsHeldBack(t *testing.T) {
 		}
 		s = searching(t, "keywords\n"+eachOther(12))
 		d = &desk{looks: 2, balance: 999 + 12}
-		if _, _, err := s.at(t.Context(), d, nil); !errors.Is(err, pipeline.ErrNoCredits) || d.spent < 12 || d.spent > 11+12 {
+		if _, _, err := s.at(t.Context(), d, nil); !errors.Is(err, purchase.ErrNoCredits) || d.spent < 12 || d.spent > 11+12 {
 			t.Errorf("%v, %d spent", err, d.spent)
 		} else if !strings.Contains(err.Error(), "; for a page of limit 1000 up to 1000 credits are set aside at the service: give a smaller limit or more credits") {
 			t.Errorf("%v does not say why", err)

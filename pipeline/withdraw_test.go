@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // down is a service that gives no answer.
-type down struct{ pipeline.Service }
+type down struct{ purchase.Service }
 
 func (down) Do(context.Context, resolution.Call) (resolution.Reply, error) {
 	return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Detail: "connection refused"}
@@ -33,14 +33,14 @@ func TestFinishedUntilImproved(t *testing.T) {
 	}
 	before := content(t, a.outDir())
 
-	a.remote = func(r *pipeline.Remote) { r.Idempotent, r.Service = true, down{} }
+	a.remote = func(r *purchase.Remote) { r.Idempotent, r.Service = true, down{} }
 	a.pace = func(o *pace.Options) { o.GiveUp = 50 * time.Millisecond }
-	if _, _, err := a.run(t, t.Context()); !errors.Is(err, pipeline.ErrUnreachable) {
-		t.Fatalf("error %v, want %v", err, pipeline.ErrUnreachable)
+	if _, _, err := a.run(t, t.Context()); !errors.Is(err, purchase.ErrUnreachable) {
+		t.Fatalf("error %v, want %v", err, purchase.ErrUnreachable)
 	}
 	requireSame(t, content(t, a.outDir()), before)
 
-	a.remote = func(r *pipeline.Remote) { r.Idempotent = true }
+	a.remote = func(r *purchase.Remote) { r.Idempotent = true }
 	last, _, err := a.run(t, t.Context())
 	if err != nil {
 		t.Fatal(err)

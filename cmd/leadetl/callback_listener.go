@@ -17,7 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/secret"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
@@ -44,9 +44,9 @@ type callbackListenOptions struct {
 	Send bool
 }
 
-// callbackTaker is what callbacks are handed to: a *pipeline.Later.
+// callbackTaker is what callbacks are handed to: a *purchase.Deliveries.
 type callbackTaker interface {
-	Deliver(ctx context.Context, d pipeline.Delivery) error
+	Deliver(ctx context.Context, d purchase.Delivery) error
 	Hint(ctx context.Context, id string) error
 }
 
@@ -145,10 +145,10 @@ func newCallbackServer(secrets []callback.Secret, to callbackTaker, log *slog.Lo
 
 // deliver hands a callback to the run.
 func deliver(ctx context.Context, to callbackTaker, d client.Delivery, body []byte) error {
-	err := to.Deliver(ctx, pipeline.Delivery{
+	err := to.Deliver(ctx, purchase.Delivery{
 		ID: d.ID, ClientRef: d.ClientRef, Status: http.StatusOK, Body: body, RequestID: d.RequestID, Spent: d.Spent,
 	})
-	if errors.Is(err, pipeline.ErrUnknownDelivery) {
+	if errors.Is(err, purchase.ErrUnknownDelivery) {
 		return client.ErrNotAsked
 	}
 	return err

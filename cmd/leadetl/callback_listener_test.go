@@ -20,19 +20,19 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
 
 // taken keeps what callbacks brought.
 type taken struct {
 	mu         sync.Mutex
-	deliveries []pipeline.Delivery
+	deliveries []purchase.Delivery
 	hints      []string
 	err        error // of Deliver
 }
 
-func (k *taken) Deliver(_ context.Context, d pipeline.Delivery) error {
+func (k *taken) Deliver(_ context.Context, d purchase.Delivery) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.deliveries = append(k.deliveries, d)
@@ -118,7 +118,7 @@ func TestListenForCallbacks(t *testing.T) {
 				{"msg_2", second, nil, 204}, // again
 				{"msg_3", other, nil, 401},
 				{"msg_4", callback.Secret{}, nil, 401},
-				{"msg_5", first, pipeline.ErrUnknownDelivery, 404},
+				{"msg_5", first, purchase.ErrUnknownDelivery, 404},
 				{"msg_6", first, errors.New("the disk is full"), 503},
 			} {
 				to.mu.Lock()

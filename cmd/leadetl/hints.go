@@ -7,7 +7,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -15,7 +15,7 @@ import (
 // nextStep adds to why a run stopped what to do about it, where a flag can.
 func nextStep(err error) error {
 	var refused *resolution.CallError
-	if !errors.Is(err, pipeline.ErrRefused) || !errors.As(err, &refused) {
+	if !errors.Is(err, purchase.ErrRefused) || !errors.As(err, &refused) {
 		return err
 	}
 	switch {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -20,12 +20,12 @@ func TestNextStep(t *testing.T) {
 		code   string
 		says   string // "" for nothing more
 	}{
-		{pipeline.ErrRefused, 401, "", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
-		{pipeline.ErrRefused, 403, "forbidden", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
-		{pipeline.ErrRefused, 403, "callback_url_not_allowed", "--callback-url, or have the service allow it (leadetl serve: --callback-allow)"},
-		{pipeline.ErrRefused, 422, "callback_url_not_allowed", "--callback-url, or have the service allow it (leadetl serve: --callback-allow)"},
-		{pipeline.ErrRefused, 404, "", ""},
-		{pipeline.ErrNoCredits, 403, "", ""},
+		{purchase.ErrRefused, 401, "", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
+		{purchase.ErrRefused, 403, "forbidden", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
+		{purchase.ErrRefused, 403, "callback_url_not_allowed", "--callback-url, or have the service allow it (leadetl serve: --callback-allow)"},
+		{purchase.ErrRefused, 422, "callback_url_not_allowed", "--callback-url, or have the service allow it (leadetl serve: --callback-allow)"},
+		{purchase.ErrRefused, 404, "", ""},
+		{purchase.ErrNoCredits, 403, "", ""},
 	} {
 		err := fmt.Errorf("%w: %w", c.why, &resolution.CallError{Class: resolution.Denied, Status: c.status, Code: c.code})
 		got := nextStep(err)

@@ -131,11 +131,11 @@ type shopper struct {
 	answered atomic.Int64
 
 	mu    sync.Mutex
-	calls []*purchase
+	calls []*shopped
 }
 
-// purchase is one call a shopper made, maybe more than once.
-type purchase struct {
+// shopped is one call a shopper made, maybe more than once.
+type shopped struct {
 	kind       goods
 	body       string
 	ref        string // of its callback, "" for none
@@ -184,7 +184,7 @@ func newShopper(t testing.TB, p *place, name string, careful bool) *shopper {
 // shop buys one thing after the other until ctx ends, or the service does.
 func (s *shopper) shop(ctx context.Context, url string, random *rand.Rand) {
 	for ctx.Err() == nil {
-		b := &purchase{kind: assortment[random.IntN(len(assortment))]}
+		b := &shopped{kind: assortment[random.IntN(len(assortment))]}
 		b.body = b.kind.body
 		s.mu.Lock()
 		s.calls = append(s.calls, b)
@@ -206,7 +206,7 @@ func (s *shopper) shop(ctx context.Context, url string, random *rand.Rand) {
 
 // buy makes a call and reports whether it was answered. What is not answered
 // with success is another's mistake.
-func (s *shopper) buy(ctx context.Context, url string, b *purchase) bool {
+func (s *shopper) buy(ctx context.Context, url string, b *shopped) bool {
 	s.Helper()
 	to := *s.caller
 	to.url = url
@@ -318,7 +318,7 @@ func (s *shopper) audit(kept *state.State) {
 }
 
 // checkSearch holds a search to what was found when nobody was killed.
-func (s *shopper) checkSearch(kept *state.State, organization int64, b *purchase, account bill) {
+func (s *shopper) checkSearch(kept *state.State, organization int64, b *shopped, account bill) {
 	s.Helper()
 	job, err := kept.FindJob(s.Context(), organization, b.id)
 	if err != nil {
@@ -354,7 +354,7 @@ func (s *shopper) checkSearch(kept *state.State, organization int64, b *purchase
 }
 
 // checkCallback looks at what arrived for a call: one message, however often.
-func (s *shopper) checkCallback(b *purchase) {
+func (s *shopper) checkCallback(b *shopped) {
 	s.Helper()
 	if b.ref == "" {
 		return

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 )
 
 // callbackFlags are the flags of a run that receives the answers that come
@@ -49,7 +49,7 @@ func (f *callbackFlags) check() (errs []error) {
 // own address, which it returns, is sent to the service.
 // receive listens for callbacks until stop; send says that the address is to
 // be sent to the service.
-func (f *callbackFlags) receive(ctx context.Context, later *pipeline.Later, send bool, log *slog.Logger) (address string, stop func() error, err error) {
+func (f *callbackFlags) receive(ctx context.Context, later *purchase.Deliveries, send bool, log *slog.Logger) (address string, stop func() error, err error) {
 	return listenForCallbacks(ctx, callbackListenOptions{
 		Addr: f.listen, SecretFile: f.secretFile, TLSCert: f.tlsCert, TLSKey: f.tlsKey, Send: send,
 	}, later, log)

@@ -18,9 +18,9 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
@@ -147,24 +147,24 @@ func needsCallback(op resolution.Operation) bool {
 func (f *remoteFlags) name() string { return strings.TrimRight(f.resolver, "/") }
 
 // price is what a call of the operation costs.
-func (f *remoteFlags) price(op resolution.Operation) pipeline.Price {
+func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 	if credits := f.creditCost.Or(-1); credits >= 0 {
-		return pipeline.Price{Match: credits, Company: credits}
+		return purchase.Price{Match: credits, Company: credits}
 	}
-	return pipeline.Prices[op]
+	return purchase.Prices[op]
 }
 
 // remote is a service with everything a run needs to ask it, its answers open
 // and its callbacks listened for. With planning, nobody is asked, and nothing
 // has to be there that asking takes. closeRemote gives everything back.
-func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state string, planning bool, log *slog.Logger) (r *pipeline.Remote, closeRemote func() error, err error) {
+func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state string, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened closers
 	defer func() { opened.closeOn(&err) }()
-	r = &pipeline.Remote{
+	r = &purchase.Remote{
 		Reader: reader{}, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, Idempotent: f.idempotent, RetryUnknown: f.retryUnknown,
-		Budget:   pipeline.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
+		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Meter: &stats.CallCounters{},
 	}
@@ -191,7 +191,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	}
 	r.Meter.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" {
-		r.Later = pipeline.NewLater(r.Answers, r.Name, r.Reader, time.Now, r.Price.Of)
+		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Reader, time.Now, r.Price.Of)
 	}
 	if f.offline {
 		if err := checkOffline(ctx, r.Answers, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {
@@ -208,8 +208,8 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		return nil, nil, cli.UsageError(err)
 	}
 	f.warnPlain(log)
-	if r.Later != nil {
-		address, stop, err := f.callbacks.receive(ctx, r.Later, f.callbackURL == "", log)
+	if r.Deliveries != nil {
+		address, stop, err := f.callbacks.receive(ctx, r.Deliveries, f.callbackURL == "", log)
 		if err != nil {
 			return nil, nil, err
 		}

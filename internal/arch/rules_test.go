@@ -33,8 +33,10 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
 
-	{"pipeline/stats", "pipeline/pace"}:     "the counters show what calls wait for",
-	{"pipeline/report", "pipeline/answers"}: "the report lists the calls without an answer",
+	{"pipeline/stats", "pipeline/pace"}:       "the counters show what calls wait for",
+	{"pipeline/report", "pipeline/answers"}:   "the report lists the calls without an answer",
+	{"pipeline/purchase", "pipeline/answers"}: "what was bought is stored",
+	{"pipeline/purchase", "pipeline/pace"}:    "calls leave at the pace the service bears",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -90,8 +91,8 @@ type exitRule struct {
 // exitRules is the table from errors to exit codes. The first rule that
 // applies decides.
 var exitRules = []exitRule{
-	{ExitBudget, isAny(pipeline.ErrBudget, pipeline.ErrNoCredits)},
-	{ExitService, isAny(pipeline.ErrRefused, pipeline.ErrUnreachable, objects.ErrUnavailable)},
+	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
+	{ExitService, isAny(purchase.ErrRefused, purchase.ErrUnreachable, objects.ErrUnavailable)},
 	{ExitInterrupted, isAny(context.Canceled)},
 	{ExitUsage, isAny(pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitUsage, isType[*sources.FormatError]},

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ type Delivery struct {
 
 // Later takes in the answers that come after their calls, and wakes who waits
 // for them. It is safe from many goroutines. It keeps nothing but who waits.
-type Later struct {
+type Deliveries struct {
 	store   *answers.Store
 	service string
 	reader  Reader
@@ -46,10 +46,10 @@ type Later struct {
 	waiting map[answers.Hash][]waiter
 }
 
-// NewLater makes a Later for the answers of one service, under its name in the
+// NewDeliveries makes a Later for the answers of one service, under its name in the
 // store. price is what an answer costs whose cost was not said.
-func NewLater(store *answers.Store, service string, reader Reader, now func() time.Time, price func(resolution.Operation, resolution.Answer) int64) *Later {
-	return &Later{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
+func NewDeliveries(store *answers.Store, service string, reader Reader, now func() time.Time, price func(resolution.Operation, resolution.Answer) int64) *Deliveries {
+	return &Deliveries{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
 }
 
 // Deliver stores an answer under the run that asked, and wakes who waits for
@@ -63,7 +63,7 @@ func NewLater(store *answers.Store, service string, reader Reader, now func() ti
 // The error is ErrUnknownDelivery, one that wraps resolution.ErrInvalid for a
 // body that cannot be understood, or the store's: then the service should send
 // the answer again.
-func (l *Later) Deliver(ctx context.Context, d Delivery) error {
+func (l *Deliveries) Deliver(ctx context.Context, d Delivery) error {
 	call, err := l.find(ctx, d)
 	switch {
 	case errors.Is(err, answers.ErrNoCall):
@@ -93,7 +93,7 @@ func (l *Later) Deliver(ctx context.Context, d Delivery) error {
 
 // find finds the open call that a delivery answers: by the service's own name,
 // or before that is known by ours.
-func (l *Later) find(ctx context.Context, d Delivery) (answers.OpenCall, error) {
+func (l *Deliveries) find(ctx context.Context, d Delivery) (answers.OpenCall, error) {
 	call, err := l.store.FindByResolution(ctx, l.service, d.ID)
 	if h, bad := answers.ParseHash(d.ClientRef); errors.Is(err, answers.ErrNoCall) && bad == nil {
 		if call, err = l.store.Find(ctx, h); err == nil && call.Service != l.service {
@@ -105,7 +105,7 @@ func (l *Later) find(ctx context.Context, d Delivery) (answers.OpenCall, error) 
 
 // unknown is what becomes of a delivery without an open call: nothing when its
 // question has an answer.
-func (l *Later) unknown(ctx context.Context, d Delivery) error {
+func (l *Deliveries) unknown(ctx context.Context, d Delivery) error {
 	h, err := answers.ParseHash(d.ClientRef)
 	if err != nil {
 		return ErrUnknownDelivery
@@ -120,7 +120,7 @@ func (l *Later) unknown(ctx context.Context, d Delivery) error {
 // Hint hears that the answer to a resolution may be ready, from somebody whose
 // word proves nothing. It wakes who waits for a search, which can be asked
 // for; answers about one record cannot.
-func (l *Later) Hint(ctx context.Context, id string) error {
+func (l *Deliveries) Hint(ctx context.Context, id string) error {
 	call, err := l.store.FindByResolution(ctx, l.service, id)
 	if errors.Is(err, answers.ErrNoCall) {
 		return nil
@@ -139,7 +139,7 @@ func isSearch(op resolution.Operation) bool {
 var errUnfinished = errors.New("the resolution is not finished")
 
 // read makes of a delivery what is stored of it.
-func (l *Later) read(op resolution.Operation, d Delivery) (a answers.Answer, err error) {
+func (l *Deliveries) read(op resolution.Operation, d Delivery) (a answers.Answer, err error) {
 	var about resolution.About
 	var cost int64
 	if isSearch(op) {
@@ -174,7 +174,7 @@ func (l *Later) read(op resolution.Operation, d Delivery) (a answers.Answer, err
 
 // searchPrice is what a search costs whose cost was not said: that of each
 // lead, or of one count.
-func (l *Later) searchPrice(op resolution.Operation, r resolution.SearchReply) (cost int64) {
+func (l *Deliveries) searchPrice(op resolution.Operation, r resolution.SearchReply) (cost int64) {
 	if op == resolution.KeywordToLeadCount {
 		return l.price(op, resolution.Answer{Lead: &resolution.Lead{}})
 	}
@@ -189,7 +189,7 @@ func (l *Later) searchPrice(op resolution.Operation, r resolution.SearchReply) (
 // Of a search it may also be that somebody whose word proves nothing said so;
 // then it is worth asking for. What happened before Listen is not told: look
 // once after it. forget is called when nobody listens any more.
-func (l *Later) Listen(h answers.Hash) (arrived <-chan struct{}, forget func()) {
+func (l *Deliveries) Listen(h answers.Hash) (arrived <-chan struct{}, forget func()) {
 	w := make(waiter, 1) // however often there is news before somebody looks
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +200,7 @@ func (l *Later) Listen(h answers.Hash) (arrived <-chan struct{}, forget func()) 
 // waiter is where one who listens is told.
 type waiter chan struct{}
 
-func (l *Later) leave(h answers.Hash, w waiter) {
+func (l *Deliveries) leave(h answers.Hash, w waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	others := slices.DeleteFunc(l.waiting[h], func(o waiter) bool { return o == w })
@@ -212,7 +212,7 @@ func (l *Later) leave(h answers.Hash, w waiter) {
 }
 
 // wake tells all who wait for a question.
-func (l *Later) wake(h answers.Hash) {
+func (l *Deliveries) wake(h answers.Hash) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.waiting[h] {

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestPurseIsNeverPassed(t *testing.T) {
 	const price = 3
 	for limit := int64(0); limit <= 40; limit++ {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			p := newPurse(Budget{MaxCredits: limit, MaxCalls: -1})
+			p := newAccount(Budget{MaxCredits: limit, MaxCalls: -1})
 			var spent atomic.Int64
 			var callers sync.WaitGroup
 			for range 64 {
@@ -49,7 +49,7 @@ func TestPurseIsNeverPassed(t *testing.T) {
 }
 
 func TestPurseCountsCalls(t *testing.T) {
-	p := newPurse(Budget{MaxCredits: -1, MaxCalls: 5})
+	p := newAccount(Budget{MaxCredits: -1, MaxCalls: 5})
 	p.count(2, 100) // by earlier processes
 	var made atomic.Int64
 	var callers sync.WaitGroup
@@ -67,21 +67,21 @@ func TestPurseCountsCalls(t *testing.T) {
 	}
 }
 
-// Who finds the purse empty waits while a call is under way that may put
+// Who finds the account empty waits while a call is under way that may put
 // something back, and no longer.
 func TestPurseWaits(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		end  func(*purse)
+		end  func(*account)
 		want error
 	}{
-		{"it cost nothing", func(p *purse) { p.settle(2, 0) }, nil},
-		{"it was not made", func(p *purse) { p.release(2) }, nil},
-		{"it cost its price", func(p *purse) { p.settle(2, 2) }, ErrBudget},
+		{"it cost nothing", func(p *account) { p.settle(2, 0) }, nil},
+		{"it was not made", func(p *account) { p.release(2) }, nil},
+		{"it cost its price", func(p *account) { p.settle(2, 2) }, ErrBudget},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPurse(Budget{MaxCredits: 3, MaxCalls: -1})
+				p := newAccount(Budget{MaxCredits: 3, MaxCalls: -1})
 				if err := p.take(t.Context(), 2); err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +103,7 @@ func TestPurseWaits(t *testing.T) {
 }
 
 func TestPurseWaitsForTheRunAlone(t *testing.T) {
-	p := newPurse(Budget{MaxCredits: 2, MaxCalls: -1})
+	p := newAccount(Budget{MaxCredits: 2, MaxCalls: -1})
 	if err := p.take(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestPurseWaitsForTheRunAlone(t *testing.T) {
 
 // A call that is sent again is paid for once.
 func TestPurseRetakes(t *testing.T) {
-	p := newPurse(Budget{MaxCredits: 2, MaxCalls: 1})
+	p := newAccount(Budget{MaxCredits: 2, MaxCalls: 1})
 	p.count(1, 2) // unknown, and may have cost its price
 	p.retake(2)
 	p.settle(2, 1)

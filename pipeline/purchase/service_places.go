@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// fewPlaces is how many pages a service is first asked to make at a time.
-const fewPlaces = 4
+// initialPlaces is how many pages a service is first asked to make at a time.
+const initialPlaces = 4
 
 // places bounds the pages that a service is making at a time. How many it
 // makes is not announced: there is one place more for each page that is made,
 // until the service refuses one. Whoever waits longest is next.
 type places struct {
 	mu      sync.Mutex
-	most    int // places there are, at first fewPlaces
+	most    int // places there are, at first initialPlaces
 	ceiling int // that there may be
 	taken   int
 	takes   int // so far
@@ -26,7 +26,7 @@ type places struct {
 
 func newPlaces(ceiling int) *places {
 	ceiling = max(ceiling, 1)
-	return &places{most: min(fewPlaces, ceiling), ceiling: ceiling}
+	return &places{most: min(initialPlaces, ceiling), ceiling: ceiling}
 }
 
 // take waits for a place.

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -59,14 +60,14 @@ func TestOutage(t *testing.T) {
 				}
 				t.Cleanup(func() { store.Close() })
 				calls := 0
-				a := askerOf(t, resolution.NetworkToPhone, nil, store, answering(func(string) (int, string, error) {
+				service := answering(func(string) (int, string, error) {
 					if calls++; calls > c.fails {
 						return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
 					}
 					return 0, "", &c.failure
-				}))
+				})
 				var logged strings.Builder
-				a.log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+				log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 					if attr.Key == slog.TimeKey {
 						return slog.Attr{}
 					}
@@ -74,8 +75,15 @@ func TestOutage(t *testing.T) {
 				}}))
 				options := pace.DefaultOptions()
 				options.GiveUp = c.giveUp
-				a.Pace, a.Through, a.Idempotent = pace.New(options), c.through, true
-				_, _, err = a.purchase(answers.Question{Scope: a.scope, Key: "a key"}, answers.Found{}).buy()
+				b, _, err := Open(t.Context(), &Remote{
+					Service: service, Reader: clientReader{}, Name: laterService, Through: c.through, Answers: store, Pace: pace.New(options),
+					Concurrency: 1, Idempotent: true, Budget: NoBudget, Meter: &stats.CallCounters{},
+				}, resolution.NetworkToPhone, "night", log)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(b.Close)
+				_, err = ask(t, b, "a key")
 				if (c.says == "") != (err == nil) || err != nil && (!errors.Is(err, ErrUnreachable) || err.Error() != c.says) {
 					t.Errorf("it ends with\n%v, want\n%s", err, c.says)
 				}

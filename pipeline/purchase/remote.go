@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/sinks"
 )
 
 // Service makes calls that may cost something. Each method makes one request
@@ -64,8 +62,8 @@ type Remote struct {
 	// Patience is how long an answer that comes later is waited for.
 	Patience time.Duration
 	// Later is where such answers arrive; nil when nobody listens for them.
-	Later *Later
-	Meter *stats.CallCounters // never nil
+	Deliveries *Deliveries
+	Meter      *stats.CallCounters // never nil
 }
 
 // Validate joins everything that is wrong.
@@ -85,23 +83,8 @@ func (r *Remote) Validate() error {
 	return errors.Join(errs...)
 }
 
-// mayImprove reports whether a part with such totals is to be made again:
-// rows failed that are asked again, or were skipped that can be asked now. The
-// others' answers are stored, so only those cost anything. unknown says that
-// there are unknown calls still.
-func (r *Remote) mayImprove(t sinks.Totals, unknown bool) bool {
-	if r.Offline {
-		return false
-	}
-	waiting := int64(0)
-	if unknown && !r.Idempotent && !r.RetryUnknown {
-		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // for the user's word
-	}
-	return t.Skipped > 0 || t.Failed > waiting
-}
-
-// anyUnknown reports whether calls about an operation are unknown.
-func (r *Remote) anyUnknown(ctx context.Context, op resolution.Operation) (bool, error) {
+// AnyUnknown reports whether calls about an operation are unknown.
+func (r *Remote) AnyUnknown(ctx context.Context, op resolution.Operation) (bool, error) {
 	if r.Answers == nil {
 		return false, nil
 	}
@@ -109,7 +92,7 @@ func (r *Remote) anyUnknown(ctx context.Context, op resolution.Operation) (bool,
 		if err != nil {
 			return false, err
 		}
-		if c.Scope == r.scope(op) {
+		if c.Scope == r.Scope(op) {
 			return true, nil
 		}
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import "github.com/leadetl/leadetl/resolution"
 
@@ -26,8 +26,8 @@ var Prices = map[resolution.Operation]Price{
 	resolution.KeywordToLeadCount: {Match: 1},
 }
 
-// most is the most a call can cost.
-func (p Price) most() int64 { return max(p.Match, p.Company) }
+// Max is the most a call can cost.
+func (p Price) Max() int64 { return max(p.Match, p.Company) }
 
 // Of is what an answer costs.
 func (p Price) Of(op resolution.Operation, a resolution.Answer) int64 {

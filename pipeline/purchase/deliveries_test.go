@@ -1,18 +1,15 @@
-package pipeline
+package purchase
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 )
@@ -33,7 +30,7 @@ func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte)
 }
 
 // laterOf is a Later with a store, where a match costs 3 credits.
-func laterOf(t *testing.T) (*Later, *answers.Store) {
+func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 	t.Helper()
 	store, err := answers.Open(filepath.Join(t.TempDir(), "answers"), answers.Options{})
 	if err != nil {
@@ -50,7 +47,7 @@ func laterOf(t *testing.T) (*Later, *answers.Store) {
 		}
 		return 0
 	}
-	return NewLater(store, laterService, clientReader{}, func() time.Time { return laterNow }, price), store
+	return NewDeliveries(store, laterService, clientReader{}, func() time.Time { return laterNow }, price), store
 }
 
 // asked makes an open call of the run "night", parked under the id if there is
@@ -174,31 +171,24 @@ func TestAnswerAndDelivery(t *testing.T) {
 	const body = `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
 	for _, deliveredFirst := range []bool{true, false} {
 		l, store := laterOf(t)
-		a, err := newAsker(t.Context(), &Remote{Name: laterService, Reader: clientReader{}, Answers: store, Later: l, Meter: &stats.CallCounters{}, Budget: NoBudget, Price: Price{Match: 3}},
-			resolution.NetworkToPhone, "night", slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "")
-		reply, err := client.Read(q.Operation, 200, []byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps := []func() error{
-			func() error {
-				return l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: q.Hash().String(), Status: 200, Body: []byte(body)})
-			},
-			func() error { _, err := a.purchase(q, answers.Found{}).keep(reply); return err },
-		}
-		if !deliveredFirst {
-			slices.Reverse(steps)
-		}
-		for _, step := range steps {
-			if err := step(); err != nil {
+		deliver := func(ref string) {
+			if err := l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: ref, Status: 200, Body: []byte(body)}); err != nil {
 				t.Errorf("delivered first %v: %v", deliveredFirst, err)
 			}
 		}
-		a.close()
+		asked := ""
+		b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(ref string) (int, string, error) {
+			if asked = ref; deliveredFirst {
+				deliver(ref)
+			}
+			return 200, body, nil
+		}), func(r *Remote) { r.Deliveries = l })
+		if _, err := ask(t, b, "network.example/in/a"); err != nil {
+			t.Errorf("delivered first %v: %v", deliveredFirst, err)
+		}
+		if !deliveredFirst {
+			deliver(asked)
+		}
 		paid, err := store.SumSpent(t.Context(), "night")
 		if want := (answers.Spending{Answers: 1, Credits: 3}); err != nil || paid != want {
 			t.Errorf("delivered first %v: paid %+v, %v; want %+v", deliveredFirst, paid, err, want)

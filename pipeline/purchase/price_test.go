@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -33,13 +33,10 @@ func TestDearerThanDeclared(t *testing.T) {
 	service := dear{answering(func(string) (int, string, error) {
 		return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
 	}), 7}
-	a := askerOf(t, resolution.NetworkToPhone, nil, store, service)
-	a.purse = newPurse(Budget{MaxCredits: 20, MaxCalls: -1}) // 3 a call, as declared
+	b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Budget.MaxCredits = 20 }) // 3 a call, as declared
 	bought := 0
 	for n := range 20 {
-		p := a.purchase(answers.Question{Scope: a.scope, Key: fmt.Sprint(n)}, answers.Found{})
-		_, _, err = p.buy()
-		if err != nil {
+		if _, err = ask(t, b, fmt.Sprint(n)); err != nil {
 			break
 		}
 		bought++

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -41,10 +41,10 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
-// purse holds a run's budget. Before a call leaves, the most it can cost is
+// account holds a run's budget. Before a call leaves, the most it can cost is
 // taken out; what it did not cost is put back. So what is spent and what may
 // be spent by calls under way never pass the budget together.
-type purse struct {
+type account struct {
 	budget Budget
 
 	mu           sync.Mutex
@@ -53,10 +53,10 @@ type purse struct {
 	putBack      chan struct{}
 }
 
-func newPurse(b Budget) *purse { return &purse{budget: b, putBack: make(chan struct{})} }
+func newAccount(b Budget) *account { return &account{budget: b, putBack: make(chan struct{})} }
 
 // count adds what was paid before: by earlier processes of the run.
-func (p *purse) count(calls, credits int64) {
+func (p *account) count(calls, credits int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls += calls
@@ -65,7 +65,7 @@ func (p *purse) count(calls, credits int64) {
 
 // take waits until a call of the price fits. It is a *BudgetError when it does
 // not although no call is under way whose price could be put back.
-func (p *purse) take(ctx context.Context, price int64) error {
+func (p *account) take(ctx context.Context, price int64) error {
 	for {
 		p.mu.Lock()
 		err := p.refuse(price)
@@ -87,7 +87,7 @@ func (p *purse) take(ctx context.Context, price int64) error {
 }
 
 // refuse says which budget a call does not fit.
-func (p *purse) refuse(price int64) error {
+func (p *account) refuse(price int64) error {
 	b := p.budget
 	if b.MaxCalls >= 0 && p.calls+p.open+1 > b.MaxCalls {
 		return &BudgetError{"--max-calls", fmt.Sprint(b.MaxCalls), fmt.Sprint(p.calls)}
@@ -99,7 +99,7 @@ func (p *purse) refuse(price int64) error {
 }
 
 // retake takes out a call that is counted already: it is sent again.
-func (p *purse) retake(price int64) {
+func (p *account) retake(price int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls--
@@ -110,14 +110,14 @@ func (p *purse) retake(price int64) {
 
 // settle ends a call that cost so much. What an unknown call may have cost is
 // its price.
-func (p *purse) settle(price, cost int64) {
+func (p *account) settle(price, cost int64) {
 	p.end(price, 1, cost)
 }
 
 // release ends a call that cost nothing and does not count.
-func (p *purse) release(price int64) { p.end(price, 0, 0) }
+func (p *account) release(price int64) { p.end(price, 0, 0) }
 
-func (p *purse) end(price, calls, cost int64) {
+func (p *account) end(price, calls, cost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open--
@@ -129,7 +129,7 @@ func (p *purse) end(price, calls, cost int64) {
 }
 
 // correct replaces what a call was counted with, by what it cost.
-func (p *purse) correct(counted, cost int64) {
+func (p *account) correct(counted, cost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spent += cost - counted
@@ -138,7 +138,7 @@ func (p *purse) correct(counted, cost int64) {
 }
 
 // totals are the calls and credits counted so far.
-func (p *purse) totals() (calls, credits int64) {
+func (p *account) totals() (calls, credits int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls, p.spent

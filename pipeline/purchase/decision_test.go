@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"testing"
@@ -25,34 +25,34 @@ func TestStanding(t *testing.T) {
 	staleUnknown.Open, staleUnknown.Sent = answers.Unknown, before
 
 	plain, idempotent, retry, offline := Remote{}, Remote{Idempotent: true}, Remote{RetryUnknown: true}, Remote{Offline: true}
-	listening := Remote{Later: &Later{}}
+	listening := Remote{Deliveries: &Deliveries{}}
 	for _, c := range []struct {
 		name   string
 		remote Remote
 		found  answers.Found
-		want   standing
+		want   Decision
 	}{
-		{"nothing", plain, answers.Found{}, toAsk},
-		{"nothing, offline", offline, answers.Found{}, toSkip},
-		{"fresh", plain, fresh, toAnswer},
-		{"fresh, with an unknown call", plain, both, toAnswer},
-		{"stale", plain, stale, toAsk},
-		{"stale, offline", offline, stale, toAnswer},
-		{"stale, with an unknown call", plain, staleUnknown, toFail},
-		{"refused before", plain, refused(before), toAsk},
-		{"refused by this process's call", plain, refused(now), toAnswer},
-		{"refused, offline", offline, refused(before), toAnswer},
-		{"unknown", plain, unknown(before), toFail},
-		{"unknown, offline", offline, unknown(before), toFail},
-		{"unknown, idempotent", idempotent, unknown(now), toResend},
-		{"unknown of an earlier process", retry, unknown(before), toResend},
-		{"unknown of this process", retry, unknown(now), toFail},
-		{"parked, nobody listens", plain, parked(after), toFail},
-		{"parked", listening, parked(after), toAwait},
-		{"parked, its time over", listening, parked(before), toFail},
-		{"parked, its time over, idempotent", idempotent, parked(before), toResend},
+		{"nothing", plain, answers.Found{}, Ask},
+		{"nothing, offline", offline, answers.Found{}, Skip},
+		{"fresh", plain, fresh, UseStored},
+		{"fresh, with an unknown call", plain, both, UseStored},
+		{"stale", plain, stale, Ask},
+		{"stale, offline", offline, stale, UseStored},
+		{"stale, with an unknown call", plain, staleUnknown, GiveUp},
+		{"refused before", plain, refused(before), Ask},
+		{"refused by this process's call", plain, refused(now), UseStored},
+		{"refused, offline", offline, refused(before), UseStored},
+		{"unknown", plain, unknown(before), GiveUp},
+		{"unknown, offline", offline, unknown(before), GiveUp},
+		{"unknown, idempotent", idempotent, unknown(now), Resend},
+		{"unknown of an earlier process", retry, unknown(before), Resend},
+		{"unknown of this process", retry, unknown(now), GiveUp},
+		{"parked, nobody listens", plain, parked(after), GiveUp},
+		{"parked", listening, parked(after), Await},
+		{"parked, its time over", listening, parked(before), GiveUp},
+		{"parked, its time over, idempotent", idempotent, parked(before), Resend},
 	} {
-		if got := c.remote.standing(c.found, began, now); got != c.want {
+		if got := c.remote.Decide(c.found, began, now); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

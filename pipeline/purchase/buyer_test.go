@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -46,18 +45,39 @@ func (s answering) Poll(_ context.Context, op resolution.Operation, id string) (
 	return client.ReadSearch(op, status, []byte(body))
 }
 
-// askerOf asks a service that posts its answers too.
-func askerOf(t *testing.T, op resolution.Operation, l *Later, store *answers.Store, s Service) *asker {
+// buyerFrom buys for the run "night" from a service, one call at a time, where
+// a match costs 3 credits. change, if not nil, changes how the service is asked.
+func buyerFrom(t *testing.T, op resolution.Operation, store *answers.Store, s Service, change func(*Remote)) *Buyer {
 	t.Helper()
-	a, err := newAsker(t.Context(), &Remote{
-		Service: s, Reader: clientReader{}, Name: laterService, Answers: store, Later: l, Pace: pace.New(pace.DefaultOptions()),
+	r := &Remote{
+		Service: s, Reader: clientReader{}, Name: laterService, Answers: store, Pace: pace.New(pace.DefaultOptions()),
 		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Meter: &stats.CallCounters{},
-	}, op, "night", slog.New(slog.DiscardHandler))
+	}
+	if change != nil {
+		change(r)
+	}
+	b, _, err := Open(t.Context(), r, op, "night", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.close)
-	return a
+	t.Cleanup(b.Close)
+	return b
+}
+
+// aPage is a search's page.
+var aPage = search.Query{Keywords: []string{"crm"}, Limit: 10, Page: 1}
+
+// ask asks one question: about a page if the operation is a search.
+func ask(t *testing.T, b *Buyer, key string) (Answer, error) {
+	if b.operation.IsKeyword() {
+		p, err := b.Page(t.Context(), aPage)
+		return p.Answer, err
+	}
+	got, err := b.Answer([]string{key})
+	if err != nil {
+		return Answer{}, err
+	}
+	return got[0], nil
 }
 
 // TestPostedBeforeAnswered: where a callback is faster than the end of its
@@ -86,33 +106,21 @@ func TestPostedBeforeAnswered(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l, store := laterOf(t)
 			calls := 0
-			a := askerOf(t, c.op, l, store, answering(func(ref string) (int, string, error) {
+			b := buyerFrom(t, c.op, store, answering(func(ref string) (int, string, error) {
 				calls++
 				err := l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: ref, Status: 200, Body: []byte(c.posted), Spent: &two})
 				if err != nil {
 					t.Error(err)
 				}
 				return 200, c.body, c.err
-			}))
-			var got verdict
-			var err error
-			if c.op == resolution.KeywordToLead {
-				var bought boughtPage
-				bought, err = a.get(t.Context(), search.Query{Keywords: []string{"crm"}, Limit: 10, Page: 1})
-				got = bought.verdict
-			} else {
-				until := time.Time{}
-				p := a.purchase(answers.Question{Scope: a.scope, Key: "network.example/in/a"}, answers.Found{})
-				if until, got, err = p.buy(); !until.IsZero() {
-					got, err = p.await(until)
-				}
-			}
+			}), func(r *Remote) { r.Deliveries = l })
+			got, err := ask(t, b, "network.example/in/a")
 			want := outcome.Receipt{ResolutionID: "res_1", ResolvedAt: laterNow, Credits: 2, Priced: true}
-			if err != nil || got.outcome != outcome.Matched || got.receipt != want {
+			if err != nil || got.Outcome != outcome.Matched || got.Receipt != want {
 				t.Errorf("the row is %+v, %v; want it matched and %+v", got, err, want)
 			}
 			paid, err := store.SumSpent(t.Context(), "night")
-			counted, spent := a.purse.totals()
+			counted, spent := b.Spent()
 			if err != nil || paid != (answers.Spending{Answers: 1, Credits: 2}) || counted != 1 || spent != 2 || calls != 1 {
 				t.Errorf("paid %+v, %v; counted %d calls and %d credits, after %d calls; want 2 credits of one", paid, err, counted, spent, calls)
 			}
@@ -132,21 +140,13 @@ func TestDownIsNoFailure(t *testing.T) {
 		options := pace.DefaultOptions()
 		options.GiveUp = 15 * time.Minute
 		for op, status := range map[resolution.Operation]int{resolution.NetworkToPhone: 503, resolution.KeywordToLead: 502} {
-			a := askerOf(t, op, nil, store, answering(func(string) (int, string, error) {
-				return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: status, Sent: true}
-			}))
-			a.Pace = pace.New(options)
-			p := a.purchase(answers.Question{Scope: a.scope, Key: "a key"}, answers.Found{})
 			if op == resolution.KeywordToLead {
-				_, err = store.Intent(t.Context(), p.question, answers.Send{Run: "night", At: time.Now()})
-				err = errors.Join(err, store.Park(t.Context(), p.question, answers.Parking{Resolution: "res_1", Deadline: time.Now()}))
-				if err == nil {
-					_, _, err = p.poll(0)
-				}
-			} else {
-				_, _, err = p.buy()
+				asked(t, store, laterService, op, aPage.Key(), "res_1")
 			}
-			if !errors.Is(err, ErrUnreachable) {
+			b := buyerFrom(t, op, store, answering(func(string) (int, string, error) {
+				return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: status, Sent: true}
+			}), func(r *Remote) { r.Pace = pace.New(options) })
+			if _, err := ask(t, b, "a key"); !errors.Is(err, ErrUnreachable) {
 				t.Errorf("%s: %v, want %v", op, err, ErrUnreachable)
 			}
 		}
@@ -170,11 +170,11 @@ func TestUnknownAreCounted(t *testing.T) {
 		{"answered", false, 0, phone, 0},
 		{"broken off, and answered", false, 1, phone, 0},
 		{"broken off, and promised", false, 1, later, 0},
-		{"broken off each time", false, mostAttempts, "", 1},
+		{"broken off each time", false, maxAttempts, "", 1},
 		{"unknown before, answered", true, 0, phone, 0},
 		{"unknown before, promised", true, 0, later, 0},
 		{"unknown before, broken off again, and answered", true, 1, phone, 0},
-		{"unknown before, broken off each time", true, mostAttempts, "", 1},
+		{"unknown before, broken off each time", true, maxAttempts, "", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store, err := answers.Open(t.TempDir(), answers.Options{})
@@ -196,13 +196,9 @@ func TestUnknownAreCounted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a := askerOf(t, q.Operation, nil, store, s)
-			a.Idempotent = true
-			f, err := a.lookUp(q.Key)
-			if err == nil {
-				_, _, err = a.purchase(q, f).buy()
-			}
-			if got := a.Meter.Snapshot().Unknown; err != nil || got != c.want {
+			b := buyerFrom(t, q.Operation, store, s, func(r *Remote) { r.Idempotent = true })
+			_, err = ask(t, b, q.Key)
+			if got := b.Meter.Snapshot().Unknown; err != nil || got != c.want {
 				t.Errorf("%s: %d unknown, %v; want %d", c.name, got, err, c.want)
 			}
 		})
@@ -220,23 +216,12 @@ func TestAskedOnceHoweverLongARunTakes(t *testing.T) {
 			}
 			t.Cleanup(func() { store.Close() })
 			calls := 0
-			a := askerOf(t, op, nil, store, answering(func(string) (int, string, error) {
+			b := buyerFrom(t, op, store, answering(func(string) (int, string, error) {
 				calls++
 				return 200, `{"lead":{"phone":"+12025550100","count":7}}`, nil
-			}))
-			a.RefreshMatch, a.RefreshNoMatch = time.Hour, time.Hour
+			}), func(r *Remote) { r.RefreshMatch, r.RefreshNoMatch = time.Hour, time.Hour })
 			for range 2 {
-				if op == resolution.KeywordToLeadCount {
-					_, err = a.get(t.Context(), search.Query{Keywords: []string{"crm"}})
-				} else {
-					var b columns.Batch
-					b.Rows = []int64{1}
-					b.Reset(1)
-					b.Keys.Data = append(b.Keys.Data, "network.example/in/a"...)
-					b.Keys.End()
-					err = a.answer(&b)
-				}
-				if err != nil {
+				if _, err := ask(t, b, "network.example/in/a"); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Hour)

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -11,15 +11,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// askerSearching gets the pages of searches from the store and the service.
-type askerSearching struct{ *asker }
-
 const (
-	// searchesAhead is how many searches of a part are in work at a time: each
-	// waits for the service most of the time.
-	searchesAhead = 64
-	// pagesAhead is how many pages of each wait for their turn.
-	pagesAhead = 4
 	// heldBytes is how large a page may be that waits for its turn in memory;
 	// a larger one waits in the store. There, as it is received, a page takes
 	// up to some 2 MB, and three times that when it is read.
@@ -29,93 +21,83 @@ const (
 	readAtOnce, madeAtOnce = 4, 16
 )
 
-func (a *askerSearching) ahead() (searches, pages int) { return searchesAhead, pagesAhead }
-
-func (a *askerSearching) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
-	first, last := 1, q.Pages(search.DefaultLimits())
-	if q.Page > 0 {
-		first, last = q.Page, q.Page
-	}
-	for n := first; ; n++ {
-		of := q
-		if a.operation == resolution.KeywordToLead {
-			of = q.On(n)
-		}
-		got, err := a.get(ctx, of)
-		if err != nil {
-			return err
-		}
-		p := foundPage{number: n, verdict: got.verdict}
-		more := false
-		if got.outcome == outcome.Matched {
-			p, more = a.found(of, n, got), got.reply.HasMore && len(got.reply.Result.Leads) > 0
-		}
-		if more && n == last && q.Page == 0 {
-			p.beyond = got.reply.Result.Total
-		}
-		if err := emit(p); err != nil || !more || n == last {
-			return err
-		}
-	}
+// Page is a page of a search, or its count.
+type Page struct {
+	// Answer is matched when the page is there, also when it has no leads.
+	Answer Answer
+	// Count is the result of a count; nil for a page of leads.
+	Count *resolution.SearchCount
+	// HasMore says that there are leads behind this page, and Total how many
+	// the search has.
+	HasMore bool
+	Total   int64
+	// Leads gets the leads of the page: from memory where they take little, or
+	// from the store.
+	Leads func() ([]resolution.FoundLead, error)
 }
 
-// found is a page with what it holds, in memory where that is little.
-func (a *askerSearching) found(q search.Query, n int, got boughtPage) foundPage {
-	p := foundPage{number: n, verdict: got.verdict}
+// Page gets one page of a search, or its count.
+func (a *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
+	got, err := a.get(ctx, q)
+	p := Page{Answer: got.Answer}
+	if err != nil || got.Outcome != outcome.Matched {
+		return p, err
+	}
+	p.HasMore, p.Total = got.reply.HasMore && len(got.reply.Result.Leads) > 0, got.reply.Result.Total
+	leads := got.reply.Result.Leads
+	p.Leads = func() ([]resolution.FoundLead, error) { return leads, nil }
 	switch {
 	case a.operation == resolution.KeywordToLeadCount:
-		p.count = &got.reply.Count
-	case len(got.reply.Body) <= heldBytes:
-		p.leads = got.reply.Result.Leads
-	default:
-		p.load = func() ([]resolution.FoundLead, error) {
+		p.Count = &got.reply.Count
+	case len(got.reply.Body) > heldBytes:
+		p.Leads = func() ([]resolution.FoundLead, error) {
 			again, err := a.readAgain(q.Key())
 			return again.reply.Result.Leads, err
 		}
 	}
-	return p
+	return p, nil
 }
 
 // boughtPage is what is known of a page: with the outcome Matched also what it
 // holds.
 type boughtPage struct {
-	verdict
+	Answer
 	reply resolution.SearchReply
 }
 
-func failedPage(reason string) boughtPage { return boughtPage{verdict: failed(reason)} }
+func failedPage(reason string) boughtPage { return boughtPage{Answer: failed(reason)} }
 
 // get gets one page, from the store or the service. Of twins one asks, and the
 // others read its answer.
-func (a *asker) get(ctx context.Context, q search.Query) (page boughtPage, err error) {
+func (a *Buyer) get(ctx context.Context, q search.Query) (page boughtPage, err error) {
 	key := q.Key()
-	claims, ours := a.claims.claim([]string{key})
+	claims, ours := a.inFlight.join([]string{key})
 	if len(ours) == 0 {
 		a.Meter.Duplicates(1)
 		return a.twin(ctx, claims[0])
 	}
 	a.Meter.Asked(1)
 	err = errPanicked
-	defer func() { a.claims.finish(ours[0], page.verdict, err) }()
+	defer func() { a.inFlight.finish(ours[0], page.Answer, err) }()
 	page, err = a.settlePage(q, key)
 	return page, err
 }
 
 // twin waits for who asks the same.
-func (a *asker) twin(ctx context.Context, c *claim) (boughtPage, error) {
+func (a *Buyer) twin(ctx context.Context, c *entry) (boughtPage, error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
 		return boughtPage{}, context.Cause(ctx)
 	}
-	if c.err != nil || c.outcome != outcome.Matched {
-		return boughtPage{verdict: c.verdict}, c.err
+	if c.err != nil || c.Outcome != outcome.Matched {
+		return boughtPage{Answer: c.Answer}, c.err
 	}
 	return a.readAgain(c.key)
 }
 
 // readAgain reads a page that is known to be stored.
-func (a *asker) readAgain(key string) (boughtPage, error) {
+func (a *Buyer) readAgain(key string) (boughtPage, error) {
 	a.reading <- struct{}{}
 	defer func() { <-a.reading }()
 	f, err := a.lookUp(key)
@@ -125,8 +107,8 @@ func (a *asker) readAgain(key string) (boughtPage, error) {
 	return a.readPage(f.Answer)
 }
 
-func (a *asker) lookUp(key string) (answers.Found, error) {
-	found, err := a.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, []string{key}, a.freshness(a.began), true, nil)
+func (a *Buyer) lookUp(key string) (answers.Found, error) {
+	found, err := a.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, []string{key}, a.Freshness(a.began), true, nil)
 	if err != nil {
 		return answers.Found{}, err
 	}
@@ -134,21 +116,21 @@ func (a *asker) lookUp(key string) (answers.Found, error) {
 }
 
 // settlePage goes by what is stored of a page, or has it bought.
-func (a *asker) settlePage(q search.Query, key string) (boughtPage, error) {
-	f, standing, page, err := a.storedPage(key)
+func (a *Buyer) settlePage(q search.Query, key string) (boughtPage, error) {
+	f, decision, page, err := a.storedPage(key)
 	if err != nil {
 		return boughtPage{}, err
 	}
 	question := answers.Question{Scope: a.scope, Key: key}
-	switch standing.ofPage(f, a.Offline) {
-	case toAnswer:
+	switch decision.OfPage(f, a.Offline) {
+	case UseStored:
 		a.Meter.Stored(1)
 		return page, nil
-	case toSkip:
-		return boughtPage{verdict: verdict{outcome: outcome.Skipped, reason: outcome.ReasonNotStored}}, nil
-	case toAwait:
+	case Skip:
+		return boughtPage{Answer: Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}}, nil
+	case Await:
 		return a.purchase(question, f).resumePage()
-	case toFail:
+	case GiveUp:
 		if f.Open == answers.Parked {
 			return failedPage(outcome.ReasonUnfinished), nil
 		}
@@ -159,13 +141,13 @@ func (a *asker) settlePage(q search.Query, key string) (boughtPage, error) {
 
 // storedPage is what is to be done about a page, and the page where it is
 // stored.
-func (a *asker) storedPage(key string) (f answers.Found, s standing, page boughtPage, err error) {
+func (a *Buyer) storedPage(key string) (f answers.Found, s Decision, page boughtPage, err error) {
 	a.reading <- struct{}{}
 	defer func() { <-a.reading }()
 	if f, err = a.lookUp(key); err != nil {
 		return f, s, page, err
 	}
-	if s = a.standing(f, a.began, time.Now()); s == toAnswer {
+	if s = a.Decide(f, a.began, time.Now()); s == UseStored {
 		page, err = a.readPage(f.Answer)
 	}
 	f.Answer.Body = nil
@@ -173,7 +155,7 @@ func (a *asker) storedPage(key string) (f answers.Found, s standing, page bought
 }
 
 // readPage makes of a stored answer what was made of it when it came.
-func (a *asker) readPage(stored answers.Answer) (boughtPage, error) {
+func (a *Buyer) readPage(stored answers.Answer) (boughtPage, error) {
 	if stored.Outcome == answers.Refused {
 		return failedPage(stored.Reason), nil
 	}
@@ -182,14 +164,14 @@ func (a *asker) readPage(stored answers.Answer) (boughtPage, error) {
 		return boughtPage{}, errors.Join(errUnreadable, err)
 	}
 	reply.Body = stored.Body
-	return boughtPage{pageVerdict(stored), reply}, nil
+	return boughtPage{pageAnswer(stored), reply}, nil
 }
 
-// pageVerdict is that of an answered page, also of one without leads: whether
+// pageAnswer is that of an answered page, also of one without leads: whether
 // the search has any is known at its end.
-func pageVerdict(a answers.Answer) verdict {
-	v := verdictOf(a)
-	v.outcome, v.reason = outcome.Matched, ""
+func pageAnswer(a answers.Answer) Answer {
+	v := answerFrom(a)
+	v.Outcome, v.Reason = outcome.Matched, ""
 	return v
 }
 
@@ -197,24 +179,24 @@ func pageVerdict(a answers.Answer) verdict {
 func (p *purchase) resumePage() (boughtPage, error) {
 	p.places.occupy()
 	if p.counted {
-		p.purse.retake(p.price)
+		p.account.retake(p.price)
 	}
 	page, cost, err := p.poll(0)
 	p.places.leave(false)
 	if p.counted {
-		p.purse.settle(p.price, cost)
+		p.account.settle(p.price, cost)
 	}
 	return page, err
 }
 
 // buyPage has the service make a page, and gets it.
 func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
-	which, of := searchOf(q)
+	which, of := SearchOf(q)
 	var reply resolution.SearchReply
 	placed := false
 	defer func() {
 		if placed {
-			p.places.leave(err == nil && page.outcome == outcome.Matched)
+			p.places.leave(err == nil && page.Outcome == outcome.Matched)
 		}
 	}()
 	start := func() error {
@@ -242,11 +224,11 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 				page, err = p.readPage(a)
 				return err
 			}
-			page = boughtPage{pageVerdict(a), reply}
+			page = boughtPage{pageAnswer(a), reply}
 			return nil
 		})
 	}
-	without, err := p.persist(func() error {
+	without, err := p.retryUntilSettled(func() error {
 		for {
 			if !placed {
 				if err := p.places.take(p.ctx); err != nil {
@@ -276,11 +258,11 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 	case err != nil:
 		return boughtPage{}, err
 	case without != nil:
-		return boughtPage{verdict: *without}, nil
+		return boughtPage{Answer: *without}, nil
 	case reply.Pending:
 		cost := int64(0)
-		page, cost, err = p.poll(max(firstWait, min(reply.Pace.RetryAfter, longestWait)))
-		p.purse.settle(p.price, cost)
+		page, cost, err = p.poll(max(initialWait, min(reply.Pace.RetryAfter, maxWait)))
+		p.account.settle(p.price, cost)
 		return page, err
 	}
 	return page, nil
@@ -292,7 +274,7 @@ func (p *purchase) parkPage(about resolution.About) error {
 	err := p.Answers.Park(context.WithoutCancel(p.ctx), p.question, answers.Parking{
 		Resolution: about.ID, Request: about.RequestID, Deadline: time.Now().Add(p.Patience),
 	})
-	p.isKnown()
+	p.clearUnknown()
 	if errors.Is(err, answers.ErrNoCall) {
 		return nil // the callback was faster
 	}
@@ -307,4 +289,15 @@ func (p *purchase) answerOf(reply resolution.SearchReply, run string) answers.An
 		Run: run, Outcome: answers.Matched, Status: reply.Status, Body: reply.Body, Resolution: reply.ID, Request: reply.RequestID,
 		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
+}
+
+// SearchOf is a query as the interface has it. Of a count the page says how many
+// hashed emails of a lead are counted, and nothing else.
+func SearchOf(q search.Query) (resolution.KeywordSearch, resolution.SearchPage) {
+	return resolution.KeywordSearch{
+			Keywords: q.Keywords, Cities: q.Cities, States: q.States, Zips: q.Zips, LeadType: q.LeadType,
+			Start: q.Start, End: q.End, JobTitleInclusions: q.JobTitleInclusions, JobTitleExclusions: q.JobTitleExclusions,
+		}, resolution.SearchPage{
+			Number: q.Page, Limit: q.Limit, HEMs: q.HEMs, Deanonymize: q.Deanonymize, SuperEnrichment: q.SuperEnrichment,
+		}
 }

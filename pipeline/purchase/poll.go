@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// longestPoll is the longest wait between two looks at a page that a service
+// maxPollWait is the longest wait between two looks at a page that a service
 // is making, unless the service asks for more.
-const longestPoll = 5 * time.Second
+const maxPollWait = 5 * time.Second
 
 // poll waits for a page that the service is making. Asking costs nothing, so
 // what is parked is asked for however old it is. first is when to look for the
@@ -33,8 +33,8 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 	p.Meter.Parked(1)
 	defer p.Meter.Parked(-1)
 	var arrived <-chan struct{}
-	if p.Later != nil {
-		news, forget := p.Later.Listen(p.question.Hash())
+	if p.Deliveries != nil {
+		news, forget := p.Deliveries.Listen(p.question.Hash())
 		defer forget()
 		arrived = news
 	}
@@ -44,7 +44,7 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 			return boughtPage{}, p.price, err
 		}
 	}
-	backoff := retry.Backoff{Initial: firstWait, Max: longestPoll}
+	backoff := retry.Backoff{Initial: initialWait, Max: maxPollWait}
 	for polls, failures := 1, 0; ; polls++ {
 		reply, err := p.look(open.Resolution)
 		var failure *resolution.CallError
@@ -63,7 +63,7 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 			failures++
 		}
 		switch {
-		case failures >= mostAttempts:
+		case failures >= maxAttempts:
 			return failedPage(outcome.ReasonUnavailable), p.price, nil
 		case !time.Now().Before(end) && !p.down():
 			return failedPage(outcome.ReasonUnfinished), p.price, nil
@@ -73,7 +73,7 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 			p.Meter.Retried(string(failure.Class))
 			asked = failure.Pace.RetryAfter
 		}
-		news, err := p.pausePoll(max(backoff.Jittered(polls, rand.Float64()), min(asked, longestWait)), arrived)
+		news, err := p.pausePoll(max(backoff.Jittered(polls, rand.Float64()), min(asked, maxWait)), arrived)
 		if err != nil {
 			return boughtPage{}, p.price, err
 		}
@@ -103,7 +103,7 @@ func (p *purchase) pausePoll(wait time.Duration, arrived <-chan struct{}) (news 
 func (p *purchase) look(id string) (resolution.SearchReply, error) {
 	permit, err := p.Pace.Acquire(p.ctx)
 	if err != nil {
-		return resolution.SearchReply{}, endOf(p.ctx, err)
+		return resolution.SearchReply{}, EndOf(p.ctx, err)
 	}
 	began := time.Now()
 	reply, err := p.Service.Poll(context.WithoutCancel(p.ctx), p.operation, id)
@@ -140,7 +140,7 @@ func (p *purchase) finished(reply resolution.SearchReply, open answers.OpenCall)
 		return boughtPage{}, p.price, p.stopped(err)
 	}
 	p.Meter.Settled(*a.Credits)
-	return boughtPage{pageVerdict(a), reply}, *a.Credits, nil
+	return boughtPage{pageAnswer(a), reply}, *a.Credits, nil
 }
 
 // delivered reads a page that a callback has brought.
@@ -187,6 +187,6 @@ func (p *purchase) lost(f *resolution.CallError) (boughtPage, int64, error) {
 	if err != nil {
 		return boughtPage{}, p.price, p.stopped(err)
 	}
-	p.isUnknown()
+	p.markUnknown()
 	return failedPage(outcome.ReasonUnknownCall), p.price, nil
 }

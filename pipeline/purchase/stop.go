@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -20,7 +20,7 @@ var (
 	ErrUnreachable = errors.New("the service is out of reach")
 )
 
-// stopOf is why an error of a call ends the run; nil when it concerns the
+// stopOf is why an error of a call ends the run; nil when it rowSpecific the
 // one call.
 func stopOf(err error) error {
 	var failed *resolution.CallError
@@ -37,8 +37,8 @@ func stopOf(err error) error {
 	return nil
 }
 
-// endOf is why ctx ended, where that is all that err says.
-func endOf(ctx context.Context, err error) error {
+// EndOf is why ctx ended, where that is all that err says.
+func EndOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// mostAttempts is how often a question is sent that the service keeps
+	// maxAttempts is how often a question is sent that the service keeps
 	// failing at while it lives.
-	mostAttempts = 10
-	// firstWait and longestWait are between two attempts.
-	firstWait, longestWait = 200 * time.Millisecond, 20 * time.Second
+	maxAttempts = 10
+	// initialWait and maxWait are between two attempts.
+	initialWait, maxWait = 200 * time.Millisecond, 20 * time.Second
 )
 
 // purchase is one question that is not answered yet, on its way to an answer.
 // It is used by one goroutine at a time.
 type purchase struct {
-	*asker
+	*Buyer
 	question answers.Question
 	// price is the most it can cost.
 	price int64
-	// doubtful says that an earlier call may have been billed: its open call
+	// maybeBilled says that an earlier call may have been billed: its open call
 	// is sent again, under the same idempotency key.
-	doubtful bool
-	// counted says that the purse counts that call already, with its price.
+	maybeBilled bool
+	// counted says that the account counts that call already, with its price.
 	counted bool
 	// unknown says that the meter counts that call among the unknown ones.
 	unknown bool
@@ -42,10 +42,10 @@ type purchase struct {
 	answered func()
 }
 
-func (a *asker) purchase(q answers.Question, f answers.Found) *purchase {
+func (a *Buyer) purchase(q answers.Question, f answers.Found) *purchase {
 	open := f.Open != ""
 	p := &purchase{
-		asker: a, question: q, price: a.Price.ofQuestion(q), doubtful: open, counted: open && f.Run == a.run,
+		Buyer: a, question: q, price: a.Price.MaxCost(q), maybeBilled: open, counted: open && f.Run == a.run,
 		unknown: f.Open == answers.Unknown && !f.Sent.Before(a.began),
 	}
 	if !p.counted && !a.operation.IsKeyword() { // what is counted is so with the price that was declared
@@ -67,8 +67,8 @@ func (p *purchase) dearer(cost int64) {
 
 // buy asks until there is an answer, or none may be asked for any more. A
 // moment that is not zero says that the answer comes later, until then.
-func (p *purchase) buy() (later time.Time, v verdict, err error) {
-	without, err := p.persist(func() error {
+func (p *purchase) buy() (later time.Time, v Answer, err error) {
+	without, err := p.retryUntilSettled(func() error {
 		var reply resolution.Reply
 		return p.send(func(call answers.Call) (resolution.About, error) {
 			var err error
@@ -91,7 +91,7 @@ func (p *purchase) buy() (later time.Time, v verdict, err error) {
 		v, err = p.arrived()
 		return time.Time{}, v, err
 	case err != nil:
-		return time.Time{}, verdict{}, err
+		return time.Time{}, Answer{}, err
 	case without != nil:
 		return time.Time{}, *without, nil
 	}
@@ -102,8 +102,8 @@ func (p *purchase) buy() (later time.Time, v verdict, err error) {
 // was asked, or was about to be asked again.
 var errArrived = errors.New("the answer has come by a callback")
 
-// arrived is the verdict then.
-func (p *purchase) arrived() (verdict, error) {
+// arrived is the Answer then.
+func (p *purchase) arrived() (Answer, error) {
 	stored, err := p.posted()
 	if err != nil || stored == nil {
 		return failed(outcome.ReasonUnavailable), err
@@ -123,17 +123,17 @@ func (p *purchase) posted() (*answers.Answer, error) {
 	}
 	cost := p.costOfStored(f.Answer)
 	if p.counted {
-		p.purse.correct(p.price, cost)
+		p.account.correct(p.price, cost)
 	} else {
-		p.purse.count(1, cost)
+		p.account.count(1, cost)
 	}
-	p.isKnown()
+	p.clearUnknown()
 	p.Meter.Settled(cost)
 	return &f.Answer, nil
 }
 
 // isUnknown counts a call that may have been billed and has no answer.
-func (p *purchase) isUnknown() {
+func (p *purchase) markUnknown() {
 	if !p.unknown {
 		p.Meter.Unknown(1)
 	}
@@ -142,17 +142,17 @@ func (p *purchase) isUnknown() {
 
 // isKnown ends that. What was unknown before this process is counted in the
 // store alone.
-func (p *purchase) isKnown() {
+func (p *purchase) clearUnknown() {
 	if p.unknown {
 		p.Meter.Unknown(-1)
 	}
 	p.unknown = false
 }
 
-// persist sends until there is an answer, or none may be asked for any more:
-// then the row goes without one, and the verdict says why.
-func (p *purchase) persist(send func() error) (without *verdict, err error) {
-	give := func(reason string) (*verdict, error) {
+// retryUntilSettled sends until there is an answer, or none may be asked for any more:
+// then the row goes without one, and the Answer says why.
+func (p *purchase) retryUntilSettled(send func() error) (without *Answer, err error) {
+	give := func(reason string) (*Answer, error) {
 		v := failed(reason)
 		return &v, nil
 	}
@@ -168,15 +168,15 @@ func (p *purchase) persist(send func() error) (without *verdict, err error) {
 			return nil, p.stopped(err)
 		case failure.Class == resolution.Invalid:
 			return give(refusedReason(failure))
-		case p.doubtful && !p.Idempotent && failure.Billed():
+		case p.maybeBilled && !p.Idempotent && failure.Billed():
 			return give(outcome.ReasonUnknownCall)
 		}
-		if p.concerns(failure) {
+		if p.rowSpecific(failure) {
 			failures++
 		}
 		switch {
-		case failures < mostAttempts:
-		case p.doubtful:
+		case failures < maxAttempts:
+		case p.maybeBilled:
 			return give(outcome.ReasonUnknownCall)
 		default:
 			return give(outcome.ReasonUnavailable)
@@ -188,11 +188,11 @@ func (p *purchase) persist(send func() error) (without *verdict, err error) {
 	}
 }
 
-// concerns reports whether a failure may be due to the question. Neither is
+// rowSpecific reports whether a failure may be due to the question. Neither is
 // one to be paced or to reach the service, nor one of a service that answers
 // nobody: then it is the pace that waits, and gives up at some time, for the
 // run and not for a row.
-func (p *purchase) concerns(f *resolution.CallError) bool {
+func (p *purchase) rowSpecific(f *resolution.CallError) bool {
 	if !f.Sent || f.Class == resolution.Limited {
 		return false
 	}
@@ -200,7 +200,7 @@ func (p *purchase) concerns(f *resolution.CallError) bool {
 }
 
 // down reports whether the service answers nobody.
-func (a *asker) down() bool { return !a.Pace.Snapshot().DeadSince.IsZero() }
+func (a *Buyer) down() bool { return !a.Pace.Snapshot().DeadSince.IsZero() }
 
 // stopped ends the run for an error that is not about one question.
 func (p *purchase) stopped(err error) error {
@@ -218,17 +218,17 @@ func (p *purchase) stopped(err error) error {
 // The error is the call's, or why no call was made; keep stores an answer.
 func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep func() error) error {
 	if p.counted {
-		p.purse.retake(p.price)
-	} else if err := p.purse.take(p.ctx, p.price); err != nil {
+		p.account.retake(p.price)
+	} else if err := p.account.take(p.ctx, p.price); err != nil {
 		return err
 	}
 	permit, err := p.Pace.Acquire(p.ctx)
 	if err != nil {
 		p.unsent()
-		return endOf(p.ctx, err)
+		return EndOf(p.ctx, err)
 	}
 	durable := context.WithoutCancel(p.ctx)
-	intent, err := p.Answers.Intent(durable, p.question, answers.Send{Run: p.run, At: time.Now(), Again: p.doubtful})
+	intent, err := p.Answers.Intent(durable, p.question, answers.Send{Run: p.run, At: time.Now(), Again: p.maybeBilled})
 	if err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		p.unsent()
@@ -237,7 +237,7 @@ func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep 
 	if err := permit.Leave(p.ctx); err != nil { // a slow disk held the intent up
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		p.unsent()
-		return errors.Join(endOf(p.ctx, err), p.Answers.Fail(durable, p.question, answers.Failure{}))
+		return errors.Join(EndOf(p.ctx, err), p.Answers.Fail(durable, p.question, answers.Failure{}))
 	}
 	began := time.Now()
 	about, err := call(intent)
@@ -285,9 +285,9 @@ func (p *purchase) called(about resolution.About, took time.Duration) {
 // unsent puts back what was taken for a call that was not made.
 func (p *purchase) unsent() {
 	if p.counted {
-		p.purse.settle(p.price, p.price)
+		p.account.settle(p.price, p.price)
 	} else {
-		p.purse.release(p.price)
+		p.account.release(p.price)
 	}
 }
 
@@ -295,7 +295,7 @@ func (p *purchase) unsent() {
 // have been billed.
 func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 	if f.Class == resolution.Invalid && p.settles(f) {
-		p.isKnown()
+		p.clearUnknown()
 		free := int64(0)
 		theirs, err := p.store(answers.Answer{
 			Run: p.run, Outcome: answers.Refused, Reason: refusedReason(f), Status: f.Status, Body: f.Body,
@@ -305,7 +305,7 @@ func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 		if theirs != nil {
 			cost = p.costOfStored(*theirs)
 		}
-		p.purse.settle(p.price, cost)
+		p.account.settle(p.price, cost)
 		p.Meter.Refused(1)
 		return err
 	}
@@ -313,13 +313,13 @@ func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 	err := p.Answers.Fail(ctx, p.question, answers.Failure{
 		Reason: string(f.Class), Status: f.Status, Request: f.RequestID, MayBeBilled: billed,
 	})
-	if billed || p.doubtful {
-		p.isUnknown()
-		p.purse.settle(p.price, p.price)
-		p.doubtful, p.counted = true, true
+	if billed || p.maybeBilled {
+		p.markUnknown()
+		p.account.settle(p.price, p.price)
+		p.maybeBilled, p.counted = true, true
 		return err
 	}
-	p.purse.release(p.price)
+	p.account.release(p.price)
 	return err
 }
 
@@ -328,11 +328,11 @@ func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 // honours the idempotency key, which would have sent that call's answer; but
 // not when what is refused is the key, used for another body.
 func (p *purchase) settles(f *resolution.CallError) bool {
-	return !p.doubtful || p.Idempotent && f.Status != http.StatusUnprocessableEntity
+	return !p.maybeBilled || p.Idempotent && f.Status != http.StatusUnprocessableEntity
 }
 
-// keep stores an answer and makes the row's verdict of it.
-func (p *purchase) keep(reply resolution.Reply) (verdict, error) {
+// keep stores an answer and makes the row's Answer of it.
+func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
 	cost := p.Price.costOf(p.operation, reply)
 	a := answers.Answer{
 		Run: p.run, Outcome: answers.NoMatch, Reason: reply.Answer.Reason, Status: reply.Status, Body: reply.Body,
@@ -348,12 +348,12 @@ func (p *purchase) keep(reply resolution.Reply) (verdict, error) {
 	p.paid(cost)
 	switch {
 	case err != nil:
-		return verdict{}, err
+		return Answer{}, err
 	case theirs != nil:
 		return p.read(a)
 	}
-	v := verdictOf(a)
-	v.lead = reply.Answer.Lead
+	v := answerFrom(a)
+	v.Lead = reply.Answer.Lead
 	return v, nil
 }
 
@@ -361,7 +361,7 @@ func (p *purchase) keep(reply resolution.Reply) (verdict, error) {
 // faster so: then that is the stored answer, and holds.
 func (p *purchase) store(a answers.Answer) (theirs *answers.Answer, err error) {
 	ctx := context.WithoutCancel(p.ctx)
-	if p.Later == nil {
+	if p.Deliveries == nil {
 		return nil, p.Answers.Place(ctx, p.question, a, p.answered)
 	}
 	if err := p.Answers.Settle(ctx, p.question, a); !errors.Is(err, answers.ErrNoCall) {
@@ -387,11 +387,11 @@ func (p *purchase) costOfStored(a answers.Answer) int64 {
 
 // paid settles a call that cost so much.
 func (p *purchase) paid(cost int64) {
-	p.isKnown()
+	p.clearUnknown()
 	if cost > p.price {
 		p.dearer(cost)
 	}
-	p.purse.settle(p.price, cost)
+	p.account.settle(p.price, cost)
 	p.Meter.Settled(cost)
 }
 
@@ -401,8 +401,8 @@ func (p *purchase) pause(failures int, f *resolution.CallError) error {
 	if f.Class == resolution.Limited || !f.Sent {
 		return nil
 	}
-	backoff := retry.Backoff{Initial: firstWait, Max: longestWait}
-	wait := max(backoff.Jittered(failures, rand.Float64()), min(f.Pace.RetryAfter, longestWait))
+	backoff := retry.Backoff{Initial: initialWait, Max: maxWait}
+	wait := max(backoff.Jittered(failures, rand.Float64()), min(f.Pace.RetryAfter, maxWait))
 	select {
 	case <-time.After(wait):
 		return nil

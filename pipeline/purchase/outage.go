@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ type outage struct {
 
 // done gives a permit back and keeps what its call says of the service.
 // failure is nil for an answer.
-func (a *asker) done(permit pace.Permit, o pace.Outcome, failure *resolution.CallError) {
+func (a *Buyer) done(permit pace.Permit, o pace.Outcome, failure *resolution.CallError) {
 	out := &a.outage
 	failed := o.Kind == pace.Unavailable || o.Kind == pace.Unreachable
 	if failed {
@@ -67,7 +67,7 @@ func plainly(d time.Duration) string {
 }
 
 // asked says in a log who is asked.
-func (a *asker) asked() []any {
+func (a *Buyer) asked() []any {
 	attrs := []any{slog.String("service", a.Name)}
 	if a.Through != "" {
 		attrs = append(attrs, slog.String("by", a.Through))
@@ -76,7 +76,7 @@ func (a *asker) asked() []any {
 }
 
 // explained is an error that ends the run, with the reason of an outage.
-func (a *asker) explained(why error) error {
+func (a *Buyer) explained(why error) error {
 	if !errors.Is(why, ErrUnreachable) {
 		return why
 	}

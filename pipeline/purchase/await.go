@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 
 // later is until when an answer is waited for that comes by a callback. Where
 // nobody listens, it is not waited for.
-func (p *purchase) later() (until time.Time, v verdict) {
-	if p.Later == nil {
+func (p *purchase) later() (until time.Time, v Answer) {
+	if p.Deliveries == nil {
 		return time.Time{}, failed(outcome.ReasonNoCallback)
 	}
-	return time.Now().Add(p.Patience), verdict{}
+	return time.Now().Add(p.Patience), Answer{}
 }
 
 // park stores that an answer comes later. What it will cost is counted with
@@ -28,9 +28,9 @@ func (p *purchase) park(about resolution.About, until time.Time) error {
 	err := p.Answers.Park(context.WithoutCancel(p.ctx), p.question, answers.Parking{
 		Resolution: about.ID, Request: about.RequestID, Deadline: until,
 	})
-	p.isKnown()
-	p.purse.settle(p.price, p.price)
-	p.doubtful, p.counted = true, true
+	p.clearUnknown()
+	p.account.settle(p.price, p.price)
+	p.maybeBilled, p.counted = true, true
 	if errors.Is(err, answers.ErrNoCall) {
 		return nil // the callback was faster
 	}
@@ -38,25 +38,25 @@ func (p *purchase) park(about resolution.About, until time.Time) error {
 }
 
 // await waits for the answer to a parked call, which Later stores.
-func (p *purchase) await(until time.Time) (verdict, error) {
+func (p *purchase) await(until time.Time) (Answer, error) {
 	p.Meter.Parked(1)
 	defer p.Meter.Parked(-1)
-	arrived, forget := p.Later.Listen(p.question.Hash())
+	arrived, forget := p.Deliveries.Listen(p.question.Hash())
 	defer forget()
 	wait := time.NewTimer(time.Until(until))
 	defer wait.Stop()
 	for late := false; ; {
-		found, err := p.Answers.Lookup(context.WithoutCancel(p.ctx), p.scope, []string{p.question.Key}, p.freshness(p.began), true, nil)
+		found, err := p.Answers.Lookup(context.WithoutCancel(p.ctx), p.scope, []string{p.question.Key}, p.Freshness(p.began), true, nil)
 		switch {
 		case err != nil:
-			return verdict{}, p.stopped(err)
+			return Answer{}, p.stopped(err)
 		case found[0].Open == "" && found[0].Stored && found[0].Fresh:
 			cost := p.price
 			if found[0].Answer.Credits != nil {
 				cost = *found[0].Answer.Credits
 			}
 			if p.counted {
-				p.purse.correct(p.price, cost)
+				p.account.correct(p.price, cost)
 			}
 			p.Meter.Settled(cost)
 			return p.read(found[0].Answer)
@@ -70,7 +70,7 @@ func (p *purchase) await(until time.Time) (verdict, error) {
 		case <-wait.C:
 			late = true
 		case <-p.ctx.Done():
-			return verdict{}, context.Cause(p.ctx)
+			return Answer{}, context.Cause(p.ctx)
 		}
 	}
 }

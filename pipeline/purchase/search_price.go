@@ -1,4 +1,4 @@
-package pipeline
+package purchase
 
 import (
 	"context"
@@ -23,11 +23,11 @@ func (p Price) ofLead(q search.Query) int64 {
 	return price
 }
 
-// ofQuestion is the most that the answer to a question can cost: of a page
+// MaxCost is the most that the answer to a question can cost: of a page
 // that it is full.
-func (p Price) ofQuestion(q answers.Question) int64 {
+func (p Price) MaxCost(q answers.Question) int64 {
 	if q.Operation != resolution.KeywordToLead {
-		return p.most()
+		return p.Max()
 	}
 	page, err := search.ParseKey(q.Key)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Remote) uncertainPages(ctx context.Context, run string) (credits int64,
 				return 0, err
 			}
 			if c.Run == run {
-				credits += r.Price.ofQuestion(c.Question)
+				credits += r.Price.MaxCost(c.Question)
 			}
 		}
 	}

@@ -1,0 +1,81 @@
+package purchase
+
+import (
+	"sync"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Answer is what is known of a question, for every row that asks it.
+type Answer struct {
+	Outcome outcome.Outcome
+	Reason  string
+	Lead    *resolution.Lead // shared by the rows: nobody changes it
+	Receipt outcome.Receipt
+}
+
+func failed(reason string) Answer { return Answer{Outcome: outcome.Failed, Reason: reason} }
+
+// entry is a question in flight; its duplicates wait for done.
+type entry struct {
+	key  string
+	done chan struct{}
+	Answer
+	err error
+}
+
+// inFlight makes sure that a question is asked by one caller at a time. A
+// caller enters a question before it looks for a stored answer, and removes it
+// after the answer is stored. The next caller then finds that answer.
+type inFlight struct {
+	meter *stats.CallCounters
+
+	mu   sync.Mutex
+	open map[string]*entry
+}
+
+// join enters the keys that are not in flight. of[i] is the entry of keys[i],
+// and ours are the new entries.
+func (c *inFlight) join(keys []string) (of, ours []*entry) {
+	of = make([]*entry, len(keys))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[string]*entry{}
+	}
+	for i, key := range keys {
+		if of[i] = c.open[key]; of[i] == nil {
+			of[i] = &entry{key: key, done: make(chan struct{})}
+			c.open[key] = of[i]
+			ours = append(ours, of[i])
+		}
+	}
+	return of, ours
+}
+
+// finish removes a question and tells its duplicates.
+func (c *inFlight) finish(q *entry, v Answer, err error) {
+	q.Answer, q.err = v, err
+	c.mu.Lock()
+	delete(c.open, q.key)
+	c.mu.Unlock()
+	if err == nil {
+		c.meter.Closed(v.Outcome == outcome.Matched)
+	}
+	close(q.done)
+}
+
+// answerFrom is what an answer says but for its lead.
+func answerFrom(a answers.Answer) Answer {
+	v := Answer{Outcome: outcome.NoMatch, Reason: a.Reason, Receipt: outcome.Receipt{ResolutionID: a.Resolution, ResolvedAt: a.Received}}
+	if a.Outcome == answers.Matched {
+		v.Outcome = outcome.Matched
+	}
+	if a.Credits != nil {
+		v.Receipt.Credits, v.Receipt.Priced = int32(*a.Credits), true
+	}
+	return v
+}

@@ -14,10 +14,10 @@ kinds := people companies ip-ranges searches visits
 files := $(foreach kind,$(kinds),--$(kind) testdata/directory/$(kind).csv)
 
 # Progress of the sample runs stays out of the user's state folder.
-run: export XDG_STATE_HOME := $(CURDIR)/out/state
-run: build ## resolve the lists of testdata into out/: emails to HEMs, then the other operations
-	bin/leadetl run email_to_hem --in testdata/emails.csv --out out/email_to_hem --overwrite
-	@bin/leadetl directory import --directory out/directory $(files) > out/directory.txt
+run: export XDG_STATE_HOME := $(CURDIR)/out/run/state
+run: build ## resolve the lists of testdata into out/run: emails to HEMs, then the other operations
+	bin/leadetl run email_to_hem --in testdata/emails.csv --out out/run/email_to_hem --overwrite
+	@bin/leadetl directory import --directory out/run/directory $(files) > out/run/directory.txt
 	@$(call one-line,network_to_hem,profiles)
 	@$(call one-line,network_to_phone,profiles)
 	@$(call one-line,enrichment,profiles)
@@ -25,7 +25,7 @@ run: build ## resolve the lists of testdata into out/: emails to HEMs, then the 
 	@$(call one-line,deanonymization,ips)
 
 # $(call one-line,OPERATION,LIST) runs an operation and prints its totals on one line.
-one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/directory --out out/$(1) --overwrite | \
+one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/run/directory --out out/run/$(1) --overwrite | \
 	awk '$$1 == "rows" {rows = $$2} $$1 == "matched" {matched = $$2} \
 		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
 

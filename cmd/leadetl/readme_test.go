@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -20,42 +23,94 @@ var notRun = map[string]string{
 	"make bench": "it takes minutes and a C++ compiler",
 }
 
-// TestShownCommands runs every command that README.md and docs show, in a
-// folder that holds what a reader has, and compares what it prints with what
-// is shown. A block may use what the blocks above it on its page have made.
+// TestShownCommands runs every command that README.md and docs show and
+// compares its output with what is shown. All pages share one shell, one
+// folder and one HOME, and come in random order: a page may use what the blocks
+// above it have made, and nothing of another page.
 func TestShownCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs make")
 	}
-	pages, err := filepath.Glob(moduleRoot + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	operations, err := filepath.Glob(moduleRoot + "/docs/operations/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages = append(pages, operations...)
+	pages := commandPages(t)
+	rand.Shuffle(len(pages), func(i, j int) { pages[i], pages[j] = pages[j], pages[i] })
+	t.Logf("order of pages: %s", pages)
 	lists := listsOnS3(t)
-	shown := 0
-	for _, page := range append(pages, moduleRoot+"/README.md") {
+	folder := checkout(t)
+	stopServices(t, folder)
+	shell := newShell(t, folder)
+	folders := []string{"run"} // of make run
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		folder, ports := "", ports(t)
-		for _, c := range commandsShown(string(text)) {
-			if folder == "" {
-				folder = checkout(t)
-				stopAfterwards(t, folder)
-			}
-			shown++
+		ports := ports(t)
+		name := strings.ToLower(strings.TrimSuffix(filepath.Base(page), ".md"))
+		folders = append(folders, name)
+		commands := commandsShown(string(text))
+		if !startsAlone(commands, name) {
+			t.Errorf("%s does not begin with a folder and a state of its own", page)
+		}
+		for _, c := range commands {
 			c.text, c.output = lists.Replace(ports.Replace(c.text)), ports.Replace(c.output)
-			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, folder) })
+			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, shell) })
 		}
 	}
-	if shown == 0 {
-		t.Error("no page shows a command")
+	requireNoOthers(t, filepath.Join(folder, "out"), folders...)
+	requireNoOthers(t, filepath.Join(folder, ".home"))
+	requireNoOthers(t, folder, "Makefile", "testdata", "bin", "out", ".tools", ".home")
+}
+
+// startsAlone says whether a page empties its own folder and names its own state
+// before it calls the program.
+func startsAlone(commands []command, name string) bool {
+	missing := []string{
+		"rm -rf out/" + name + " && mkdir -p out/" + name,
+		`export PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/out/` + name + `/state"`,
+	}
+	for _, c := range commands {
+		if strings.HasPrefix(c.text, "leadetl ") {
+			break
+		}
+		missing = slices.DeleteFunc(missing, func(want string) bool { return want == c.text })
+	}
+	return len(missing) == 0
+}
+
+// commandPages are the pages that show commands.
+func commandPages(t *testing.T) (shown []string) {
+	for _, pattern := range []string{"/README.md", "/CONTRIBUTING.md", "/docs/*.md", "/docs/*/*.md"} {
+		pages, err := filepath.Glob(moduleRoot + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(commandsShown(string(text))) > 0 {
+				shown = append(shown, page)
+			}
+		}
+	}
+	if len(shown) == 0 {
+		t.Fatal("no page shows a command")
+	}
+	return shown
+}
+
+// requireNoOthers: a folder holds nothing but these names.
+func requireNoOthers(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(names, e.Name()) {
+			t.Errorf("the pages left %s in %s", e.Name(), folder)
+		}
 	}
 }
 
@@ -89,7 +144,7 @@ func commandsShown(page string) (found []command) {
 	return found
 }
 
-func (c command) run(t *testing.T, folder string) {
+func (c command) run(t *testing.T, shell *shell) {
 	if reason := notRun[c.text]; reason != "" {
 		t.Skip(reason)
 	}
@@ -98,16 +153,65 @@ func (c command) run(t *testing.T, folder string) {
 			t.Skip(tool + " is not installed")
 		}
 	}
-	sh := exec.CommandContext(t.Context(), "sh", "-c", c.text)
-	sh.Dir = folder
-	path := filepath.Join(folder, ".tools") + ":" + os.Getenv("PATH")
-	sh.Env = append(withoutMake(os.Environ()), "GORACE="+hasty, "PATH="+path, "XDG_STATE_HOME="+filepath.Join(folder, ".state"))
-	out, err := sh.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+	out, code := shell.run(t, c.text)
+	if code != "0" {
+		t.Errorf("exit code %s\n%s", code, out)
 	}
-	if got, want := settled(string(out)), settled(c.output); got != want {
+	if got, want := settled(out), settled(c.output); got != want {
 		t.Errorf("$ %s\n%s\nis shown as\n%s", c.text, got, want)
+	}
+}
+
+// shell is a reader's terminal: what a command exports is there for the next.
+type shell struct {
+	commands io.Writer
+	output   *bufio.Reader
+}
+
+// newShell starts a shell in a folder, with a HOME below it.
+func newShell(t *testing.T, folder string) *shell {
+	output, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	sh := exec.Command("sh")
+	sh.Dir, sh.Stdout, sh.Stderr = folder, w, w
+	sh.Env = append(withoutMake(os.Environ()), "GORACE="+hasty, "HOME="+filepath.Join(folder, ".home"), "XDG_STATE_HOME=",
+		"PATH="+filepath.Join(folder, ".tools")+":"+os.Getenv("PATH"))
+	commands, err := sh.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		commands.Close()
+		if err := sh.Wait(); err != nil {
+			t.Error(err)
+		}
+		output.Close()
+	})
+	return &shell{commands: commands, output: bufio.NewReader(output)}
+}
+
+// run runs a command line and returns what it printed, and its exit code.
+func (s *shell) run(t *testing.T, command string) (printed, code string) {
+	const end = "end of the command: exit code "
+	if _, err := fmt.Fprintf(s.commands, "{\n%s\n} < /dev/null\nprintf '\\n%s%%d\\n' $?\n", command, end); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for {
+		line, err := s.output.ReadString('\n')
+		if err != nil {
+			t.Fatalf("$ %s ended the shell: %v\n%s", command, err, &all)
+		}
+		if code, found := strings.CutPrefix(line, end); found {
+			return strings.TrimSuffix(all.String(), "\n"), strings.TrimSpace(code)
+		}
+		all.WriteString(line)
 	}
 }
 
@@ -138,19 +242,25 @@ func listsOnS3(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer("http://127.0.0.1:7070", j.server.URL)
 }
 
-// stopAfterwards stops the service that a page has started and, when one of
-// its commands failed, not stopped.
-func stopAfterwards(t *testing.T, folder string) {
+// stopServices stops the services that pages have started and, when one of
+// their commands failed, not stopped.
+func stopServices(t *testing.T, folder string) {
 	t.Cleanup(func() {
-		text, err := os.ReadFile(filepath.Join(folder, "out/serve.pid"))
-		if err != nil {
-			return // none was started
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		files, err := filepath.Glob(filepath.Join(folder, "out/*/serve.pid"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it is gone already, as a rule
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it is gone already, as a rule
+		}
 	})
 }
 
@@ -182,7 +292,7 @@ func checkout(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, made := range []string{"bin", "out"} {
+	for _, made := range []string{"bin", "out", ".home"} {
 		if err := os.Mkdir(filepath.Join(folder, made), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -59,9 +58,7 @@ func (s *Service) create(c *call) (*reply, error) {
 	if job.Work, err = json.Marshal(todo); err != nil {
 		return nil, err
 	}
-	if err := writeCreated(c.out, job); err != nil {
-		return nil, err
-	}
+	writeCreated(c.out, job, c.object)
 	left, err := s.state.CreateJob(c.Context(), job, s.options.Limits.ActiveJobs, c.key.reply(c.out.Bytes()))
 	if err != nil {
 		return nil, s.notCreated(c, err)
@@ -96,7 +93,7 @@ func outward(o resolution.Operation) string {
 
 // writeCreated answers a creation. A count's answer also repeats the request's
 // fields: the interface can be read as wanting either.
-func writeCreated(b *bytes.Buffer, job state.Job) error {
+func writeCreated(b *bytes.Buffer, job state.Job, asked request.Object) {
 	e := envelope{
 		success: true, id: job.ID, status: outward(job.Operation), requested: job.Requested,
 		callbackURL: job.CallbackURL, payload: job.Payload,
@@ -104,52 +101,17 @@ func writeCreated(b *bytes.Buffer, job state.Job) error {
 	what := "Keyword to lead resolution"
 	if job.Operation == resolution.KeywordToLeadCount {
 		what = "Keyword to lead count"
-		repeated, err := members(job.Payload)
-		if err != nil {
-			return err
-		}
-		e.repeated = repeated
+		e.repeated = asked.Pick(repeats)
 	}
 	e.message = what + " started. Ask for the result with its resolution_id."
 	if job.CallbackURL != "" {
 		e.message = what + " started. The result will be sent to the callback URL."
 	}
 	e.write(b)
-	return nil
 }
 
 // repeats are the fields a count's answer repeats.
 var repeats = []string{
 	"keywords", "cities", "states", "zips", "lead_type", "date_start", "date_end", "limit", "limit_of_hems", "page",
 	"deanonymize", "super_enrichment", "callback_url", "metadata", "job_title_inclusions", "job_title_exclusions",
-}
-
-// members are those members of an object that are repeated, comma-separated
-// and without braces.
-func members(object []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("payload: %w", err)
-	}
-	var b bytes.Buffer
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("payload: %w", err)
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, fmt.Errorf("payload: %w", err)
-		}
-		if !slices.Contains(repeats, name.(string)) {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		writeJSON(&b, name)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	return b.Bytes(), nil
 }

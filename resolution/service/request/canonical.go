@@ -3,50 +3,60 @@ package request
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Canonical is the body in the one spelling that all bodies of its meaning
-// share, itself JSON: names sorted by their bytes, no white space, nothing
-// escaped that need not be, numbers as digits and exponent. For fingerprints;
-// an echo keeps the spelling that came.
+// Canonical returns the body in the one spelling that all bodies with the same
+// meaning share, itself JSON: names sorted by their bytes, no white space,
+// nothing escaped that need not be, numbers as digits and exponent. It is for
+// fingerprints; an echo keeps the original spelling.
+//
+// RFC 8785 is no substitute: it rounds numbers to float64.
 func (o Object) Canonical() []byte {
 	if o.text == "" {
 		return []byte("{}")
 	}
-	c := cursor{text: o.text}
-	return c.appendCanonical(make([]byte, 0, len(o.text)))
+	return appendCanonical(make([]byte, 0, len(o.text)), newDecoder(o.text))
 }
 
-// appendCanonical moves past the next value and appends it.
-func (c *cursor) appendCanonical(dst []byte) []byte {
-	switch c.text[c.at] {
+// appendCanonical reads the next value and appends it.
+func appendCanonical(dst []byte, d *jsontext.Decoder) []byte {
+	switch d.PeekKind() {
 	case '{':
-		return c.appendSorted(dst)
+		return appendSorted(dst, d)
 	case '[':
+		readToken(d)
 		dst = append(dst, '[')
-		c.each(func(string) {
-			dst = c.appendCanonical(dst)
-			dst = append(dst, ',')
-		})
+		for d.PeekKind() != ']' {
+			dst = append(appendCanonical(dst, d), ',')
+		}
+		readToken(d)
 		return closed(dst, ']')
-	case '"':
-		return appendText(dst, unquote(c.scalar()))
-	case 't', 'f', 'n':
-		return append(dst, c.scalar()...)
 	}
-	return appendNumber(dst, c.scalar())
+	t := readToken(d)
+	switch t.Kind() {
+	case '"':
+		return appendText(dst, t.String())
+	case '0':
+		return appendNumber(dst, t.String())
+	}
+	return append(dst, t.String()...)
 }
 
-// appendSorted is appendCanonical of an object.
-func (c *cursor) appendSorted(dst []byte) []byte {
+// appendSorted is appendCanonical for an object.
+func appendSorted(dst []byte, d *jsontext.Decoder) []byte {
 	type canonicalMember struct {
 		name  string
 		value []byte
 	}
 	var members []canonicalMember
-	c.each(func(name string) {
-		members = append(members, canonicalMember{unquote(name), c.appendCanonical(nil)})
-	})
+	readToken(d)
+	for d.PeekKind() != '}' {
+		name := readToken(d).String()
+		members = append(members, canonicalMember{name, appendCanonical(nil, d)})
+	}
+	readToken(d)
 	slices.SortFunc(members, func(a, b canonicalMember) int { return strings.Compare(a.name, b.name) })
 
 	dst = append(dst, '{')
@@ -59,7 +69,7 @@ func (c *cursor) appendSorted(dst []byte) []byte {
 	return closed(dst, '}')
 }
 
-// closed ends a list whose items each have a comma behind them.
+// closed ends a list, each item of which has a comma after it.
 func closed(dst []byte, bracket byte) []byte {
 	if dst[len(dst)-1] == ',' {
 		dst[len(dst)-1] = bracket

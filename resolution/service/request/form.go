@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -47,7 +48,7 @@ func (f *form) text(name string) (text string, ok bool) {
 	if v == "" {
 		return "", false
 	}
-	return unquote(string(v)), true
+	return v.text(), true
 }
 
 func (f *form) requiredText(name string) (text string, ok bool) {
@@ -128,7 +129,7 @@ func (f *form) list(name string, least, most int, item func(text string) search.
 	if v == "" {
 		return
 	}
-	switch n := count(v); {
+	switch n := v.count(); {
 	case n > most:
 		f.problem("/"+name, "too_many", "must have at most %d items", most)
 		return
@@ -136,23 +137,45 @@ func (f *form) list(name string, least, most int, item func(text string) search.
 		f.problem("/"+name, "too_few", "must have at least %d item", least)
 		return
 	}
-	c, i := cursor{text: string(v)}, 0
-	c.each(func(string) {
+	i := 0
+	v.each(func(_ string, v value) {
 		wrong := search.Fault{Code: "wrong_type", Detail: expected[stringKind]}
-		if v := value(c.skip()); v.kind() == stringKind {
-			wrong = item(unquote(string(v)))
+		if v.kind() == stringKind {
+			wrong = item(v.text())
 		}
 		f.fault(pointer("/"+name, strconv.Itoa(i)), wrong)
 		i++
 	})
 }
 
-// count is how many values an array or an object has.
-func count(v value) (n int) {
-	c := cursor{text: string(v)}
-	c.each(func(string) {
-		c.skip()
-		n++
-	})
-	return n
+// maxProblems is how many problems an answer lists.
+const maxProblems = 100
+
+// problems collects what is wrong with a body.
+type problems struct {
+	list []Problem
+	n    int // includes those that are no longer listed
+}
+
+func (p *problems) add(found Problem) {
+	if p.n++; p.n <= maxProblems {
+		p.list = append(p.list, found)
+	}
+}
+
+// all returns the problems, nil when there are none. When there are too many to
+// list, the last one says how many are left out.
+func (p *problems) all() []Problem {
+	if p.n > maxProblems {
+		p.list[maxProblems-1] = Problem{
+			Code:   "more_problems",
+			Detail: fmt.Sprintf("and %d more problems", p.n-maxProblems+1),
+		}
+	}
+	return p.list
+}
+
+// pointer names a value in an object or an array. Source: RFC 6901 3.
+func pointer(parent, name string) string {
+	return parent + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

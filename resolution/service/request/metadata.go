@@ -11,13 +11,11 @@ func (f *form) metadata() {
 	if v == "" {
 		return
 	}
-	if count(v) > f.limits.MetadataKeys {
+	if v.count() > f.limits.MetadataKeys {
 		f.problem("/"+name, "too_many", "must have at most %d keys", f.limits.MetadataKeys)
 		return
 	}
-	c := cursor{text: string(v)}
-	c.each(func(written string) {
-		key, v := unquote(written), value(c.skip())
+	v.each(func(key string, v value) {
 		if utf8.RuneCountInString(key) > f.limits.MetadataName {
 			f.problem("/"+name, "name_too_long", "must have keys of at most %d characters", f.limits.MetadataName)
 			return
@@ -26,7 +24,7 @@ func (f *form) metadata() {
 		case objectKind, arrayKind:
 			f.problem(pointer("/"+name, key), "wrong_type", "must be a string, a number, true, false or null")
 		case stringKind:
-			if utf8.RuneCountInString(unquote(string(v))) > f.limits.MetadataText {
+			if utf8.RuneCountInString(v.text()) > f.limits.MetadataText {
 				f.problem(pointer("/"+name, key), "too_long", "must have at most %d characters", f.limits.MetadataText)
 			}
 		}

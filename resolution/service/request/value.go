@@ -1,9 +1,16 @@
 package request
 
-// value is a JSON value as it is written, compact; empty is none.
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// value is a JSON value of a parsed body as it is written, compact; empty for
+// a missing one.
 type value string
 
-// kind is what a value is.
+// kind is the type of a value.
 type kind uint8
 
 const (
@@ -15,7 +22,7 @@ const (
 	objectKind
 )
 
-// expected says what a kind is to somebody who sent another.
+// expected is the detail of a problem with a value of another kind.
 var expected = [...]string{
 	nullKind:    "must be null",
 	booleanKind: "must be true or false",
@@ -39,4 +46,81 @@ func (v value) kind() kind {
 		return objectKind
 	}
 	return numberKind
+}
+
+// text is the content of a string.
+func (v value) text() string { return unquote(string(v)) }
+
+// each calls visit for every member of an object, or for every item of an
+// array, whose names are empty.
+func (v value) each(visit func(name string, inner value)) {
+	d := newDecoder(string(v))
+	readToken(d)
+	for d.PeekKind() != '}' && d.PeekKind() != ']' {
+		var name string
+		if v[0] == '{' {
+			name = readToken(d).String()
+		}
+		inner, err := d.ReadValue()
+		if err != nil {
+			panic(notJSON + err.Error())
+		}
+		visit(name, value(inner))
+	}
+}
+
+// count is the number of values in an array or an object.
+func (v value) count() (n int) {
+	v.each(func(string, value) { n++ })
+	return n
+}
+
+// notJSON begins a panic: Parse accepts only JSON.
+const notJSON = "request: a parsed body is not JSON: "
+
+// newDecoder returns a decoder of text from a parsed body, whose names and
+// characters were checked.
+func newDecoder(text string) *jsontext.Decoder {
+	return jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true))
+}
+
+func readToken(d *jsontext.Decoder) jsontext.Token {
+	t, err := d.ReadToken()
+	if err != nil {
+		panic(notJSON + err.Error())
+	}
+	return t
+}
+
+// unquote returns the text of a string written with its quotes.
+func unquote(written string) string {
+	if strings.IndexByte(written, '\\') < 0 {
+		return written[1 : len(written)-1]
+	}
+	text, err := jsontext.AppendUnquote(nil, written)
+	if err != nil {
+		panic(notJSON + err.Error())
+	}
+	return string(text)
+}
+
+// appendText appends text, which is UTF-8, as a JSON string. It escapes only
+// what has to be escaped, so that a text has one spelling. Source: RFC 8259 7.
+//
+// jsontext.AppendQuote writes \n for a line feed; fingerprints that are stored
+// were made with \u000a.
+func appendText(dst []byte, text string) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&0xF])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
 }

@@ -7,11 +7,13 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The algorithms tokens may be signed with. Source: RFC 7518, section 3.1, and
@@ -38,6 +40,10 @@ type verificationKey struct {
 }
 
 // keySet holds the keys by their kid.
+//
+// A JWKS library would save the decoding of three kinds of key, but none of the
+// checks: private key material, two keys of one kid, weak or oversized RSA keys
+// and keys without kid are refused here, each with its reason.
 type keySet map[string]verificationKey
 
 // errUnused says that a key is sound as far as we know, but of no use to us.
@@ -54,7 +60,7 @@ func parseKeySet(data []byte) (keySet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a JWK Set is %w", err)
 	}
-	var list []json.RawMessage
+	var list []jsontext.Value
 	if err := json.Unmarshal(set["keys"], &list); err != nil {
 		return nil, errors.New("not a JWK Set: it has no list called keys")
 	}

@@ -1,12 +1,10 @@
 package credential
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -197,13 +195,8 @@ const lastSecond = 253402300799
 // moment is the member's value as a NumericDate: seconds, perhaps with a
 // fraction, since 1970. Source: RFC 7519, section 2.
 func (o object) moment(name string) (time.Time, bool) {
-	var number json.Number
-	raw := o[name]
-	if len(raw) == 0 || raw[0] == '"' || json.Unmarshal(raw, &number) != nil {
-		return time.Time{}, false
-	}
-	seconds, err := strconv.ParseFloat(string(number), 64)
-	if err != nil || !(seconds >= 0 && seconds <= lastSecond) {
+	seconds, is := o.number(name)
+	if !is || !(seconds >= 0 && seconds <= lastSecond) {
 		return time.Time{}, false
 	}
 	whole, fraction := math.Modf(seconds)

@@ -3,6 +3,8 @@ package openapi
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 )
 
 // layoutWidth is how long a line may be before an object or a list is broken
@@ -69,7 +71,7 @@ func flatten(v any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	text, err := plain(v)
+	text, err := json.Marshal(v)
 	if err != nil {
 		panic("openapi: " + err.Error()) // v came out of JSON
 	}

@@ -10,10 +10,12 @@ package openapi
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 //go:embed document
@@ -45,7 +47,7 @@ var components = []struct {
 func Document() []byte { return document() }
 
 var document = sync.OnceValue(func() []byte {
-	text, err := json.Marshal(tree())
+	text, err := json.Marshal(tree(), jsontext.EscapeForHTML(true))
 	if err != nil {
 		panic(fmt.Sprintf("openapi: %v", err)) // of embedded files: no test would pass
 	}

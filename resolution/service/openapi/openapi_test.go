@@ -2,7 +2,7 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
+	"github.com/go-json-experiment/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -270,7 +270,7 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if got, err := plain(o); err != nil || string(got) != c.want {
+		if got, err := json.Marshal(o); err != nil || string(got) != c.want {
 			t.Errorf("%s: got %s, %v", c.in, got, err)
 		}
 	}

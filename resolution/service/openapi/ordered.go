@@ -2,10 +2,11 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // object is a JSON object that keeps the order of its members: the document
@@ -16,7 +17,7 @@ type object struct {
 
 type member struct {
 	name  string
-	value any // *object, []any, string, json.Number, bool or nil
+	value any // *object, []any, string, jsontext.Value (a number), bool or nil
 }
 
 // get returns the member called name, nil when there is none.
@@ -73,49 +74,30 @@ func (o *object) merge(other *object) {
 	}
 }
 
-// MarshalJSON writes the members in order.
-func (o *object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o.members {
-		if i > 0 {
-			b.WriteByte(',')
+// MarshalJSONTo writes the members in order.
+func (o *object) MarshalJSONTo(e *jsontext.Encoder) error {
+	if err := e.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, m := range o.members {
+		if err := e.WriteToken(jsontext.String(m.name)); err != nil {
+			return err
 		}
-		for j, v := range []any{m.name, m.value} {
-			if j > 0 {
-				b.WriteByte(':')
-			}
-			text, err := plain(v)
-			if err != nil {
-				return nil, err
-			}
-			b.Write(text)
+		if err := json.MarshalEncode(e, m.value); err != nil {
+			return err
 		}
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// plain is v as JSON, with <, > and & as they are.
-func plain(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return e.WriteToken(jsontext.EndObject)
 }
 
 // parse reads one JSON object. A name that occurs twice is an error.
 func parse(text []byte) (*object, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
+	d := jsontext.NewDecoder(bytes.NewReader(text))
 	v, err := parseValue(d)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.ReadToken(); err != io.EOF {
 		return nil, errors.New("something follows the object")
 	}
 	o, is := v.(*object)
@@ -125,43 +107,44 @@ func parse(text []byte) (*object, error) {
 	return o, nil
 }
 
-func parseValue(d *json.Decoder) (any, error) {
-	t, err := d.Token()
+func parseValue(d *jsontext.Decoder) (any, error) {
+	t, err := d.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	switch t {
-	case json.Delim('{'):
-		o, seen := &object{}, make(map[string]bool)
-		for d.More() {
-			name, err := d.Token()
+	switch t.Kind() {
+	case '{':
+		o := &object{}
+		for d.PeekKind() != '}' {
+			name, err := d.ReadToken()
 			if err != nil {
 				return nil, err
 			}
-			n := name.(string) // a member's name is a string, or Token fails
-			if seen[n] {
-				return nil, fmt.Errorf("%q occurs twice in one object", n)
-			}
-			seen[n] = true
-			v, err := parseValue(d)
-			if err != nil {
+			m := member{name: name.String()}
+			if m.value, err = parseValue(d); err != nil {
 				return nil, err
 			}
-			o.members = append(o.members, member{n, v})
+			o.members = append(o.members, m)
 		}
-		_, err = d.Token()
+		_, err = d.ReadToken()
 		return o, err
-	case json.Delim('['):
+	case '[':
 		list := []any{}
-		for d.More() {
+		for d.PeekKind() != ']' {
 			v, err := parseValue(d)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, v)
 		}
-		_, err = d.Token()
+		_, err = d.ReadToken()
 		return list, err
+	case '0':
+		return jsontext.Value(t.String()), nil
+	case '"':
+		return t.String(), nil
+	case 't', 'f':
+		return t.Bool(), nil
 	}
-	return t, nil
+	return nil, nil
 }

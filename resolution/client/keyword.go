@@ -116,7 +116,7 @@ func (a answer) searchReply() (resolution.SearchReply, error) {
 	switch {
 	case a.operation == resolution.KeywordToLead && isList:
 		p := picker{}
-		for v, rest := found.inside().cut(); len(v) > 0; v, rest = rest.cut() {
+		for v := range found.inside() {
 			r.Result.Leads = append(r.Result.Leads, p.foundLead(object(v)))
 		}
 		r.Quarantined = p.quarantined
@@ -192,7 +192,7 @@ func (p *picker) foundLead(m value) resolution.FoundLead {
 		LeadType: text(m.get("lead_type")),
 		Lead:     p.lead(resolution.KeywordToLead, m),
 	}
-	for v, rest := list(m.get("matched_keywords")).cut(); len(v) > 0; v, rest = rest.cut() {
+	for v := range list(m.get("matched_keywords")) {
 		if k := text(v); k != "" {
 			f.MatchedKeywords = append(f.MatchedKeywords, k)
 		}

@@ -92,7 +92,7 @@ func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 		NetworkURL: withoutScheme(first(m, "network_url", "profile_url")),
 		MatchLevel: strings.ToLower(text(m.get("match_level"))),
 	}
-	for v, rest := list(m.get("emails")).cut(); len(v) > 0; v, rest = rest.cut() {
+	for v := range list(m.get("emails")) {
 		if e := (resolution.ContactEmail{Email: text(v)}); e.Email != "" {
 			l.Emails = append(l.Emails, e)
 		} else if e := object(v); first(e, "email", "address", "value") != "" {
@@ -100,19 +100,19 @@ func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 		}
 	}
 	for _, name := range []string{"phones", "phone_numbers"} {
-		for v, rest := list(m.get(name)).cut(); len(v) > 0; v, rest = rest.cut() {
+		for v := range list(m.get(name)) {
 			if n := phone(v); n != "" {
 				l.Phones = append(l.Phones, resolution.ContactPhone{Phone: n, Type: text(object(v).get("type"))})
 			}
 		}
 	}
-	for v, rest := list(m.get("phone")).cut(); len(v) > 0; v, rest = rest.cut() {
+	for v := range list(m.get("phone")) {
 		l.Phone = cmp.Or(l.Phone, phone(v))
 	}
 	if l.Phone == "" && len(l.Phones) > 0 {
 		l.Phone = l.Phones[0].Phone
 	}
-	for v, rest := list(m.get("hashed_emails")).cut(); len(v) > 0; v, rest = rest.cut() {
+	for v := range list(m.get("hashed_emails")) {
 		p.hash(&l, v)
 	}
 	if c := object(m.get("company")); c != nil {

@@ -121,7 +121,7 @@ func reason(body value) string {
 		b.WriteString(text(v))
 		b.WriteByte(' ')
 	}
-	for v, rest := list(body.get("detail")).cut(); len(v) > 0; v, rest = rest.cut() {
+	for v := range list(body.get("detail")) {
 		b.WriteString(text(v))
 		b.WriteString(text(object(v).get("msg")))
 		b.WriteByte(' ')

@@ -131,7 +131,7 @@ func isMistyped(lead value) bool {
 	case '{', 'n', 'f':
 		return false
 	case '[':
-		return len(lead.inside()) > 0
+		return len(lead) > 1
 	case '"':
 		return text(lead) != ""
 	}

@@ -119,7 +119,7 @@ func (l *lister) answers(ctx context.Context, s *answers.Store, f answers.Filter
 			credits = strconv.FormatInt(*i.Credits, 10)
 		}
 		err = l.row(answerJSON{i.Hash.String(), i.Service, string(i.Operation), i.Outcome, i.Reason, i.Status, i.Credits, i.Received, i.Run, i.Resolution, i.Request},
-			i.Hash.String(), i.Service, string(i.Operation), string(i.Outcome), i.Reason, status(i.Status), credits, cli.Timestamp(i.Received), i.Resolution, i.Request)
+			i.Hash.String(), i.Service, string(i.Operation), string(i.Outcome), i.Reason, httpStatus(i.Status), credits, cli.Timestamp(i.Received), i.Resolution, i.Request)
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (l *lister) open(ctx context.Context, s *answers.Store, f answers.Filter, u
 			if !c.Deadline.IsZero() {
 				line.Deadline = &c.Deadline
 			}
-			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, status(c.Status), strconv.Itoa(c.Attempts), cli.Timestamp(c.Sent), cli.Timestamp(c.Deadline),
+			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, httpStatus(c.Status), strconv.Itoa(c.Attempts), cli.Timestamp(c.Sent), cli.Timestamp(c.Deadline),
 				c.IdempotencyKey, c.Resolution, c.Request)
 			if err != nil {
 				return err
@@ -175,8 +175,8 @@ func (l *lister) open(ctx context.Context, s *answers.Store, f answers.Filter, u
 	return l.table.Flush()
 }
 
-// status is an HTTP status in a table, "" for none.
-func status(code int) string {
+// httpStatus is an HTTP status in a table, "" for none.
+func httpStatus(code int) string {
 	if code == 0 {
 		return ""
 	}

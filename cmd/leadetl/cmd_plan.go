@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 )
@@ -60,7 +61,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRun()) }()
-	stop := f.watchPlan(run.Progress, run.Log, std)
+	stop := f.display(run.Log, std).Plan(run.Progress)
 	plan, err := run.Plan(ctx)
 	stop()
 	if errors.Is(err, context.Canceled) {
@@ -76,7 +77,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(plannedJSON{plan, noCallback})
 	case !f.quiet:
-		err = planned{plan: plan, files: run.Input.Files(), out: f.out, rate: f.remote.rate.String(), noCallback: noCallback}.print(std.Out)
+		err = runview.Plan{Plan: plan, Files: run.Input.Files(), Out: f.out, Rate: f.remote.rate.String(), NoCallback: noCallback}.Print(std.Out)
 	}
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
@@ -279,19 +280,24 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
 	started := time.Now()
-	stop := f.watch(run.Progress, run.Log, std)
+	stop := f.display(run.Log, std).Run(run.Progress)
 	result, err := run.Do(ctx)
 	stop()
-	return f.close(result, err, closing{
-		job: run.Job, files: run.Input.Files(), out: f.out, took: time.Since(started), progress: run.Progress.Snapshot(),
+	return f.close(result, err, runview.Summary{
+		Operation: run.Job.Operation, Files: run.Input.Files(), Out: f.out, Report: below(f.out, sinks.ReportPageName),
+		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
 }
 
+// display is where progress is shown.
+func (f *runFlags) display(log *slog.Logger, std cli.Streams) runview.Display {
+	return runview.Display{Terminal: std.Err, Log: log, Quiet: f.quiet}
+}
+
 // close prints what the run came to and decides on its exit code.
-func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slog.Logger, std cli.Streams) error {
-	c.result = result
+func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Summary, log *slog.Logger, std cli.Streams) error {
 	if err != nil && !f.quiet {
-		err = errors.Join(err, c.printStopped(std.Err))
+		err = errors.Join(err, summary.PrintStopped(std.Err))
 	}
 	if errors.Is(err, context.Canceled) && result == nil {
 		return errInterruptedEarly
@@ -306,7 +312,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, c closing, log *slo
 		return err
 	}
 	if !f.quiet {
-		if err := c.print(std.Out); err != nil {
+		if err := summary.Print(std.Out); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
@@ -95,13 +96,10 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	}
 	var rows atomic.Int64
 	started := time.Now()
-	stop := func() {}
-	if !f.quiet {
-		stop = every(logEvery, func() {
-			done := rows.Load()
-			log.Info("progress", "rows", done, "rows_per_second", int64(float64(done)/time.Since(started).Seconds()))
-		})
-	}
+	stop := runview.Display{Log: log, Quiet: f.quiet}.Progress(func() []any {
+		done := rows.Load()
+		return []any{"rows", done, "rows_per_second", int64(float64(done) / time.Since(started).Seconds())}
+	})
 	result, err := verify.Check(ctx, opened, verify.Options{Rules: verifyRules, Workers: f.workers, Progress: &rows})
 	stop()
 	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {

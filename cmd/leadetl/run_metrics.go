@@ -184,7 +184,7 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	if c.Rate > 0 {
 		gauge(m.rateLimit, c.Rate)
 	}
-	for _, reason := range waitReasons {
+	for _, reason := range stats.WaitReasons {
 		value := 0.0
 		if c.Reason == string(reason) {
 			value = 1

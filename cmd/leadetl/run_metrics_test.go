@@ -190,12 +190,12 @@ func TestMetricsSayWhyCallsWait(t *testing.T) {
 	meter := &stats.CallCounters{}
 	server := httptest.NewServer(metricsHandler(&stats.Progress{Calls: meter}))
 	defer server.Close()
-	for _, now := range waitReasons {
+	for _, now := range stats.WaitReasons {
 		meter.Paced(func() pace.Snapshot {
 			return pace.Snapshot{Reason: now, Waited: map[pace.Reason]time.Duration{now: 1500 * time.Millisecond}}
 		})
 		text := get(t, server.URL+"/metrics", http.StatusOK)
-		for _, reason := range waitReasons {
+		for _, reason := range stats.WaitReasons {
 			value := "0"
 			if reason == now {
 				value = "1"

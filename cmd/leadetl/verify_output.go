@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/sinks/warehouse"
@@ -44,18 +45,14 @@ func (v verdict) print(to io.Writer) error {
 		return out.Flush()
 	}
 	t := v.result.Manifest.Totals
-	lines := []closingLine{
-		{name: "rows", count: t.Rows, note: "of " + v.result.Manifest.Operation + ", in the order of the input"},
-		{name: "matched", count: t.Matched, note: figures.Share(t.Matched, t.Rows)},
-		{name: "malformed", count: t.Malformed, note: "lines in _rejects"},
-		{name: "columns", count: int64(len(v.result.Columns)), note: "read the same by two implementations"},
-		{name: "files", count: int64(v.result.Files), note: "with their checksums, " + figures.Size(v.result.Bytes)},
-		{name: "took", note: v.speed(), bare: true},
-	}
-	if t.Malformed == 0 {
-		lines = append(lines[:2], lines[3:]...)
-	}
-	if err := printClosing(to, v.dataset+" is whole", lines); err != nil {
+	table := runview.Table{Title: v.dataset + " is whole"}
+	table.Count("rows", t.Rows, "of "+v.result.Manifest.Operation+", in the order of the input")
+	table.Count("matched", t.Matched, figures.Share(t.Matched, t.Rows))
+	table.CountIfAny("malformed", t.Malformed, "lines in _rejects")
+	table.Count("columns", int64(len(v.result.Columns)), "read the same by two implementations")
+	table.Count("files", int64(v.result.Files), "with their checksums, "+figures.Size(v.result.Bytes))
+	table.Text("took", v.speed())
+	if err := table.Print(to); err != nil {
 		return err
 	}
 	return v.printTrips(to)

@@ -76,22 +76,22 @@ type sampler struct {
 // counts are what a run has done so far, and how long it waited for what.
 type counts struct {
 	rows, calls int64
-	waited      [len(waitReasons)]time.Duration
+	waited      [len(WaitReasons)]time.Duration
 }
 
 func countsOf(s Snapshot) counts {
 	c := counts{rows: s.Rows - s.Known}
 	if s.Calls != nil {
 		c.calls = s.Calls.Calls
-		for i, reason := range waitReasons {
+		for i, reason := range WaitReasons {
 			c.waited[i] = s.Calls.Waits[string(reason)]
 		}
 	}
 	return c
 }
 
-// waitReasons are those that are counted.
-var waitReasons = [...]pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pace.RetryAfter, pace.Dead}
+// WaitReasons are those that are counted.
+var WaitReasons = [...]pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pace.RetryAfter, pace.Dead}
 
 // add takes the counts at a moment. It does nothing before the end of a step,
 // and ends every step that is over by then.
@@ -113,7 +113,7 @@ func (s *sampler) add(at time.Duration, c counts) {
 func (s *sampler) series(at time.Duration, c counts) Series {
 	made := Series{StepSeconds: s.step.Seconds(), RowsPerSecond: []float64{}, CallsPerSecond: []float64{}}
 	var before counts
-	var waiting [len(waitReasons)][]float64
+	var waiting [len(WaitReasons)][]float64
 	add := func(now counts, over time.Duration) {
 		for i, waited := range now.waited {
 			share := float64(waited-before.waited[i]) / float64(over)
@@ -134,7 +134,7 @@ func (s *sampler) series(at time.Duration, c counts) Series {
 			if made.Waiting == nil {
 				made.Waiting = map[string][]float64{}
 			}
-			made.Waiting[string(waitReasons[i])] = waiting[i]
+			made.Waiting[string(WaitReasons[i])] = waiting[i]
 		}
 	}
 	return made

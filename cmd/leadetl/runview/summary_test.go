@@ -1,4 +1,4 @@
-package main
+package runview
 
 import (
 	"bytes"
@@ -30,9 +30,9 @@ func TestClosingTable(t *testing.T) {
 			{File: sinks.File{Bytes: 1_000_000}}, {File: sinks.File{Bytes: 1_000_000}}, {File: sinks.File{Bytes: 500_000}},
 		}},
 	}
-	c := closing{
-		job: pipeline.DefaultJob(resolution.EmailToHEM), files: []sources.File{{URI: "a.csv"}, {URI: "b.csv"}},
-		out: "hems", took: 1500 * time.Millisecond, result: result,
+	c := Summary{
+		Operation: resolution.EmailToHEM, Files: []sources.File{{URI: "a.csv"}, {URI: "b.csv"}},
+		Out: "hems", Took: 1500 * time.Millisecond, Result: result,
 	}
 	const want = `email_to_hem
   rows       2,500,000  from 2 files
@@ -45,7 +45,7 @@ func TestClosingTable(t *testing.T) {
   dataset    hems
 `
 	var out bytes.Buffer
-	if err := c.print(&out); err != nil {
+	if err := c.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != want {
@@ -83,9 +83,9 @@ func resultOfService() *pipeline.Result {
 }
 
 func TestClosingTableOfAService(t *testing.T) {
-	c := closing{
-		job: pipeline.DefaultJob(resolution.Enrichment), files: []sources.File{{URI: "a.csv"}},
-		out: "leads", took: 100 * time.Second, result: resultOfService(),
+	c := Summary{
+		Operation: resolution.Enrichment, Files: []sources.File{{URI: "a.csv"}},
+		Out: "leads", Report: "leads/_report.html", Took: 100 * time.Second, Result: resultOfService(),
 	}
 	const want = `enrichment
   rows       12,000  from a.csv
@@ -111,7 +111,7 @@ func TestClosingTableOfAService(t *testing.T) {
   report     leads/_report.html
 `
 	var out bytes.Buffer
-	if err := c.print(&out); err != nil {
+	if err := c.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != want {
@@ -120,13 +120,13 @@ func TestClosingTableOfAService(t *testing.T) {
 }
 
 func TestClosingTableOfAStoppedRun(t *testing.T) {
-	stopped := func(change func(*closing)) closing {
-		c := closing{
-			job: pipeline.DefaultJob(resolution.Enrichment), files: []sources.File{{URI: "a.csv"}}, out: "leads", took: 1234 * time.Millisecond,
-			result: &pipeline.Result{Report: &report.Report{Service: &report.Service{Calls: stats.CallSnapshot{
+	stopped := func(change func(*Summary)) Summary {
+		c := Summary{
+			Operation: resolution.Enrichment, Files: []sources.File{{URI: "a.csv"}}, Out: "leads", Report: "leads/_report.html", Took: 1234 * time.Millisecond,
+			Result: &pipeline.Result{Report: &report.Report{Service: &report.Service{Calls: stats.CallSnapshot{
 				Asked: 500, Closed: 100, Matched: 75, Calls: 100, ByClass: map[string]int64{"answered": 100}, Credits: 150,
 			}}}},
-			progress: stats.Snapshot{
+			Progress: stats.Snapshot{
 				RowsRead: 1000, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 500, Closed: 100, Matched: 75},
 			},
 		}
@@ -135,10 +135,10 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		change func(*closing)
+		change func(*Summary)
 		want   string
 	}{
-		{"before the first rows were whole", func(*closing) {}, `enrichment, not finished
+		{"before the first rows were whole", func(*Summary) {}, `enrichment, not finished
   rows     100  of 1,000 from a.csv, 900 left
   matched   75  of 100 questions answered
   stored     0  answered without a call
@@ -151,9 +151,9 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   files    0 parts; answers of unfinished parts are stored
   report   leads/_report.html
 `},
-		{"later, with much unread", func(c *closing) {
-			c.progress.Rows, c.progress.Matched, c.progress.Failed, c.progress.BytesTotal = 90, 60, 2, 90
-			c.result.Made = 1
+		{"later, with much unread", func(c *Summary) {
+			c.Progress.Rows, c.Progress.Matched, c.Progress.Failed, c.Progress.BytesTotal = 90, 60, 2, 90
+			c.Result.Made = 1
 		}, `enrichment, not finished
   rows     100  of about 10,000 from a.csv, 9,900 left
   matched   60  66.7%
@@ -168,12 +168,12 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   files    1 part; answers of unfinished parts are stored
   report   leads/_report.html
 `},
-		{"nothing was asked", func(c *closing) { c.result.Report = nil }, ""},
-		{"no service", func(c *closing) { c.result.Report.Service = nil }, ""},
-		{"nothing was begun", func(c *closing) { c.result = nil }, ""},
+		{"nothing was asked", func(c *Summary) { c.Result.Report = nil }, ""},
+		{"no service", func(c *Summary) { c.Result.Report.Service = nil }, ""},
+		{"nothing was begun", func(c *Summary) { c.Result = nil }, ""},
 	} {
 		var out bytes.Buffer
-		if err := stopped(c.change).printStopped(&out); err != nil {
+		if err := stopped(c.change).PrintStopped(&out); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != c.want {

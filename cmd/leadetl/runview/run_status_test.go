@@ -1,4 +1,4 @@
-package main
+package runview
 
 import (
 	"log/slog"
@@ -52,7 +52,7 @@ func TestProgressInWords(t *testing.T) {
 			w.history.note(time.Now(), none)
 			time.Sleep(20 * time.Second)
 			w.history.note(time.Now(), c.s)
-			l := look{Snapshot: c.s, now: time.Now(), elapsed: time.Since(w.started), history: &w.history}
+			l := status{snapshot: c.s, now: time.Now(), elapsed: time.Since(w.started), history: &w.history}
 			if done, left, rate := l.done(), l.left(), figures.Grouped(l.rowRate()); done != c.done || left != c.left || rate != c.perSecond {
 				t.Errorf("%s: %q, %q, %q rows/s; want %q, %q, %q", c.name, done, left, rate, c.done, c.left, c.perSecond)
 			}
@@ -75,7 +75,7 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 		}
 		h.note(now.Add(time.Duration(second)*time.Second), s)
 		h.note(now.Add(time.Duration(second)*time.Second+200*time.Millisecond), s)
-		l := look{Snapshot: s, history: &h}
+		l := status{snapshot: s, history: &h}
 		if want := "40m left"; second == 90 && l.left() != want { // 48,280 rows at 20 a second
 			t.Errorf("after the rush %q, want %q", l.left(), want)
 		}
@@ -83,7 +83,7 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 			t.Errorf("%v calls/s, want about 25", l.callRate())
 		}
 	}
-	if l := (look{Snapshot: s, history: &h}); l.left() != "" || l.callRate() != 0 {
+	if l := (status{snapshot: s, history: &h}); l.left() != "" || l.callRate() != 0 {
 		t.Errorf("after a minute of nothing %q and %v calls/s", l.left(), l.callRate())
 	}
 	if len(h.marks) > 70 {
@@ -93,27 +93,27 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 
 func TestLiveLineFits(t *testing.T) {
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	big := func(reason pace.Reason, more func(*stats.CallSnapshot)) look {
-		l := look{
-			Snapshot: stats.Snapshot{
+	big := func(reason pace.Reason, more func(*stats.CallSnapshot)) status {
+		l := status{
+			snapshot: stats.Snapshot{
 				Rows: 12_345_678, Matched: 10_000_000, RowsRead: 99_000_000, BytesRead: 1, BytesTotal: 1,
 				Calls: &stats.CallSnapshot{Credits: 23_456_789, Calls: 1_000_000, Rate: 1234, Reason: string(reason), InFlight: 64, Until: now.Add(3000 * time.Second)},
 			},
 			now: now, history: &history{},
 		}
-		from := l.Snapshot
+		from := l.snapshot
 		from.Rows -= 100_000
 		from.Calls = &stats.CallSnapshot{Calls: 900_000}
 		l.history.note(now.Add(-10*time.Second), from)
-		l.history.note(now, l.Snapshot)
+		l.history.note(now, l.snapshot)
 		if more != nil {
-			more(l.Calls)
+			more(l.snapshot.Calls)
 		}
 		return l
 	}
 	for _, c := range []struct {
 		name  string
-		l     look
+		l     status
 		width int
 		want  string
 	}{
@@ -144,13 +144,13 @@ func TestLiveLineFits(t *testing.T) {
 			"12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  waiting: 12 answers to come",
 		},
 		{
-			"no rows yet", look{
-				Snapshot: stats.Snapshot{RowsRead: 4096, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 4096, Closed: 40, Matched: 30}},
+			"no rows yet", status{
+				snapshot: stats.Snapshot{RowsRead: 4096, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 4096, Closed: 40, Matched: 30}},
 				now:      now, history: &history{},
 			}, 80, "0%  40 rows  75.0% matched  0 calls/s  0 credits",
 		},
 		{
-			"no service", look{Snapshot: stats.Snapshot{Rows: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
+			"no service", status{snapshot: stats.Snapshot{Rows: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
 			80, "50%  5 rows  80.0% matched  5 rows/s",
 		},
 	} {

@@ -1,4 +1,4 @@
-package main
+package runview
 
 import (
 	"fmt"
@@ -8,9 +8,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
-
-// waitReasons are those that are counted.
-var waitReasons = []pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pace.RetryAfter, pace.Dead}
 
 // waitNames are the reasons behind a time, as people read them.
 var waitNames = map[pace.Reason]string{

@@ -1,4 +1,4 @@
-package main
+package runview
 
 import (
 	"fmt"
@@ -19,82 +19,82 @@ const (
 	justNow = 10 * time.Second
 )
 
-// look is a run at a moment. Its methods say it in words, empty where there
+// status is a run at a moment. Its methods put it into words, empty where there
 // is nothing to say.
-type look struct {
-	stats.Snapshot
-	now     time.Time
-	elapsed time.Duration
-	history *history
+type status struct {
+	snapshot stats.Snapshot
+	now      time.Time
+	elapsed  time.Duration
+	history  *history
 }
 
 // line is the live line, most of it left out where there is no room.
-func (l look) line() []said {
-	matched := l.matched()
+func (s status) line() []said {
+	matched := s.matched()
 	if matched != "" {
 		matched += " matched"
 	}
-	rows := figures.Grouped(l.rows()) + " rows"
-	if l.Calls == nil {
-		return []said{{l.done(), 0}, {rows, 2}, {matched, 4}, {figures.Grouped(l.rowRate()) + " rows/s", 3}, {l.left(), 1}}
+	rows := figures.Grouped(s.rows()) + " rows"
+	if s.snapshot.Calls == nil {
+		return []said{{s.done(), 0}, {rows, 2}, {matched, 4}, {figures.Grouped(s.rowRate()) + " rows/s", 3}, {s.left(), 1}}
 	}
-	why, rank := whyWaiting(l.Calls, l.now), 1
-	calls := said{figures.Decimal(l.callRate()) + " calls/s", 4}
-	switch pace.Reason(l.Calls.Reason) {
+	why, rank := whyWaiting(s.snapshot.Calls, s.now), 1
+	calls := said{figures.Decimal(s.callRate()) + " calls/s", 4}
+	switch pace.Reason(s.snapshot.Calls.Reason) {
 	case pace.Rate, pace.Spread: // the normal state of a run with a limit
 		rank = 6
 	case pace.RetryAfter, pace.Dead:
 		calls.text = "" // there are none
 	}
-	return []said{{l.done(), 0}, {rows, 2}, {matched, 5}, calls, {figures.Short(l.Calls.Credits) + " credits", 3}, {l.left(), 1}, {why, rank}}
+	return []said{{s.done(), 0}, {rows, 2}, {matched, 5}, calls, {figures.Short(s.snapshot.Calls.Credits) + " credits", 3}, {s.left(), 1}, {why, rank}}
 }
 
 // rows are those that are done, in the middle of a batch too.
-func (l look) rows() int64 { return max(l.Rows, l.InputDone()) }
+func (s status) rows() int64 { return max(s.snapshot.Rows, s.snapshot.InputDone()) }
 
 // matched is the share of the rows that matched; that of the questions until
 // the first rows are whole.
-func (l look) matched() string {
-	if l.Rows == 0 && l.Calls != nil {
-		return figures.Share(l.Calls.Matched, l.Calls.Closed)
+func (s status) matched() string {
+	if s.snapshot.Rows == 0 && s.snapshot.Calls != nil {
+		return figures.Share(s.snapshot.Calls.Matched, s.snapshot.Calls.Closed)
 	}
-	return figures.Share(l.Matched, l.Rows)
+	return figures.Share(s.snapshot.Matched, s.snapshot.Rows)
 }
 
 // progress is how much is done, of how much: rows where they wait for a
 // service, else bytes of the input. Reading runs far ahead of a service.
-func (l look) progress() (done, of int64) {
-	if l.Calls != nil {
-		return l.InputDone(), l.InputRows()
+func (s status) progress() (done, of int64) {
+	if s.snapshot.Calls != nil {
+		return s.snapshot.InputDone(), s.snapshot.InputRows()
 	}
-	return l.BytesRead, l.BytesTotal
+	return s.snapshot.BytesRead, s.snapshot.BytesTotal
 }
 
 // done is the share of the input that is done, or how much of it is read.
-func (l look) done() string {
-	done, of := l.progress()
+func (s status) done() string {
+	done, of := s.progress()
 	if of <= 0 {
-		return figures.Size(l.BytesRead)
+		return figures.Size(s.snapshot.BytesRead)
 	}
 	return fmt.Sprintf("%d%%", min(100, 100*done/of))
 }
 
 // rowRate is how many rows a second this run makes.
-func (l look) rowRate() int64 {
-	return int64(float64(l.Rows-l.Known) / max(l.elapsed.Seconds(), 1e-9))
+func (s status) rowRate() int64 {
+	return int64(float64(s.snapshot.Rows-s.snapshot.Known) / max(s.elapsed.Seconds(), 1e-9))
 }
 
 // callRate is how many calls a second were made just now.
-func (l look) callRate() float64 {
-	_, calls := l.history.rates(justNow)
+func (s status) callRate() float64 {
+	_, calls := s.history.rates(justNow)
 	return calls
 }
 
 // left is the time left at the pace of late.
-func (l look) left() string {
-	done, of := l.progress()
-	perSecond, _ := l.history.rates(recently)
-	if of <= 0 || perSecond <= 0 || l.Calls != nil && pace.Reason(l.Calls.Reason) == pace.Dead {
+func (s status) left() string {
+	done, of := s.progress()
+	perSecond, _ := s.history.rates(recently)
+	if of <= 0 || perSecond <= 0 || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
 		return ""
 	}
 	left := float64(max(of-done, 0)) / perSecond
@@ -117,11 +117,11 @@ type mark struct {
 	done, calls int64
 }
 
-// note adds a look, and forgets what is too old.
+// note adds the status of a run and forgets what is too old.
 func (h *history) note(now time.Time, s stats.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	done, _ := look{Snapshot: s}.progress()
+	done, _ := status{snapshot: s}.progress()
 	if s.Known != h.known { // passing by what is made says nothing of making
 		h.marks, h.known = nil, s.Known
 	}

@@ -1,4 +1,4 @@
-package main
+package runview
 
 import (
 	"io"
@@ -11,7 +11,6 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
-	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -21,17 +20,48 @@ const (
 	logEvery    = 10 * time.Second       // where there is no terminal
 )
 
-// watch shows the progress of a run until stop is called: a live line on a
-// terminal, a log line every ten seconds elsewhere.
-func (f *runFlags) watch(p *stats.Progress, log *slog.Logger, std cli.Streams) (stop func()) {
-	if f.quiet {
+// Display is where progress is shown: a live line on a terminal, a log line
+// every ten seconds elsewhere.
+type Display struct {
+	Terminal io.Writer // used when it is a terminal
+	Log      *slog.Logger
+	Quiet    bool // shows nothing
+}
+
+// Run shows the progress of a run until stop is called.
+func (d Display) Run(p *stats.Progress) (stop func()) {
+	if d.Quiet {
 		return func() {}
 	}
 	w := &watcher{progress: p, started: time.Now()}
-	if isTerminal(std.Err) {
-		return w.live(std.Err)
+	if isTerminal(d.Terminal) {
+		return w.live(d.Terminal)
 	}
-	return w.log(log)
+	return w.log(d.Log)
+}
+
+// Plan shows how much of the input a plan has read until stop is called.
+func (d Display) Plan(p *stats.Progress) (stop func()) {
+	if d.Quiet {
+		return func() {}
+	}
+	if !isTerminal(d.Terminal) {
+		return every(logEvery, func() {
+			s := p.Snapshot()
+			d.Log.Info("planning", "rows", s.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
+		})
+	}
+	return drawBar(d.Terminal, 24, func(int) string { return figures.Grouped(p.Snapshot().Rows) + " rows" },
+		func() (done, of int64) { s := p.Snapshot(); return s.BytesRead, s.BytesTotal })
+}
+
+// Progress logs what is done until stop is called. about makes the pairs that a
+// line holds.
+func (d Display) Progress(about func() []any) (stop func()) {
+	if d.Quiet {
+		return func() {}
+	}
+	return every(logEvery, func() { d.Log.Info("progress", about()...) })
 }
 
 func isTerminal(w io.Writer) bool {
@@ -46,11 +76,11 @@ type watcher struct {
 	history  history
 }
 
-// look is a run at a moment, in words.
-func (w *watcher) look() look {
+// status is the run at a moment, in words.
+func (w *watcher) status() status {
 	now, s := time.Now(), w.progress.Snapshot()
 	w.history.note(now, s)
-	return look{Snapshot: s, now: now, elapsed: now.Sub(w.started), history: &w.history}
+	return status{snapshot: s, now: now, elapsed: now.Sub(w.started), history: &w.history}
 }
 
 // every calls do until the returned function is called, which waits for the
@@ -79,34 +109,39 @@ func every(interval time.Duration, do func()) (stop func()) {
 }
 
 func (w *watcher) log(log *slog.Logger) (stop func()) {
-	w.look()
+	w.status()
 	return every(logEvery, func() {
-		l := w.look()
+		l := w.status()
 		about := []any{"rows", l.rows(), "done", l.done(), "eta", l.left(), "matched", l.matched()}
-		if c := l.Calls; c != nil {
+		if c := l.snapshot.Calls; c != nil {
 			about = append(about, "calls", c.Calls, "calls_per_second", figures.Decimal(l.callRate()), "in_flight", c.InFlight, "credits", c.Credits, "waiting", whyWaiting(c, l.now))
 		} else {
 			about = append(about, "rows_per_second", l.rowRate())
 		}
-		log.Info("progress", append(about, "parts", l.Parts)...)
+		log.Info("progress", append(about, "parts", l.snapshot.Parts)...)
 	})
 }
 
 // live draws one line that fits the terminal: a bar where there is room for
-// one, and what there is to say, the most important of it.
+// one, and the most important facts.
 func (w *watcher) live(to io.Writer) (stop func()) {
 	width := 24
-	if w.look().Calls != nil {
+	if w.status().snapshot.Calls != nil {
 		width = 12 // there is more to say
 	}
+	return drawBar(to, width, func(columns int) string { return besideBar(fit(w.status().line(), columns), columns) },
+		func() (done, of int64) { return w.status().progress() })
+}
+
+// drawBar draws a bar of a width, with a text beside it that may take as many
+// columns as it is given, until stop is called.
+func drawBar(to io.Writer, width int, text func(columns int) string, progress func() (done, of int64)) (stop func()) {
 	bars := mpb.New(mpb.WithOutput(to), mpb.WithWidth(width), mpb.WithRefreshRate(redrawEvery))
 	bar := bars.New(0, mpb.BarStyle().Rbound("] "), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
-		decor.Any(func(s decor.Statistics) string {
-			return besideBar(fit(w.look().line(), s.AvailableWidth), s.AvailableWidth)
-		}),
+		decor.Any(func(s decor.Statistics) string { return text(s.AvailableWidth) }),
 	))
 	stopMoving := every(redrawEvery, func() {
-		done, of := w.look().progress()
+		done, of := progress()
 		bar.SetTotal(max(of, done+1), false)
 		bar.SetCurrent(done)
 	})

@@ -1,0 +1,144 @@
+package runview
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// Plan is the table of a plan.
+type Plan struct {
+	Plan  *pipeline.Plan
+	Files []sources.File // of the input
+	Out   string         // the dataset
+	Rate  string         // of the calls, as the user wrote it
+	// NoCallback says that the run needs an address for callbacks, and has none.
+	NoCallback bool
+}
+
+// Print writes the table.
+func (p Plan) Print(to io.Writer) error {
+	plan := p.Plan
+	t := Table{Title: string(plan.Operation), minNames: len("never asked")}
+	rows := "rows"
+	if plan.Operation.IsKeyword() {
+		rows = "searches"
+	}
+	t.Count(rows, plan.Rows, inputNames(p.Files))
+	t.Count("malformed", plan.Malformed, reasons(plan.Reasons["malformed"]))
+	t.Count("rejected", plan.Rejected, reasons(plan.Reasons["rejected"]))
+	t.CountIfAny("suppressed", plan.Suppressed, reasons(plan.Reasons["suppressed"]))
+	t.CountIfAny("recorded", plan.Recorded.Rows, "done already, in "+figures.Plural(plan.Recorded.Parts, "part"))
+	t.CountIfAny("failed", plan.Failed, "of these rows, and a run ends with exit code 3 for them")
+	if !plan.Complete {
+		t.CountIfAny("never asked", total(plan.Special), reasons(plan.Special))
+		t.Count("duplicates", plan.Duplicates, "")
+		t.Count("keys", plan.Keys, "")
+		if plan.Calls != nil {
+			addPlannedCalls(&t, plan.Calls)
+		}
+	}
+	p.addTexts(&t)
+	return t.Print(to)
+}
+
+// addPlannedCalls adds what becomes of the keys where a service is asked.
+func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
+	calls, credits := "", "at most: leads that are not found cost nothing"
+	if c.Price > 0 {
+		credits = fmt.Sprintf("at most, %d a call: what is not found costs nothing", c.Price)
+	}
+	if c.MorePages {
+		calls, credits = "at least: pages follow where there are more leads", "at most for these pages: leads that are not found cost nothing"
+	}
+	t.Count("stored", c.Stored, "cost nothing")
+	t.CountIfAny("stale", c.Stale, "stored, but too old or a refusal: asked again")
+	t.CountIfAny("unknown", c.Unknown, "calls without an answer: they may have been billed")
+	t.CountIfAny("parked", c.Parked, "begun: their answers come later")
+	t.CountIfAny("failed", c.Failed, "of these, which are not asked again: their rows fail")
+	t.CountIfAny("skipped", c.Skipped, "are not stored, and --offline asks nobody")
+	t.Count("calls", c.Calls, calls)
+	t.Count("credits", c.Credits, credits)
+}
+
+func (p Plan) addTexts(t *Table) {
+	plan := p.Plan
+	if p.NoCallback {
+		t.Text("callbacks", "the run refuses to begin without --callback-url or --callback-listen")
+	}
+	switch {
+	case plan.Complete && plan.Failed > 0:
+		t.Text("to do", "nothing: the dataset is complete, but for its failed rows")
+	case plan.Complete:
+		t.Text("to do", "nothing, the dataset is complete")
+	case plan.Calls != nil && plan.Calls.Calls > 0:
+		t.Text("time", planTime(plan.Calls, p.Rate))
+		if len(plan.Calls.Short) > 0 {
+			t.Text("budget", planBudget(plan.Calls))
+		}
+	}
+	t.Text("files", planFiles(plan.Files, plan.Complete))
+	t.Text("dataset", p.Out)
+}
+
+// planTime is how long the calls take; how long one takes is not known before
+// it is made.
+func planTime(c *pipeline.PlannedCalls, rate string) string {
+	if c.Rate == 0 {
+		return "as fast as the service answers; with --rate it is known"
+	}
+	rate, _, _ = strings.Cut(rate, " ") // without the burst, which is the service's word
+	seconds := min(max(math.Round(c.Seconds), 1), math.MaxInt64/float64(time.Second))
+	return fmt.Sprintf("about %s at %s", time.Duration(seconds)*time.Second, rate)
+}
+
+func planBudget(c *pipeline.PlannedCalls) string {
+	const then = ": the run would stop, and go on when there is more"
+	var may, certain []string
+	for _, name := range c.Short {
+		flag := "--" + strings.ReplaceAll(name, "_", "-")
+		if slices.Contains(c.NotEnough, name) {
+			certain = append(certain, flag)
+		} else {
+			may = append(may, flag)
+		}
+	}
+	var texts []string
+	switch len(certain) {
+	case 0:
+	case 1:
+		texts = append(texts, certain[0]+" is not enough")
+	default:
+		texts = append(texts, strings.Join(certain, " and ")+" are not enough")
+	}
+	if len(may) > 0 {
+		texts = append(texts, strings.Join(may, " and ")+" may not be enough")
+	}
+	return strings.Join(texts, ", ") + then
+}
+
+func planFiles(f pipeline.PlannedFiles, complete bool) string {
+	text := figures.Plural(f.Parts, "part")
+	if f.Partitioned > 0 {
+		text += " in " + figures.Plural(f.Partitioned, "file")
+	}
+	if f.Rejects > 0 {
+		text += fmt.Sprintf(", %d of them with malformed lines", f.Rejects)
+	}
+	switch {
+	case complete:
+		return text + ", " + figures.Size(f.Bytes)
+	case !f.AtLeast:
+		return text + ", about " + figures.Size(f.Bytes)
+	case f.Bytes > 0:
+		return text + ", without the answers about " + figures.Size(f.Bytes)
+	}
+	return text
+}

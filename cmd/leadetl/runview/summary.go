@@ -1,0 +1,242 @@
+// Package runview shows a run to its user: the live progress line, the table at the
+// end, and the table of a plan.
+package runview
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// Summary is the table at the end of a run.
+type Summary struct {
+	Operation resolution.Operation
+	Files     []sources.File // of the input
+	Out       string         // the dataset
+	Report    string         // the page of the report
+	Took      time.Duration
+	Result    *pipeline.Result
+	Progress  stats.Snapshot // when the run ended
+}
+
+// Print writes the table of a run that finished.
+func (s Summary) Print(to io.Writer) error {
+	totals := s.Result.Totals
+	t := Table{Title: string(s.Operation)}
+	t.Count("rows", totals.Rows, s.source(totals))
+	t.Count("matched", totals.Matched, figures.Share(totals.Matched, totals.Rows))
+	t.Count("no match", totals.NoMatch, reasons(totals.Reasons["no_match"]))
+	t.Count("rejected", totals.Rejected, reasons(totals.Reasons["rejected"]))
+	t.CountIfAny("failed", totals.Failed, reasons(totals.Reasons["failed"]))
+	t.CountIfAny("suppressed", totals.Suppressed, reasons(totals.Reasons["suppressed"]))
+	t.CountIfAny("skipped", totals.Skipped, reasons(totals.Reasons["skipped"]))
+	t.Count("malformed", totals.Malformed, reasons(totals.Reasons["malformed"]))
+	s.addCalls(&t)
+	t.Text("took", s.speed())
+	s.addTimes(&t)
+	t.Text("files", s.parts())
+	t.Text("dataset", s.Out)
+	s.addReport(&t)
+	return t.Print(to)
+}
+
+// PrintStopped writes what a run with a service did before it was stopped, and
+// nothing for other runs. The error says why it stopped and how to resume.
+func (s Summary) PrintStopped(to io.Writer) error {
+	service := s.service()
+	if service == nil {
+		return nil
+	}
+	p := s.Progress
+	t := Table{Title: string(s.Operation) + ", not finished"}
+	t.Count("rows", p.InputDone(), s.ofAll())
+	if p.Rows > 0 {
+		t.Count("matched", p.Matched, figures.Share(p.Matched, p.Rows))
+	} else { // no batch is whole
+		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "question")))
+	}
+	t.CountIfAny("failed", p.Failed, "")
+	t.CountIfAny("suppressed", p.Suppressed, "")
+	t.CountIfAny("skipped", p.Skipped, "")
+	s.addCalls(&t)
+	t.Text("took", s.Took.Round(10*time.Millisecond).String())
+	s.addTimes(&t)
+	t.Text("files", figures.Plural(s.Result.Made+s.Result.Skipped, "part")+"; answers of unfinished parts are stored")
+	s.addReport(&t)
+	return t.Print(to)
+}
+
+// service is the report on the service, nil for a run without one.
+func (s Summary) service() *report.Service {
+	if s.Result == nil || s.Result.Report == nil {
+		return nil
+	}
+	return s.Result.Report.Service
+}
+
+// ofAll says how many input rows there are to be done, as far as is known.
+func (s Summary) ofAll() string {
+	done, all := s.Progress.InputDone(), s.Progress.InputRows()
+	if all == 0 {
+		return inputNames(s.Files)
+	}
+	about := "about "
+	if s.Progress.BytesRead >= s.Progress.BytesTotal {
+		about = ""
+	}
+	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(all), inputNames(s.Files), figures.Grouped(max(all-done, 0)))
+}
+
+// addCalls adds what was asked of the service, and what it cost.
+func (s Summary) addCalls(t *Table) {
+	service := s.service()
+	if service == nil {
+		return
+	}
+	c := service.Calls
+	t.Count("stored", c.Stored, "answered without a call")
+	t.Count("twins", c.Duplicates, "rows that shared another's question")
+	t.Count("calls", c.Calls, reasons(c.ByClass))
+	t.Count("retries", total(c.Retries), reasons(c.Retries))
+	t.Count("credits", c.Credits, credits(service))
+	if n := service.Unknown.Count; n > 0 {
+		t.Count("unknown", n, "calls that may have been billed; leadetl answers list --unknown names them")
+	} else {
+		t.Count("unknown", 0, "calls")
+	}
+	t.CountIfAny("parked", service.Parked, "calls whose answer was promised and is not there")
+	t.CountIfAny("left out", c.Quarantined, "members of answers that were not what they claimed to be")
+}
+
+// credits says what the whole unfinished job has spent where earlier runs did,
+// and what it may.
+func credits(s *report.Service) string {
+	var notes []string
+	if s.Calls.EarlierCredits > 0 {
+		notes = append(notes, figures.Grouped(s.Budget.Credits)+" with earlier runs of this job")
+	}
+	if most := s.Budget.MaxCredits; most != nil {
+		notes = append(notes, "budget "+figures.Grouped(*most))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// addTimes adds how long calls waited and took.
+func (s Summary) addTimes(t *Table) {
+	service := s.service()
+	if service == nil {
+		return
+	}
+	calls := service.Calls
+	var waits []string
+	for _, reason := range stats.WaitReasons {
+		if waited := calls.Waits[string(reason)]; waited >= time.Second && reason != pace.Concurrency {
+			waits = append(waits, figures.Compact(waited.Round(time.Second))+" "+waitNames[reason])
+		}
+	}
+	if len(waits) > 0 {
+		t.Text("waited", strings.Join(waits, ", "))
+	}
+	if calls.P50 > 0 {
+		t.Text("latency", fmt.Sprintf("p50 %s, p95 %s, p99 %s", figures.Digits(calls.P50), figures.Digits(calls.P95), figures.Digits(calls.P99)))
+	}
+}
+
+// addReport says where the report is, for runs that have more to say than fits
+// the table.
+func (s Summary) addReport(t *Table) {
+	if s.service() != nil {
+		t.Text("report", s.Report)
+	}
+}
+
+func total(counts map[string]int64) (n int64) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// source is where the rows of a dataset come from.
+func (s Summary) source(t sinks.Totals) string {
+	if t.Searches == 0 {
+		return inputNames(s.Files)
+	}
+	noun := " search "
+	if t.Searches != 1 {
+		noun = " searches "
+	}
+	return "of " + figures.Grouped(t.Searches) + noun + inputNames(s.Files)
+}
+
+// inputNames says what was read.
+func inputNames(files []sources.File) string {
+	if len(files) == 1 {
+		return "from " + files[0].URI
+	}
+	return fmt.Sprintf("from %d files", len(files))
+}
+
+// speed is how long the run took, and how fast it was at the rows it made
+// itself.
+func (s Summary) speed() string {
+	if s.Result.Made == 0 {
+		return "nothing to do, the dataset is complete"
+	}
+	took := s.Took.Round(10 * time.Millisecond).String()
+	if s.Took < time.Second { // start-up is all there is to measure
+		return took
+	}
+	perSecond := float64(s.Result.Fresh.Rows) / s.Took.Seconds()
+	return fmt.Sprintf("%s, %s rows/s", took, figures.Grouped(int64(perSecond)))
+}
+
+func (s Summary) parts() string {
+	var bytes int64
+	files := 0
+	for _, p := range s.Result.Manifest.Parts {
+		bytes += p.Bytes
+		files += len(p.Files)
+	}
+	text := figures.Plural(len(s.Result.Manifest.Parts), "part")
+	if files > 0 {
+		text += " in " + figures.Plural(files, "file")
+	}
+	text += ", " + figures.Size(bytes)
+	if s.Result.Skipped > 0 && s.Result.Made > 0 {
+		text += fmt.Sprintf(", %d from earlier runs", s.Result.Skipped)
+	}
+	return text
+}
+
+// shownReasons is how many reasons one line names.
+const shownReasons = 6
+
+// reasons lists counts by reason, most frequent first.
+func reasons(counts map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var more string
+	if len(names) > shownReasons+1 {
+		more = fmt.Sprintf(" and %d other reasons", len(names)-shownReasons)
+		names = names[:shownReasons]
+	}
+	for i, name := range names {
+		names[i] = name + " " + figures.Grouped(counts[name])
+	}
+	return strings.Join(names, ", ") + more
+}

@@ -1,0 +1,62 @@
+package runview
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/figures"
+)
+
+// Table is a title with lines below it: counts with notes, and texts.
+type Table struct {
+	Title    string
+	minNames int // least width of the names
+	lines    []line
+}
+
+type line struct {
+	name    string
+	count   int64
+	note    string
+	noCount bool
+}
+
+// Count adds a count.
+func (t *Table) Count(name string, n int64, note string) {
+	t.lines = append(t.lines, line{name: name, count: n, note: note})
+}
+
+// CountIfAny adds a count that is not 0.
+func (t *Table) CountIfAny(name string, n int64, note string) {
+	if n != 0 {
+		t.Count(name, n, note)
+	}
+}
+
+// Text adds a line whose text begins where the counts do.
+func (t *Table) Text(name, text string) {
+	t.lines = append(t.lines, line{name: name, note: text, noCount: true})
+}
+
+// Print writes the table.
+func (t *Table) Print(to io.Writer) error {
+	names, counts := t.minNames, 0
+	for _, l := range t.lines {
+		names = max(names, len(l.name))
+		if !l.noCount {
+			counts = max(counts, len(figures.Grouped(l.count)))
+		}
+	}
+	out := bufio.NewWriter(to)
+	fmt.Fprintln(out, t.Title)
+	for _, l := range t.lines {
+		text := fmt.Sprintf("  %-*s  ", names, l.name)
+		if !l.noCount {
+			text += fmt.Sprintf("%*s  ", counts, figures.Grouped(l.count))
+		}
+		fmt.Fprintln(out, strings.TrimRight(text+l.note, " "))
+	}
+	return out.Flush()
+}

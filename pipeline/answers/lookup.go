@@ -67,12 +67,12 @@ func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshn
 		last := min(first+batch, n)
 		for i := first; i < last; i++ {
 			h := hash(i)
-			copy(r.hashes.Bytes[(i-first)*len(h):], h[:])
+			copy(r.hashes[(i-first)*len(h):], h[:])
 		}
 		at := len(into)
 		into = append(into, make([]Found, last-first)...)
 		// First here, then there: what moves meanwhile is found in one of them.
-		s.recent.find(func(i int) Hash { return Hash(r.hashes.Bytes[i*len(Hash{}):]) }, f, bodies, into[at:])
+		s.recent.find(func(i int) Hash { return Hash(r.hashes[i*len(Hash{}):]) }, f, bodies, into[at:])
 		if err := r.find(ctx, f, bodies, into[at:]); err != nil {
 			return nil, fault(err)
 		}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
-	"github.com/leadetl/leadetl/internal/directsql"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // batch bounds the questions of one read transaction: enough that what it
@@ -24,12 +26,12 @@ const batch = 4096
 // while they do not so much). A quarter of that is the system's, for handing
 // over the page with the body.
 type reader struct {
-	conn   *directsql.Conn
-	hashes directsql.Block // of the questions of a batch
+	conn   *sqlite.Conn
+	hashes []byte // of the questions of a batch
 	byHash []questionAt
 	bySeq  []questionAt
 
-	begin, commit, key, answer, body *directsql.Stmt
+	begin, commit, key, answer, body *sqlite.Stmt
 }
 
 // questionAt is a place among the questions of a batch, and what they are
@@ -42,15 +44,19 @@ type questionAt struct {
 // openReader opens a reader that keeps up to cache bytes of pages.
 func openReader(path string, cache int) (r *reader, err error) {
 	r = &reader{}
-	if r.conn, err = directsql.Open(path, fmt.Sprintf("cache_size(-%d)", cache>>10)); err != nil {
+	if r.conn, err = sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenNoMutex); err != nil {
 		return nil, err
 	}
-	if r.hashes, err = r.conn.Block(batch * len(Hash{})); err != nil {
-		return nil, errors.Join(err, r.conn.Close())
+	r.conn.SetBusyTimeout(10 * time.Second)
+	for _, pragma := range []string{"query_only = 1", fmt.Sprintf("cache_size = -%d", cache>>10)} {
+		if err := sqlitex.ExecuteTransient(r.conn, "PRAGMA "+pragma, nil); err != nil {
+			return nil, errors.Join(err, r.conn.Close())
+		}
 	}
+	r.hashes = make([]byte, batch*len(Hash{}))
 	const answer = "SELECT outcome, reason, status, credits, resolution, request, received"
 	for _, s := range []struct {
-		into  **directsql.Stmt
+		into  **sqlite.Stmt
 		query string
 	}{
 		{&r.begin, "BEGIN"},
@@ -82,7 +88,7 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 		if into[i].Stored {
 			continue
 		}
-		r.byHash = append(r.byHash, questionAt{binary.BigEndian.Uint64(r.hashes.Bytes[i*len(Hash{}):]), i})
+		r.byHash = append(r.byHash, questionAt{binary.BigEndian.Uint64(r.hashes[i*len(Hash{}):]), i})
 	}
 	slices.SortFunc(r.byHash, order)
 	r.bySeq = r.bySeq[:0]
@@ -91,8 +97,8 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 			return ctx.Err()
 		}
 		at := q.i * len(Hash{})
-		r.key.BindBlob(1, r.hashes, at, at+keyBytes)
-		if _, err := row(r.key, func() { r.bySeq = append(r.bySeq, questionAt{uint64(r.key.Int(0)), q.i}) }); err != nil {
+		r.key.BindBytes(1, r.hashes[at:at+keyBytes])
+		if _, err := row(r.key, func() { r.bySeq = append(r.bySeq, questionAt{uint64(r.key.ColumnInt64(0)), q.i}) }); err != nil {
 			return err
 		}
 	}
@@ -105,7 +111,7 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		answer.BindInt(1, int64(q.by))
+		answer.BindInt64(1, int64(q.by))
 		if _, err := row(answer, func() { readAnswer(answer, bodies, f, &into[q.i]) }); err != nil {
 			return err
 		}
@@ -116,7 +122,7 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 func order(a, b questionAt) int { return cmp.Compare(a.by, b.by) }
 
 // row runs a statement that has one row at most, and use while it is there.
-func row(s *directsql.Stmt, use func()) (found bool, err error) {
+func row(s *sqlite.Stmt, use func()) (found bool, err error) {
 	found, err = s.Step()
 	if found && use != nil {
 		use()
@@ -125,23 +131,24 @@ func row(s *directsql.Stmt, use func()) (found bool, err error) {
 	return found, err
 }
 
-func readAnswer(s *directsql.Stmt, bodies bool, f Freshness, found *Found) {
+func readAnswer(s *sqlite.Stmt, bodies bool, f Freshness, found *Found) {
 	a := &found.Answer
-	a.Outcome = outcome(s.Bytes(0))
-	a.Reason, a.Status = string(s.Bytes(1)), int(s.Int(2))
-	if !s.Null(3) {
-		credits := s.Int(3)
+	a.Outcome = outcome(s.ColumnText(0))
+	a.Reason, a.Status = s.ColumnText(1), s.ColumnInt(2)
+	if !s.ColumnIsNull(3) {
+		credits := s.ColumnInt64(3)
 		a.Credits = &credits
 	}
-	a.Resolution, a.Request, a.Received = string(s.Bytes(4)), string(s.Bytes(5)), moment(s.Int(6))
+	a.Resolution, a.Request, a.Received = s.ColumnText(4), s.ColumnText(5), moment(s.ColumnInt64(6))
 	if bodies {
-		a.Body = append([]byte(nil), s.Bytes(7)...)
+		a.Body = make([]byte, s.ColumnLen(7))
+		s.ColumnBytes(7, a.Body)
 	}
 	found.Stored, found.Fresh = true, f.of(a.Outcome, a.Received)
 }
 
 // outcome is the Outcome that a column holds, without a copy of the word.
-func outcome(word []byte) Outcome {
+func outcome(word string) Outcome {
 	for _, o := range [...]Outcome{Matched, NoMatch, Refused} {
 		if string(word) == string(o) {
 			return o

@@ -66,7 +66,6 @@ type statJSON struct {
 type tallyJSON struct {
 	Service   string          `json:"service"`
 	Operation string          `json:"operation"`
-	Settings  string          `json:"settings,omitempty"`
 	Outcome   answers.Outcome `json:"outcome"`
 	Answers   int64           `json:"answers"`
 	Credits   int64           `json:"credits"`
@@ -83,7 +82,7 @@ type openJSON struct {
 func newStatJSON(st answers.Stat) statJSON {
 	out := statJSON{Answers: []tallyJSON{}, OpenCalls: openJSON{st.Unknown, st.Parked}}
 	for _, t := range st.Tallies {
-		out.Answers = append(out.Answers, tallyJSON{t.Service, string(t.Operation), t.Settings, t.Outcome, t.Answers, t.Credits, t.Unpriced, t.Oldest, t.Newest})
+		out.Answers = append(out.Answers, tallyJSON{t.Service, string(t.Operation), t.Outcome, t.Answers, t.Credits, t.Unpriced, t.Oldest, t.Newest})
 	}
 	return out
 }

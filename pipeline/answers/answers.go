@@ -1,29 +1,29 @@
-// Package answers keeps what a run has bought: every answer of a service, and
-// every call that may have cost something and has none.
+// Package answers stores what runs have bought: every answer of a service, and
+// every call that may have cost something and has no answer.
 //
 // The one thing to know before using it: a method that changes something
-// returns after the change is on disk. Intent comes before the call leaves,
-// and one of Put, Fail and Park after it; what was between the two when the
-// process died is an unknown call for the next one.
+// returns after the change is on disk. Call Intent before the call leaves, and
+// one of Put, Fail and Park after it. A call that was between the two when the
+// process died is an unknown call for the next process.
 //
 // # For operators
 //
-// A folder of answers holds answers.sqlite, and beside it answers-N.log, to
-// which changes go first, and answers.sqlite-wal and answers.sqlite-shm while a
-// process has it open: they all belong together. They are readable for their
-// owner alone, and hold personal data: the keys that were asked about, and the
-// answers as they were received. What this program prints of them names a key
-// by its hash.
+// A folder of answers holds answers.sqlite and, while a process has it open,
+// answers-N.log, to which changes go first, answers.sqlite-wal and
+// answers.sqlite-shm. All belong together. Only their owner can read them.
+// They hold personal data: the keys that were asked about, and the answers as
+// they were received. The program itself prints the hash of a key instead of
+// the key.
 //
-// Any sqlite3 from 3.37 reads it, also during a run, when it does not yet have
-// what is in the log, the last 16 MiB at most. Close and the next Open bring
-// that in:
+// Any sqlite3 from 3.37 reads the database. During a run it lacks what is still
+// in the log, at most 16 MiB; Close and the next Open move that into the
+// database:
 //
 //	sqlite3 -readonly answers.sqlite 'SELECT outcome, count(*), sum(credits) FROM answered GROUP BY 1'
 //	sqlite3 -readonly answers.sqlite 'SELECT key_hash, idempotency_key, request_id FROM open_calls'
 //
-// A full disk is ErrFull for each change until there is space again; nothing
-// has to be restarted, and what was stored stays.
+// While the disk is full every change fails with ErrFull. Nothing has to be
+// restarted afterwards, and nothing stored is lost.
 package answers
 
 import (
@@ -53,50 +53,52 @@ const databaseName = "answers.sqlite"
 // ErrNone says that a folder holds no answers.
 var ErrNone = errors.New("no stored answers")
 
-// ErrFull says that the disk is full. It is resolution.ErrUnavailable too: it
-// may pass.
+// ErrFull says that the disk is full. Such an error is also a
+// resolution.ErrUnavailable: it may pass.
 var ErrFull = errors.New("the disk with the stored answers is full")
 
 var errClosed = fmt.Errorf("%w: the stored answers are closed", resolution.ErrUnavailable)
 
-// Options say how a store is opened. The zero value is the usual way.
+// Options are the settings of Open. The zero value is the usual choice.
 type Options struct {
-	// MustExist makes a folder without answers ErrNone; else it gets a store.
+	// MustExist makes Open return ErrNone for a folder without answers. Without
+	// it, Open creates a store there.
 	MustExist bool
-	// Readers is how many Lookups work at once, others wait; 0 is one for each
-	// processor, at least 2 and at most 8.
+	// Readers is how many Lookups run at once; others wait. 0 means one for
+	// each processor, at least 2 and at most 8.
 	Readers int
 }
 
-// Store is an open folder of answers. It is safe from many goroutines; Close
+// Store is an open folder of answers. It is safe for many goroutines; Close
 // must come after the last use. Errors of the database are
 // resolution.ErrUnavailable.
 type Store struct {
 	dir     string
 	lock    *filelock.Lock
 	reads   *sql.DB
-	readers readers
-	writer  *groupcommit.Writer[*group] // of the database
-	scopes  sync.Map                    // Scope: the number of its row
-	runs    sync.Map                    // name: the number of its row
+	readers readerPool
+	writer  *groupcommit.Writer[*sqliteTx] // to the database
+	scopes  sync.Map                       // Scope: the id of its row
+	runs    sync.Map                       // name: the id of its row
 
-	queue     *groupcommit.Queue[func(*changes) error] // to the log
-	createLog func(path string) (*appendlog.Log, error)
-	mostLog   int64
-	recent    *recent
-	changing  sync.Mutex // held while the log and what it holds are changed
-	staged    *changes   // of the present group
-	moving    chan error // what the old generation's move comes to; nil when none is
+	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
+	createLog   func(path string) (*appendlog.Log, error)
+	maxLogBytes int64
+	mem         *memtable
+	logMu       sync.Mutex // held while the log and mem change
+	staged      *changeSet // of the present group
+	moving      chan error // the result of the move of mem.previous; nil while none runs
 }
 
-// pragmas of the writer: what is deleted is overwritten; 16 MiB of pages are
-// kept in memory; and the log goes back into the database after 64 MiB, for
-// keys come in random order and a page of them is best written once for many.
+// pragmas of the writer: deleted content is overwritten; 16 MiB of pages stay
+// in memory; the write-ahead log goes back into the database after 64 MiB,
+// because keys come in random order and a page of keys is best written once
+// for many.
 var pragmas = []string{"foreign_keys(0)", "secure_delete(1)", "cache_size(-16384)", "wal_autocheckpoint(16000)"}
 
-// Open opens the answers in dir. The folder is this process's alone until
-// Close: another gets filelock.ErrLocked. What another process left under way
-// is unknown from here on.
+// Open opens the answers in dir. Until Close the folder belongs to this
+// process alone: another gets filelock.ErrLocked. Calls that an earlier process
+// left under way become unknown.
 func Open(dir string, o Options) (_ *Store, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
@@ -109,7 +111,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := atomicfile.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: filepath.Dir(path), createLog: appendlog.Create, mostLog: mostLog}
+	s := &Store{dir: filepath.Dir(path), createLog: appendlog.Create, maxLogBytes: maxLogBytes}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // what is open so far
@@ -118,12 +120,13 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.lock, err = filelock.Folder(dir); err != nil {
 		return nil, fmt.Errorf("stored answers: %w", err)
 	}
-	if err := errors.Join(groupcommit.Create(path), atomicfile.SyncDir(dir)); err != nil { // or a power cut could take the file
+	// Without the sync a power cut could take the database's file away.
+	if err := errors.Join(groupcommit.Create(path), atomicfile.SyncDir(dir)); err != nil {
 		return nil, err
 	}
 	s.writer, err = groupcommit.Open(groupcommit.Options{
 		Path: path, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: fault,
-	}, newGroup)
+	}, newSQLiteTx)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -137,34 +140,34 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)")); err != nil {
 		return nil, err
 	}
-	if err := s.begin(context.Background()); err != nil {
+	if err := s.load(context.Background()); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return s, nil
 }
 
-// begin goes on from where an earlier process ended.
-func (s *Store) begin(ctx context.Context) error {
-	if err := s.writer.Write(ctx, (*group).count); err != nil {
+// load takes over what an earlier process left, and starts the queue.
+func (s *Store) load(ctx context.Context) error {
+	if err := s.writer.Write(ctx, (*sqliteTx).loadLastSeq); err != nil {
 		return err
 	}
-	next, err := s.replay(ctx)
+	next, err := s.replayLogs(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.writer.Write(ctx, (*group).disown); err != nil {
+	if err := s.writer.Write(ctx, (*sqliteTx).markUnknown); err != nil {
 		return err
 	}
-	s.recent = &recent{calls: map[Hash]*call{}, parked: map[promise]Hash{}, young: s.newGeneration(next)}
+	s.mem = &memtable{calls: map[Hash]*call{}, parked: map[parkedID]Hash{}, current: s.newGeneration(next)}
 	if err := s.loadCalls(ctx); err != nil {
 		return err
 	}
-	s.staged = &changes{recent: s.recent, staged: map[Hash]*call{}}
-	s.queue = groupcommit.NewQueue(false, errClosed, s.commit) // a group is one small write
+	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}}
+	s.queue = groupcommit.NewQueue(false, errClosed, s.commit) // not patient: a group is one small write
 	return nil
 }
 
-// Close makes the changes already asked for and gives everything back.
+// Close makes the changes already asked for and releases everything.
 func (s *Store) Close() error {
 	var errs []error
 	if s.queue != nil {
@@ -197,22 +200,25 @@ func fault(err error) error {
 	return fmt.Errorf("%w: stored answers: %w", resolution.ErrUnavailable, err)
 }
 
-// scope finds or makes a scope's row. A row made is on disk, so its number
-// holds whatever becomes of the groups that use it.
-func (s *Store) scope(ctx context.Context, of Scope) (int64, error) {
-	return intern(ctx, s, &s.scopes, of, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ?",
-		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, ?)", of.Service, string(of.Operation), of.Settings)
+// scopeAndRun returns the ids of the rows that answers and calls refer to. It
+// adds rows that are missing, and returns after they are on disk.
+func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
+	// The column settings is reserved: it is empty in every row.
+	scope, err = s.rowID(ctx, &s.scopes, of, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
+		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
+	if err != nil {
+		return 0, 0, err
+	}
+	run, err = s.rowID(ctx, &s.runs, name, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
+	return scope, run, err
 }
 
-func (s *Store) run(ctx context.Context, name string) (int64, error) {
-	return intern(ctx, s, &s.runs, name, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
-}
-
-func intern(ctx context.Context, s *Store, known *sync.Map, what any, find, insert string, args ...any) (id int64, err error) {
-	if id, ok := known.Load(what); ok {
+// rowID returns the id of the row for key, from known or from the database.
+func (s *Store) rowID(ctx context.Context, known *sync.Map, key any, find, insert string, args ...any) (id int64, err error) {
+	if id, ok := known.Load(key); ok {
 		return id.(int64), nil
 	}
-	err = s.writer.Write(ctx, func(g *group) error {
+	err = s.writer.Write(ctx, func(g *sqliteTx) error {
 		found, err := g.Row(find, args, &id)
 		if err == nil && !found {
 			id, err = g.Insert(insert, args...)
@@ -220,7 +226,7 @@ func intern(ctx context.Context, s *Store, known *sync.Map, what any, find, inse
 		return err
 	})
 	if err == nil {
-		known.Store(what, id)
+		known.Store(key, id)
 	}
 	return id, err
 }

@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 123_000_000, time.UTC)
 
-var people = Scope{Service: "https://leads.example", Operation: resolution.Enrichment, Settings: "v1"}
+var people = Scope{Service: "https://leads.example", Operation: resolution.Enrichment}
 
 func open(t *testing.T, dir string) *Store {
 	t.Helper()
@@ -123,19 +123,22 @@ func TestAnswerComesBack(t *testing.T) {
 	}
 }
 
-// A question is its service, operation, settings and key; where one part ends
-// and the next begins counts.
+// A question is its service, operation and key; where one part ends and the
+// next begins counts.
 func TestQuestionsDiffer(t *testing.T) {
+	const want = "1dab0001b930e70395ba3c077ab8338cb8af426ace39a854a1dd3d7e6560eb4e" // stored answers are found by it
+	if got := (Question{Scope{"a.example", resolution.Enrichment}, "key"}).Hash().String(); got != want {
+		t.Errorf("the hash is %s, want %s", got, want)
+	}
 	seen := map[Hash]string{}
 	for _, q := range []Question{
-		{Scope{"a", "b", "c"}, "d"},
-		{Scope{"a2", "b", "c"}, "d"},
-		{Scope{"a", "b2", "c"}, "d"},
-		{Scope{"a", "b", "c2"}, "d"},
-		{Scope{"a", "b", "c"}, "d2"},
-		{Scope{"ab", "", "c"}, "d"},
-		{Scope{"a", "b", "cd"}, ""},
-		{Scope{"a", "b", ""}, "cd"},
+		{Scope{"a", "b"}, "d"},
+		{Scope{"a2", "b"}, "d"},
+		{Scope{"a", "b2"}, "d"},
+		{Scope{"a", "b"}, "d2"},
+		{Scope{"ab", ""}, "d"},
+		{Scope{"a", "bd"}, ""},
+		{Scope{"a", ""}, "bd"},
 	} {
 		h := q.Hash()
 		if other, ok := seen[h]; ok {
@@ -161,8 +164,8 @@ func TestQuestionsDiffer(t *testing.T) {
 // bodies; an open call says whose it is.
 func TestLookupHashes(t *testing.T) {
 	s := open(t, t.TempDir())
-	other := Question{Scope{"https://other.example", resolution.EmailToHEM, ""}, "a@example.com"}
-	const many = batch + 10
+	other := Question{Scope{"https://other.example", resolution.EmailToHEM}, "a@example.com"}
+	const many = batchSize + 10
 	a := Answer{Run: "night", Outcome: Matched, Body: []byte("{}"), Received: noon}
 	must(t, s.Put(t.Context(), person("answered"), a), s.Put(t.Context(), other, a))
 	intent(t, s, other, Send{Run: "night", At: noon})
@@ -473,7 +476,7 @@ func TestReplaced(t *testing.T) {
 	held, free := make(chan struct{}), make(chan struct{})
 	var callers sync.WaitGroup
 	callers.Go(func() {
-		_ = s.queue.Do(t.Context(), func(*changes) error { close(held); <-free; return nil })
+		_ = s.queue.Do(t.Context(), func(*changeSet) error { close(held); <-free; return nil })
 	})
 	<-held
 	for i := range 10 {
@@ -495,7 +498,7 @@ func TestReplaced(t *testing.T) {
 
 func TestListAndExport(t *testing.T) {
 	s := open(t, t.TempDir())
-	other := Question{Scope{"https://other.example", resolution.EmailToHEM, ""}, "a@example.com"}
+	other := Question{Scope{"https://other.example", resolution.EmailToHEM}, "a@example.com"}
 	must(t,
 		s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Status: 200, Credits: credits(2), Resolution: "res_1", Request: "req_1",
 			Body: []byte("{ \"lead\": \"<Ann>\" }\n"), Received: noon}),
@@ -504,9 +507,9 @@ func TestListAndExport(t *testing.T) {
 	)
 	var out strings.Builder
 	must(t, s.Export(t.Context(), &out, Filter{}))
-	want := `{"key_hash":"` + person("one").Hash().String() + `","key":"network.example/in/one","service":"https://leads.example","operation":"enrichment","settings":"v1","received_at":"2026-11-20T12:00:00.123Z","outcome":"matched","status":200,"credits":2,"run":"night","resolution_id":"res_1","request_id":"req_1","body":{"lead":"<Ann>"}}
+	want := `{"key_hash":"` + person("one").Hash().String() + `","key":"network.example/in/one","service":"https://leads.example","operation":"enrichment","received_at":"2026-11-20T12:00:00.123Z","outcome":"matched","status":200,"credits":2,"run":"night","resolution_id":"res_1","request_id":"req_1","body":{"lead":"<Ann>"}}
 {"key_hash":"` + other.Hash().String() + `","key":"a@example.com","service":"https://other.example","operation":"email_to_hem","received_at":"2026-11-20T12:00:00.123Z","outcome":"refused","reason":"html","status":422,"run":"night","body_text":"<p>no</p>"}
-{"key_hash":"` + person("two").Hash().String() + `","key":"network.example/in/two","service":"https://leads.example","operation":"enrichment","settings":"v1","received_at":"2026-11-20T12:00:00.123Z","outcome":"no_match","reason":"not_found","status":404,"credits":0,"run":"night","body_base64":"/w=="}
+{"key_hash":"` + person("two").Hash().String() + `","key":"network.example/in/two","service":"https://leads.example","operation":"enrichment","received_at":"2026-11-20T12:00:00.123Z","outcome":"no_match","reason":"not_found","status":404,"credits":0,"run":"night","body_base64":"/w=="}
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
@@ -683,7 +686,7 @@ func TestFull(t *testing.T) {
 	s, err := Open(dir, Options{})
 	must(t, err)
 	small := &disk{1_100_000}
-	s.createLog, s.mostLog = small.create, 100
+	s.createLog, s.maxLogBytes = small.create, 100
 	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
 	intent(t, s, person("waiting"), Send{Run: "night", At: noon})
 	big := Answer{Run: "night", Outcome: Matched, Body: make([]byte, 1_400_000), Received: noon}
@@ -740,7 +743,7 @@ func TestErrorsAreDiscreet(t *testing.T) {
 	s.createLog = func(path string) (*appendlog.Log, error) {
 		return appendlog.New(&onDisk{appendlog.File{}, &disk{}}), nil
 	}
-	s.recent.young.log, _ = s.createLog("")
+	s.mem.current.log, _ = s.createLog("")
 	must(t, first)
 	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})
 	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {

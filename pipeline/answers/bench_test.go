@@ -71,7 +71,7 @@ func fill(b *testing.B, s *Store, first, n, callers int) {
 
 // stock stores the answers to keys as Put does, many in one change.
 func stock(b *testing.B, s *Store, from, to int) {
-	scope, run, err := s.rows(b.Context(), benchScope, "bench")
+	scope, run, err := s.scopeAndRun(b.Context(), benchScope, "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,9 +80,9 @@ func stock(b *testing.B, s *Store, from, to int) {
 		g := newGeneration(0, "")
 		for i := from; i < next; i++ {
 			q := Question{benchScope, benchKey(i)}
-			g.answer(&answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: benchAnswer})
+			g.addAnswer(&answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: benchAnswer})
 		}
-		if err := s.writer.Write(b.Context(), func(tx *group) error { return tx.takeIn(g) }); err != nil {
+		if err := s.writer.Write(b.Context(), func(tx *sqliteTx) error { return tx.apply(g) }); err != nil {
 			b.Fatal(err)
 		}
 		from = next

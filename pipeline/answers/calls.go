@@ -19,10 +19,12 @@ var ErrOpen = errors.New("the question has an open call")
 // ErrNoCall says that a question has no open call.
 var ErrNoCall = errors.New("the question has no open call")
 
-// State is what an open call waits for.
+// State is the state of an open call.
 type State string
 
-// The states of open calls. UnderWay is of this process.
+// The states of open calls. A call that is UnderWay was sent by this process;
+// one that is Unknown may have been billed; the answer to one that is Parked
+// comes later.
 const (
 	UnderWay State = "under_way"
 	Unknown  State = "unknown"
@@ -33,27 +35,27 @@ const (
 type Send struct {
 	Run string
 	At  time.Time
-	// Again sends a question that has an open call once more; without it that
-	// is ErrOpen. It may be billed twice unless the service honours the
-	// idempotency key. A question whose call has found its answer meanwhile is
-	// not sent: it is ErrNoCall.
+	// Again sends a question with an open call again; without it Intent
+	// returns ErrOpen. The call may be billed twice unless the service honours
+	// the idempotency key. With Again, a question without an open call is
+	// ErrNoCall: it has been answered meanwhile.
 	Again bool
 }
 
-// Call is what goes with a call on its way.
+// Call is what Intent says about a call.
 type Call struct {
-	// IdempotencyKey is a UUIDv7, the same one for as long as the question's
-	// call is open.
+	// IdempotencyKey is a UUIDv7. It stays the same while the question's call
+	// is open.
 	IdempotencyKey string
 	// Attempt counts from 1.
 	Attempt int
 }
 
-// Intent is made before a call leaves: from here on the call is known, also to
-// the next process. The error is ErrOpen or ErrNoCall, or the call must not be made because
-// the intent could not be stored.
+// Intent stores that a call is about to leave; from then on the next process
+// knows about it too. On an error the call must not leave: it is ErrOpen,
+// ErrNoCall, or the intent could not be stored.
 func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err error) {
-	scope, run, err := s.rows(ctx, q.Scope, send.Run)
+	scope, run, err := s.scopeAndRun(ctx, q.Scope, send.Run)
 	if err != nil {
 		return Call{}, err
 	}
@@ -62,7 +64,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		return Call{}, err
 	}
 	h := q.Hash()
-	err = s.queue.Do(ctx, func(g *changes) error {
+	err = s.queue.Do(ctx, func(g *changeSet) error {
 		before := g.call(h)
 		now := &call{scope: scope, run: run}
 		switch {
@@ -73,11 +75,11 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		case !send.Again:
 			return ErrOpen
 		default:
-			now.OpenCall, now.doubtful = before.OpenCall, true
+			now.OpenCall, now.maybeBilled = before.OpenCall, true
 		}
-		now.Run, now.Sent, now.State, now.Deadline = send.Run, moment(millis(send.At)), UnderWay, time.Time{}
+		now.Run, now.Sent, now.State, now.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
 		now.Attempts++
-		g.set(now)
+		g.setCall(now)
 		c = Call{IdempotencyKey: now.IdempotencyKey, Attempt: now.Attempts}
 		return nil
 	})
@@ -87,116 +89,107 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 	return c, nil
 }
 
-// rows finds the rows that others refer to.
-func (s *Store) rows(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
-	if scope, err = s.scope(ctx, of); err != nil {
-		return 0, 0, err
-	}
-	run, err = s.run(ctx, name)
-	return scope, run, err
-}
-
 // Put stores the answer to a question, in place of an earlier one, and ends
-// its open call if it has one. What it cost is added to a.Run once for each
-// Put. The Body must not be changed afterwards.
+// its open call if there is one. Each Put adds the cost to what a.Run has
+// spent. The caller must not change the Body afterwards.
 func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 	return s.put(ctx, q, a, false, nil)
 }
 
-// Place is Put that calls placed before the answer is on disk, as soon as it
-// has its place in the order of changes: an intent that is asked for from then
-// on is on disk after it, so that there is no moment at which a crash would
-// leave both calls open.
+// Place is Put that calls placed as soon as the answer has its place in the
+// order of changes, before it is on disk. An intent asked for from then on is
+// on disk after the answer, so no crash can leave both calls open.
 func (s *Store) Place(ctx context.Context, q Question, a Answer, placed func()) error {
 	return s.put(ctx, q, a, false, placed)
 }
 
-// Settle is Put for an answer that may come twice, as by a callback and when
-// it is asked for: only the first is stored and paid for. ErrNoCall when the
-// question has no open call any more.
+// Settle is Put for an answer that may arrive twice, such as by a callback and
+// by polling: only the first is stored and paid for. It returns ErrNoCall if
+// the question has no open call any more.
 func (s *Store) Settle(ctx context.Context, q Question, a Answer) error {
 	return s.put(ctx, q, a, true, nil)
 }
 
 func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed func()) error {
 	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
-		return fmt.Errorf("%w: no outcome of an answer: %q", resolution.ErrInvalid, a.Outcome)
+		return fmt.Errorf("%w: unknown outcome %q", resolution.ErrInvalid, a.Outcome)
 	}
-	scope, run, err := s.rows(ctx, q.Scope, a.Run)
+	scope, run, err := s.scopeAndRun(ctx, q.Scope, a.Run)
 	if err != nil {
 		return err
 	}
 	now := &answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: a}
-	now.Received = moment(millis(a.Received))
-	return s.queue.Place(ctx, func(g *changes) error {
+	now.Received = fromMillis(toMillis(a.Received))
+	return s.queue.Place(ctx, func(g *changeSet) error {
 		if open {
-			if _, err := g.open(now.hash); err != nil {
+			if _, err := g.openCall(now.hash); err != nil {
 				return err
 			}
 		}
-		g.answer(now)
+		g.addAnswer(now)
 		return nil
 	}, placed)
 }
 
 // Failure is how a call ended without an answer.
 type Failure struct {
-	// Reason is a word for the report; never content.
+	// Reason is a word for the report. It contains no data of the call.
 	Reason string
 	// Status is the HTTP status, 0 without one.
 	Status int
-	// Request is the service's name for the call, empty where it has none.
+	// Request is the service's identifier of the call, empty if it sent none.
 	Request string
 	// MayBeBilled says that the service may have seen and billed the call.
 	MayBeBilled bool
 }
 
 // Fail ends a call without an answer. A call that was not billed leaves
-// nothing behind; one that may have been, in this attempt or an earlier one,
-// is unknown until it is answered. ErrNoCall when there is none.
+// nothing behind. One that may have been billed, in this attempt or an earlier
+// one, stays unknown until it is answered. It returns ErrNoCall if there is no
+// open call.
 func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 	h := q.Hash()
-	return s.queue.Do(ctx, func(g *changes) error {
-		before, err := g.open(h)
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		before, err := g.openCall(h)
 		if err != nil {
 			return err
 		}
-		if !f.MayBeBilled && !before.doubtful {
-			g.close(h)
+		if !f.MayBeBilled && !before.maybeBilled {
+			g.closeCall(h)
 			return nil
 		}
 		now := *before
-		now.State, now.doubtful = Unknown, true
+		now.State, now.maybeBilled = Unknown, true
 		if f.MayBeBilled {
 			now.Reason, now.Status, now.Request = f.Reason, f.Status, cmp.Or(f.Request, before.Request)
 		}
-		g.set(&now)
+		g.setCall(&now)
 		return nil
 	})
 }
 
-// Parking is the promise of an answer that comes later.
+// Parking says how an answer that comes later is recognized.
 type Parking struct {
-	// Resolution and Request are the service's names for the resolution, by
-	// which the answer finds its question, and for the call.
+	// Resolution and Request are the service's identifiers of the resolution,
+	// by which the answer finds its question, and of the call.
 	Resolution, Request string
-	// Deadline is until when the answer is waited for. The store keeps it and
-	// does nothing about it.
+	// Deadline is until when the answer is waited for. The store only keeps
+	// it.
 	Deadline time.Time
 }
 
-// Park says that the answer to an open call comes later. ErrNoCall when there
-// is none, as when the answer was faster.
+// Park marks an open call as one whose answer comes later. It returns
+// ErrNoCall if there is no open call, such as when the answer was faster.
 func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 	h := q.Hash()
-	return s.queue.Do(ctx, func(g *changes) error {
-		before, err := g.open(h)
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		before, err := g.openCall(h)
 		if err != nil {
 			return err
 		}
 		now := *before
-		now.State, now.Resolution, now.Request, now.Deadline = Parked, p.Resolution, p.Request, momentOrZero(millisOrZero(p.Deadline))
-		g.set(&now)
+		now.State, now.Resolution, now.Request, now.Deadline = Parked, p.Resolution, p.Request, fromMillisOrZero(toMillisOrZero(p.Deadline))
+		g.setCall(&now)
 		return nil
 	})
 }

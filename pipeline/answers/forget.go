@@ -8,24 +8,23 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Forget deletes what is stored about questions, answers and open calls, and
-// returns of how many there was something. When it returns their bytes are
-// overwritten in the file and its log, though not in copies of it. What runs
-// have paid stays counted.
+// Forget deletes the answers and open calls of questions, and returns how many
+// questions had any. Their bytes are then overwritten in the file and its log,
+// but not in copies of it. What runs have paid stays counted.
 //
 // A question whose open call is forgotten may be bought twice. The error is
-// resolution.ErrUnavailable also when somebody else reads the file all the
-// while, so that its log cannot be emptied: everything is deleted then, and
-// Forget can be asked again.
+// also resolution.ErrUnavailable if another process keeps reading the file, so
+// that its log cannot be emptied. In that case everything is deleted, and
+// Forget can be called again.
 func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, err error) {
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	if err := s.flushed(); err != nil { // the log's files go with it
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil { // which also removes the log files
 		return 0, err
 	}
 	for len(questions) > 0 {
-		n, some := min(len(questions), groupDeletes), 0
-		err := s.writer.Write(ctx, func(g *group) (err error) {
+		n, some := min(len(questions), maxDeletes), 0
+		err := s.writer.Write(ctx, func(g *sqliteTx) (err error) {
 			some, err = g.forget(questions[:n])
 			return err
 		})
@@ -33,17 +32,17 @@ func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, er
 			return forgotten, err
 		}
 		forgotten += some
-		s.recent.forget(questions[:n])
+		s.mem.removeCalls(questions[:n])
 		questions = questions[n:]
 	}
-	return forgotten, s.emptyLog(ctx)
+	return forgotten, s.emptyWAL(ctx)
 }
 
-// groupDeletes bounds the deletions of one group, so that others do not wait
-// for long.
-const groupDeletes = 256
+// maxDeletes bounds the deletions of one group, so that other changes do not
+// wait long.
+const maxDeletes = 256
 
-func (g *group) forget(questions []Hash) (forgotten int, err error) {
+func (g *sqliteTx) forget(questions []Hash) (forgotten int, err error) {
 	for _, h := range questions {
 		some := int64(0)
 		for _, d := range []struct {
@@ -67,16 +66,17 @@ func (g *group) forget(questions []Hash) (forgotten int, err error) {
 	return forgotten, nil
 }
 
-// forget drops the open calls of questions that the database no longer has.
-func (r *recent) forget(questions []Hash) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// removeCalls drops the open calls of questions that were deleted from the
+// database.
+func (m *memtable) removeCalls(questions []Hash) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, h := range questions {
-		r.put(h, nil)
+		m.setCall(h, nil)
 	}
 }
 
-// Prune deletes the answers received before a moment, as Forget does, and
+// Prune deletes the answers received before a time, as Forget does, and
 // returns how many. Open calls stay.
 func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
 	if err := s.flush(); err != nil {
@@ -90,11 +90,11 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 	for {
 		some, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (o old, err error) {
 			var q Question
-			err = row.Scan(&o.seq, &q.Service, &q.Operation, &q.Settings, &q.Key)
+			err = row.Scan(&o.seq, &q.Service, &q.Operation, &q.Key)
 			o.hash = q.Hash()
 			return o, err
-		}, `SELECT a.seq, s.service, s.operation, s.settings, a.key FROM answers a CROSS JOIN scopes s ON s.id = a.scope
-			WHERE a.seq > ? AND a.received < ? ORDER BY a.seq LIMIT ?`, last, millis(before), groupDeletes)
+		}, `SELECT a.seq, s.service, s.operation, a.key FROM answers a CROSS JOIN scopes s ON s.id = a.scope
+			WHERE a.seq > ? AND a.received < ? ORDER BY a.seq LIMIT ?`, last, toMillis(before), maxDeletes)
 		if err != nil {
 			return pruned, err
 		}
@@ -103,10 +103,10 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 		}
 		last = some[len(some)-1].seq
 		gone := 0
-		err = s.writer.Write(ctx, func(g *group) error {
+		err = s.writer.Write(ctx, func(g *sqliteTx) error {
 			gone = 0
 			for _, o := range some {
-				// A younger answer may have come since, and taken its place.
+				// A newer answer may have replaced it meanwhile.
 				n, err := g.Update("DELETE FROM keys WHERE hash = ? AND seq = ?", o.hash[:keyBytes], o.seq)
 				if err != nil {
 					return err
@@ -123,12 +123,12 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 		}
 		pruned += gone
 	}
-	return pruned, s.emptyLog(ctx)
+	return pruned, s.emptyWAL(ctx)
 }
 
-// emptyLog brings the log into the database and cuts it off: until then it
-// holds what was deleted.
-func (s *Store) emptyLog(ctx context.Context) error {
+// emptyWAL moves SQLite's write-ahead log into the database and truncates it:
+// until then it holds what was deleted.
+func (s *Store) emptyWAL(ctx context.Context) error {
 	var busy, frames, moved int
 	if err := s.reads.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved); err != nil {
 		return fault(err)

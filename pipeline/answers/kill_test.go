@@ -45,7 +45,7 @@ func TestKilledChild(t *testing.T) {
 	}
 	s, err := Open(dir, Options{})
 	must(t, err)
-	s.mostLog = 20_000 // there are many logs, and kills while they are brought into the database
+	s.maxLogBytes = 20_000 // there are many logs, and kills while they are brought into the database
 	from, err := strconv.Atoi(first)
 	must(t, err)
 	ctx := context.Background()
@@ -140,7 +140,7 @@ func checkKilled(t *testing.T, dir string, told map[int][2]string) {
 	defer s.Close()
 	open := map[Hash]OpenCall{}
 	for _, state := range []State{Unknown, Parked} {
-		for _, c := range all(t, s.listed(t.Context(), state)) {
+		for _, c := range all(t, s.openCalls(t.Context(), state)) {
 			open[c.Hash] = c
 		}
 	}

@@ -19,19 +19,19 @@ type Item struct {
 	Answer
 }
 
-// Filter chooses answers; the zero value chooses all.
+// Filter selects answers; the zero value selects all.
 type Filter struct {
-	Service   string               // empty: any
-	Operation resolution.Operation // empty: any
-	Bodies    bool                 // with the bodies
+	Service   string               // empty means any
+	Operation resolution.Operation // empty means any
+	Bodies    bool                 // with their bodies
 }
 
-// page bounds what is read in one go: a reader that stays keeps the log from
-// going back into the database.
-const page = 500
+// pageSize bounds the answers that one query reads: a reader that stays keeps
+// the write-ahead log from going back into the database.
+const pageSize = 500
 
-// List lists stored answers in the order in which they were stored. The store
-// may be used meanwhile.
+// List lists stored answers in the order of their storage. The store may be
+// used meanwhile.
 func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if err := s.flush(); err != nil {
@@ -41,17 +41,17 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 		last := int64(0)
 		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
 			var received int64
-			err = row.Scan(&last, &i.Service, &i.Operation, &i.Settings, &i.Key, &i.Run, &i.Outcome, &i.Reason, &i.Status, &i.Credits, &i.Resolution, &i.Request,
+			err = row.Scan(&last, &i.Service, &i.Operation, &i.Key, &i.Run, &i.Outcome, &i.Reason, &i.Status, &i.Credits, &i.Resolution, &i.Request,
 				&received, &i.Body)
-			i.Hash, i.Received = i.Question.Hash(), moment(received)
+			i.Hash, i.Received = i.Question.Hash(), fromMillis(received)
 			return i, err
 		}
 		for {
-			items, err := collect(ctx, s.reads, scan, `SELECT a.seq, s.service, s.operation, s.settings, a.key, r.name, a.outcome, a.reason, a.status, a.credits,
+			items, err := collect(ctx, s.reads, scan, `SELECT a.seq, s.service, s.operation, a.key, r.name, a.outcome, a.reason, a.status, a.credits,
 					a.resolution, a.request, a.received, iif(?1, a.body, NULL)
 				FROM answers a CROSS JOIN scopes s ON s.id = a.scope CROSS JOIN runs r ON r.id = a.run
 				WHERE a.seq > ?2 AND (?3 = '' OR s.service = ?3) AND (?4 = '' OR s.operation = ?4) ORDER BY a.seq LIMIT ?5`,
-				f.Bodies, last, f.Service, string(f.Operation), page)
+				f.Bodies, last, f.Service, string(f.Operation), pageSize)
 			if err != nil {
 				yield(Item{}, err)
 				return
@@ -61,36 +61,16 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 					return
 				}
 			}
-			if len(items) < page {
+			if len(items) < pageSize {
 				return
 			}
 		}
 	}
 }
 
-// line is an Item as Export writes it.
-type line struct {
-	KeyHash    string          `json:"key_hash"`
-	Key        string          `json:"key"`
-	Service    string          `json:"service"`
-	Operation  string          `json:"operation"`
-	Settings   string          `json:"settings,omitempty"`
-	ReceivedAt time.Time       `json:"received_at"`
-	Outcome    Outcome         `json:"outcome"`
-	Reason     string          `json:"reason,omitempty"`
-	Status     int             `json:"status"`
-	Credits    *int64          `json:"credits,omitempty"`
-	Run        string          `json:"run"`
-	Resolution string          `json:"resolution_id,omitempty"`
-	Request    string          `json:"request_id,omitempty"`
-	Body       json.RawMessage `json:"body,omitempty"`
-	BodyText   string          `json:"body_text,omitempty"`
-	BodyBytes  []byte          `json:"body_base64,omitempty"`
-}
-
-// Export writes answers as JSON lines, with keys and bodies: personal data. A
-// body that is JSON is in body, compact; one that is other text in body_text,
-// any other in body_base64.
+// Export writes answers as JSON lines, with keys and bodies, which are personal
+// data. A body that is JSON goes to the member body, other text to body_text,
+// and the rest to body_base64.
 func (s *Store) Export(ctx context.Context, w io.Writer, f Filter) error {
 	f.Bodies = true
 	buffered := bufio.NewWriter(w)
@@ -100,7 +80,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, f Filter) error {
 		if err != nil {
 			return err
 		}
-		l := line{KeyHash: i.Hash.String(), Key: i.Key, Service: i.Service, Operation: string(i.Operation), Settings: i.Settings, ReceivedAt: i.Received,
+		l := exportedItem{KeyHash: i.Hash.String(), Key: i.Key, Service: i.Service, Operation: string(i.Operation), ReceivedAt: i.Received,
 			Outcome: i.Outcome, Reason: i.Reason, Status: i.Status, Credits: i.Credits, Run: i.Run, Resolution: i.Resolution, Request: i.Request}
 		switch {
 		case json.Valid(i.Body):
@@ -117,6 +97,25 @@ func (s *Store) Export(ctx context.Context, w io.Writer, f Filter) error {
 	return buffered.Flush()
 }
 
+// exportedItem is an Item as Export writes it.
+type exportedItem struct {
+	KeyHash    string          `json:"key_hash"`
+	Key        string          `json:"key"`
+	Service    string          `json:"service"`
+	Operation  string          `json:"operation"`
+	ReceivedAt time.Time       `json:"received_at"`
+	Outcome    Outcome         `json:"outcome"`
+	Reason     string          `json:"reason,omitempty"`
+	Status     int             `json:"status"`
+	Credits    *int64          `json:"credits,omitempty"`
+	Run        string          `json:"run"`
+	Resolution string          `json:"resolution_id,omitempty"`
+	Request    string          `json:"request_id,omitempty"`
+	Body       json.RawMessage `json:"body,omitempty"`
+	BodyText   string          `json:"body_text,omitempty"`
+	BodyBytes  []byte          `json:"body_base64,omitempty"`
+}
+
 // Tally counts the answers of one scope and outcome.
 type Tally struct {
 	Scope
@@ -131,7 +130,7 @@ type Stat struct {
 	Unknown, Parked, UnderWay int64 // open calls
 }
 
-// Stat counts everything, by reading it all: some seconds for a million
+// Stat counts everything. It reads the whole table: some seconds for a million
 // answers.
 func (s *Store) Stat(ctx context.Context) (st Stat, err error) {
 	if err := s.flush(); err != nil {
@@ -144,10 +143,10 @@ func (s *Store) Stat(ctx context.Context) (st Stat, err error) {
 	}
 	st.Tallies, err = collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (t Tally, err error) {
 		var oldest, newest int64
-		err = row.Scan(&t.Service, &t.Operation, &t.Settings, &t.Outcome, &t.Answers, &t.Unpriced, &t.Credits, &oldest, &newest)
-		t.Oldest, t.Newest = moment(oldest), moment(newest)
+		err = row.Scan(&t.Service, &t.Operation, &t.Outcome, &t.Answers, &t.Unpriced, &t.Credits, &oldest, &newest)
+		t.Oldest, t.Newest = fromMillis(oldest), fromMillis(newest)
 		return t, err
-	}, `SELECT s.service, s.operation, s.settings, a.outcome, a.answers, a.unpriced, a.credits, a.oldest, a.newest
+	}, `SELECT s.service, s.operation, a.outcome, a.answers, a.unpriced, a.credits, a.oldest, a.newest
 		FROM (SELECT scope, outcome, count(*) AS answers, sum(credits IS NULL) AS unpriced, coalesce(sum(credits), 0) AS credits,
 			min(received) AS oldest, max(received) AS newest FROM answers GROUP BY scope, outcome) a
 		JOIN scopes s ON s.id = a.scope ORDER BY s.id, a.outcome`)

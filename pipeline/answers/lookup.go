@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Freshness says which stored answers are asked for again.
+// Freshness says how old a stored answer may be. The service is asked again
+// for an older one.
 type Freshness struct {
-	// Now is when the question comes up.
+	// Now is the time of the question.
 	Now time.Time
-	// Match and NoMatch are how old an answer may be; 0 is however old.
+	// Match and NoMatch are the greatest ages; 0 means any age.
 	Match, NoMatch time.Duration
 }
 
-// of reports whether an answer is fresh enough. What a service refused is
-// asked again each time.
+// of reports whether an answer is fresh. One that the service refused never
+// is.
 func (f Freshness) of(o Outcome, received time.Time) bool {
 	limit := f.Match
 	switch o {
@@ -29,50 +30,51 @@ func (f Freshness) of(o Outcome, received time.Time) bool {
 
 // Found is what is known about one question.
 type Found struct {
-	// Stored says that there is an Answer, Fresh that it need not be asked for
-	// again.
+	// Stored says that there is an Answer; Fresh, that the service need not be
+	// asked again.
 	Stored, Fresh bool
-	Answer        Answer // without Run; Body only where it was asked for
-	// Open is what an open call waits for, empty without one.
+	Answer        Answer // without Run, and without Body unless it was asked for
+	// Open is the state of the open call, empty if there is none.
 	Open State
-	// Run made the open call's last attempt, whose intent was made at Sent;
-	// both are zero without an open call.
+	// Run made the open call's last attempt, and stored its intent at Sent.
+	// Both are zero without an open call.
 	Run  string
 	Sent time.Time
 	// Deadline is until when a parked call's answer is waited for.
 	Deadline time.Time
 }
 
-// Lookup finds what is known about keys, in their order, appended to into. Ask
-// for some thousands at once. bodies asks for the bodies too.
+// Lookup appends to into what is known about keys, in their order. Callers
+// should ask about some thousands at once. bodies asks for the bodies too.
 func (s *Store) Lookup(ctx context.Context, scope Scope, keys []string, f Freshness, bodies bool, into []Found) ([]Found, error) {
 	hasher := newHasher(scope)
 	hash := func(i int) Hash { return hasher.hash(keys[i]) }
 	return s.lookup(ctx, len(keys), hash, f, bodies, into)
 }
 
-// LookupHashes is Lookup without bodies of questions that are known by their
-// hashes, of any scope.
+// LookupHashes is Lookup, without bodies, for the hashes of questions of any
+// scope.
 func (s *Store) LookupHashes(ctx context.Context, hashes []Hash, f Freshness, into []Found) ([]Found, error) {
 	return s.lookup(ctx, len(hashes), func(i int) Hash { return hashes[i] }, f, false, into)
 }
 
 func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshness, bodies bool, into []Found) ([]Found, error) {
-	r, err := s.readers.take(ctx)
+	r, err := s.readers.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.readers.give(r)
-	for first := 0; first < n; first += batch {
-		last := min(first+batch, n)
+	defer s.readers.put(r)
+	for first := 0; first < n; first += batchSize {
+		last := min(first+batchSize, n)
+		r.hashes = r.hashes[:0]
 		for i := first; i < last; i++ {
-			h := hash(i)
-			copy(r.hashes[(i-first)*len(h):], h[:])
+			r.hashes = append(r.hashes, hash(i))
 		}
 		at := len(into)
 		into = append(into, make([]Found, last-first)...)
-		// First here, then there: what moves meanwhile is found in one of them.
-		s.recent.find(func(i int) Hash { return Hash(r.hashes[i*len(Hash{}):]) }, f, bodies, into[at:])
+		// First the memtable, then the database: an answer that moves meanwhile
+		// is found in one of them.
+		s.mem.find(r.hashes, f, bodies, into[at:])
 		if err := r.find(ctx, f, bodies, into[at:]); err != nil {
 			return nil, fault(err)
 		}

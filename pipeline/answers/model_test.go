@@ -37,8 +37,8 @@ func TestModel(t *testing.T) {
 		folder := fmt.Sprintf("%s/%d", dir, folders)
 		s, err := Open(folder, Options{})
 		fatal(t, err)
-		mostLog := rapid.Int64Range(1, 2000).Draw(t, "size of a log")
-		s.mostLog = mostLog
+		maxLogBytes := rapid.Int64Range(1, 2000).Draw(t, "size of a log")
+		s.maxLogBytes = maxLogBytes
 		defer func() { fatal(t, s.Close()) }()
 		model := map[string]*modelled{}
 		spent := map[string]*Spending{"a": {}, "b": {}}
@@ -170,15 +170,15 @@ func TestModel(t *testing.T) {
 				if rapid.Bool().Draw(t, "killed") { // what is on disk is all there is
 					folders++
 					next := fmt.Sprintf("%s/%d", dir, folders)
-					s.changing.Lock()
-					fatal(t, errors.Join(s.settled(), os.CopyFS(next, os.DirFS(folder))))
-					s.changing.Unlock()
+					s.logMu.Lock()
+					fatal(t, errors.Join(s.awaitMove(), os.CopyFS(next, os.DirFS(folder))))
+					s.logMu.Unlock()
 					folder = next
 				}
 				fatal(t, s.Close())
 				s, err = Open(folder, Options{})
 				fatal(t, err)
-				s.mostLog = mostLog
+				s.maxLogBytes = maxLogBytes
 				for _, m := range model {
 					if m.open == UnderWay {
 						m.open, m.doubt = Unknown, true
@@ -205,7 +205,7 @@ func TestModel(t *testing.T) {
 					want  []string
 				}{{Unknown, unknown}, {Parked, parked}} {
 					var got []string
-					for c, err := range s.listed(ctx, list.state) {
+					for c, err := range s.openCalls(ctx, list.state) {
 						fatal(t, err)
 						got = append(got, c.Key)
 					}

@@ -11,37 +11,35 @@ import (
 
 // Scope is what all questions of a run have in common.
 type Scope struct {
-	// Service says who is asked: the base URL, or another word of the caller's.
+	// Service is the one that is asked: its base URL, or another name that the
+	// caller chooses.
 	Service   string
 	Operation resolution.Operation
-	// Settings stands for whatever else an answer depends on; answers under
-	// other settings are other answers.
-	Settings string
 }
 
 // Question is what is paid for once.
 type Question struct {
 	Scope
-	// Key is the identifier's canonical form. It is personal data, and no part
-	// of what this package's errors say.
+	// Key is the identifier's canonical form. It is personal data, and never
+	// part of this package's errors.
 	Key string
 }
 
-// Hash is a question's identity, the SHA-256 of its parts. It is what tools
-// print in place of a key.
+// Hash identifies a question: the SHA-256 of its parts. Tools print it in
+// place of a key.
 type Hash [sha256.Size]byte
 
-// keyBytes is how much of a Hash the table of keys has: enough that no two
+// keyBytes is how much of a Hash the table of keys holds: enough that no two
 // questions share it, and less to write and to search.
 const keyBytes = 16
 
-// Hash computes q's identity.
+// Hash computes q's hash.
 func (q Question) Hash() Hash {
 	return newHasher(q.Scope).hash(q.Key)
 }
 
-// Hasher is Question.Hash for the keys of one scope, one after the other from
-// one goroutine: each costs its SHA-256 and nothing else.
+// Hasher returns Question.Hash for the keys of one scope. The function is for
+// one goroutine, and allocates nothing.
 func (s Scope) Hasher() func(key []byte) Hash {
 	h := newHasher(s)
 	return func(key []byte) Hash {
@@ -53,7 +51,7 @@ func (s Scope) Hasher() func(key []byte) Hash {
 // String is h in hex.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// ParseHash reads what String wrote. The error does not repeat s.
+// ParseHash parses what String wrote. The error does not contain s.
 func ParseHash(s string) (h Hash, err error) {
 	if len(s) != hex.EncodedLen(len(h)) {
 		return h, fmt.Errorf("%w: a key hash has %d hex digits", resolution.ErrInvalid, hex.EncodedLen(len(h)))
@@ -66,14 +64,16 @@ func ParseHash(s string) (h Hash, err error) {
 
 // hasher hashes the questions of one scope.
 type hasher struct {
-	text []byte // the scope, and then a key
-	n    int    // how much of text is the scope
+	text []byte // the scope, followed by a key
+	n    int    // length of the scope in text
 }
 
 func newHasher(s Scope) *hasher {
 	h := &hasher{}
-	for _, part := range []string{s.Service, string(s.Operation), s.Settings} {
-		h.text = binary.AppendUvarint(h.text, uint64(len(part))) // or two scopes could read the same
+	// Each part has its length before it, so that no two scopes give the same
+	// bytes. The third part is reserved, as is the column settings of a scope.
+	for _, part := range []string{s.Service, string(s.Operation), ""} {
+		h.text = binary.AppendUvarint(h.text, uint64(len(part)))
 		h.text = append(h.text, part...)
 	}
 	h.n = len(h.text)

@@ -2,16 +2,16 @@ package answers
 
 import "github.com/leadetl/leadetl/internal/groupcommit"
 
-// ErrNewer says that a later program has written the answers. They are left as
-// they are.
+// ErrNewer says that a later version of the program has written the answers.
+// They are left as they are.
 var ErrNewer = groupcommit.ErrNewer
 
-// migrations take a database from each version to the next; the version is
-// SQLite's user_version. A migration that was released is never changed.
+// migrations take a database from each version to the next. The version is
+// SQLite's user_version. A released migration is never changed.
 var migrations = []string{firstSchema, logSchema}
 
-// Moments are milliseconds since 1970 UTC; a hash is a Question's. What comes
-// under a random key is small: answers with their bodies are appended. Open
+// Times are milliseconds since 1970 UTC; a hash is a Question's. Rows under a
+// random key are small: answers with their bodies are appended instead. Open
 // calls come and go, so their table stays small.
 const firstSchema = `
 CREATE TABLE scopes(
@@ -83,7 +83,8 @@ CREATE VIEW open_calls AS SELECT
 	FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run;
 `
 
-// The number of the last generation of the log whose changes are all here.
+// log holds the number of the last generation whose changes are all in the
+// database.
 const logSchema = `
 CREATE TABLE log(applied INTEGER NOT NULL) STRICT;
 INSERT INTO log VALUES (0);

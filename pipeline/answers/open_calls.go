@@ -16,52 +16,55 @@ type OpenCall struct {
 	Run            string
 	IdempotencyKey string
 	Attempts       int
-	// Sent is when the last attempt's intent was made.
+	// Sent is when the last attempt's intent was stored.
 	Sent  time.Time
 	State State
 	// Reason and Status say how the last attempt that may have been billed
-	// ended; both are empty when the process did.
+	// ended. Both are zero if the process died during it.
 	Reason string
 	Status int
-	// Resolution and Request are the service's names, empty where it gave none.
+	// Resolution and Request are the service's identifiers, empty if it sent
+	// none.
 	Resolution, Request string
 	// Deadline is until when a parked call's answer is waited for.
 	Deadline time.Time
 }
 
-// loadCalls reads the open calls there are.
+// loadCalls reads the open calls of the database into the memtable.
 func (s *Store) loadCalls(ctx context.Context) error {
 	calls, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (*call, error) {
 		var c call
 		var raw []byte
 		var sent, deadline int64
-		err := row.Scan(&raw, &c.scope, &c.run, &c.doubtful, &c.Service, &c.Operation, &c.Settings, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent,
+		err := row.Scan(&raw, &c.scope, &c.run, &c.maybeBilled, &c.Service, &c.Operation, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent,
 			&c.State, &c.Reason, &c.Status, &c.Resolution, &c.Request, &deadline)
 		copy(c.Hash[:], raw)
-		c.Sent, c.Deadline = moment(sent), momentOrZero(deadline)
+		c.Sent, c.Deadline = fromMillis(sent), fromMillisOrZero(deadline)
 		return &c, err
-	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, s.settings, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,
+	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,
 		c.status, c.resolution, c.request, coalesce(c.deadline, 0)
 		FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run`)
 	for _, c := range calls {
-		s.recent.put(c.Hash, c)
+		s.mem.setCall(c.Hash, c)
 	}
 	return err
 }
 
-// Unknown lists the calls that may have been billed and have no answer: those
-// that failed so, and those that were under way when an earlier process died.
-// They come in the order of their hashes; the store may be used meanwhile.
+// Unknown lists the calls that may have been billed and have no answer: they
+// failed that way, or were under way when an earlier process died. They are
+// ordered by their hashes. The store may be used meanwhile.
 func (s *Store) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
-	return s.listed(ctx, Unknown)
+	return s.openCalls(ctx, Unknown)
 }
 
 // Parked lists the calls whose answers come later, as Unknown does.
-func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] { return s.listed(ctx, Parked) }
+func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return s.openCalls(ctx, Parked)
+}
 
-func (s *Store) listed(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
+func (s *Store) openCalls(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
 	return func(yield func(OpenCall, error) bool) {
-		for _, c := range s.recent.list(state) {
+		for _, c := range s.mem.callsIn(state) {
 			if err := ctx.Err(); err != nil {
 				yield(OpenCall{}, err)
 				return
@@ -73,29 +76,28 @@ func (s *Store) listed(ctx context.Context, state State) iter.Seq2[OpenCall, err
 	}
 }
 
-// FindByResolution finds the open call to a service whose answer comes under a
-// name of the service's. ErrNoCall when nothing waits for it, as when its
-// answer is stored already.
+// FindByResolution returns the open call to a service whose answer will come
+// under the service's identifier id. It returns ErrNoCall if no call waits for
+// it, such as when its answer is already stored.
 func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCall, error) {
-	return s.recent.promised(promise{service, id})
+	return s.mem.callByID(parkedID{service, id})
 }
 
-// Find finds the open call of a question by its hash. ErrNoCall when there is
-// none.
-func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.recent.one(h) }
+// Find returns the open call of the question with a hash, or ErrNoCall.
+func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
 
-// Spending is what a run has paid, and may have.
+// Spending is what a run has paid, and what it may have paid.
 type Spending struct {
-	// Answers were paid for, also those that were forgotten since; Unpriced of
-	// them without the service saying how much, the others with Credits
-	// together.
+	// Answers counts the answers that the run paid for, including forgotten
+	// ones. For Unpriced of them the service did not say the price; the others
+	// cost Credits together.
 	Answers, Unpriced, Credits int64
 	// Unknown, Parked and UnderWay count the open calls whose last attempt was
-	// the run's: each may have cost something.
+	// the run's. Each may have cost something.
 	Unknown, Parked, UnderWay int64
 }
 
-// SumSpent adds up a run's spending: exactly, at one moment.
+// SumSpent adds up a run's spending, all as of one moment.
 func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
 	if err := s.flush(); err != nil {
 		return Spending{}, err
@@ -110,16 +112,16 @@ func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error
 	return p, fault(err)
 }
 
-// Scopes lists what has been asked about: with each of them a key is another
-// question.
+// Scopes lists the scopes of all questions. One key is another question in
+// each of them.
 func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {
 	return collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (sc Scope, err error) {
-		err = row.Scan(&sc.Service, &sc.Operation, &sc.Settings)
+		err = row.Scan(&sc.Service, &sc.Operation)
 		return sc, err
-	}, "SELECT service, operation, settings FROM scopes ORDER BY id")
+	}, "SELECT service, operation FROM scopes ORDER BY id")
 }
 
-// collect reads all rows of a query, of which there are few.
+// collect reads all rows of a query. They must fit into memory.
 func collect[T any](ctx context.Context, from *sql.DB, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -1,0 +1,237 @@
+package answers
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/leadetl/leadetl/internal/appendlog"
+)
+
+// memtable holds what the log has and the database does not: the answers of
+// two generations, and the state of every open call. The values in its maps
+// are never changed, only replaced.
+type memtable struct {
+	mu       sync.RWMutex
+	calls    map[Hash]*call
+	parked   map[parkedID]Hash // open calls by the identifier of their answer
+	current  *generation       // takes new changes
+	previous *generation       // is being moved into the database; nil when none is
+}
+
+// call is a row of the table of open calls.
+type call struct {
+	OpenCall
+	scope, run  int64 // ids of rows
+	maybeBilled bool  // an earlier attempt may have been billed
+}
+
+// answered is a row of the table of answers, with its question.
+type answered struct {
+	hash       Hash
+	scope, run int64 // ids of rows
+	key        string
+	Answer
+}
+
+// keyHash is the part of a Hash that the table of keys holds.
+type keyHash [keyBytes]byte
+
+func (h Hash) key() keyHash { return keyHash(h[:keyBytes]) }
+
+// parkedID is the identifier under which a service will send an answer.
+type parkedID struct{ service, resolution string }
+
+func (c *call) parkedID() parkedID { return parkedID{c.Service, c.Resolution} }
+
+// find fills in what the memtable knows about questions. It reports nothing
+// about those whose answer is in the database only.
+func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if len(m.calls) == 0 && m.current.empty() && m.previous == nil {
+		return // the usual case in a run whose answers are all stored
+	}
+	for i, h := range hashes {
+		if c := m.calls[h]; c != nil {
+			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.State, c.Run, c.Sent, c.Deadline
+		}
+		a := m.current.latest[h.key()]
+		if a == nil && m.previous != nil {
+			a = m.previous.latest[h.key()]
+		}
+		if a == nil {
+			continue
+		}
+		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.of(a.Outcome, a.Received), a.Answer
+		into[i].Answer.Run = ""
+		if !bodies {
+			into[i].Answer.Body = nil
+		}
+	}
+}
+
+// callsIn returns the open calls in a state, ordered by their hashes.
+func (m *memtable) callsIn(state State) (found []OpenCall) {
+	m.mu.RLock()
+	for _, c := range m.calls {
+		if c.State == state {
+			found = append(found, c.OpenCall)
+		}
+	}
+	m.mu.RUnlock()
+	slices.SortFunc(found, func(a, b OpenCall) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	return found
+}
+
+// callOf returns the open call of a question, or ErrNoCall.
+func (m *memtable) callOf(h Hash) (OpenCall, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if c := m.calls[h]; c != nil {
+		return c.OpenCall, nil
+	}
+	return OpenCall{}, ErrNoCall
+}
+
+// callByID returns the open call whose answer will come under an identifier of
+// the service, or ErrNoCall.
+func (m *memtable) callByID(id parkedID) (OpenCall, error) {
+	m.mu.RLock()
+	h, found := m.parked[id]
+	m.mu.RUnlock()
+	if !found {
+		return OpenCall{}, ErrNoCall
+	}
+	return m.callOf(h)
+}
+
+// setCall replaces the open call of a question; nil removes it. The caller
+// holds mu.
+func (m *memtable) setCall(h Hash, now *call) {
+	if before := m.calls[h]; before != nil && before.Resolution != "" {
+		if id := before.parkedID(); m.parked[id] == h {
+			delete(m.parked, id)
+		}
+	}
+	if now == nil {
+		delete(m.calls, h)
+		return
+	}
+	m.calls[h] = now
+	if now.Resolution != "" {
+		m.parked[now.parkedID()] = h
+	}
+}
+
+// generation is what one log file holds.
+type generation struct {
+	number   int64
+	path     string
+	log      *appendlog.Log // nil before the first change
+	answers  []*answered    // in the order of their arrival
+	latest   map[keyHash]*answered
+	calls    map[Hash]*call // those that changed, in their present state; nil means closed
+	spending map[int64]*spending
+}
+
+// spending is what a generation adds to a run.
+type spending struct{ answers, unpriced, credits int64 }
+
+func newGeneration(number int64, path string) *generation {
+	return &generation{
+		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, spending: map[int64]*spending{},
+	}
+}
+
+func (g *generation) empty() bool { return len(g.answers) == 0 && len(g.calls) == 0 }
+
+func (g *generation) addAnswer(a *answered) {
+	g.answers = append(g.answers, a)
+	g.latest[a.hash.key()] = a
+	s := g.spending[a.run]
+	if s == nil {
+		s = &spending{}
+		g.spending[a.run] = s
+	}
+	s.answers++
+	if a.Credits == nil {
+		s.unpriced++
+	} else {
+		s.credits += *a.Credits
+	}
+}
+
+// sortedAnswers returns the answers that no later one of the generation
+// replaces, ordered by their keys.
+func (g *generation) sortedAnswers() []*answered {
+	last := make([]*answered, 0, len(g.latest))
+	for _, a := range g.latest {
+		last = append(last, a)
+	}
+	slices.SortFunc(last, func(a, b *answered) int { return cmp.Compare(string(a.hash[:keyBytes]), string(b.hash[:keyBytes])) })
+	return last
+}
+
+// changeSet is what one group of changes does. Nobody else sees it before it
+// is on disk.
+type changeSet struct {
+	mem     *memtable
+	calls   map[Hash]*call // nil means closed
+	answers []*answered
+	record  []byte // of the log
+}
+
+func (c *changeSet) reset() {
+	clear(c.calls)
+	clear(c.answers)
+	c.answers, c.record = c.answers[:0], c.record[:0]
+}
+
+// call returns a question's open call, nil if there is none. The caller must
+// not change it.
+func (c *changeSet) call(h Hash) *call {
+	if now, changed := c.calls[h]; changed {
+		return now
+	}
+	return c.mem.calls[h] // without mu: only this goroutine changes it
+}
+
+// openCall is call, with ErrNoCall if there is none.
+func (c *changeSet) openCall(h Hash) (*call, error) {
+	if now := c.call(h); now != nil {
+		return now, nil
+	}
+	return nil, ErrNoCall
+}
+
+func (c *changeSet) setCall(now *call) {
+	c.calls[now.Hash] = now
+	c.record = appendCall(c.record, now)
+}
+
+// closeCall ends a call without an answer.
+func (c *changeSet) closeCall(h Hash) {
+	c.calls[h] = nil
+	c.record = appendClosed(c.record, h)
+}
+
+func (c *changeSet) addAnswer(a *answered) {
+	c.calls[a.hash] = nil
+	c.answers = append(c.answers, a)
+	c.record = appendAnswer(c.record, a)
+}
+
+// publish shows the changes to everybody, once they are on disk.
+func (c *changeSet) publish() {
+	c.mem.mu.Lock()
+	defer c.mem.mu.Unlock()
+	for _, a := range c.answers {
+		c.mem.current.addAnswer(a)
+	}
+	for h, now := range c.calls {
+		c.mem.current.calls[h] = now
+		c.mem.setCall(h, now)
+	}
+}

@@ -1,0 +1,135 @@
+package answers
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/leadetl/leadetl/internal/groupcommit"
+)
+
+// sqliteTx is a transaction of the database.
+type sqliteTx struct {
+	*groupcommit.Tx
+	lastSeq int64 // of the answers
+
+	replaced, answers, keys *groupcommit.Batch
+	closed, calls           *groupcommit.Batch
+}
+
+func newSQLiteTx(t *groupcommit.Tx) *sqliteTx {
+	return &sqliteTx{
+		Tx:       t,
+		replaced: groupcommit.NewBatch("DELETE FROM answers WHERE seq IN (SELECT seq FROM keys WHERE hash IN (", 1, "))"),
+		answers: groupcommit.NewBatch("INSERT INTO answers(seq, scope, run, received, outcome, reason, status, credits, resolution, request, key, body) VALUES ",
+			12, ""),
+		keys:   groupcommit.NewBatch("INSERT INTO keys(hash, seq) VALUES ", 2, " ON CONFLICT(hash) DO UPDATE SET seq = excluded.seq"),
+		closed: groupcommit.NewBatch("DELETE FROM calls WHERE hash IN (", 1, ")"),
+		calls: groupcommit.NewBatch("INSERT OR REPLACE INTO calls(hash, scope, run, key, idempotency, attempts, sent, state, doubtful, reason, status, "+
+			"resolution, request, deadline) VALUES ", 14, ""),
+	}
+}
+
+// Reset starts a group. It does not take lastSeq back: the numbers of answers
+// that were undone are not used again.
+func (g *sqliteTx) Reset() {
+	for _, b := range g.batches() {
+		b.Reset()
+	}
+}
+
+// Flush writes the rows that the group held back.
+func (g *sqliteTx) Flush() error {
+	for _, b := range g.batches() {
+		if err := b.Flush(g.Tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batches returns the batches in the order in which they are written: the keys
+// as they were find what an answer replaces.
+func (g *sqliteTx) batches() [5]*groupcommit.Batch {
+	return [...]*groupcommit.Batch{g.replaced, g.answers, g.keys, g.closed, g.calls}
+}
+
+// loadLastSeq reads the number of the last answer.
+func (g *sqliteTx) loadLastSeq() error {
+	_, err := g.Row("SELECT coalesce(max(seq), 0) FROM answers", nil, &g.lastSeq)
+	return err
+}
+
+// markUnknown makes the calls unknown that an earlier process had under way.
+func (g *sqliteTx) markUnknown() error {
+	return g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1 WHERE state = 'under_way'")
+}
+
+// apply writes a generation and, in the same transaction, that its log file is
+// no longer needed.
+func (g *sqliteTx) apply(from *generation) error {
+	if err := g.addAnswers(from); err != nil {
+		return err
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(from.calls), func(a, b Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		c := from.calls[h]
+		if c == nil {
+			g.closed.Add(h[:])
+			continue
+		}
+		var deadline any
+		if !c.Deadline.IsZero() {
+			deadline = toMillis(c.Deadline)
+		}
+		g.calls.Add(h[:], c.scope, c.run, c.Key, c.IdempotencyKey, c.Attempts, toMillis(c.Sent), string(c.State), c.maybeBilled, c.Reason, c.Status,
+			c.Resolution, c.Request, deadline)
+	}
+	for run, s := range from.spending {
+		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.answers, s.unpriced, s.credits, run)
+		if err != nil {
+			return err
+		}
+	}
+	return g.Exec("UPDATE log SET applied = ?", from.number)
+}
+
+// addAnswers writes the answers in the order of their arrival, which is about
+// that of the list, and their keys in the order of the keys: so each page is
+// written once.
+func (g *sqliteTx) addAnswers(from *generation) error {
+	sorted := from.sortedAnswers()
+	for _, a := range sorted {
+		key := a.hash.key()
+		g.replaced.Add(key[:])
+	}
+	if err := g.replaced.Flush(g.Tx); err != nil { // while the keys are as they were
+		return err
+	}
+	seqs := make(map[*answered]int64, len(from.latest))
+	for i, a := range from.answers {
+		if from.latest[a.hash.key()] != a {
+			continue // a later one replaces it
+		}
+		g.lastSeq++
+		seqs[a] = g.lastSeq
+		var credits any
+		if a.Credits != nil {
+			credits = *a.Credits
+		}
+		g.answers.Add(g.lastSeq, a.scope, a.run, toMillis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, a.key, bodyValue(a.Body))
+		if i%maxHeldAnswers == maxHeldAnswers-1 {
+			if err := g.answers.Flush(g.Tx); err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range sorted {
+		key := a.hash.key()
+		g.keys.Add(key[:], seqs[a])
+	}
+	return nil
+}
+
+// maxHeldAnswers bounds the answers that wait in memory for their statement,
+// at some hundred bytes each and a copy of the body.
+const maxHeldAnswers = 256

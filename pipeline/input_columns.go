@@ -81,16 +81,12 @@ func matchFold(names []string, name string) string {
 }
 
 func (s *state) outputTable() sinks.Table {
-	t := sinks.Table{
-		Schema: s.layout.Schema(), Traits: map[string]sinks.ColumnTraits{}, Compression: s.Job.Compression,
+	return sinks.Table{
+		Columns: s.layout.Columns(), Compression: s.Job.Compression,
 		Metadata: map[string]string{
 			"leadetl.operation":      string(s.Job.Operation),
 			"leadetl.schema_version": fmt.Sprint(columns.SchemaVersion),
 			"leadetl.rules_version":  fmt.Sprint(columns.RulesVersion),
 		},
 	}
-	for _, c := range s.layout.Columns() {
-		t.Traits[c.Name] = sinks.ColumnTraits{Statistics: c.Statistics, Random: c.Random}
-	}
-	return t
 }

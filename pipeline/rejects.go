@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
@@ -17,16 +16,11 @@ import (
 // and the line itself unless identifiers are to be dropped, or somebody may be
 // in it who is suppressed: nobody can tell.
 func (s *state) newRejectsTable() sinks.Table {
-	var fields []arrow.Field
-	for _, c := range columns.RejectsColumns() {
-		fields = append(fields, c.Field)
-	}
+	all := columns.RejectsColumns()
 	if s.Job.DropIdentifier || s.Suppression != nil {
-		fields = fields[:len(fields)-1]
+		all = all[:len(all)-1]
 	}
-	return sinks.Table{
-		Schema: arrow.NewSchema(fields, nil), Compression: s.Job.Compression,
-	}
+	return sinks.Table{Columns: all, Compression: s.Job.Compression}
 }
 
 // rejectsWriter writes the malformed lines of one part; a part without any
@@ -47,13 +41,13 @@ func (w *rejectsWriter) write(rejects []sources.Reject) (err error) {
 			return err
 		}
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, w.table.Schema)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, w.table.Schema())
 	defer b.Release()
 	for _, r := range rejects {
 		b.Field(0).(*array.StringBuilder).Append(r.Source)
 		b.Field(1).(*array.Int64Builder).Append(r.Line)
 		b.Field(2).(*array.StringBuilder).Append(r.Reason)
-		if w.table.Schema.NumFields() > 3 {
+		if len(w.table.Columns) > 3 {
 			b.Field(3).(*array.StringBuilder).Append(printable(r.Raw))
 		}
 	}

@@ -289,11 +289,8 @@ func (s *state) manifest() *sinks.Manifest {
 	m := &sinks.Manifest{
 		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.layout.Partition(),
+		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Schema: s.layout.Columns(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.layout.Partition(),
 		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	for _, c := range s.layout.Columns() {
-		m.Schema = append(m.Schema, sinks.Column{Name: c.Name, Type: c.TypeName(), Nullable: c.Nullable})
 	}
 	for number := range len(s.parts) {
 		m.Parts = append(m.Parts, s.parts[number])

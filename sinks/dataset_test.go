@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -16,24 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/sinks/parquet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// fewerChecks is how often rapid tries from here on, unless -rapid.checks
-// says otherwise.
-func fewerChecks(n int) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		flag.Lookup("rapid.checks").Value.Set(fmt.Sprint(n))
-	}
-}
 
 // write puts files with the text "text" in dir.
 func write(t *testing.T, dir string, names ...string) {
@@ -244,7 +233,7 @@ func aPart(t *testing.T, d *Dataset, number, rows int) Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write("", record(everyKind.Schema, someRows(rows)...)); err != nil {
+	if err := w.Write("", someRecord(rows)); err != nil {
 		t.Fatal(err)
 	}
 	f := commitPart(t, w)
@@ -262,7 +251,15 @@ func TestWriter(t *testing.T) {
 	if p.Name != "part-00012.parquet" || p.Rows != 30 || p.Bytes != int64(len(data)) {
 		t.Errorf("%+v of a file of %d bytes", p.File, len(data))
 	}
-	requireReadable(t, data, tableOf(everyKind.Schema, []arrow.Record{record(everyKind.Schema, someRows(30)...)}))
+	var want bytes.Buffer
+	e, err := parquet.NewEncoder(&want, everyKind, &parquet.PagePool{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Add(someRecord(30))
+	if err := e.Close(); err != nil || !bytes.Equal(data, want.Bytes()) {
+		t.Errorf("the file is not what the encoder writes, %v", err)
+	}
 
 	w, err := d.Rejects(3, everyKind)
 	if err != nil {
@@ -283,8 +280,8 @@ func TestWriter(t *testing.T) {
 func TestRowGroups(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
-	spec := text(false, Snappy, ColumnTraits{})
-	rec := textRecord(spec.Schema, strings.Repeat("x", rowGroupBytes/4-100))
+	spec := textTable
+	rec := textRecord(strings.Repeat("x", parquet.RowGroupBytes/4-100))
 	w, err := d.PartFiles(0, spec, "")
 	if err != nil {
 		t.Fatal(err)
@@ -565,13 +562,5 @@ func TestTotalsAdd(t *testing.T) {
 	}
 	if one.Reasons["rejected"]["empty"] != 1 {
 		t.Error("Add changed what it added")
-	}
-}
-
-func TestParseCompression(t *testing.T) {
-	for name, ok := range map[string]bool{"snappy": true, "zstd": true, "none": true, "gzip": false, "": false, "SNAPPY": false} {
-		if _, err := ParseCompression(name); (err == nil) != ok {
-			t.Errorf("%q: %v", name, err)
-		}
 	}
 }

@@ -3,6 +3,7 @@ package sinks
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -39,33 +40,6 @@ type Input struct {
 	Bytes      int64     `json:"bytes"` // -1 when unknown (standard input)
 	ModifiedAt time.Time `json:"modified_at,omitzero"`
 	ETag       string    `json:"etag,omitempty"` // on S3
-}
-
-// Column describes one column of the parts, types as Parquet readers show
-// them ("STRING", "INT64", "LIST<STRUCT<email STRING, type STRING>>").
-type Column struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Nullable bool   `json:"nullable"`
-}
-
-// Partition is a column with one value in all rows. It is in the path of the
-// dataset, as NAME=VALUE, and in no file.
-type Partition struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// File is one file of a dataset. Name is relative to the dataset's folder.
-type File struct {
-	Name       string    `json:"name"`
-	Rows       int64     `json:"rows"`
-	Bytes      int64     `json:"bytes"`
-	SHA256     string    `json:"sha256,omitempty"`     // lower-case hex; "" until Dataset.Sum took it
-	ModifiedAt time.Time `json:"modified_at,omitzero"` // lets a rerun skip re-reading a file nobody touched
-	// ETag is the store's own name for these bytes, on S3: there it does what
-	// ModifiedAt does locally.
-	ETag string `json:"etag,omitempty"`
 }
 
 // Part is one run of consecutive input rows and the files made from it.
@@ -230,12 +204,12 @@ func (t *Totals) reconcileReasons() error {
 		"no_match": t.NoMatch, "rejected": t.Rejected, "failed": t.Failed,
 		"suppressed": t.Suppressed, "skipped": t.Skipped, "malformed": t.Malformed,
 	}
-	for _, outcome := range sortedKeys(t.Reasons) {
+	for _, outcome := range slices.Sorted(maps.Keys(t.Reasons)) {
 		if _, known := counts[outcome]; !known {
 			return fmt.Errorf("reasons of %q", outcome)
 		}
 	}
-	for _, outcome := range sortedKeys(counts) {
+	for _, outcome := range slices.Sorted(maps.Keys(counts)) {
 		var sum int64
 		for _, n := range t.Reasons[outcome] {
 			sum += n

@@ -7,25 +7,25 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/leadetl/leadetl/sinks/place"
 )
 
 // Manifest reads the manifest of a finished dataset; nil when the folder
 // holds none, or holds one without _SUCCESS.
-func (d *Dataset) Manifest() (*Manifest, error) { return readManifest(d.place) }
-
-func readManifest(p place) (*Manifest, error) {
-	if _, err := p.read(successName); errors.Is(err, fs.ErrNotExist) {
+func (d *Dataset) Manifest() (*Manifest, error) {
+	if _, err := d.place.Read(place.SuccessName); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	data, err := p.read(ManifestName)
+	data, err := d.place.Read(ManifestName)
 	if err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.path(ManifestName), err)
+		return nil, fmt.Errorf("%s: %w", d.place.Path(ManifestName), err)
 	}
 	return m, nil
 }
@@ -43,10 +43,10 @@ func (d *Dataset) Publish(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := d.place.write(ManifestName, append(data, '\n')); err != nil {
+	if err := d.place.Write(ManifestName, append(data, '\n')); err != nil {
 		return err
 	}
-	return d.place.write(successName, nil)
+	return d.place.Write(place.SuccessName, nil)
 }
 
 // Tidy removes the files that are not of the manifest, which a reader of all
@@ -60,12 +60,12 @@ func (d *Dataset) Tidy(m *Manifest) error {
 			listed[f.Name] = true
 		}
 	}
-	names, _, err := d.place.files()
+	names, _, err := d.place.Files()
 	if err != nil {
 		return err
 	}
-	return d.place.remove(slices.DeleteFunc(names, func(name string) bool {
-		return listed[name] || isReport(name) || clearRank(name) < 2 || !m.isInside(name)
+	return d.place.Remove(slices.DeleteFunc(names, func(name string) bool {
+		return listed[name] || place.IsReport(name) || clearRank(name) < 2 || !m.isInside(name)
 	})...)
 }
 
@@ -73,14 +73,14 @@ func (d *Dataset) Tidy(m *Manifest) error {
 // folders of another column's values are somebody else's.
 func (m *Manifest) isInside(name string) bool {
 	folder, _, nested := strings.Cut(name, "/")
-	return !nested || folder == rejectsFolder || m.PartitionBy != "" && strings.HasPrefix(folder, m.PartitionBy+"=")
+	return !nested || folder == place.RejectsFolder || m.PartitionBy != "" && strings.HasPrefix(folder, m.PartitionBy+"=")
 }
 
 // Withdraw makes a finished dataset unfinished: the report that says it is
 // finished goes, then _SUCCESS, then the manifest. The parts stay.
 func (d *Dataset) Withdraw() error {
-	for _, name := range slices.Concat(reportNames, []string{successName, ManifestName}) {
-		if err := d.place.remove(name); err != nil {
+	for _, name := range slices.Concat(place.ReportNames, []string{place.SuccessName, ManifestName}) {
+		if err := d.place.Remove(name); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (d *Dataset) Clear() error {
 	if err := d.refuseForeign(); err != nil {
 		return err
 	}
-	names, _, err := d.place.files()
+	names, _, err := d.place.Files()
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (d *Dataset) Clear() error {
 		ranks[clearRank(name)] = append(ranks[clearRank(name)], name)
 	}
 	for _, names := range ranks {
-		if err := d.place.remove(names...); err != nil {
+		if err := d.place.Remove(names...); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (d *Dataset) Clear() error {
 
 func clearRank(name string) int {
 	switch name {
-	case successName:
+	case place.SuccessName:
 		return 0
 	case ManifestName:
 		return 1

@@ -1,16 +1,57 @@
 package sinks
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/leadetl/leadetl/sinks/place"
+)
+
+// ErrNoDataset says that a folder holds no finished dataset.
+var ErrNoDataset = errors.New("no dataset")
+
+// ErrUnknownFormat says that a later version made the dataset.
+var ErrUnknownFormat = errors.New("unknown format of dataset")
+
+// ManifestError says that a manifest exists and cannot be read as one.
+type ManifestError struct{ Err error }
+
+func (e *ManifestError) Error() string { return ManifestName + ": not readable: " + e.Err.Error() }
+func (e *ManifestError) Unwrap() error { return e.Err }
+
+// ReadManifest reads the manifest of a dataset, finished or not. Without one it
+// is ErrNoDataset.
+func ReadManifest(dataset interface {
+	ReadFile(name string) ([]byte, error)
+}) (*Manifest, error) {
+	data, err := dataset.ReadFile(ManifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s; a run writes it when all parts are in place", ErrNoDataset, ManifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := new(Manifest)
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, &ManifestError{err}
+	}
+	if m.Format != ManifestFormat {
+		return nil, fmt.Errorf("%w: %s has format %d; this version reads %d", ErrUnknownFormat, ManifestName, m.Format, ManifestFormat)
+	}
+	return m, nil
+}
 
 // Reader reads a dataset that somebody else may be writing: it takes hold of
 // nothing and changes nothing.
-type Reader struct{ place place }
+type Reader struct{ place place.Place }
 
 // OpenReader opens the dataset in a local folder or on S3. A local folder that
-// is not there is found out by the first read.
+// does not exist is found out by the first read.
 func OpenReader(ctx context.Context, uri string, o Options) (*Reader, error) {
-	o.Look = true
-	p, err := readablePlace(ctx, uri, o)
+	p, err := place.OpenToRead(ctx, uri, o)
 	if err != nil {
 		return nil, err
 	}
@@ -18,21 +59,19 @@ func OpenReader(ctx context.Context, uri string, o Options) (*Reader, error) {
 }
 
 // Dir is the dataset as its user knows it.
-func (r *Reader) Dir() string { return r.place.uri() }
+func (r *Reader) Dir() string { return r.place.URI() }
 
 // Path is one of its files as its user knows it.
-func (r *Reader) Path(name string) string { return r.place.path(name) }
+func (r *Reader) Path(name string) string { return r.place.Path(name) }
 
-// List returns the names of the dataset's own files, relative to it and with
-// slashes, and of files that are of no dataset.
-func (r *Reader) List() (own, foreign []string, err error) { return r.place.files() }
+// List names every file at or below the dataset's folder, in any order, with
+// slashes. On S3 it names folders that are not the dataset's, not what is in
+// them. A local folder that does not exist is fs.ErrNotExist.
+func (r *Reader) List(ctx context.Context) ([]string, error) { return r.place.Walk(ctx) }
 
-// ReadFile reads a small file; fs.ErrNotExist when it is not there.
-func (r *Reader) ReadFile(name string) ([]byte, error) { return r.place.read(name) }
+// ReadFile reads a small file; fs.ErrNotExist when it does not exist.
+func (r *Reader) ReadFile(name string) ([]byte, error) { return r.place.Read(name) }
 
-// Open opens a file for reading here and there, several goroutines at once if
-// need be.
-func (r *Reader) Open(name string) (*OpenFile, error) { return r.place.open(name) }
-
-// Manifest is Dataset.Manifest.
-func (r *Reader) Manifest() (*Manifest, error) { return readManifest(r.place) }
+// Open opens a file for reading at any place; fs.ErrNotExist when it does not
+// exist.
+func (r *Reader) Open(name string) (*OpenFile, error) { return r.place.Open(name) }

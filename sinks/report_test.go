@@ -54,7 +54,7 @@ func TestReportAloneIsNoDataset(t *testing.T) {
 		if data, err := d.Report(); string(data) != text || err != nil {
 			t.Errorf("report %q, %v; want %q", data, err, text)
 		}
-		if page, err := os.ReadFile(d.ReportPagePath()); string(page) != "page of the "+text || err != nil {
+		if page, err := os.ReadFile(filepath.Join(d.Dir(), ReportPageName)); string(page) != "page of the "+text || err != nil {
 			t.Errorf("page %q, %v; want that of the %s", page, err, text)
 		}
 	}
@@ -84,7 +84,7 @@ func TestNoPageOfAnotherReport(t *testing.T) {
 	if data, err := d.Report(); string(data) != "first" || err != nil {
 		t.Errorf("report %q, %v", data, err)
 	}
-	if _, err := os.Stat(d.ReportPagePath()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(d.Dir(), ReportPageName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the page: %v", err)
 	}
 }

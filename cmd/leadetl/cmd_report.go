@@ -69,7 +69,7 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if objects.Is(dataset) && f.out == "" {
 		return cli.UsageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
 	}
-	folder, err := f.openFolder(ctx, dataset, std)
+	folder, err := f.openDataset(ctx, dataset, std)
 	if err != nil {
 		return unlessUnavailable(err)
 	}
@@ -81,7 +81,7 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 		_, err := std.Out.Write(page)
 		return err
 	}
-	path := folder.path(sinks.ReportPageName)
+	path := folder.Path(sinks.ReportPageName)
 	if f.out != "" {
 		path = f.out
 		err = atomicfile.Write(path, page)
@@ -102,72 +102,31 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	return openInBrowser(ctx, path, std)
 }
 
-// datasetFolder is where a dataset is, and what a report needs of it. Names are
-// relative to it; one that is not there is fs.ErrNotExist.
-type datasetFolder interface {
-	read(name string) ([]byte, error)
-	write(name string, data []byte) error // whole or not at all
-	path(name string) string              // as it is shown
-}
-
-func (f *reportFlags) openFolder(ctx context.Context, dataset string, std cli.Streams) (datasetFolder, error) {
-	if objects.Is(dataset) {
-		log, err := cli.NewLogger(std.Err, "text", "warn")
+func (f *reportFlags) openDataset(ctx context.Context, dataset string, std cli.Streams) (*sinks.Reader, error) {
+	if !strings.Contains(dataset, "://") {
+		info, err := os.Stat(dataset)
 		if err != nil {
 			return nil, err
 		}
-		store, err := f.s3.open(ctx, log)
-		if err != nil {
-			return nil, err
+		if !info.IsDir() {
+			return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
 		}
-		reader, err := sinks.OpenReader(ctx, dataset, sinks.Options{Objects: store})
-		return remoteFolder{reader}, err
 	}
-	if strings.Contains(dataset, "://") {
-		return nil, fmt.Errorf("%s: no place of a dataset; name a local folder or s3://bucket/prefix/", dataset)
-	}
-	info, err := os.Stat(dataset)
+	log, err := cli.NewLogger(std.Err, "text", "warn")
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
-	}
-	return localFolder(dataset), nil
-}
-
-// remoteFolder is a dataset on S3, which is only looked at.
-type remoteFolder struct{ *sinks.Reader }
-
-func (f remoteFolder) read(name string) ([]byte, error) { return f.ReadFile(name) }
-func (f remoteFolder) path(name string) string          { return f.Path(name) }
-func (f remoteFolder) write(name string, _ []byte) error {
-	return fmt.Errorf("%s: %w", f.Path(name), errors.ErrUnsupported)
-}
-
-// localFolder is a folder of this machine.
-type localFolder string
-
-func (f localFolder) path(name string) string          { return filepath.Join(string(f), name) }
-func (f localFolder) read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
-
-func (f localFolder) write(name string, data []byte) (err error) {
-	lock, err := filelock.Folder(string(f)) // a run that goes on has a page to write of its own
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	return atomicfile.Write(f.path(name), data)
+	return openDataset(ctx, dataset, &f.s3, log)
 }
 
 // makePage makes the page of what a dataset has: the report of its last run,
 // or its manifest.
-func makePage(folder datasetFolder) ([]byte, error) {
+func makePage(folder *sinks.Reader) ([]byte, error) {
 	for _, from := range []struct {
 		name   string
 		render func([]byte) ([]byte, error)
 	}{{sinks.ReportName, reportpage.Render}, {sinks.ManifestName, reportpage.RenderManifest}} {
-		data, err := folder.read(from.name)
+		data, err := folder.ReadFile(from.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -185,11 +144,15 @@ func makePage(folder datasetFolder) ([]byte, error) {
 
 // replacePage writes the page into the dataset's folder, unless it is there
 // already.
-func replacePage(folder datasetFolder, page []byte) error {
-	if there, err := folder.read(sinks.ReportPageName); err == nil && bytes.Equal(there, page) {
+func replacePage(folder *sinks.Reader, page []byte) error {
+	if there, err := folder.ReadFile(sinks.ReportPageName); err == nil && bytes.Equal(there, page) {
 		return nil
 	}
-	return folder.write(sinks.ReportPageName, page)
+	lock, err := filelock.Folder(folder.Dir()) // a run in progress writes a page of its own
+	if err != nil {
+		return err
+	}
+	return errors.Join(atomicfile.Write(folder.Path(sinks.ReportPageName), page), lock.Close())
 }
 
 // openInBrowser has the desktop open a file.

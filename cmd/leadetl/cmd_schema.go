@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,9 +14,9 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
-	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/sinks/warehouse"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -163,23 +162,10 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)
 	}
-	table := warehouse.Table{Name: f.table, Operation: operation, Version: columns.SchemaVersion, Partitions: tablePartitions(job.Partitions, layout.Partition()), Location: f.location}
-	own := len(layout.Columns()) - len(layout.Own())
-	for i, c := range layout.Columns() {
-		table.Columns = append(table.Columns, describe(job.Operation, sinkColumn(c), i >= own))
-	}
-	return table, nil
-}
-
-// describe is a column with what it means. One carried over from the input
-// means what the input says, whatever it is called.
-func describe(op resolution.Operation, c sinks.Column, own bool) warehouse.Column {
-	name := c.Name
-	if !own {
-		name = "" // of no column of the operation
-	}
-	m := columns.MeaningOf(op, name)
-	return warehouse.Column{Name: c.Name, Type: c.Type, Nullable: c.Nullable, Meaning: m.Text, Unit: m.Unit, Null: m.Null, From: m.From}
+	return warehouse.Table{
+		Name: f.table, Operation: operation, Version: columns.SchemaVersion, Columns: layout.Columns(),
+		Partitions: job.Partitions, PartitionBy: layout.Partition(), Location: f.location,
+	}, nil
 }
 
 // ofDataset prints the table of a finished dataset, or its manifest for
@@ -193,8 +179,8 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	if err != nil {
 		return unlessUnavailable(err)
 	}
-	m, err := verify.Manifest(ctx, opened)
-	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
+	m, err := sinks.ReadManifest(opened)
+	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {
 		return cli.UsageError(fmt.Errorf("%s: %w", f.dataset, err))
 	}
 	if err != nil {
@@ -221,19 +207,17 @@ func (f *schemaFlags) around(m *sinks.Manifest) string {
 		place = filepath.ToSlash(filepath.Clean(f.dataset))
 	}
 	if len(m.Partitions) > 0 {
-		place = strings.TrimSuffix(place, "/"+warehouse.PartitionPath(warehousePartitions(m.Partitions)))
+		place = strings.TrimSuffix(place, "/"+schema.PartitionPath(m.Partitions))
 	}
 	return place
 }
 
 // tableOf is the table of a dataset.
 func tableOf(m *sinks.Manifest) warehouse.Table {
-	t := warehouse.Table{Operation: m.Operation, Version: m.SchemaVersion, Partitions: tablePartitions(m.Partitions, m.PartitionBy)}
-	own := slices.IndexFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source" })
-	for i, c := range m.Schema {
-		t.Columns = append(t.Columns, describe(resolution.Operation(m.Operation), c, i >= own))
+	return warehouse.Table{
+		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema),
+		Partitions: m.Partitions, PartitionBy: m.PartitionBy,
 	}
-	return t
 }
 
 func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.Writer) error {

@@ -102,7 +102,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	})
 	result, err := verify.Check(ctx, opened, verify.Options{Rules: verifyRules, Workers: f.workers, Progress: &rows})
 	stop()
-	if errors.Is(err, verify.ErrNoDataset) || errors.Is(err, verify.ErrUnknownFormat) {
+	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if errors.Is(err, context.Canceled) {
@@ -136,11 +136,11 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 
 // tripsOf holds a dataset against a warehouse's limits.
 func tripsOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Trip, error) {
-	var facts []warehouse.Facts
+	var longest []int64
 	for _, c := range r.Columns {
-		facts = append(facts, warehouse.Facts{Longest: c.Longest, Width: c.Width})
+		longest = append(longest, c.Longest)
 	}
-	return warehouse.Trips(target, tableOf(r.Manifest), facts)
+	return warehouse.Trips(target, tableOf(r.Manifest), longest)
 }
 
 // verifyRules are the rules of an operation as they are in the schema that the
@@ -151,16 +151,8 @@ func verifyRules(operation string, schemaVersion int) (verify.Rules, bool) {
 	if err != nil || schemaVersion < 1 || schemaVersion > columns.SchemaVersion {
 		return verify.Rules{}, false
 	}
-	rules := verify.Rules{HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead}
-	for _, c := range columns.Every(op) {
-		rules.Own = append(rules.Own, verify.Column{Column: sinkColumn(c), Form: columns.MeaningOf(op, c.Name).Form})
-	}
-	for _, c := range columns.RejectsColumns() {
-		rules.Rejects = append(rules.Rejects, sinkColumn(c))
-	}
-	return rules, true
-}
-
-func sinkColumn(c columns.Column) sinks.Column {
-	return sinks.Column{Name: c.Name, Type: c.TypeName(), Nullable: c.Nullable}
+	return verify.Rules{
+		Own: columns.Every(op), Rejects: columns.RejectsColumns(),
+		HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead,
+	}, true
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -41,7 +42,7 @@ func TestPagesOfOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := layout.Columns()
-		own = own[1+slices.IndexFunc(own, func(c columns.Column) bool { return c.Name == "credits" }):]
+		own = own[1+slices.IndexFunc(own, func(c sinks.Column) bool { return c.Name == "credits" }):]
 		for _, c := range own {
 			if !shown[c.Name] {
 				t.Errorf("docs/operations/%s.md does not name %s", op, c.Name)

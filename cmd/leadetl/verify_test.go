@@ -49,7 +49,7 @@ func ragged(t *testing.T) string {
 
 func failures(t *testing.T, dataset string) []string {
 	t.Helper()
-	r, err := verify.Check(t.Context(), verify.Folder(dataset), verify.Options{Rules: verifyRules, Workers: 2})
+	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: verifyRules, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +63,22 @@ func failures(t *testing.T, dataset string) []string {
 // requireWhole proves a dataset, if it is finished.
 func requireWhole(t testing.TB, dataset string) {
 	t.Helper()
-	r, err := verify.Check(t.Context(), verify.Folder(dataset), verify.Options{Rules: verifyRules, Workers: 2})
-	if errors.Is(err, verify.ErrNoDataset) {
+	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: verifyRules, Workers: 2})
+	if errors.Is(err, sinks.ErrNoDataset) {
 		return
 	}
 	if err != nil || !r.Whole() {
 		t.Errorf("%s: %v, %v", dataset, err, r.Failures)
 	}
+}
+
+func openLocal(t testing.TB, dataset string) *sinks.Reader {
+	t.Helper()
+	r, err := sinks.OpenReader(t.Context(), dataset, sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // editManifest changes the manifest of a dataset.
@@ -234,7 +243,7 @@ func TestVerifyNamesEveryDamage(t *testing.T) {
 		}, []string{"_manifest.json: not readable"}},
 		{"JSON and more", func(t *testing.T, out string) {
 			rewrite(t, filepath.Join(out, "_manifest.json"), func(data []byte) []byte { return append(data, "{}"...) })
-		}, []string{"_manifest.json: not readable: there is more behind its end"}},
+		}, []string{"_manifest.json: not readable: invalid character"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
@@ -321,7 +330,7 @@ func TestVerifyEveryOperation(t *testing.T) {
 				}
 				lead(t, append(args, extra...)...)
 				lead(t, "verify", out, "--quiet")
-				m, err := verify.Manifest(t.Context(), verify.Folder(out))
+				m, err := sinks.ReadManifest(openLocal(t, out))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -343,8 +352,8 @@ func TestVerifyKnowsTheFormsOfAllColumns(t *testing.T) {
 			t.Errorf("the rules of %s are not known", op)
 		}
 		for _, c := range rules.Own {
-			if !verify.KnowsForm(c.Form) {
-				t.Errorf("%s of %s: form %q", c.Name, op, c.Form)
+			if !verify.KnowsForm(c.Meaning.Form) {
+				t.Errorf("%s of %s: form %q", c.Name, op, c.Meaning.Form)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/sinks"
-	"github.com/leadetl/leadetl/sinks/warehouse"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 func registerPartitions(flags *pflag.FlagSet, to *[]string) {
@@ -39,22 +39,5 @@ func partitionFolder(out string, partitions []sinks.Partition) string {
 	if len(partitions) == 0 {
 		return out
 	}
-	return strings.TrimSuffix(out, "/") + "/" + warehouse.PartitionPath(warehousePartitions(partitions))
-}
-
-func warehousePartitions(partitions []sinks.Partition) (converted []warehouse.Partition) {
-	for _, p := range partitions {
-		converted = append(converted, warehouse.Partition{Name: p.Name, Value: p.Value})
-	}
-	return converted
-}
-
-// tablePartitions are the columns of a table that are in the paths of its
-// files.
-func tablePartitions(partitions []sinks.Partition, column string) []warehouse.Partition {
-	all := warehousePartitions(partitions)
-	if column != "" {
-		all = append(all, warehouse.Partition{Name: column, Varies: true})
-	}
-	return all
+	return strings.TrimSuffix(out, "/") + "/" + schema.PartitionPath(partitions)
 }

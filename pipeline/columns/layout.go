@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -58,21 +59,14 @@ type Settings struct {
 	Remote bool
 }
 
-// Column is one column of the output.
-type Column struct {
-	arrow.Field
-	Statistics bool // min and max may be published: nothing personal
-	Random     bool // cannot be compressed
-}
-
 // Layout is the output schema of a run.
 type Layout struct {
 	settings Settings
-	columns  []Column
+	columns  []schema.Column
 	schema   *arrow.Schema
 	kept     []int           // positions in Settings.Kept that are written
 	omitted  map[string]bool // columns after the kept ones that are not
-	built    []Column        // columns after the kept ones, omitted ones included
+	built    []schema.Column // columns after the kept ones, omitted ones included
 
 	partition     int    // position in Settings.Kept of the one that is in paths
 	partitionName string // its name there; empty when there is none
@@ -93,32 +87,27 @@ var (
 	wordType    = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 )
 
-func text(name string) Column {
-	return Column{Field: arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}}
-}
+func text(name string) schema.Column { return of(name, arrow.BinaryTypes.String) }
 
-func number(name string, t arrow.DataType) Column {
-	return Column{Field: arrow.Field{Name: name, Type: t, Nullable: true}, Statistics: true}
-}
+func number(name string, t arrow.DataType) schema.Column { return withStatistics(of(name, t)) }
 
-func of(name string, t arrow.DataType) Column {
-	return Column{Field: arrow.Field{Name: name, Type: t, Nullable: true}}
-}
+func of(name string, t arrow.DataType) schema.Column { return schema.New(name, t, true) }
 
-func (c Column) required() Column { c.Nullable = false; return c }
-func (c Column) random() Column   { c.Random = true; return c }
+func required(c schema.Column) schema.Column       { c.Nullable = false; return c }
+func random(c schema.Column) schema.Column         { c.Random = true; return c }
+func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
 
 // fixedColumns is the block every operation's output begins with, after the
 // kept input columns.
-func fixedColumns() []Column {
-	return []Column{
-		of("source", wordType).required(),
-		{Field: arrow.Field{Name: "source_row", Type: arrow.PrimitiveTypes.Int64}, Statistics: true},
+func fixedColumns() []schema.Column {
+	return []schema.Column{
+		required(of("source", wordType)),
+		required(number("source_row", arrow.PrimitiveTypes.Int64)),
 		text("key"),
-		of("outcome", wordType).required(),
+		required(of("outcome", wordType)),
 		text("reason"),
 		text("resolution_id"),
-		{Field: arrow.Field{Name: "resolved_at", Type: instantType, Nullable: true}, Statistics: true},
+		withStatistics(of("resolved_at", instantType)),
 		of("answered_by", wordType),
 		number("credits", arrow.PrimitiveTypes.Int32),
 	}
@@ -176,12 +165,9 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.PartitionBy != "" && l.partitionName == "" {
 		return nil, fmt.Errorf("rows cannot be parted by %q: it is not among the input columns that are kept", s.PartitionBy)
 	}
-	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c Column) bool { return l.omitted[c.Name] })...)
-	fields := make([]arrow.Field, len(l.columns))
-	for i, c := range l.columns {
-		fields[i] = c.Field
-	}
-	l.schema = arrow.NewSchema(fields, nil)
+	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c schema.Column) bool { return l.omitted[c.Name] })...)
+	l.columns = Describe(s.Operation, l.columns)
+	l.schema = schema.Arrow(l.columns)
 	return l, nil
 }
 
@@ -189,55 +175,26 @@ func NewLayout(s Settings) (*Layout, error) {
 func (l *Layout) Schema() *arrow.Schema { return l.schema }
 
 // Columns are the output's columns in order.
-func (l *Layout) Columns() []Column { return l.columns }
+func (l *Layout) Columns() []schema.Column { return l.columns }
 
 // Own are the columns that are not carried over from the input.
-func (l *Layout) Own() []Column { return l.columns[len(l.kept):] }
+func (l *Layout) Own() []schema.Column { return l.columns[len(l.kept):] }
 
 // Partition is the name of the column that is in the path of each file; empty
 // when there is none.
 func (l *Layout) Partition() string { return l.partitionName }
 
-// TypeName is the column's type as Parquet readers show it.
-func (c Column) TypeName() string { return typeName(c.Type) }
-
-func typeName(t arrow.DataType) string {
-	switch t := t.(type) {
-	case *arrow.DictionaryType:
-		return typeName(t.ValueType)
-	case *arrow.StringType:
-		return "STRING"
-	case *arrow.BooleanType:
-		return "BOOLEAN"
-	case *arrow.TimestampType:
-		return "TIMESTAMP(MICROS, UTC)"
-	case *arrow.ListType:
-		return "LIST<" + typeName(t.Elem()) + ">"
-	case *arrow.StructType:
-		members := make([]string, t.NumFields())
-		for i, f := range t.Fields() {
-			members[i] = f.Name + " " + typeName(f.Type)
-		}
-		return "STRUCT<" + strings.Join(members, ", ") + ">"
-	case *arrow.Float64Type:
-		return "DOUBLE"
-	case *arrow.Date32Type:
-		return "DATE"
-	}
-	return strings.ToUpper(t.Name())
-}
-
 // blockColumns is the operation's own block.
-func blockColumns(s Settings) []Column {
+func blockColumns(s Settings) []schema.Column {
 	switch s.Operation {
 	case resolution.EmailToHEM:
-		block := slices.Concat(hemColumns(s), profileColumns(s), []Column{text("network_url")})
+		block := slices.Concat(hemColumns(s), profileColumns(s), []schema.Column{text("network_url")})
 		if s.Remote {
 			block = append(block, of("hashed_emails", hashedEmailsType))
 		}
 		return block
 	case resolution.NetworkToHEM:
-		return slices.Concat(hemColumns(s), []Column{of("hashed_emails", hashedEmailsType), text("network_url")})
+		return slices.Concat(hemColumns(s), []schema.Column{of("hashed_emails", hashedEmailsType), text("network_url")})
 	case resolution.NetworkToPhone:
 		return phoneColumns()
 	case resolution.IPToCompany:
@@ -245,38 +202,38 @@ func blockColumns(s Settings) []Column {
 	case resolution.Enrichment:
 		return leadColumns(s)
 	case resolution.Deanonymization:
-		return slices.Concat(leadColumns(s), []Column{
+		return slices.Concat(leadColumns(s), []schema.Column{
 			text("match_level"),
 			number("confidence", arrow.PrimitiveTypes.Float64),
 		})
 	case resolution.KeywordToLead:
-		return slices.Concat(findColumns(), leadColumns(s), []Column{text("lead_type")})
+		return slices.Concat(findColumns(), leadColumns(s), []schema.Column{text("lead_type")})
 	case resolution.KeywordToLeadCount:
 		return countColumns()
 	}
 	return nil
 }
 
-func leadColumns(s Settings) []Column {
+func leadColumns(s Settings) []schema.Column {
 	return slices.Concat(contactColumns(), phoneColumns(), hemColumns(s),
-		[]Column{of("hashed_emails", hashedEmailsType)}, companyColumns())
+		[]schema.Column{of("hashed_emails", hashedEmailsType)}, companyColumns())
 }
 
-func hemColumns(s Settings) []Column {
-	var columns []Column
+func hemColumns(s Settings) []schema.Column {
+	var columns []schema.Column
 	for _, t := range HEMTypes {
 		if slices.Contains(s.HEMTypes, t) {
-			columns = append(columns, text("hem_"+t).random())
+			columns = append(columns, random(text("hem_"+t)))
 		}
 	}
 	return columns
 }
 
-func profileColumns(s Settings) []Column {
-	var columns []Column
+func profileColumns(s Settings) []schema.Column {
+	var columns []schema.Column
 	for _, p := range profiles {
 		if slices.Contains(s.HEMProfiles, p) {
-			columns = append(columns, text(profileColumnName(p)).random())
+			columns = append(columns, random(text(profileColumnName(p))))
 		}
 	}
 	return columns
@@ -289,33 +246,33 @@ func profileColumnName(p email.Profile) string {
 	return "hem_" + p.String() + "_sha256"
 }
 
-func phoneColumns() []Column {
-	return []Column{
+func phoneColumns() []schema.Column {
+	return []schema.Column{
 		text("phone"), text("phone_raw"), text("phone_region"), text("phone_type"),
 		of("phone_valid", arrow.FixedWidthTypes.Boolean),
 	}
 }
 
-func findColumns() []Column {
-	return []Column{
+func findColumns() []schema.Column {
+	return []schema.Column{
 		number("search_row", arrow.PrimitiveTypes.Int64), number("page", arrow.PrimitiveTypes.Int32),
 		text("lead_id"), of("matched_keywords", wordsType), of("searched_on", arrow.FixedWidthTypes.Date32),
 	}
 }
 
-func countColumns() []Column {
-	return []Column{
+func countColumns() []schema.Column {
+	return []schema.Column{
 		number("count", arrow.PrimitiveTypes.Int64), number("hashed_email_count", arrow.PrimitiveTypes.Int64),
 		of("is_approximate", arrow.FixedWidthTypes.Boolean),
 	}
 }
 
-func addressColumns() []Column {
-	return []Column{text("ip_class"), text("org_type")}
+func addressColumns() []schema.Column {
+	return []schema.Column{text("ip_class"), text("org_type")}
 }
 
-func companyColumns() []Column {
-	return []Column{
+func companyColumns() []schema.Column {
+	return []schema.Column{
 		text("company_name"), text("company_domain"), text("company_website_url"),
 		text("company_network_url"), text("company_industry"),
 		text("company_revenue"),
@@ -328,8 +285,8 @@ func companyColumns() []Column {
 	}
 }
 
-func contactColumns() []Column {
-	return []Column{
+func contactColumns() []schema.Column {
+	return []schema.Column{
 		text("first_name"), text("last_name"), text("full_name"), text("headline"),
 		text("job_title"), text("seniority"), text("department"),
 		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),

@@ -145,7 +145,7 @@ func TestSchema(t *testing.T) {
 		}
 		var got []string
 		for _, column := range l.Columns() {
-			line := column.Name + " " + column.TypeName()
+			line := column.Name + " " + column.Type
 			if !column.Nullable {
 				line += " required"
 			}

@@ -7,52 +7,56 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
-
-// Meaning is what a column says, for who loads it.
-type Meaning struct {
-	Text string // what it is
-	Unit string // of numbers and times; empty where there is none
-	Null string // when there is no value; empty where there always is
-	From string // the rule that its values come from
-	// Form is what every value looks like, in the words of package verify;
-	// empty where any value of the type may be.
-	Form string
-}
 
 // Every lists all columns that the settings of an operation can give, after
 // those kept from the input, in their order.
-func Every(op resolution.Operation) []Column {
-	return slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}))
+func Every(op resolution.Operation) []schema.Column {
+	return Describe(op, slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true})))
 }
 
-// MeaningOf is what a column of an operation says. A name that none of the
-// operation's own columns has is one kept from the input.
-func MeaningOf(op resolution.Operation, column string) Meaning {
-	m, known := meanings[column]
-	if own, differs := meaningsOf[op][column]; differs {
-		m, known = own, true
+// Describe adds what they mean to the columns of a dataset. A column before
+// source is kept from the input, and means what the input says, whatever it is
+// called.
+func Describe(op resolution.Operation, columns []schema.Column) []schema.Column {
+	described := slices.Clone(columns)
+	own := slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == "source" })
+	for i := range described {
+		described[i].Meaning = keptMeaning
+		if i >= own {
+			described[i].Meaning = meaningOf(op, described[i].Name)
+		}
+	}
+	return described
+}
+
+func meaningOf(op resolution.Operation, column string) meaning {
+	m, known := meaningsOf[op][column]
+	if !known {
+		m, known = meanings[column]
 	}
 	if !known {
-		return Meaning{Text: "the input's column of that name, as text", Null: "a Parquet input has no value; an empty CSV cell is an empty text", From: "docs/input.md"}
+		return keptMeaning // of a later version, or of the input
 	}
-	m.Null = cmp.Or(m.Null, "not known")
-	if m.Null == always {
+	if m.Null = cmp.Or(m.Null, "not known"); m.Null == always {
 		m.Null = ""
 	}
 	m.From = cmp.Or(m.From, "as answered")
 	return m
 }
 
+type meaning = schema.Meaning
+
+// keptMeaning is that of columns carried over from the input.
+var keptMeaning = meaning{Text: "the input's column of that name, as text", Null: "a Parquet input has no value; an empty CSV cell is an empty text", From: "docs/input.md"}
+
 // RejectsColumns are the columns of a file of malformed lines. The last is left
 // out where identifiers are dropped.
-func RejectsColumns() []Column {
-	required := func(name string, t arrow.DataType) Column { return Column{Field: arrow.Field{Name: name, Type: t}} }
-	return []Column{
-		required("source", arrow.BinaryTypes.String),
-		required("line", arrow.PrimitiveTypes.Int64),
-		required("reason", arrow.BinaryTypes.String),
-		required("raw_line", arrow.BinaryTypes.String),
+func RejectsColumns() []schema.Column {
+	return []schema.Column{
+		required(text("source")), required(of("line", arrow.PrimitiveTypes.Int64)),
+		required(text("reason")), required(text("raw_line")),
 	}
 }
 
@@ -66,7 +70,7 @@ const (
 )
 
 // meanings are those of columns that say the same in every operation.
-var meanings = map[string]Meaning{
+var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
 	"source_row":    {Text: "data row of that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
 	"key":           {Text: "the identifier in canonical form: rows with one key are one question", Null: "the row is rejected or suppressed", From: "docs/identity.md", Form: "text, never empty"},
@@ -144,7 +148,7 @@ var meanings = map[string]Meaning{
 }
 
 // meaningsOf are those of columns that say something else in one operation.
-var meaningsOf = map[resolution.Operation]map[string]Meaning{
+var meaningsOf = map[resolution.Operation]map[string]meaning{
 	resolution.EmailToHEM: {
 		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexMD5},
 		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexSHA1},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // TestEveryColumnHasAMeaning: none is left out, none is left over, and those
@@ -17,7 +18,7 @@ func TestEveryColumnHasAMeaning(t *testing.T) {
 			if _, known := meanings[c.Name]; !known {
 				t.Errorf("%s of %s has no meaning", c.Name, op)
 			}
-			m := MeaningOf(op, c.Name)
+			m := c.Meaning
 			if m.Text == "" || m.From == "" {
 				t.Errorf("%s of %s: meaning %q, from %q", c.Name, op, m.Text, m.From)
 			}
@@ -26,7 +27,7 @@ func TestEveryColumnHasAMeaning(t *testing.T) {
 			}
 		}
 		for name := range meaningsOf[op] {
-			if !slices.ContainsFunc(Every(op), func(c Column) bool { return c.Name == name }) {
+			if !slices.ContainsFunc(Every(op), func(c schema.Column) bool { return c.Name == name }) {
 				t.Errorf("%s has no column %s", op, name)
 			}
 		}
@@ -53,8 +54,8 @@ func TestEveryHasTheColumnsOfAnySettings(t *testing.T) {
 			}
 			every := Every(op)
 			for _, c := range l.Own() {
-				at := slices.IndexFunc(every, func(e Column) bool { return e.Name == c.Name })
-				if at < 0 || every[at].TypeName() != c.TypeName() || every[at].Nullable != c.Nullable {
+				at := slices.IndexFunc(every, func(e schema.Column) bool { return e.Name == c.Name })
+				if at < 0 || every[at].Type != c.Type || every[at].Nullable != c.Nullable {
 					t.Fatalf("%s of %+v is not, or not as it is or where it is, in Every", c.Name, s)
 				}
 				every = every[at+1:]

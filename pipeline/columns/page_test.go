@@ -55,7 +55,7 @@ func TestPageOfColumns(t *testing.T) {
 		}
 		var want []string
 		for _, c := range l.Columns() {
-			want = append(want, c.Name+" "+c.TypeName())
+			want = append(want, c.Name+" "+c.Type)
 		}
 		if got := append(slices.Clone(fixed), expand(cells[string(op)])...); !slices.Equal(got, want) {
 			t.Errorf("%s is shown as\n%s\nand has\n%s", op, strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -60,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer out.Close()
-			w, err := out.PartFiles(0, sinks.Table{Schema: layout.Schema(), Compression: sinks.Snappy}, "")
+			w, err := out.PartFiles(0, sinks.Table{Columns: layout.Columns(), Compression: sinks.Snappy}, "")
 			if err != nil {
 				t.Fatal(err)
 			}

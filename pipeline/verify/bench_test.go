@@ -11,7 +11,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	dir, options := write(b, rows), testRules(false)
 	for b.Loop() {
-		r, err := Check(b.Context(), Folder(dir), options)
+		r, err := Check(b.Context(), open(b, dir), options)
 		if err != nil || !r.Whole() {
 			b.Fatal(err, r.Failures)
 		}

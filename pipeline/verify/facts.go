@@ -81,8 +81,7 @@ func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
 	if g.bytes[column] == nil {
 		g.bytes[column] = make([]int64, g.rows)
 	}
-	nulls, widest := l.measure(g.bytes[column])
-	facts.Nulls, facts.Width = nulls, max(facts.Width, widest)
+	facts.Nulls = l.measure(g.bytes[column])
 	for _, n := range g.bytes[column] {
 		facts.Longest = max(facts.Longest, n)
 	}
@@ -95,19 +94,15 @@ func (g *groupFacts) release() { g.leaves, g.bytes, g.hashed, g.suppressed = nil
 func (l *leaf) present() int { return len(l.texts) + len(l.numbers) + len(l.floats) + len(l.booleans) }
 
 // measure adds the bytes of a list's texts to those of each row, and returns
-// how many rows are null and how many values the longest list has.
-func (l *leaf) measure(bytes []int64) (nulls, widest int64) {
-	row, value, width := -1, 0, int64(0)
+// how many rows are null.
+func (l *leaf) measure(bytes []int64) (nulls int64) {
+	row, value := -1, 0
 	for i := range l.count {
 		if l.repetition[i] == 0 {
-			row, width = row+1, 0
+			row++
 		}
-		switch d := l.definition[i]; {
-		case d == 0:
+		if l.definition[i] == 0 {
 			nulls++
-		case d > 1: // not an empty list
-			width++
-			widest = max(widest, width)
 		}
 		if l.definition[i] == l.maxDefinition {
 			if value < len(l.texts) {
@@ -116,7 +111,7 @@ func (l *leaf) measure(bytes []int64) (nulls, widest int64) {
 			value++
 		}
 	}
-	return nulls, widest
+	return nulls
 }
 
 // texts are the values of an own column by row, nil where they are null; nil
@@ -207,7 +202,7 @@ func (c *checker) addFile(sum *partSum, f *parquetFile, last *inputRow) *inputRo
 			facts := &c.result.Columns[j]
 			if of := g.columns[facts.Name]; of != nil {
 				facts.Nulls += of.Nulls
-				facts.Longest, facts.Width = max(facts.Longest, of.Longest), max(facts.Width, of.Width)
+				facts.Longest = max(facts.Longest, of.Longest)
 			}
 		}
 		if last != nil && g.first != nil {

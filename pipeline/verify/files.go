@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,84 +16,41 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-const (
-	manifestName  = "_manifest.json"
-	successName   = "_SUCCESS"
-	rejectsFolder = "_rejects"
-)
-
-// maxManifestBytes is far above a manifest of a hundred thousand parts.
-const maxManifestBytes = 1 << 30
-
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// Manifest reads the manifest of a finished dataset. Without one it is
-// ErrNoDataset.
-func Manifest(ctx context.Context, d Dataset) (*sinks.Manifest, error) {
-	f, err := d.Open(ctx, manifestName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is no %s, which a run writes when all else is in place", ErrNoDataset, manifestName)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if f.Size() > maxManifestBytes {
-		return nil, fmt.Errorf("%s has %d bytes", manifestName, f.Size())
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
-	if err != nil {
-		return nil, err
-	}
-	m, err := parseManifest(data)
-	if err != nil {
-		return nil, &manifestError{err}
-	}
-	if m.Format != sinks.ManifestFormat {
-		return nil, fmt.Errorf("%w: %s has format %d, and this version knows %d", ErrUnknownFormat, manifestName, m.Format, sinks.ManifestFormat)
-	}
-	return m, nil
-}
-
-// manifestError says that there is a manifest, and not what is in it.
-type manifestError struct{ err error }
-
-func (e *manifestError) Error() string { return manifestName + ": " + e.err.Error() }
-func (e *manifestError) Unwrap() error { return e.err }
 
 // manifest holds the manifest against the files that are there.
 func (c *checker) manifest(ctx context.Context) error {
 	names, err := c.dataset.List(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrNoDataset, err)
+		return fmt.Errorf("%w: %w", sinks.ErrNoDataset, err)
 	}
 	if err != nil {
 		return err
 	}
-	m, err := Manifest(ctx, c.dataset)
-	if partitions := partitionsIn(names); errors.Is(err, ErrNoDataset) && len(partitions) > 0 {
-		return fmt.Errorf("%w: it is a folder of %d, each to be verified by itself, such as %s", ErrNoDataset, len(partitions), partitions[0])
+	m, err := sinks.ReadManifest(c.dataset)
+	if partitions := partitionsIn(names); errors.Is(err, sinks.ErrNoDataset) && len(partitions) > 0 {
+		return fmt.Errorf("%w: it is a folder of %d, each to be verified by itself, such as %s", sinks.ErrNoDataset, len(partitions), partitions[0])
 	}
-	var broken *manifestError
+	var broken *sinks.ManifestError
 	if err != nil && !errors.As(err, &broken) {
 		return err
 	}
-	if !slices.Contains(names, successName) {
-		c.found.add(Failure{Problem: "there is no " + successName + ": a run is not through with it"})
+	if !slices.Contains(names, sinks.SuccessName) {
+		c.found.add(Failure{Problem: "there is no " + sinks.SuccessName + ": a run is not through with it"})
 	}
 	if broken != nil {
-		c.found.add(Failure{File: manifestName, Problem: broken.err.Error()})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: "not readable: " + broken.Err.Error()})
 		return nil
 	}
 	c.result.Manifest = m
 	if err := m.Reconcile(); err != nil {
-		c.found.add(Failure{File: manifestName, Problem: err.Error()})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: err.Error()})
 	}
 	c.rules, c.ruled = c.options.Rules(m.Operation, m.SchemaVersion)
 	if c.ruled {
 		c.schema()
 	} else {
-		c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("the rules of operation %q, schema version %d, are not known to this version", m.Operation, m.SchemaVersion)})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the rules of operation %q, schema version %d, are not known to this version", m.Operation, m.SchemaVersion)})
 	}
 	c.listed()
 	c.strangers(names)
@@ -108,25 +63,12 @@ func (c *checker) manifest(ctx context.Context) error {
 // partitionsIn are the folders that are datasets themselves.
 func partitionsIn(names []string) (folders []string) {
 	for _, name := range names {
-		if folder := path.Dir(name); path.Base(name) == manifestName && strings.Contains(folder, "=") {
+		if folder := path.Dir(name); path.Base(name) == sinks.ManifestName && strings.Contains(folder, "=") {
 			folders = append(folders, folder)
 		}
 	}
 	slices.Sort(folders)
 	return folders
-}
-
-func parseManifest(data []byte) (*sinks.Manifest, error) {
-	m := new(sinks.Manifest)
-	d := json.NewDecoder(bytes.NewReader(data))
-	err := d.Decode(m)
-	if _, more := d.Token(); err == nil && more != io.EOF {
-		err = errors.New("there is more behind its end")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("not readable: %w", err)
-	}
-	return m, nil
 }
 
 // listed looks at the names and checksums that the manifest lists. A file with
@@ -141,11 +83,11 @@ func (c *checker) listed() {
 			c.parted(p, fmt.Sprintf("part-%05d.parquet", i), fmt.Sprintf("part %d of the manifest", i+1))
 		}
 		if p.Rejects != nil {
-			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", rejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
+			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", sinks.RejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
 		}
 	}
 	if len(m.Parts) == 0 {
-		c.found.add(Failure{File: manifestName, Problem: "it lists no part, and the least is one without rows"})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: "it lists no part, and the least is one without rows"})
 	}
 }
 
@@ -156,10 +98,10 @@ func (c *checker) parted(p *sinks.Part, want, which string) {
 		folder, base := path.Split(f.Name)
 		switch {
 		case !sinks.IsPartitionFolder(c.result.Manifest.PartitionBy, strings.TrimSuffix(folder, "/")):
-			c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("a file of %s is in no folder of a value of %s", which, c.result.Manifest.PartitionBy)})
+			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("a file of %s is in no folder of a value of %s", which, c.result.Manifest.PartitionBy)})
 			c.entry(f, f.Name, "a file of "+which)
 		case f.Name <= before:
-			c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("the files of %s are not each there once, in the order of their names", which)})
+			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the files of %s are not each there once, in the order of their names", which)})
 			c.entry(f, f.Name, "a file of "+which)
 		default:
 			c.entry(f, strings.TrimSuffix(f.Name, base)+want, "a file of "+which)
@@ -167,16 +109,16 @@ func (c *checker) parted(p *sinks.Part, want, which string) {
 		before = f.Name
 	}
 	if p.Name != want {
-		c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
 	}
 }
 
 func (c *checker) entry(f sinks.File, want, which string) {
 	if f.Name != want {
-		c.found.add(Failure{File: manifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
 	}
 	if !hexSHA256.MatchString(f.SHA256) {
-		c.found.add(Failure{File: manifestName, Problem: which + " has no SHA-256"})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: which + " has no SHA-256"})
 	}
 	c.result.Files++
 	c.result.Bytes += f.Bytes
@@ -207,13 +149,13 @@ func isHidden(base string) bool { return base[0] == '_' || base[0] == '.' }
 // data, other than that of the rejects.
 func isHiddenFolder(name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
-	return folders[0] != rejectsFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
+	return folders[0] != sinks.RejectsFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
 }
 
 // intact opens a file and compares its size and checksum. What is wrong is
 // found; the file is nil then.
-func (c *checker) intact(ctx context.Context, f sinks.File) (File, error) {
-	opened, err := c.dataset.Open(ctx, f.Name)
+func (c *checker) intact(ctx context.Context, f sinks.File) (*sinks.OpenFile, error) {
+	opened, err := c.dataset.Open(f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.found.add(Failure{File: f.Name, Problem: "it is missing"})
 		return nil, nil
@@ -222,8 +164,8 @@ func (c *checker) intact(ctx context.Context, f sinks.File) (File, error) {
 		return nil, err
 	}
 	problem := ""
-	if opened.Size() != f.Bytes {
-		problem = fmt.Sprintf("it has %d bytes, not the %d of the manifest", opened.Size(), f.Bytes)
+	if opened.Size != f.Bytes {
+		problem = fmt.Sprintf("it has %d bytes, not the %d of the manifest", opened.Size, f.Bytes)
 	} else if sum, err := sha256Of(ctx, opened); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	} else if sum != f.SHA256 {
@@ -236,10 +178,10 @@ func (c *checker) intact(ctx context.Context, f sinks.File) (File, error) {
 	return nil, opened.Close()
 }
 
-func sha256Of(ctx context.Context, f File) (string, error) {
+func sha256Of(ctx context.Context, f *sinks.OpenFile) (string, error) {
 	h := sha256.New()
 	buffer := make([]byte, 1<<20)
-	for from := int64(0); from < f.Size(); from += int64(len(buffer)) {
+	for from := int64(0); from < f.Size; from += int64(len(buffer)) {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/schema"
+
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // footer is what one implementation makes of a file's footer.
@@ -38,9 +40,9 @@ type chunk struct {
 // written it.
 type first struct{ r *file.Reader }
 
-func openFirst(f File) (r first, err error) {
+func openFirst(f *sinks.OpenFile) (r first, err error) {
 	defer contain(&err)
-	r.r, err = file.NewParquetReader(io.NewSectionReader(f, 0, f.Size()))
+	r.r, err = file.NewParquetReader(io.NewSectionReader(f, 0, f.Size))
 	return r, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,22 +25,30 @@ type inMemory map[string][]byte
 
 func (m inMemory) List(context.Context) ([]string, error) { return slices.Sorted(maps.Keys(m)), nil }
 
-func (m inMemory) Open(_ context.Context, name string) (File, error) {
+func (m inMemory) ReadFile(name string) ([]byte, error) {
 	data, there := m[name]
 	if !there {
 		return nil, fs.ErrNotExist
 	}
-	return memoryFile{bytes.NewReader(data)}, nil
+	return data, nil
 }
 
-type memoryFile struct{ *bytes.Reader }
+func (m inMemory) Open(name string) (*sinks.OpenFile, error) {
+	data, err := m.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return inMemoryFile(data), nil
+}
 
-func (memoryFile) Close() error { return nil }
+func inMemoryFile(data []byte) *sinks.OpenFile {
+	return &sinks.OpenFile{ReaderAt: bytes.NewReader(data), Closer: io.NopCloser(nil), Size: int64(len(data))}
+}
 
 // forged is the dataset in dir with another part 0, whose checksum fits.
 func forged(t testing.TB, dir string, part []byte) inMemory {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	data, err := os.ReadFile(filepath.Join(dir, sinks.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +61,7 @@ func forged(t testing.TB, dir string, part []byte) inMemory {
 	if data, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
-	return inMemory{manifestName: data, successName: nil, m.Parts[0].Name: part}
+	return inMemory{sinks.ManifestName: data, sinks.SuccessName: nil, m.Parts[0].Name: part}
 }
 
 // FuzzForged looks at files whose checksums fit and whose bytes are anything:

@@ -24,7 +24,7 @@ type parquetFile struct {
 	isPart  bool
 	part    int  // of the manifest
 	valued  bool // it is in the folder of a value
-	opened  File
+	opened  *sinks.OpenFile
 	left    atomic.Int32 // row groups that are not read yet
 	foot    footer
 	sound   bool          // the footer is as it should be
@@ -111,7 +111,7 @@ func safeName(name string) bool {
 func (c *checker) forms() map[string]string {
 	forms := map[string]string{}
 	for _, column := range c.rules.Own {
-		forms[column.Name] = column.Form
+		forms[column.Name] = column.Meaning.Form
 	}
 	for _, kept := range c.result.Manifest.Schema[:ownColumns(c.result.Manifest.Schema)] {
 		delete(forms, kept.Name)

@@ -18,41 +18,42 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// column is a column of test rows; its form is what Rules would say.
-type column struct {
-	arrow.Field
-	form string
+// column is a column of test rows, with the form that Rules would say.
+func column(name string, t arrow.DataType, nullable bool, form string) sinks.Column {
+	c := schema.New(name, t, nullable)
+	c.Meaning.Form = form
+	return c
 }
 
 var (
 	text     = arrow.BinaryTypes.String
 	number   = arrow.PrimitiveTypes.Int64
-	testRows = []column{
-		{arrow.Field{Name: "id", Type: text, Nullable: true}, ""},
-		{arrow.Field{Name: "source", Type: text}, "text, never empty"},
-		{arrow.Field{Name: "source_row", Type: number}, "from 1"},
-		{arrow.Field{Name: "key", Type: text, Nullable: true}, "text, never empty"},
-		{arrow.Field{Name: "outcome", Type: text}, "one of: matched no_match rejected failed suppressed skipped"},
-		{arrow.Field{Name: "reason", Type: text, Nullable: true}, ""},
-		{arrow.Field{Name: "answered_by", Type: text, Nullable: true}, "one of: service embedded"},
-		{arrow.Field{Name: "credits", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, "from 0"},
-		{arrow.Field{Name: "hem_md5", Type: text, Nullable: true}, "md5 in hex"},
-		{arrow.Field{Name: "hem_sha1", Type: text, Nullable: true}, "sha1 in hex"},
-		{arrow.Field{Name: "hem_sha256", Type: text, Nullable: true}, "sha256 in hex"},
-		{arrow.Field{Name: "hem_uid2_sha256_base64", Type: text, Nullable: true}, "sha256 in base64"},
-		{arrow.Field{Name: "phone", Type: text, Nullable: true}, "E.164"},
-		{arrow.Field{Name: "phone_raw", Type: text, Nullable: true}, ""},
-		{arrow.Field{Name: "phone_region", Type: text, Nullable: true}, "region"},
-		{arrow.Field{Name: "phone_valid", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}, ""},
-		{arrow.Field{Name: "company_revenue_min", Type: number, Nullable: true}, "from 0"},
-		{arrow.Field{Name: "company_revenue_max", Type: number, Nullable: true}, "from 0"},
-		{arrow.Field{Name: "confidence", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, "from 0 to 1"},
+	testRows = []sinks.Column{
+		column("id", text, true, ""),
+		column("source", text, false, "text, never empty"),
+		column("source_row", number, false, "from 1"),
+		column("key", text, true, "text, never empty"),
+		column("outcome", text, false, "one of: matched no_match rejected failed suppressed skipped"),
+		column("reason", text, true, ""),
+		column("answered_by", text, true, "one of: service embedded"),
+		column("credits", arrow.PrimitiveTypes.Int32, true, "from 0"),
+		column("hem_md5", text, true, "md5 in hex"),
+		column("hem_sha1", text, true, "sha1 in hex"),
+		column("hem_sha256", text, true, "sha256 in hex"),
+		column("hem_uid2_sha256_base64", text, true, "sha256 in base64"),
+		column("phone", text, true, "E.164"),
+		column("phone_raw", text, true, ""),
+		column("phone_region", text, true, "region"),
+		column("phone_valid", arrow.FixedWidthTypes.Boolean, true, ""),
+		column("company_revenue_min", number, true, "from 0"),
+		column("company_revenue_max", number, true, "from 0"),
+		column("confidence", arrow.PrimitiveTypes.Float64, true, "from 0 to 1"),
 	}
-	typeNames = map[arrow.Type]string{arrow.STRING: "STRING", arrow.INT64: "INT64", arrow.INT32: "INT32", arrow.BOOL: "BOOLEAN", arrow.FLOAT64: "DOUBLE"}
 )
 
 func hexOf(sum []byte) string { return hex.EncodeToString(sum) }
@@ -73,21 +74,18 @@ func row(i int) map[string]any {
 // write makes a dataset of one part. The manifest counts what the rows say.
 func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	t.Helper()
-	var fields []arrow.Field
 	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1}
 	for _, c := range testRows {
 		if !slices.Contains(leaveOut, c.Name) {
-			fields = append(fields, c.Field)
-			m.Schema = append(m.Schema, sinks.Column{Name: c.Name, Type: typeNames[c.Type.ID()], Nullable: c.Nullable})
+			m.Schema = append(m.Schema, c)
 		}
 	}
-	schema := arrow.NewSchema(fields, nil)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema.Arrow(m.Schema))
 	defer b.Release()
 	totals := sinks.Totals{Rows: int64(len(rows))}
 	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected, "suppressed": &totals.Suppressed}
 	for _, r := range rows {
-		for i, f := range fields {
+		for i, f := range m.Schema {
 			appendValue(b.Field(i), r[f.Name])
 		}
 		if n := counts[r["outcome"]]; n != nil {
@@ -107,7 +105,7 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	w, err := d.PartFiles(0, sinks.Table{Schema: schema, Compression: sinks.Snappy, Metadata: map[string]string{
+	w, err := d.PartFiles(0, sinks.Table{Columns: m.Schema, Compression: sinks.Snappy, Metadata: map[string]string{
 		"leadetl.operation": "test", "leadetl.schema_version": "1", "leadetl.rules_version": "1",
 	}}, "")
 	if err != nil {
@@ -162,10 +160,7 @@ func appendValue(b array.Builder, v any) {
 }
 
 func testRules(several bool) Options {
-	rules := Rules{HashesKey: true, SeveralRows: several}
-	for _, c := range testRows[1:] {
-		rules.Own = append(rules.Own, Column{sinks.Column{Name: c.Name, Type: typeNames[c.Type.ID()], Nullable: c.Nullable}, c.form})
-	}
+	rules := Rules{Own: testRows[1:], HashesKey: true, SeveralRows: several}
 	return Options{Workers: 2, Rules: func(string, int) (Rules, bool) { return rules, true }}
 }
 
@@ -238,9 +233,18 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func open(t testing.TB, dir string) *sinks.Reader {
+	t.Helper()
+	r, err := sinks.OpenReader(t.Context(), dir, sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func requireFound(t *testing.T, dir string, o Options, want string) {
 	t.Helper()
-	r, err := Check(t.Context(), Folder(dir), o)
+	r, err := Check(t.Context(), open(t, dir), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +287,7 @@ func TestProblemsOfManyRows(t *testing.T) {
 func TestFacts(t *testing.T) {
 	rows := []map[string]any{row(1), row(2), row(3)}
 	rows[0]["id"], rows[1]["id"] = nil, strings.Repeat("ü", 70_000)
-	r, err := Check(t.Context(), Folder(write(t, rows)), testRules(false))
+	r, err := Check(t.Context(), open(t, write(t, rows)), testRules(false))
 	if err != nil || !r.Whole() {
 		t.Fatal(err, r.Failures)
 	}

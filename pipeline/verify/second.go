@@ -14,25 +14,27 @@ import (
 	"github.com/xitongsys/parquet-go/reader"
 	"github.com/xitongsys/parquet-go/schema"
 	"github.com/xitongsys/parquet-go/source"
+
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // second reads a file with xitongsys/parquet-go, which shares no code with the
 // first. Its reader of columns takes an error for the end of the file, so
 // pages are read one by one here.
 type second struct {
-	file   File
+	file   *sinks.OpenFile
 	meta   *parquet.FileMetaData
 	schema *schema.SchemaHandler
 }
 
 // openSecond also returns the footer: the implementation renames the columns
 // that it has read.
-func openSecond(f File) (r second, foot footer, err error) {
+func openSecond(f *sinks.OpenFile) (r second, foot footer, err error) {
 	defer contain(&err)
-	if f.Size() < 12 {
+	if f.Size < 12 {
 		return second{}, footer{}, errors.New("too short")
 	}
-	for _, at := range []int64{0, f.Size() - 4} { // this implementation does not look
+	for _, at := range []int64{0, f.Size - 4} { // this implementation does not look
 		var magic [4]byte
 		if _, err := f.ReadAt(magic[:], at); err != nil {
 			return second{}, footer{}, err
@@ -41,9 +43,9 @@ func openSecond(f File) (r second, foot footer, err error) {
 			return second{}, footer{}, fmt.Errorf("no PAR1 at %d", at)
 		}
 	}
-	p := &reader.ParquetReader{PFile: section{io.NewSectionReader(f, 0, f.Size())}}
+	p := &reader.ParquetReader{PFile: section{io.NewSectionReader(f, 0, f.Size)}}
 	size, err := p.GetFooterSize()
-	if err == nil && int64(size) > f.Size()-12 {
+	if err == nil && int64(size) > f.Size-12 {
 		err = fmt.Errorf("a footer of %d bytes", size)
 	}
 	if err == nil {
@@ -155,7 +157,7 @@ func (r second) checkPages(rowGroup, i int) (err error) {
 	if meta.DictionaryPageOffset != nil {
 		offset = *meta.DictionaryPageOffset
 	}
-	if size := meta.TotalCompressedSize; offset < 4 || size < 0 || offset > r.file.Size() || size > r.file.Size()-offset {
+	if size := meta.TotalCompressedSize; offset < 4 || size < 0 || offset > r.file.Size || size > r.file.Size-offset {
 		return errors.New("its pages lie outside of the file")
 	} else {
 		end = offset + size

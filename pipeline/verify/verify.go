@@ -10,42 +10,28 @@ package verify
 
 import (
 	"context"
-	"errors"
-	"io"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// ErrNoDataset says that there is no finished dataset to look at.
-var ErrNoDataset = errors.New("no dataset")
-
-// ErrUnknownFormat says that a later version made the dataset.
-var ErrUnknownFormat = errors.New("unknown format of dataset")
-
-// A Dataset is where the files of a dataset are. Check calls its methods from
-// several goroutines at once. Names are relative to the dataset, with slashes.
+// A Dataset is where the files of a dataset are; *sinks.Reader is one. Check
+// calls its methods from several goroutines at once. Names are relative to the
+// dataset, with slashes. A file that does not exist is fs.ErrNotExist.
 type Dataset interface {
 	// List names every file at or below the dataset's place, in any order.
 	List(ctx context.Context) ([]string, error)
-	// Open opens a file for reading at any place. One that is not there is
-	// fs.ErrNotExist.
-	Open(ctx context.Context, name string) (File, error)
-}
-
-// File is an open file, closed once by who opened it. Its ReadAt may be called
-// from several goroutines at once.
-type File interface {
-	io.ReaderAt
-	io.Closer
-	Size() int64 // bytes
+	// ReadFile reads a small file.
+	ReadFile(name string) ([]byte, error)
+	// Open opens a file for reading at any place.
+	Open(name string) (*sinks.OpenFile, error)
 }
 
 // Rules are what a dataset of an operation is to be like.
 type Rules struct {
 	// Own are all the columns that the operation can have, after those kept
 	// from the input, in their order. A dataset has some or all of them.
-	Own []Column
+	Own []sinks.Column
 	// Rejects are the columns of a file of rejects; a dataset may do without
 	// the last.
 	Rejects []sinks.Column
@@ -53,12 +39,6 @@ type Rules struct {
 	HashesKey bool
 	// SeveralRows says that one input row may have several rows of output.
 	SeveralRows bool
-}
-
-// Column is a column, and what its values look like.
-type Column struct {
-	sinks.Column
-	Form string // a name of Forms; empty for any value of the type
 }
 
 // Options say how a dataset is looked at.
@@ -88,12 +68,11 @@ type Result struct {
 // Whole reports whether nothing was found.
 func (r *Result) Whole() bool { return len(r.Failures) == 0 }
 
-// ColumnFacts is what the values of a column were like in all parts.
+// ColumnFacts is what the values of a column are like in all parts.
 type ColumnFacts struct {
 	sinks.Column
 	Nulls   int64
 	Longest int64 // bytes of the longest value; of a list all its values together
-	Width   int64 // values of the longest list
 }
 
 // maxFailures bounds the failures that are listed.

@@ -3,13 +3,15 @@ package warehouse
 import (
 	"fmt"
 	"strings"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // partsPattern matches the parts of a folder, and none of what begins with "_".
 const partsPattern = "part-*.parquet"
 
 // partitionType is the type of a partition's column.
-func partitionType(d Dialect, p Partition) string {
+func partitionType(d Dialect, p partition) string {
 	if p.isDate() {
 		return plainTypes[d]["DATE"]
 	}
@@ -23,7 +25,7 @@ func (w *writer) duckdb() {
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions []string
 	options := ""
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		partitions = append(partitions, doubleQuoted(p.Name)+" "+partitionType(DuckDB, p))
 	}
 	w.list(func(c parsed) string { return doubleQuoted(c.Name) + " " + c.kind.in(DuckDB) + c.required() }, partitions...)
@@ -31,17 +33,17 @@ func (w *writer) duckdb() {
 	for _, c := range w.columns {
 		w.line("COMMENT ON COLUMN %s.%s IS %s;", name, doubleQuoted(c.Name), literal(c.about()))
 	}
-	if len(t.Partitions) > 0 {
-		types := make([]string, len(t.Partitions))
-		for i, p := range t.Partitions {
+	if len(t.partitions()) > 0 {
+		types := make([]string, len(t.partitions()))
+		for i, p := range t.partitions() {
 			types[i] = literal(p.Name) + ": " + partitionType(DuckDB, p)
 		}
 		options = ", hive_partitioning = true, hive_types = {" + strings.Join(types, ", ") + "}"
 	}
 	files, all := t.folder("")+"/"+partsPattern, "*"
-	if p, varies := t.varying(); varies {
-		files = t.folder("") + "/" + p.Name + "=*/" + partsPattern
-		all = fmt.Sprintf("* REPLACE (nullif(%s, %s) AS %[1]s)", doubleQuoted(p.Name), literal(DefaultPartition))
+	if t.PartitionBy != "" {
+		files = t.folder("") + "/" + t.PartitionBy + "=*/" + partsPattern
+		all = fmt.Sprintf("* REPLACE (nullif(%s, %s) AS %[1]s)", doubleQuoted(t.PartitionBy), literal(schema.DefaultPartition))
 	}
 	w.line("\nINSERT INTO %s BY NAME\nSELECT %s FROM read_parquet(%s%s);", name, all, literal(files), options)
 }
@@ -52,7 +54,7 @@ func (w *writer) snowflake() {
 	w.head("the table, its format and stage, and the rows")
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions []string
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		partitions = append(partitions, snowflakeName(p.Name)+" "+partitionType(Snowflake, p))
 	}
 	w.list(func(c parsed) string {
@@ -66,7 +68,7 @@ func (w *writer) snowflake() {
 		snowflakeName(t.name()+"_stage"), literal(t.location("s3://")+"/"))
 	w.line("-- The path ends in part-, so that rejects and manifests are passed by.")
 	from := "@" + snowflakeName(t.name()+"_stage") + "/"
-	if len(t.Partitions) == 0 {
+	if len(t.partitions()) == 0 {
 		w.line("COPY INTO %s\n  FROM %spart-\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", name, from)
 		return
 	}
@@ -76,17 +78,17 @@ func (w *writer) snowflake() {
 		values = append(values, fmt.Sprintf("$1:%s::%s", doubleQuoted(c.Name), c.kind.in(Snowflake)))
 	}
 	behind := "part-"
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		names = append(names, snowflakeName(p.Name))
-		if !p.Varies {
+		if !p.varies {
 			values = append(values, literal(p.Value)+"::"+partitionType(Snowflake, p))
 			continue
 		}
-		values = append(values, fmt.Sprintf("NULLIF(SPLIT_PART(SPLIT_PART('/' || METADATA$FILENAME, %s, -1), '/', 1), %s)", literal("/"+p.Name+"="), literal(DefaultPartition)))
+		values = append(values, fmt.Sprintf("NULLIF(SPLIT_PART(SPLIT_PART('/' || METADATA$FILENAME, %s, -1), '/', 1), %s)", literal("/"+p.Name+"="), literal(schema.DefaultPartition)))
 		behind = p.Name + "="
 		w.line("-- Values of %s are as they stand in paths: what Hive escapes there (a/b is a%%2Fb) is to be decoded behind the load.", p.Name)
 	}
-	if constant := PartitionPath(t.constant()); constant != "" {
+	if constant := schema.PartitionPath(t.Partitions); constant != "" {
 		behind = constant + "/" + behind
 	}
 	w.line("COPY INTO %s (\n  %s\n) FROM (SELECT\n  %s\n  FROM %s);", name, strings.Join(names, ",\n  "), strings.Join(values, ",\n  "),
@@ -99,7 +101,7 @@ func (w *writer) bigquery() {
 	w.head("the table, and the rows")
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions []string
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		partitions = append(partitions, backslashQuoted(p.Name)+" "+partitionType(BigQuery, p))
 	}
 	w.list(func(c parsed) string {
@@ -110,16 +112,16 @@ func (w *writer) bigquery() {
 	w.line("-- enable_list_inference: lists are arrays, not records of records.")
 	w.line("LOAD DATA INTO %s", name)
 	prefix, behind := "", ""
-	if len(t.Partitions) > 0 {
+	if len(t.partitions()) > 0 {
 		behind = "\nWITH PARTITION COLUMNS (" + strings.Join(partitions, ", ") + ")"
 		prefix = fmt.Sprintf(",\n  hive_partition_uri_prefix = %s", backslashed(t.location("gs://")))
 	}
 	uri := t.folder("gs://") + "/" + partsPattern
-	if p, varies := t.varying(); varies {
-		uri = t.folder("gs://") + "/" + p.Name + "=*.parquet" // one asterisk is all there may be, and it takes slashes in
+	if t.PartitionBy != "" {
+		uri = t.folder("gs://") + "/" + t.PartitionBy + "=*.parquet" // one asterisk is all there may be, and it takes slashes in
 	}
 	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n)%s;", backslashed(uri), prefix, behind)
-	if len(t.Partitions) == 0 {
+	if len(t.partitions()) == 0 {
 		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", "DATASET."+t.name(), shellQuoted(uri))
 	}
 }
@@ -135,10 +137,10 @@ func (w *writer) redshift() {
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions, values []string
 	from := t.folder("s3://") + "/part-"
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		partitions = append(partitions, doubleQuoted(strings.ToLower(p.Name))+" "+partitionType(Redshift, p))
 		value := literal(p.Value)
-		if p.Varies {
+		if p.varies {
 			value = "'VALUE'"
 			from = t.folder("s3://") + "/" + p.Name + "=VALUE/part-"
 		}
@@ -161,8 +163,8 @@ func (w *writer) redshift() {
 		w.list(column)
 		w.line(");")
 	}
-	if p, varies := t.varying(); varies {
-		w.line("\n-- COPY takes no values from paths: what follows is for each folder %s=VALUE, with VALUE filled in,\n-- the temporary table made empty before each. NULL is the value of %s.", p.Name, DefaultPartition)
+	if t.PartitionBy != "" {
+		w.line("\n-- COPY takes no values from paths: what follows is for each folder %s=VALUE, with VALUE filled in,\n-- the temporary table made empty before each. NULL is the value of %s.", t.PartitionBy, schema.DefaultPartition)
 	}
 	w.line("\n-- The path ends in part-, so that rejects and manifests are passed by. To load exactly")
 	w.line("-- the files of a dataset: leadetl schema --dataset DATASET --redshift-manifest, and COPY … MANIFEST.")
@@ -180,20 +182,20 @@ func (w *writer) athena() {
 		return backquoted(strings.ToLower(c.Name)) + " " + c.kind.in(Athena) + " COMMENT " + literal(c.about())
 	})
 	w.line(")")
-	if len(t.Partitions) > 0 {
-		names := make([]string, len(t.Partitions))
-		for i, p := range t.Partitions {
+	if len(t.partitions()) > 0 {
+		names := make([]string, len(t.partitions()))
+		for i, p := range t.partitions() {
 			names[i] = backquoted(strings.ToLower(p.Name)) + " string"
 		}
 		w.line("PARTITIONED BY (%s)", strings.Join(names, ", "))
 	}
 	w.line("STORED AS PARQUET")
 	w.Builder.WriteString("LOCATION " + literal(t.location("s3://")+"/"))
-	if _, varies := t.varying(); varies {
+	if t.PartitionBy != "" {
 		w.line(";\n\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", backquoted(strings.ToLower(t.name())))
 		return
 	}
-	if len(t.Partitions) > 0 {
+	if len(t.partitions()) > 0 {
 		w.line("\nTBLPROPERTIES (\n  %s\n);", strings.Join(t.projection(), ",\n  "))
 		return
 	}
@@ -205,7 +207,7 @@ func (w *writer) athena() {
 func (t Table) projection() []string {
 	properties := []string{"'projection.enabled' = 'true'"}
 	template := t.location("s3://")
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		name := strings.ToLower(p.Name)
 		set := func(key, value string) {
 			properties = append(properties, literal("projection."+name+"."+key)+" = "+literal(value))
@@ -229,7 +231,7 @@ func (w *writer) spark() {
 	w.head("a table over the files; there is nothing to load")
 	w.line("CREATE TABLE IF NOT EXISTS %s (", backquoted(t.name()))
 	var partitions, names []string
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		partitions = append(partitions, backquoted(p.Name)+" "+partitionType(Spark, p))
 		names = append(names, backquoted(p.Name))
 	}
@@ -252,19 +254,19 @@ func (w *writer) markdown() {
 	w.line("| column | type | null | unit | meaning | rule |")
 	w.line("|---|---|---|---|---|---|")
 	for _, c := range w.columns {
-		null := c.Null
+		null := c.Meaning.Null
 		if !c.Nullable {
 			null = "never"
 		}
-		w.line("| `%s` | %s | %s | %s | %s | %s |", c.Name, typeCell(c.Type), cell(null), cell(c.Unit), cell(c.Meaning), cell(c.From))
+		w.line("| `%s` | %s | %s | %s | %s | %s |", c.Name, typeCell(c.Type), cell(null), cell(c.Meaning.Unit), cell(c.Meaning.Text), cell(c.Meaning.From))
 	}
-	for _, p := range t.Partitions {
+	for _, p := range t.partitions() {
 		kind := "STRING"
 		if p.isDate() {
 			kind = "DATE"
 		}
 		null, what := "never", "in the path of every file, and not in the files"
-		if p.Varies {
+		if p.varies {
 			null, what = "the input has none, or the row is suppressed", "as in the input; "+what
 		}
 		w.line("| `%s` | %s | %s | | %s | --partition-by |", p.Name, kind, null, what)

@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// Facts is what the values of a column are like in a dataset.
-type Facts struct {
-	Longest int64 // bytes of the longest value; of a list all its values together
-	Width   int64 // values of the longest list
-}
-
 // Trip is something that a warehouse trips over, or that is to be known before
 // a dataset is loaded into it.
 type Trip struct {
@@ -63,9 +57,10 @@ var limits = map[Dialect]rules{
 // Source: BigQuery documentation, "Specify a schema".
 var bigQueryPrefixes = []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"}
 
-// Trips says what a warehouse would trip over in a table whose columns have
-// these facts, in their order. Facts may be nil, of a table without rows.
-func Trips(d Dialect, t Table, facts []Facts) ([]Trip, error) {
+// Trips lists what a warehouse would trip over in a table. longest is the size
+// in bytes of each column's longest value, of a list all its values together;
+// it may be nil, for a table without rows.
+func Trips(d Dialect, t Table, longest []int64) ([]Trip, error) {
 	limit, known := limits[d]
 	if !known {
 		return nil, fmt.Errorf("unknown warehouse %q", d)
@@ -74,8 +69,8 @@ func Trips(d Dialect, t Table, facts []Facts) ([]Trip, error) {
 	fails := func(column, format string, args ...any) {
 		trips = append(trips, Trip{Column: column, Fails: true, Problem: fmt.Sprintf(format, args...)})
 	}
-	if limit.columns > 0 && len(t.Columns)+len(t.Partitions) > limit.columns {
-		fails("", "a table has at most %d columns, and the dataset %d", limit.columns, len(t.Columns)+len(t.Partitions))
+	if limit.columns > 0 && len(t.Columns)+len(t.partitions()) > limit.columns {
+		fails("", "a table has at most %d columns, and the dataset %d", limit.columns, len(t.Columns)+len(t.partitions()))
 	}
 	lists := false
 	seen := map[string]string{}
@@ -92,8 +87,8 @@ func Trips(d Dialect, t Table, facts []Facts) ([]Trip, error) {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
 		lists = lists || !k.isPlain()
-		if i < len(facts) {
-			if problem := limit.sizeProblem(k, facts[i]); problem != "" {
+		if i < len(longest) {
+			if problem := limit.sizeProblem(k, longest[i]); problem != "" {
 				fails(c.Name, "%s", problem)
 			}
 		}
@@ -120,16 +115,16 @@ func nameProblem(d Dialect, limit rules, name string) string {
 }
 
 // sizeProblem is what is wrong with the largest value of a column.
-func (limit rules) sizeProblem(k kind, f Facts) string {
+func (limit rules) sizeProblem(k kind, longest int64) string {
 	most, what := limit.text, "a text"
 	if !k.isPlain() {
 		most, what = limit.list, "a list"
 	}
-	if most > 0 && f.Longest > most {
-		return fmt.Sprintf("%s has at most %d bytes there, and the longest here %d", what, most, f.Longest)
+	if most > 0 && longest > most {
+		return fmt.Sprintf("%s has at most %d bytes there, and the longest here %d", what, most, longest)
 	}
-	if limit.row > 0 && f.Longest > limit.row {
-		return fmt.Sprintf("a row has at most %d bytes there, and one value here %d", limit.row, f.Longest)
+	if limit.row > 0 && longest > limit.row {
+		return fmt.Sprintf("a row has at most %d bytes there, and one value here %d", limit.row, longest)
 	}
 	return ""
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // Dialect is a warehouse, or Markdown for people.
@@ -49,49 +51,17 @@ func Names(dialects []Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// Column is a column of a dataset.
-type Column struct {
-	Name     string
-	Type     string // as manifests have it: "STRING", "LIST<STRUCT<email STRING, type STRING>>"
-	Nullable bool
-	// What follows is for people: what the column is, the unit of its values,
-	// when there is none, and by which rule it comes about.
-	Meaning, Unit, Null, From string
-}
-
-// Partition is a column that is in the paths of a dataset's files, and not in
-// the files.
-type Partition struct {
-	Name  string
-	Value string // of all rows
-	// Varies says that each value that rows have is a folder. Rows without one
-	// are in that of DefaultPartition. It is the last of a table's partitions.
-	Varies bool
-}
-
-// constant are the partitions that lead to the dataset's folder.
-func (t Table) constant() []Partition {
-	return slices.DeleteFunc(slices.Clone(t.Partitions), func(p Partition) bool { return p.Varies })
-}
-
-// varying is the column that the dataset's rows are parted by, if there is one.
-func (t Table) varying() (Partition, bool) {
-	if n := len(t.Partitions); n > 0 && t.Partitions[n-1].Varies {
-		return t.Partitions[n-1], true
-	}
-	return Partition{}, false
-}
-
-// isDate reports whether a partition's value is a day.
-func (p Partition) isDate() bool { return datePattern.MatchString(p.Value) }
-
 // Table is a table to be made of a dataset.
 type Table struct {
 	Name       string // empty for the operation's
 	Operation  string
 	Version    int // of the schema
-	Columns    []Column
-	Partitions []Partition
+	Columns    []schema.Column
+	Partitions []schema.Partition // columns in the path of the dataset
+	// PartitionBy is the column whose values are folders of the dataset. Rows
+	// without a value are in the folder of schema.DefaultPartition. Empty when
+	// there is none.
+	PartitionBy string
 	// Location is where the dataset is, or, with partitions, what their folders
 	// are in: a folder or a URI. Empty is a place to be filled in.
 	Location string
@@ -103,6 +73,27 @@ func (t Table) name() string {
 	}
 	return t.Name
 }
+
+// partition is a column that is in the paths of a table's files, and not in
+// the files.
+type partition struct {
+	schema.Partition
+	varies bool // each value that rows have is a folder
+}
+
+// partitions are those of the table, from the outermost inwards.
+func (t Table) partitions() (all []partition) {
+	for _, p := range t.Partitions {
+		all = append(all, partition{p, false})
+	}
+	if t.PartitionBy != "" {
+		all = append(all, partition{schema.Partition{Name: t.PartitionBy}, true})
+	}
+	return all
+}
+
+// isDate reports whether a partition's value is a day.
+func (p partition) isDate() bool { return datePattern.MatchString(p.Value) }
 
 // location is where the table's files are, below a scheme if there is none.
 func (t Table) location(scheme string) string {
@@ -117,11 +108,10 @@ func (t Table) Folder() string { return t.folder("") }
 
 // folder is Folder, below a scheme where there is no Location.
 func (t Table) folder(scheme string) string {
-	constant := t.constant()
-	if len(constant) == 0 {
+	if len(t.Partitions) == 0 {
 		return t.location(scheme)
 	}
-	return t.location(scheme) + "/" + PartitionPath(constant)
+	return t.location(scheme) + "/" + schema.PartitionPath(t.Partitions)
 }
 
 // Write writes the table and what loads it.
@@ -158,7 +148,7 @@ func Write(d Dialect, t Table) (string, error) {
 
 // parsed is a column with its type taken apart.
 type parsed struct {
-	Column
+	schema.Column
 	kind kind
 }
 
@@ -199,12 +189,12 @@ func (c parsed) required() string {
 
 // about is what a column's comment says.
 func (c parsed) about() string {
-	text := c.Meaning
-	if c.Unit != "" {
-		text += " (" + c.Unit + ")"
+	text := c.Meaning.Text
+	if c.Meaning.Unit != "" {
+		text += " (" + c.Meaning.Unit + ")"
 	}
-	if c.Null != "" {
-		text += "; null when " + c.Null
+	if c.Meaning.Null != "" {
+		text += "; null when " + c.Meaning.Null
 	}
 	return text
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -14,12 +16,12 @@ var update = flag.Bool("update", false, "rewrite testdata")
 // texts with quotes.
 var sample = Table{
 	Operation: "email_to_hem", Version: 1,
-	Columns: []Column{
-		{Name: "id", Type: "STRING", Nullable: true, Meaning: "the input's column", Null: "a Parquet input has no value", From: "docs/input.md"},
-		{Name: "Full Name", Type: "STRING", Nullable: true, Meaning: `a "name" | a \name`},
+	Columns: []schema.Column{
+		{Name: "id", Type: "STRING", Nullable: true, Meaning: schema.Meaning{Text: "the input's column", Null: "a Parquet input has no value", From: "docs/input.md"}},
+		{Name: "Full Name", Type: "STRING", Nullable: true, Meaning: schema.Meaning{Text: `a "name" | a \name`}},
 		{Name: "order", Type: "STRING", Nullable: true},
 		{Name: "we`ird\"", Type: "STRING", Nullable: true},
-		{Name: "source_row", Type: "INT64", Meaning: "data row of that file", Unit: "rows, from 1", From: "docs/input.md"},
+		{Name: "source_row", Type: "INT64", Meaning: schema.Meaning{Text: "data row of that file", Unit: "rows, from 1", From: "docs/input.md"}},
 		{Name: "credits", Type: "INT32", Nullable: true},
 		{Name: "resolved_at", Type: "TIMESTAMP(MICROS, UTC)", Nullable: true},
 		{Name: "searched_on", Type: "DATE", Nullable: true},
@@ -35,9 +37,10 @@ var sample = Table{
 func TestWrite(t *testing.T) {
 	partitioned := sample
 	partitioned.Name, partitioned.Location = "hems", "s3://lake/it's/"
-	partitioned.Partitions = []Partition{{Name: "dt", Value: "2026-11-20"}, {Name: "run", Value: "a/b c"}}
+	partitioned.Partitions = []schema.Partition{{Name: "dt", Value: "2026-11-20"}, {Name: "run", Value: "a/b c"}}
 	parted := partitioned
-	parted.Partitions = []Partition{{Name: "dt", Value: "2026-11-20"}, {Name: "country", Varies: true}}
+	parted.Partitions = []schema.Partition{{Name: "dt", Value: "2026-11-20"}}
+	parted.PartitionBy = "country"
 	for _, d := range Dialects {
 		for name, table := range map[string]Table{"plain": sample, "partitioned": partitioned, "parted": parted} {
 			got, err := Write(d, table)
@@ -68,7 +71,7 @@ func TestWrite(t *testing.T) {
 
 func TestWriteRefusesTypesThatNoDatasetHas(t *testing.T) {
 	for _, typeName := range []string{"", "INT96", "LIST<INT96>", "STRUCT<a INT96>", "LIST<STRING"} {
-		if text, err := Write(DuckDB, Table{Columns: []Column{{Name: "a", Type: typeName}}}); err == nil {
+		if text, err := Write(DuckDB, Table{Columns: []schema.Column{{Name: "a", Type: typeName}}}); err == nil {
 			t.Errorf("%q became\n%s", typeName, text)
 		}
 	}
@@ -89,37 +92,39 @@ func TestParse(t *testing.T) {
 }
 
 func TestTrips(t *testing.T) {
-	column := func(name, typeName string) Column { return Column{Name: name, Type: typeName, Nullable: true} }
+	column := func(name, typeName string) schema.Column {
+		return schema.Column{Name: name, Type: typeName, Nullable: true}
+	}
 	long := strings.Repeat("n", 200)
 	for _, c := range []struct {
-		name   string
-		d      Dialect
-		column Column
-		facts  Facts
-		want   string // part of the trip; empty for none
-		fails  bool
+		name    string
+		d       Dialect
+		column  schema.Column
+		longest int64
+		want    string // part of the trip; empty for none
+		fails   bool
 	}{
-		{"a text at the limit", Redshift, column("a", "STRING"), Facts{Longest: 65_535}, "", false},
-		{"a text beyond it", Redshift, column("a", "STRING"), Facts{Longest: 65_536}, "column a: a text has at most 65535 bytes there, and the longest here 65536", true},
-		{"the same elsewhere", Snowflake, column("a", "STRING"), Facts{Longest: 65_536}, "", false},
-		{"16 MB and more", Snowflake, column("a", "STRING"), Facts{Longest: 16<<20 + 1}, "at most 16777216 bytes", true},
-		{"a row too large", Athena, column("a", "STRING"), Facts{Longest: 33 << 20}, "a row has at most 33554432 bytes", true},
-		{"a row too large for a load", BigQuery, column("a", "STRING"), Facts{Longest: 51_000_000}, "a row has at most 50000000 bytes", true},
-		{"no limit", DuckDB, column("a", "STRING"), Facts{Longest: 1 << 30}, "", false},
-		{"a list", Redshift, column("a", "LIST<STRING>"), Facts{Longest: 70_000}, "SERIALIZETOJSON", false},
-		{"a list too large", Redshift, column("a", "LIST<STRING>"), Facts{Longest: 17 << 20}, "column a: a list has at most 16777216 bytes", true},
-		{"lists at BigQuery", BigQuery, column("a", "LIST<STRING>"), Facts{}, "enable_list_inference", false},
-		{"lists at Spark", Spark, column("a", "LIST<STRING>"), Facts{}, "", false},
-		{"a name with a space", BigQuery, column("Full Name", "STRING"), Facts{}, "letters, digits and underscores only", true},
-		{"a name with a digit first", BigQuery, column("2nd", "STRING"), Facts{}, "does not begin with a digit", true},
-		{"BigQuery's own", BigQuery, column("_partitiondate", "STRING"), Facts{}, "BigQuery's own", true},
-		{"a name with a dash", Athena, column("e-mail", "STRING"), Facts{}, "letters, digits and underscores only", true},
-		{"a name with a dash, quoted", Snowflake, column("e-mail", "STRING"), Facts{}, "", false},
-		{"a name with a space", Spark, column("Full Name", "STRING"), Facts{}, "Spark before 3.3", true},
-		{"a long name", Redshift, column(long, "STRING"), Facts{}, "at most 127 bytes", true},
-		{"a long name elsewhere", BigQuery, column(long, "STRING"), Facts{}, "", false},
+		{"a text at the limit", Redshift, column("a", "STRING"), 65_535, "", false},
+		{"a text beyond it", Redshift, column("a", "STRING"), 65_536, "column a: a text has at most 65535 bytes there, and the longest here 65536", true},
+		{"the same elsewhere", Snowflake, column("a", "STRING"), 65_536, "", false},
+		{"16 MB and more", Snowflake, column("a", "STRING"), 16<<20 + 1, "at most 16777216 bytes", true},
+		{"a row too large", Athena, column("a", "STRING"), 33 << 20, "a row has at most 33554432 bytes", true},
+		{"a row too large for a load", BigQuery, column("a", "STRING"), 51_000_000, "a row has at most 50000000 bytes", true},
+		{"no limit", DuckDB, column("a", "STRING"), 1 << 30, "", false},
+		{"a list", Redshift, column("a", "LIST<STRING>"), 70_000, "SERIALIZETOJSON", false},
+		{"a list too large", Redshift, column("a", "LIST<STRING>"), 17 << 20, "column a: a list has at most 16777216 bytes", true},
+		{"lists at BigQuery", BigQuery, column("a", "LIST<STRING>"), 0, "enable_list_inference", false},
+		{"lists at Spark", Spark, column("a", "LIST<STRING>"), 0, "", false},
+		{"a name with a space", BigQuery, column("Full Name", "STRING"), 0, "letters, digits and underscores only", true},
+		{"a name with a digit first", BigQuery, column("2nd", "STRING"), 0, "does not begin with a digit", true},
+		{"BigQuery's own", BigQuery, column("_partitiondate", "STRING"), 0, "BigQuery's own", true},
+		{"a name with a dash", Athena, column("e-mail", "STRING"), 0, "letters, digits and underscores only", true},
+		{"a name with a dash, quoted", Snowflake, column("e-mail", "STRING"), 0, "", false},
+		{"a name with a space", Spark, column("Full Name", "STRING"), 0, "Spark before 3.3", true},
+		{"a long name", Redshift, column(long, "STRING"), 0, "at most 127 bytes", true},
+		{"a long name elsewhere", BigQuery, column(long, "STRING"), 0, "", false},
 	} {
-		trips, err := Trips(c.d, Table{Columns: []Column{c.column}}, []Facts{c.facts})
+		trips, err := Trips(c.d, Table{Columns: []schema.Column{c.column}}, []int64{c.longest})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -136,31 +141,20 @@ func TestTrips(t *testing.T) {
 }
 
 func TestTripsOfTables(t *testing.T) {
-	many := Table{Columns: make([]Column, 1_601)}
+	many := Table{Columns: make([]schema.Column, 1_601)}
 	for i := range many.Columns {
-		many.Columns[i] = Column{Name: strings.Repeat("a", i%100+1) + strings.Repeat("b", i/100), Type: "STRING"}
+		many.Columns[i] = schema.Column{Name: strings.Repeat("a", i%100+1) + strings.Repeat("b", i/100), Type: "STRING"}
 	}
 	trips, err := Trips(Redshift, many, nil)
 	if err != nil || len(trips) == 0 || !strings.Contains(trips[0].String(), "at most 1600 columns") {
 		t.Error(trips, err)
 	}
-	trips, err = Trips(Spark, Table{Columns: []Column{{Name: "id", Type: "STRING"}, {Name: "ID", Type: "STRING"}}}, nil)
+	trips, err = Trips(Spark, Table{Columns: []schema.Column{{Name: "id", Type: "STRING"}, {Name: "ID", Type: "STRING"}}}, nil)
 	if err != nil || len(trips) != 1 || trips[0].String() != "column ID: it and id are one name there: case is ignored" {
 		t.Error(trips, err)
 	}
 	if _, err := Trips(Markdown, sample, nil); err == nil {
 		t.Error("Markdown has limits")
-	}
-}
-
-func TestEscape(t *testing.T) {
-	for value, want := range map[string]string{
-		"2026-11-20": "2026-11-20", "a b": "a b", "é": "é", "a/b": "a%2Fb", "50%": "50%25", "a=b:c": "a%3Db%3Ac",
-		"a\tb\x7f": "a%09b%7F", `"#'*?\{[]^`: "%22%23%27%2A%3F%5C%7B%5B%5D%5E", "": "__HIVE_DEFAULT_PARTITION__",
-	} {
-		if got := Escape(value); got != want {
-			t.Errorf("%q: %q, want %q", value, got, want)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package sinks
+package place
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
@@ -31,12 +33,12 @@ type folder struct {
 	below sync.Mutex
 }
 
-var _ place = (*folder)(nil)
+var _ Place = (*folder)(nil)
 
 // openFolder makes the folder if need be and takes hold of it.
 func openFolder(dir string) (*folder, error) {
-	if strings.Contains(dir, "://") {
-		return nil, fmt.Errorf("%s: no place for a dataset; name a local folder or s3://bucket/prefix/", dir)
+	if err := checkLocal(dir); err != nil {
+		return nil, err
 	}
 	made, err := atomicfile.MakeFolders(dir, 0o755)
 	if err != nil {
@@ -49,7 +51,7 @@ func openFolder(dir string) (*folder, error) {
 	return &folder{dir: dir, made: made, lock: lock}, nil
 }
 
-func (f *folder) close() error {
+func (f *folder) Close() error {
 	f.made.RemoveEmpty()
 	if f.lock == nil {
 		return nil
@@ -57,15 +59,15 @@ func (f *folder) close() error {
 	return f.lock.Close()
 }
 
-func (f *folder) uri() string             { return f.dir }
-func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+func (f *folder) URI() string             { return f.dir }
+func (f *folder) Path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-func (f *folder) files() (own, foreign []string, err error) {
-	folders := []string{"", rejectsFolder}
+func (f *folder) Files() (own, foreign []string, err error) {
+	folders := []string{"", RejectsFolder}
 	for i := 0; i < len(folders); i++ {
 		folder := folders[i]
 		entries, err := os.ReadDir(filepath.Join(f.dir, folder))
-		if errors.Is(err, fs.ErrNotExist) {
+		if isMissing(err) {
 			continue
 		}
 		if err != nil {
@@ -77,7 +79,7 @@ func (f *folder) files() (own, foreign []string, err error) {
 		for _, e := range entries {
 			name := path.Join(folder, e.Name())
 			switch {
-			case name == rejectsFolder && e.IsDir():
+			case name == RejectsFolder && e.IsDir():
 			case folder == "" && e.IsDir() && partitionFolder.MatchString(name):
 				folders = append(folders, name)
 			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):
@@ -90,21 +92,35 @@ func (f *folder) files() (own, foreign []string, err error) {
 	return own, foreign, nil
 }
 
-func (f *folder) read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+// Walk names the files of the folder and of those in it, links and pipes
+// included.
+func (f *folder) Walk(ctx context.Context) (names []string, err error) {
+	err = filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(f.dir, path)
+		names = append(names, filepath.ToSlash(name))
+		return err
+	})
+	return names, err
+}
 
-func (f *folder) write(name string, data []byte) error { return atomicfile.Write(f.path(name), data) }
+func (f *folder) Read(name string) ([]byte, error) { return os.ReadFile(f.Path(name)) }
 
-func (f *folder) remove(names ...string) error {
+func (f *folder) Write(name string, data []byte) error { return atomicfile.Write(f.Path(name), data) }
+
+func (f *folder) Remove(names ...string) error {
 	folders := map[string]bool{}
 	for _, name := range names {
-		if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(f.Path(name)); err != nil && !isMissing(err) {
 			return err
 		}
 		if folder := path.Dir(name); folder != "." {
 			folders[folder] = true
 		}
 	}
-	for _, folder := range sortedKeys(folders) {
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		if err := f.removeEmpty(folder); err != nil {
 			return err
 		}
@@ -116,17 +132,17 @@ func (f *folder) remove(names ...string) error {
 func (f *folder) removeEmpty(name string) error {
 	f.below.Lock()
 	defer f.below.Unlock()
-	dir := f.path(name)
-	if err := os.Remove(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+	dir := f.Path(name)
+	if err := os.Remove(dir); err == nil || isMissing(err) {
 		return nil
 	}
 	return atomicfile.SyncDir(dir)
 }
 
-func (f *folder) create(name string) (construction, error) {
+func (f *folder) Create(name string) (Unfinished, error) {
 	folder := path.Dir(name)
 	if folder == "." {
-		file, err := atomicfile.Create(f.path(name))
+		file, err := atomicfile.Create(f.Path(name))
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +153,7 @@ func (f *folder) create(name string) (construction, error) {
 	if err := f.makeFolder(folder); err != nil {
 		return nil, err
 	}
-	file, err := atomicfile.Create(f.path(name))
+	file, err := atomicfile.Create(f.Path(name))
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +163,7 @@ func (f *folder) create(name string) (construction, error) {
 // makeFolder makes a folder, unless it is there. One that is there under another
 // name, on a disk that ignores case, is refused: two files would be one.
 func (f *folder) makeFolder(name string) error {
-	err := os.Mkdir(f.path(name), 0o755)
+	err := os.Mkdir(f.Path(name), 0o755)
 	if err == nil {
 		return atomicfile.SyncDir(f.dir)
 	}
@@ -162,72 +178,64 @@ func (f *folder) makeFolder(name string) error {
 	return err
 }
 
-// folderFile is a file under construction at the place where it will be.
+// folderFile is an unfinished file in the folder where it will be.
 type folderFile struct {
 	*atomicfile.File
-	leave func() error // removes the folder that was made for it; may be nil
+	removeFolder func() error // removes the folder that was made for it; may be nil
 }
 
-func (f *folderFile) commit() (stored, error) {
+func (f *folderFile) Commit() (File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return stored{}, errors.Join(err, f.Abort())
+		return File{}, errors.Join(err, f.File.Abort())
 	}
-	f.leave = nil
-	return stored{modifiedAt: modified(info)}, f.Commit()
+	f.removeFolder = nil
+	return File{ModifiedAt: modified(info)}, f.File.Commit()
 }
 
-func (f *folderFile) abort() error {
-	err := f.Abort()
-	if f.leave != nil {
-		err = errors.Join(err, f.leave())
+func (f *folderFile) Abort() error {
+	err := f.File.Abort()
+	if f.removeFolder != nil {
+		err = errors.Join(err, f.removeFolder())
 	}
 	return err
 }
 
 func modified(info os.FileInfo) time.Time { return info.ModTime().UTC() }
 
-func (f *folder) check(file File) error {
-	path := f.path(file.Name)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is missing: %w", file.Name, ErrCorrupt)
+func (f *folder) Check(file File) error {
+	info, err := os.Stat(f.Path(file.Name))
+	if isMissing(err) {
+		return file.missing()
 	}
+	if err == nil {
+		err = file.checkSize(info.Size())
+	}
+	if err != nil || modified(info).Equal(file.ModifiedAt) {
+		return err
+	}
+	content, err := os.Open(f.Path(file.Name))
 	if err != nil {
 		return err
 	}
-	if info.Size() != file.Bytes {
-		return fmt.Errorf("%s has %d bytes, not %d: %w", file.Name, info.Size(), file.Bytes, ErrCorrupt)
-	}
-	if modified(info).Equal(file.ModifiedAt) {
-		return nil
-	}
-	sum, err := fileSHA256(path)
-	if err != nil {
-		return err
-	}
-	if sum != file.SHA256 {
-		return fmt.Errorf("%s has another checksum: %w", file.Name, ErrCorrupt)
-	}
-	return nil
+	defer content.Close()
+	return file.checkSum(content)
 }
 
-func fileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
+func sha256Of(content io.Reader) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, content); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sum reads the files back side by side: together they cost a third of what
+// SumLanes is how many files Sum reads side by side at most.
+const SumLanes = 8
+
+// Sum reads the files back side by side: together they cost a third of what
 // they cost one by one on a CPU without SHA instructions (package hashlanes).
-func (f *folder) sum(ctx context.Context, files []*File) error {
+func (f *folder) Sum(ctx context.Context, files []*File) error {
 	for some := range slices.Chunk(files, 2*SumLanes) { // parts and as many rejects
 		if err := f.sumTogether(ctx, some); err != nil {
 			return err
@@ -239,7 +247,7 @@ func (f *folder) sum(ctx context.Context, files []*File) error {
 func (f *folder) sumTogether(ctx context.Context, files []*File) error {
 	readers := make([]io.Reader, len(files))
 	for i, published := range files {
-		file, err := os.Open(f.path(published.Name))
+		file, err := os.Open(f.Path(published.Name))
 		if err != nil {
 			return err
 		}
@@ -256,14 +264,20 @@ func (f *folder) sumTogether(ctx context.Context, files []*File) error {
 	return nil
 }
 
-func (f *folder) open(name string) (*OpenFile, error) {
-	file, err := os.Open(f.path(name))
+func (f *folder) Open(name string) (*OpenFile, error) {
+	file, err := os.Open(f.Path(name))
+	if errors.Is(err, syscall.ENOTDIR) { // the folder is a file
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &OpenFile{file, info.Size(), file.Close}, nil
+	return &OpenFile{file, file, info.Size()}, nil
 }

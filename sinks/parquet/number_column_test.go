@@ -1,4 +1,4 @@
-package sinks
+package parquet
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/metadata"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // Each group of values becomes a row group with its own statistics.
@@ -28,13 +30,12 @@ func TestStatistics(t *testing.T) {
 		{"nulls alone", arrow.PrimitiveTypes.Int64, [][]any{{nil, nil}, {int64(3)}, {nil}}, []string{"none", "3 3", "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: c.of, Nullable: true}}, nil)
+			spec := Table{Columns: []schema.Column{withStatistics(schema.New("n", c.of, true))}}
 			var groups [][]arrow.Record
 			for _, values := range c.groups {
-				groups = append(groups, []arrow.Record{record(schema, values)})
+				groups = append(groups, []arrow.Record{record(spec.Schema(), values)})
 			}
-			spec := Table{Schema: schema, Traits: map[string]ColumnTraits{"n": {Statistics: true}}}
-			f, err := file.NewParquetReader(bytes.NewReader(encode(t, spec, smallPages, new(pagePool), groups...)))
+			f, err := file.NewParquetReader(bytes.NewReader(encode(t, spec, smallPages, new(PagePool), groups...)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,14 +1,13 @@
-package sinks
+package place
 
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ type bucket struct {
 	foreign []string
 }
 
-var _ place = (*bucket)(nil)
+var _ Place = (*bucket)(nil)
 
 // openBucket takes hold of a prefix: on this machine by the state folder, and
 // of others by an object.
@@ -51,7 +50,7 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 		return nil, fmt.Errorf("%s: no object store is configured", at)
 	}
 	b := &bucket{ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log()}
-	if _, foreign, err := b.files(); err != nil || len(foreign) > 0 || o.Look {
+	if _, foreign, err := b.Files(); err != nil || len(foreign) > 0 || o.Look {
 		return b, err // nothing is written where others have files
 	}
 	if b.work, err = openWorkFolder(o.StateDir, at.String()); err != nil {
@@ -76,7 +75,7 @@ func (b *bucket) abortUploads() {
 	}
 }
 
-func (b *bucket) close() error {
+func (b *bucket) Close() error {
 	if b.lock == nil {
 		return nil
 	}
@@ -90,8 +89,8 @@ func (b *bucket) close() error {
 	return b.work.close(err == nil)
 }
 
-func (b *bucket) uri() string             { return b.at.String() }
-func (b *bucket) path(name string) string { return b.at.Below(name).String() }
+func (b *bucket) URI() string             { return b.at.String() }
+func (b *bucket) Path(name string) string { return b.at.Below(name).String() }
 
 // changed forgets what is known of the objects.
 func (b *bucket) changed() {
@@ -118,7 +117,7 @@ func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err e
 	var sorting sync.Mutex
 	for _, name := range folders {
 		folder := strings.TrimSuffix(name, "/")
-		if folder != rejectsFolder && !partitionFolder.MatchString(folder) {
+		if folder != RejectsFolder && !partitionFolder.MatchString(folder) {
 			sorting.Lock()
 			foreign = append(foreign, folder)
 			sorting.Unlock()
@@ -157,17 +156,23 @@ func sortOut(own map[string]objects.Info, foreign []string, folder string, files
 	return foreign
 }
 
-func (b *bucket) files() (own, foreign []string, err error) {
+func (b *bucket) Files() (own, foreign []string, err error) {
 	infos, foreign, err := b.listing()
-	return sortedKeys(infos), foreign, err
+	return slices.Sorted(maps.Keys(infos)), foreign, err
 }
 
-func (b *bucket) read(name string) ([]byte, error) {
+// Walk names no files of folders that are not the dataset's, but the folders.
+func (b *bucket) Walk(context.Context) ([]string, error) {
+	own, foreign, err := b.Files()
+	return slices.Concat(own, foreign), err
+}
+
+func (b *bucket) Read(name string) ([]byte, error) {
 	data, _, err := b.store.ReadFile(b.ctx, b.at.Below(name))
 	return data, err
 }
 
-func (b *bucket) write(name string, data []byte) error {
+func (b *bucket) Write(name string, data []byte) error {
 	mime := "application/json"
 	switch {
 	case len(data) == 0:
@@ -191,7 +196,7 @@ func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
 // atOnce bounds the requests of one kind that are under way.
 const atOnce = 16
 
-func (b *bucket) remove(names ...string) error {
+func (b *bucket) Remove(names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -206,7 +211,7 @@ func (b *bucket) remove(names ...string) error {
 	return p.Wait()
 }
 
-func (b *bucket) create(name string) (construction, error) {
+func (b *bucket) Create(name string) (Unfinished, error) {
 	file, err := b.work.create(name)
 	if err != nil {
 		return nil, err
@@ -216,39 +221,30 @@ func (b *bucket) create(name string) (construction, error) {
 
 // check goes by the listing, so that a dataset of a thousand parts is checked
 // by one request.
-func (b *bucket) check(f File) error {
+func (b *bucket) Check(f File) error {
 	own, _, err := b.listing()
 	if err != nil {
 		return err
 	}
 	info, found := own[f.Name]
-	switch {
-	case !found:
-		return fmt.Errorf("%s is missing: %w", f.Name, ErrCorrupt)
-	case info.Size != f.Bytes:
-		return fmt.Errorf("%s has %d bytes, not %d: %w", f.Name, info.Size, f.Bytes, ErrCorrupt)
-	case f.ETag != "" && info.ETag == f.ETag:
-		return nil
+	if !found {
+		return f.missing()
+	}
+	if err := f.checkSize(info.Size); err != nil || f.ETag != "" && info.ETag == f.ETag {
+		return err
 	}
 	object, err := b.store.Open(b.ctx, info)
 	if err != nil {
 		return err
 	}
 	defer object.Close()
-	h := sha256.New()
 	stream := object.Stream()
 	defer stream.Close()
-	if _, err := io.Copy(h, stream); err != nil {
-		return err
-	}
-	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
-		return fmt.Errorf("%s has another checksum: %w", f.Name, ErrCorrupt)
-	}
-	return nil
+	return f.checkSum(stream)
 }
 
 // sum has nothing to do: a checksum is taken before an object is made.
-func (b *bucket) sum(_ context.Context, files []*File) error {
+func (b *bucket) Sum(_ context.Context, files []*File) error {
 	for _, f := range files {
 		if f.SHA256 == "" {
 			return fmt.Errorf("%s was recorded without a checksum: %w", f.Name, ErrCorrupt)
@@ -257,10 +253,10 @@ func (b *bucket) sum(_ context.Context, files []*File) error {
 	return nil
 }
 
-func (b *bucket) open(name string) (*OpenFile, error) {
+func (b *bucket) Open(name string) (*OpenFile, error) {
 	object, err := b.store.Open(b.ctx, objects.Info{Location: b.at.Below(name)})
 	if err != nil {
 		return nil, err
 	}
-	return &OpenFile{object, object.Size, object.Close}, nil
+	return &OpenFile{object, object, object.Size}, nil
 }

@@ -1,4 +1,4 @@
-package sinks
+package parquet
 
 import (
 	"github.com/apache/arrow/go/v17/arrow"

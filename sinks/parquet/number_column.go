@@ -1,4 +1,4 @@
-package sinks
+package parquet
 
 import (
 	"encoding/binary"
@@ -6,19 +6,21 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet/metadata"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// fixedColumn is a flat column of 32- or 64-bit numbers, days or instants, PLAIN:
+// numberColumn is a flat column of 32- or 64-bit numbers, days or instants, PLAIN:
 // the bytes are those of the Arrow array.
-type fixedColumn struct {
-	plainColumn
+type numberColumn struct {
+	textColumn
 	width  int
 	bounds *bounds // nil when no statistics were asked for
 }
 
-// fixedWidth is the bytes of a value of the types fixedColumn takes, 0 for
+// numberWidth is the bytes of a value of the types numberColumn takes, 0 for
 // others.
-func fixedWidth(t arrow.DataType) int {
+func numberWidth(t arrow.DataType) int {
 	switch t.ID() {
 	case arrow.INT32, arrow.DATE32:
 		return 4
@@ -28,15 +30,15 @@ func fixedWidth(t arrow.DataType) int {
 	return 0
 }
 
-func newFixedColumn(f arrow.Field, traits ColumnTraits, plain *plainColumn) *fixedColumn {
-	c := &fixedColumn{plainColumn: *plain, width: fixedWidth(f.Type)}
-	if traits.Statistics {
-		c.bounds = &bounds{float: f.Type.ID() == arrow.FLOAT64}
+func newNumberColumn(described schema.Column, pages *textColumn) *numberColumn {
+	c := &numberColumn{textColumn: *pages, width: numberWidth(described.Arrow)}
+	if described.Statistics {
+		c.bounds = &bounds{float: described.Arrow.ID() == arrow.FLOAT64}
 	}
 	return c
 }
 
-func (c *fixedColumn) add(a arrow.Array) {
+func (c *numberColumn) add(a arrow.Array) {
 	from := a.Data().Offset()
 	var raw []byte
 	if b := a.Data().Buffers()[1]; b != nil {
@@ -65,7 +67,7 @@ func (c *fixedColumn) add(a arrow.Array) {
 	}
 }
 
-func (c *fixedColumn) flush(g *rowGroup) error {
+func (c *numberColumn) flush(g *rowGroup) error {
 	return c.flushPages(g, func(chunk *metadata.ColumnChunkMetaDataBuilder) { c.bounds.publish(chunk, c.width) })
 }
 

@@ -1,4 +1,4 @@
-package sinks
+package parquet
 
 import (
 	"bytes"
@@ -13,8 +13,10 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
-	"github.com/apache/arrow/go/v17/parquet/schema"
+	parquetschema "github.com/apache/arrow/go/v17/parquet/schema"
 	"pgregory.net/rapid"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 var compressions = []Compression{Snappy, Zstd, Uncompressed}
@@ -31,51 +33,48 @@ var (
 
 // everyKind has a column of every kind a dataset has.
 var everyKind = Table{
-	Schema: arrow.NewSchema([]arrow.Field{
-		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "required_text", Type: arrow.BinaryTypes.String},
-		{Name: "random", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "word", Type: wordType},
-		{Name: "maybe_word", Type: wordType, Nullable: true},
-		{Name: "row", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "bound", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
-		{Name: "year", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
-		{Name: "share", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
-		{Name: "valid", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
-		{Name: "at", Type: instantType, Nullable: true},
-		{Name: "pairs", Type: pairType, Nullable: true},
-		{Name: "words", Type: wordListType, Nullable: true},
-		{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
-		{Name: "required_day", Type: arrow.FixedWidthTypes.Date32},
-	}, nil),
-	Traits: map[string]ColumnTraits{
-		"random": {Random: true},
-		"row":    {Statistics: true}, "bound": {Statistics: true},
+	Columns: []schema.Column{
+		schema.New("text", arrow.BinaryTypes.String, true),
+		schema.New("required_text", arrow.BinaryTypes.String, false),
+		random(schema.New("random", arrow.BinaryTypes.String, true)),
+		schema.New("word", wordType, false),
+		schema.New("maybe_word", wordType, true),
+		withStatistics(schema.New("row", arrow.PrimitiveTypes.Int64, false)),
+		withStatistics(schema.New("bound", arrow.PrimitiveTypes.Int64, true)),
+		schema.New("year", arrow.PrimitiveTypes.Int32, true),
+		schema.New("share", arrow.PrimitiveTypes.Float64, true),
+		schema.New("valid", arrow.FixedWidthTypes.Boolean, true),
+		schema.New("at", instantType, true),
+		schema.New("pairs", pairType, true),
+		schema.New("words", wordListType, true),
+		schema.New("day", arrow.FixedWidthTypes.Date32, true),
+		schema.New("required_day", arrow.FixedWidthTypes.Date32, false),
 	},
 	Metadata: map[string]string{"leadetl.operation": "test", "leadetl.rules_version": "1", "a": "b"},
 }
 
 // text is a table of one text column.
-func text(nullable bool, c Compression, traits ColumnTraits) Table {
-	return Table{
-		Schema:      arrow.NewSchema([]arrow.Field{{Name: "text", Type: arrow.BinaryTypes.String, Nullable: nullable}}, nil),
-		Traits:      map[string]ColumnTraits{"text": traits},
-		Compression: c,
-	}
+func text(nullable bool, c Compression, random bool) Table {
+	column := schema.New("text", arrow.BinaryTypes.String, nullable)
+	column.Random = random
+	return Table{Columns: []schema.Column{column}, Compression: c}
 }
 
+func random(c schema.Column) schema.Column         { c.Random = true; return c }
+func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
+
 // textRecord is a record of one text column; nil is null.
-func textRecord(schema *arrow.Schema, values ...any) arrow.Record {
-	return record(schema, values)
+func textRecord(of *arrow.Schema, values ...any) arrow.Record {
+	return record(of, values)
 }
 
 // record makes a record from columns of plain values.
-func record(schema *arrow.Schema, columns ...[]any) arrow.Record {
+func record(of *arrow.Schema, columns ...[]any) arrow.Record {
 	arrays := make([]arrow.Array, len(columns))
 	for i, values := range columns {
-		arrays[i] = arrayOf(schema.Field(i).Type, values)
+		arrays[i] = arrayOf(of.Field(i).Type, values)
 	}
-	return array.NewRecord(schema, arrays, int64(len(columns[0])))
+	return array.NewRecord(of, arrays, int64(len(columns[0])))
 }
 
 func arrayOf(t arrow.DataType, values []any) arrow.Array {
@@ -171,26 +170,26 @@ type fataler interface{ Fatal(args ...any) }
 
 // encode writes records, each group of them as one row group, with pages that
 // end at limit.
-func encode(t fataler, spec Table, limit pageLimit, pool *pagePool, groups ...[]arrow.Record) []byte {
+func encode(t fataler, spec Table, limit pageLimit, pool *PagePool, groups ...[]arrow.Record) []byte {
 	var out bytes.Buffer
-	e, err := newEncoder(&out, spec, pool)
+	e, err := NewEncoder(&out, spec, pool)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range e.columns {
-		if c, ok := c.(*plainColumn); ok {
+		if c, ok := c.(*textColumn); ok {
 			c.limit = limit
 		}
 	}
 	for _, records := range groups {
 		for _, rec := range records {
-			e.add(rec)
+			e.Add(rec)
 		}
-		if err := e.flush(); err != nil {
+		if err := e.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := e.close(); err != nil {
+	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -225,17 +224,17 @@ func TestTextOfEveryPattern(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, rows := range []int{0, 1, 2, 7, 8, 9, 10, 11, 64} {
 				for _, recordRows := range []int{1, 3, 64} {
-					spec := text(true, Snappy, ColumnTraits{})
+					spec := text(true, Snappy, false)
 					var records []arrow.Record
 					for from := 0; from < rows; from += recordRows {
 						var values []any
 						for i := from; i < min(rows, from+recordRows); i++ {
 							values = append(values, c.values(i))
 						}
-						records = append(records, textRecord(spec.Schema, values...))
+						records = append(records, textRecord(spec.Schema(), values...))
 					}
-					data := encode(t, spec, smallPages, new(pagePool), records)
-					if err := readable(data, tableOf(spec.Schema, records)); err != nil {
+					data := encode(t, spec, smallPages, new(PagePool), records)
+					if err := readable(data, tableOf(spec.Schema(), records)); err != nil {
 						t.Errorf("%d rows in records of %d: %v", rows, recordRows, err)
 					}
 				}
@@ -254,19 +253,19 @@ func oneIf(valid bool, i int) any {
 func TestTextOfEveryCodec(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 75_000) // longer than a page
 	for _, compression := range compressions {
-		for _, traits := range []ColumnTraits{{}, {Random: true}} {
+		for _, random := range []bool{false, true} {
 			for _, nullable := range []bool{true, false} {
-				spec := text(nullable, compression, traits)
+				spec := text(nullable, compression, random)
 				records := []arrow.Record{
-					textRecord(spec.Schema, "a", "", long, "a"),
-					textRecord(spec.Schema, long[1:], "b"),
+					textRecord(spec.Schema(), "a", "", long, "a"),
+					textRecord(spec.Schema(), long[1:], "b"),
 				}
 				if nullable {
-					records = append(records, textRecord(spec.Schema, nil, "c", nil, long[2:], nil))
+					records = append(records, textRecord(spec.Schema(), nil, "c", nil, long[2:], nil))
 				}
-				data := encode(t, spec, realPages, new(pagePool), records, records[:1])
-				if err := readable(data, tableOf(spec.Schema, append(records, records[0]))); err != nil {
-					t.Errorf("%s %+v nullable %v: %v", compression, traits, nullable, err)
+				data := encode(t, spec, realPages, new(PagePool), records, records[:1])
+				if err := readable(data, tableOf(spec.Schema(), append(records, records[0]))); err != nil {
+					t.Errorf("%s random %v nullable %v: %v", compression, random, nullable, err)
 				}
 			}
 		}
@@ -274,27 +273,27 @@ func TestTextOfEveryCodec(t *testing.T) {
 }
 
 func TestPagesOfRealSize(t *testing.T) {
-	spec := text(true, Snappy, ColumnTraits{})
+	spec := text(true, Snappy, false)
 	values := make([]any, pageNulls+100)
 	for i := range values {
 		if i >= pageNulls-2 {
 			values[i] = strings.Repeat("x", 40_000)
 		}
 	}
-	records := []arrow.Record{textRecord(spec.Schema, values...)}
-	requireReadable(t, encode(t, spec, realPages, new(pagePool), records), tableOf(spec.Schema, records))
+	records := []arrow.Record{textRecord(spec.Schema(), values...)}
+	requireReadable(t, encode(t, spec, realPages, new(PagePool), records), tableOf(spec.Schema(), records))
 }
 
 func TestSlicedRecords(t *testing.T) {
-	rec := record(everyKind.Schema, someRows(20)...)
+	rec := record(everyKind.Schema(), someRows(20)...)
 	records := []arrow.Record{rec.NewSlice(3, 7), rec.NewSlice(0, 1), rec.NewSlice(11, 20), rec.NewSlice(5, 5)}
-	data := encode(t, everyKind, smallPages, new(pagePool), records)
-	requireReadable(t, data, tableOf(everyKind.Schema, records))
+	data := encode(t, everyKind, smallPages, new(PagePool), records)
+	requireReadable(t, data, tableOf(everyKind.Schema(), records))
 }
 
 // someRows are columns of everyKind.
 func someRows(n int) [][]any {
-	columns := make([][]any, everyKind.Schema.NumFields())
+	columns := make([][]any, everyKind.Schema().NumFields())
 	for i := range n {
 		for c, v := range []any{
 			oneIf(i%3 > 0, i), fmt.Sprint("r", i%4), fmt.Sprintf("%032x", i), fmt.Sprint("w", i%2), oneIf(i%4 > 0, i%3),
@@ -310,8 +309,7 @@ func someRows(n int) [][]any {
 
 // A part's source column has one dictionary a file; a part may run over many.
 func TestDictionaryThatChanges(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "word", Type: wordType}, {Name: "maybe", Type: wordType, Nullable: true}}, nil)
-	spec := Table{Schema: schema}
+	spec := Table{Columns: []schema.Column{schema.New("word", wordType, false), schema.New("maybe", wordType, true)}}
 	of := func(word string, n int) arrow.Record {
 		words, maybe := make([]any, n), make([]any, n)
 		for i := range words {
@@ -320,7 +318,7 @@ func TestDictionaryThatChanges(t *testing.T) {
 				maybe[i] = word
 			}
 		}
-		return record(schema, words, maybe)
+		return record(spec.Schema(), words, maybe)
 	}
 	for name, group := range map[string][]arrow.Record{
 		"one":              {of("a.csv", 5), of("a.csv", 3)},
@@ -328,10 +326,10 @@ func TestDictionaryThatChanges(t *testing.T) {
 		"there and back":   {of("a.csv", 5), of("b.csv", 3), of("a.csv", 2)},
 		"a file a record":  {of("a.csv", 1), of("b.csv", 1), of("c.csv", 1), of("d.csv", 1)},
 		"many rows":        {of("a.csv", 3000), of("b.csv", 3000)},
-		"nothing but null": {record(schema, []any{"a.csv"}, []any{nil}), record(schema, []any{"b.csv"}, []any{nil})},
+		"nothing but null": {record(spec.Schema(), []any{"a.csv"}, []any{nil}), record(spec.Schema(), []any{"b.csv"}, []any{nil})},
 	} {
-		data := encode(t, spec, realPages, new(pagePool), group, group)
-		if err := readable(data, tableOf(schema, append(slices.Clone(group), group...))); err != nil {
+		data := encode(t, spec, realPages, new(PagePool), group, group)
+		if err := readable(data, tableOf(spec.Schema(), append(slices.Clone(group), group...))); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -339,22 +337,22 @@ func TestDictionaryThatChanges(t *testing.T) {
 
 // A dictionary that grows too large for its page ends, and plain pages follow.
 func TestDictionaryThatOverflows(t *testing.T) {
-	spec := text(true, Snappy, ColumnTraits{})
+	spec := text(true, Snappy, false)
 	values := make([]any, 3000)
 	for i := range values {
 		values[i] = fmt.Sprintf("%0600d", i)
 	}
 	values[7], values[2999] = nil, nil
-	records := []arrow.Record{textRecord(spec.Schema, values[:1000]...), textRecord(spec.Schema, values[1000:]...)}
-	requireReadable(t, encode(t, spec, realPages, new(pagePool), records), tableOf(spec.Schema, records))
+	records := []arrow.Record{textRecord(spec.Schema(), values[:1000]...), textRecord(spec.Schema(), values[1000:]...)}
+	requireReadable(t, encode(t, spec, realPages, new(PagePool), records), tableOf(spec.Schema(), records))
 }
 
 // A footer lists a chunk's pages by encoding; a chunk that left its dictionary
 // has two.
 func TestSameRowsSameBytes(t *testing.T) {
-	rec := record(everyKind.Schema, someRows(50)...)
-	other := record(everyKind.Schema, someRows(20)...)
-	pool := new(pagePool)
+	rec := record(everyKind.Schema(), someRows(50)...)
+	other := record(everyKind.Schema(), someRows(20)...)
+	pool := new(PagePool)
 	first := encode(t, everyKind, smallPages, pool, []arrow.Record{rec, other}, []arrow.Record{other, rec})
 	for range 20 {
 		if !bytes.Equal(first, encode(t, everyKind, smallPages, pool, []arrow.Record{rec, other}, []arrow.Record{other, rec})) {
@@ -365,20 +363,20 @@ func TestSameRowsSameBytes(t *testing.T) {
 
 // Arrow hands values on in batches of its own, of about a thousand.
 func TestManyRows(t *testing.T) {
-	rec := record(everyKind.Schema, someRows(3000)...)
-	data := encode(t, everyKind, realPages, new(pagePool), []arrow.Record{rec, rec.NewSlice(0, 1023)}, []arrow.Record{rec})
-	requireReadable(t, data, tableOf(everyKind.Schema, []arrow.Record{rec, rec.NewSlice(0, 1023), rec}))
+	rec := record(everyKind.Schema(), someRows(3000)...)
+	data := encode(t, everyKind, realPages, new(PagePool), []arrow.Record{rec, rec.NewSlice(0, 1023)}, []arrow.Record{rec})
+	requireReadable(t, data, tableOf(everyKind.Schema(), []arrow.Record{rec, rec.NewSlice(0, 1023), rec}))
 }
 
 func TestNoRows(t *testing.T) {
-	data := encode(t, everyKind, realPages, new(pagePool))
-	requireReadable(t, data, tableOf(everyKind.Schema, nil))
+	data := encode(t, everyKind, realPages, new(PagePool))
+	requireReadable(t, data, tableOf(everyKind.Schema(), nil))
 }
 
 // Any table, cut into any records, row groups and pages, comes back from both
 // readers, and writing it again through used buffers gives the same bytes.
 func TestAnyTable(t *testing.T) {
-	pool := new(pagePool)
+	pool := new(PagePool)
 	fewerChecks(40)
 	rapid.Check(t, func(t *rapid.T) {
 		spec := everyKind
@@ -395,7 +393,7 @@ func TestAnyTable(t *testing.T) {
 			groups = append(groups, group)
 		}
 		data := encode(t, spec, limit, pool, groups...)
-		if err := readable(data, tableOf(spec.Schema, all)); err != nil {
+		if err := readable(data, tableOf(spec.Schema(), all)); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(data, encode(t, spec, limit, pool, groups...)) {
@@ -407,13 +405,13 @@ func TestAnyTable(t *testing.T) {
 func anyRecord(t *rapid.T) arrow.Record {
 	rows := rapid.IntRange(0, 18).Draw(t, "rows")
 	dictionary := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,2}`), 1, 3, rapid.ID).Draw(t, "dictionary")
-	columns := make([][]any, everyKind.Schema.NumFields())
+	columns := make([][]any, everyKind.Schema().NumFields())
 	anyText := rapid.OneOf(rapid.Just(""), rapid.String(), rapid.StringMatching(`[a-z]{0,80}`)).AsAny()
 	anyPairs := rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pair {
 		return pair{maybe(anyText).Draw(t, "first"), maybe(anyText).Draw(t, "second")}
 	}), 0, 4), func(list []pair) any { return append(pairs{}, list...) })
 	anyWords := rapid.Map(rapid.SliceOfN(maybe(anyText), 0, 4), func(list []any) any { return append(words{}, list...) })
-	for i, f := range everyKind.Schema.Fields() {
+	for i, f := range everyKind.Schema().Fields() {
 		var one *rapid.Generator[any]
 		switch f.Type.ID() {
 		case arrow.STRING:
@@ -439,7 +437,7 @@ func anyRecord(t *rapid.T) arrow.Record {
 		}
 		columns[i] = rapid.SliceOfN(one, rows, rows).Draw(t, f.Name)
 	}
-	return record(everyKind.Schema, columns...)
+	return record(everyKind.Schema(), columns...)
 }
 
 func maybe(g *rapid.Generator[any]) *rapid.Generator[any] {
@@ -450,8 +448,8 @@ func TestFileIsWhatWarehousesLoad(t *testing.T) {
 	for _, compression := range compressions {
 		spec := everyKind
 		spec.Compression = compression
-		rec := record(spec.Schema, someRows(50)...)
-		data := encode(t, spec, smallPages, new(pagePool), []arrow.Record{rec}, []arrow.Record{rec})
+		rec := record(spec.Schema(), someRows(50)...)
+		data := encode(t, spec, smallPages, new(PagePool), []arrow.Record{rec}, []arrow.Record{rec})
 		f, err := file.NewParquetReader(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
@@ -477,12 +475,15 @@ func TestFileIsWhatWarehousesLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 				name := chunk.PathInSchema().String()
-				traits := spec.Traits[name]
-				if set, err := chunk.StatsSet(); err != nil || set != traits.Statistics {
-					t.Errorf("%s: statistics %v, %v; want %v", name, set, err, traits.Statistics)
+				var column schema.Column // zero for the leaves of lists
+				if i := slices.IndexFunc(spec.Columns, func(c schema.Column) bool { return c.Name == name }); i >= 0 {
+					column = spec.Columns[i]
+				}
+				if set, err := chunk.StatsSet(); err != nil || set != column.Statistics {
+					t.Errorf("%s: statistics %v, %v; want %v", name, set, err, column.Statistics)
 				}
 				want := compression.codec()
-				if traits.Random && compression == Snappy {
+				if column.Random && compression == Snappy {
 					want = Uncompressed.codec()
 				}
 				if chunk.Compression() != want {
@@ -527,14 +528,14 @@ func TestFileIsWhatWarehousesLoad(t *testing.T) {
 // The types as a reader that knows nothing of Arrow sees them: three-level
 // lists, strings, days and instants by their logical types.
 func TestTypesInTheFile(t *testing.T) {
-	data := encode(t, everyKind, realPages, new(pagePool))
+	data := encode(t, everyKind, realPages, new(PagePool))
 	f, err := file.NewParquetReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	var text strings.Builder
-	schema.PrintSchema(f.MetaData().Schema.Root(), &text, 1)
+	parquetschema.PrintSchema(f.MetaData().Schema.Root(), &text, 1)
 	got := strings.ReplaceAll(text.String(), " field_id=-1", "")
 	for _, want := range []string{
 		"optional byte_array text (String);",

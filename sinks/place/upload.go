@@ -1,4 +1,4 @@
-package sinks
+package place
 
 import (
 	"crypto/sha256"
@@ -18,8 +18,7 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// upload is a file under construction on this machine, which becomes an object
-// when it is whole.
+// upload is a file that is written on this machine and sent when it is whole.
 type upload struct {
 	bucket *bucket
 	name   string
@@ -35,16 +34,16 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *upload) commit() (stored, error) {
+func (u *upload) Commit() (File, error) {
 	content := objects.Content{ReaderAt: u.file, Size: u.size, SHA256: [sha256.Size]byte(u.sum.Sum(nil)), Type: "application/vnd.apache.parquet"}
 	info, err := u.bucket.put(u.name, content)
-	if err := errors.Join(err, u.abort()); err != nil {
-		return stored{}, err
+	if err := errors.Join(err, u.Abort()); err != nil {
+		return File{}, err
 	}
-	return stored{info.ModTime, info.ETag, hex.EncodeToString(content.SHA256[:])}, nil
+	return File{ModifiedAt: info.ModTime, ETag: info.ETag, SHA256: hex.EncodeToString(content.SHA256[:])}, nil
 }
 
-func (u *upload) abort() error {
+func (u *upload) Abort() error {
 	if err := u.file.Close(); errors.Is(err, fs.ErrClosed) {
 		return nil
 	}

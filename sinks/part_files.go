@@ -10,7 +10,8 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/sourcegraph/conc/pool"
 
-	"github.com/leadetl/leadetl/sinks/warehouse"
+	"github.com/leadetl/leadetl/sinks/parquet"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // MaxPartitions bounds the values of a column that the rows of one part are
@@ -22,13 +23,13 @@ const MaxPartitions = 100
 const maxPartitionFolder = 200
 
 // DefaultPartition stands in paths for a value that is not there.
-const DefaultPartition = warehouse.DefaultPartition
+const DefaultPartition = schema.DefaultPartition
 
 // PartitionFolder is the folder of the rows with a value in a column, as Hive
 // has it; of an empty value that of DefaultPartition. It is not ok when the
 // name is longer than file systems take.
 func PartitionFolder(column, value string) (folder string, ok bool) {
-	folder = column + "=" + warehouse.Escape(value)
+	folder = column + "=" + schema.Escape(value)
 	return folder, len(folder) <= maxPartitionFolder
 }
 
@@ -39,7 +40,7 @@ func IsPartitionFolder(column, folder string) bool {
 	if !ok {
 		return false
 	}
-	value, err := warehouse.Unescape(escaped)
+	value, err := schema.Unescape(escaped)
 	if err != nil {
 		return false
 	}
@@ -55,7 +56,7 @@ type PartFiles struct {
 	number  int
 	table   Table
 	empty   string // folder of a part without rows
-	pages   *pagePool
+	pages   *parquet.PagePool
 	buffer  int
 	files   []*Writer // in the order in which their first rows came
 	in      map[string]*Writer
@@ -64,6 +65,9 @@ type PartFiles struct {
 
 // folderBuffer is fileBuffer where many files are open.
 const folderBuffer = 64 << 10
+
+// commitsAtOnce bounds the files that are committed side by side.
+const commitsAtOnce = 16
 
 // arrayBytes is about what an array takes beside its values, which counts where
 // a batch goes to many files.
@@ -78,7 +82,7 @@ func (d *Dataset) PartFiles(number int, t Table, empty string) (*PartFiles, erro
 		_, err := p.file("")
 		return p, err
 	}
-	p.pages, p.buffer = &pagePool{growing: true}, folderBuffer
+	p.pages, p.buffer = &parquet.PagePool{Growing: true}, folderBuffer
 	return p, nil
 }
 
@@ -105,11 +109,11 @@ func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 	if err != nil {
 		return err
 	}
-	size := recordBytes(rec)
+	size := parquet.RecordBytes(rec)
 	if p.empty != "" {
 		size += arrayBytes * rec.NumCols()
 	}
-	for p.pending > 0 && p.pending+size > rowGroupBytes {
+	for p.pending > 0 && p.pending+size > parquet.RowGroupBytes {
 		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.pending, b.pending) }) // the first of them
 		p.pending -= largest.pending
 		if err := largest.flush(); err != nil {
@@ -142,7 +146,7 @@ func (p *PartFiles) Finish() error {
 // members of a Part.
 func (p *PartFiles) Commit() (sum File, files []File, err error) {
 	files = make([]File, len(p.files))
-	committing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(atOnce)
+	committing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(commitsAtOnce)
 	for i, w := range p.files {
 		committing.Go(func() (err error) {
 			files[i], err = w.Commit()

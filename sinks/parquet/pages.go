@@ -1,0 +1,133 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+const (
+	// pageBytes is where a page ends; the value that passes it is still in,
+	// and mostly fits the slack.
+	pageBytes = 256 << 10
+	pageSlack = 4 << 10
+	// pageNulls ends a page that has few values but many nulls.
+	pageNulls = 1 << 20
+	// levelRoom is kept free before a page's values for the definition levels
+	// of a page without a mixture of values and nulls: a length, a run length
+	// and the level.
+	levelRoom = 4 + binary.MaxVarintLen32 + 1
+)
+
+// page is a data page (V1) under construction: PLAIN values, each behind its
+// length as 32 little-endian bits, and which of them are there.
+// Source: Apache Parquet format, "Plain" and "RLE / Bit-Packing Hybrid".
+type page struct {
+	data  []byte // levelRoom bytes, then the values
+	n     int    // values and nulls
+	nulls int
+	valid []byte // bitmap, kept from the first null or value that differs from those before
+}
+
+// pageLimit is where a page ends, whichever comes first.
+type pageLimit struct {
+	bytes  int // of values
+	values int // nulls included
+}
+
+func (l pageLimit) reached(p *page) bool { return len(p.data) >= l.bytes || p.n >= l.values }
+
+func (p *page) mixed() bool { return p.nulls > 0 && p.nulls < p.n }
+
+// mark appends a run of values or of nulls to what the page knows of them.
+func (p *page) mark(count int, valid bool) {
+	before := p.n
+	p.n += count
+	if !valid {
+		p.nulls += count
+	}
+	if !p.mixed() {
+		return
+	}
+	if before > 0 && len(p.valid) == 0 {
+		p.setBits(0, before, !valid) // all that came before was the opposite
+	}
+	p.setBits(before, p.n, valid)
+}
+
+func (p *page) setBits(from, to int, valid bool) {
+	for len(p.valid)*8 < to {
+		p.valid = append(p.valid, 0)
+	}
+	if !valid {
+		return
+	}
+	for i := from; i < to; i++ {
+		p.valid[i/8] |= 1 << (i % 8)
+	}
+}
+
+// encoded is the page's bytes before compression.
+func (p *page) encoded(nullable bool, scratch []byte) []byte {
+	if !nullable {
+		return p.data[levelRoom:]
+	}
+	var room [levelRoom]byte
+	levels := room[:4]
+	if p.mixed() {
+		groups := (p.n + 7) / 8
+		scratch = append(scratch[:0], levels...)
+		scratch = binary.AppendUvarint(scratch, uint64(groups)<<1|1)
+		scratch = append(scratch, p.valid[:groups]...)
+		binary.LittleEndian.PutUint32(scratch, uint32(len(scratch)-4))
+		return append(scratch, p.data[levelRoom:]...)
+	}
+	levels = binary.AppendUvarint(levels, uint64(p.n)<<1)
+	level := byte(1)
+	if p.nulls > 0 {
+		level = 0
+	}
+	levels = append(levels, level)
+	binary.LittleEndian.PutUint32(levels, uint32(len(levels)-4))
+	start := levelRoom - len(levels)
+	copy(p.data[start:], levels)
+	return p.data[start:]
+}
+
+// PagePool lends pages to the writers of a dataset, so that a part reuses the
+// memory of the part before. It is safe for concurrent use.
+type PagePool struct {
+	mu   sync.Mutex
+	free []*page
+	// Growing pages take the memory that their values need. They are for many
+	// open files, few of whose pages are ever full. They are not used again.
+	Growing bool
+}
+
+// poolPages bounds the pages kept: two row groups of full pages.
+const poolPages = 2 * RowGroupBytes / pageBytes
+
+func (p *PagePool) get() *page {
+	if p.Growing {
+		return &page{data: make([]byte, levelRoom, 512)}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		last := p.free[n-1]
+		p.free = p.free[:n-1]
+		return last
+	}
+	return &page{data: make([]byte, levelRoom, pageBytes+pageSlack)}
+}
+
+func (p *PagePool) put(used *page) {
+	if p.Growing {
+		return
+	}
+	*used = page{data: used.data[:levelRoom], valid: used.valid[:0]}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < poolPages && cap(used.data) <= 2*pageBytes {
+		p.free = append(p.free, used)
+	}
+}

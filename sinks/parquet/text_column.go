@@ -1,0 +1,108 @@
+package parquet
+
+import (
+	"encoding/binary"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/metadata"
+)
+
+// textColumn is a flat string column without a dictionary.
+type textColumn struct {
+	nullable bool
+	compress func(dst, src []byte) []byte // nil leaves pages as they are
+	limit    pageLimit
+	pool     *PagePool
+	pages    []*page
+}
+
+func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *PagePool) *textColumn {
+	return &textColumn{nullable: nullable, compress: compress, limit: pageLimit{pageBytes, pageNulls}, pool: pool}
+}
+
+// add lays the values out. It is the hot loop of writing: one bounds check
+// and one copy a value.
+func (c *textColumn) add(a arrow.Array) {
+	s := a.(*array.String)
+	offsets, values := s.ValueOffsets(), s.ValueBytes()
+	if s.Len() == 0 {
+		return
+	}
+	base := offsets[0]
+	anyNull := s.NullN() > 0
+	for i := 0; i < s.Len(); {
+		p := c.open()
+		start := i
+		if !anyNull {
+			for i < s.Len() && len(p.data) < c.limit.bytes {
+				value := values[offsets[i]-base : offsets[i+1]-base]
+				p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
+				i++
+			}
+			p.mark(i-start, true)
+			continue
+		}
+		for i < s.Len() && !c.limit.reached(p) {
+			if valid := s.IsValid(i); valid {
+				value := values[offsets[i]-base : offsets[i+1]-base]
+				p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
+				p.mark(1, true)
+			} else {
+				p.mark(1, false)
+			}
+			i++
+		}
+	}
+}
+
+// open is the page that takes the next value.
+func (c *textColumn) open() *page {
+	if n := len(c.pages); n > 0 {
+		if p := c.pages[n-1]; !c.limit.reached(p) {
+			return p
+		}
+	}
+	p := c.pool.get()
+	c.pages = append(c.pages, p)
+	return p
+}
+
+func (c *textColumn) flush(g *rowGroup) error {
+	return c.flushPages(g, func(*metadata.ColumnChunkMetaDataBuilder) {})
+}
+
+// flushPages writes the column's chunk. describe may add to what the chunk's
+// metadata says.
+func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunkMetaDataBuilder)) error {
+	chunk, out, err := g.nextLeaf()
+	if err != nil {
+		return err
+	}
+	describe(chunk)
+	for _, p := range c.pages {
+		plain := p.encoded(c.nullable, g.scratch)
+		if p.mixed() {
+			g.scratch = plain
+		}
+		stored := plain
+		if c.compress != nil {
+			g.packed = c.compress(g.packed[:cap(g.packed)], plain)
+			stored = g.packed
+		}
+		data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(p.n), parquet.Encodings.Plain, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
+		_, err := out.WriteDataPage(data)
+		data.Release()
+		if err != nil {
+			return err
+		}
+		g.bytes += int64(len(plain))
+		c.pool.put(p)
+	}
+	clear(c.pages)
+	c.pages = c.pages[:0]
+	return out.Close(false, false)
+}

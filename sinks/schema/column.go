@@ -1,0 +1,99 @@
+// Package schema describes the columns of a dataset.
+//
+// One Column serves everybody: the writer of Parquet files, the manifest,
+// warehouses, verify, and people who read the data dictionary.
+package schema
+
+import (
+	"strings"
+
+	"github.com/apache/arrow/go/v17/arrow"
+)
+
+// Column is a column of a dataset. A manifest holds its name, type and
+// nullability; the rest is known of the columns that this program defines.
+type Column struct {
+	Name string `json:"name"`
+	// Type is the type as Parquet readers show it: "STRING", "INT64",
+	// "LIST<STRUCT<email STRING, type STRING>>".
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+
+	Arrow arrow.DataType `json:"-"` // how it is written
+	// Statistics writes min and max. Never set it on a column that can hold
+	// personal data: they are values in clear text.
+	Statistics bool    `json:"-"`
+	Random     bool    `json:"-"` // the values cannot be compressed
+	Meaning    Meaning `json:"-"`
+}
+
+// Meaning tells people what a column holds, and verify what its values look
+// like.
+type Meaning struct {
+	Text string // what it is
+	Unit string // of numbers and times; empty where there is none
+	Null string // when there is no value; empty where there always is
+	From string // the rule that its values come from
+	// Form is what every value looks like, in the words of package verify;
+	// empty where any value of the type may be.
+	Form string
+}
+
+// New is a column that is written with an Arrow type.
+func New(name string, t arrow.DataType, nullable bool) Column {
+	return Column{Name: name, Type: typeName(t), Nullable: nullable, Arrow: t}
+}
+
+// Field is the column in an Arrow schema.
+func (c Column) Field() arrow.Field {
+	return arrow.Field{Name: c.Name, Type: c.Arrow, Nullable: c.Nullable}
+}
+
+// Arrow is the Arrow schema of some columns.
+func Arrow(columns []Column) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = c.Field()
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// Equal reports whether two columns are the same in a manifest.
+func (c Column) Equal(other Column) bool {
+	return c.Name == other.Name && c.Type == other.Type && c.Nullable == other.Nullable
+}
+
+// Declaration is the type with its nullability, such as "INT64 NOT NULL".
+func (c Column) Declaration() string {
+	if c.Nullable {
+		return c.Type
+	}
+	return c.Type + " NOT NULL"
+}
+
+// typeName is a type as Parquet readers show it.
+func typeName(t arrow.DataType) string {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return typeName(t.ValueType)
+	case *arrow.StringType:
+		return "STRING"
+	case *arrow.BooleanType:
+		return "BOOLEAN"
+	case *arrow.TimestampType:
+		return "TIMESTAMP(MICROS, UTC)"
+	case *arrow.ListType:
+		return "LIST<" + typeName(t.Elem()) + ">"
+	case *arrow.StructType:
+		members := make([]string, t.NumFields())
+		for i, f := range t.Fields() {
+			members[i] = f.Name + " " + typeName(f.Type)
+		}
+		return "STRUCT<" + strings.Join(members, ", ") + ">"
+	case *arrow.Float64Type:
+		return "DOUBLE"
+	case *arrow.Date32Type:
+		return "DATE"
+	}
+	return strings.ToUpper(t.Name())
+}

@@ -1,0 +1,102 @@
+package sinks
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow/go/v17/arrow"
+
+	"github.com/leadetl/leadetl/sinks/parquet"
+	"github.com/leadetl/leadetl/sinks/place"
+)
+
+// Writer writes one Parquet file of a dataset. It is used by one goroutine.
+type Writer struct {
+	name     string
+	file     place.Unfinished
+	buffer   *bufio.Writer
+	encoder  *parquet.Encoder
+	pending  int64 // bytes in the open row group, before compression
+	rows     int64
+	finished bool
+}
+
+// fileBuffer is what a file collects before it is handed on.
+const fileBuffer = 1 << 20
+
+func newWriter(in place.Place, name string, t Table, pages *parquet.PagePool, buffer int) (*Writer, error) {
+	f, err := in.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", name, err)
+	}
+	w := &Writer{name: name, file: f, buffer: bufio.NewWriterSize(f, buffer)}
+	if w.encoder, err = parquet.NewEncoder(w.buffer, t, pages); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
+	}
+	return w, nil
+}
+
+// Write adds the rows of a record. The record may be released afterwards.
+func (w *Writer) Write(rec arrow.Record) error {
+	if rec.NumRows() == 0 {
+		return nil
+	}
+	size := parquet.RecordBytes(rec)
+	if w.pending > 0 && w.pending+size > parquet.RowGroupBytes {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.add(rec, size)
+	return nil
+}
+
+// add adds the rows of a record to the open row group.
+func (w *Writer) add(rec arrow.Record, size int64) {
+	w.encoder.Add(rec)
+	w.pending += size
+	w.rows += rec.NumRows()
+}
+
+// flush ends the open row group.
+func (w *Writer) flush() error {
+	if err := w.encoder.Flush(); err != nil {
+		return fmt.Errorf("write %s: %w", w.name, err)
+	}
+	w.pending = 0
+	return nil
+}
+
+// Finish writes what is left of the file and gives its memory back. What
+// remains, Commit, is waiting for the disk.
+func (w *Writer) Finish() error {
+	w.finished = true
+	if err := w.encoder.Close(); err != nil {
+		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+	}
+	if err := w.buffer.Flush(); err != nil {
+		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
+	}
+	return nil
+}
+
+// Commit makes the file durable and gives it its final name, after finishing
+// it if need be. In a local folder its checksum is not known yet: Dataset.Sum
+// takes those of several files at once.
+func (w *Writer) Commit() (File, error) {
+	if !w.finished {
+		if err := w.Finish(); err != nil {
+			return File{}, err
+		}
+	}
+	published, err := w.file.Commit()
+	if err != nil {
+		return File{}, fmt.Errorf("publish %s: %w", w.name, err)
+	}
+	published.Name, published.Rows, published.Bytes = w.name, w.rows, w.encoder.Written()
+	return published, nil
+}
+
+// Abort throws the file away; after Commit it does nothing.
+func (w *Writer) Abort() error { return w.file.Abort() }

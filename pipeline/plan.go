@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -178,9 +179,9 @@ func inputRows(t sinks.Totals) int64 {
 
 // plan reads the input and then looks for its keys among the stored answers.
 func (s *state) plan(ctx context.Context) (_ *Plan, err error) {
-	d, later := newTally(s.StateDir), newTally(s.StateDir)
-	defer func() { err = errors.Join(err, d.close(), later.close()) }()
-	rows, err := s.planRows(ctx, d, later)
+	keys, later := distinct.New(s.StateDir), distinct.New(s.StateDir)
+	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
+	rows, err := s.planRows(ctx, keys, later)
 	if err != nil {
 		return nil, err
 	}
@@ -192,11 +193,11 @@ func (s *state) plan(ctx context.Context) (_ *Plan, err error) {
 		return nil, err
 	}
 	calls := s.newCallPlanner()
-	if err := d.each(ctx, s.Workers, calls.count); err != nil {
+	if err := keys.Each(ctx, s.Workers, calls.count); err != nil {
 		return nil, err
 	}
 	p.Keys = calls.keys
-	if err := later.each(ctx, s.Workers, calls.count); err != nil {
+	if err := later.Each(ctx, s.Workers, calls.count); err != nil {
 		return nil, err
 	}
 	p.Duplicates = rows.totals.Matched - p.Keys

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
@@ -26,7 +27,7 @@ func (s *state) newCallPlanner() *callPlanner {
 }
 
 // count adds questions, given by their hashes. It is called by many goroutines.
-func (c *callPlanner) count(ctx context.Context, some []plannedKey) error {
+func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 	var calls PlannedCalls
 	if c.Remote != nil {
 		var hashes []answers.Hash
@@ -34,14 +35,14 @@ func (c *callPlanner) count(ctx context.Context, some []plannedKey) error {
 		for keys := range slices.Chunk(some, purchase.MaxLookups) {
 			hashes = hashes[:0]
 			for _, k := range keys {
-				hashes = append(hashes, k.hash)
+				hashes = append(hashes, k.Hash)
 			}
 			var err error
 			if found, err = c.look(ctx, hashes, found[:0]); err != nil {
 				return err
 			}
 			for i, f := range found {
-				calls.add(f, c.decide(f), int64(keys[i].price))
+				calls.add(f, c.decide(f), int64(keys[i].Cost))
 			}
 		}
 	}

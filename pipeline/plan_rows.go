@@ -8,6 +8,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -21,8 +22,8 @@ import (
 // to be kept: a batch is a worker's business.
 type rowPlanner struct {
 	*state
-	tally   *tally
-	later   *tally // pages after the first of searches that were begun
+	keys    *distinct.Set
+	later   *distinct.Set // pages after the first of searches that were begun
 	batches chan plannedBatch
 	sample  *sample
 	parts   int // to be made
@@ -44,9 +45,9 @@ type plannedBatch struct {
 }
 
 // planRows reads the whole input. Rows of recorded parts are read past and
-// compared. Keys go to d, and of searches the pages after the first that
+// compared. Keys go to keys, and of searches the pages after the first that
 // were begun to later.
-func (s *state) planRows(ctx context.Context, d, later *tally) (r *rowPlanner, err error) {
+func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
 	reader, err := s.Input.Reader(s.read)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (s *state) planRows(ctx context.Context, d, later *tally) (r *rowPlanner, e
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	r = &rowPlanner{state: s, tally: d, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: s.newSample()}
+	r = &rowPlanner{state: s, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: s.newSample()}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	for range s.Workers {
 		workers.Go(func(ctx context.Context) error {
@@ -178,7 +179,7 @@ type rowWorker struct {
 	hash     func(key []byte) answers.Hash
 	price    int32
 	batch    columns.Batch
-	keys     []plannedKey
+	asked    []distinct.Key
 	found    []answers.Found
 	totals   sinks.Totals
 	// morePages says that there are searches whose number of pages is not
@@ -190,7 +191,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	b := &w.batch
 	b.Reset(in.Len())
 	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:w.kept]
-	w.keys = w.keys[:0]
+	w.asked = w.asked[:0]
 	if w.Job.Operation.IsKeyword() {
 		if err := w.searches(ctx, b, in.Batch); err != nil {
 			return err
@@ -205,7 +206,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	counted.Add(countRejects(in.Rejects))
 	w.totals.Add(counted)
 	w.Progress.Count(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
-	if err := w.tally.add(w.keys); err != nil {
+	if err := w.keys.Add(w.asked); err != nil {
 		return err
 	}
 	if in.sampled && !w.Job.Operation.IsKeyword() {
@@ -228,15 +229,15 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 				continue
 			}
 		}
-		w.keys = append(w.keys, w.question(b.Keys.At(i)))
+		w.asked = append(w.asked, w.question(b.Keys.At(i)))
 	}
 }
 
 // question is one as it is told from others.
-func (w *rowWorker) question(key []byte) plannedKey {
-	k := plannedKey{hash: w.hash(key), price: w.price}
+func (w *rowWorker) question(key []byte) distinct.Key {
+	k := distinct.Key{Hash: w.hash(key), Cost: w.price}
 	if w.Remote != nil && w.Job.Operation == resolution.KeywordToLead {
-		k.price = int32(w.Remote.Price.MaxCost(answers.Question{Scope: w.scope(), Key: string(key)}))
+		k.Cost = int32(w.Remote.Price.MaxCost(answers.Question{Scope: w.scope(), Key: string(key)}))
 	}
 	return k
 }

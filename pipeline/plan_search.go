@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -30,7 +31,7 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 			}
 			q = q.On(max(q.Page, 1))
 		}
-		w.keys = append(w.keys, w.question([]byte(q.Key())))
+		w.asked = append(w.asked, w.question([]byte(q.Key())))
 	}
 	return nil
 }
@@ -44,7 +45,7 @@ func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) 
 	}
 	for n := 2; n <= q.Pages(search.DefaultLimits()); n++ {
 		page := w.question([]byte(q.On(n).Key()))
-		if w.found, err = w.Remote.Answers.LookupHashes(ctx, []answers.Hash{page.hash}, w.Remote.Freshness(w.began), w.found[:0]); err != nil {
+		if w.found, err = w.Remote.Answers.LookupHashes(ctx, []answers.Hash{page.Hash}, w.Remote.Freshness(w.began), w.found[:0]); err != nil {
 			return err
 		}
 		f := w.found[0]
@@ -54,7 +55,7 @@ func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) 
 		if w.Remote.Decide(f, w.began, w.began) == purchase.UseStored {
 			continue
 		}
-		if err := w.later.add([]plannedKey{page}); err != nil {
+		if err := w.later.Add([]distinct.Key{page}); err != nil {
 			return err
 		}
 	}

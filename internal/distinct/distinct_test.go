@@ -1,4 +1,4 @@
-package pipeline
+package distinct
 
 import (
 	"bytes"
@@ -17,18 +17,18 @@ import (
 )
 
 // questionOf is the nth question, and its price is n.
-func questionOf(n int) plannedKey {
-	return plannedKey{sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n))), int32(n)}
+func questionOf(n int) Key {
+	return Key{sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n))), int32(n)}
 }
 
-// However much of it goes to the disk and in however many shares it is read,
-// a tally hands every hash out once.
-func TestTally(t *testing.T) {
+// However much goes to disk and in however many shares it is read, every hash is
+// passed on once.
+func TestSet(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		held, sorted int
 		questions    int
-		twins        int // of each question, at the most
+		duplicates   int // of each question, at the most
 		spilled      bool
 	}{
 		{"none", 10, 10, 0, 0, false},
@@ -41,20 +41,20 @@ func TestTally(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			d := newTally(dir)
+			d := New(dir)
 			d.held, d.sorted = c.held, c.sorted
 			random := rand.New(rand.NewPCG(1, 2))
-			var all []plannedKey
-			want := map[plannedKey]bool{}
+			var all []Key
+			want := map[Key]bool{}
 			for q := range c.questions {
 				want[questionOf(q)] = true
-				for range 1 + random.IntN(c.twins) {
+				for range 1 + random.IntN(c.duplicates) {
 					all = append(all, questionOf(q))
 				}
 			}
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			for some := range slices.Chunk(all, 97) {
-				if err := d.add(some); err != nil {
+				if err := d.Add(some); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -63,11 +63,11 @@ func TestTally(t *testing.T) {
 			}
 			requireEmpty(t, dir)
 			var mu sync.Mutex
-			got := map[plannedKey]bool{}
-			err := d.each(t.Context(), 3, func(_ context.Context, some []plannedKey) error {
+			got := map[Key]bool{}
+			err := d.Each(t.Context(), 3, func(_ context.Context, some []Key) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if !slices.IsSortedFunc(some, func(a, b plannedKey) int { return bytes.Compare(a.hash[:], b.hash[:]) }) {
+				if !slices.IsSortedFunc(some, func(a, b Key) int { return bytes.Compare(a.Hash[:], b.Hash[:]) }) {
 					t.Error("hashes out of order")
 				}
 				for _, h := range some {
@@ -81,7 +81,7 @@ func TestTally(t *testing.T) {
 			if err != nil || len(got) != len(want) {
 				t.Errorf("%d hashes, %v; want %d", len(got), err, len(want))
 			}
-			if err := d.close(); err != nil {
+			if err := d.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -99,20 +99,20 @@ func requireEmpty(t *testing.T, dir string) {
 	}
 }
 
-// What a tally holds in memory does not grow with what it takes.
-func TestTallyIsBounded(t *testing.T) {
+// What a Set holds in memory does not grow with what is added.
+func TestIsBounded(t *testing.T) {
 	const held, sorted = 1 << 12, 1 << 10
 	heap := func(questions int) uint64 {
-		d := newTally(t.TempDir())
-		defer d.close()
+		d := New(t.TempDir())
+		defer d.Close()
 		d.held, d.sorted = held, sorted
 		for q := range questions {
-			if err := d.add([]plannedKey{questionOf(q)}); err != nil {
+			if err := d.Add([]Key{questionOf(q)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		most := uint64(0)
-		err := d.each(t.Context(), 1, func(context.Context, []plannedKey) error {
+		err := d.Each(t.Context(), 1, func(context.Context, []Key) error {
 			if most > 0 {
 				return nil
 			}
@@ -133,35 +133,35 @@ func TestTallyIsBounded(t *testing.T) {
 	}
 }
 
-func TestTallyOnFullDisk(t *testing.T) {
+func TestOnFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {
 		t.Skip(err)
 	}
-	d := newTally("the folder")
+	d := New("the folder")
 	d.held, d.file = 1, full
-	defer d.close()
-	if err := d.add([]plannedKey{{}}); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "the folder") || !strings.Contains(err.Error(), "--state") {
+	defer d.Close()
+	if err := d.Add([]Key{{}}); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "the folder") || !strings.Contains(err.Error(), "--state") {
 		t.Errorf("on a full disk: %v", err)
 	}
 }
 
-func TestTallyStopsWhereItIsToldTo(t *testing.T) {
-	d := newTally(t.TempDir())
-	defer d.close()
+func TestStopsWhereItIsToldTo(t *testing.T) {
+	d := New(t.TempDir())
+	defer d.Close()
 	d.held = 10
 	for q := range 2000 {
-		if err := d.add([]plannedKey{questionOf(q)}); err != nil {
+		if err := d.Add([]Key{questionOf(q)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stop := errors.New("stop")
-	if err := d.each(t.Context(), 2, func(context.Context, []plannedKey) error { return stop }); !errors.Is(err, stop) {
+	if err := d.Each(t.Context(), 2, func(context.Context, []Key) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("stopped: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.each(ctx, 2, func(context.Context, []plannedKey) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := d.Each(ctx, 2, func(context.Context, []Key) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -106,7 +106,19 @@ func (f *folder) Walk(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (f *folder) Read(name string) ([]byte, error) { return os.ReadFile(f.Path(name)) }
+func (f *folder) Read(name string) ([]byte, error) {
+	data, err := os.ReadFile(f.Path(name))
+	return data, noFolder(err)
+}
+
+// noFolder makes fs.ErrNotExist of the error that there is a file in the
+// folder's place.
+func noFolder(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
+}
 
 func (f *folder) Write(name string, data []byte) error { return atomicfile.Write(f.Path(name), data) }
 
@@ -266,11 +278,8 @@ func (f *folder) sumTogether(ctx context.Context, files []*File) error {
 
 func (f *folder) Open(name string) (*OpenFile, error) {
 	file, err := os.Open(f.Path(name))
-	if errors.Is(err, syscall.ENOTDIR) { // the folder is a file
-		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, noFolder(err)
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {

@@ -10,30 +10,33 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
-	"os"
+	"hash/crc32"
+	"io"
 	"unsafe"
 )
 
-// A file of sections holds named columns, each a run of numbers or of bytes
-// as they are in memory, so that it is read by mapping it:
+// A column file holds named sections, each a run of numbers or of bytes as they
+// are in memory:
 //
-//	offset 0   sectionsMagic, 8 bytes
+//	offset 0   magic, 8 bytes
 //	           sections, each at a multiple of sectionAlign
+//	           the checksum of every page before it, 4 bytes each
 //	           the table of contents, JSON
-//	size-32    offset and length of the table, byteOrder, sectionsMagic: 8 bytes each
+//	size-48    offset of the checksums, offset and length of the table of
+//	           contents, checksum of both, byteOrder, magic: 8 bytes each
 //
-// Numbers are in the byte order of the machine that wrote it, which byteOrder
-// tells. (Arrow's IPC files would be the same and readable by others, but
-// Arrow for Go, v17, copies every buffer of a file it reads.)
+// Checksums are CRC-32C. Numbers are in the byte order of the machine that
+// wrote them, which byteOrder tells. (Arrow's IPC files would do, but Arrow for
+// Go, v17, copies every buffer of a file it reads.)
 const (
-	sectionsMagic   = "LEADCOL1"
-	sectionAlign    = 64 // a cache line; any number is aligned there
-	sectionsTrailer = 32
-	byteOrder       = uint64(0x0102030405060708)
+	magic        = "LEADCOL2"
+	sectionAlign = 64 // a cache line; any number is aligned there
+	trailerBytes = 48
+	pageBytes    = 1 << 16
+	byteOrder    = uint64(0x0102030405060708)
 )
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // section is one line of the table of contents.
 type section struct {
@@ -43,35 +46,59 @@ type section struct {
 	Count  int64  `json:"count"` // numbers
 }
 
-// Writer writes a file of sections from front to back. Its first error
-// stays: Finish returns it.
+func (s section) end() int64 { return s.Offset + s.Count*int64(s.Width) }
+
+// Writer writes a file from front to back. Its first error stays: Finish
+// returns it.
 type Writer struct {
 	w     *bufio.Writer
 	at    int64
 	table []section
+	page  uint32   // checksum of the page being written
+	pages []uint32 // checksums of the pages before it
 	err   error
 }
 
 // NewWriter starts a file at the beginning of f.
-func NewWriter(f *os.File) *Writer {
+func NewWriter(f io.Writer) *Writer {
 	w := &Writer{w: bufio.NewWriterSize(f, 1<<20)}
-	w.bytes([]byte(sectionsMagic))
+	w.bytes([]byte(magic))
 	return w
 }
 
 func (w *Writer) bytes(b []byte) {
-	if w.err == nil {
-		_, w.err = w.w.Write(b)
-		w.at += int64(len(b))
+	if w.err != nil {
+		return
 	}
+	if _, w.err = w.w.Write(b); w.err != nil {
+		return
+	}
+	for len(b) > 0 {
+		n := min(len(b), pageBytes-int(w.at%pageBytes))
+		w.page = crc32.Update(w.page, castagnoli, b[:n])
+		w.at += int64(n)
+		b = b[n:]
+		if w.at%pageBytes == 0 {
+			w.endPage()
+		}
+	}
+}
+
+func (w *Writer) endPage() {
+	w.pages = append(w.pages, w.page)
+	w.page = 0
 }
 
 // Begin starts a section. What Put writes from here on belongs to it.
 func Begin[T Fixed](w *Writer, name string) {
-	var padding [sectionAlign]byte
-	w.bytes(padding[:(sectionAlign-w.at%sectionAlign)%sectionAlign])
+	w.align()
 	var one T
 	w.table = append(w.table, section{Name: name, Width: int(unsafe.Sizeof(one)), Offset: w.at})
+}
+
+func (w *Writer) align() {
+	var padding [sectionAlign]byte
+	w.bytes(padding[:(sectionAlign-w.at%sectionAlign)%sectionAlign])
 }
 
 // Put writes values.
@@ -86,97 +113,30 @@ func Column[T Fixed](w *Writer, name string, values []T) {
 	Put(w, values...)
 }
 
-// Finish writes the table of contents. It does not close the file.
+// Finish writes checksums and the table of contents. It does not close the
+// file.
 func (w *Writer) Finish() error {
+	w.align()
+	if w.at%pageBytes != 0 {
+		w.endPage()
+	}
 	table, err := json.Marshal(w.table)
 	if err != nil {
 		return err
 	}
-	offset := w.at
-	w.bytes(table)
-	var trailer [sectionsTrailer]byte
-	binary.NativeEndian.PutUint64(trailer[0:], uint64(offset))
-	binary.NativeEndian.PutUint64(trailer[8:], uint64(len(table)))
-	binary.NativeEndian.PutUint64(trailer[16:], byteOrder)
-	copy(trailer[24:], sectionsMagic)
-	w.bytes(trailer[:])
+	sums := bytesOf(w.pages)
+	var trailer [trailerBytes]byte
+	binary.NativeEndian.PutUint64(trailer[0:], uint64(w.at))
+	binary.NativeEndian.PutUint64(trailer[8:], uint64(w.at)+uint64(len(sums)))
+	binary.NativeEndian.PutUint64(trailer[16:], uint64(len(table)))
+	binary.NativeEndian.PutUint64(trailer[24:], uint64(crc32.Update(crc32.Checksum(sums, castagnoli), castagnoli, table)))
+	binary.NativeEndian.PutUint64(trailer[32:], byteOrder)
+	copy(trailer[40:], magic)
+	for _, b := range [][]byte{sums, table, trailer[:]} {
+		w.bytes(b)
+	}
 	if w.err == nil {
 		w.err = w.w.Flush()
 	}
 	return w.err
-}
-
-// File is an open file, mapped into memory.
-type File struct {
-	data  []byte
-	table map[string]section
-}
-
-// Open maps a file. It checks the table of contents and no values.
-func Open(path string) (_ *File, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := mapFile(f)
-	if err != nil {
-		return nil, err
-	}
-	s := &File{data: data, table: map[string]section{}}
-	if err := s.contents(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
-	}
-	return s, nil
-}
-
-func (s *File) contents() error {
-	size := uint64(len(s.data))
-	if size < sectionsTrailer || string(s.data[size-8:]) != sectionsMagic {
-		return errors.New("it is no file of columns")
-	}
-	trailer := s.data[size-sectionsTrailer:]
-	if binary.NativeEndian.Uint64(trailer[16:]) != byteOrder {
-		return errors.New("it was written on a machine of another byte order")
-	}
-	offset, length := binary.NativeEndian.Uint64(trailer), binary.NativeEndian.Uint64(trailer[8:])
-	if offset > size || length > size-offset {
-		return errors.New("its table of contents is out of place")
-	}
-	var table []section
-	if err := json.Unmarshal(s.data[offset:offset+length], &table); err != nil {
-		return fmt.Errorf("its table of contents: %w", err)
-	}
-	for _, e := range table {
-		if e.Width < 1 || e.Width > 16 || e.Offset < 0 || e.Offset%sectionAlign != 0 || uint64(e.Offset) > size ||
-			e.Count < 0 || uint64(e.Count) > (size-uint64(e.Offset))/uint64(e.Width) || e.Count > math.MaxInt {
-			return fmt.Errorf("its section %s is out of place", e.Name)
-		}
-		s.table[e.Name] = e
-	}
-	return nil
-}
-
-// Get returns a column, valid until s is closed. It must have count values, any
-// number when count is negative.
-func Get[T Fixed](s *File, name string, count int) ([]T, error) {
-	e, ok := s.table[name]
-	var one T
-	if !ok || e.Width != int(unsafe.Sizeof(one)) || (count >= 0 && e.Count != int64(count)) {
-		return nil, fmt.Errorf("section %s is not what it should be", name)
-	}
-	return view[T](s.data[e.Offset : e.Offset+e.Count*int64(e.Width)]), nil
-}
-
-// Offset is where a section begins in the file.
-func (s *File) Offset(name string) int64 { return s.table[name].Offset }
-
-// Size is the size of the file in bytes.
-func (s *File) Size() int { return len(s.data) }
-
-// Close unmaps the file.
-func (s *File) Close() error {
-	data := s.data
-	s.data = nil
-	return unmap(data)
 }

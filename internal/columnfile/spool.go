@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
@@ -18,11 +20,20 @@ type Spool[T Fixed] struct {
 	data []byte
 }
 
-// NewSpool makes a spool in the folder of path, under the temporary name of
-// path. The name goes at once, so that nothing is left of a killed import but
-// in the instant between the two.
+// NewSpool makes a spool in a TempFile of path.
 func NewSpool[T Fixed](path string) (*Spool[T], error) {
-	name := atomicfile.TempName(path)
+	f, err := TempFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Spool[T]{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
+}
+
+// TempFile makes a file in the folder of path. Its name goes at once, so that
+// nothing is left of a killed import but in the instant between the two. It is
+// then called as path is, with the ending .spool.
+func TempFile(path string) (*os.File, error) {
+	name := atomicfile.TempName(strings.TrimSuffix(path, filepath.Ext(path)) + ".spool")
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
@@ -30,7 +41,7 @@ func NewSpool[T Fixed](path string) (*Spool[T], error) {
 	if err := os.Remove(name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &Spool[T]{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
+	return f, nil
 }
 
 // Len is how many values were added.

@@ -102,6 +102,9 @@ func (s *spread) add(n int64, row int) {
 // search runs do over the searches that match q.
 func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*scratch, matching) error) (err error) {
 	defer damaged(&err)
+	if err := f.file.CheckAll(); err != nil {
+		return err
+	}
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	var s scratch
 	defer s.release()

@@ -315,7 +315,7 @@ func poke(path string, at int64, text string) error {
 
 // TestOpenNoColumns: whatever the bytes, a file is refused in words.
 func TestOpenNoColumns(t *testing.T) {
-	const magic, trailer = "LEADCOL1", 32
+	const magic, trailer = "LEADCOL2", 48
 	dir := t.TempDir()
 	d := searched(t, dir, manyOf(3))
 	path := filepath.Join(dir, ".searches-000001.columns.tmp")
@@ -325,15 +325,15 @@ func TestOpenNoColumns(t *testing.T) {
 	}
 	end := len(whole) - trailer
 	for _, f := range []struct{ name, text, says string }{
-		{"nothing", "", "no file of columns"},
-		{"a few bytes", magic, "no file of columns"},
-		{"a database", strings.Repeat("SQLite format 3\x00", 10), "no file of columns"},
-		{"cut", string(whole[:len(whole)-1]), "no file of columns"},
-		{"another byte order", string(whole[:end]) + string(whole[end:end+16]) + "\x01\x02\x03\x04\x05\x06\x07\x08" + magic, "another byte order"},
+		{"nothing", "", "not a column file"},
+		{"a few bytes", magic, "not a column file"},
+		{"a database", strings.Repeat("SQLite format 3\x00", 10), "not a column file"},
+		{"cut", string(whole[:len(whole)-1]), "not a column file"},
+		{"another byte order", string(whole[:end]) + string(whole[end:end+32]) + "\x01\x02\x03\x04\x05\x06\x07\x08" + magic, "another byte order"},
 		{"a table out of place", string(whole[:end]) + strings.Repeat("\xff", 16) + string(whole[end+16:]), "out of place"},
 		{"a section out of place", strings.Replace(string(whole), `"name":"lead","width":4,"offset":`, `"name":"lead","width":4,"offset":9`, 1), ""},
-		{"a section of other numbers", strings.Replace(string(whole), `"name":"lead","width":4`, `"name":"lead","width":2`, 1), "section lead"},
-		{"a section missing", strings.Replace(string(whole), `"name":"state"`, `"name":"stale"`, 1), "section state"},
+		{"a section of other numbers", strings.Replace(string(whole), `"name":"lead","width":4`, `"name":"lead","width":2`, 1), "wrong checksum"},
+		{"a section missing", strings.Replace(string(whole), `"name":"state"`, `"name":"stale"`, 1), "wrong checksum"},
 	} {
 		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
 			t.Fatal(err)

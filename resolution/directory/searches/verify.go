@@ -15,6 +15,9 @@ import (
 // over them, and that derived columns are as this program derives them.
 func (f *File) Verify(ctx context.Context) (err error) {
 	defer damaged(&err)
+	if err := f.file.Verify(); err != nil {
+		return err
+	}
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	for _, check := range []func() error{f.verifyTexts, f.verifyRows, f.verifyLeads, f.verifyKeywords, f.verifyDictionaries} {
 		if err := ctx.Err(); err != nil {

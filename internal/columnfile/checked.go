@@ -1,0 +1,39 @@
+package columnfile
+
+import (
+	"unsafe"
+)
+
+// Checked is a column whose pages are verified when they are first read. Its
+// methods panic on a damaged page: call them under Guard.
+type Checked[T Fixed] struct {
+	values []T
+	file   *File
+	offset int64
+}
+
+// ReadChecked finds a column as Read does.
+func ReadChecked[T Fixed](r *Reader, name string, count int) Checked[T] {
+	return Checked[T]{Read[T](r, name, count), r.File, r.File.Offset(name)}
+}
+
+// Len is how many values there are.
+func (c *Checked[T]) Len() int { return len(c.values) }
+
+// At returns a value.
+func (c *Checked[T]) At(i uint64) T {
+	var one T
+	at := c.offset + int64(i)*int64(unsafe.Sizeof(one))
+	c.file.check(at, at+int64(unsafe.Sizeof(one)))
+	return c.values[i]
+}
+
+// Slice returns the values from i to, not including, j. They are valid until
+// the file is closed.
+func (c *Checked[T]) Slice(i, j uint64) []T {
+	var one T
+	values := c.values[i:j]
+	at := c.offset + int64(i)*int64(unsafe.Sizeof(one))
+	c.file.check(at, at+int64(len(values))*int64(unsafe.Sizeof(one)))
+	return values
+}

@@ -1,0 +1,171 @@
+package columnfile
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"sync/atomic"
+	"unsafe"
+)
+
+// File is an open file, mapped into memory. It is safe from many goroutines.
+type File struct {
+	data  []byte
+	body  int64 // bytes before the checksums
+	table []section
+	sums  []uint32
+	// checked has a bit for each page whose checksum was found right.
+	checked []atomic.Uint64
+}
+
+// Open maps a file. It checks the table of contents and no values.
+func Open(path string) (_ *File, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := mapFile(file)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{data: data}
+	if err := f.contents(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w: %w", path, ErrDamaged, err), f.Close())
+	}
+	return f, nil
+}
+
+func (f *File) contents() (err error) {
+	defer Guard(&err, setPanicOnFault())
+	size := uint64(len(f.data))
+	if size < trailerBytes || string(f.data[size-8:]) != magic {
+		return errors.New("it is not a column file")
+	}
+	trailer := f.data[size-trailerBytes:]
+	if binary.NativeEndian.Uint64(trailer[32:]) != byteOrder {
+		return errors.New("it was written on a machine with another byte order")
+	}
+	body, offset, length := binary.NativeEndian.Uint64(trailer), binary.NativeEndian.Uint64(trailer[8:]), binary.NativeEndian.Uint64(trailer[16:])
+	pages := body/pageBytes + min(1, body%pageBytes)
+	if body > size || body%sectionAlign != 0 || offset != body+4*pages || offset > size || length > size-offset {
+		return errors.New("its table of contents is out of place")
+	}
+	if crc := crc32.Checksum(f.data[body:offset+length], castagnoli); uint64(crc) != binary.NativeEndian.Uint64(trailer[24:]) {
+		return errors.New("its table of contents has a wrong checksum")
+	}
+	if err := json.Unmarshal(f.data[offset:offset+length], &f.table); err != nil {
+		return fmt.Errorf("its table of contents: %w", err)
+	}
+	for _, e := range f.table {
+		if e.Width < 1 || e.Width > 16 || e.Offset < 0 || e.Offset%sectionAlign != 0 || uint64(e.Offset) > body ||
+			e.Count < 0 || uint64(e.Count) > (body-uint64(e.Offset))/uint64(e.Width) || e.Count > math.MaxInt {
+			return fmt.Errorf("its section %s is out of place", e.Name)
+		}
+	}
+	f.body = int64(body)
+	f.sums = view[uint32](f.data[body:offset])
+	f.checked = make([]atomic.Uint64, (pages+63)/64)
+	return nil
+}
+
+// Get returns a column, valid until f is closed. It must have count values, any
+// number when count is negative. The values are not checked: see CheckAll.
+func Get[T Fixed](f *File, name string, count int) ([]T, error) {
+	e, ok := f.section(name)
+	var one T
+	if !ok || e.Width != int(unsafe.Sizeof(one)) || (count >= 0 && e.Count != int64(count)) {
+		return nil, fmt.Errorf("%w: section %s is not what it should be", ErrDamaged, name)
+	}
+	return view[T](f.data[e.Offset:e.end()]), nil
+}
+
+func (f *File) section(name string) (section, bool) {
+	for _, e := range f.table {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return section{}, false
+}
+
+// Offset is where a section begins in the file.
+func (f *File) Offset(name string) int64 {
+	e, _ := f.section(name)
+	return e.Offset
+}
+
+// Size is the size of the file in bytes.
+func (f *File) Size() int { return len(f.data) }
+
+// Close unmaps the file.
+func (f *File) Close() error {
+	data := f.data
+	f.data = nil
+	return unmap(data)
+}
+
+// check verifies the pages of a range of the body that were not verified yet.
+// A page that is not as it was written is a panic that Guard makes ErrDamaged.
+func (f *File) check(from, to int64) {
+	for page := from / pageBytes; page*pageBytes < to; page++ {
+		if f.checked[page/64].Load()>>(page%64)&1 == 0 {
+			f.checkPage(page)
+		}
+	}
+}
+
+func (f *File) checkPage(page int64) {
+	from, to := page*pageBytes, min((page+1)*pageBytes, f.body)
+	if crc32.Checksum(f.data[from:to], castagnoli) != f.sums[page] {
+		panic(damage{f.sectionsIn(from, to), from, to})
+	}
+	f.checked[page/64].Or(1 << (page % 64))
+}
+
+// sectionsIn names the sections that a range touches.
+func (f *File) sectionsIn(from, to int64) (names []string) {
+	for _, e := range f.table {
+		if e.Offset < to && e.end() > from {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// CheckAll verifies the pages that were not verified yet. The first damaged one
+// is ErrDamaged.
+func (f *File) CheckAll() (err error) {
+	defer Guard(&err, setPanicOnFault())
+	f.check(0, f.body)
+	return nil
+}
+
+// Verify verifies every page anew. It returns ErrDamaged with the damaged
+// places, at most ten of them.
+func (f *File) Verify() error {
+	var errs []error
+	for i := range f.checked {
+		f.checked[i].Store(0)
+	}
+	for page := range int64(len(f.sums)) {
+		err := func() (err error) {
+			defer Guard(&err, setPanicOnFault())
+			f.checkPage(page)
+			return nil
+		}()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if len(errs) == maxDamages {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const maxDamages = 10

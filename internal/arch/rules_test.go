@@ -26,8 +26,19 @@ var siblings = map[[2]string]string{
 	{"resolution/embedded", "resolution/directory"}:       "the embedded engine answers from a directory",
 	{"resolution/resolutiontest", "resolution/directory"}: "the conformance suite brings the directory it asks about",
 
-	{"resolution/embedded", "resolution/directory/searches"}:          "the embedded engine answers from a directory",
-	{"resolution/directory/searches", "resolution/directory/imports"}: "the imports of all kinds read and report alike",
+	{"resolution/embedded", "resolution/directory/companies"}: "the embedded engine answers from a directory",
+	{"resolution/embedded", "resolution/directory/people"}:    "the embedded engine answers from a directory",
+	{"resolution/embedded", "resolution/directory/records"}:   "the embedded engine answers from a directory",
+	{"resolution/embedded", "resolution/directory/searches"}:  "the embedded engine answers from a directory",
+	{"resolution/embedded", "resolution/directory/visits"}:    "the embedded engine answers from a directory",
+
+	{"resolution/directory/companies", "resolution/directory/imports"}: "all kinds are imported alike",
+	{"resolution/directory/companies", "resolution/directory/records"}: "companies are records found by a key",
+	{"resolution/directory/people", "resolution/directory/imports"}:    "all kinds are imported alike",
+	{"resolution/directory/people", "resolution/directory/records"}:    "people are records found by a key",
+	{"resolution/directory/searches", "resolution/directory/imports"}:  "all kinds are imported alike",
+	{"resolution/directory/visits", "resolution/directory/imports"}:    "all kinds are imported alike",
+	{"resolution/directory/visits", "resolution/directory/records"}:    "the visits of an address are a record",
 
 	{"transforms/suppression", "transforms/email"}:   "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/phone"}:   "a list holds identifiers of every kind",

@@ -1,0 +1,56 @@
+package records
+
+import "unsafe"
+
+// Arena is memory for texts that are given back all at once. The zero value is
+// ready for use.
+type Arena struct {
+	free   []byte
+	chunks [][]byte
+	used   int // chunks
+}
+
+// Chunks grow: a record alone costs a small one, a batch needs few.
+const minChunk, maxChunk = 512, 256 << 10
+
+// Take returns n bytes. Their content is undefined.
+func (a *Arena) Take(n int) []byte {
+	if n > len(a.free) {
+		a.grow(n)
+	}
+	b := a.free[:n:n]
+	a.free = a.free[n:]
+	return b
+}
+
+func (a *Arena) grow(n int) {
+	if a.used == len(a.chunks) || len(a.chunks[a.used]) < n {
+		a.chunks = append(a.chunks[:a.used], make([]byte, max(n, min(minChunk<<(2*a.used), maxChunk))))
+	}
+	a.free = a.chunks[a.used]
+	a.used++
+}
+
+// Copy returns a copy of b.
+func (a *Arena) Copy(b []byte) []byte {
+	c := a.Take(len(b))
+	copy(c, b)
+	return c
+}
+
+// Join returns the parts as one text.
+func (a *Arena) Join(parts ...string) string {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	b := a.Take(n)[:0]
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	return unsafe.String(unsafe.SliceData(b), n)
+}
+
+// Reset gives all memory back for reuse: nothing that was taken may be used
+// afterwards.
+func (a *Arena) Reset() { a.free, a.used = nil, 0 }

@@ -1,0 +1,168 @@
+// Package records is a column file of records that are found by a key: a row of
+// text fields each, in the order they were added.
+//
+// The fields of a record lie side by side, because a look-up wants all of them:
+// that is one place of the disk or of memory instead of one a field. Texts that
+// many records share are written once, in a dictionary a field.
+//
+// The one thing to know before using it: what Read gives is copied out of the
+// file, so it stays valid after a Close.
+package records
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"unsafe"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
+)
+
+// File is an open file of records. It is safe from many goroutines.
+type File struct {
+	file         *columnfile.File
+	fields       int
+	heap         columnfile.Checked[uint8]
+	offsets      columnfile.Checked[uint64] // of the records in heap, one more than there are records
+	dictionaries [][]string                 // by field, nil for one without
+	keys         Index
+}
+
+// None is the row of a key that no record has.
+const None = ^uint32(0)
+
+// Open opens a file of records with so many fields.
+func Open(path string, fields int) (_ *File, err error) {
+	c, err := columnfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{file: c, fields: fields}
+	if err := f.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), c.Close())
+	}
+	return f, nil
+}
+
+func (f *File) open() (err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	r := columnfile.Reader{File: f.file}
+	f.heap = columnfile.ReadChecked[uint8](&r, "records", -1)
+	f.offsets = columnfile.ReadChecked[uint64](&r, "record_offsets", -1)
+	sizes := columnfile.ReadChecked[uint32](&r, "dictionary_sizes", f.fields)
+	offsets := columnfile.ReadChecked[uint64](&r, "dictionary_offsets", -1)
+	texts := columnfile.ReadChecked[uint8](&r, "dictionary", -1)
+	f.keys = ReadIndex(&r, "keys")
+	if r.Err != nil {
+		return r.Err
+	}
+	if f.offsets.Len() == 0 || offsets.Len() == 0 {
+		return fmt.Errorf("%w: no offsets", columnfile.ErrDamaged)
+	}
+	all := string(texts.Slice(0, uint64(texts.Len())))
+	places := offsets.Slice(0, uint64(offsets.Len()))
+	f.dictionaries = make([][]string, f.fields)
+	for i, n := range sizes.Slice(0, uint64(f.fields)) {
+		d := make([]string, n)
+		for code := range d {
+			d[code] = all[places[code]:places[code+1]]
+		}
+		f.dictionaries[i], places = d, places[n:]
+	}
+	return nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// Sections returns a reader of the sections beside those of the records.
+func (f *File) Sections() *columnfile.Reader { return &columnfile.Reader{File: f.file} }
+
+// Rows is the number of records added, replaced ones included.
+func (f *File) Rows() int { return f.offsets.Len() - 1 }
+
+// Keys is the number of distinct keys.
+func (f *File) Keys() int { return f.keys.Len() }
+
+// Find returns the row of a key, None without one. Call it under
+// columnfile.Guard.
+func (f *File) Find(key string) uint32 {
+	h := HashOf(key)
+	for row := range f.keys.Rows(h) {
+		if f.hasKey(row, key) {
+			return row
+		}
+	}
+	return None
+}
+
+// hasKey compares the first field, which is always a literal.
+func (f *File) hasKey(row uint32, key string) bool {
+	record := f.record(row)
+	head, n := binary.Uvarint(record)
+	return head == uint64(len(key))<<1 && string(record[n:n+len(key)]) == key
+}
+
+func (f *File) record(row uint32) []byte {
+	ends := f.offsets.Slice(uint64(row), uint64(row)+2)
+	return f.heap.Slice(ends[0], ends[1])
+}
+
+// Read fills fields with the texts of a row. They share one piece of the arena.
+// Call it under columnfile.Guard.
+func (f *File) Read(row uint32, arena *Arena, fields []string) {
+	record := arena.Copy(f.record(row))
+	for i := range f.fields {
+		head, n := binary.Uvarint(record)
+		if n <= 0 {
+			panic(errRecord)
+		}
+		record = record[n:]
+		if head&1 == 1 {
+			fields[i] = f.dictionaries[i][head>>1]
+			continue
+		}
+		size := head >> 1
+		fields[i] = unsafe.String(unsafe.SliceData(record), len(record[:size]))
+		record = record[size:]
+	}
+}
+
+// errRecord is a runtime.Error, so that Guard makes it ErrDamaged.
+var errRecord error = recordError{}
+
+type recordError struct{}
+
+func (recordError) Error() string { return "a record is cut short" }
+func (recordError) RuntimeError() {}
+
+// Verify reads everything: checksums, that every key is found, and that every
+// record can be read.
+func (f *File) Verify(ctx context.Context) (err error) {
+	if err := f.file.Verify(); err != nil {
+		return err
+	}
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	found := 0
+	var arena Arena
+	fields := make([]string, f.fields)
+	for row := range uint32(f.Rows()) {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		arena.Reset()
+		f.Read(row, &arena, fields)
+		switch at := f.Find(fields[0]); {
+		case at == row:
+			found++
+		case at == None || at < row:
+			return fmt.Errorf("%w: record %d is not found by its key", columnfile.ErrDamaged, row)
+		}
+	}
+	if found != f.Keys() {
+		return fmt.Errorf("%w: %d keys, the index has %d", columnfile.ErrDamaged, found, f.Keys())
+	}
+	return nil
+}

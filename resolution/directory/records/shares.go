@@ -1,0 +1,127 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"github.com/sourcegraph/conc/stream"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
+)
+
+// Shares sorts any number of values in bounded memory. It cuts them into 256
+// shares by the highest bits of a hash, keeps a share in a temporary file, and
+// sorts one share after another. T holds no pointers.
+type Shares[T any] struct {
+	path   string
+	shares [256]share[T]
+	n      int
+	file   *os.File // nil as long as everything is in memory
+	end    int64    // of file
+}
+
+// share is a part of the values: blocks of the file and what is not written
+// yet.
+type share[T any] struct {
+	blocks  []int64 // offsets in the file, of blockBytes each
+	pending []T
+}
+
+const blockBytes = 64 << 10
+
+// NewShares makes an empty one. The temporary file is made when it is needed,
+// in the folder of path.
+func NewShares[T any](path string) *Shares[T] { return &Shares[T]{path: path} }
+
+// Len is how many values were added.
+func (s *Shares[T]) Len() int { return s.n }
+
+func (s *Shares[T]) blockLen() int {
+	var one T
+	return blockBytes / int(unsafe.Sizeof(one))
+}
+
+// Add adds a value to the share of its hash.
+func (s *Shares[T]) Add(hash uint64, value T) error {
+	sh := &s.shares[hash>>56]
+	sh.pending = append(sh.pending, value)
+	s.n++
+	if len(sh.pending) < s.blockLen() {
+		return nil
+	}
+	return s.write(sh)
+}
+
+// write moves the pending values of a share to the file.
+func (s *Shares[T]) write(sh *share[T]) (err error) {
+	if s.file == nil {
+		if s.file, err = columnfile.TempFile(s.path); err != nil {
+			return err
+		}
+	}
+	if _, err := s.file.WriteAt(bytesOf(sh.pending), s.end); err != nil {
+		return err
+	}
+	sh.blocks = append(sh.blocks, s.end)
+	s.end += blockBytes
+	sh.pending = sh.pending[:0]
+	return nil
+}
+
+// Each sorts the shares, several at once, and hands them to do in the order of
+// their hashes. It may be called once.
+func (s *Shares[T]) Each(ctx context.Context, sort func([]T), do func([]T) error) error {
+	var failed error
+	ordered := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for i := range s.shares {
+		sh := &s.shares[i]
+		ordered.Go(func() stream.Callback {
+			if ctx.Err() != nil {
+				return func() {}
+			}
+			values, err := s.read(sh)
+			if err == nil {
+				sort(values)
+			}
+			return func() {
+				if failed == nil && err == nil {
+					err = do(values)
+				}
+				failed = errors.Join(failed, err)
+			}
+		})
+	}
+	ordered.Wait()
+	return errors.Join(failed, ctx.Err())
+}
+
+func (s *Shares[T]) read(sh *share[T]) ([]T, error) {
+	n := s.blockLen()
+	values := make([]T, len(sh.blocks)*n, len(sh.blocks)*n+len(sh.pending))
+	for i, at := range sh.blocks {
+		if _, err := s.file.ReadAt(bytesOf(values[i*n:(i+1)*n]), at); err != nil {
+			return nil, err
+		}
+	}
+	values = append(values, sh.pending...)
+	sh.pending = nil
+	return values, nil
+}
+
+// Close frees disk and memory. It may be called twice.
+func (s *Shares[T]) Close() error {
+	file := s.file
+	*s = Shares[T]{path: s.path}
+	if file == nil {
+		return nil
+	}
+	return file.Close()
+}
+
+func bytesOf[T any](values []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))
+}

@@ -1,6 +1,8 @@
 package imports
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Report says what the import of one kind took over and what it did not. It
 // holds places and reasons, never values.
@@ -47,4 +49,14 @@ func (r *Report) Drop(line int64, reason string) {
 	if len(r.DroppedCells) < MaxListed {
 		r.DroppedCells = append(r.DroppedCells, BadLine{r.Source, line, reason})
 	}
+}
+
+// add adds the report on the lines that follow.
+func (r *Report) add(next Report) {
+	r.Lines += next.Lines
+	r.Rows += next.Rows
+	r.Bad += next.Bad
+	r.Dropped += next.Dropped
+	r.BadLines = append(r.BadLines, next.BadLines[:min(len(next.BadLines), MaxListed-len(r.BadLines))]...)
+	r.DroppedCells = append(r.DroppedCells, next.DroppedCells[:min(len(next.DroppedCells), MaxListed-len(r.DroppedCells))]...)
 }

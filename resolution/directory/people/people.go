@@ -1,0 +1,188 @@
+// Package people is the people of a directory, found by profile address, email
+// or the digest of an email.
+package people
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+)
+
+// The fields of a record, in their order.
+const (
+	networkURL = iota
+	firstName
+	lastName
+	headline
+	jobTitle
+	seniority
+	department
+	emails // a list with ;
+	phones // a list with ;
+	street
+	zipCode
+	city
+	state
+	companyDomain
+	lastSeen // microseconds as a varint, empty when unknown
+	fields
+)
+
+// Person is one line of people.
+type Person struct {
+	// Contact is what there is to say; Emails holds the plain addresses.
+	resolution.Contact
+	// NetworkURL is the key.
+	NetworkURL string
+	// EmailKeys are the person's emails in the source's order: plain
+	// addresses, or digests as lower-case hex where the owner had no more.
+	EmailKeys []string
+	// CompanyDomain is the key of the company, "" when unknown.
+	CompanyDomain string
+}
+
+// Entry is memory for a person and what it points to.
+type Entry struct {
+	Person   Person
+	lastSeen time.Time
+}
+
+// File is the people of one import. It is safe from many goroutines.
+type File struct {
+	*records.File
+	digests records.Index
+}
+
+// Open opens a file that Import has written.
+func Open(path string) (*File, error) {
+	r, err := records.Open(path, fields)
+	if err != nil {
+		return nil, err
+	}
+	sections := r.Sections()
+	f := &File{File: r, digests: records.ReadIndex(sections, "digests")}
+	if sections.Err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, sections.Err), r.Close())
+	}
+	return f, nil
+}
+
+// Person finds a person by profile key; nil when there is none.
+func (f *File) Person(key string) (p *Person, err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	row := f.Find(key)
+	if row == records.None {
+		return nil, nil
+	}
+	return f.person(row), nil
+}
+
+func (f *File) person(row uint32) *Person {
+	e := &Entry{}
+	f.Fill(row, &records.Arena{}, e)
+	return &e.Person
+}
+
+// PersonByEmail finds a person by an email's key: a plain address, or the
+// lower-case hex of a digest of one (any of md5, sha1, sha256 of the plain
+// form, sha256 of the uid2 and google forms). emailKey is the person's email
+// it stands for. nil when there is none.
+//
+// An address is found as it is only, plain or as its sha256: an address that
+// is merely another's uid2 form may be anybody's.
+func (f *File) PersonByEmail(key string) (p *Person, emailKey string, err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	digest, address, ok := question(key)
+	if !ok {
+		return nil, "", nil
+	}
+	for row := range f.digests.Rows(records.HashOf(string(digest))) {
+		p := f.person(row)
+		if at := p.emailOf(digest, address); at >= 0 {
+			return p, p.EmailKeys[at], nil
+		}
+	}
+	return nil, "", nil
+}
+
+// emailOf is the place of the email that has the digest, -1 without one.
+// address is the address that the digest was made of, "" when it is unknown.
+func (p *Person) emailOf(digest []byte, address string) int {
+	if address != "" {
+		for i, key := range p.EmailKeys {
+			if key == address || key == hex.EncodeToString(digest) {
+				return i
+			}
+		}
+		return -1
+	}
+	found := -1
+	for i, key := range p.EmailKeys {
+		for _, d := range lookupDigests(key) {
+			if string(d.raw) != string(digest) {
+				continue
+			}
+			if !d.respelled {
+				return i
+			}
+			if found < 0 {
+				found = i
+			}
+		}
+	}
+	return found
+}
+
+// Fill fills an entry with a row, its texts in the arena. The memory of its
+// lists is used again. Call it under columnfile.Guard.
+func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
+	p := &e.Person
+	var t [fields]string
+	f.Read(row, arena, t[:])
+	*p = Person{
+		NetworkURL: t[networkURL], CompanyDomain: t[companyDomain], EmailKeys: p.EmailKeys[:0],
+		Contact: resolution.Contact{
+			FirstName: t[firstName], LastName: t[lastName], Headline: t[headline], JobTitle: t[jobTitle],
+			Seniority: t[seniority], Department: t[department], Emails: p.Emails[:0], Phones: p.Phones[:0],
+			Address: resolution.Address{Street: t[street], ZipCode: t[zipCode], City: t[city], State: t[state]},
+		},
+	}
+	switch {
+	case p.LastName == "":
+		p.FullName = strings.TrimSpace(p.FirstName)
+	case p.FirstName == "":
+		p.FullName = strings.TrimSpace(p.LastName)
+	default:
+		p.FullName = strings.TrimSpace(arena.Join(p.FirstName, " ", p.LastName))
+	}
+	for key := range strings.SplitSeq(t[emails], ";") {
+		if key == "" {
+			continue
+		}
+		p.EmailKeys = append(p.EmailKeys, key)
+		if strings.Contains(key, "@") {
+			p.Emails = append(p.Emails, resolution.ContactEmail{Email: key})
+		}
+	}
+	if len(p.Emails) > 0 {
+		p.Email = p.Emails[0].Email
+	}
+	for number := range strings.SplitSeq(t[phones], ";") {
+		if number != "" {
+			p.Phones = append(p.Phones, resolution.ContactPhone{Phone: number})
+		}
+	}
+	if t[lastSeen] != "" {
+		micros, _ := binary.Varint([]byte(t[lastSeen]))
+		e.lastSeen = time.UnixMicro(micros).UTC()
+		p.LastSeenAt = &e.lastSeen
+	}
+}

@@ -9,7 +9,10 @@ import (
 
 	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // TestColumns: every column the documentation names is read, in the order it
@@ -91,7 +94,7 @@ func TestColumns(t *testing.T) {
 }
 
 func columnsOf(k Kind) tabular.Columns {
-	return map[Kind]tabular.Columns{People: peopleColumns, Companies: companyColumns, IPRanges: rangeColumns, Searches: searches.Columns, Visits: visitColumns}[k]
+	return map[Kind]tabular.Columns{People: people.Columns, Companies: companies.Columns, IPRanges: rangeColumns, Searches: searches.Columns, Visits: visits.Columns}[k]
 }
 
 func noError[T any](t *testing.T, answer *T, err error) *T {

@@ -9,18 +9,24 @@
 package directory
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // Kind is one kind of reference data.
@@ -46,11 +52,11 @@ type Directory struct {
 	manifest manifest
 	state    [sha256.Size]byte // of the manifest's bytes when opened
 
-	people    *peopleReader
-	companies *companyReader
+	people    *people.File
+	companies *companies.File
 	ranges    *rangeReader
 	searches  *searches.File
-	visits    *visitReader
+	visits    *visits.File
 
 	retired  retiredFiles
 	leaveOut searches.LeaveOut
@@ -88,6 +94,9 @@ func Open(dir string) (*Directory, error) {
 }
 
 func (d *Directory) open() (err error) {
+	if err := d.manifest.checkFormats(); err != nil {
+		return err
+	}
 	// In order, so that the same trouble is the same error.
 	for _, kind := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
 		e := d.manifest.Kinds[kind]
@@ -99,17 +108,15 @@ func (d *Directory) open() (err error) {
 		}
 		switch kind {
 		case People:
-			d.people, err = openPeople(path)
+			d.people, err = people.Open(path)
 		case Companies:
-			d.companies, err = openCompanies(path)
+			d.companies, err = companies.Open(path)
 		case IPRanges:
 			d.ranges, err = openRanges(path, e.Fields)
 		case Searches:
-			if e.searchable() { // others answer errOldSearches
-				d.searches, err = searches.Open(path)
-			}
+			d.searches, err = searches.Open(path)
 		case Visits:
-			d.visits, err = openVisits(path)
+			d.visits, err = visits.Open(path)
 		default:
 			err = fmt.Errorf("the manifest names the unknown kind %q", kind)
 		}
@@ -169,4 +176,51 @@ func (d *Directory) Fingerprint() string {
 func (d *Directory) Changed() bool {
 	_, state, err := readManifest(d.dir)
 	return err == nil && state != d.state
+}
+
+// Person finds a person by profile key; nil when there is none.
+func (d *Directory) Person(ctx context.Context, key string) (*people.Person, error) {
+	if err := ctx.Err(); err != nil || d.people == nil {
+		return nil, err
+	}
+	p, err := d.people.Person(key)
+	return p, damaged(People, err)
+}
+
+// PersonByEmail is people.File.PersonByEmail.
+func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *people.Person, emailKey string, err error) {
+	if err := ctx.Err(); err != nil || d.people == nil {
+		return nil, "", err
+	}
+	p, emailKey, err = d.people.PersonByEmail(key)
+	return p, emailKey, damaged(People, err)
+}
+
+// Company finds a company by its domain in canonical form; nil when there is
+// none.
+func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Company, error) {
+	if err := ctx.Err(); err != nil || d.companies == nil || domain == "" {
+		return nil, err
+	}
+	c, err := d.companies.Company(domain)
+	return c, damaged(Companies, err)
+}
+
+// Visits lists who was seen behind an address that may be looked up
+// (ipaddr.LookupAddr): the highest confidence first, of equals the most recent.
+// At most 16.
+func (d *Directory) Visits(ctx context.Context, addr netip.Addr) ([]visits.Visit, error) {
+	if err := ctx.Err(); err != nil || d.visits == nil {
+		return nil, err
+	}
+	found, err := d.visits.Visits(addr)
+	return found, damaged(Visits, err)
+}
+
+// damaged says what to do about a damaged file.
+func damaged(k Kind, err error) error {
+	if errors.Is(err, columnfile.ErrDamaged) {
+		return fmt.Errorf("the file of %s is damaged, import the %s again: %w", k, k, err)
+	}
+	return err
 }

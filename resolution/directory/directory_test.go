@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -31,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC)
-	want := &Person{
+	want := &people.Person{
 		Contact: resolution.Contact{
 			FirstName: "Ada", LastName: "Example", FullName: "Ada Example", Email: "ada@bakery.example",
 			Emails:     []resolution.ContactEmail{{Email: "ada@bakery.example"}, {Email: "a.da+x@gmail.com"}},
@@ -56,10 +58,10 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("company: %+v, %v", tea, err)
 	}
 
-	visits, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1"))
-	if err != nil || len(visits) != 3 || visits[0].Confidence != 0.9 || visits[1].NetworkURL != "network.example/in/cleo" ||
-		visits[1].Confidence != DefaultConfidence || visits[2].NetworkURL != "network.example/in/ada" {
-		t.Errorf("visits: %+v, %v", visits, err)
+	seen, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1"))
+	if err != nil || len(seen) != 3 || seen[0].Confidence != 0.9 || seen[1].NetworkURL != "network.example/in/cleo" ||
+		seen[1].Confidence != visits.DefaultConfidence || seen[2].NetworkURL != "network.example/in/ada" {
+		t.Errorf("visits: %+v, %v", seen, err)
 	}
 	if err := d.Verify(t.Context()); err != nil {
 		t.Error(err)

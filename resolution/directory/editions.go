@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,12 +25,6 @@ type retired struct {
 	Retired time.Time `json:"retired"` // UTC, when it was replaced
 }
 
-// columnFormat ends the names of column files. The files of earlier programs are
-// SQLite databases.
-const columnFormat = "columns"
-
-func (e entry) searchable() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
-
 // edition names the data of an entry: the same for the same rows, whoever
 // imported them and when.
 func (e entry) edition() string { return e.Content[:min(32, len(e.Content))] }
@@ -44,13 +37,13 @@ const noEdition = "none"
 func (m *manifest) retire(before manifest, now time.Time) {
 	kept := slices.Clone(before.Retired)
 	present, replaced := m.Kinds[Searches], before.Kinds[Searches]
-	if replaced.searchable() && replaced.File != present.File {
+	if replaced.columnar() && replaced.File != present.File {
 		kept = append(kept, retired{replaced, now.UTC()})
 	}
 	seen := map[string]bool{present.edition(): true}
 	m.Retired = nil
 	for _, r := range slices.Backward(kept) { // of two of one edition the later
-		if now.Sub(r.Retired) <= keepRetired && !seen[r.edition()] {
+		if r.columnar() && now.Sub(r.Retired) <= keepRetired && !seen[r.edition()] {
 			seen[r.edition()] = true
 			m.Retired = append(m.Retired, r)
 		}
@@ -64,18 +57,12 @@ func (d *Directory) Edition() string {
 	return cmp.Or(d.manifest.Kinds[Searches].edition(), noEdition)
 }
 
-// errOldSearches says what to do about searches in the format of before.
-var errOldSearches = fmt.Errorf("%w: the searches were imported by an earlier program: import the searches again", resolution.ErrUnavailable)
-
 // edition gives the searches an edition names, nil when there are none in it.
 func (d *Directory) edition(name string) (*searches.File, error) {
 	switch name {
 	case noEdition:
 		return nil, nil
 	case "", d.Edition():
-		if e, ok := d.manifest.Kinds[Searches]; ok && !e.searchable() {
-			return nil, errOldSearches
-		}
 		return d.searches, nil
 	}
 	return d.retired.open(d.dir, d.manifest.Retired, name, d.leaveOut)
@@ -94,7 +81,7 @@ func (d *Directory) LeaveOut(who searches.LeaveOut) {
 // nothing.
 //
 // Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable when the file
-// of searches is of an earlier program or damaged.
+// is damaged.
 func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []searches.Found, total int64, err error) {
 	f, err := d.searchable(ctx, q)
 	if f == nil || err != nil {

@@ -207,51 +207,44 @@ func TestNoSearches(t *testing.T) {
 	})
 }
 
-// TestSearchesOfTheFormatBefore: a directory whose searches are a database
-// opens, says what to do, and is whole after it.
-func TestSearchesOfTheFormatBefore(t *testing.T) {
+// TestDirectoryOfAnEarlierVersion: a directory of databases says what to import
+// again, takes the imports one by one, and is whole after them.
+func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
-	mustImport(t, dir, sampleFiles(t))
-	d := mustOpen(t, dir)
-	m := d.manifest
-	path := filepath.Join(dir, dataFileName(Searches, 1, "sqlite"))
-	b, err := buildSQLite(path, "CREATE TABLE searches(keyword TEXT);")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := b.seal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Content = m.Kinds[Searches].Content
-	if err := os.Remove(filepath.Join(dir, m.Kinds[Searches].File)); err != nil {
-		t.Fatal(err)
-	}
-	m.Format, m.Kinds[Searches] = 1, e
-	if err := m.write(dir); err != nil {
-		t.Fatal(err)
-	}
-	old := mustOpen(t, dir)
-	if p, err := old.Person(t.Context(), "network.example/in/ada"); err != nil || p == nil {
-		t.Error(p, err)
-	}
-	for _, edition := range []string{"", old.Edition()} {
-		_, _, err := old.FindSearches(t.Context(), resolution.KeywordSearch{Edition: edition}, 0, 1)
-		if !errors.Is(err, resolution.ErrUnavailable) || !strings.Contains(err.Error(), "import the searches again") {
-			t.Errorf("edition %q: %v", edition, err)
+	old := manifest{Format: 2, Generation: 5, Kinds: map[Kind]entry{}}
+	for _, k := range []Kind{People, Companies, Searches, Visits} {
+		e := entry{File: dataFileName(k, 5, "sqlite"), Bytes: 3, Content: "0123456789"}
+		if k == Searches {
+			e.File = dataFileName(k, 5, "columns")
+		}
+		old.Kinds[k] = e
+		if err := os.WriteFile(filepath.Join(dir, e.File), []byte("old"), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if err := old.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "import the searches again") {
-		t.Error(err)
+	if err := old.write(dir); err != nil {
+		t.Fatal(err)
 	}
-	mustImport(t, dir, sampleFiles(t))
+	refused := func(kinds string) {
+		t.Helper()
+		d, err := Open(dir)
+		want := "an earlier version of leadetl imported " + kinds + ": import them again"
+		if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, %v; want %q", d, err, want)
+		}
+	}
+	refused("people, companies, searches, visits")
+	files := sampleFiles(t)
+	mustImport(t, dir, Files{People: files.People, Searches: files.Searches})
+	refused("companies, visits")
+	mustImport(t, dir, files)
 	opened(t, dir, func(d *Directory) {
-		if _, total, err := d.FindSearches(t.Context(), resolution.KeywordSearch{Edition: old.Edition()}, 0, 1); err != nil || total != 2 {
-			t.Error(total, err)
+		if p, err := d.Person(t.Context(), "network.example/in/ada"); err != nil || p == nil {
+			t.Error(p, err)
 		}
 	})
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the old file stays: %v", err)
+	if left, err := filepath.Glob(filepath.Join(dir, "*-000005.*")); err != nil || len(left) > 0 {
+		t.Errorf("%v stay: %v", left, err)
 	}
 }
 

@@ -15,8 +15,11 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // Import builds the kinds that files names and puts them in place of those in
@@ -134,15 +137,15 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry, error) {
 	switch k {
 	case People:
-		return im.people(ctx, r)
+		return im.column(ctx, k, r, people.Import)
 	case Companies:
-		return im.companies(ctx, r)
+		return im.column(ctx, k, r, companies.Import)
 	case IPRanges:
 		return im.ipRanges(ctx, r)
 	case Searches:
-		return im.column(ctx, Searches, r, searches.Import)
+		return im.column(ctx, k, r, searches.Import)
 	default:
-		return im.visits(ctx, r)
+		return im.column(ctx, k, r, visits.Import)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
@@ -19,12 +20,29 @@ import (
 // it is the commit point of an import.
 const manifestName = "directory.json"
 
-// manifestFormat is raised when an older program could not read the files. In
-// format 1 the searches were a database; the rest is the same, and read.
-const (
-	manifestFormat       = 2
-	oldestManifestFormat = 1
-)
+// manifestFormat is raised when an older program could not read the files. The
+// manifests of older formats are read: they name files to import again.
+const manifestFormat = 3
+
+// columnFormat ends the names of column files. Earlier programs wrote databases
+// (sqlite) and columns without checksums (columns).
+const columnFormat = "cols"
+
+func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
+
+// checkFormats refuses files of earlier programs.
+func (m manifest) checkFormats() error {
+	var old []string
+	for _, k := range Kinds {
+		if e, ok := m.Kinds[k]; ok && !e.columnar() && k != IPRanges {
+			old = append(old, string(k))
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	return fmt.Errorf("an earlier version of leadetl imported %s: import them again", strings.Join(old, ", "))
+}
 
 type manifest struct {
 	Format     int            `json:"format"`
@@ -57,7 +75,7 @@ func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s: %w", resolution.ErrInvalid, path, err)
 	}
-	if m.Format < oldestManifestFormat || m.Format > manifestFormat {
+	if m.Format < 1 || m.Format > manifestFormat {
 		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s has format %d, this program reads %d: import again", resolution.ErrInvalid, path, m.Format, manifestFormat)
 	}
 	odd := func(e entry) bool { return e.File != filepath.Base(e.File) || !dataFile.MatchString(e.File) }
@@ -111,7 +129,7 @@ func (m manifest) write(dir string) error {
 // dataFile matches the names of data files: kind, generation, format. A file
 // is never written again under a name it had, so a reader that opens one late
 // gets the one it was told of or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|` + columnFormat + `)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|spool|` + columnFormat + `)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)

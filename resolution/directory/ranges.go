@@ -6,6 +6,7 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
@@ -32,7 +33,7 @@ func (d *Directory) Range(addr netip.Addr) (*Range, error) {
 type rangeReader struct {
 	db        *maxminddb.Reader
 	fields    *Fields
-	companies *companyReader // joins copied records at look-up; may be nil
+	companies *companies.File // joins copied records at look-up; may be nil
 	// remembered holds decoded records by their offset in the file.
 	remembered remembered[uintptr, rangeAnswer]
 }
@@ -128,7 +129,7 @@ func (r *rangeReader) decode(result maxminddb.Result, a *rangeAnswer) error {
 		if domain := company.Domain(o.domain); domain != "" {
 			a.company.Domain = domain
 			if r.companies != nil {
-				known, err := r.companies.find(domain)
+				known, err := r.companies.Company(domain)
 				if err != nil {
 					return err
 				}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
 )
 
 // A compiled record is one string of fields with separators between them: the
@@ -42,14 +43,14 @@ func (im *importer) compile(ctx context.Context, each func(insert func(from, to 
 	if err != nil {
 		return entry{}, err
 	}
-	var companies *companyReader
+	var known *companies.File
 	if e, ok := im.manifest.Kinds[Companies]; ok {
-		if companies, err = openCompanies(filepath.Join(im.dir, e.File)); err != nil {
+		if known, err = companies.Open(filepath.Join(im.dir, e.File)); err != nil {
 			return entry{}, err
 		}
-		defer companies.Close()
+		defer known.Close()
 	}
-	records := recordMaker{companies: companies, made: map[owner]mmdbtype.String{}}
+	records := recordMaker{companies: known, made: map[owner]mmdbtype.String{}}
 	n := 0
 	err = each(func(from, to netip.Addr, o owner) error {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
@@ -118,7 +119,7 @@ func (im *importer) rejoinRanges(ctx context.Context, old entry) (entry, error) 
 
 // recordMaker makes each distinct record once.
 type recordMaker struct {
-	companies *companyReader // may be nil
+	companies *companies.File // may be nil
 	made      map[owner]mmdbtype.String
 }
 
@@ -128,7 +129,7 @@ func (m *recordMaker) make(o owner) (mmdbtype.String, error) {
 	}
 	record := o.orgType + separator + o.domain + separator + o.name
 	if m.companies != nil && o.domain != "" {
-		c, err := m.companies.find(o.domain)
+		c, err := m.companies.Company(o.domain)
 		if err != nil {
 			return "", err
 		}

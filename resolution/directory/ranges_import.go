@@ -40,24 +40,29 @@ func (im *importer) ipRanges(ctx context.Context, r *imports.Report) (entry, err
 	}
 	t := newRangeTable()
 	sum := imports.NewContent()
-	err = im.settings.Read(ctx, r, rangeColumns, func(row tabular.Row) error {
-		line, owner, reason := readRange(row.Cells)
-		if reason != "" {
+	type line struct {
+		addrRange
+		of owner
+	}
+	parse := func(row tabular.Row, r *imports.Report) (l line, ok bool) {
+		var reason string
+		if l.addrRange, l.of, reason = readRange(row.Cells); reason != "" {
 			r.Skip(row.Line, reason)
-			return nil
+			return l, false
 		}
-		if owner.domain == "" && row.Cells[3] != "" {
+		if l.of.domain == "" && row.Cells[3] != "" {
 			r.Drop(row.Line, "company_domain: invalid_domain")
 		}
 		if _, known := orgType(row.Cells[5]); !known {
 			r.Drop(row.Line, "org_type: unknown_word")
 		}
-		r.Rows++
-		sum.Add(line.from.String(), line.to.String(), owner.domain, owner.name, owner.orgType)
-		t.add(line, owner)
+		return l, true
+	}
+	if err := imports.Read(ctx, im.settings, r, rangeColumns, parse, func(l line) error {
+		sum.Add(l.from.String(), l.to.String(), l.of.domain, l.of.name, l.of.orgType)
+		t.add(l.addrRange, l.of)
 		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return entry{}, err
 	}
 	t.sort()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -60,7 +60,7 @@ func (e *Engine) networkToHEM(ctx context.Context, key string) (resolution.Answe
 	return match(&resolution.Lead{HashedEmails: hashes, NetworkURL: p.NetworkURL}), nil
 }
 
-func allHashes(p *directory.Person) ([]resolution.HashedEmail, error) {
+func allHashes(p *people.Person) ([]resolution.HashedEmail, error) {
 	var all []resolution.HashedEmail
 	for _, key := range p.EmailKeys {
 		hashes, err := hashedEmails(key)

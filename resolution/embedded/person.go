@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 )
 
 // person finds a person by profile key; nil when nobody knows them, or may.
-func (e *Engine) person(ctx context.Context, key string) (*directory.Person, error) {
+func (e *Engine) person(ctx context.Context, key string) (*people.Person, error) {
 	if e.directory == nil {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func (e *Engine) enrichment(ctx context.Context, key string) (resolution.Answer,
 }
 
 // lead is everything there is to say of a person.
-func (e *Engine) lead(ctx context.Context, p *directory.Person) (*resolution.Lead, error) {
+func (e *Engine) lead(ctx context.Context, p *people.Person) (*resolution.Lead, error) {
 	hashes, err := allHashes(p)
 	if err != nil {
 		return nil, err

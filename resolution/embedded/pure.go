@@ -1,6 +1,8 @@
 package embedded
 
-import "github.com/leadetl/leadetl/resolution"
+import (
+	"github.com/leadetl/leadetl/resolution"
+)
 
 // Pure reports whether every answer to op follows from the identifier alone:
 // an email has its hashes whether the directory knows it or not, and without

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
@@ -121,7 +121,7 @@ func (e *Engine) foundLead(ctx context.Context, f searches.Found, p resolution.S
 // searcher is who made a search.
 type searcher struct {
 	found  searches.Found
-	person *directory.Person // nil when nobody knows them
+	person *people.Person // nil when nobody knows them
 	// emails are the keys of all addresses: the search's own, then the
 	// person's, each once.
 	emails []string
@@ -179,7 +179,7 @@ func (s searcher) hashedEmails() ([]resolution.HashedEmail, error) {
 // place is where a search was made from, completed by where the person lives
 // as far as that is the same place: lives says that it is. Of a search that
 // does not say, it is where the person lives. Never the street.
-func place(search resolution.Address, person *directory.Person) (a resolution.Address, lives bool) {
+func place(search resolution.Address, person *people.Person) (a resolution.Address, lives bool) {
 	if person == nil {
 		return search, false
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
@@ -164,11 +165,11 @@ func TestEmailsOfALead(t *testing.T) {
 
 func TestPlace(t *testing.T) {
 	home := resolution.Address{Street: "1 Example Street", City: "Ipsum", State: "MA", ZipCode: "02108"}
-	person := &directory.Person{Contact: resolution.Contact{Address: home}}
+	person := &people.Person{Contact: resolution.Contact{Address: home}}
 	for _, f := range []struct {
 		name   string
 		search resolution.Address
-		person *directory.Person
+		person *people.Person
 		want   resolution.Address
 		lives  bool
 	}{
@@ -177,7 +178,7 @@ func TestPlace(t *testing.T) {
 		{"the same place", resolution.Address{City: "IPSUM", ZipCode: "02108"}, person, resolution.Address{City: "IPSUM", State: "MA", ZipCode: "02108"}, true},
 		{"another city", resolution.Address{City: "Dummy City"}, person, resolution.Address{City: "Dummy City"}, false},
 		{"another ZIP of the city", resolution.Address{City: "Ipsum", ZipCode: "02109"}, person, resolution.Address{City: "Ipsum", ZipCode: "02109"}, false},
-		{"nobody knows where they live", resolution.Address{City: "Ipsum"}, &directory.Person{}, resolution.Address{City: "Ipsum"}, true},
+		{"nobody knows where they live", resolution.Address{City: "Ipsum"}, &people.Person{}, resolution.Address{City: "Ipsum"}, true},
 	} {
 		if got, lives := place(f.search, f.person); got != f.want || lives != f.lives {
 			t.Errorf("%s: %+v, %v; want %+v, %v", f.name, got, lives, f.want, f.lives)

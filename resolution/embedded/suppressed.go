@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // listed reports whether an identifier is suppressed.
@@ -14,7 +15,7 @@ func (e *Engine) listed(kind resolution.Identifier, value string) bool {
 
 // hides reports whether a person is suppressed, by anything that is known of
 // them.
-func (e *Engine) hides(p *directory.Person) bool {
+func (e *Engine) hides(p *people.Person) bool {
 	if p == nil || e.options.Listed == nil {
 		return false
 	}
@@ -40,7 +41,7 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 	if e.listed(resolution.NetworkURL, networkURL) || e.listed(resolution.Email, emailKey) {
 		return true, nil
 	}
-	var p *directory.Person
+	var p *people.Person
 	var err error
 	if networkURL != "" {
 		p, err = e.directory.Person(ctx, networkURL)
@@ -54,11 +55,11 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 }
 
 // showable are the visits of people who are not suppressed.
-func (e *Engine) showable(ctx context.Context, visits []directory.Visit) (left []directory.Visit, err error) {
+func (e *Engine) showable(ctx context.Context, all []visits.Visit) (left []visits.Visit, err error) {
 	if e.options.Listed == nil {
-		return visits, nil
+		return all, nil
 	}
-	for _, v := range visits {
+	for _, v := range all {
 		hidden, err := e.hidesWho(ctx, v.NetworkURL, "")
 		if err != nil {
 			return nil, err

@@ -4,16 +4,11 @@
 package imports
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"hash"
 
-	"github.com/leadetl/leadetl/internal/tabular"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -27,35 +22,6 @@ type Settings struct {
 	Region string
 	// Rules are those of profile addresses.
 	Rules profile.Rules
-}
-
-// Read hands the well-formed lines of r.Source to each, and counts all lines
-// and the malformed ones in r. Too many bad lines are an error.
-//
-// Errors: resolution.ErrInvalid when the content of the file is wrong.
-func (s Settings) Read(ctx context.Context, r *Report, want tabular.Columns, each func(tabular.Row) error) error {
-	err := tabular.Read(ctx, r.Source, want, func(row tabular.Row) error {
-		if row.Bad == "" {
-			r.Lines++
-			return each(row)
-		}
-		r.Lines += row.Spoiled
-		r.Skip(row.Line, row.Bad)
-		r.Bad += row.Spoiled - 1
-		return nil
-	})
-	var content *tabular.FileError
-	if errors.As(err, &content) {
-		return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
-	}
-	if err != nil {
-		return err
-	}
-	if float64(r.Bad) > s.MaxBadLines*float64(r.Lines) {
-		return fmt.Errorf("%w: %d of %d lines are bad, more than %.4g%%; the old data stays",
-			resolution.ErrInvalid, r.Bad, r.Lines, 100*s.MaxBadLines)
-	}
-	return nil
 }
 
 // Content hashes normalised rows: every cell with its length in front, so

@@ -26,12 +26,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	sum := imports.NewContent()
-	if err := settings.Read(ctx, r, Columns, func(row tabular.Row) error {
-		s, ok := readCells(row, settings, r)
-		if !ok {
-			return nil
-		}
-		r.Rows++
+	if err := imports.Read(ctx, settings, r, Columns, parser(settings), func(s cells) error {
 		sum.Add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
 		return b.add(s)
 	}); err != nil {
@@ -53,46 +48,48 @@ type cells struct {
 	jobTitle, leadType string
 }
 
-// readCells reads a line: bad without a keyword, a moment or somebody who
-// searched.
-func readCells(row tabular.Row, settings imports.Settings, r *imports.Report) (s cells, ok bool) {
-	c := row.Cells
-	s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
-	// Keywords are compared without case, and spaces do not tell them apart.
-	if s.keyword = strings.ToLower(strings.Join(strings.Fields(c[0]), " ")); s.keyword == "" {
-		r.Skip(row.Line, "keyword: empty")
-		return s, false
-	}
-	at, ok := imports.Time(c[1])
-	if !ok {
-		r.Skip(row.Line, "searched_at: "+imports.EmptyOr(c[1], "invalid_time"))
-		return s, false
-	}
-	s.at = at.UnixMicro()
-	var err error
-	if c[2] != "" {
-		if s.person, err = settings.Rules.ParsePerson(c[2]); err != nil {
-			r.Drop(row.Line, "network_url: "+err.Error())
+// parser returns a function that reads a line. A line is bad without a keyword,
+// a time or somebody who searched.
+func parser(settings imports.Settings) func(tabular.Row, *imports.Report) (cells, bool) {
+	return func(row tabular.Row, r *imports.Report) (s cells, ok bool) {
+		c := row.Cells
+		s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
+		// Keywords are compared without case, and spaces do not tell them apart.
+		if s.keyword = strings.ToLower(strings.Join(strings.Fields(c[0]), " ")); s.keyword == "" {
+			r.Skip(row.Line, "keyword: empty")
+			return s, false
 		}
-	}
-	if c[3] != "" {
-		if s.email, err = imports.EmailKey(c[3]); err != nil {
-			r.Drop(row.Line, "email: "+err.Error())
+		at, ok := imports.Time(c[1])
+		if !ok {
+			r.Skip(row.Line, "searched_at: "+imports.EmptyOr(c[1], "invalid_time"))
+			return s, false
 		}
+		s.at = at.UnixMicro()
+		var err error
+		if c[2] != "" {
+			if s.person, err = settings.Rules.ParsePerson(c[2]); err != nil {
+				r.Drop(row.Line, "network_url: "+err.Error())
+			}
+		}
+		if c[3] != "" {
+			if s.email, err = imports.EmailKey(c[3]); err != nil {
+				r.Drop(row.Line, "email: "+err.Error())
+			}
+		}
+		if s.person == "" && s.email == "" {
+			r.Skip(row.Line, "network_url, email: nobody_searched")
+			return s, false
+		}
+		if s.state = strings.ToUpper(c[5]); len(s.state) != 2 && s.state != "" {
+			r.Drop(row.Line, "state: invalid_state")
+			s.state = ""
+		}
+		switch s.leadType = strings.ToLower(c[8]); s.leadType {
+		case "", "b2b", "b2c":
+		default:
+			r.Drop(row.Line, "lead_type: invalid_lead_type")
+			s.leadType = ""
+		}
+		return s, true
 	}
-	if s.person == "" && s.email == "" {
-		r.Skip(row.Line, "network_url, email: nobody_searched")
-		return s, false
-	}
-	if s.state = strings.ToUpper(c[5]); len(s.state) != 2 && s.state != "" {
-		r.Drop(row.Line, "state: invalid_state")
-		s.state = ""
-	}
-	switch s.leadType = strings.ToLower(c[8]); s.leadType {
-	case "", "b2b", "b2c":
-	default:
-		r.Drop(row.Line, "lead_type: invalid_lead_type")
-		s.leadType = ""
-	}
-	return s, true
 }

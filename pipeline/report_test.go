@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -137,7 +136,7 @@ func readReport(t *testing.T, dir string) *report.Report {
 
 // checkPage sees to it that the page of a report is that of this report, and
 // holds nothing personal.
-func checkPage(t *testing.T, dir string, report []byte) {
+func checkPage(t *testing.T, dir string, data []byte) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(dir, "_report.html"))
 	if err != nil {
@@ -146,7 +145,7 @@ func checkPage(t *testing.T, dir string, report []byte) {
 	if strings.Contains(strings.ToLower(string(page)), "canary") {
 		t.Errorf("the page of the report holds personal data or the key:\n%s", page)
 	}
-	if want, err := reportpage.Render(report); err != nil || !bytes.Equal(page, want) {
+	if want, err := report.Render(data); err != nil || !bytes.Equal(page, want) {
 		t.Errorf("the page is not that of the report (%v)", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/reportpage"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -125,7 +125,7 @@ func makePage(folder *sinks.Reader) ([]byte, error) {
 	for _, from := range []struct {
 		name   string
 		render func([]byte) ([]byte, error)
-	}{{sinks.ReportName, reportpage.Render}, {sinks.ManifestName, reportpage.RenderManifest}} {
+	}{{sinks.ReportName, report.Render}, {sinks.ManifestName, report.RenderManifest}} {
 		data, err := folder.ReadFile(from.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

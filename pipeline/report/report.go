@@ -10,7 +10,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// ReportFormat is the version of the report's own layout. It grows when a
+// Format is the version of the report's own layout. It grows when a
 // member changes its meaning, not when one is added.
 const Format = 1
 
@@ -66,13 +66,13 @@ const (
 	StopFailed      StopReason = "failed"
 )
 
-// ReportParts counts parts.
+// Parts counts parts.
 type Parts struct {
 	Made    int `json:"made"`
 	Earlier int `json:"earlier"` // that earlier runs made
 }
 
-// ServiceReport is what was asked of a service.
+// Service is what was asked of a service.
 type Service struct {
 	Name string `json:"name"`
 	// Run names the work on the dataset, over restarts, in the stored answers.
@@ -88,7 +88,7 @@ type Service struct {
 	Parked int64 `json:"parked_calls"`
 }
 
-// LatencyReport is the time from a request to its answer, in seconds, of calls
+// Latency is the time from a request to its answer, in seconds, of calls
 // that got one; right to 2%, 0 without any.
 type Latency struct {
 	P50 float64 `json:"p50"`
@@ -96,7 +96,7 @@ type Latency struct {
 	P99 float64 `json:"p99"`
 }
 
-// BudgetReport is what was counted against the budget, over restarts, and the
+// Budget is what was counted against the budget, over restarts, and the
 // bounds; null is none.
 type Budget struct {
 	Calls              int64    `json:"calls"`
@@ -106,15 +106,15 @@ type Budget struct {
 	MaxDurationSeconds *float64 `json:"max_duration_seconds"`
 }
 
-// UnknownReport lists the calls to the service about the operation that may
+// UnknownCalls lists the calls to the service about the operation that may
 // have been billed and have no answer, those of this run first. They may be of
 // other lists.
 type UnknownCalls struct {
 	Count  int64         `json:"count"`
-	Listed []UnknownCall `json:"listed"` // mostUnknown at most
+	Listed []UnknownCall `json:"listed"` // maxListed at most
 }
 
-// mostUnknown is how many unknown calls a report lists.
+// maxListed bounds the unknown calls that a report lists.
 const maxListed = 1000
 
 // UnknownCall is one of them.
@@ -129,5 +129,5 @@ type UnknownCall struct {
 	Status         int       `json:"status,omitempty"`
 }
 
-// seconds are d to a microsecond.
+// Seconds is d in seconds, rounded to a microsecond.
 func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

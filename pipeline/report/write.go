@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/leadetl/leadetl/internal/reportpage"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -15,7 +14,7 @@ func (r *Report) Write(to *sinks.Dataset) error {
 		return err
 	}
 	data = append(data, '\n')
-	page, err := reportpage.Render(data)
+	page, err := Render(data)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package reportpage
+package report
 
 import "github.com/leadetl/leadetl/internal/figures"
 
@@ -20,7 +20,7 @@ type barRow struct {
 const mostReasons = 12
 
 // reasonTables are what became of the rows, reason by reason.
-func reasonTables(r *report) (tables []barTable) {
+func reasonTables(r *Report) (tables []barTable) {
 	t := r.Totals
 	reasons := func(list []barItem, kind, outcome string) []barItem {
 		for _, name := range mostFirst(t.Reasons[outcome]) {
@@ -41,7 +41,7 @@ func reasonTables(r *report) (tables []barTable) {
 	}
 	rejected := reasons(reasons(nil, "rejected", "rejected"), "malformed", "malformed")
 	if len(rejected) > 0 {
-		tables = append(tables, countTable("Rejected", "line", t.lines(), 0, rejected))
+		tables = append(tables, countTable("Rejected", "line", lines(t), 0, rejected))
 	}
 	return tables
 }
@@ -87,7 +87,7 @@ var callClasses = map[string]string{
 }
 
 // callTables are how the calls of a run went.
-func callTables(s *service) (tables []barTable) {
+func callTables(s *Service) (tables []barTable) {
 	if items := classItems(s.Calls.ByClass); len(items) > 0 {
 		table := countTable("How calls ended", "call", s.Calls.Calls, 0, items)
 		table.Heads[0], table.Heads[1] = "Class", "Calls"
@@ -163,7 +163,7 @@ type meterPart struct {
 }
 
 // meters are credits, calls and time against what they may be.
-func meters(r *report) (list []meter) {
+func meters(r *Report) (list []meter) {
 	s := r.Service
 	if s.Offline {
 		return nil
@@ -211,7 +211,7 @@ func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
 }
 
 // notes are what is left to decide or to wait for.
-func notes(r *report) (list []note) {
+func notes(r *Report) (list []note) {
 	s := r.Service
 	if n := s.Unknown.Count; n > 0 {
 		list = append(list, note{count(n, "call") + " of this operation may have been billed and got no answer, those of other lists included. They are not sent again unless you say so; this names them:", "leadetl answers list --unknown"})

@@ -1,4 +1,4 @@
-package reportpage_test
+package report_test
 
 import (
 	"bytes"
@@ -94,6 +94,12 @@ const lookForFaults = `(() => {
 	}
 	for (const e of document.querySelectorAll(".tiles strong"))
 		if (e.scrollWidth > e.clientWidth) wrong.push(name(e) + " leaves its tile");
+	if (!matchMedia("print").matches)
+		for (const e of document.querySelectorAll(".files[open] .wide")) {
+			const r = e.getBoundingClientRect();
+			if (r.right > innerWidth || r.height > 450) wrong.push(name(e) + " is " + r.width + " by " + r.height);
+			if (e.scrollWidth > e.clientWidth) { e.scrollLeft = 9; if (e.scrollLeft !== 9) wrong.push(name(e) + " does not scroll inside its box"); }
+		}
 	for (const group of [".plot > .label", ".ends > .label", ".ticks span"])
 		for (const box of new Set([...document.querySelectorAll(group)].map(e => e.parentElement))) {
 			const rects = [...box.querySelectorAll(group)].map(e => [e, e.getBoundingClientRect()]);

@@ -1,11 +1,4 @@
-// Package reportpage shows how a run went as a page for people: one file of
-// HTML and SVG, complete without scripts and without anything else to load. It
-// is made of _report.json alone, or of _manifest.json where there is none, so
-// that the page of any dataset can be made again.
-//
-// The page holds counts, reasons and names of files, as the report does, and
-// nothing of any row. Calls that are unknown are counted, not named.
-package reportpage
+package report
 
 import (
 	"bytes"
@@ -18,27 +11,29 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Render makes the page of a _report.json. One of a newer version, or what is
-// no report, is an error.
+// Render makes the page of a run from its _report.json: one file of HTML and
+// SVG that needs no script and loads nothing. It holds counts, reasons and
+// names of files, and nothing of any row. Unknown calls are counted, not named.
+// A report of a newer version is an error.
 func Render(report []byte) ([]byte, error) {
-	r, err := read(report)
+	r, err := parse(report)
 	if err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}
 	return render(r)
 }
 
-// RenderManifest makes the page of a finished dataset without a report from
-// its _manifest.json: what it holds, not how it came to be.
+// RenderManifest makes the page of a finished dataset that has no report from
+// its _manifest.json. It shows what the dataset holds, not how the run went.
 func RenderManifest(manifest []byte) ([]byte, error) {
-	r, err := readManifest(manifest)
+	r, err := parseManifest(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
 	return render(r)
 }
 
-func render(r *report) ([]byte, error) {
+func render(r *Report) ([]byte, error) {
 	v := newView(r)
 	v.Style = template.CSS(pageFile("page.css"))
 	var b bytes.Buffer
@@ -55,7 +50,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 func pageFile(name string) string {
 	text, err := pageFiles.ReadFile("page/" + name)
 	if err != nil {
-		panic(fmt.Sprintf("reportpage: %v", err))
+		panic(fmt.Sprintf("report: %v", err))
 	}
 	return string(text)
 }

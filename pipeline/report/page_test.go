@@ -1,4 +1,4 @@
-package reportpage_test
+package report_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/leadetl/leadetl/internal/reportpage"
+	"github.com/leadetl/leadetl/pipeline/report"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden pages")
@@ -34,7 +34,7 @@ func pages(t testing.TB) map[string][]byte {
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
-		if made[name], err = reportpage.Render(data); err != nil {
+		if made[name], err = report.Render(data); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -126,7 +126,7 @@ func FuzzRender(f *testing.F) {
 		"series": {"step_seconds": 1e-300, "rows_per_second": [1e300, 2, -3, 4], "calls_per_second": [1], "waiting": {"rate": [2, -1, 0, 1e9], "dead": [1]}}}`, 1e300, int64(math.MaxInt64)))
 	f.Add([]byte(`{"format": 1, "operation": "x", "seconds": 5, "series": {"step_seconds": 1e308, "rows_per_second": [1, 2, 3, 4]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, render := range []func([]byte) ([]byte, error){reportpage.Render, reportpage.RenderManifest} {
+		for _, render := range []func([]byte) ([]byte, error){report.Render, report.RenderManifest} {
 			page, err := render(data)
 			if err != nil {
 				continue

@@ -1,4 +1,4 @@
-package reportpage
+package report
 
 import (
 	"html/template"
@@ -6,9 +6,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/figures"
 )
-
-// The reasons for which a run ends, as the report says them.
-const finished = "finished"
 
 // view is what page.html shows. What a run has nothing to say about is empty,
 // and the page has no section of it.
@@ -68,7 +65,7 @@ type fileRow struct{ Name, Rows, Bytes, Changed, Sum, Short string }
 // mostColumns is how many tiles are side by side.
 const mostColumns = 6
 
-func newView(r *report) *view {
+func newView(r *Report) *view {
 	v := &view{
 		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r), Facts: facts(r), Tiles: tiles(r),
 		Reasons: reasonTables(r), Charts: charts(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
@@ -79,7 +76,7 @@ func newView(r *report) *view {
 	if unfinished(r) && r.Service.Calls.Asked > 0 {
 		v.Questions = questionsFlow(r)
 	}
-	if r.Totals.lines() > 0 {
+	if lines(r.Totals) > 0 {
 		v.Flow = rowsFlow(r)
 	}
 	if r.Service != nil {
@@ -90,23 +87,23 @@ func newView(r *report) *view {
 
 // unfinished reports whether a run was stopped that asked a service: what it
 // bought is more than its parts show.
-func unfinished(r *report) bool { return r.Stop.Reason != finished && r.Service != nil }
+func unfinished(r *Report) bool { return r.Stop.Reason != StopFinished && r.Service != nil }
 
 // stops are the other ends of a run.
-var stops = map[string]outcome{
-	"interrupted": {"stopped", "Interrupted", "The same command goes on where it stopped.", ""},
-	"budget":      {"stopped", "Stopped at its budget", "The same command goes on, given more.", ""},
-	"no_credits":  {"stopped", "Out of credits", "The service's account is empty. The same command goes on when it is not.", ""},
-	"refused":     {"bad", "Refused by the service", "The service does not accept the credentials. The same command goes on with others.", ""},
-	"unreachable": {"bad", "The service was out of reach", "The same command goes on.", ""},
-	"failed":      {"bad", "Failed", "The same command goes on when the reason is gone.", ""},
+var stops = map[StopReason]outcome{
+	StopInterrupted: {"stopped", "Interrupted", "The same command goes on where it stopped.", ""},
+	StopBudget:      {"stopped", "Stopped at its budget", "The same command goes on, given more.", ""},
+	StopNoCredits:   {"stopped", "Out of credits", "The service's account is empty. The same command goes on when it is not.", ""},
+	StopRefused:     {"bad", "Refused by the service", "The service does not accept the credentials. The same command goes on with others.", ""},
+	StopUnreachable: {"bad", "The service was out of reach", "The same command goes on.", ""},
+	StopFailed:      {"bad", "Failed", "The same command goes on when the reason is gone.", ""},
 }
 
-func newOutcome(r *report) outcome {
-	if r.Stop.Reason != finished {
+func newOutcome(r *Report) outcome {
+	if r.Stop.Reason != StopFinished {
 		o, known := stops[r.Stop.Reason]
 		if !known {
-			o = outcome{Kind: "bad", Word: "Stopped: " + words(r.Stop.Reason)}
+			o = outcome{Kind: "bad", Word: "Stopped: " + words(string(r.Stop.Reason))}
 		}
 		o.Detail = r.Stop.Detail
 		return o
@@ -117,13 +114,13 @@ func newOutcome(r *report) outcome {
 		return outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. Each says why in its reason."}
 	case t.Skipped > 0:
 		return outcome{Kind: "mixed", Word: "Finished, with skipped rows", Text: count(t.Skipped, "row") + " were not asked."}
-	case t.lines() == 0:
+	case lines(t) == 0:
 		return outcome{Kind: "good", Word: "Finished", Text: "The input held no rows."}
 	}
 	return outcome{Kind: "good", Word: "Finished", Text: ""}
 }
 
-func facts(r *report) []fact {
+func facts(r *Report) []fact {
 	var list []fact
 	add := func(name, value string, at time.Time) {
 		if value != "" {
@@ -157,7 +154,7 @@ func facts(r *report) []fact {
 	return list
 }
 
-func tiles(r *report) []tile {
+func tiles(r *Report) []tile {
 	t := r.Totals
 	var list []tile
 	add := func(name, value, note, kind string) { list = append(list, tile{name, value, note, kind}) }
@@ -187,7 +184,7 @@ func tiles(r *report) []tile {
 		}
 	}
 	if bad := t.Rejected + t.Malformed; bad > 0 {
-		note := percent(bad, t.lines()) + " of the lines"
+		note := percent(bad, lines(t)) + " of the lines"
 		if t.Malformed > 0 && t.Rejected > 0 {
 			note += ", " + figures.Grouped(t.Malformed) + " malformed"
 		}
@@ -222,7 +219,7 @@ func tiles(r *report) []tile {
 	return list
 }
 
-func from(r *report) string {
+func from(r *Report) string {
 	if len(r.Inputs) == 0 {
 		return ""
 	}
@@ -234,7 +231,7 @@ const (
 	mostFiles = 500 // that are listed
 )
 
-func inputs(r *report) fileTable {
+func inputs(r *Report) fileTable {
 	var rows []fileRow
 	var sum int64
 	for _, in := range r.Inputs {
@@ -248,7 +245,7 @@ func inputs(r *report) fileTable {
 	return newFileTable(rows, sum)
 }
 
-func files(r *report) fileTable {
+func files(r *Report) fileTable {
 	var rows []fileRow
 	var sum int64
 	for _, f := range r.Files {

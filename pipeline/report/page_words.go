@@ -1,4 +1,4 @@
-package reportpage
+package report
 
 import (
 	"cmp"

@@ -1,10 +1,12 @@
-package reportpage
+package report
 
 import (
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/sinks"
 )
 
 func TestRefused(t *testing.T) {
@@ -51,9 +53,9 @@ func TestManyFiles(t *testing.T) {
 		{mostFiles, `<details class="files"><summary>Written: 500 files, 500 B</summary>`, ""},
 		{mostFiles + 1234, `<details class="files"><summary>Written: 1,734 files, 1.7 kB</summary>`, "1,234 more files, all in _report.json"},
 	} {
-		r := report{Format: format, Operation: "enrichment", Stop: stop{Reason: finished}}
+		r := Report{Format: Format, Operation: "enrichment", Stop: Stop{Reason: StopFinished}}
 		for n := range c.files {
-			r.Files = append(r.Files, file{Name: fmt.Sprintf("part-%05d.parquet", n), Bytes: 1})
+			r.Files = append(r.Files, sinks.File{Name: fmt.Sprintf("part-%05d.parquet", n), Bytes: 1})
 		}
 		page, err := render(&r)
 		if err != nil {

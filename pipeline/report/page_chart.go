@@ -1,4 +1,4 @@
-package reportpage
+package report
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ type timeline struct {
 	steps     int
 }
 
-func newTimeline(r *report) timeline {
+func newTimeline(r *Report) timeline {
 	s := r.Series
 	n := max(len(s.RowsPerSecond), len(s.CallsPerSecond))
 	return timeline{s.StepSeconds, max(r.Seconds, float64(n-1)*s.StepSeconds+s.StepSeconds/1000), n}
@@ -88,7 +88,7 @@ func (t timeline) x(seconds float64) float64 {
 
 // charts are how a run went over its time; none of a run too short to have
 // any course.
-func charts(r *report) []*chart {
+func charts(r *Report) []*chart {
 	t := newTimeline(r)
 	if t.steps < fewestSteps || t.step <= 0 || t.end > longestRun {
 		return nil
@@ -148,7 +148,7 @@ func waitName(reason string) (kind, name string) {
 	return "wait-other", words(reason)
 }
 
-func waitsChart(t timeline, r *report) *chart {
+func waitsChart(t timeline, r *Report) *chart {
 	var stacked []values
 	for _, w := range waitReasons {
 		if numbers := r.Series.Waiting[w.reason]; len(numbers) == t.steps {

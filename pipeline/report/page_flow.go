@@ -1,4 +1,4 @@
-package reportpage
+package report
 
 import (
 	"fmt"
@@ -62,12 +62,12 @@ type slot struct {
 }
 
 // rowsFlow draws what became of the lines of a dataset.
-func rowsFlow(r *report) *flow {
+func rowsFlow(r *Report) *flow {
 	t := r.Totals
 	answered := []end{{"matched", "matched", t.Matched}, {"no-match", "no match", t.NoMatch}, {"failed", "failed", t.Failed}, {"skipped", "skipped", t.Skipped}}
 	dropped := []end{{"suppressed", "suppressed", t.Suppressed}, {"rejected", "rejected", t.Rejected}, {"malformed", "malformed", t.Malformed}}
-	f := drawFlow(t.lines(), ways(r), answered, dropped)
-	f.Head = count(t.lines(), "line") + " in"
+	f := drawFlow(lines(t), ways(r), answered, dropped)
+	f.Head = count(lines(t), "line") + " in"
 	if t.Searches > 0 {
 		f.Head = count(t.Rows, "row") + " of " + plural(t.Searches, "search", "searches")
 	}
@@ -77,13 +77,13 @@ func rowsFlow(r *report) *flow {
 
 // ways are how the answered rows of a dataset came to their answers; none
 // where the report does not say so of every row.
-func ways(r *report) []end {
+func ways(r *Report) []end {
 	s, t := r.Service, r.Totals
 	if s == nil || t.Searches > 0 {
 		return nil
 	}
-	fresh := r.Fresh.answered() + r.Fresh.Skipped
-	unasked := fresh - s.Calls.Asked - s.Calls.Twins
+	fresh := answered(r.Fresh) + r.Fresh.Skipped
+	unasked := fresh - s.Calls.Asked - s.Calls.Duplicates
 	byAddress := r.Operation == "ip_to_company" || r.Operation == "deanonymization"
 	if unasked < 0 || unasked > 0 && !byAddress {
 		return nil // the run was stopped in the middle of a part
@@ -95,15 +95,15 @@ func ways(r *report) []end {
 	return present([]end{
 		called,
 		{"stored", "stored", s.Calls.Stored},
-		{"twins", "twins", s.Calls.Twins},
+		{"twins", "twins", s.Calls.Duplicates},
 		{"unasked", "not asked", unasked},
-		{"earlier", "earlier", t.answered() + t.Skipped - fresh},
+		{"earlier", "earlier", answered(t) + t.Skipped - fresh},
 	})
 }
 
 // questionsFlow draws how far a run got with its questions that was stopped
 // before its parts were whole.
-func questionsFlow(r *report) *flow {
+func questionsFlow(r *Report) *flow {
 	c := r.Service.Calls
 	open := c.Asked - c.Closed
 	f := drawFlow(c.Asked, present([]end{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),

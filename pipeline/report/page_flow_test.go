@@ -1,4 +1,4 @@
-package reportpage
+package report
 
 import (
 	"fmt"
@@ -7,30 +7,33 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // TestRowsFlow: what a flow says of a run, its ways and its ends.
 func TestRowsFlow(t *testing.T) {
-	asked := func(calls calls) *service { return &service{Calls: calls} }
+	asked := func(calls stats.CallSnapshot) *Service { return &Service{Calls: calls} }
 	for _, c := range []struct {
 		name string
-		r    report
+		r    Report
 		want string // head; ways; ends
 	}{
-		{"embedded", report{Totals: totals{Rows: 30, Matched: 26, Rejected: 4}}, "30 lines in; ; matched 26 86.7%, rejected 4 13.3%"},
-		{"one", report{Totals: totals{Rows: 1, NoMatch: 1}}, "1 line in; ; no match 1 100.0%"},
-		{"lines that are no row count", report{Totals: totals{Rows: 3, Matched: 2, Suppressed: 1, Malformed: 1}}, "4 lines in; ; matched 2 50.0%, suppressed 1 25.0%, malformed 1 25.0%"},
-		{"never 0% and never 100%", report{Totals: totals{Rows: 100_000_000, Matched: 99_999_999, Failed: 1}}, "100,000,000 lines in; ; matched 99,999,999 >99.9%, failed 1 <0.1%"},
-		{"leads", report{Totals: totals{Rows: 6, Matched: 6, Searches: 1}, Service: asked(calls{Asked: 1})}, "6 rows of 1 search; ; matched 6 100.0%"},
-		{"asked", report{Totals: totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Fresh: totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Service: asked(calls{Asked: 20, Twins: 2, Stored: 5})},
+		{"embedded", Report{Totals: sinks.Totals{Rows: 30, Matched: 26, Rejected: 4}}, "30 lines in; ; matched 26 86.7%, rejected 4 13.3%"},
+		{"one", Report{Totals: sinks.Totals{Rows: 1, NoMatch: 1}}, "1 line in; ; no match 1 100.0%"},
+		{"lines that are no row count", Report{Totals: sinks.Totals{Rows: 3, Matched: 2, Suppressed: 1, Malformed: 1}}, "4 lines in; ; matched 2 50.0%, suppressed 1 25.0%, malformed 1 25.0%"},
+		{"never 0% and never 100%", Report{Totals: sinks.Totals{Rows: 100_000_000, Matched: 99_999_999, Failed: 1}}, "100,000,000 lines in; ; matched 99,999,999 >99.9%, failed 1 <0.1%"},
+		{"leads", Report{Totals: sinks.Totals{Rows: 6, Matched: 6, Searches: 1}, Service: asked(stats.CallSnapshot{Asked: 1})}, "6 rows of 1 search; ; matched 6 100.0%"},
+		{"asked", Report{Totals: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Fresh: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Service: asked(stats.CallSnapshot{Asked: 20, Duplicates: 2, Stored: 5})},
 			"26 lines in; called 15, stored 5, twins 2; matched 21 80.8%, no match 1 3.8%, rejected 4 15.4%"},
-		{"with parts of earlier runs", report{Totals: totals{Rows: 12, Matched: 10, Failed: 2}, Fresh: totals{Rows: 2, Matched: 2}, Service: asked(calls{Asked: 2})},
+		{"with parts of earlier runs", Report{Totals: sinks.Totals{Rows: 12, Matched: 10, Failed: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}, Service: asked(stats.CallSnapshot{Asked: 2})},
 			"12 lines in; called 2, earlier 10; matched 10 83.3%, failed 2 16.7%"},
-		{"private addresses", report{Operation: "ip_to_company", Totals: totals{Rows: 5, Matched: 2, NoMatch: 3}, Fresh: totals{Rows: 5, Matched: 2, NoMatch: 3}, Service: asked(calls{Asked: 2})},
+		{"private addresses", Report{Operation: "ip_to_company", Totals: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Service: asked(stats.CallSnapshot{Asked: 2})},
 			"5 lines in; called 2, not asked 3; matched 2 40.0%, no match 3 60.0%"},
-		{"offline", report{Totals: totals{Rows: 5, Matched: 2, Skipped: 3}, Fresh: totals{Rows: 5, Matched: 2, Skipped: 3}, Service: &service{Offline: true, Calls: calls{Asked: 5, Stored: 2}}},
+		{"offline", Report{Totals: sinks.Totals{Rows: 5, Matched: 2, Skipped: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, Skipped: 3}, Service: &Service{Offline: true, Calls: stats.CallSnapshot{Asked: 5, Stored: 2}}},
 			"5 lines in; not stored 3, stored 2; matched 2 40.0%, skipped 3 60.0%"},
-		{"stopped in a part, so that not every question is of a row there", report{Totals: totals{Rows: 2, Matched: 2}, Fresh: totals{Rows: 2, Matched: 2}, Service: asked(calls{Asked: 9})},
+		{"stopped in a part, so that not every question is of a row there", Report{Totals: sinks.Totals{Rows: 2, Matched: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}, Service: asked(stats.CallSnapshot{Asked: 9})},
 			"2 lines in; ; matched 2 100.0%"},
 	} {
 		f := rowsFlow(&c.r)
@@ -92,7 +95,7 @@ func checkDrawing(t *testing.T, name string, f *flow) {
 }
 
 func TestQuestionsFlow(t *testing.T) {
-	f := questionsFlow(&report{Service: &service{Calls: calls{Asked: 74, Closed: 12, Matched: 10, Stored: 2}}})
+	f := questionsFlow(&Report{Service: &Service{Calls: stats.CallSnapshot{Asked: 74, Closed: 12, Matched: 10, Stored: 2}}})
 	if want := "74 questions so far: matched 10 (13.5%), no match 2 (2.7%), open 62 (83.8%)"; f.Text != want {
 		t.Errorf("got %s, want %s", f.Text, want)
 	}
@@ -140,7 +143,7 @@ func TestTicks(t *testing.T) {
 // TestChart: the last step is as long as it was, and its area as large as the
 // number of what happened.
 func TestChart(t *testing.T) {
-	r := &report{Seconds: 3.5, Series: series{StepSeconds: 1, RowsPerSecond: []float64{10, 30, 0, 10}}}
+	r := &Report{Seconds: 3.5, Series: stats.Series{StepSeconds: 1, RowsPerSecond: []float64{10, 30, 0, 10}}}
 	made := charts(r)
 	if len(made) != 1 {
 		t.Fatalf("%d charts, want that of the rows", len(made))

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// parse reads _report.json. A member that an older version did not write is
+// zero.
+func parse(data []byte) (*Report, error) {
+	r := new(Report)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, err
+	}
+	if err := checkFormat(r.Format, Format); err != nil {
+		return nil, err
+	}
+	if r.Format < 1 || r.Operation == "" {
+		return nil, errors.New("it is not the report of a run")
+	}
+	return r, nil
+}
+
+// parseManifest makes a report from _manifest.json, for a dataset without
+// _report.json.
+func parseManifest(data []byte) (*Report, error) {
+	var m sinks.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	if err := checkFormat(m.Format, sinks.ManifestFormat); err != nil {
+		return nil, err
+	}
+	if m.Format < 1 || m.Operation == "" {
+		return nil, errors.New("it is not the manifest of a dataset")
+	}
+	r := &Report{
+		Format: Format, Program: m.Program, Operation: m.Operation, JobID: m.JobID, Inputs: m.Inputs,
+		EndedAt: m.CompletedAt, Stop: Stop{Reason: StopFinished}, Totals: m.Totals,
+	}
+	for _, p := range m.Parts {
+		if p.Files == nil {
+			p.Files = []sinks.File{p.File}
+		}
+		r.Files = append(r.Files, p.Files...)
+		if p.Rejects != nil {
+			r.Files = append(r.Files, *p.Rejects)
+		}
+	}
+	return r, nil
+}
+
+func checkFormat(found, known int) error {
+	if found > known {
+		return fmt.Errorf("format %d is of a newer version of leadetl; this one reads %d", found, known)
+	}
+	return nil
+}
+
+// lines counts the rows and the malformed lines.
+func lines(t sinks.Totals) int64 { return t.Rows + t.Malformed }
+
+// answered counts the rows that the resolver decided.
+func answered(t sinks.Totals) int64 { return t.Matched + t.NoMatch + t.Failed }

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -66,16 +67,16 @@ func pepperPath(given, state string) string {
 }
 
 // open opens the state, making it where a command may be the first.
-func (a *admin) open(create bool) (*state.State, error) {
-	s, err := state.Administer(a.state, create)
-	if errors.Is(err, state.ErrNoState) {
+func (a *admin) open(create bool) (*sqlite.Store, error) {
+	s, err := sqlite.Administer(a.state, create)
+	if errors.Is(err, sqlite.ErrNoState) {
 		return nil, cli.UsageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))
 	}
 	return s, stateError(err)
 }
 
 // on runs a command's work on the open state.
-func (a *admin) on(create bool, work func(*state.State) error) (err error) {
+func (a *admin) on(create bool, work func(*sqlite.Store) error) (err error) {
 	s, err := a.open(create)
 	if err != nil {
 		return err
@@ -85,8 +86,8 @@ func (a *admin) on(create bool, work func(*state.State) error) (err error) {
 }
 
 // onOrganization runs a command's work on an organization.
-func (a *admin) onOrganization(ctx context.Context, name string, work func(*state.State, state.Organization) error) error {
-	return a.on(false, func(s *state.State) error {
+func (a *admin) onOrganization(ctx context.Context, name string, work func(*sqlite.Store, state.Organization) error) error {
+	return a.on(false, func(s *sqlite.Store) error {
 		org, err := s.FindOrganization(ctx, name)
 		if errors.Is(err, state.ErrNotFound) {
 			return cli.UsageError(errors.New("there is no such organization; leadetl admin org list names all"))
@@ -100,8 +101,8 @@ func (a *admin) onOrganization(ctx context.Context, name string, work func(*stat
 
 // onSealed runs a command's work on an organization, with the pepper that its
 // keys are hashed and its secrets are sealed under.
-func (a *admin) onSealed(ctx context.Context, name string, work func(*state.State, state.Organization, credential.Pepper) error) error {
-	return a.onOrganization(ctx, name, func(s *state.State, org state.Organization) error {
+func (a *admin) onSealed(ctx context.Context, name string, work func(*sqlite.Store, state.Organization, credential.Pepper) error) error {
+	return a.onOrganization(ctx, name, func(s *sqlite.Store, org state.Organization) error {
 		pepper, err := openPepper(ctx, s, pepperPath(a.pepper, a.state))
 		if err != nil {
 			return err
@@ -113,7 +114,7 @@ func (a *admin) onSealed(ctx context.Context, name string, work func(*state.Stat
 // openPepper reads the pepper of a state from a file. It is made only for a
 // state that has no organization yet, and has to open the secrets of those
 // there are: what was hashed or sealed under another one is lost.
-func openPepper(ctx context.Context, s *state.State, path string) (credential.Pepper, error) {
+func openPepper(ctx context.Context, s *sqlite.Store, path string) (credential.Pepper, error) {
 	kept, err := s.Credentials(ctx)
 	if err != nil {
 		return credential.Pepper{}, err

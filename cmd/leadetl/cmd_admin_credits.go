@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -28,11 +29,11 @@ func newAdminCreditsGrantCommand(std cli.Streams) *cobra.Command {
 		Use:     "grant ORG NUMBER",
 		Short:   "Give an organization credits and print what it has then",
 		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
-	}, (*state.State).Grant)
+	}, (*sqlite.Store).Grant)
 }
 
 func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
-	take := func(s *state.State, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error) {
+	take := func(s *sqlite.Store, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error) {
 		return s.Adjust(ctx, org, -credits, note, now)
 	}
 	return newAdminCreditsChangeCommand(std, &cobra.Command{
@@ -43,7 +44,7 @@ func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
 }
 
 // creditsChange changes an organization's credits by a positive number.
-type creditsChange func(s *state.State, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error)
+type creditsChange func(s *sqlite.Store, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error)
 
 // newAdminCreditsChangeCommand makes c a command that changes an organization's
 // credits and prints what it has then.
@@ -56,7 +57,7 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change cred
 		if err != nil || credits < 1 {
 			return cli.UsageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
 		}
-		return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+		return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
 			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())
 			if too, is := errors.AsType[*state.InsufficientError](err); is {
 				return cli.UsageError(fmt.Errorf("%s has %s", org.Name, figures.Plural(too.Balance, "credit")))
@@ -91,7 +92,7 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 			if limit < 1 || after < 0 {
 				return cli.UsageError(errors.New("--limit has to be at least 1, --after at least 0"))
 			}
-			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
 				entries, err := s.Ledger(c.Context(), org.ID, after, limit)
 				if err != nil {
 					return err

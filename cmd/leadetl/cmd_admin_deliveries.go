@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -40,7 +41,7 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 			if limit < 1 {
 				return cli.UsageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))
 			}
-			show := func(s *state.State, organization int64) error {
+			show := func(s *sqlite.Store, organization int64) error {
 				deliveries, err := s.Deliveries(c.Context(), organization, is, limit)
 				if err != nil {
 					return err
@@ -69,9 +70,9 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 				return table.Flush()
 			}
 			if org == "" {
-				return a.on(false, func(s *state.State) error { return show(s, 0) })
+				return a.on(false, func(s *sqlite.Store) error { return show(s, 0) })
 			}
-			return a.onOrganization(c.Context(), org, func(s *state.State, o state.Organization) error { return show(s, o.ID) })
+			return a.onOrganization(c.Context(), org, func(s *sqlite.Store, o state.Organization) error { return show(s, o.ID) })
 		},
 	}
 	flags := a.command(c).Flags()
@@ -97,13 +98,13 @@ func newAdminDeliveriesReplayCommand(std cli.Streams) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if dead != "" {
-				return a.onOrganization(c.Context(), dead, func(s *state.State, org state.Organization) error {
+				return a.onOrganization(c.Context(), dead, func(s *sqlite.Store, org state.Organization) error {
 					n, err := s.ReplayDead(c.Context(), org.ID, a.now())
 					fmt.Fprintf(std.Out, "%s to be posted again\n", figures.Plural(n, "callback"))
 					return err
 				})
 			}
-			return a.on(false, func(s *state.State) error {
+			return a.on(false, func(s *sqlite.Store) error {
 				var errs []error
 				done := 0
 				for _, id := range args {

@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -34,7 +35,7 @@ have any number of keys: make a new one, change over, revoke the old one.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
 		Args:    cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) (err error) {
+			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) (err error) {
 				key := credential.NewKey(test).Reveal()
 				record := state.Key{Organization: org.ID, Label: label, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
 				if expires > 0 {
@@ -63,7 +64,7 @@ func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 		Short: "Say which keys an organization has",
 		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onOrganization(c.Context(), args[0], func(s *state.State, org state.Organization) error {
+			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
 				keys, err := s.Keys(c.Context(), org.ID)
 				if err != nil {
 					return err
@@ -89,7 +90,7 @@ func newAdminKeyRevokeCommand(std cli.Streams) *cobra.Command {
 			if credential.WellFormed(args[0]) {
 				return cli.UsageError(errors.New("that is a key, not its id (key_…), which leadetl admin key list shows; it should not be on a command line"))
 			}
-			return a.on(false, func(s *state.State) error {
+			return a.on(false, func(s *sqlite.Store) error {
 				err := s.RevokeKey(c.Context(), args[0], a.now())
 				if errors.Is(err, state.ErrNotFound) {
 					return cli.UsageError(errors.New("there is no such key; leadetl admin key list names those of an organization"))

@@ -9,7 +9,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/callback"
-	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
 func newAdminOrgCommand(std cli.Streams) *cobra.Command {
@@ -32,7 +32,7 @@ alone. The state folder is made if it is missing.`,
 			if credits < 0 {
 				return cli.UsageError(fmt.Errorf("--credits is %d; it cannot be less than 0", credits))
 			}
-			return a.on(true, func(s *state.State) error {
+			return a.on(true, func(s *sqlite.Store) error {
 				pepper, err := openPepper(c.Context(), s, pepperPath(a.pepper, a.state))
 				if err != nil {
 					return err
@@ -58,7 +58,7 @@ func newAdminOrgListCommand(std cli.Streams) *cobra.Command {
 		Short: "Say which organizations there are, and their credits",
 		Args:  cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.on(false, func(s *state.State) error {
+			return a.on(false, func(s *sqlite.Store) error {
 				accounts, err := s.Organizations(c.Context())
 				if err != nil {
 					return err

@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -26,7 +27,7 @@ func newAdminSecretShowCommand(std cli.Streams) *cobra.Command {
 		Short: "Print the secrets callbacks are signed with, the present one first",
 		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) error {
+			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) error {
 				secrets, err := s.Secrets(c.Context(), org.ID, a.now())
 				if err != nil {
 					return err
@@ -57,7 +58,7 @@ both, so that receivers can change over in their own time. Of a secret that
 got out write --keep 0.`,
 		Args: cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onSealed(c.Context(), args[0], func(s *state.State, org state.Organization, pepper credential.Pepper) error {
+			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) error {
 				secret := callback.NewSecret().Reveal()
 				now := a.now()
 				if err := s.RotateSecret(c.Context(), org.ID, pepper.Seal([]byte(secret)), now, now.Add(time.Duration(keep))); err != nil {

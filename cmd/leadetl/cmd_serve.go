@@ -24,7 +24,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
-	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -194,7 +194,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	}
 	defer func() { err = errors.Join(err, closeListener(public), closeListener(internal)) }()
 
-	kept, err := state.Serve(f.state)
+	kept, err := sqlite.Serve(f.state)
 	if err != nil {
 		return stateError(err)
 	}
@@ -268,7 +268,7 @@ func (f *serveFlags) check() error {
 }
 
 // fill completes the service's options from the flags.
-func (f *serveFlags) fill(ctx context.Context, kept *state.State, log *slog.Logger) (err error) {
+func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Logger) (err error) {
 	o := &f.options
 	o.State, o.Log = kept, log
 	o.Profiles.Hosts = f.networkHosts
@@ -326,7 +326,7 @@ func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 }
 
 // announce says what is served, how openly, and what is missing.
-func (f *serveFlags) announce(ctx context.Context, kept *state.State, public, internal net.Listener, log *slog.Logger) error {
+func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, public, internal net.Listener, log *slog.Logger) error {
 	accounts, err := kept.Organizations(ctx)
 	if err != nil {
 		return err

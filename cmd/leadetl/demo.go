@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/testdata"
 )
@@ -58,7 +59,7 @@ func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
 }
 
 // open makes the organization and its key.
-func (d *demo) open(ctx context.Context, s *state.State, pepper credential.Pepper) error {
+func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepper) error {
 	now := time.Now()
 	d.secret = callback.NewSecret().Reveal()
 	org, err := s.CreateOrganization(ctx, "demo", demoCredits, pepper.Seal([]byte(d.secret)), now)

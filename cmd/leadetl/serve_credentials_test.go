@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -91,7 +92,7 @@ func newHandler(t *testing.T) (handler http.Handler, good, revoked string) {
 			t.Fatal(err)
 		}
 	}
-	kept, err := state.Serve(t.TempDir())
+	kept, err := sqlite.Serve(t.TempDir())
 	check(err)
 	t.Cleanup(func() { check(kept.Close()) })
 	o := service.DefaultOptions()

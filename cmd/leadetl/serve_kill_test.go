@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -93,7 +94,7 @@ func TestServeKilled(t *testing.T) {
 	if code := s.stop(syscall.SIGTERM); code != cli.ExitDone {
 		t.Errorf("exit code %d, want %d\n%s", code, cli.ExitDone, s.said)
 	}
-	kept, err := state.Administer(p.state, false)
+	kept, err := sqlite.Administer(p.state, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,7 @@ func (s *shopper) collect(url string) {
 }
 
 // audit compares what the shopper knows with what the service's books say.
-func (s *shopper) audit(kept *state.State) {
+func (s *shopper) audit(kept *sqlite.Store) {
 	s.Helper()
 	organization, err := kept.FindOrganization(s.Context(), s.name)
 	if err != nil {
@@ -318,7 +319,7 @@ func (s *shopper) audit(kept *state.State) {
 }
 
 // checkSearch holds a search to what was found when nobody was killed.
-func (s *shopper) checkSearch(kept *state.State, organization int64, b *shopped, account bill) {
+func (s *shopper) checkSearch(kept *sqlite.Store, organization int64, b *shopped, account bill) {
 	s.Helper()
 	job, err := kept.FindJob(s.Context(), organization, b.id)
 	if err != nil {
@@ -398,7 +399,7 @@ func (b *books) take(id uuid.UUID) bill {
 }
 
 // readBooks reads the ledger, and checks that it balances at every entry.
-func (s *shopper) readBooks(kept *state.State, organization int64) *books {
+func (s *shopper) readBooks(kept *sqlite.Store, organization int64) *books {
 	s.Helper()
 	b := &books{bills: map[uuid.UUID]bill{}}
 	var available, reserved, granted, captured, after int64

@@ -58,8 +58,10 @@ var siblings = map[[2]string]string{
 // siblings allows it.
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
-	"pipeline/stats":   "what a run has done so far",
-	"pipeline/report":  "what a run and its calls are reported as",
+
+	"resolution/service/state": "what stores of a service keep",
+	"pipeline/stats":           "what a run has done so far",
+	"pipeline/report":          "what a run and its calls are reported as",
 
 	"sinks/schema": "what a column of a dataset is",
 }

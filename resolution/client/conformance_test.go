@@ -27,6 +27,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -59,7 +60,7 @@ func newClient(t *testing.T, callbackURL string) *client.Client {
 // serve runs a service, whose answers are all held to the document.
 func serve(t *testing.T) (url, key string) {
 	t.Helper()
-	kept, err := state.Serve(t.TempDir())
+	kept, err := sqlite.Serve(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { must(t, kept.Close()) })
 	pepper, err := credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)

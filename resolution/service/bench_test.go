@@ -16,7 +16,7 @@ import (
 // The part of HTTP that reads and writes the connection is not in it.
 func BenchmarkEnrichment(b *testing.B) {
 	f := newFixture(b, func(o *Options) { o.Limits.Single = limit.Rate{Events: 1e6, Per: time.Second, Burst: 1e6} })
-	_, err := f.options.State.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.now())
+	_, err := f.store.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.now())
 	f.must(err)
 	handler := f.service.Public()
 	b.ReportAllocs()

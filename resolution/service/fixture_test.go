@@ -26,6 +26,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -44,6 +45,7 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	testing.TB
 	options      Options
+	store        *sqlite.Store // options.State
 	service      *Service
 	organization state.Organization
 	key          string // an API key of the organization
@@ -85,11 +87,12 @@ func (f *fixture) prepare(change ...func(*Options)) {
 	f.Helper()
 	pepper, err := credential.LoadPepper(filepath.Join(f.TempDir(), "pepper"), true)
 	f.must(err)
-	kept, err := state.Serve(f.TempDir())
+	kept, err := sqlite.Serve(f.TempDir())
 	f.must(err)
 	f.Cleanup(func() { f.must(kept.Close()) })
 
 	f.options = DefaultOptions()
+	f.store = kept
 	f.options.State, f.options.Pepper = kept, pepper
 	f.options.Resolver, f.options.Searcher = embedded.New(sample(f), embedded.Options{}), &searcher{}
 	f.options.Callbacks = &callback.Policy{Allow: loopback}
@@ -107,7 +110,7 @@ func (f *fixture) prepare(change ...func(*Options)) {
 // newOrganization makes an organization with a key.
 func (f *fixture) newOrganization(name string, credits int64) (state.Organization, string) {
 	f.Helper()
-	o, err := f.options.State.CreateOrganization(f.Context(), name, credits, f.options.Pepper.Seal([]byte(f.secret.Reveal())), time.Now())
+	o, err := f.store.CreateOrganization(f.Context(), name, credits, f.options.Pepper.Seal([]byte(f.secret.Reveal())), time.Now())
 	f.must(err)
 	return o, f.newKey(state.Key{Organization: o.ID})
 }
@@ -116,7 +119,7 @@ func (f *fixture) newKey(k state.Key) string {
 	f.Helper()
 	key := credential.NewKey(true).Reveal()
 	k.Label, k.Hash, k.Hint, k.Created = "test", f.options.Pepper.Hash(key), credential.Hint(key), time.Now()
-	_, err := f.options.State.AddKey(f.Context(), k)
+	_, err := f.store.AddKey(f.Context(), k)
 	f.must(err)
 	return key
 }
@@ -131,7 +134,7 @@ func (f *fixture) must(err error) {
 // balance is what the organization has.
 func (f *fixture) balance() state.Balance {
 	f.Helper()
-	b, err := f.options.State.Balance(context.Background(), f.organization.ID)
+	b, err := f.store.Balance(context.Background(), f.organization.ID)
 	f.must(err)
 	return b
 }

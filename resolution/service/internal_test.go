@@ -94,9 +94,9 @@ func TestInternalCredits(t *testing.T) {
 func TestInternalDeliveries(t *testing.T) {
 	f := newFixture(t)
 	a := f.post(enrichment, `{"network_url":"`+ada+`","callback_url":"`+anywhere+`"}`)
-	due, _, err := f.options.State.DueDeliveries(t.Context(), time.Now(), 10, state.Scope{Each: 8})
+	due, _, err := f.store.DueDeliveries(t.Context(), time.Now(), 10, state.Scope{Each: 8})
 	f.must(err)
-	f.must(f.options.State.SettleDelivery(t.Context(), state.Attempt{ID: due[0].ID, State: state.Dead, Failure: "gone", Status: 410, At: time.Now()}))
+	f.must(f.store.SettleDelivery(t.Context(), state.Attempt{ID: due[0].ID, State: state.Dead, Failure: "gone", Status: 410, At: time.Now()}))
 	for _, c := range []struct {
 		query  string
 		status int
@@ -124,7 +124,7 @@ func TestInternalDeliveries(t *testing.T) {
 	if a := f.system(http.MethodPost, "/internal/deliveries/"+first.text("id")+"/replay", ""); a.status != http.StatusOK {
 		t.Errorf("%d %s", a.status, a.raw)
 	}
-	if due, _, err = f.options.State.DueDeliveries(t.Context(), time.Now(), 10, state.Scope{Each: 8}); err != nil || len(due) != 1 {
+	if due, _, err = f.store.DueDeliveries(t.Context(), time.Now(), 10, state.Scope{Each: 8}); err != nil || len(due) != 1 {
 		t.Errorf("after a replay: %v %v", due, err)
 	}
 	if a := f.system(http.MethodPost, "/internal/deliveries/msg_0/replay", ""); a.status != http.StatusNotFound {
@@ -145,7 +145,7 @@ func TestInternalCancel(t *testing.T) {
 	if got := f.balance(); got != (state.Balance{Available: plenty}) {
 		t.Errorf("%+v", got)
 	}
-	due, _, err := f.options.State.DueDeliveries(t.Context(), time.Now(), 10, state.Scope{Each: 8})
+	due, _, err := f.store.DueDeliveries(t.Context(), time.Now(), 10, state.Scope{Each: 8})
 	f.must(err)
 	if len(due) != 1 || !strings.Contains(string(due[0].Body), `"type":"resolution.cancelled"`) {
 		t.Errorf("callbacks: %+v", due)

@@ -27,10 +27,10 @@ func TestInterruptedJobs(t *testing.T) {
 		id := f.started(list, `{"keywords":["x"]}`)
 		for range c.interrupted {
 			now := time.Now()
-			if job, err := f.options.State.LeaseJob(t.Context(), now, now.Add(time.Minute)); err != nil || job == nil {
+			if job, err := f.store.LeaseJob(t.Context(), now, now.Add(time.Minute)); err != nil || job == nil {
 				t.Fatal(job, err)
 			}
-			if _, err := f.options.State.RequeueLeased(t.Context()); err != nil { // as the next process does
+			if _, err := f.store.RequeueLeased(t.Context()); err != nil { // as the next process does
 				t.Fatal(err)
 			}
 		}
@@ -55,12 +55,12 @@ func TestDrainedJobs(t *testing.T) {
 		var working context.Context
 		working, drain = context.WithCancel(t.Context())
 		now := time.Now()
-		job, err := f.options.State.LeaseJob(t.Context(), now, now.Add(time.Minute))
+		job, err := f.store.LeaseJob(t.Context(), now, now.Add(time.Minute))
 		if err != nil || job == nil {
 			t.Fatal(job, err)
 		}
 		f.service.runJob(working, job)
-		if n, err := f.options.State.RequeueLeased(t.Context()); n != 0 || err != nil { // as the next process does
+		if n, err := f.store.RequeueLeased(t.Context()); n != 0 || err != nil { // as the next process does
 			t.Fatalf("%d jobs were not given back, %v", n, err)
 		}
 	}
@@ -82,18 +82,18 @@ func TestUnreadableWork(t *testing.T) {
 	} {
 		f := newFixture(t)
 		id := uuid.Must(uuid.NewV7())
-		_, err := f.options.State.CreateJob(t.Context(), state.Job{
+		_, err := f.store.CreateJob(t.Context(), state.Job{
 			ID: id, Organization: f.organization.ID, Operation: resolution.KeywordToLead, Requested: time.Now(), Work: []byte(c.work),
 			Payload: []byte("{}"), CallbackURL: c.callback, Receiver: "127.0.0.1:9", Reserved: 10,
 		}, 5, nil)
 		f.must(err)
 		f.attempt(0)
-		job, err := f.options.State.AnyonesJob(t.Context(), id)
+		job, err := f.store.AnyonesJob(t.Context(), id)
 		f.must(err)
 		if job.Status != state.Failed || job.Error != internalError.code || f.balance() != (state.Balance{Available: plenty}) {
 			t.Errorf("%s: %+v, %+v", c.name, job, f.balance())
 		}
-		posted, err := f.options.State.Deliveries(t.Context(), f.organization.ID, "", 10)
+		posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", 10)
 		f.must(err)
 		if (len(posted) == 1) != (c.callback != "") || len(posted) == 1 && posted[0].Receiver != "127.0.0.1:9" {
 			t.Errorf("%s: callbacks %+v", c.name, posted)

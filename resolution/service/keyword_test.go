@@ -28,7 +28,7 @@ const (
 func (f *fixture) attempt(later time.Duration) bool {
 	f.Helper()
 	now := time.Now().Add(later)
-	job, err := f.options.State.LeaseJob(f.Context(), now, now.Add(time.Hour))
+	job, err := f.store.LeaseJob(f.Context(), now, now.Add(time.Hour))
 	f.must(err)
 	if job == nil {
 		return false
@@ -182,7 +182,7 @@ func TestResultsExpire(t *testing.T) {
 		{31 * day, 410, "resolution_expired"},
 		{61 * day, 404, "resolution_not_found"},
 	} {
-		_, err := f.options.State.Purge(t.Context(), time.Now().Add(c.after), f.options.Retention)
+		_, err := f.store.Purge(t.Context(), time.Now().Add(c.after), f.options.Retention)
 		f.must(err)
 		if a := f.resultOf(listResult, id); a.status != c.status || a.code() != c.code {
 			t.Errorf("after %v: %d %s", c.after, a.status, a.raw)
@@ -289,7 +289,7 @@ func TestJobFailures(t *testing.T) {
 			if c.code != "" && f.balance() != (state.Balance{Available: plenty}) {
 				t.Errorf("%+v", f.balance())
 			}
-			posted, err := f.options.State.Deliveries(t.Context(), f.organization.ID, "", 10)
+			posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", 10)
 			f.must(err)
 			if len(posted) != 1 || posted[0].Resolution.String() == "" {
 				t.Errorf("callbacks: %+v", posted)

@@ -29,7 +29,7 @@ type metrics struct {
 	answersLost prometheus.Counter
 }
 
-func newMetrics(s *state.State) *metrics {
+func newMetrics(s backlogState) *metrics {
 	const namespace = "leadetl"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -77,6 +77,15 @@ func (m *metrics) answered(o resolution.Operation, matched bool, credits int64) 
 	}
 	m.answers.WithLabelValues(string(o), outcome).Inc()
 	m.credits.WithLabelValues(string(o)).Add(float64(credits))
+}
+
+// attempted counts an attempt to deliver a callback.
+func (m *metrics) attempted(a state.Attempt) {
+	result := a.State
+	if result == state.Pending {
+		result = "postponed"
+	}
+	m.deliveries.WithLabelValues(result).Inc()
 }
 
 func buildInfo() prometheus.Collector {

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// State keeps organizations, credits, jobs and callbacks. It belongs to
 	// the caller, who closes it after Serve has returned.
-	State *state.State
+	State State
 	// Resolver answers the single-record operations.
 	Resolver resolution.Resolver
 	// Searcher answers the keyword searches.

@@ -44,7 +44,7 @@ type rosterSecret struct {
 // rosters keeps the present roster, so that a call needs no database to be
 // known.
 type rosters struct {
-	state   *state.State
+	state   accountState
 	pepper  credential.Pepper
 	now     func() time.Time
 	log     *slog.Logger
@@ -53,7 +53,7 @@ type rosters struct {
 	doubts  *rate.Limiter
 }
 
-func newRosters(s *state.State, pepper credential.Pepper, now func() time.Time, log *slog.Logger) *rosters {
+func newRosters(s accountState, pepper credential.Pepper, now func() time.Time, log *slog.Logger) *rosters {
 	r := &rosters{state: s, pepper: pepper, now: now, log: log, doubts: rate.NewLimiter(20, 20)}
 	r.present.Store(&roster{version: -1})
 	return r

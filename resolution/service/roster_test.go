@@ -31,7 +31,7 @@ func sealElsewhere(t *testing.T) []byte {
 func TestSecretUnderAnotherPepper(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	rosters, kept := f.service.rosters, f.options.State
+	rosters, kept := f.service.rosters, f.store
 	foreign, err := kept.CreateOrganization(t.Context(), "Foreign Customer", plenty, sealElsewhere(t), time.Now())
 	f.must(err)
 	for range 3 {
@@ -71,7 +71,7 @@ func TestSecretUnderAnotherPepper(t *testing.T) {
 func TestAnotherPepper(t *testing.T) {
 	f := newFixture(t)
 	now := time.Now()
-	f.must(f.options.State.RotateSecret(t.Context(), f.organization.ID, sealElsewhere(t), now, now))
+	f.must(f.store.RotateSecret(t.Context(), f.organization.ID, sealElsewhere(t), now, now))
 	l := listen(t)
 	err := f.service.Serve(t.Context(), l, nil, nil)
 	if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), "not sealed under this pepper") {

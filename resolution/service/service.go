@@ -17,14 +17,13 @@ import (
 
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/limit"
-	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Service is the interface as its server. The handlers answer without Serve,
 // but only Serve works on keyword searches and posts callbacks.
 type Service struct {
 	options Options
-	state   *state.State
+	state   State
 	log     *slog.Logger
 	now     func() time.Time
 	metrics *metrics
@@ -67,7 +66,7 @@ func New(o Options) (*Service, error) {
 	}
 	s.rosters = newRosters(o.State, o.Pepper, s.now, s.log)
 	s.sender = callback.NewSender(callback.Options{
-		Outbox:      outbox{o.State},
+		Outbox:      o.State,
 		Secrets:     s.rosters.callbackSecrets,
 		Policy:      o.Callbacks,
 		Concurrency: o.CallbackConcurrency,
@@ -75,7 +74,7 @@ func New(o Options) (*Service, error) {
 		Grace:       o.Connections.DrainTimeout,
 		Roots:       o.CallbackRoots,
 		Log:         s.log,
-		Observe:     func(r callback.Result) { s.metrics.deliveries.WithLabelValues(string(r.State)).Inc() },
+		Observe:     s.metrics.attempted,
 	})
 	s.paths = s.routes()
 	return s, nil

@@ -164,7 +164,7 @@ func TestChargedOnMatchOnly(t *testing.T) {
 	f.post("/lead/enrichment", `{"network_url":"`+nobody+`"}`)
 	f.post("/lead/enrichment", `{"network_url":"`+ada+`"}`)
 	f.post("/lead/enrichment", `{"network_url":""}`)
-	entries, err := f.options.State.Ledger(t.Context(), f.organization.ID, 0, 100)
+	entries, err := f.store.Ledger(t.Context(), f.organization.ID, 0, 100)
 	f.must(err)
 	if len(entries) != 2 || entries[1].Credits != 2 || entries[1].Operation != resolution.Enrichment {
 		t.Errorf("%+v", entries)

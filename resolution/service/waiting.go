@@ -11,12 +11,12 @@ import (
 
 // waiting shows what waits in the state. It is read when somebody looks.
 type waiting struct {
-	state                     *state.State
+	state                     backlogState
 	jobs, deliveries          *prometheus.Desc // by state
 	oldestJob, oldestDelivery *prometheus.Desc // seconds since 1970; absent without one
 }
 
-func newWaiting(s *state.State) *waiting {
+func newWaiting(s backlogState) *waiting {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("leadetl_"+name, help, labels, nil)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/retry"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // answer is what came of one attempt.
@@ -27,7 +28,7 @@ const lingerTimeout = time.Second
 
 // attempt posts a delivery once. What it returns holds nothing the receiver
 // wrote but the number of its status and of its Retry-After.
-func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d Delivery) answer {
+func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d state.Delivery) answer {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	t, err := s.o.Policy.parse(d.URL)

@@ -13,39 +13,9 @@ package callback
 import (
 	"context"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
-
-// Delivery is a callback that has not arrived yet.
-type Delivery struct {
-	ID           int64
-	WebhookID    string // the same in every attempt; without a full stop
-	Organization int64  // whose secrets sign it
-	Receiver     string // as Policy.Check returned it: an organization's deliveries to one receiver share a bound
-	URL          string // as Policy.Check accepted it
-	Body         []byte // JSON; not changed by anybody
-	Attempts     int    // made before
-}
-
-// State is what became of a delivery by an attempt.
-type State string
-
-// The states an attempt leads to.
-const (
-	Delivered State = "delivered" // answered with 2xx
-	Postponed State = "postponed" // due again at Result.Due
-	Dead      State = "dead"      // not attempted again, unless somebody replays it
-)
-
-// Result is the outcome of one attempt.
-type Result struct {
-	ID      int64
-	State   State
-	Status  int    // of the answer; 0 without one
-	Failure string // a word, one of the Failure constants; "" when delivered. Never text from the receiver
-	At      time.Time
-	Due     time.Time // of the next attempt; zero unless postponed
-	Took    time.Duration
-}
 
 // Why an attempt failed. A status without a word of its own is "status_" and
 // its class: status_4xx, status_5xx.
@@ -62,32 +32,17 @@ const (
 	FailureNoSecret   = "no_secret"       // the organization has no secret to sign with
 )
 
-// Lane is what an organization sends to one receiver. Lanes are apart from each
-// other: those of two organizations to one receiver, too.
-type Lane struct {
-	Organization int64
-	Receiver     string
-}
-
-// Scope says which deliveries an Outbox is asked for.
-type Scope struct {
-	Only []Lane  // those of these lanes, unless it is nil
-	Busy []Lane  // none of these
-	Full []int64 // and none of these organizations
-	Each int     // at most so many of one lane
-}
-
-// Outbox keeps the deliveries. A Sender calls Due from one goroutine and
-// Settle from one per attempt under way.
+// Outbox stores the deliveries. A Sender calls DueDeliveries from one goroutine
+// and SettleDelivery from one for each running attempt.
 type Outbox interface {
-	// Due returns at most limit deliveries of a scope that are due at now, the
-	// longest due first, and when the first of the scope's remaining ones
-	// becomes due; zero when none does. A delivery under way stays due until it
-	// is settled: the Sender knows it by its ID.
-	Due(ctx context.Context, now time.Time, limit int, scope Scope) (due []Delivery, next time.Time, err error)
+	// DueDeliveries returns at most limit deliveries of a scope that are due at
+	// now, the longest due first, and when the first of the scope's remaining
+	// ones becomes due; zero when none does. A delivery stays due until it is
+	// settled, also while an attempt runs: the Sender recognizes it by its ID.
+	DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error)
 
-	// Settle counts an attempt and stores what became of it. It is asked again
-	// after an error, so a delivery that is no longer there, or no longer
-	// pending, is none.
-	Settle(ctx context.Context, r Result) error
+	// SettleDelivery counts an attempt and stores how it ended. It is called
+	// again after an error, except state.ErrNotFound and state.ErrFinished: then
+	// an operator or an earlier call came first.
+	SettleDelivery(ctx context.Context, a state.Attempt) error
 }

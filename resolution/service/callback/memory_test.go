@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // memory is an outbox in memory: small, and as an Outbox has to be.
@@ -20,14 +22,14 @@ type memory struct {
 	mu      sync.Mutex
 	pending []*pending // by due
 	byID    map[int64]*pending
-	results []Result // of all attempts settled
-	asked   int      // calls of Due
+	results []state.Attempt // of all attempts settled
+	asked   int             // calls of Due
 
 	dueErr, settleErr func() error // may be nil
 }
 
 type pending struct {
-	Delivery
+	state.Delivery
 	due time.Time
 }
 
@@ -41,7 +43,7 @@ func (m *memory) addTo(organization int64, receiver, url string, body []byte) in
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := int64(len(m.byID) + 1)
-	m.byID[id] = &pending{Delivery{ID: id, WebhookID: fmt.Sprintf("msg_%032x", id), Organization: organization, Receiver: receiver, URL: url, Body: body}, time.Now()}
+	m.byID[id] = &pending{state.Delivery{ID: id, WebhookID: fmt.Sprintf("msg_%032x", id), Organization: organization, Receiver: receiver, URL: url, Body: body}, time.Now()}
 	m.insert(m.byID[id])
 	return id
 }
@@ -57,7 +59,7 @@ func (m *memory) place(p *pending) (int, bool) {
 	})
 }
 
-func (m *memory) Due(_ context.Context, now time.Time, limit int, scope Scope) (due []Delivery, next time.Time, err error) {
+func (m *memory) DueDeliveries(_ context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
@@ -66,16 +68,16 @@ func (m *memory) Due(_ context.Context, now time.Time, limit int, scope Scope) (
 			return nil, time.Time{}, err
 		}
 	}
-	set := func(lanes []Lane) map[Lane]bool {
-		in := map[Lane]bool{}
+	set := func(lanes []state.Lane) map[state.Lane]bool {
+		in := map[state.Lane]bool{}
 		for _, l := range lanes {
 			in[l] = true
 		}
 		return in
 	}
-	only, busy, of := set(scope.Only), set(scope.Busy), map[Lane]int{}
+	only, busy, of := set(scope.Only), set(scope.Busy), map[state.Lane]int{}
 	for _, p := range m.pending {
-		l := Lane{p.Organization, p.Receiver}
+		l := state.Lane{Organization: p.Organization, Receiver: p.Receiver}
 		if scope.Only != nil && !only[l] || busy[l] || slices.Contains(scope.Full, p.Organization) {
 			continue
 		}
@@ -94,7 +96,7 @@ func (m *memory) Due(_ context.Context, now time.Time, limit int, scope Scope) (
 	return due, next, nil
 }
 
-func (m *memory) Settle(_ context.Context, r Result) error {
+func (m *memory) SettleDelivery(_ context.Context, r state.Attempt) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.settleErr != nil {
@@ -106,7 +108,7 @@ func (m *memory) Settle(_ context.Context, r Result) error {
 	m.results = append(m.results, r)
 	at, _ := m.place(p)
 	m.pending = slices.Delete(m.pending, at, at+1)
-	if p.Attempts++; r.State == Postponed {
+	if p.Attempts++; r.State == state.Pending {
 		p.due = r.Due
 		m.insert(p)
 	}
@@ -121,7 +123,7 @@ func (m *memory) calls() int {
 }
 
 // settled returns the results so far.
-func (m *memory) settled() []Result {
+func (m *memory) settled() []state.Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.results)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Options is what a Sender needs to know. Outbox, Secrets and Policy are
@@ -30,9 +32,9 @@ type Options struct {
 	Poll        time.Duration  // how long a Sender looks no further at most; 1 s, as posts and replays by another process wake nobody
 	Roots       *x509.CertPool // who may vouch for receivers; nil is the system's
 
-	Log     *slog.Logger   // organization and webhook ids, failure words; nothing of a body or an address. nil is none
-	Observe func(Result)   // after each attempt that was settled, from many goroutines; may be nil
-	Random  func() float64 // from [0, 1), for jitter, from many goroutines; math/rand/v2 when nil
+	Log     *slog.Logger        // organization and webhook ids, failure words; nothing of a body or an address. nil is none
+	Observe func(state.Attempt) // after each attempt that was settled, from many goroutines; may be nil
+	Random  func() float64      // from [0, 1), for jitter, from many goroutines; math/rand/v2 when nil
 
 	dial dialFunc // a test's network, in place of the policy's dialling
 }
@@ -50,7 +52,7 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Observe == nil {
-		o.Observe = func(Result) {}
+		o.Observe = func(state.Attempt) {}
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64

@@ -2,12 +2,14 @@ package callback
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/retry"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 const (
@@ -91,7 +93,7 @@ type run struct {
 
 // ended is an attempt that is over and settled, or cut off.
 type ended struct {
-	delivery Delivery
+	delivery state.Delivery
 	took     time.Duration
 }
 
@@ -127,7 +129,7 @@ func (r *run) fill(ctx context.Context) time.Duration {
 // ask begins what the outbox answers, and returns how many attempts that were
 // and when the next is due.
 func (r *run) ask(ctx context.Context, v *view, q question) (began int, next time.Time, err error) {
-	due, next, err := r.o.Outbox.Due(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.Scope)
+	due, next, err := r.o.Outbox.DueDeliveries(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.Scope)
 	for _, d := range due {
 		if r.underway.begins(d, v) {
 			r.begin(d, v)
@@ -183,7 +185,7 @@ func (r *run) pause(ctx context.Context, wait time.Duration) {
 func (r *run) end(e ended) { r.underway.end(e.delivery, e.took, time.Now()) }
 
 // begin starts an attempt.
-func (r *run) begin(d Delivery, v *view) {
+func (r *run) begin(d state.Delivery, v *view) {
 	r.underway.begin(d, v)
 	r.attempts.Go(func() {
 		took := r.deliver(d)
@@ -194,7 +196,7 @@ func (r *run) begin(d Delivery, v *view) {
 // deliver makes an attempt and settles it, and returns how long the receiver
 // took. An attempt that was cut off is not settled: whether it arrived is not
 // known, so it is made again.
-func (r *run) deliver(d Delivery) time.Duration {
+func (r *run) deliver(d state.Delivery) time.Duration {
 	began := time.Now()
 	a := r.attempt(r.life, r.transport, d)
 	now := time.Now()
@@ -207,7 +209,7 @@ func (r *run) deliver(d Delivery) time.Duration {
 	if !r.settle(d, result) {
 		return took
 	}
-	if result.State == Dead {
+	if result.State == state.Dead {
 		r.o.Log.LogAttrs(r.life, slog.LevelWarn, "callbacks: a delivery is dead",
 			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.String("failure", result.Failure))
 	}
@@ -216,14 +218,14 @@ func (r *run) deliver(d Delivery) time.Duration {
 }
 
 // judge decides what becomes of a delivery after an answer.
-func (s *Sender) judge(d Delivery, a answer, now time.Time) Result {
-	result := Result{ID: d.ID, State: Delivered, Status: a.status, Failure: a.failure, At: now}
+func (s *Sender) judge(d state.Delivery, a answer, now time.Time) state.Attempt {
+	result := state.Attempt{ID: d.ID, State: state.Delivered, Status: a.status, Failure: a.failure, At: now}
 	switch next := d.Attempts + 1; {
 	case a.failure == "":
 	case a.failure == FailureGone || next >= len(s.o.Schedule):
-		result.State = Dead
+		result.State = state.Dead
 	default:
-		result.State = Postponed
+		result.State = state.Pending
 		result.Due = now.Add(max(jitter(s.o.Schedule[next], s.o.Random()), a.again))
 	}
 	return result
@@ -231,10 +233,10 @@ func (s *Sender) judge(d Delivery, a answer, now time.Time) Result {
 
 // settle stores a result, however often that takes; false when the grace was
 // over before.
-func (r *run) settle(d Delivery, result Result) bool {
+func (r *run) settle(d state.Delivery, result state.Attempt) bool {
 	for failures := 1; ; failures++ {
-		err := r.o.Outbox.Settle(r.life, result)
-		if err == nil {
+		err := r.o.Outbox.SettleDelivery(r.life, result)
+		if err == nil || errors.Is(err, state.ErrNotFound) || errors.Is(err, state.ErrFinished) {
 			return true
 		}
 		if r.life.Err() != nil {

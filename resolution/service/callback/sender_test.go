@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // status answers with a status alone.
@@ -67,11 +69,11 @@ func TestSchedule(t *testing.T) {
 		var got []time.Duration
 		for i, r := range b.settled() {
 			got = append(got, b.after(r.At))
-			state := Postponed
+			becomes := state.Pending
 			if i == len(want)-1 {
-				state = Dead
+				becomes = state.Dead
 			}
-			if r.State != state || r.Status != 500 || r.Failure != "status_5xx" || r.Due.IsZero() != (state == Dead) {
+			if r.State != becomes || r.Status != 500 || r.Failure != "status_5xx" || r.Due.IsZero() != (becomes == state.Dead) {
 				t.Errorf("attempt %d: %+v", i+1, r)
 			}
 		}
@@ -120,16 +122,16 @@ func TestGoneStops(t *testing.T) {
 		n := new(internet)
 		n.serve("gone.example.com", status(http.StatusGone))
 		var log bytes.Buffer
-		var seen []Result
+		var seen []state.Attempt
 		b := runIn(t, n, newMemory(), func(o *Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.Observe = func(r Result) { seen = append(seen, r) }
+			o.Observe = func(r state.Attempt) { seen = append(seen, r) }
 		})
 		b.post("gone.example.com")
 		time.Sleep(100 * time.Hour)
 		b.stop()
 		got := b.settled()
-		if len(got) != 1 || got[0].State != Dead || got[0].Failure != FailureGone || got[0].Status != 410 {
+		if len(got) != 1 || got[0].State != state.Dead || got[0].Failure != FailureGone || got[0].Status != 410 {
 			t.Errorf("got %+v", got)
 		}
 		if !slices.Equal(seen, got) {
@@ -230,7 +232,7 @@ func TestEndlessBody(t *testing.T) {
 		b.stop()
 		got := b.settled()
 		for _, r := range got {
-			if r.State != Delivered || r.Took > lingerTimeout {
+			if r.State != state.Delivered || r.Took > lingerTimeout {
 				t.Errorf("%+v, want delivered within %v", r, lingerTimeout)
 			}
 		}
@@ -270,7 +272,7 @@ func TestHugeHeader(t *testing.T) {
 		server.Wait()
 		got := b.settled()
 		for _, r := range got {
-			if r.State != Dead || r.ID != hints && r.Failure != FailureTooLarge {
+			if r.State != state.Dead || r.ID != hints && r.Failure != FailureTooLarge {
 				t.Errorf("%+v, want too_large", r)
 			}
 		}
@@ -301,11 +303,11 @@ func TestDeadReceiverDelaysNobody(t *testing.T) {
 		time.Sleep(10 * time.Second) // the dead one has not even timed out
 		delivered := 0
 		for _, r := range b.settled() {
-			if r.State == Delivered {
+			if r.State == state.Delivered {
 				delivered++
 			}
 			// 9,800 deliveries of 10 ms, 60 at a time
-			if late := b.after(r.At); r.State == Delivered && late > 2*time.Second {
+			if late := b.after(r.At); r.State == state.Delivered && late > 2*time.Second {
 				t.Fatalf("delivery %d came after %v", r.ID, late)
 			}
 		}
@@ -435,7 +437,7 @@ func TestFlood(t *testing.T) {
 				var worst time.Duration
 				arrived := 0
 				for _, r := range b.settled() {
-					if at, found := posted[r.ID]; found && r.State == Delivered {
+					if at, found := posted[r.ID]; found && r.State == state.Delivered {
 						arrived++
 						worst = max(worst, r.At.Sub(at))
 					}
@@ -564,7 +566,7 @@ func TestOutboxErrors(t *testing.T) {
 		m.mu.Unlock()
 		b.post("r.example.com")
 		time.Sleep(time.Minute)
-		if got := b.settled(); len(got) != 1 || got[0].State != Delivered || calls.Load() != 1 {
+		if got := b.settled(); len(got) != 1 || got[0].State != state.Delivered || calls.Load() != 1 {
 			t.Errorf("settled %+v after %d calls, want one delivered by one", got, calls.Load())
 		}
 		b.stop()
@@ -615,7 +617,7 @@ func TestWithoutSecret(t *testing.T) {
 		b := runIn(t, n, newMemory(), func(o *Options) { o.Secrets = func(int64) []Secret { return nil } })
 		b.post("r.example.com")
 		time.Sleep(time.Second)
-		if got := b.settled(); len(got) != 1 || got[0].State != Postponed || got[0].Failure != FailureNoSecret {
+		if got := b.settled(); len(got) != 1 || got[0].State != state.Pending || got[0].Failure != FailureNoSecret {
 			t.Errorf("got %+v", got)
 		}
 		b.stop()

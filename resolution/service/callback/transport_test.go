@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution/service/state"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
@@ -40,7 +41,7 @@ func sendTo(t *testing.T, o Options) func(url string) answer {
 	transport := s.transport(life)
 	t.Cleanup(func() { end(); transport.close() })
 	return func(url string) answer {
-		return s.attempt(life, transport, Delivery{ID: 1, WebhookID: "msg_1", Organization: 7, URL: url, Body: []byte(`{"success":true}`)})
+		return s.attempt(life, transport, state.Delivery{ID: 1, WebhookID: "msg_1", Organization: 7, URL: url, Body: []byte(`{"success":true}`)})
 	}
 }
 

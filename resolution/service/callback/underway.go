@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 const (
@@ -148,7 +150,7 @@ func (u *underway) takes(v *view, organization int64, p pace) bool {
 // question is a scope that the outbox is to be asked for, and how many attempts
 // are under way in it: those may be answered again.
 type question struct {
-	Scope
+	state.Scope
 	underway int
 }
 
@@ -156,8 +158,8 @@ type question struct {
 // where no others get one, and about all the rest. There are none when nobody
 // gets one.
 func (u *underway) questions(v *view) (questions []question) {
-	rest := question{Scope: Scope{Each: u.perReceiver}}
-	alone := question{Scope: Scope{Each: u.perReceiver}}
+	rest := question{Scope: state.Scope{Each: u.perReceiver}}
+	alone := question{Scope: state.Scope{Each: u.perReceiver}}
 	open := v.all.takes(fresh, u.concurrency)
 	for organization, lanes := range u.organizations {
 		full := !u.takes(v, organization, fresh)
@@ -169,12 +171,12 @@ func (u *underway) questions(v *view) (questions []question) {
 			takes := !u.busy(l, p) && u.takes(v, organization, p)
 			switch {
 			case full && takes: // it is quick
-				alone.Only = append(alone.Only, Lane{organization, receiver})
+				alone.Only = append(alone.Only, state.Lane{Organization: organization, Receiver: receiver})
 				alone.underway += len(l.attempts)
 			case !full && takes:
 				rest.underway += len(l.attempts)
 			case !full:
-				rest.Busy = append(rest.Busy, Lane{organization, receiver})
+				rest.Busy = append(rest.Busy, state.Lane{Organization: organization, Receiver: receiver})
 			}
 		}
 	}
@@ -189,7 +191,7 @@ func (u *underway) questions(v *view) (questions []question) {
 
 // begins reports whether an attempt at d is to be made: it is not under way, and
 // there is a slot for it.
-func (u *underway) begins(d Delivery, v *view) bool {
+func (u *underway) begins(d state.Delivery, v *view) bool {
 	if _, found := u.deliveries[d.ID]; found {
 		return false
 	}
@@ -203,7 +205,7 @@ func (u *underway) begins(d Delivery, v *view) bool {
 }
 
 // begin notes an attempt, also in the view.
-func (u *underway) begin(d Delivery, v *view) {
+func (u *underway) begin(d state.Delivery, v *view) {
 	lanes := u.organizations[d.Organization]
 	if lanes == nil {
 		lanes = map[string]*lane{}
@@ -221,7 +223,7 @@ func (u *underway) begin(d Delivery, v *view) {
 }
 
 // end notes the end of an attempt that took so long.
-func (u *underway) end(d Delivery, took time.Duration, now time.Time) {
+func (u *underway) end(d state.Delivery, took time.Duration, now time.Time) {
 	lanes := u.organizations[d.Organization]
 	l := lanes[d.Receiver]
 	delete(u.deliveries, d.ID)

@@ -25,6 +25,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -198,19 +199,20 @@ func serve(t *testing.T) *served {
 	o := service.DefaultOptions()
 	o.Pepper, err = credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
 	must(err)
-	o.State, err = state.Serve(t.TempDir())
+	kept, err := sqlite.Serve(t.TempDir())
 	must(err)
-	t.Cleanup(func() { must(o.State.Close()) })
+	t.Cleanup(func() { must(kept.Close()) })
+	o.State = kept
 	o.Resolver, o.Searcher, o.Limits = engine, engine, service.Limits{}
 	o.Callbacks = &callback.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	running, err := service.New(o)
 	must(err)
 
 	now := time.Now()
-	organization, err := o.State.CreateOrganization(t.Context(), "customer", 10_000, o.Pepper.Seal([]byte(callback.NewSecret().Reveal())), now)
+	organization, err := kept.CreateOrganization(t.Context(), "customer", 10_000, o.Pepper.Seal([]byte(callback.NewSecret().Reveal())), now)
 	must(err)
 	s.key = credential.NewKey(true).Reveal()
-	_, err = o.State.AddKey(t.Context(), state.Key{
+	_, err = kept.AddKey(t.Context(), state.Key{
 		Organization: organization.ID, Label: "test", Hash: o.Pepper.Hash(s.key), Hint: credential.Hint(s.key), Created: now,
 	})
 	must(err)

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 const selectBalance = "SELECT available, reserved FROM organizations WHERE id = ?"
@@ -14,14 +15,14 @@ const selectBalance = "SELECT available, reserved FROM organizations WHERE id = 
 // account is an organization's sums as a group sees them: read once, written
 // once at its end.
 type account struct {
-	Balance
+	state.Balance
 	changed bool
 }
 
 // entry is an Entry on its way into the ledger.
 type entry struct {
 	organization int64
-	kind         Kind
+	kind         state.Kind
 	credits      int64
 	reserved     bool // a capture takes reserved credits, not available ones
 	of           uuid.UUID
@@ -33,16 +34,16 @@ type entry struct {
 // changes is the arithmetic of credits, all of it.
 func (e entry) changes() (available, reserved int64) {
 	switch e.kind {
-	case Grant, Adjust:
+	case state.Grant, state.Adjust:
 		return e.credits, 0
-	case Reserve:
+	case state.Reserve:
 		return -e.credits, e.credits
-	case Capture:
+	case state.Capture:
 		if e.reserved {
 			return 0, -e.credits
 		}
 		return -e.credits, 0
-	case Release:
+	case state.Release:
 		return e.credits, -e.credits
 	}
 	panic("state: no kind of entry: " + string(e.kind))
@@ -69,7 +70,7 @@ func (t *tx) enter(e entry) error {
 	}
 	switch {
 	case a.Available+available < 0:
-		return &InsufficientError{Required: -available, Balance: a.Available}
+		return &state.InsufficientError{Required: -available, Balance: a.Available}
 	case open+reserved < 0:
 		return fmt.Errorf("%w: %s of more than is reserved", resolution.ErrInvalid, e.kind)
 	case available+reserved > 0 && a.Available+a.Reserved+available+reserved > creditLimit:
@@ -105,7 +106,7 @@ func (t *tx) account(organization int64) (*account, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("organization: %w", ErrNotFound)
+		return nil, fmt.Errorf("organization: %w", state.ErrNotFound)
 	}
 	t.accounts[organization] = a
 	return a, nil

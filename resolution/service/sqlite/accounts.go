@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -13,56 +13,30 @@ import (
 	"unicode/utf8"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
-
-// What callers ask of an error of this package, besides
-// resolution.ErrUnavailable and resolution.ErrInvalid.
-var (
-	ErrNotFound = errors.New("not found")
-	ErrExists   = errors.New("exists already")
-)
-
-// Organization is one customer of the service.
-type Organization struct {
-	ID      int64
-	Public  string // org_ and 16 hex digits: its name to the outside
-	Name    string
-	Created time.Time
-}
-
-// Balance is what an organization has. Reserved credits belong to unfinished
-// jobs and are not available.
-type Balance struct {
-	Available, Reserved int64
-}
-
-// Account is an organization with what it has.
-type Account struct {
-	Organization
-	Balance
-}
 
 // CreateOrganization makes an organization of a new name with its callback
 // secret and, when credits are not 0, a first grant. Errors: ErrExists for a
 // name that is taken, resolution.ErrInvalid for one that is no name.
-func (s *State) CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (Organization, error) {
+func (s *Store) CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error) {
 	name, err := cleanName(name)
 	if err != nil {
-		return Organization{}, err
+		return state.Organization{}, err
 	}
 	if credits != 0 {
 		if err := checkGrant(credits); err != nil {
-			return Organization{}, err
+			return state.Organization{}, err
 		}
 	}
-	o := Organization{Public: publicID("org_"), Name: name, Created: moment(millis(now))}
+	o := state.Organization{Public: publicID("org_"), Name: name, Created: moment(millis(now))}
 	err = s.writer.Write(ctx, func(t *tx) error {
 		taken, err := t.Row("SELECT 1 FROM organizations WHERE name = ?", []any{name}, new(int))
 		if err != nil {
 			return err
 		}
 		if taken {
-			return fmt.Errorf("organization %q: %w", name, ErrExists)
+			return fmt.Errorf("organization %q: %w", name, state.ErrExists)
 		}
 		if o.ID, err = t.Insert("INSERT INTO organizations(public, name, created) VALUES (?, ?, ?)", o.Public, name, millis(now)); err != nil {
 			return err
@@ -73,21 +47,21 @@ func (s *State) CreateOrganization(ctx context.Context, name string, credits int
 			}
 		}
 		if credits != 0 {
-			if err := t.enter(entry{organization: o.ID, kind: Grant, credits: credits, at: now}); err != nil {
+			if err := t.enter(entry{organization: o.ID, kind: state.Grant, credits: credits, at: now}); err != nil {
 				return err
 			}
 		}
 		return t.raiseCredentials()
 	})
 	if err != nil {
-		return Organization{}, err
+		return state.Organization{}, err
 	}
 	return o, nil
 }
 
 const accountColumns = "SELECT id, public, name, created, available, reserved FROM organizations"
 
-func scanAccount(row interface{ Scan(...any) error }) (a Account, err error) {
+func scanAccount(row interface{ Scan(...any) error }) (a state.Account, err error) {
 	var created int64
 	err = row.Scan(&a.ID, &a.Public, &a.Name, &created, &a.Available, &a.Reserved)
 	a.Created = moment(created)
@@ -95,17 +69,17 @@ func scanAccount(row interface{ Scan(...any) error }) (a Account, err error) {
 }
 
 // Organizations lists all organizations by name.
-func (s *State) Organizations(ctx context.Context) ([]Account, error) {
+func (s *Store) Organizations(ctx context.Context) ([]state.Account, error) {
 	return collect(ctx, s.reads, scanAccount, accountColumns+" ORDER BY name")
 }
 
 // FindOrganization finds an organization by its public id or its name.
-func (s *State) FindOrganization(ctx context.Context, nameOrPublic string) (Organization, error) {
+func (s *Store) FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error) {
 	given := strings.TrimSpace(nameOrPublic)
 	// No name looks like a public id, so at most one row answers.
 	a, err := scanAccount(s.reads.QueryRowContext(ctx, accountColumns+" WHERE public = ?1 OR name = ?1", given))
 	if errors.Is(err, sql.ErrNoRows) {
-		return Organization{}, fmt.Errorf("organization %q: %w", given, ErrNotFound)
+		return state.Organization{}, fmt.Errorf("organization %q: %w", given, state.ErrNotFound)
 	}
 	return a.Organization, unavailable(err)
 }

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 func TestOrganizationNames(t *testing.T) {
@@ -28,8 +29,8 @@ func TestOrganizationNames(t *testing.T) {
 		{"no text", "a\xff", "", resolution.ErrInvalid},
 		{"an organization's id", "org_0123456789abcdef", "", resolution.ErrInvalid},
 		{"not quite one", "org_0123456789abcde", "org_0123456789abcde", nil},
-		{"taken", "Acme", "", ErrExists},
-		{"taken once trimmed", " Acme ", "", ErrExists},
+		{"taken", "Acme", "", state.ErrExists},
+		{"taken once trimmed", " Acme ", "", state.ErrExists},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := s.CreateOrganization(t.Context(), c.given, 0, nil, noon)
@@ -46,7 +47,7 @@ func TestOrganizationNames(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.FindOrganization(t.Context(), "nobody"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.FindOrganization(t.Context(), "nobody"); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("nobody: %v, want ErrNotFound", err)
 	}
 }
@@ -70,7 +71,7 @@ func TestCreateOrganization(t *testing.T) {
 		t.Errorf("%+v and %+v", a, b)
 	}
 	all, err := s.Organizations(t.Context())
-	if err != nil || len(all) != 2 || all[0] != (Account{a, Balance{Available: 7}}) || all[1] != (Account{b, Balance{}}) {
+	if err != nil || len(all) != 2 || all[0] != (state.Account{Organization: a, Balance: state.Balance{Available: 7}}) || all[1] != (state.Account{Organization: b, Balance: state.Balance{}}) {
 		t.Errorf("got %+v (%v), want A with 7 credits and B with none", all, err)
 	}
 	if n := audit(t, s); n != 1 {

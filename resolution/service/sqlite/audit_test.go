@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import "testing"
 
@@ -6,7 +6,7 @@ import "testing"
 // its sums are those of its lines, and grants + adjustments − captures − open
 // reservations = available ≥ 0. All of one is read in one statement, so it may
 // run while the state is used. It returns the number of lines.
-func audit(t testing.TB, s *State, organizations ...int64) (lines int) {
+func audit(t testing.TB, s *Store, organizations ...int64) (lines int) {
 	t.Helper()
 	if len(organizations) == 0 {
 		all, err := s.Organizations(t.Context())
@@ -23,7 +23,7 @@ func audit(t testing.TB, s *State, organizations ...int64) (lines int) {
 	return lines
 }
 
-func auditOne(t testing.TB, s *State, id int64) (lines int) {
+func auditOne(t testing.TB, s *Store, id int64) (lines int) {
 	t.Helper()
 	var available, reserved, sumAvailable, sumReserved, given, captured, open int64
 	err := s.reads.QueryRowContext(t.Context(), `

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // BenchmarkSettle charges from 64 callers at once, as a service under load
@@ -46,13 +47,13 @@ func BenchmarkSettle(b *testing.B) {
 			before := processorTime()
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
-					charge := Charge{Organization: o.ID, Resolution: uuid.Must(uuid.NewV7()), Operation: resolution.Enrichment, Credits: 2, At: now}
+					charge := state.Charge{Organization: o.ID, Resolution: uuid.Must(uuid.NewV7()), Operation: resolution.Enrichment, Credits: 2, At: now}
 					if c.reply {
-						charge.Reply = &Reply{Status: 200, Body: body}
+						charge.Reply = &state.Reply{Status: 200, Body: body}
 						binary.BigEndian.PutUint64(charge.Reply.Key[:], n.Add(1)*0x9e3779b97f4a7c15)
 					}
 					if c.callback {
-						charge.Callback = &Callback{WebhookID: fmt.Sprintf("msg_%x", charge.Resolution), Organization: o.ID, Resolution: charge.Resolution,
+						charge.Callback = &state.Callback{WebhookID: fmt.Sprintf("msg_%x", charge.Resolution), Organization: o.ID, Resolution: charge.Resolution,
 							Receiver: "example.com:443", URL: "https://example.com/hook", Body: body, Due: now}
 					}
 					if _, err := s.Settle(context.Background(), charge); err != nil {

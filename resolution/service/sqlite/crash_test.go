@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"bufio"
@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // child starts one of the tests called TestChild… in a process of its own,
@@ -51,14 +52,14 @@ func childArguments(t *testing.T) []string {
 
 // crashCharge is the charge for a resolution: what it costs and leaves can be
 // told from its random bits.
-func crashCharge(org int64, of uuid.UUID, at time.Time) Charge {
+func crashCharge(org int64, of uuid.UUID, at time.Time) state.Charge {
 	bits := of[15]
-	c := Charge{Organization: org, Resolution: of, Operation: resolution.Enrichment, Credits: int64(1 + bits%3), At: at}
+	c := state.Charge{Organization: org, Resolution: of, Operation: resolution.Enrichment, Credits: int64(1 + bits%3), At: at}
 	if bits&0x40 != 0 {
-		c.Reply = &Reply{Key: sha256.Sum256(of[:]), Status: 200, Body: make([]byte, 10*int(bits))}
+		c.Reply = &state.Reply{Key: sha256.Sum256(of[:]), Status: 200, Body: make([]byte, 10*int(bits))}
 	}
 	if bits&0x80 != 0 {
-		c.Callback = &Callback{WebhookID: "msg_" + hex.EncodeToString(of[:]), Organization: org, Resolution: of,
+		c.Callback = &state.Callback{WebhookID: "msg_" + hex.EncodeToString(of[:]), Organization: org, Resolution: of,
 			Receiver: "example.com:443", URL: "https://example.com/", Body: make([]byte, 10*int(bits)), Due: at}
 	}
 	return c
@@ -177,7 +178,7 @@ func checkCrashed(t *testing.T, dir string, org int64, acknowledged map[uuid.UUI
 }
 
 // column reads values, which are different ones.
-func column(t *testing.T, s *State, query string) map[string]bool {
+func column(t *testing.T, s *Store, query string) map[string]bool {
 	t.Helper()
 	all, err := collect(t.Context(), s.reads, func(row interface{ Scan(...any) error }) (v string, err error) {
 		err = row.Scan(&v)
@@ -210,7 +211,7 @@ func TestChildAdministers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.AddKey(t.Context(), Key{Organization: o.ID, Created: noon}); err != nil {
+	if _, err := s.AddKey(t.Context(), state.Key{Organization: o.ID, Created: noon}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -240,7 +241,7 @@ func TestTwoProcesses(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := s.Settle(context.Background(), Charge{Organization: org, Credits: 1, At: noon}); err != nil {
+			if _, err := s.Settle(context.Background(), state.Charge{Organization: org, Credits: 1, At: noon}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -269,7 +270,7 @@ func TestChildErrs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.writer.Write(t.Context(), func(t *tx) error {
-		if err := t.enter(entry{organization: 1, kind: Grant, credits: 1, at: noon}); err != nil {
+		if err := t.enter(entry{organization: 1, kind: state.Grant, credits: 1, at: noon}); err != nil {
 			return err
 		}
 		if args[1] == "panics" {

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -8,47 +8,17 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
-
-// Key is the record of an API key; the key itself is nowhere.
-type Key struct {
-	ID           int64
-	Public       string // key_ and 16 hex digits: its name to the outside
-	Organization int64
-	Label        string   // what it is for, in its owner's words; may be empty
-	Hash         [32]byte // HMAC-SHA-256 under the pepper
-	Hint         string   // its last characters, to tell keys apart
-	Created      time.Time
-	Expires      time.Time // zero: never
-	Revoked      time.Time // zero: never
-}
-
-// Secret is a callback secret of an organization, encrypted under the pepper.
-type Secret struct {
-	ID, Organization int64
-	Sealed           []byte
-	Created          time.Time
-	Expires          time.Time // zero for the present one
-}
-
-// Credentials is everything a service needs to know callers by, as it was at
-// one moment. Keys and secrets that expired and keys that were revoked are
-// among them: whoever checks a caller knows the time.
-type Credentials struct {
-	Version       int64
-	Organizations []Organization // by ID
-	Keys          []Key          // by ID
-	Secrets       []Secret       // by organization, the present one first
-}
 
 // AddKey records a key and returns the record with its ID and Public, which
 // it makes. Errors: ErrNotFound for an unknown organization, ErrExists for a
 // hash that is recorded already, resolution.ErrInvalid for a label of more
 // than 100 characters or with unprintable ones.
-func (s *State) AddKey(ctx context.Context, k Key) (Key, error) {
+func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	k.Label = strings.TrimSpace(k.Label)
 	if !printable(k.Label) {
-		return Key{}, fmt.Errorf("%w: a label has at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
+		return state.Key{}, fmt.Errorf("%w: a label has at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
 	}
 	k.Public = publicID("key_")
 	err := s.writer.Write(ctx, func(t *tx) error {
@@ -60,7 +30,7 @@ func (s *State) AddKey(ctx context.Context, k Key) (Key, error) {
 			return err
 		}
 		if taken {
-			return fmt.Errorf("key: %w", ErrExists)
+			return fmt.Errorf("key: %w", state.ErrExists)
 		}
 		if k.ID, err = t.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked)); err != nil {
@@ -69,14 +39,14 @@ func (s *State) AddKey(ctx context.Context, k Key) (Key, error) {
 		return t.raiseCredentials()
 	})
 	if err != nil {
-		return Key{}, err
+		return state.Key{}, err
 	}
 	return k, nil
 }
 
 // RevokeKey ends a key by its public name. One that was revoked before stays
 // as it is, without error; ErrNotFound when there is none.
-func (s *State) RevokeKey(ctx context.Context, public string, now time.Time) error {
+func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		var revoked *int64
 		found, err := t.Row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
@@ -84,7 +54,7 @@ func (s *State) RevokeKey(ctx context.Context, public string, now time.Time) err
 		case err != nil:
 			return err
 		case !found:
-			return fmt.Errorf("key %q: %w", public, ErrNotFound)
+			return fmt.Errorf("key %q: %w", public, state.ErrNotFound)
 		case revoked != nil:
 			return nil
 		}
@@ -97,7 +67,7 @@ func (s *State) RevokeKey(ctx context.Context, public string, now time.Time) err
 
 const keyColumns = "SELECT id, public, organization, label, hash, hint, created, expires, revoked FROM keys"
 
-func scanKey(row interface{ Scan(...any) error }) (k Key, err error) {
+func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
 	var hash []byte
 	var created int64
 	var expires, revoked *int64
@@ -108,14 +78,14 @@ func scanKey(row interface{ Scan(...any) error }) (k Key, err error) {
 }
 
 // Keys lists an organization's keys, the oldest first, ended ones too.
-func (s *State) Keys(ctx context.Context, organization int64) ([]Key, error) {
+func (s *Store) Keys(ctx context.Context, organization int64) ([]state.Key, error) {
 	return collect(ctx, s.reads, scanKey, keyColumns+" WHERE organization = ? ORDER BY id", organization)
 }
 
 // RotateSecret gives an organization a new callback secret. The one before
 // stays valid until oldUntil, which may be now; one before that ends now, so
 // there are never more than two. ErrNotFound for an unknown organization.
-func (s *State) RotateSecret(ctx context.Context, organization int64, sealed []byte, now, oldUntil time.Time) error {
+func (s *Store) RotateSecret(ctx context.Context, organization int64, sealed []byte, now, oldUntil time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(organization); err != nil {
 			return err
@@ -142,7 +112,7 @@ func (t *tx) addSecret(organization int64, sealed []byte, now time.Time) error {
 
 const secretColumns = "SELECT id, organization, sealed, created, expires FROM secrets"
 
-func scanSecret(row interface{ Scan(...any) error }) (x Secret, err error) {
+func scanSecret(row interface{ Scan(...any) error }) (x state.Secret, err error) {
 	var created int64
 	var expires *int64
 	err = row.Scan(&x.ID, &x.Organization, &x.Sealed, &created, &expires)
@@ -152,13 +122,13 @@ func scanSecret(row interface{ Scan(...any) error }) (x Secret, err error) {
 
 // Secrets lists an organization's valid callback secrets, the present one
 // first.
-func (s *State) Secrets(ctx context.Context, organization int64, now time.Time) ([]Secret, error) {
+func (s *Store) Secrets(ctx context.Context, organization int64, now time.Time) ([]state.Secret, error) {
 	return collect(ctx, s.reads, scanSecret, secretColumns+" WHERE organization = ? AND (expires IS NULL OR expires > ?) ORDER BY id DESC", organization, millis(now))
 }
 
 // CredentialsVersion rises with every change to organizations, keys and
 // secrets: while it stays, Credentials would say the same again.
-func (s *State) CredentialsVersion(ctx context.Context) (version int64, err error) {
+func (s *Store) CredentialsVersion(ctx context.Context) (version int64, err error) {
 	err = s.reads.QueryRowContext(ctx, credentialsVersion).Scan(&version)
 	return version, unavailable(err)
 }
@@ -171,28 +141,28 @@ func (t *tx) raiseCredentials() error {
 }
 
 // Credentials reads them all.
-func (s *State) Credentials(ctx context.Context) (c Credentials, err error) {
+func (s *Store) Credentials(ctx context.Context) (c state.Credentials, err error) {
 	// In one transaction, so that the version belongs to what is read.
 	reading, err := s.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return Credentials{}, unavailable(err)
+		return state.Credentials{}, unavailable(err)
 	}
 	defer reading.Rollback() // it changed nothing
 	if err := reading.QueryRowContext(ctx, credentialsVersion).Scan(&c.Version); err != nil {
-		return Credentials{}, unavailable(err)
+		return state.Credentials{}, unavailable(err)
 	}
 	accounts, err := collect(ctx, reading, scanAccount, accountColumns+" ORDER BY id")
 	if err != nil {
-		return Credentials{}, err
+		return state.Credentials{}, err
 	}
 	for _, a := range accounts {
 		c.Organizations = append(c.Organizations, a.Organization)
 	}
 	if c.Keys, err = collect(ctx, reading, scanKey, keyColumns+" ORDER BY id"); err != nil {
-		return Credentials{}, err
+		return state.Credentials{}, err
 	}
 	if c.Secrets, err = collect(ctx, reading, scanSecret, secretColumns+" ORDER BY organization, id DESC"); err != nil {
-		return Credentials{}, err
+		return state.Credentials{}, err
 	}
 	return c, nil
 }

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 func TestKeys(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 0)
-	first := Key{Organization: org, Label: " nightly job ", Hash: [32]byte{1}, Hint: "wxyz", Created: noon, Expires: noon.Add(time.Hour)}
+	first := state.Key{Organization: org, Label: " nightly job ", Hash: [32]byte{1}, Hint: "wxyz", Created: noon, Expires: noon.Add(time.Hour)}
 	k, err := s.AddKey(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
@@ -25,13 +26,13 @@ func TestKeys(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		key  Key
+		key  state.Key
 		want error
 	}{
-		{"no organization", Key{Organization: org + 1, Hash: [32]byte{2}, Created: noon}, ErrNotFound},
-		{"same hash", Key{Organization: org, Hash: [32]byte{1}, Created: noon}, ErrExists},
-		{"long label", Key{Organization: org, Hash: [32]byte{2}, Created: noon, Label: strings.Repeat("x", 101)}, resolution.ErrInvalid},
-		{"label of two lines", Key{Organization: org, Hash: [32]byte{2}, Created: noon, Label: "a\nb"}, resolution.ErrInvalid},
+		{"no organization", state.Key{Organization: org + 1, Hash: [32]byte{2}, Created: noon}, state.ErrNotFound},
+		{"same hash", state.Key{Organization: org, Hash: [32]byte{1}, Created: noon}, state.ErrExists},
+		{"long label", state.Key{Organization: org, Hash: [32]byte{2}, Created: noon, Label: strings.Repeat("x", 101)}, resolution.ErrInvalid},
+		{"label of two lines", state.Key{Organization: org, Hash: [32]byte{2}, Created: noon, Label: "a\nb"}, resolution.ErrInvalid},
 	} {
 		if _, err := s.AddKey(t.Context(), c.key); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
@@ -43,7 +44,7 @@ func TestKeys(t *testing.T) {
 	if err := s.RevokeKey(t.Context(), k.Public, noon.Add(time.Hour)); err != nil {
 		t.Errorf("revoked again: %v", err)
 	}
-	if err := s.RevokeKey(t.Context(), "key_0123456789abcdef", noon); !errors.Is(err, ErrNotFound) {
+	if err := s.RevokeKey(t.Context(), "key_0123456789abcdef", noon); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("revoked nothing: %v, want ErrNotFound", err)
 	}
 	want.Revoked = noon.Add(time.Minute) // the first time counts
@@ -87,12 +88,12 @@ func TestRotateSecret(t *testing.T) {
 	if got := sealed(t, s, other.ID, noon); got != "other" {
 		t.Errorf("the other organization's: %q", got)
 	}
-	if err := s.RotateSecret(t.Context(), 99, []byte("x"), noon, noon); !errors.Is(err, ErrNotFound) {
+	if err := s.RotateSecret(t.Context(), 99, []byte("x"), noon, noon); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("no organization: %v, want ErrNotFound", err)
 	}
 }
 
-func sealed(t *testing.T, s *State, organization int64, now time.Time) string {
+func sealed(t *testing.T, s *Store, organization int64, now time.Time) string {
 	t.Helper()
 	secrets, err := s.Secrets(t.Context(), organization, now)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestCredentialsVersion(t *testing.T) {
 	s := serve(t, t.TempDir())
 	ctx := t.Context()
 	var org int64
-	var key Key
+	var key state.Key
 	var err error
 	for _, c := range []struct {
 		name   string
@@ -122,10 +123,16 @@ func TestCredentialsVersion(t *testing.T) {
 		raises bool
 	}{
 		{"create organization", func() error { org = organization(t, s, "Acme", 5); return nil }, true},
-		{"same again", func() error { _, err := s.CreateOrganization(ctx, "Acme", 5, nil, noon); return not(err, ErrExists) }, false},
+		{"same again", func() error {
+			_, err := s.CreateOrganization(ctx, "Acme", 5, nil, noon)
+			return not(err, state.ErrExists)
+		}, false},
 		{"grant", func() error { _, err := s.Grant(ctx, org, 1, "", noon); return err }, false},
-		{"settle", func() error { _, err := s.Settle(ctx, Charge{Organization: org, Credits: 1, At: noon}); return err }, false},
-		{"add key", func() error { key, err = s.AddKey(ctx, Key{Organization: org, Created: noon}); return err }, true},
+		{"settle", func() error {
+			_, err := s.Settle(ctx, state.Charge{Organization: org, Credits: 1, At: noon})
+			return err
+		}, false},
+		{"add key", func() error { key, err = s.AddKey(ctx, state.Key{Organization: org, Created: noon}); return err }, true},
 		{"rotate", func() error { return s.RotateSecret(ctx, org, []byte("x"), noon, noon) }, true},
 		{"revoke", func() error { return s.RevokeKey(ctx, key.Public, noon) }, true},
 		{"revoke again", func() error { return s.RevokeKey(ctx, key.Public, noon) }, false},
@@ -157,14 +164,14 @@ func TestCredentials(t *testing.T) {
 	if c, err := s.Credentials(ctx); err != nil || c.Organizations != nil || c.Keys != nil || c.Secrets != nil {
 		t.Errorf("of nothing: %+v (%v)", c, err)
 	}
-	var want Credentials
+	var want state.Credentials
 	for i, name := range []string{"Zeta", "Acme"} {
 		o, err := s.CreateOrganization(ctx, name, 0, []byte("old "+name), noon)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want.Organizations = append(want.Organizations, o)
-		k, err := s.AddKey(ctx, Key{Organization: o.ID, Hash: [32]byte{byte(i)}, Hint: "abcd", Created: noon})
+		k, err := s.AddKey(ctx, state.Key{Organization: o.ID, Hash: [32]byte{byte(i)}, Hint: "abcd", Created: noon})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,29 +1,31 @@
-package state
+package sqlite
 
 import (
 	"context"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Deliveries lists at most limit deliveries, the newest first and without
 // their bodies: an organization's, or everybody's for 0, in one state, or in
 // any for "".
-func (s *State) Deliveries(ctx context.Context, organization int64, state string, limit int) ([]Delivery, error) {
+func (s *Store) Deliveries(ctx context.Context, organization int64, which string, limit int) ([]state.Delivery, error) {
 	var conditions []string
 	var args []any
 	if organization != 0 {
 		conditions, args = append(conditions, "organization = ?"), append(args, organization)
 	}
-	if state != "" {
-		conditions, args = append(conditions, "state = ?"), append(args, state)
+	if which != "" {
+		conditions, args = append(conditions, "state = ?"), append(args, which)
 	}
 	query := "SELECT " + deliveryColumns + " FROM outbox"
 	if len(conditions) > 0 {
 		query += " WHERE " + strings.Join(conditions, " AND ")
 	}
-	scan := func(row interface{ Scan(...any) error }) (Delivery, error) { return scanDelivery(row) }
+	scan := func(row interface{ Scan(...any) error }) (state.Delivery, error) { return scanDelivery(row) }
 	return collect(ctx, s.reads, scan, query+" ORDER BY id DESC LIMIT ?", append(args, max(limit, 0))...)
 }
 
@@ -34,18 +36,18 @@ const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, fail
 // now and under its old webhook id: a dead one, a delivered one, and a pending
 // one, which then waits no longer. ErrNotFound is an unknown webhook id,
 // ErrGone one whose body is no longer kept.
-func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
+func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
-		var l Lane
+		var l state.Lane
 		var kept bool
 		found, err := t.Row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
 		switch {
 		case err != nil:
 			return err
 		case !found:
-			return fmt.Errorf("delivery: %w", ErrNotFound)
+			return fmt.Errorf("delivery: %w", state.ErrNotFound)
 		case !kept:
-			return fmt.Errorf("delivery: %w", ErrGone)
+			return fmt.Errorf("delivery: %w", state.ErrGone)
 		}
 		if err := t.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
@@ -57,7 +59,7 @@ func (s *State) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 // ReplayDead replays every dead delivery of an organization, some in each of
 // many changes, and returns their number, also beside an error. One that dies
 // again meanwhile is not replayed again.
-func (s *State) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
+func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
 	for last := int64(0); ; {
 		var end *int64
 		var replays int64

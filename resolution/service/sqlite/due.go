@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"cmp"
@@ -7,21 +7,9 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
-
-// Lane is what an organization has for one receiver.
-type Lane struct {
-	Organization int64
-	Receiver     string
-}
-
-// Scope says which deliveries DueDeliveries is about.
-type Scope struct {
-	Only []Lane  // those of these lanes, unless it is nil
-	Busy []Lane  // none of these
-	Full []int64 // and none of these organizations
-	Each int     // at most so many of one lane: one with a great many hides no other
-}
 
 // DueDeliveries returns at most limit deliveries of a scope that are due, the
 // longest due first. A delivery is due until it is settled: one that is under
@@ -30,7 +18,7 @@ type Scope struct {
 // next is the soonest moment at which something in the scope is due that was
 // not returned: zero when there is nothing, and past when more is due than was
 // returned.
-func (s *State) DueDeliveries(ctx context.Context, now time.Time, limit int, scope Scope) (due []Delivery, next time.Time, err error) {
+func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
 	// One transaction: what lanes await and what is pending have to agree.
 	reading, err := s.reads.BeginTx(ctx, nil)
 	if err != nil {
@@ -54,7 +42,7 @@ type chooser struct {
 	reading *sql.Tx
 	now     int64
 	limit   int
-	scope   Scope
+	scope   state.Scope
 	chosen  []dueDelivery
 	next    *int64
 }
@@ -62,7 +50,7 @@ type chooser struct {
 type dueDelivery struct{ id, due int64 }
 
 type dueLane struct {
-	Lane
+	state.Lane
 	due int64
 }
 
@@ -105,7 +93,7 @@ func (c *chooser) choose(ctx context.Context) error {
 // lanes lists those of the scope, of each organization no more than could have
 // a place.
 func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
-	busy := map[Lane]bool{}
+	busy := map[state.Lane]bool{}
 	for _, l := range c.scope.Busy {
 		busy[l] = true
 	}
@@ -131,7 +119,7 @@ func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
 }
 
 // lanesOf adds an organization's lanes: those that are due and the next one.
-func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int64, busy map[Lane]bool, lanes []dueLane) ([]dueLane, error) {
+func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int64, busy map[state.Lane]bool, lanes []dueLane) ([]dueLane, error) {
 	rows, err := some.QueryContext(ctx, organization)
 	if err != nil {
 		return nil, err
@@ -230,7 +218,7 @@ func scanLane(rows *sql.Rows) (l dueLane, err error) {
 }
 
 // read reads what was picked.
-func (c *chooser) read(ctx context.Context) (due []Delivery, err error) {
+func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 	if len(c.chosen) == 0 {
 		return nil, nil
 	}
@@ -252,7 +240,7 @@ func (c *chooser) read(ctx context.Context) (due []Delivery, err error) {
 }
 
 // firstOf picks a lane's first deliveries.
-func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane Lane) error {
+func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane state.Lane) error {
 	// One more than is picked, to know when it is due.
 	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1)
 	if err != nil {

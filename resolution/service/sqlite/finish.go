@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -8,19 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
-
-// Finish is how an attempt at a job ended.
-type Finish struct {
-	ID       uuid.UUID
-	Lease    int    // Job.Lease as leased
-	Status   Status // Completed or Failed
-	Result   []byte
-	Error    string
-	Spent    int64 // credits, at most what the job reserved; the rest is given back
-	Callback *Callback
-	At       time.Time
-}
 
 // FinishJob ends a job in one change: its result, the capture of the credits
 // spent, the release of the rest, and the callback if there is one, which is
@@ -28,8 +17,8 @@ type Finish struct {
 // another worker has the job, or nobody, since it went back into the queue, and
 // ErrFinished when it was finished or cancelled before. A lease that has passed is no
 // obstacle as long as no one took the job over.
-func (s *State) FinishJob(ctx context.Context, f Finish) error {
-	if f.Status != Completed && f.Status != Failed {
+func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
+	if f.Status != state.Completed && f.Status != state.Failed {
 		return fmt.Errorf("%w: a job does not finish as %q", resolution.ErrInvalid, f.Status)
 	}
 	return s.writer.Write(ctx, func(t *tx) error {
@@ -47,13 +36,13 @@ func (s *State) FinishJob(ctx context.Context, f Finish) error {
 // CancelJob ends a job without a result, whoever has it, and gives its whole
 // reservation back. It is ErrNotFound for an unknown id and ErrFinished for a
 // job that has ended.
-func (s *State) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *Callback) error {
+func (s *Store) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		j, err := t.unfinished(id)
 		if err != nil {
 			return err
 		}
-		return t.finish(j, Finish{ID: id, Status: Cancelled, Callback: callback, At: at})
+		return t.finish(j, state.Finish{ID: id, Status: state.Cancelled, Callback: callback, At: at})
 	})
 }
 
@@ -62,7 +51,7 @@ type unfinishedJob struct {
 	organization int64
 	operation    resolution.Operation
 	reserved     int64
-	status       Status
+	status       state.Status
 	lease        int
 }
 
@@ -74,21 +63,21 @@ func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
 	case err != nil:
 		return j, err
 	case !found:
-		return j, fmt.Errorf("resolution: %w", ErrNotFound)
+		return j, fmt.Errorf("resolution: %w", state.ErrNotFound)
 	case j.status.Finished():
-		return j, ErrFinished
+		return j, state.ErrFinished
 	}
 	return j, nil
 }
 
 // finish writes the end of a job that was looked at.
-func (t *tx) finish(j unfinishedJob, f Finish) error {
+func (t *tx) finish(j unfinishedJob, f state.Finish) error {
 	e := entry{organization: j.organization, reserved: true, of: f.ID, operation: j.operation, at: f.At}
-	e.kind, e.credits = Capture, f.Spent
+	e.kind, e.credits = state.Capture, f.Spent
 	if err := t.enter(e); err != nil {
 		return err
 	}
-	e.kind, e.credits = Release, j.reserved-f.Spent
+	e.kind, e.credits = state.Release, j.reserved-f.Spent
 	if err := t.enter(e); err != nil {
 		return err
 	}

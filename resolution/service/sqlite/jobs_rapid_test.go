@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // jobModel says what jobs and credits are to be, in the simplest way.
@@ -24,7 +25,7 @@ type jobModel struct {
 type modelJob struct {
 	id              uuid.UUID
 	organization    int64
-	status          Status
+	status          state.Status
 	requested, till time.Time
 	lease           int
 	failures        int
@@ -62,7 +63,7 @@ func TestJobsProperty(t *testing.T) {
 // cancelAll leaves nothing for the next sequence to lease.
 func (m *jobModel) cancelAll() {
 	for _, j := range m.jobs {
-		if err := m.CancelJob(m.t.Context(), j.id, m.now, nil); err != nil && !errors.Is(err, ErrFinished) {
+		if err := m.CancelJob(m.t.Context(), j.id, m.now, nil); err != nil && !errors.Is(err, state.ErrFinished) {
 			m.t.Error(err)
 		}
 	}
@@ -91,9 +92,9 @@ func (m *jobModel) any(r *rapid.T) (*modelJob, int) {
 func (j *modelJob) refusal(lease int) error {
 	switch {
 	case j.status.Finished():
-		return ErrFinished
-	case j.status != Processing || lease != j.lease:
-		return ErrLeaseLost
+		return state.ErrFinished
+	case j.status != state.Processing || lease != j.lease:
+		return state.ErrLeaseLost
 	}
 	return nil
 }
@@ -110,12 +111,12 @@ func (m *jobModel) create(r *rapid.T) {
 	available, err := m.CreateJob(m.t.Context(), j, modelMaxActive, nil)
 	active, reserved := m.active(j.Organization)
 	free := m.credits[j.Organization] - reserved
-	var insufficient *InsufficientError
+	var insufficient *state.InsufficientError
 	switch {
 	case active >= modelMaxActive:
-		expect(r, "create", err, ErrTooManyActive)
+		expect(r, "create", err, state.ErrTooManyActive)
 	case j.Reserved > free:
-		if !errors.As(err, &insufficient) || *insufficient != (InsufficientError{j.Reserved, free}) {
+		if !errors.As(err, &insufficient) || *insufficient != (state.InsufficientError{Required: j.Reserved, Balance: free}) {
 			r.Fatalf("create: %v, want %d of %d credits", err, j.Reserved, free)
 		}
 	default:
@@ -123,7 +124,7 @@ func (m *jobModel) create(r *rapid.T) {
 		if available != free-j.Reserved {
 			r.Fatalf("create leaves %d credits, want %d", available, free-j.Reserved)
 		}
-		m.jobs = append(m.jobs, &modelJob{id: j.ID, organization: j.Organization, status: Queued, requested: m.now, reserved: j.Reserved})
+		m.jobs = append(m.jobs, &modelJob{id: j.ID, organization: j.Organization, status: state.Queued, requested: m.now, reserved: j.Reserved})
 	}
 }
 
@@ -131,7 +132,7 @@ func (m *jobModel) leaseNext(r *rapid.T) {
 	var want *modelJob
 	underway := map[int64]int{}
 	for _, j := range m.jobs {
-		if j.status == Processing && j.till.After(m.now) {
+		if j.status == state.Processing && j.till.After(m.now) {
 			underway[j.organization]++
 		}
 	}
@@ -143,14 +144,14 @@ func (m *jobModel) leaseNext(r *rapid.T) {
 	till := m.now.Add(leaseTime)
 	got, err := m.LeaseJob(m.t.Context(), m.now, till)
 	expect(r, "lease", err, nil)
-	if (got == nil) != (want == nil) || got != nil && (got.ID != want.id || got.Lease != want.lease+1 || got.Status != Processing) {
+	if (got == nil) != (want == nil) || got != nil && (got.ID != want.id || got.Lease != want.lease+1 || got.Status != state.Processing) {
 		r.Fatalf("leased %+v, want %+v", got, want)
 	}
 	if want != nil {
-		if want.status == Processing {
+		if want.status == state.Processing {
 			want.deaths++
 		}
-		want.status, want.lease, want.till = Processing, want.lease+1, till
+		want.status, want.lease, want.till = state.Processing, want.lease+1, till
 	}
 }
 
@@ -170,7 +171,7 @@ func (m *jobModel) postpone(r *rapid.T) {
 	want := j.refusal(lease)
 	expect(r, "postpone", m.PostponeJob(m.t.Context(), j.id, lease, till), want)
 	if want == nil {
-		j.status, j.till = Queued, till
+		j.status, j.till = state.Queued, till
 		j.failures++
 	}
 }
@@ -180,14 +181,14 @@ func (m *jobModel) giveBack(r *rapid.T) {
 	want := j.refusal(lease)
 	expect(r, "return", m.ReturnJob(m.t.Context(), j.id, lease), want)
 	if want == nil {
-		j.status, j.till = Queued, time.Time{}
+		j.status, j.till = state.Queued, time.Time{}
 	}
 }
 
 func (m *jobModel) finish(r *rapid.T) {
 	j, lease := m.any(r)
-	f := Finish{
-		ID: j.id, Lease: lease, Status: rapid.SampledFrom([]Status{Completed, Failed}).Draw(r, "status"),
+	f := state.Finish{
+		ID: j.id, Lease: lease, Status: rapid.SampledFrom([]state.Status{state.Completed, state.Failed}).Draw(r, "status"),
 		Spent: rapid.Int64Range(0, j.reserved+1).Draw(r, "spent"), At: m.now,
 	}
 	if rapid.Bool().Draw(r, "callback") {
@@ -213,11 +214,11 @@ func (m *jobModel) cancel(r *rapid.T) {
 	j, _ := m.any(r)
 	var want error
 	if j.status.Finished() {
-		want = ErrFinished
+		want = state.ErrFinished
 	}
 	expect(r, "cancel", m.CancelJob(m.t.Context(), j.id, m.now, m.callback("a.example:443")), want)
 	if want == nil {
-		j.status = Cancelled
+		j.status = state.Cancelled
 		j.ends++
 		m.callbacks++
 	}
@@ -226,8 +227,8 @@ func (m *jobModel) cancel(r *rapid.T) {
 func (m *jobModel) requeue(r *rapid.T) {
 	want := 0
 	for _, j := range m.jobs {
-		if j.status == Processing {
-			j.status, j.till = Queued, time.Time{}
+		if j.status == state.Processing {
+			j.status, j.till = state.Queued, time.Time{}
 			j.deaths++
 			want++
 		}
@@ -238,7 +239,7 @@ func (m *jobModel) requeue(r *rapid.T) {
 }
 
 func (m *jobModel) check(r *rapid.T) {
-	stored, err := collect(m.t.Context(), m.reads, func(row interface{ Scan(...any) error }) (Job, error) {
+	stored, err := collect(m.t.Context(), m.reads, func(row interface{ Scan(...any) error }) (state.Job, error) {
 		j, _, err := scanJob(row.Scan)
 		return j, err
 	}, "SELECT "+jobColumns+" FROM resolutions WHERE rowid > ? ORDER BY rowid", m.before)
@@ -260,7 +261,7 @@ func (m *jobModel) check(r *rapid.T) {
 	}
 	for _, b := range balances {
 		_, reserved := m.active(b.ID)
-		want := Balance{Available: m.credits[b.ID] - reserved, Reserved: reserved}
+		want := state.Balance{Available: m.credits[b.ID] - reserved, Reserved: reserved}
 		if b.Balance != want || b.Available < 0 || b.Reserved < 0 {
 			r.Fatalf("balance %+v, want %+v", b.Balance, want)
 		}

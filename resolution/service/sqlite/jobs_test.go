@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"bytes"
@@ -15,12 +15,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // desk is a state with two organizations of 100 credits, and a clock that
 // stands still until it is moved.
 type desk struct {
-	*State
+	*Store
 	t             testing.TB
 	now           time.Time
 	first, second int64
@@ -42,7 +43,7 @@ func openDesk(t testing.TB, dir string) *desk {
 			t.Error(err)
 		}
 	})
-	d := &desk{State: s, t: t, now: time.Date(2026, 11, 20, 9, 18, 0, 123e6, time.UTC)}
+	d := &desk{Store: s, t: t, now: time.Date(2026, 11, 20, 9, 18, 0, 123e6, time.UTC)}
 	d.first, d.second = d.organization("first", 100), d.organization("second", 100)
 	return d
 }
@@ -51,7 +52,7 @@ func openDesk(t testing.TB, dir string) *desk {
 // find nothing of earlier ones. A new database costs much more.
 func (d *desk) apart() *desk {
 	d.t.Helper()
-	return &desk{State: d.State, t: d.t, now: d.now, first: d.organization(uuid.NewString(), 100), second: d.organization(uuid.NewString(), 100)}
+	return &desk{Store: d.Store, t: d.t, now: d.now, first: d.organization(uuid.NewString(), 100), second: d.organization(uuid.NewString(), 100)}
 }
 
 func (d *desk) organization(name string, credits int64) int64 {
@@ -64,11 +65,11 @@ func (d *desk) organization(name string, credits int64) int64 {
 }
 
 // job is one that reserves 10 credits.
-func (d *desk) job(organization int64) Job {
-	return Job{
+func (d *desk) job(organization int64) state.Job {
+	return state.Job{
 		ID: uuid.Must(uuid.NewV7()), Organization: organization, Operation: resolution.KeywordToLead, Requested: d.now,
 		Work: []byte(`{"work":1}`), Payload: []byte(`{"keywords":["a"]}`), CallbackURL: "https://a.example/hook", Receiver: "a.example:443", Reserved: 10,
-		Search: [32]byte{1}, Sees: Snapshot{Taken: d.now, Edition: "a"},
+		Search: [32]byte{1}, Sees: state.Snapshot{Taken: d.now, Edition: "a"},
 	}
 }
 
@@ -85,7 +86,7 @@ func (d *desk) create(organization int64) uuid.UUID {
 // leaseTime is how long a worker has a job.
 const leaseTime = time.Minute
 
-func (d *desk) lease() *Job {
+func (d *desk) lease() *state.Job {
 	d.t.Helper()
 	j, err := d.LeaseJob(d.t.Context(), d.now, d.now.Add(leaseTime))
 	if err != nil {
@@ -95,9 +96,9 @@ func (d *desk) lease() *Job {
 }
 
 // callback is one of a receiver, due now.
-func (d *desk) callback(receiver string) *Callback {
+func (d *desk) callback(receiver string) *state.Callback {
 	id := uuid.Must(uuid.NewV7())
-	return &Callback{
+	return &state.Callback{
 		WebhookID: "msg_" + strings.ReplaceAll(id.String(), "-", ""), Organization: d.first, Resolution: id,
 		Receiver: receiver, URL: "https://" + receiver + "/hook", Body: []byte(`{"type":"resolution.completed"}`), Due: d.now,
 	}
@@ -112,7 +113,7 @@ func (d *desk) count(from string) (n int) {
 	return n
 }
 
-func (d *desk) balance(organization int64) Balance {
+func (d *desk) balance(organization int64) state.Balance {
 	d.t.Helper()
 	b, err := d.Balance(d.t.Context(), organization)
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *jobScript) do(step string) error {
 			s.t.Fatal(err)
 		}
 	}
-	finish := Finish{ID: s.id, Lease: lease, Status: Completed, Result: []byte("{}"), Spent: 7, Callback: s.callback("a.example:443"), At: s.now}
+	finish := state.Finish{ID: s.id, Lease: lease, Status: state.Completed, Result: []byte("{}"), Spent: 7, Callback: s.callback("a.example:443"), At: s.now}
 	switch word {
 	case "create":
 		j := s.job(s.first)
@@ -175,10 +176,10 @@ func (s *jobScript) do(step string) error {
 		finish.Lease, finish.Spent = 1, int64(lease)
 		return s.FinishJob(ctx, finish)
 	case "fail":
-		finish.Status, finish.Result, finish.Error, finish.Spent = Failed, nil, "unavailable", 0
+		finish.Status, finish.Result, finish.Error, finish.Spent = state.Failed, nil, "unavailable", 0
 		return s.FinishJob(ctx, finish)
 	case "finish-as-cancelled":
-		finish.Status = Cancelled
+		finish.Status = state.Cancelled
 		return s.FinishJob(ctx, finish)
 	case "cancel":
 		return s.CancelJob(ctx, s.id, s.now, s.callback("a.example:443"))
@@ -196,66 +197,66 @@ func TestJobTransitions(t *testing.T) {
 	for _, c := range []struct {
 		name, steps         string
 		refused             error
-		status              Status
+		status              state.Status
 		lease               int
 		available, reserved int64
 		callbacks           int
 	}{
-		{"a new job waits", "create", nil, Queued, 0, 90, 10, 0},
-		{"a worker has it", "create lease", nil, Processing, 1, 90, 10, 0},
-		{"it finishes", "create lease finish", nil, Completed, 1, 93, 0, 1},
-		{"it spends nothing", "create lease spend/0", nil, Completed, 1, 100, 0, 1},
-		{"it spends all", "create lease spend/10", nil, Completed, 1, 90, 0, 1},
-		{"it fails", "create lease fail", nil, Failed, 1, 100, 0, 1},
-		{"it is cancelled while it waits", "create cancel", nil, Cancelled, 0, 100, 0, 1},
-		{"it is cancelled under a worker", "create lease cancel", nil, Cancelled, 1, 100, 0, 1},
-		{"a restart puts it back", "create lease requeue", nil, Queued, 1, 90, 10, 0},
-		{"after a restart another attempt finishes it", "create lease requeue lease finish/2", nil, Completed, 2, 93, 0, 1},
-		{"after its lease another attempt finishes it", "create lease pass lease finish/2", nil, Completed, 2, 93, 0, 1},
-		{"a late worker finishes what nobody took over", "create lease pass finish", nil, Completed, 1, 93, 0, 1},
-		{"a renewed lease holds", "create lease almost-pass renew almost-pass lease", errNothingToLease, Processing, 1, 90, 10, 0},
+		{"a new job waits", "create", nil, state.Queued, 0, 90, 10, 0},
+		{"a worker has it", "create lease", nil, state.Processing, 1, 90, 10, 0},
+		{"it finishes", "create lease finish", nil, state.Completed, 1, 93, 0, 1},
+		{"it spends nothing", "create lease spend/0", nil, state.Completed, 1, 100, 0, 1},
+		{"it spends all", "create lease spend/10", nil, state.Completed, 1, 90, 0, 1},
+		{"it fails", "create lease fail", nil, state.Failed, 1, 100, 0, 1},
+		{"it is cancelled while it waits", "create cancel", nil, state.Cancelled, 0, 100, 0, 1},
+		{"it is cancelled under a worker", "create lease cancel", nil, state.Cancelled, 1, 100, 0, 1},
+		{"a restart puts it back", "create lease requeue", nil, state.Queued, 1, 90, 10, 0},
+		{"after a restart another attempt finishes it", "create lease requeue lease finish/2", nil, state.Completed, 2, 93, 0, 1},
+		{"after its lease another attempt finishes it", "create lease pass lease finish/2", nil, state.Completed, 2, 93, 0, 1},
+		{"a late worker finishes what nobody took over", "create lease pass finish", nil, state.Completed, 1, 93, 0, 1},
+		{"a renewed lease holds", "create lease almost-pass renew almost-pass lease", errNothingToLease, state.Processing, 1, 90, 10, 0},
 
-		{"a worker gives it back", "create lease return", nil, Queued, 1, 90, 10, 0},
-		{"another takes it at once", "create lease return lease", nil, Processing, 2, 90, 10, 0},
-		{"a worker failed", "create lease postpone", nil, Queued, 1, 90, 10, 0},
-		{"it waits a while", "create lease postpone almost-pass lease", errNothingToLease, Queued, 1, 90, 10, 0},
-		{"and is tried again", "create lease postpone pass lease finish/2", nil, Completed, 2, 93, 0, 1},
-		{"it is cancelled while it waits for that", "create lease postpone cancel", nil, Cancelled, 1, 100, 0, 1},
+		{"a worker gives it back", "create lease return", nil, state.Queued, 1, 90, 10, 0},
+		{"another takes it at once", "create lease return lease", nil, state.Processing, 2, 90, 10, 0},
+		{"a worker failed", "create lease postpone", nil, state.Queued, 1, 90, 10, 0},
+		{"it waits a while", "create lease postpone almost-pass lease", errNothingToLease, state.Queued, 1, 90, 10, 0},
+		{"and is tried again", "create lease postpone pass lease finish/2", nil, state.Completed, 2, 93, 0, 1},
+		{"it is cancelled while it waits for that", "create lease postpone cancel", nil, state.Cancelled, 1, 100, 0, 1},
 
-		{"it is one worker's", "create lease lease", errNothingToLease, Processing, 1, 90, 10, 0},
-		{"a lease holds to its end", "create lease almost-pass lease", errNothingToLease, Processing, 1, 90, 10, 0},
-		{"nobody leases a finished job", "create lease finish pass lease", errNothingToLease, Completed, 1, 93, 0, 1},
-		{"nobody leases a cancelled job", "create cancel lease", errNothingToLease, Cancelled, 0, 100, 0, 1},
-		{"a restart leaves the finished alone", "create lease finish requeue lease", errNothingToLease, Completed, 1, 93, 0, 1},
-		{"it finishes once", "create lease finish finish", ErrFinished, Completed, 1, 93, 0, 1},
-		{"it does not fail after that", "create lease finish fail", ErrFinished, Completed, 1, 93, 0, 1},
-		{"it is not cancelled after that", "create lease finish cancel", ErrFinished, Completed, 1, 93, 0, 1},
-		{"the cancelled does not finish", "create lease cancel finish", ErrFinished, Cancelled, 1, 100, 0, 1},
-		{"it is cancelled once", "create cancel cancel", ErrFinished, Cancelled, 0, 100, 0, 1},
-		{"the cancelled is not renewed", "create lease cancel renew", ErrFinished, Cancelled, 1, 100, 0, 1},
-		{"the first attempt lost it to the second", "create lease pass lease finish/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
-		{"and cannot renew", "create lease pass lease renew/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
-		{"an attempt lost it to a restart", "create lease requeue finish", ErrLeaseLost, Queued, 1, 90, 10, 0},
-		{"and cannot renew either", "create lease requeue renew", ErrLeaseLost, Queued, 1, 90, 10, 0},
-		{"who gave it back cannot finish it", "create lease return finish", ErrLeaseLost, Queued, 1, 90, 10, 0},
-		{"who failed cannot finish it", "create lease postpone finish", ErrLeaseLost, Queued, 1, 90, 10, 0},
-		{"who lost it does not give it back", "create lease pass lease return/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
-		{"nor postpones it", "create lease pass lease postpone/1", ErrLeaseLost, Processing, 2, 90, 10, 0},
-		{"the cancelled is not given back", "create lease cancel return", ErrFinished, Cancelled, 1, 100, 0, 1},
-		{"nobody finishes what waits", "create finish", ErrLeaseLost, Queued, 0, 90, 10, 0},
-		{"it spends at most what is reserved", "create lease spend/11", resolution.ErrInvalid, Processing, 1, 90, 10, 0},
-		{"it does not earn", "create lease spend/-1", resolution.ErrInvalid, Processing, 1, 90, 10, 0},
-		{"workers do not cancel", "create lease finish-as-cancelled", resolution.ErrInvalid, Processing, 1, 90, 10, 0},
-		{"an unknown job does not finish", "lose-id finish", ErrNotFound, "", 0, 100, 0, 0},
-		{"an unknown job is not renewed", "lose-id renew", ErrNotFound, "", 0, 100, 0, 0},
-		{"an unknown job is not cancelled", "lose-id cancel", ErrNotFound, "", 0, 100, 0, 0},
+		{"it is one worker's", "create lease lease", errNothingToLease, state.Processing, 1, 90, 10, 0},
+		{"a lease holds to its end", "create lease almost-pass lease", errNothingToLease, state.Processing, 1, 90, 10, 0},
+		{"nobody leases a finished job", "create lease finish pass lease", errNothingToLease, state.Completed, 1, 93, 0, 1},
+		{"nobody leases a cancelled job", "create cancel lease", errNothingToLease, state.Cancelled, 0, 100, 0, 1},
+		{"a restart leaves the finished alone", "create lease finish requeue lease", errNothingToLease, state.Completed, 1, 93, 0, 1},
+		{"it finishes once", "create lease finish finish", state.ErrFinished, state.Completed, 1, 93, 0, 1},
+		{"it does not fail after that", "create lease finish fail", state.ErrFinished, state.Completed, 1, 93, 0, 1},
+		{"it is not cancelled after that", "create lease finish cancel", state.ErrFinished, state.Completed, 1, 93, 0, 1},
+		{"the cancelled does not finish", "create lease cancel finish", state.ErrFinished, state.Cancelled, 1, 100, 0, 1},
+		{"it is cancelled once", "create cancel cancel", state.ErrFinished, state.Cancelled, 0, 100, 0, 1},
+		{"the cancelled is not renewed", "create lease cancel renew", state.ErrFinished, state.Cancelled, 1, 100, 0, 1},
+		{"the first attempt lost it to the second", "create lease pass lease finish/1", state.ErrLeaseLost, state.Processing, 2, 90, 10, 0},
+		{"and cannot renew", "create lease pass lease renew/1", state.ErrLeaseLost, state.Processing, 2, 90, 10, 0},
+		{"an attempt lost it to a restart", "create lease requeue finish", state.ErrLeaseLost, state.Queued, 1, 90, 10, 0},
+		{"and cannot renew either", "create lease requeue renew", state.ErrLeaseLost, state.Queued, 1, 90, 10, 0},
+		{"who gave it back cannot finish it", "create lease return finish", state.ErrLeaseLost, state.Queued, 1, 90, 10, 0},
+		{"who failed cannot finish it", "create lease postpone finish", state.ErrLeaseLost, state.Queued, 1, 90, 10, 0},
+		{"who lost it does not give it back", "create lease pass lease return/1", state.ErrLeaseLost, state.Processing, 2, 90, 10, 0},
+		{"nor postpones it", "create lease pass lease postpone/1", state.ErrLeaseLost, state.Processing, 2, 90, 10, 0},
+		{"the cancelled is not given back", "create lease cancel return", state.ErrFinished, state.Cancelled, 1, 100, 0, 1},
+		{"nobody finishes what waits", "create finish", state.ErrLeaseLost, state.Queued, 0, 90, 10, 0},
+		{"it spends at most what is reserved", "create lease spend/11", resolution.ErrInvalid, state.Processing, 1, 90, 10, 0},
+		{"it does not earn", "create lease spend/-1", resolution.ErrInvalid, state.Processing, 1, 90, 10, 0},
+		{"workers do not cancel", "create lease finish-as-cancelled", resolution.ErrInvalid, state.Processing, 1, 90, 10, 0},
+		{"an unknown job does not finish", "lose-id finish", state.ErrNotFound, "", 0, 100, 0, 0},
+		{"an unknown job is not renewed", "lose-id renew", state.ErrNotFound, "", 0, 100, 0, 0},
+		{"an unknown job is not cancelled", "lose-id cancel", state.ErrNotFound, "", 0, 100, 0, 0},
 		{"there is nothing to lease", "lease", errNothingToLease, "", 0, 100, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &jobScript{desk: shared.apart()}
 			s.t = t
 			defer func() { // a refusal says that nothing is left to cancel
-				if err := s.CancelJob(t.Context(), s.id, s.now, nil); err != nil && !errors.Is(err, ErrFinished) && !errors.Is(err, ErrNotFound) {
+				if err := s.CancelJob(t.Context(), s.id, s.now, nil); err != nil && !errors.Is(err, state.ErrFinished) && !errors.Is(err, state.ErrNotFound) {
 					t.Error(err)
 				}
 			}()
@@ -271,13 +272,13 @@ func TestJobTransitions(t *testing.T) {
 			}
 			j, err := s.FindJob(t.Context(), s.first, s.id)
 			if c.status == "" {
-				if !errors.Is(err, ErrNotFound) {
+				if !errors.Is(err, state.ErrNotFound) {
 					t.Errorf("%s: found %+v, %v", c.steps, j, err)
 				}
 			} else if err != nil || j.Status != c.status || j.Lease != c.lease {
 				t.Errorf("%s: %+v, %v; want it %s at lease %d", c.steps, j, err, c.status, c.lease)
 			}
-			if got, want := s.balance(s.first), (Balance{c.available, c.reserved}); got != want {
+			if got, want := s.balance(s.first), (state.Balance{Available: c.available, Reserved: c.reserved}); got != want {
 				t.Errorf("%s: balance %+v, want %+v", c.steps, got, want)
 			}
 			if n := s.count(fmt.Sprintf("outbox JOIN bodies ON delivery = id WHERE organization = %d", s.first)); n != c.callbacks {
@@ -290,26 +291,26 @@ func TestJobTransitions(t *testing.T) {
 func TestCreateJobRefuses(t *testing.T) {
 	type facts struct {
 		name      string
-		job       func(d *desk, j *Job) // what is done before, and to the job
+		job       func(d *desk, j *state.Job) // what is done before, and to the job
 		maxActive int
-		reply     *Reply
+		reply     *state.Reply
 		want      error
 	}
-	stored := &Reply{Key: [32]byte{1}, Status: 200, Body: []byte("{}")}
+	stored := &state.Reply{Key: [32]byte{1}, Status: 200, Body: []byte("{}")}
 	for _, c := range []facts{
-		{"a job too many", func(d *desk, _ *Job) { d.create(d.first); d.create(d.first) }, 2, nil, ErrTooManyActive},
-		{"more than there is", func(_ *desk, j *Job) { j.Reserved = 101 }, 5, nil, &InsufficientError{Required: 101, Balance: 100}},
-		{"more than other jobs left", func(d *desk, j *Job) { d.create(d.first); j.Reserved = 91 }, 5, nil, &InsufficientError{Required: 91, Balance: 90}},
-		{"an unknown organization", func(_ *desk, j *Job) { j.Organization = 77 }, 5, nil, ErrNotFound},
-		{"an unknown organization, for nothing", func(_ *desk, j *Job) { j.Organization, j.Reserved = 77, 0 }, 5, nil, ErrNotFound},
-		{"a known id", func(d *desk, j *Job) { j.ID = d.create(d.first) }, 5, nil, ErrExists},
-		{"another organization's id", func(d *desk, j *Job) { j.ID = d.create(d.second) }, 5, nil, ErrExists},
-		{"a negative reservation", func(_ *desk, j *Job) { j.Reserved = -1 }, 5, nil, resolution.ErrInvalid},
-		{"a stored reply", func(d *desk, _ *Job) {
+		{"a job too many", func(d *desk, _ *state.Job) { d.create(d.first); d.create(d.first) }, 2, nil, state.ErrTooManyActive},
+		{"more than there is", func(_ *desk, j *state.Job) { j.Reserved = 101 }, 5, nil, &state.InsufficientError{Required: 101, Balance: 100}},
+		{"more than other jobs left", func(d *desk, j *state.Job) { d.create(d.first); j.Reserved = 91 }, 5, nil, &state.InsufficientError{Required: 91, Balance: 90}},
+		{"an unknown organization", func(_ *desk, j *state.Job) { j.Organization = 77 }, 5, nil, state.ErrNotFound},
+		{"an unknown organization, for nothing", func(_ *desk, j *state.Job) { j.Organization, j.Reserved = 77, 0 }, 5, nil, state.ErrNotFound},
+		{"a known id", func(d *desk, j *state.Job) { j.ID = d.create(d.first) }, 5, nil, state.ErrExists},
+		{"another organization's id", func(d *desk, j *state.Job) { j.ID = d.create(d.second) }, 5, nil, state.ErrExists},
+		{"a negative reservation", func(_ *desk, j *state.Job) { j.Reserved = -1 }, 5, nil, resolution.ErrInvalid},
+		{"a stored reply", func(d *desk, _ *state.Job) {
 			if _, err := d.CreateJob(d.t.Context(), d.job(d.second), 5, stored); err != nil {
 				d.t.Fatal(err)
 			}
-		}, 5, stored, ErrReplyStored},
+		}, 5, stored, state.ErrReplyStored},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -317,12 +318,12 @@ func TestCreateJobRefuses(t *testing.T) {
 			c.job(d, &j)
 			reply := c.reply
 			if reply == nil {
-				reply = &Reply{Key: [32]byte{2}, Status: 200, Body: []byte("{}")}
+				reply = &state.Reply{Key: [32]byte{2}, Status: 200, Body: []byte("{}")}
 			}
 			before := [...]any{d.count("resolutions"), d.count("ledger"), d.count("replies"), d.balance(d.first)}
 			_, err := d.CreateJob(t.Context(), j, c.maxActive, reply)
-			insufficient, ok := c.want.(*InsufficientError)
-			var got *InsufficientError
+			insufficient, ok := c.want.(*state.InsufficientError)
+			var got *state.InsufficientError
 			if ok && (!errors.As(err, &got) || *got != *insufficient) || !ok && !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
@@ -347,15 +348,15 @@ func TestCreateJobCountsUnfinished(t *testing.T) {
 		t.Error(err)
 	}
 	d.lease()
-	if _, err := d.CreateJob(t.Context(), d.job(d.first), 1, nil); !errors.Is(err, ErrTooManyActive) {
-		t.Errorf("beside one under way: %v, want %v", err, ErrTooManyActive)
+	if _, err := d.CreateJob(t.Context(), d.job(d.first), 1, nil); !errors.Is(err, state.ErrTooManyActive) {
+		t.Errorf("beside one under way: %v, want %v", err, state.ErrTooManyActive)
 	}
 }
 
 func TestCreateJobKeeps(t *testing.T) {
 	d := newDesk(t)
 	want := d.job(d.first)
-	reply := &Reply{Key: [32]byte{3}, Fingerprint: [32]byte{4}, Status: 200, Body: []byte(`{"success":true}`)}
+	reply := &state.Reply{Key: [32]byte{3}, Fingerprint: [32]byte{4}, Status: 200, Body: []byte(`{"success":true}`)}
 	available, err := d.CreateJob(t.Context(), want, 5, reply)
 	if err != nil || available != 90 {
 		t.Fatalf("%d credits available, %v; want 90", available, err)
@@ -363,25 +364,25 @@ func TestCreateJobKeeps(t *testing.T) {
 	if got, err := d.Reply(t.Context(), reply.Key, d.now); err != nil || got == nil || string(got.Body) != string(reply.Body) {
 		t.Errorf("stored reply %+v, %v", got, err)
 	}
-	want.Status, want.Search = Queued, [32]byte{}
+	want.Status, want.Search = state.Queued, [32]byte{}
 	got, err := d.FindJob(t.Context(), d.first, want.ID)
 	if err != nil || fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("found %+v, %v\nwant  %+v", got, err, want)
 	}
-	if j, err := d.FindJob(t.Context(), d.second, want.ID); !errors.Is(err, ErrNotFound) {
+	if j, err := d.FindJob(t.Context(), d.second, want.ID); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("another organization finds %+v, %v", j, err)
 	}
 
-	want.Status, want.Lease = Processing, 1
+	want.Status, want.Lease = state.Processing, 1
 	if leased := d.lease(); fmt.Sprintf("%+v", *leased) != fmt.Sprintf("%+v", want) {
 		t.Errorf("leased %+v\nwant   %+v", leased, want)
 	}
 	d.now = d.now.Add(time.Second)
-	finish := Finish{ID: want.ID, Lease: 1, Status: Failed, Result: []byte("{}"), Error: "unavailable", Spent: 2, At: d.now}
+	finish := state.Finish{ID: want.ID, Lease: 1, Status: state.Failed, Result: []byte("{}"), Error: "unavailable", Spent: 2, At: d.now}
 	if err := d.FinishJob(t.Context(), finish); err != nil {
 		t.Fatal(err)
 	}
-	want.Status, want.Result, want.Error, want.Spent, want.Finished = Failed, finish.Result, finish.Error, 2, d.now
+	want.Status, want.Result, want.Error, want.Spent, want.Finished = state.Failed, finish.Result, finish.Error, 2, d.now
 	if got, err := d.FindJob(t.Context(), d.first, want.ID); err != nil || fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("found %+v, %v\nwant  %+v", got, err, want)
 	}
@@ -395,11 +396,11 @@ func TestFinishJobPosts(t *testing.T) {
 	d := newDesk(t)
 	id := d.create(d.second)
 	c := d.callback("a.example:443")
-	finish := Finish{ID: id, Lease: d.lease().Lease, Status: Completed, Callback: c, At: d.now}
+	finish := state.Finish{ID: id, Lease: d.lease().Lease, Status: state.Completed, Callback: c, At: d.now}
 	if err := d.FinishJob(t.Context(), finish); err != nil {
 		t.Fatal(err)
 	}
-	due, _, err := d.DueDeliveries(t.Context(), d.now, 10, Scope{Each: 8})
+	due, _, err := d.DueDeliveries(t.Context(), d.now, 10, state.Scope{Each: 8})
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%+v, %v; want one delivery", due, err)
 	}

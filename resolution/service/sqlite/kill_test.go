@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 const (
@@ -47,7 +48,7 @@ func TestKilledChild(t *testing.T) {
 	if _, err := s.RequeueLeased(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{State: s, t: t, first: o.ID}
+	d := &desk{Store: s, t: t, first: o.ID}
 	var workers sync.WaitGroup
 	for i := range killWorkers {
 		workers.Go(func() { d.workUntilKilled(rand.New(rand.NewPCG(killSeed, uint64(i)))) })
@@ -93,15 +94,15 @@ func (d *desk) workUntilKilled(random *rand.Rand) {
 
 // callbackOf is a job's callback; its webhook id differs each time it is made,
 // so that a second one would show.
-func (d *desk) callbackOf(id uuid.UUID) *Callback {
-	return &Callback{
+func (d *desk) callbackOf(id uuid.UUID) *state.Callback {
+	return &state.Callback{
 		WebhookID: "msg_" + uuid.NewString(), Organization: d.first, Resolution: id,
 		Receiver: "a.example:443", URL: "https://a.example/hook", Body: []byte("{}"), Due: time.Now(),
 	}
 }
 
-func (d *desk) finishOf(j *Job) Finish {
-	return Finish{ID: j.ID, Lease: j.Lease, Status: Completed, Result: []byte("{}"), Spent: 3, Callback: d.callbackOf(j.ID), At: time.Now()}
+func (d *desk) finishOf(j *state.Job) state.Finish {
+	return state.Finish{ID: j.ID, Lease: j.Lease, Status: state.Completed, Result: []byte("{}"), Spent: 3, Callback: d.callbackOf(j.ID), At: time.Now()}
 }
 
 // TestJobsKilled kills a service with SIGKILL, again and again on one state:
@@ -136,7 +137,7 @@ func TestJobsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &desk{State: s, t: t, first: o.ID}
+		d := &desk{Store: s, t: t, first: o.ID}
 		d.checkKilled(told)
 		if round == kills-1 {
 			d.finishAll()
@@ -247,7 +248,7 @@ func (d *desk) checkKilled(told map[uuid.UUID]string) {
 		d.t.Fatal(err)
 	}
 	open := int64(d.count("resolutions WHERE finished IS NULL")) * killReserve
-	if want := (Balance{Available: killGrant - int64(spent) - open, Reserved: open}); b != want {
+	if want := (state.Balance{Available: killGrant - int64(spent) - open, Reserved: open}); b != want {
 		d.t.Errorf("balance %+v, want %+v", b, want)
 	}
 }

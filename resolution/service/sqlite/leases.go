@@ -1,10 +1,11 @@
-package state
+package sqlite
 
 import (
 	"context"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // leaseNext leases the next job: ?1 is the present moment, ?2 when the lease
@@ -43,8 +44,8 @@ const firstOfAll = `WITH RECURSIVE active(organization) AS (
 // Next is the oldest job of the organizations that have the fewest under way:
 // one whose searches take long never has all workers while others wait. A
 // lease that passed counts as a death.
-func (s *State) LeaseJob(ctx context.Context, now, until time.Time) (*Job, error) {
-	var job *Job
+func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error) {
+	var job *state.Job
 	err := s.writer.Write(ctx, func(t *tx) error {
 		t.Wrote, job = true, nil // t.Row writes here
 		var found bool
@@ -67,7 +68,7 @@ func (s *State) LeaseJob(ctx context.Context, now, until time.Time) (*Job, error
 // old place, and returns their number. It is for the start of a service, when
 // no worker of an earlier process is left: what is leased then is what that
 // process did not survive, or what it was killed with, and counts as a death.
-func (s *State) RequeueLeased(ctx context.Context) (n int, err error) {
+func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		rows, err := t.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
 		n = int(rows)
@@ -81,7 +82,7 @@ func (s *State) RequeueLeased(ctx context.Context) (n int, err error) {
 
 // RenewLease keeps a job for the worker that has it under a lease.
 // ErrLeaseLost and ErrFinished, for a cancelled one too, tell it to stop.
-func (s *State) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
+func (s *Store) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
 			return err
@@ -92,18 +93,18 @@ func (s *State) RenewLease(ctx context.Context, id uuid.UUID, lease int, until t
 
 // PostponeJob puts a job whose attempt failed back into the queue, at its old
 // place, from which nobody leases it before until. Its errors are RenewLease's.
-func (s *State) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
+func (s *Store) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
 	return s.requeue(ctx, id, lease, millis(until), 1)
 }
 
 // ReturnJob puts a job back into the queue, at its old place, as if it had not
 // been leased: a worker that has to end takes nothing from what the job may
 // yet try. Its errors are RenewLease's.
-func (s *State) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
+func (s *Store) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
 	return s.requeue(ctx, id, lease, nil, 0)
 }
 
-func (s *State) requeue(ctx context.Context, id uuid.UUID, lease int, held any, failures int) error {
+func (s *Store) requeue(ctx context.Context, id uuid.UUID, lease int, held any, failures int) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
 			return err
@@ -115,8 +116,8 @@ func (s *State) requeue(ctx context.Context, id uuid.UUID, lease int, held any, 
 // leased is unfinished for the worker that has the job under a lease.
 func (t *tx) leased(id uuid.UUID, lease int) (unfinishedJob, error) {
 	j, err := t.unfinished(id)
-	if err == nil && (j.status != Processing || j.lease != lease) {
-		err = ErrLeaseLost
+	if err == nil && (j.status != state.Processing || j.lease != lease) {
+		err = state.ErrLeaseLost
 	}
 	return j, err
 }

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // What was tried counts: what failed, and what nothing was heard of, but not
@@ -61,7 +62,7 @@ func TestLeaseJobIsFair(t *testing.T) {
 		got += name[d.lease().Organization]
 	}
 	// One of the first's is done: it has none under way, so it is its turn.
-	if err := d.FinishJob(t.Context(), Finish{ID: first, Lease: 1, Status: Completed, At: d.now}); err != nil {
+	if err := d.FinishJob(t.Context(), state.Finish{ID: first, Lease: 1, Status: state.Completed, At: d.now}); err != nil {
 		t.Fatal(err)
 	}
 	for j := d.lease(); j != nil; j = d.lease() {

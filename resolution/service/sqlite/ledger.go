@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -7,84 +7,30 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/leadetl/leadetl/resolution"
-)
-
-// Kind is what an entry of the ledger does.
-type Kind string
-
-// The kinds of entries. The ledger keeps, at every moment and for every
-// organization,
-//
-//	available = grants + adjustments − captures − open reservations ≥ 0
-//	reserved  = open reservations ≥ 0
-const (
-	Grant   Kind = "grant"   // available + credits
-	Adjust  Kind = "adjust"  // available + credits, which may be negative
-	Reserve Kind = "reserve" // available − credits, reserved + credits
-	Capture Kind = "capture" // available − credits; of a reservation: reserved − credits
-	Release Kind = "release" // reserved − credits, available + credits
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // creditLimit bounds one entry and one balance, so that sums stay far from
 // the ends of an int64 and exact in JSON.
 const creditLimit = 1_000_000_000_000
 
-// InsufficientError says that an organization has fewer available credits
-// than a change takes. Nothing was changed.
-type InsufficientError struct {
-	Required, Balance int64
-}
-
-func (e *InsufficientError) Error() string {
-	return fmt.Sprintf("%d credits required, %d available", e.Required, e.Balance)
-}
-
-// Is makes it a resolution.ErrDenied.
-func (e *InsufficientError) Is(target error) bool { return target == resolution.ErrDenied }
-
-// Entry is one line of the ledger.
-type Entry struct {
-	Seq        int64
-	At         time.Time
-	Kind       Kind
-	Credits    int64
-	Available  int64                // what the entry adds to the available credits
-	Reserved   int64                // what it adds to the reserved ones
-	Resolution uuid.UUID            // uuid.Nil when it belongs to none
-	Operation  resolution.Operation // "" when it belongs to none
-	Note       string
-}
-
-// Charge is what a finished call takes and leaves.
-type Charge struct {
-	Organization int64
-	Resolution   uuid.UUID
-	Operation    resolution.Operation
-	Credits      int64     // 0 for a call that is not billed
-	Reply        *Reply    // to store, or nil
-	Callback     *Callback // to post, or nil
-	At           time.Time
-}
-
 // Grant gives an organization credits, at least one. The note says why, for
 // those who read the ledger.
-func (s *State) Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (Balance, error) {
+func (s *Store) Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
 	if err := checkGrant(credits); err != nil {
-		return Balance{}, err
+		return state.Balance{}, err
 	}
-	return s.enter(ctx, entry{organization: organization, kind: Grant, credits: credits, note: note, at: now})
+	return s.enter(ctx, entry{organization: organization, kind: state.Grant, credits: credits, note: note, at: now})
 }
 
 // Adjust corrects an organization's available credits upwards or downwards.
 // Taking more than is available is an *InsufficientError.
-func (s *State) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (Balance, error) {
+func (s *Store) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
 	if credits == 0 || credits > creditLimit || credits < -creditLimit {
-		return Balance{}, fmt.Errorf("%w: an adjustment is not 0 and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
+		return state.Balance{}, fmt.Errorf("%w: an adjustment is not 0 and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
-	return s.enter(ctx, entry{organization: organization, kind: Adjust, credits: credits, note: note, at: now})
+	return s.enter(ctx, entry{organization: organization, kind: state.Adjust, credits: credits, note: note, at: now})
 }
 
 func checkGrant(credits int64) error {
@@ -94,7 +40,7 @@ func checkGrant(credits int64) error {
 	return nil
 }
 
-func (s *State) enter(ctx context.Context, e entry) (b Balance, err error) {
+func (s *Store) enter(ctx context.Context, e entry) (b state.Balance, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		if err := t.enter(e); err != nil {
 			return err
@@ -107,29 +53,29 @@ func (s *State) enter(ctx context.Context, e entry) (b Balance, err error) {
 		return nil
 	})
 	if err != nil {
-		return Balance{}, err
+		return state.Balance{}, err
 	}
 	return b, nil
 }
 
 // Balance reads what an organization has.
-func (s *State) Balance(ctx context.Context, organization int64) (b Balance, err error) {
+func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balance, err error) {
 	err = s.reads.QueryRowContext(ctx, selectBalance, organization).Scan(&b.Available, &b.Reserved)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Balance{}, fmt.Errorf("organization: %w", ErrNotFound)
+		return state.Balance{}, fmt.Errorf("organization: %w", state.ErrNotFound)
 	}
 	return b, unavailable(err)
 }
 
 // Ledger reads up to limit entries of an organization, in order, from the one
 // that follows the entry with the number after; 0 is before the first.
-func (s *State) Ledger(ctx context.Context, organization, after int64, limit int) ([]Entry, error) {
+func (s *Store) Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error) {
 	return collect(ctx, s.reads, scanEntry,
 		"SELECT seq, at, kind, credits, available, reserved, resolution, operation, note FROM ledger WHERE organization = ? AND seq > ? ORDER BY seq LIMIT ?",
 		organization, after, limit)
 }
 
-func scanEntry(row interface{ Scan(...any) error }) (e Entry, err error) {
+func scanEntry(row interface{ Scan(...any) error }) (e state.Entry, err error) {
 	var at int64
 	var of []byte
 	var operation, note sql.NullString
@@ -146,7 +92,7 @@ func scanEntry(row interface{ Scan(...any) error }) (e Entry, err error) {
 // Errors: *InsufficientError, ErrReplyStored, ErrNotFound for an unknown
 // organization; nothing was changed then. A charge of nothing that leaves
 // nothing is only a look at the balance.
-func (s *State) Settle(ctx context.Context, c Charge) (available int64, err error) {
+func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, err error) {
 	if c.Credits < 0 || c.Credits > creditLimit {
 		return 0, fmt.Errorf("%w: a charge is 0 to %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
@@ -165,7 +111,7 @@ func (s *State) Settle(ctx context.Context, c Charge) (available int64, err erro
 		if err := t.mayStore(c.Reply, c.At); err != nil {
 			return err
 		}
-		err = t.enter(entry{organization: c.Organization, kind: Capture, credits: c.Credits, of: c.Resolution, operation: c.Operation, at: c.At})
+		err = t.enter(entry{organization: c.Organization, kind: state.Capture, credits: c.Credits, of: c.Resolution, operation: c.Operation, at: c.At})
 		if err != nil {
 			return err
 		}

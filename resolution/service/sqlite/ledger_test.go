@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -10,11 +10,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // script is one organization and one reservation to do things with.
 type script struct {
-	s   *State
+	s   *Store
 	org int64
 	of  uuid.UUID
 }
@@ -39,11 +40,11 @@ func TestLedgerArithmetic(t *testing.T) {
 	}
 	settle := func(n int64) func(*testing.T, script) error {
 		return func(t *testing.T, x script) error {
-			_, err := x.s.Settle(t.Context(), Charge{Organization: x.org, Credits: n, At: noon})
+			_, err := x.s.Settle(t.Context(), state.Charge{Organization: x.org, Credits: n, At: noon})
 			return err
 		}
 	}
-	reserved := func(kind Kind) func(int64) func(*testing.T, script) error {
+	reserved := func(kind state.Kind) func(int64) func(*testing.T, script) error {
 		return func(n int64) func(*testing.T, script) error {
 			return func(t *testing.T, x script) error {
 				return x.change(t, func(tx *tx) error {
@@ -52,45 +53,45 @@ func TestLedgerArithmetic(t *testing.T) {
 			}
 		}
 	}
-	reserve, capture, release := reserved(Reserve), reserved(Capture), reserved(Release)
+	reserve, capture, release := reserved(state.Reserve), reserved(state.Capture), reserved(state.Release)
 	type step = func(*testing.T, script) error
-	insufficient := &InsufficientError{}
+	insufficient := &state.InsufficientError{}
 	s := serve(t, t.TempDir())
 	for _, c := range []struct {
 		name  string
 		steps []step // all but the last succeed
 		last  error
-		want  Balance
+		want  state.Balance
 		lines int
 	}{
-		{"grant", []step{grant(5)}, nil, Balance{5, 0}, 1},
-		{"grants add up", []step{grant(5), grant(7)}, nil, Balance{12, 0}, 2},
-		{"grant of nothing", []step{grant(0)}, resolution.ErrInvalid, Balance{0, 0}, 0},
-		{"grant of less", []step{grant(-1)}, resolution.ErrInvalid, Balance{0, 0}, 0},
-		{"grant of too many", []step{grant(creditLimit + 1)}, resolution.ErrInvalid, Balance{0, 0}, 0},
-		{"grants to too many", []step{grant(creditLimit), grant(1)}, resolution.ErrInvalid, Balance{creditLimit, 0}, 1},
-		{"reserved ones count too", []step{grant(creditLimit), reserve(9), grant(1)}, resolution.ErrInvalid, Balance{creditLimit - 9, 9}, 2},
-		{"adjust up", []step{grant(5), adjust(2)}, nil, Balance{7, 0}, 2},
-		{"adjust down to nothing", []step{grant(5), adjust(-5)}, nil, Balance{0, 0}, 2},
-		{"adjust below nothing", []step{grant(5), adjust(-6)}, insufficient, Balance{5, 0}, 1},
-		{"adjust by nothing", []step{adjust(0)}, resolution.ErrInvalid, Balance{0, 0}, 0},
-		{"settle", []step{grant(5), settle(2)}, nil, Balance{3, 0}, 2},
-		{"settle the last", []step{grant(5), settle(5)}, nil, Balance{0, 0}, 2},
-		{"settle one too many", []step{grant(5), settle(6)}, insufficient, Balance{5, 0}, 1},
-		{"settle nothing", []step{grant(5), settle(0)}, nil, Balance{5, 0}, 1},
-		{"settle less", []step{grant(5), settle(-1)}, resolution.ErrInvalid, Balance{5, 0}, 1},
-		{"reserve", []step{grant(5), reserve(3)}, nil, Balance{2, 3}, 2},
-		{"reserve one too many", []step{grant(5), reserve(6)}, insufficient, Balance{5, 0}, 1},
-		{"reserved ones are not available", []step{grant(5), reserve(3), settle(3)}, insufficient, Balance{2, 3}, 2},
-		{"nor to adjust", []step{grant(5), reserve(3), adjust(-3)}, insufficient, Balance{2, 3}, 2},
-		{"reserve nothing", []step{reserve(0)}, nil, Balance{0, 0}, 0},
-		{"capture some, release the rest", []step{grant(5), reserve(4), capture(3), release(1)}, nil, Balance{2, 0}, 4},
-		{"capture all", []step{grant(5), reserve(4), capture(4)}, nil, Balance{1, 0}, 3},
-		{"release all", []step{grant(5), reserve(4), release(4)}, nil, Balance{5, 0}, 3},
-		{"capture and release nothing", []step{grant(5), reserve(4), capture(0), release(0)}, nil, Balance{1, 4}, 2},
-		{"capture more than reserved", []step{grant(5), reserve(4), capture(5)}, resolution.ErrInvalid, Balance{1, 4}, 2},
-		{"release more than is left", []step{grant(5), reserve(4), capture(3), release(2)}, resolution.ErrInvalid, Balance{2 - 1, 1}, 3},
-		{"capture without reservation", []step{grant(5), capture(1)}, resolution.ErrInvalid, Balance{5, 0}, 1},
+		{"grant", []step{grant(5)}, nil, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"grants add up", []step{grant(5), grant(7)}, nil, state.Balance{Available: 12, Reserved: 0}, 2},
+		{"grant of nothing", []step{grant(0)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
+		{"grant of less", []step{grant(-1)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
+		{"grant of too many", []step{grant(creditLimit + 1)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
+		{"grants to too many", []step{grant(creditLimit), grant(1)}, resolution.ErrInvalid, state.Balance{Available: creditLimit, Reserved: 0}, 1},
+		{"reserved ones count too", []step{grant(creditLimit), reserve(9), grant(1)}, resolution.ErrInvalid, state.Balance{Available: creditLimit - 9, Reserved: 9}, 2},
+		{"adjust up", []step{grant(5), adjust(2)}, nil, state.Balance{Available: 7, Reserved: 0}, 2},
+		{"adjust down to nothing", []step{grant(5), adjust(-5)}, nil, state.Balance{Available: 0, Reserved: 0}, 2},
+		{"adjust below nothing", []step{grant(5), adjust(-6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"adjust by nothing", []step{adjust(0)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
+		{"settle", []step{grant(5), settle(2)}, nil, state.Balance{Available: 3, Reserved: 0}, 2},
+		{"settle the last", []step{grant(5), settle(5)}, nil, state.Balance{Available: 0, Reserved: 0}, 2},
+		{"settle one too many", []step{grant(5), settle(6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"settle nothing", []step{grant(5), settle(0)}, nil, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"settle less", []step{grant(5), settle(-1)}, resolution.ErrInvalid, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"reserve", []step{grant(5), reserve(3)}, nil, state.Balance{Available: 2, Reserved: 3}, 2},
+		{"reserve one too many", []step{grant(5), reserve(6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"reserved ones are not available", []step{grant(5), reserve(3), settle(3)}, insufficient, state.Balance{Available: 2, Reserved: 3}, 2},
+		{"nor to adjust", []step{grant(5), reserve(3), adjust(-3)}, insufficient, state.Balance{Available: 2, Reserved: 3}, 2},
+		{"reserve nothing", []step{reserve(0)}, nil, state.Balance{Available: 0, Reserved: 0}, 0},
+		{"capture some, release the rest", []step{grant(5), reserve(4), capture(3), release(1)}, nil, state.Balance{Available: 2, Reserved: 0}, 4},
+		{"capture all", []step{grant(5), reserve(4), capture(4)}, nil, state.Balance{Available: 1, Reserved: 0}, 3},
+		{"release all", []step{grant(5), reserve(4), release(4)}, nil, state.Balance{Available: 5, Reserved: 0}, 3},
+		{"capture and release nothing", []step{grant(5), reserve(4), capture(0), release(0)}, nil, state.Balance{Available: 1, Reserved: 4}, 2},
+		{"capture more than reserved", []step{grant(5), reserve(4), capture(5)}, resolution.ErrInvalid, state.Balance{Available: 1, Reserved: 4}, 2},
+		{"release more than is left", []step{grant(5), reserve(4), capture(3), release(2)}, resolution.ErrInvalid, state.Balance{Available: 2 - 1, Reserved: 1}, 3},
+		{"capture without reservation", []step{grant(5), capture(1)}, resolution.ErrInvalid, state.Balance{Available: 5, Reserved: 0}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := script{s, organization(t, s, c.name, 0), uuid.Must(uuid.NewV7())}
@@ -101,7 +102,7 @@ func TestLedgerArithmetic(t *testing.T) {
 						t.Fatalf("step %d: %v", i+1, err)
 					}
 				} else if want == error(insufficient) {
-					if !errors.As(err, new(*InsufficientError)) || !errors.Is(err, resolution.ErrDenied) {
+					if !errors.As(err, new(*state.InsufficientError)) || !errors.Is(err, resolution.ErrDenied) {
 						t.Errorf("step %d: %v, want an InsufficientError", i+1, err)
 					}
 				} else if !errors.Is(err, want) {
@@ -124,14 +125,14 @@ func TestReservationsAreApart(t *testing.T) {
 	org := organization(t, s, "Acme", 10)
 	one, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	err := s.writer.Write(t.Context(), func(tx *tx) error {
-		return tx.enter(entry{organization: org, kind: Reserve, credits: 5, of: one, at: noon})
+		return tx.enter(entry{organization: org, kind: state.Reserve, credits: 5, of: one, at: noon})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]uuid.UUID{"another": other, "none": uuid.Nil} {
 		err := s.writer.Write(t.Context(), func(tx *tx) error {
-			return tx.enter(entry{organization: org, kind: Release, credits: 1, of: of, at: noon})
+			return tx.enter(entry{organization: org, kind: state.Release, credits: 1, of: of, at: noon})
 		})
 		if !errors.Is(err, resolution.ErrInvalid) {
 			t.Errorf("release for %s: %v, want ErrInvalid", name, err)
@@ -142,9 +143,9 @@ func TestReservationsAreApart(t *testing.T) {
 func TestInsufficientSaysHowMany(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 3)
-	_, err := s.Settle(t.Context(), Charge{Organization: org, Credits: 5, At: noon})
-	var insufficient *InsufficientError
-	if !errors.As(err, &insufficient) || *insufficient != (InsufficientError{Required: 5, Balance: 3}) {
+	_, err := s.Settle(t.Context(), state.Charge{Organization: org, Credits: 5, At: noon})
+	var insufficient *state.InsufficientError
+	if !errors.As(err, &insufficient) || *insufficient != (state.InsufficientError{Required: 5, Balance: 3}) {
 		t.Errorf("got %v, want 5 required, 3 available", err)
 	}
 }
@@ -153,7 +154,7 @@ func TestLedger(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org, other := organization(t, s, "Acme", 10), organization(t, s, "Beta", 10)
 	of := uuid.Must(uuid.NewV7())
-	for _, charge := range []Charge{
+	for _, charge := range []state.Charge{
 		{Organization: other, Credits: 1, At: noon},
 		{Organization: org, Credits: 2, Resolution: of, Operation: resolution.Enrichment, At: noon.Add(time.Second)},
 	} {
@@ -164,10 +165,10 @@ func TestLedger(t *testing.T) {
 	if _, err := s.Adjust(t.Context(), org, -3, "goodwill taken back", noon.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	want := []Entry{
-		{Seq: 1, At: noon, Kind: Grant, Credits: 10, Available: 10},
-		{Seq: 4, At: noon.Add(time.Second), Kind: Capture, Credits: 2, Available: -2, Resolution: of, Operation: resolution.Enrichment},
-		{Seq: 5, At: noon.Add(time.Minute), Kind: Adjust, Credits: -3, Available: -3, Note: "goodwill taken back"},
+	want := []state.Entry{
+		{Seq: 1, At: noon, Kind: state.Grant, Credits: 10, Available: 10},
+		{Seq: 4, At: noon.Add(time.Second), Kind: state.Capture, Credits: 2, Available: -2, Resolution: of, Operation: resolution.Enrichment},
+		{Seq: 5, At: noon.Add(time.Minute), Kind: state.Adjust, Credits: -3, Available: -3, Note: "goodwill taken back"},
 	}
 	got, err := s.Ledger(t.Context(), org, 0, 100)
 	if err != nil || !slices.Equal(got, want) {
@@ -176,7 +177,7 @@ func TestLedger(t *testing.T) {
 	for _, c := range []struct {
 		after int64
 		limit int
-		want  []Entry
+		want  []state.Entry
 	}{{0, 2, want[:2]}, {4, 2, want[2:]}, {5, 2, nil}} {
 		if got, err := s.Ledger(t.Context(), org, c.after, c.limit); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%d after %d: got %+v (%v), want %+v", c.limit, c.after, got, err, c.want)
@@ -204,12 +205,12 @@ func TestSettleIsWhole(t *testing.T) {
 		t.Run(fmt.Sprint(c.credits, c.reply, c.callback), func(t *testing.T) {
 			s := serve(t, t.TempDir())
 			org := organization(t, s, "Acme", 3)
-			charge := Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: resolution.EmailToHEM, Credits: c.credits, At: noon}
+			charge := state.Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: resolution.EmailToHEM, Credits: c.credits, At: noon}
 			if c.reply {
-				charge.Reply = &Reply{Key: [32]byte{1}, Status: 200}
+				charge.Reply = &state.Reply{Key: [32]byte{1}, Status: 200}
 			}
 			if c.callback {
-				charge.Callback = &Callback{WebhookID: "msg_1", Organization: org, Resolution: charge.Resolution,
+				charge.Callback = &state.Callback{WebhookID: "msg_1", Organization: org, Resolution: charge.Resolution,
 					Receiver: "example.com:443", URL: "https://example.com/", Body: []byte("{}"), Due: noon}
 			}
 			left, err := s.Settle(t.Context(), charge)
@@ -229,14 +230,14 @@ func TestSettleRefuses(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 3)
 	for name, c := range map[string]struct {
-		charge Charge
+		charge state.Charge
 		want   error
 	}{
-		"no organization":                 {Charge{Organization: 9, Credits: 1}, ErrNotFound},
-		"no organization, nothing to pay": {Charge{Organization: 9}, ErrNotFound},
-		"no organization, a reply":        {Charge{Organization: 9, Reply: &Reply{}}, ErrNotFound},
-		"another's callback":              {Charge{Organization: org, Callback: &Callback{Organization: 9}}, resolution.ErrInvalid},
-		"far too many":                    {Charge{Organization: org, Credits: creditLimit + 1}, resolution.ErrInvalid},
+		"no organization":                 {state.Charge{Organization: 9, Credits: 1}, state.ErrNotFound},
+		"no organization, nothing to pay": {state.Charge{Organization: 9}, state.ErrNotFound},
+		"no organization, a reply":        {state.Charge{Organization: 9, Reply: &state.Reply{}}, state.ErrNotFound},
+		"another's callback":              {state.Charge{Organization: org, Callback: &state.Callback{Organization: 9}}, resolution.ErrInvalid},
+		"far too many":                    {state.Charge{Organization: org, Credits: creditLimit + 1}, resolution.ErrInvalid},
 	} {
 		if _, err := s.Settle(t.Context(), c.charge); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -247,7 +248,7 @@ func TestSettleRefuses(t *testing.T) {
 	}
 }
 
-func rowsOf(t *testing.T, s *State, table string) (n int) {
+func rowsOf(t *testing.T, s *Store, table string) (n int) {
 	t.Helper()
 	if err := s.reads.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 		t.Fatal(err)

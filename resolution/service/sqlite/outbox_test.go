@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // post posts callbacks in one change.
-func (d *desk) post(callbacks ...*Callback) {
+func (d *desk) post(callbacks ...*state.Callback) {
 	d.t.Helper()
 	err := d.writer.Write(d.t.Context(), func(t *tx) error {
 		for _, c := range callbacks {
@@ -30,7 +31,7 @@ func (d *desk) post(callbacks ...*Callback) {
 }
 
 // callbacks are n of a receiver, a second apart and the first after a while.
-func (d *desk) callbacks(receiver string, n int, first time.Duration) (all []*Callback) {
+func (d *desk) callbacks(receiver string, n int, first time.Duration) (all []*state.Callback) {
 	for i := range n {
 		c := d.callback(receiver)
 		c.Due = d.now.Add(first + time.Duration(i)*time.Second)
@@ -42,11 +43,11 @@ func (d *desk) callbacks(receiver string, n int, first time.Duration) (all []*Ca
 // perLane is how many of a lane the tests ask for.
 const perLane = 8
 
-func (d *desk) due(limit int, busy ...string) ([]Delivery, time.Time) {
+func (d *desk) due(limit int, busy ...string) ([]state.Delivery, time.Time) {
 	d.t.Helper()
-	scope := Scope{Each: perLane}
+	scope := state.Scope{Each: perLane}
 	for _, receiver := range busy {
-		scope.Busy = append(scope.Busy, Lane{d.first, receiver})
+		scope.Busy = append(scope.Busy, state.Lane{Organization: d.first, Receiver: receiver})
 	}
 	due, next, err := d.DueDeliveries(d.t.Context(), d.now, limit, scope)
 	if err != nil {
@@ -55,7 +56,7 @@ func (d *desk) due(limit int, busy ...string) ([]Delivery, time.Time) {
 	return due, next
 }
 
-func (d *desk) settle(a Attempt) {
+func (d *desk) settle(a state.Attempt) {
 	d.t.Helper()
 	if err := d.SettleDelivery(d.t.Context(), a); err != nil {
 		d.t.Fatal(err)
@@ -63,23 +64,23 @@ func (d *desk) settle(a Attempt) {
 }
 
 // die posts a callback whose delivery has been given up.
-func (d *desk) die(organization int64, receiver string) *Callback {
+func (d *desk) die(organization int64, receiver string) *state.Callback {
 	d.t.Helper()
 	c := d.callback(receiver)
 	c.Organization = organization
 	d.post(c)
-	d.settle(Attempt{ID: d.delivery(c.WebhookID).ID, State: Dead, Status: 500, Failure: "status", At: d.now})
+	d.settle(state.Attempt{ID: d.delivery(c.WebhookID).ID, State: state.Dead, Status: 500, Failure: "status", At: d.now})
 	return c
 }
 
 // delivery finds one by its webhook id.
-func (d *desk) delivery(webhook string) Delivery {
+func (d *desk) delivery(webhook string) state.Delivery {
 	d.t.Helper()
 	all, err := d.Deliveries(d.t.Context(), 0, "", math.MaxInt32)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(x Delivery) bool { return x.WebhookID == webhook })
+	i := slices.IndexFunc(all, func(x state.Delivery) bool { return x.WebhookID == webhook })
 	if i < 0 {
 		d.t.Fatalf("no delivery %s", webhook)
 	}
@@ -139,10 +140,10 @@ func TestDueDeliveries(t *testing.T) {
 // receiver and how long it is due; * are all lanes.
 func TestScope(t *testing.T) {
 	d := newDesk(t)
-	lane := func(name string) Lane {
-		return Lane{map[byte]int64{'1': d.first, '2': d.second}[name[0]], name[1:2]}
+	lane := func(name string) state.Lane {
+		return state.Lane{Organization: map[byte]int64{'1': d.first, '2': d.second}[name[0]], Receiver: name[1:2]}
 	}
-	lanes := func(names string) (all []Lane) {
+	lanes := func(names string) (all []state.Lane) {
 		for _, name := range strings.Fields(names) {
 			all = append(all, lane(name))
 		}
@@ -174,9 +175,9 @@ func TestScope(t *testing.T) {
 		{"lanes that wait for nothing", "1x 2x", "", "", 10, 8, "", ""},
 		{"no lane", "", "", "", 10, 8, "", ""},
 	} {
-		scope := Scope{Busy: lanes(c.busy), Each: c.each}
+		scope := state.Scope{Busy: lanes(c.busy), Each: c.each}
 		if c.only != "*" {
-			scope.Only = append([]Lane{}, lanes(c.only)...)
+			scope.Only = append([]state.Lane{}, lanes(c.only)...)
 		}
 		for _, organization := range c.full {
 			scope.Full = append(scope.Full, map[rune]int64{'1': d.first, '2': d.second}[organization])
@@ -208,12 +209,15 @@ func TestDelivery(t *testing.T) {
 	c := d.callback("a.example:443")
 	d.post(c)
 	d.post(c) // the same webhook id: posted already
-	want := Delivery{ID: 1, Callback: *c, Created: d.now, State: Pending}
+	want := state.Delivery{
+		ID: 1, WebhookID: c.WebhookID, Organization: c.Organization, Resolution: c.Resolution, Receiver: c.Receiver, URL: c.URL, Body: c.Body, Due: c.Due,
+		Created: d.now, State: state.Pending,
+	}
 	check := func(when string) {
 		t.Helper()
 		due, _ := d.due(10)
 		switch {
-		case want.State == Pending && !want.Due.After(d.now):
+		case want.State == state.Pending && !want.Due.After(d.now):
 			if len(due) != 1 || fmt.Sprintf("%+v", due[0]) != fmt.Sprintf("%+v", want) {
 				t.Fatalf("%s is due\n%+v\nwant\n%+v", when, due, want)
 			}
@@ -230,7 +234,7 @@ func TestDelivery(t *testing.T) {
 	check("one that is being attempted")
 
 	want.Attempts, want.Status, want.Failure, want.Due = 1, 503, "status", d.now.Add(5*time.Second)
-	d.settle(Attempt{ID: 1, State: Pending, Due: want.Due, Status: 503, Failure: "status", At: d.now})
+	d.settle(state.Attempt{ID: 1, State: state.Pending, Due: want.Due, Status: 503, Failure: "status", At: d.now})
 	check("a postponed one")
 	if _, next := d.due(10); !next.Equal(want.Due) {
 		t.Errorf("next is %v, want %v", next, want.Due)
@@ -238,41 +242,41 @@ func TestDelivery(t *testing.T) {
 	d.now = want.Due
 	check("when its time has come, it")
 
-	want.Attempts, want.State, want.Status, want.Failure, want.Finished = 2, Dead, 0, "timeout", d.now
-	d.settle(Attempt{ID: 1, State: Dead, Failure: "timeout", At: d.now})
+	want.Attempts, want.State, want.Status, want.Failure, want.Finished = 2, state.Dead, 0, "timeout", d.now
+	d.settle(state.Attempt{ID: 1, State: state.Dead, Failure: "timeout", At: d.now})
 	check("a dead one")
-	for _, a := range []Attempt{{ID: 1, State: Pending, Due: d.now}, {ID: 1, State: Delivered, At: d.now}} {
-		if err := d.SettleDelivery(t.Context(), a); !errors.Is(err, ErrFinished) {
-			t.Errorf("settling it again as %s: %v, want %v", a.State, err, ErrFinished)
+	for _, a := range []state.Attempt{{ID: 1, State: state.Pending, Due: d.now}, {ID: 1, State: state.Delivered, At: d.now}} {
+		if err := d.SettleDelivery(t.Context(), a); !errors.Is(err, state.ErrFinished) {
+			t.Errorf("settling it again as %s: %v, want %v", a.State, err, state.ErrFinished)
 		}
 	}
-	if err := d.SettleDelivery(t.Context(), Attempt{ID: 1, State: "lost", At: d.now}); !errors.Is(err, resolution.ErrInvalid) {
+	if err := d.SettleDelivery(t.Context(), state.Attempt{ID: 1, State: "lost", At: d.now}); !errors.Is(err, resolution.ErrInvalid) {
 		t.Errorf("settling it as lost: %v, want %v", err, resolution.ErrInvalid)
 	}
-	if err := d.SettleDelivery(t.Context(), Attempt{ID: 2, State: Delivered, At: d.now}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("settling an unknown one: %v, want %v", err, ErrNotFound)
+	if err := d.SettleDelivery(t.Context(), state.Attempt{ID: 2, State: state.Delivered, At: d.now}); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("settling an unknown one: %v, want %v", err, state.ErrNotFound)
 	}
 
 	replay := func() {
 		t.Helper()
 		d.now = d.now.Add(time.Hour)
-		want.State, want.Attempts, want.Status, want.Failure, want.Finished, want.Due = Pending, 0, 0, "", time.Time{}, d.now
+		want.State, want.Attempts, want.Status, want.Failure, want.Finished, want.Due = state.Pending, 0, 0, "", time.Time{}, d.now
 		if err := d.ReplayDelivery(t.Context(), c.WebhookID, d.now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	replay()
 	check("a replayed dead one")
-	want.State, want.Attempts, want.Status, want.Finished = Delivered, 1, 204, d.now
-	d.settle(Attempt{ID: 1, State: Delivered, Status: 204, At: d.now})
+	want.State, want.Attempts, want.Status, want.Finished = state.Delivered, 1, 204, d.now
+	d.settle(state.Attempt{ID: 1, State: state.Delivered, Status: 204, At: d.now})
 	check("a delivered one")
 	replay()
 	check("a replayed delivered one")
-	d.settle(Attempt{ID: 1, State: Pending, Due: d.now.Add(24 * time.Hour), Failure: "refused", At: d.now})
+	d.settle(state.Attempt{ID: 1, State: state.Pending, Due: d.now.Add(24 * time.Hour), Failure: "refused", At: d.now})
 	replay()
 	check("a replayed pending one")
-	if err := d.ReplayDelivery(t.Context(), "msg_unknown", d.now); !errors.Is(err, ErrNotFound) {
-		t.Errorf("replaying an unknown one: %v, want %v", err, ErrNotFound)
+	if err := d.ReplayDelivery(t.Context(), "msg_unknown", d.now); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("replaying an unknown one: %v, want %v", err, state.ErrNotFound)
 	}
 	if n := d.count("lanes"); n != 1 {
 		t.Errorf("%d lanes wait, want 1", n)
@@ -288,9 +292,9 @@ func TestDeliveriesFilter(t *testing.T) {
 		d.post(c)
 		names[c.WebhookID] = fmt.Sprint(i + 1)
 	}
-	d.settle(Attempt{ID: 1, State: Dead, At: d.now})
-	d.settle(Attempt{ID: 2, State: Dead, At: d.now})
-	d.settle(Attempt{ID: 3, State: Delivered, At: d.now})
+	d.settle(state.Attempt{ID: 1, State: state.Dead, At: d.now})
+	d.settle(state.Attempt{ID: 2, State: state.Dead, At: d.now})
+	d.settle(state.Attempt{ID: 3, State: state.Delivered, At: d.now})
 	for _, c := range []struct {
 		name         string
 		organization int64
@@ -301,9 +305,9 @@ func TestDeliveriesFilter(t *testing.T) {
 		{"all", 0, "", 10, "4 3 2 1"},
 		{"the newest", 0, "", 2, "4 3"},
 		{"an organization's", d.first, "", 10, "3 1"},
-		{"the dead", 0, Dead, 10, "2 1"},
-		{"an organization's dead", d.second, Dead, 10, "2"},
-		{"an organization's delivered: none", d.second, Delivered, 10, ""},
+		{"the dead", 0, state.Dead, 10, "2 1"},
+		{"an organization's dead", d.second, state.Dead, 10, "2"},
+		{"an organization's delivered: none", d.second, state.Delivered, 10, ""},
 		{"an unknown organization's: none", 77, "", 10, ""},
 		{"none asked for", 0, "", 0, ""},
 	} {
@@ -325,19 +329,19 @@ func TestDeliveriesFilter(t *testing.T) {
 func TestReplayDead(t *testing.T) {
 	dir := t.TempDir()
 	d := openDesk(t, dir)
-	var dead []*Callback
+	var dead []*state.Callback
 	for range stepRows + 50 { // more than one change's
 		c := d.callback("a.example:443")
 		dead = append(dead, c)
 	}
 	d.post(dead...)
 	for i := range dead {
-		d.settle(Attempt{ID: int64(i + 1), State: Dead, At: d.now})
+		d.settle(state.Attempt{ID: int64(i + 1), State: state.Dead, At: d.now})
 	}
 	others := d.die(d.second, "b.example:443")
 	delivered := d.callback("c.example:443")
 	d.post(delivered)
-	d.settle(Attempt{ID: d.delivery(delivered.WebhookID).ID, State: Delivered, At: d.now})
+	d.settle(state.Attempt{ID: d.delivery(delivered.WebhookID).ID, State: state.Delivered, At: d.now})
 
 	admin, err := Administer(dir, false)
 	if err != nil {
@@ -355,10 +359,10 @@ func TestReplayDead(t *testing.T) {
 	if len(due) != perLane || due[0].WebhookID != dead[0].WebhookID || due[0].Attempts != 0 || !next.Equal(d.now) {
 		t.Errorf("due are %+v, next %v", due, next)
 	}
-	if got := d.delivery(others.WebhookID).State; got != Dead {
+	if got := d.delivery(others.WebhookID).State; got != state.Dead {
 		t.Errorf("another organization's is %s", got)
 	}
-	if got := d.delivery(delivered.WebhookID).State; got != Delivered {
+	if got := d.delivery(delivered.WebhookID).State; got != state.Delivered {
 		t.Errorf("a delivered one is %s", got)
 	}
 	if n, err := admin.ReplayDead(t.Context(), 77, d.now); n != 0 || err != nil {
@@ -396,12 +400,12 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 	}
 	d := newDesk(t)
 	flood(t, d, "dead.example:443", rows)
-	var others []*Callback
+	var others []*state.Callback
 	for i := range 30 {
 		others = append(others, d.callbacks(fmt.Sprintf("%d.example:443", i), 1, -time.Minute)...)
 	}
 	d.post(others...)
-	count := func(due []Delivery) (flooded, other int) {
+	count := func(due []state.Delivery) (flooded, other int) {
 		for _, x := range due {
 			if x.Receiver == "dead.example:443" {
 				flooded++
@@ -421,7 +425,7 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 	}
 	// When the others have theirs, it goes on with the flood.
 	for _, x := range due {
-		d.settle(Attempt{ID: x.ID, State: Delivered, Status: 200, At: d.now})
+		d.settle(state.Attempt{ID: x.ID, State: state.Delivered, Status: 200, At: d.now})
 	}
 	for range 3 {
 		due, _ := d.due(64)
@@ -429,7 +433,7 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 			t.Errorf("then are due %d and %d others, want %d and 0", flooded, other, perLane)
 		}
 		for _, x := range due {
-			d.settle(Attempt{ID: x.ID, State: Pending, Due: d.now.Add(time.Hour), Failure: "timeout", At: d.now})
+			d.settle(state.Attempt{ID: x.ID, State: state.Pending, Due: d.now.Add(time.Hour), Failure: "timeout", At: d.now})
 		}
 	}
 	if st, err := d.Stats(t.Context()); err != nil || st.Pending != rows {
@@ -453,7 +457,7 @@ func BenchmarkJob(b *testing.B) {
 				return
 			}
 			c := d.callback("a.example:443")
-			if err := d.FinishJob(b.Context(), Finish{ID: leased.ID, Lease: 1, Status: Completed, Result: make([]byte, 2048), Spent: 7, Callback: c, At: d.now}); err != nil {
+			if err := d.FinishJob(b.Context(), state.Finish{ID: leased.ID, Lease: 1, Status: state.Completed, Result: make([]byte, 2048), Spent: 7, Callback: c, At: d.now}); err != nil {
 				b.Error(err)
 			}
 		}

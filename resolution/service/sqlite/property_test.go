@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // act is one thing a goroutine of the property test does. Credits that a
 // reservation has not are refused, which is fine too.
 type act struct {
-	kind    Kind
+	kind    state.Kind
 	credits int64
 	direct  bool // a capture of available credits
 }
@@ -24,11 +25,11 @@ type act struct {
 func drawActs(t *rapid.T, i int) []act {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act {
 		a := act{
-			kind:    rapid.SampledFrom([]Kind{Grant, Adjust, Reserve, Capture, Capture, Release}).Draw(t, "kind"),
+			kind:    rapid.SampledFrom([]state.Kind{state.Grant, state.Adjust, state.Reserve, state.Capture, state.Capture, state.Release}).Draw(t, "kind"),
 			credits: rapid.Int64Range(1, 20).Draw(t, "credits"),
 			direct:  rapid.Bool().Draw(t, "direct"),
 		}
-		if a.kind == Adjust && a.direct {
+		if a.kind == state.Adjust && a.direct {
 			a.credits = -a.credits
 		}
 		return a
@@ -60,7 +61,7 @@ func TestLedgerProperty(t *testing.T) {
 						add, set := entry{kind: a.kind, credits: a.credits, reserved: !a.direct}.changes()
 						available.Add(add)
 						reserved.Add(set)
-					} else if !errors.As(err, new(*InsufficientError)) && !errors.Is(err, resolution.ErrInvalid) {
+					} else if !errors.As(err, new(*state.InsufficientError)) && !errors.Is(err, resolution.ErrInvalid) {
 						t.Errorf("%+v: %v", a, err)
 					}
 				}
@@ -80,17 +81,17 @@ func TestLedgerProperty(t *testing.T) {
 	})
 }
 
-func do(t *testing.T, s *State, org int64, of uuid.UUID, a act) error {
+func do(t *testing.T, s *Store, org int64, of uuid.UUID, a act) error {
 	const op = resolution.KeywordToLead
 	var err error
-	var b Balance
+	var b state.Balance
 	switch {
-	case a.kind == Grant:
+	case a.kind == state.Grant:
 		b, err = s.Grant(t.Context(), org, a.credits, "", noon)
-	case a.kind == Adjust:
+	case a.kind == state.Adjust:
 		b, err = s.Adjust(t.Context(), org, a.credits, "", noon)
-	case a.kind == Capture && a.direct:
-		b.Available, err = s.Settle(t.Context(), Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
+	case a.kind == state.Capture && a.direct:
+		b.Available, err = s.Settle(t.Context(), state.Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
 	default:
 		err = s.writer.Write(t.Context(), func(tx *tx) error {
 			return tx.enter(entry{organization: org, kind: a.kind, credits: a.credits, reserved: true, of: of, operation: op, at: noon})

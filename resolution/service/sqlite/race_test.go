@@ -1,5 +1,5 @@
 //go:build race
 
-package state
+package sqlite
 
 const raceDetector = true

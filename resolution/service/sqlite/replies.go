@@ -1,31 +1,21 @@
-package state
+package sqlite
 
 import (
 	"context"
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // replyLife is how long an Idempotency-Key is answered from its stored reply.
 const replyLife = 24 * time.Hour
 
-// ErrReplyStored says that a key has a reply already. The caller holds a key
-// while it answers, so it is a mistake of the caller's.
-var ErrReplyStored = errors.New("the idempotency key has a stored reply")
-
-// Reply is what a call under an Idempotency-Key was answered with.
-type Reply struct {
-	Key         [32]byte // hash of organization, path and Idempotency-Key
-	Fingerprint [32]byte // hash of the request's body
-	Status      int
-	Body        []byte
-}
-
 // Reply finds the reply stored under a key in the 24 hours before now; nil
 // when there is none.
-func (s *State) Reply(ctx context.Context, key [32]byte, now time.Time) (*Reply, error) {
-	r := Reply{Key: key}
+func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error) {
+	r := state.Reply{Key: key}
 	var fingerprint []byte
 	err := s.reads.QueryRowContext(ctx, "SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?", key[:], millis(now.Add(-replyLife))).
 		Scan(&fingerprint, &r.Status, &r.Body)
@@ -41,7 +31,7 @@ func (s *State) Reply(ctx context.Context, key [32]byte, now time.Time) (*Reply,
 
 // mayStore looks whether a reply can be stored: ErrReplyStored when its key
 // has one. A nil reply can always be stored.
-func (t *tx) mayStore(r *Reply, at time.Time) error {
+func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	if r == nil {
 		return nil
 	}
@@ -53,13 +43,13 @@ func (t *tx) mayStore(r *Reply, at time.Time) error {
 		}
 	}
 	if found {
-		return ErrReplyStored
+		return state.ErrReplyStored
 	}
 	return nil
 }
 
 // store stores a reply that mayStore found nothing against; nil is nothing.
-func (t *tx) store(r *Reply, at time.Time) {
+func (t *tx) store(r *state.Reply, at time.Time) {
 	if r == nil {
 		return
 	}

@@ -1,19 +1,21 @@
-package state
+package sqlite
 
 import (
 	"bytes"
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 func TestReply(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 10)
-	settle := func(r Reply, at time.Time) (int64, error) {
-		return s.Settle(t.Context(), Charge{Organization: org, Credits: 1, Reply: &r, At: at})
+	settle := func(r state.Reply, at time.Time) (int64, error) {
+		return s.Settle(t.Context(), state.Charge{Organization: org, Credits: 1, Reply: &r, At: at})
 	}
-	reply := func(key byte, now time.Time) *Reply {
+	reply := func(key byte, now time.Time) *state.Reply {
 		t.Helper()
 		r, err := s.Reply(t.Context(), [32]byte{key}, now)
 		if err != nil {
@@ -21,14 +23,14 @@ func TestReply(t *testing.T) {
 		}
 		return r
 	}
-	first := Reply{Key: [32]byte{1}, Fingerprint: [32]byte{9: 9}, Status: 200, Body: []byte(`{"success":true}`)}
+	first := state.Reply{Key: [32]byte{1}, Fingerprint: [32]byte{9: 9}, Status: 200, Body: []byte(`{"success":true}`)}
 	if reply(1, noon) != nil {
 		t.Error("a reply before there was one")
 	}
 	if _, err := settle(first, noon); err != nil {
 		t.Fatal(err)
 	}
-	same := func(got *Reply, want Reply) bool {
+	same := func(got *state.Reply, want state.Reply) bool {
 		return got != nil && got.Key == want.Key && got.Fingerprint == want.Fingerprint && got.Status == want.Status && bytes.Equal(got.Body, want.Body)
 	}
 	const life = 24 * time.Hour
@@ -41,8 +43,8 @@ func TestReply(t *testing.T) {
 		t.Error("a reply under another key")
 	}
 
-	second := Reply{Key: [32]byte{1}, Status: 200} // without a body
-	if _, err := settle(second, noon.Add(life-time.Millisecond)); !errors.Is(err, ErrReplyStored) {
+	second := state.Reply{Key: [32]byte{1}, Status: 200} // without a body
+	if _, err := settle(second, noon.Add(life-time.Millisecond)); !errors.Is(err, state.ErrReplyStored) {
 		t.Errorf("a second reply: %v, want ErrReplyStored", err)
 	}
 	if got := reply(1, noon); !same(got, first) {
@@ -64,16 +66,16 @@ func TestReply(t *testing.T) {
 func TestReplyTwiceInOneGroup(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 10)
-	r := Reply{Key: [32]byte{1}, Status: 200}
+	r := state.Reply{Key: [32]byte{1}, Status: 200}
 	results := together(s, 2, func(int) error {
-		_, err := s.Settle(t.Context(), Charge{Organization: org, Credits: 1, Reply: &r, At: noon})
+		_, err := s.Settle(t.Context(), state.Charge{Organization: org, Credits: 1, Reply: &r, At: noon})
 		return err
 	})
 	stored := 0
 	for _, err := range results {
 		if err == nil {
 			stored++
-		} else if !errors.Is(err, ErrReplyStored) {
+		} else if !errors.Is(err, state.ErrReplyStored) {
 			t.Error(err)
 		}
 	}

@@ -1,49 +1,20 @@
-package state
+package sqlite
 
 import (
 	"context"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // stepRows bounds the rows of one change that concerns many: a charge that
 // comes meanwhile waits for no more than one such step.
 const stepRows = 100
 
-// Retention is how long things are kept.
-type Retention struct {
-	Results         time.Duration // a finished job's request and result
-	Tombstones      time.Duration // after that, that there was one
-	Replies         time.Duration // what an Idempotency-Key replays
-	Snapshots       time.Duration // what data a search sees
-	DeliveredBodies time.Duration // the body of a delivered callback, from delivery
-	Delivered       time.Duration // that it was delivered, from delivery
-	Dead            time.Duration // a dead delivery, from its last attempt
-}
-
-// DefaultRetention returns the windows of the service's promises.
-func DefaultRetention() Retention {
-	const day = 24 * time.Hour
-	return Retention{
-		Results:         30 * day,
-		Tombstones:      30 * day,
-		Replies:         day,
-		Snapshots:       SnapshotWindow,
-		DeliveredBodies: 3 * day,
-		Delivered:       30 * day,
-		Dead:            30 * day,
-	}
-}
-
-// Purged counts what a Purge let go.
-type Purged struct {
-	Results, Tombstones, Replies, Snapshots int
-	DeliveredBodies, Delivered, Dead        int
-}
-
 // Purge lets go of what is older than r says. It works in many small changes,
 // between which others have their turn, until there is nothing left or ctx
 // ends; what it counts is gone also beside an error.
-func (s *State) Purge(ctx context.Context, now time.Time, r Retention) (p Purged, err error) {
+func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p state.Purged, err error) {
 	if p.Replies, err = s.purgeReplies(ctx, millis(now), millis(now.Add(-r.Replies))); err != nil {
 		return p, err
 	}
@@ -80,7 +51,7 @@ func oldDeliveries(which string) string {
 
 // purge repeats a change until it finds too little for another, and counts the
 // rows of its last statement.
-func (s *State) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
+func (s *Store) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
 	for {
 		var n int64
 		err := s.writer.Write(ctx, func(t *tx) (err error) {
@@ -106,7 +77,7 @@ func (s *State) purge(ctx context.Context, statements []string, before int64) (c
 // The order is that of time unless the clock was set. Replies that are yet to
 // come, of a clock that was ahead, are passed over; from their moment on they
 // keep those behind them for as long as themselves, and no longer.
-func (s *State) purgeReplies(ctx context.Context, now, before int64) (count int, err error) {
+func (s *Store) purgeReplies(ctx context.Context, now, before int64) (count int, err error) {
 	for last := int64(0); ; {
 		var end, old, ahead int64
 		err := s.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0), coalesce(sum(at <= ?), 0), coalesce(sum(at > ?), 0)
@@ -125,7 +96,7 @@ func (s *State) purgeReplies(ctx context.Context, now, before int64) (count int,
 	}
 }
 
-func (s *State) purgeRepliesTo(ctx context.Context, last, end, before int64) (n int, err error) {
+func (s *Store) purgeRepliesTo(ctx context.Context, last, end, before int64) (n int, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		rows, err := t.Update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
 		n = int(rows)

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // What is there after a while, when Purge runs at that moment.
@@ -30,9 +31,9 @@ func TestPurge(t *testing.T) {
 		{"before three days", 3*day - ms, kept{nil, false, false, true, true, true, true}},
 		{"after three days", 3 * day, kept{nil, false, false, true, false, true, true}},
 		{"before thirty days", 30*day - ms, kept{nil, false, false, true, false, true, true}},
-		{"after thirty days", 30 * day, kept{ErrExpired, false, false, false, false, false, true}},
-		{"before sixty days", 60*day - ms, kept{ErrExpired, false, false, false, false, false, true}},
-		{"after sixty days", 60 * day, kept{ErrNotFound, false, false, false, false, false, true}},
+		{"after thirty days", 30 * day, kept{state.ErrExpired, false, false, false, false, false, true}},
+		{"before sixty days", 60*day - ms, kept{state.ErrExpired, false, false, false, false, false, true}},
+		{"after sixty days", 60 * day, kept{state.ErrNotFound, false, false, false, false, false, true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -40,7 +41,7 @@ func TestPurge(t *testing.T) {
 			waiting, pending := d.create(d.second), d.callback("c.example:443")
 			d.post(pending)
 			job := d.job(d.first)
-			reply := &Reply{Key: [32]byte{1}, Status: 200, Body: []byte("{}")}
+			reply := &state.Reply{Key: [32]byte{1}, Status: 200, Body: []byte("{}")}
 			if _, err := d.CreateJob(t.Context(), job, 0, reply); err != nil {
 				t.Fatal(err)
 			}
@@ -49,20 +50,20 @@ func TestPurge(t *testing.T) {
 			}
 			delivered := d.callback("a.example:443")
 			d.post(delivered)
-			d.settle(Attempt{ID: d.delivery(delivered.WebhookID).ID, State: Delivered, Status: 200, At: d.now})
+			d.settle(state.Attempt{ID: d.delivery(delivered.WebhookID).ID, State: state.Delivered, Status: 200, At: d.now})
 			dead := d.die(d.first, "b.example:443")
 
 			d.now = d.now.Add(c.after)
 			for i := range 2 { // once is enough
-				p, err := d.Purge(t.Context(), d.now, DefaultRetention())
-				if err != nil || i == 1 && p != (Purged{}) {
+				p, err := d.Purge(t.Context(), d.now, state.DefaultRetention())
+				if err != nil || i == 1 && p != (state.Purged{}) {
 					t.Fatalf("purge %d: %+v, %v", i+1, p, err)
 				}
 			}
 
 			var got kept
 			_, err := d.FindJob(t.Context(), d.first, job.ID)
-			for _, is := range []error{ErrExpired, ErrNotFound} {
+			for _, is := range []error{state.ErrExpired, state.ErrNotFound} {
 				if errors.Is(err, is) {
 					got.job = is
 				}
@@ -89,9 +90,9 @@ func TestPurge(t *testing.T) {
 				webhook     string
 				there, body bool
 			}{{delivered.WebhookID, got.delivered, got.deliveredBody}, {dead.WebhookID, got.dead, got.dead}} {
-				want := ErrNotFound
+				want := state.ErrNotFound
 				if x.there {
-					want = ErrGone
+					want = state.ErrGone
 				}
 				if x.body {
 					want = nil
@@ -108,7 +109,7 @@ func TestPurge(t *testing.T) {
 func TestPurgeCountsFromTheEnd(t *testing.T) {
 	d := newDesk(t)
 	id := d.create(d.first)
-	r := DefaultRetention()
+	r := state.DefaultRetention()
 	d.now = d.now.Add(r.Results)
 	if _, err := d.Purge(t.Context(), d.now, r); err != nil {
 		t.Fatal(err)
@@ -117,7 +118,7 @@ func TestPurgeCountsFromTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.now = d.now.Add(r.Results - time.Millisecond)
-	if p, err := d.Purge(t.Context(), d.now, r); err != nil || p != (Purged{}) {
+	if p, err := d.Purge(t.Context(), d.now, r); err != nil || p != (state.Purged{}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -136,14 +137,14 @@ func TestPurgeInSteps(t *testing.T) {
 			if err := t.Exec("INSERT INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, 0, 0, 0, '')", d.first, id[:]); err != nil {
 				return err
 			}
-			t.store(&Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200, Body: []byte("{}")}, time.UnixMilli(0))
+			t.store(&state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200, Body: []byte("{}")}, time.UnixMilli(0))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, state := range []string{Delivered, Dead} {
+	for _, state := range []string{state.Delivered, state.Dead} {
 		flood(t, d, state+".example:443", rows)
 		err := d.writer.Write(t.Context(), func(t *tx) error {
 			return t.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443")
@@ -155,7 +156,7 @@ func TestPurgeInSteps(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if p, err := d.Purge(ctx, d.now, DefaultRetention()); !errors.Is(err, context.Canceled) || p != (Purged{}) {
+	if p, err := d.Purge(ctx, d.now, state.DefaultRetention()); !errors.Is(err, context.Canceled) || p != (state.Purged{}) {
 		t.Errorf("without time: %+v, %v", p, err)
 	}
 	// The database refuses the third step of the last thing.
@@ -163,15 +164,15 @@ func TestPurgeInSteps(t *testing.T) {
 	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.Exec(broken) }); err != nil {
 		t.Fatal(err)
 	}
-	want := Purged{rows, rows, rows, rows, rows, rows, 2 * stepRows}
-	if p, err := d.Purge(t.Context(), d.now, DefaultRetention()); err == nil || p != want {
+	want := state.Purged{Results: rows, Tombstones: rows, Replies: rows, Snapshots: rows, DeliveredBodies: rows, Delivered: rows, Dead: 2 * stepRows}
+	if p, err := d.Purge(t.Context(), d.now, state.DefaultRetention()); err == nil || p != want {
 		t.Errorf("before it broke: %+v, %v\nwant %+v", p, err, want)
 	}
 	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.Exec("DROP TRIGGER full") }); err != nil {
 		t.Fatal(err)
 	}
-	want = Purged{Dead: rows - 2*stepRows}
-	if p, err := d.Purge(t.Context(), d.now, DefaultRetention()); err != nil || p != want {
+	want = state.Purged{Dead: rows - 2*stepRows}
+	if p, err := d.Purge(t.Context(), d.now, state.DefaultRetention()); err != nil || p != want {
 		t.Errorf("then %+v, %v\nwant %+v", p, err, want)
 	}
 	for _, table := range []string{"resolutions", "replies", "snapshots", "outbox", "bodies"} {
@@ -190,7 +191,7 @@ func TestPurgeOfAClockAhead(t *testing.T) {
 		err := d.writer.Write(t.Context(), func(t *tx) error {
 			for range n {
 				id := uuid.New()
-				t.store(&Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, at)
+				t.store(&state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, at)
 			}
 			return nil
 		})
@@ -214,7 +215,7 @@ func TestPurgeOfAClockAhead(t *testing.T) {
 		{start.AddDate(1, 0, 1), 0, ahead + 2*rest, 0},
 	} {
 		keep(c.at, c.keep)
-		p, err := d.Purge(t.Context(), c.at, DefaultRetention())
+		p, err := d.Purge(t.Context(), c.at, state.DefaultRetention())
 		if n := d.count("replies"); err != nil || p.Replies != c.gone || n != c.left {
 			t.Errorf("at %v: %d gone, %v, and %d left; want %d and %d", c.at, p.Replies, err, n, c.gone, c.left)
 		}

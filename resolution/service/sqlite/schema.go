@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import "github.com/leadetl/leadetl/internal/groupcommit"
 

@@ -1,21 +1,14 @@
-package state
+package sqlite
 
 import (
 	"context"
-	"time"
-)
 
-// Stats is what waits in the state at one moment.
-type Stats struct {
-	Queued, Processing int       // unfinished jobs
-	OldestJob          time.Time // when the first unfinished job was requested; zero without one
-	Pending, Dead      int       // deliveries
-	OldestDue          time.Time // when the first pending delivery was due, or is; zero without one
-}
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
 
 // Stats counts unfinished jobs and reads how many deliveries there are: what
 // waits or died of those costs nothing, however many they are.
-func (s *State) Stats(ctx context.Context) (st Stats, err error) {
+func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
 	var job, due *int64
 	err = s.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT
 		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'),

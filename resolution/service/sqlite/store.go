@@ -1,4 +1,4 @@
-// Package state keeps everything a service must not forget, in one SQLite
+// Package sqlite keeps everything a service must not forget, in one SQLite
 // database: organizations and their credentials, the credit ledger, stored
 // replies, keyword jobs and callbacks under way.
 //
@@ -28,7 +28,7 @@
 // keeps is resolution.ErrUnavailable for each change until it passes; nothing
 // has to be restarted. The ledger cannot be changed by ordinary statements:
 // an error in it is put right with another line.
-package state
+package sqlite
 
 import (
 	"context"
@@ -51,9 +51,9 @@ const databaseName = "service.sqlite"
 // ErrNoState says that a folder holds no service's state.
 var ErrNoState = errors.New("no service state")
 
-// State is an open state folder. It is safe from many goroutines; Close must
+// Store is an open state folder. It is safe from many goroutines; Close must
 // come after the last use.
-type State struct {
+type Store struct {
 	lock   *filelock.Lock // nil for an administrator
 	reads  *sql.DB
 	writer *groupcommit.Writer[*tx]
@@ -69,7 +69,7 @@ var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-
 // Serve opens the state in dir for a service, making it where there is none.
 // The folder is the service's alone until Close: a second one gets
 // filelock.ErrLocked.
-func Serve(dir string) (*State, error) {
+func Serve(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func Serve(dir string) (*State, error) {
 
 // Administer opens the state in dir beside a service that may be running. A
 // folder without state is ErrNoState, unless create makes it one.
-func Administer(dir string, create bool) (*State, error) {
+func Administer(dir string, create bool) (*Store, error) {
 	if create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func Administer(dir string, create bool) (*State, error) {
 	return open(dir)
 }
 
-func open(dir string) (_ *State, err error) {
+func open(dir string) (_ *Store, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func open(dir string) (_ *State, err error) {
 	if err := groupcommit.Create(path); err != nil {
 		return nil, err
 	}
-	s := &State{}
+	s := &Store{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // what is open so far
@@ -141,7 +141,7 @@ func unavailable(err error) error {
 
 // Close ends the writer after the changes already asked for, and gives
 // everything back.
-func (s *State) Close() error {
+func (s *Store) Close() error {
 	var errs []error
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())
@@ -156,7 +156,7 @@ func (s *State) Close() error {
 }
 
 // Ping reads from the database: it says whether the state can be used.
-func (s *State) Ping(ctx context.Context) error {
+func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	return unavailable(s.reads.QueryRowContext(ctx, "SELECT 1 FROM meta LIMIT 1").Scan(&one))
 }

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"errors"
@@ -10,24 +10,25 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 123e6, time.UTC)
 
 // serve opens the state in dir until the test ends.
-func serve(t testing.TB, dir string) *State {
+func serve(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Serve(dir)
 	return until(t, s, err)
 }
 
-func administer(t testing.TB, dir string) *State {
+func administer(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Administer(dir, false)
 	return until(t, s, err)
 }
 
-func until(t testing.TB, s *State, err error) *State {
+func until(t testing.TB, s *Store, err error) *Store {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func until(t testing.TB, s *State, err error) *State {
 }
 
 // organization makes one with credits and returns its ID.
-func organization(t testing.TB, s *State, name string, credits int64) int64 {
+func organization(t testing.TB, s *Store, name string, credits int64) int64 {
 	t.Helper()
 	o, err := s.CreateOrganization(t.Context(), name, credits, nil, noon)
 	if err != nil {
@@ -98,14 +99,14 @@ func TestAdministeredWhileServed(t *testing.T) {
 		t.Errorf("version %d after %d (%v)", after, before, err)
 	}
 	for range 5 { // each sees the other's sums, not its own of before
-		if _, err := service.Settle(t.Context(), Charge{Organization: org, Credits: 2, At: noon}); err != nil {
+		if _, err := service.Settle(t.Context(), state.Charge{Organization: org, Credits: 2, At: noon}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := admin.Grant(t.Context(), org, 1, "", noon); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, s := range map[string]*State{"service": service, "administrator": admin} {
+	for name, s := range map[string]*Store{"service": service, "administrator": admin} {
 		if b, err := s.Balance(t.Context(), org); err != nil || b.Available != 5 {
 			t.Errorf("%s sees %d (%v), want 5", name, b.Available, err)
 		}

@@ -1,4 +1,4 @@
-package state
+package sqlite
 
 import (
 	"context"
@@ -15,11 +15,12 @@ import (
 
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // hold keeps the writer busy until release is called, so that what is asked
 // for meanwhile becomes one group.
-func hold(s *State) (release func()) {
+func hold(s *Store) (release func()) {
 	held, free := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
@@ -34,14 +35,14 @@ func hold(s *State) (release func()) {
 }
 
 // queued returns when n changes wait.
-func queued(s *State, n int) {
+func queued(s *Store, n int) {
 	for s.writer.Waiting() < n {
 		runtime.Gosched()
 	}
 }
 
 // together calls f(0) … f(n-1), which each make one change, in one group.
-func together(s *State, n int, f func(i int) error) []error {
+func together(s *Store, n int, f func(i int) error) []error {
 	results := make([]error, n)
 	release := hold(s)
 	var all sync.WaitGroup
@@ -75,12 +76,12 @@ func TestTenCallsOnTheLastCredit(t *testing.T) {
 			org := organization(t, s, c.name, 2)
 			paid := 0
 			for _, err := range c.run(10, func(int) error {
-				_, err := s.Settle(t.Context(), Charge{Organization: org, Credits: 2, At: noon})
+				_, err := s.Settle(t.Context(), state.Charge{Organization: org, Credits: 2, At: noon})
 				return err
 			}) {
 				if err == nil {
 					paid++
-				} else if !errors.As(err, new(*InsufficientError)) {
+				} else if !errors.As(err, new(*state.InsufficientError)) {
 					t.Error(err)
 				}
 			}
@@ -107,7 +108,7 @@ func TestFaultIsOneChanges(t *testing.T) {
 				return nil
 			})
 		}
-		_, err := s.Settle(t.Context(), Charge{Organization: org, Credits: 1, At: noon})
+		_, err := s.Settle(t.Context(), state.Charge{Organization: org, Credits: 1, At: noon})
 		return err
 	}) {
 		if want := i == 1 || i == 2; errors.Is(err, resolution.ErrUnavailable) != want || !want && err != nil {
@@ -124,7 +125,7 @@ func TestCancelled(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 10)
 	settle := func(ctx context.Context) error {
-		_, err := s.Settle(ctx, Charge{Organization: org, Credits: 1, At: noon})
+		_, err := s.Settle(ctx, state.Charge{Organization: org, Credits: 1, At: noon})
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -149,7 +150,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	err := s.writer.Write(ctx, func(tx *tx) error {
 		cancel()
-		return tx.enter(entry{organization: org, kind: Capture, credits: 1, at: noon})
+		return tx.enter(entry{organization: org, kind: state.Capture, credits: 1, at: noon})
 	})
 	if err != nil {
 		t.Errorf("in its turn: %v, want nil", err)
@@ -174,7 +175,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for {
-				_, err := s.Settle(context.Background(), Charge{Organization: org, Credits: 1, At: noon})
+				_, err := s.Settle(context.Background(), state.Charge{Organization: org, Credits: 1, At: noon})
 				if err != nil {
 					if !errors.Is(err, resolution.ErrUnavailable) {
 						t.Error(err)
@@ -221,7 +222,7 @@ func TestClosed(t *testing.T) {
 // A database that refuses is unavailable, and available again once the cause
 // has passed; what was refused was not made.
 func TestFaultsPass(t *testing.T) {
-	pragma := func(s *State, statement string) {
+	pragma := func(s *Store, statement string) {
 		// Nothing is under way, so the writer's connection rests.
 		if _, err := s.writer.Conn().ExecContext(context.Background(), statement); err != nil {
 			t.Error(err)
@@ -229,16 +230,16 @@ func TestFaultsPass(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name       string
-		begin, end func(s *State)
+		begin, end func(s *Store)
 		want       string
 	}{
 		{"disk full",
-			func(s *State) { pragma(s, "PRAGMA max_page_count = 1") }, // of the present size, that is
-			func(s *State) { pragma(s, "PRAGMA max_page_count = 1000000000") },
+			func(s *Store) { pragma(s, "PRAGMA max_page_count = 1") }, // of the present size, that is
+			func(s *Store) { pragma(s, "PRAGMA max_page_count = 1000000000") },
 			"full"},
 		{"read-only",
-			func(s *State) { pragma(s, "PRAGMA query_only = 1") },
-			func(s *State) { pragma(s, "PRAGMA query_only = 0") },
+			func(s *Store) { pragma(s, "PRAGMA query_only = 1") },
+			func(s *Store) { pragma(s, "PRAGMA query_only = 0") },
 			"readonly"},
 		{"locked by another process for too long", nil, nil, "locked"},
 	} {
@@ -258,10 +259,10 @@ func TestFaultsPass(t *testing.T) {
 					}
 				}
 				s.writer.Conn().Patience = 5 * time.Millisecond
-				c.begin = func(*State) { run("BEGIN IMMEDIATE") }
-				c.end = func(*State) { run("ROLLBACK") }
+				c.begin = func(*Store) { run("BEGIN IMMEDIATE") }
+				c.end = func(*Store) { run("ROLLBACK") }
 			}
-			charge := Charge{Organization: org, Credits: 1, Reply: &Reply{Status: 200, Body: make([]byte, 100_000)}, At: noon}
+			charge := state.Charge{Organization: org, Credits: 1, Reply: &state.Reply{Status: 200, Body: make([]byte, 100_000)}, At: noon}
 			c.begin(s)
 			for range 3 {
 				_, err := s.Settle(t.Context(), charge)
@@ -327,7 +328,7 @@ func TestDamaged(t *testing.T) {
 	s, err = Serve(dir)
 	if err == nil {
 		_, look := s.Balance(t.Context(), org)
-		_, change := s.Settle(t.Context(), Charge{Organization: org, Credits: 1, At: noon})
+		_, change := s.Settle(t.Context(), state.Charge{Organization: org, Credits: 1, At: noon})
 		for _, err := range []error{look, change} {
 			if !errors.Is(err, resolution.ErrUnavailable) || !strings.Contains(err.Error(), "malformed") {
 				t.Errorf("got %v, want ErrUnavailable: malformed", err)

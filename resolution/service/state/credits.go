@@ -1,0 +1,77 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Balance is the credits of an organization. Reserved credits belong to
+// unfinished jobs and are not available.
+type Balance struct {
+	Available, Reserved int64
+}
+
+// InsufficientError says that an organization has fewer available credits
+// than a change takes. Nothing was changed.
+type InsufficientError struct {
+	Required, Balance int64
+}
+
+func (e *InsufficientError) Error() string {
+	return fmt.Sprintf("%d credits required, %d available", e.Required, e.Balance)
+}
+
+// Is makes it a resolution.ErrDenied.
+func (e *InsufficientError) Is(target error) bool { return target == resolution.ErrDenied }
+
+// Kind is the kind of a ledger entry.
+type Kind string
+
+// The kinds of entries. The ledger keeps, at every moment and for every
+// organization,
+//
+//	available = grants + adjustments − captures − open reservations ≥ 0
+//	reserved  = open reservations ≥ 0
+const (
+	Grant   Kind = "grant"   // available + credits
+	Adjust  Kind = "adjust"  // available + credits, which may be negative
+	Reserve Kind = "reserve" // available − credits, reserved + credits
+	Capture Kind = "capture" // available − credits; of a reservation: reserved − credits
+	Release Kind = "release" // reserved − credits, available + credits
+)
+
+// Entry is one line of the ledger.
+type Entry struct {
+	Seq        int64
+	At         time.Time
+	Kind       Kind
+	Credits    int64
+	Available  int64                // what the entry adds to the available credits
+	Reserved   int64                // what it adds to the reserved credits
+	Resolution uuid.UUID            // uuid.Nil when it belongs to none
+	Operation  resolution.Operation // "" when it belongs to none
+	Note       string
+}
+
+// Charge is what a finished call costs, and what it leaves to be kept.
+type Charge struct {
+	Organization int64
+	Resolution   uuid.UUID
+	Operation    resolution.Operation
+	Credits      int64     // 0 for a call that is not billed
+	Reply        *Reply    // to store, or nil
+	Callback     *Callback // to post, or nil
+	At           time.Time
+}
+
+// Reply is the stored answer to a call with an Idempotency-Key.
+type Reply struct {
+	Key         [32]byte // hash of organization, path and Idempotency-Key
+	Fingerprint [32]byte // hash of the request's body
+	Status      int
+	Body        []byte
+}

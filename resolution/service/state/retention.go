@@ -1,0 +1,42 @@
+package state
+
+import "time"
+
+// Retention is how long things are kept.
+type Retention struct {
+	Results         time.Duration // a finished job's request and result
+	Tombstones      time.Duration // after that, the fact that it existed
+	Replies         time.Duration // answers that an Idempotency-Key replays
+	Snapshots       time.Duration // the data a search sees
+	DeliveredBodies time.Duration // the body of a delivered callback, from delivery
+	Delivered       time.Duration // the record of a delivery, from delivery
+	Dead            time.Duration // a dead delivery, from its last attempt
+}
+
+// DefaultRetention returns the windows of the service's promises.
+func DefaultRetention() Retention {
+	const day = 24 * time.Hour
+	return Retention{
+		Results:         30 * day,
+		Tombstones:      30 * day,
+		Replies:         day,
+		Snapshots:       SnapshotWindow,
+		DeliveredBodies: 3 * day,
+		Delivered:       30 * day,
+		Dead:            30 * day,
+	}
+}
+
+// Purged counts what a purge removed.
+type Purged struct {
+	Results, Tombstones, Replies, Snapshots int
+	DeliveredBodies, Delivered, Dead        int
+}
+
+// Stats counts what waits in a store at one moment.
+type Stats struct {
+	Queued, Processing int       // unfinished jobs
+	OldestJob          time.Time // when the first unfinished job was requested; zero without one
+	Pending, Dead      int       // deliveries
+	OldestDue          time.Time // when the first pending delivery is due; zero without one
+}

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/glob"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -51,12 +51,9 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 			add(uri)
 			continue
 		}
-		matches, err := glob(uri)
+		matches, err := globFiles(uri)
 		if err != nil {
 			return nil, err
-		}
-		if len(matches) == 0 {
-			return nil, &FormatError{File: uri, Problem: "matches no file", Advice: "Check the pattern; put it in quotes if the shell changes it"}
 		}
 		add(matches...)
 	}
@@ -86,7 +83,7 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 	case errors.As(err, &refused), errors.Is(err, objects.ErrUnavailable), ctx.Err() != nil && err != nil:
 		return nil, err
 	case errors.Is(err, path.ErrBadPattern):
-		return nil, &FormatError{File: uri, Problem: "is a malformed pattern", Advice: "Close its brackets", Err: err}
+		return nil, malformedPattern(uri, err)
 	case err != nil:
 		return nil, &FormatError{File: uri, Problem: "is no address on S3", Advice: "Write s3://bucket/key, and put a pattern behind the bucket", Err: err}
 	case len(found) == 0:
@@ -102,79 +99,22 @@ func givenTwice(name string) error {
 	return &FormatError{File: name, Problem: "is given twice", Advice: "Each of its rows would count twice; name it once"}
 }
 
-// glob returns the files, not the folders, that match a pattern. Besides what
-// filepath.Match knows, ** as a whole path element stands for any number of
-// folders, none included.
-func glob(pattern string) ([]string, error) {
-	if _, err := filepath.Match(pattern, ""); err != nil {
-		return nil, &FormatError{File: pattern, Problem: "is a malformed pattern", Advice: "Close its brackets", Err: err}
-	}
-	before, after, deep := cutDeep(pattern)
-	if !deep {
-		matches, err := match(pattern)
-		return slices.DeleteFunc(matches, isFolder), err
-	}
-	roots, err := match(before)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	seen := map[string]bool{} // two roots may hold one another
-	for _, root := range roots {
-		// A root that is a link is followed, as in patterns without **; links
-		// below it are not, so that the search ends.
-		root += string(filepath.Separator)
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case absent(err):
-				return nil
-			case err != nil:
-				return unsearchable(filepath.Clean(path), err)
-			case !d.IsDir():
-				return nil
-			}
-			matches, err := glob(filepath.Join(escape(path), after))
-			for _, m := range matches {
-				if !seen[m] {
-					seen[m] = true
-					files = append(files, m)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-// cutDeep cuts a pattern around its first ** element.
-func cutDeep(pattern string) (before, after string, found bool) {
-	parts := strings.Split(filepath.ToSlash(pattern), "/")
-	i := slices.Index(parts, "**")
-	if i < 0 {
-		return pattern, "", false
-	}
-	before = filepath.FromSlash(strings.Join(parts[:i], "/"))
+// globFiles returns the files that match a pattern.
+func globFiles(pattern string) ([]string, error) {
+	matches, err := glob.Files(pattern)
+	var unread *fs.PathError
 	switch {
-	case i == 0:
-		before = "."
-	case before == "": // the pattern was absolute
-		before = string(filepath.Separator)
+	case errors.Is(err, path.ErrBadPattern):
+		err = malformedPattern(pattern, err)
+	case errors.As(err, &unread):
+		err = &FormatError{File: unread.Path, Problem: "cannot be searched",
+			Advice: "Check that it can be read, or choose a pattern that leaves it out", Err: err}
+	case err == nil && len(matches) == 0:
+		err = &FormatError{File: pattern, Problem: "matches no file", Advice: "Check the pattern; put it in quotes if the shell changes it"}
 	}
-	if after = filepath.FromSlash(strings.Join(parts[i+1:], "/")); after == "" {
-		after = "*"
-	}
-	return before, after, true
+	return matches, err
 }
 
-// escape makes a path a pattern that matches that path alone.
-func escape(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
+func malformedPattern(pattern string, err error) error {
+	return &FormatError{File: pattern, Problem: "is a malformed pattern", Advice: "Close its brackets", Err: err}
 }

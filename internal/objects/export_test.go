@@ -5,9 +5,6 @@ import "context"
 // Renew renews a lock as its clock would.
 func (l *Lock) Renew(ctx context.Context) error { return l.renew(ctx, 0) }
 
-// Compile is compile.
-var Compile = compile
-
 // What tests have to pass.
 const (
 	WholeSize = wholeSize

@@ -3,11 +3,9 @@ package objects_test
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/objects"
@@ -37,64 +35,6 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %s, %v and %s, %v; want %s and %s", c.uri, got, err, folder, folderErr, c.want, c.folder)
 		}
 	}
-}
-
-func TestPattern(t *testing.T) {
-	for _, c := range []struct {
-		pattern string
-		yes, no []string
-	}{
-		{"lists/*.csv", []string{"lists/a.csv", "lists/.csv"}, []string{"lists/a/b.csv", "lists/a.csv.gz", "xlists/a.csv"}},
-		{"lists/2026-*/**.csv.gz", []string{"lists/2026-11/a.csv.gz", "lists/2026-11/b/c.csv.gz"}, []string{"lists/2026-11", "lists/2025-11/a.csv.gz"}},
-		{"a/**/b.csv", []string{"a/b.csv", "a/x/b.csv", "a/x/y/b.csv"}, []string{"a/xb.csv", "b.csv"}},
-		{"**/b.csv", []string{"b.csv", "x/y/b.csv"}, []string{"xb.csv"}},
-		{"a/**", []string{"a/b", "a/b/c"}, []string{"a", "ab"}},
-		{"a?c", []string{"abc", "a.c"}, []string{"a/c", "ac"}},
-		{"[a-c]x[^0-9]", []string{"axx", "cx-"}, []string{"dxx", "ax1"}},
-		{"a.b+(c)", []string{"a.b+(c)"}, []string{"axb+(c)", "a.bb(c)"}},
-		{`a\*b`, []string{"a*b"}, []string{"axb"}},
-		{"line*", []string{"line\nbreak"}, nil},
-	} {
-		p, err := objects.Compile(c.pattern)
-		if err != nil {
-			t.Errorf("%s: %v", c.pattern, err)
-			continue
-		}
-		for _, key := range c.yes {
-			if !p.MatchString(key) {
-				t.Errorf("%s does not match %q", c.pattern, key)
-			}
-		}
-		for _, key := range c.no {
-			if p.MatchString(key) {
-				t.Errorf("%s matches %q", c.pattern, key)
-			}
-		}
-	}
-}
-
-// Where a pattern has no **, it means what it means for local files.
-func FuzzPattern(f *testing.F) {
-	f.Add("a*b?[c-e]", "axxb.d")
-	f.Add(`[^a]\*/*`, "b*/c")
-	f.Add(`[]a]`, "a")
-	f.Add(`[\]-a]`, "]")
-	f.Fuzz(func(t *testing.T, pattern, key string) {
-		if strings.Contains(pattern, "**") || strings.ToValidUTF8(pattern+key, "") != pattern+key {
-			t.Skip()
-		}
-		want, wantErr := path.Match(pattern, key)
-		got, err := objects.Compile(pattern)
-		if (wantErr == nil) != (err == nil) {
-			if _, malformed := path.Match(pattern, ""); malformed != nil || wantErr == nil {
-				t.Fatalf("%q: %v, want %v", pattern, err, wantErr)
-			}
-			return
-		}
-		if err == nil && got.MatchString(key) != want {
-			t.Errorf("%q, %q: %v, want %v (%s)", pattern, key, !want, want, got)
-		}
-	})
 }
 
 func TestFind(t *testing.T) {

@@ -67,7 +67,7 @@ bench: ## measure speed and size against DuckDB, and serve under wrk, remote run
 
 KILLS ?= 200
 
-kill: ## kill run and serve KILLS times (200) at random moments; the last result is in docs/kill.md
+kill: ## kill run and serve KILLS times (200) at random moments; the last result is in docs/guarantees.md
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl

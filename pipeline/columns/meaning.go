@@ -73,7 +73,7 @@ const (
 var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
 	"source_row":    {Text: "data row of that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
-	"key":           {Text: "the identifier in canonical form: rows with one key are one question", Null: "the row is rejected or suppressed", From: "docs/identity.md", Form: "text, never empty"},
+	"key":           {Text: "the identifier in canonical form: rows with one key are one question", Null: "the row is rejected or suppressed", From: "docs/input.md", Form: "text, never empty"},
 	"outcome":       {Text: "what became of the row", Null: always, From: "docs/dataset.md", Form: "one of: matched no_match rejected failed suppressed skipped"},
 	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/input.md, docs/dataset.md", Form: "text, never empty"},
 	"resolution_id": {Text: "the service's id of the answer", Null: "there is none, or the embedded engine answered"},
@@ -87,9 +87,9 @@ var meanings = map[string]meaning{
 	"hem_uid2_sha256_base64": {Text: "SHA-256 of the address in profile uid2", Unit: "44 base64 characters", Null: "the address has no such form, or only its hash is known", From: "unifiedid.com, normalization", Form: "sha256 in base64"},
 	"hem_google_sha256":      {Text: "SHA-256 of the address in profile google", Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: "Google Data Manager, formatters", Form: hexSHA256},
 	"hashed_emails":          {Text: "every hash known: email is the hash, type its algorithm", Null: "there is none"},
-	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/identity.md, profile address"},
+	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/input.md, profile address"},
 
-	"phone":        {Text: "phone number", Unit: "E.164", Null: "there is none, or it cannot be read", From: "docs/identity.md, phone", Form: "E.164"},
+	"phone":        {Text: "phone number", Unit: "E.164", Null: "there is none, or it cannot be read", From: "docs/input.md, phone", Form: "E.164"},
 	"phone_raw":    {Text: "phone number as answered", Null: "there is none"},
 	"phone_region": {Text: "region of the number, 001 for none", Unit: "ISO 3166-1 alpha-2", Null: "there is no phone, or its plan serves several regions", From: "the numbering plans", Form: "region"},
 	"phone_type":   {Text: "what the number is for: mobile, fixed_line and so on", Null: "there is no phone", From: "the numbering plans"},
@@ -99,16 +99,16 @@ var meanings = map[string]meaning{
 	"org_type": {Text: "kind of organization behind the address: business, isp, hosting and so on"},
 
 	"company_name":           {Text: "name of the company"},
-	"company_domain":         {Text: "its domain, lower case and ASCII", From: "docs/identity.md, companies"},
+	"company_domain":         {Text: "its domain, lower case and ASCII", From: "docs/input.md, companies"},
 	"company_website_url":    {Text: "its web site"},
-	"company_network_url":    {Text: "its profile address, without scheme", From: "docs/identity.md, companies"},
+	"company_network_url":    {Text: "its profile address, without scheme", From: "docs/input.md, companies"},
 	"company_industry":       {Text: "its industry"},
 	"company_revenue":        {Text: "its revenue a year, a range in words"},
-	"company_revenue_min":    {Text: "lower bound of that range", Unit: "US dollars", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
-	"company_revenue_max":    {Text: "upper bound of that range", Unit: "US dollars", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
+	"company_revenue_min":    {Text: "lower bound of that range", Unit: "US dollars", Null: "there is none, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
+	"company_revenue_max":    {Text: "upper bound of that range", Unit: "US dollars", Null: "there is none, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
 	"company_employee_count": {Text: "its employees, a range in words"},
-	"company_employee_min":   {Text: "lower bound of that range", Unit: "people", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
-	"company_employee_max":   {Text: "upper bound of that range", Unit: "people", Null: "there is none, or the words are ambiguous", From: "docs/identity.md, companies", Form: "from 0"},
+	"company_employee_min":   {Text: "lower bound of that range", Unit: "people", Null: "there is none, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
+	"company_employee_max":   {Text: "upper bound of that range", Unit: "people", Null: "there is none, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
 	"company_year_founded":   {Text: "year it was founded", Unit: "year", Form: "year"},
 	"company_street":         {Text: "its street and number"},
 	"company_zip_code":       {Text: "its postal code, text: leading zeros stay"},
@@ -133,7 +133,7 @@ var meanings = map[string]meaning{
 	"last_seen_at": {Text: "when the person was last seen", Unit: "microseconds, UTC"},
 
 	"match_level": {Text: "what the visit was matched with: person or company", Null: "not matched"},
-	"confidence":  {Text: "how sure the match is", Unit: "0 to 1", From: "docs/identity.md, confidence of a visit", Form: "from 0 to 1"},
+	"confidence":  {Text: "how sure the match is", Unit: "0 to 1", From: "docs/input.md, confidence of a visit", Form: "from 0 to 1"},
 
 	"search_row":       {Text: "row of the search in its file, as source_row", Unit: "rows, from 1", Null: "the search has no leads", From: "the run", Form: "from 1"},
 	"page":             {Text: "page of the search that the lead was on", Unit: "pages, from 1", Null: "the search has no leads", Form: "from 1"},
@@ -150,10 +150,10 @@ var meanings = map[string]meaning{
 // meaningsOf are those of columns that say something else in one operation.
 var meaningsOf = map[resolution.Operation]map[string]meaning{
 	resolution.EmailToHEM: {
-		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexMD5},
-		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexSHA1},
-		"hem_sha256":  {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/identity.md, profile plain", Form: hexSHA256},
-		"network_url": {Text: "profile address of who has the email, without scheme", From: "docs/identity.md, profile address"},
+		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexMD5},
+		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA1},
+		"hem_sha256":  {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA256},
+		"network_url": {Text: "profile address of who has the email, without scheme", From: "docs/input.md, profile address"},
 	},
 	resolution.KeywordToLeadCount: {
 		"source_row": {Text: "the search's row in that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},

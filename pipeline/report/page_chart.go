@@ -9,11 +9,11 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// chart is a drawing over the time of a run. It is as wide as there is room: X
-// are thousandths of the width, Y are pixels.
+// chart is a drawing over the time of a run. It fills the width of the page: X
+// is in thousandths of the width, Y in pixels.
 type chart struct {
 	Title  string
-	Text   string // the same in words
+	Text   string // for screen readers
 	Height float64
 	Areas  []area
 	Lines  []gridLine // across, the highest first
@@ -26,7 +26,7 @@ type chart struct {
 type area struct {
 	Kind, Name string
 	Path       string
-	Edge       string // its upper edge, where it is the only one
+	Edge       string // its upper edge, if it is the only area
 	Note       string
 }
 
@@ -41,14 +41,13 @@ type tick struct {
 	Last  bool
 }
 
-// hover is a strip of a chart that says what it shows.
+// hover is a strip of a chart with a tooltip.
 type hover struct {
 	X, Width float64
 	Title    string
 }
 
-// chartTable is a chart as a table, of fewer and longer steps where there are
-// many.
+// chartTable is a chart as a table, with longer steps if there are many.
 type chartTable struct {
 	Heads []string
 	Rows  [][]string
@@ -56,19 +55,19 @@ type chartTable struct {
 
 const (
 	chartHeight = 150.
-	fewestSteps = 3   // less is no course of anything
-	longestRun  = 1e9 // seconds; what says more is wrong
-	mostHovers  = 120
-	mostRows    = 40
+	minSteps    = 3   // fewer do not make a chart
+	maxSeconds  = 1e9 // a longer run is a damaged report
+	maxHovers   = 120
+	maxRows     = 40
 )
 
-// values are the numbers of a chart's area, one for each step.
+// values is the series of an area, one number for each step.
 type values struct {
 	kind, name string
 	numbers    []float64
 }
 
-// timeline is where the steps of a series begin and end, in seconds.
+// timeline converts steps of a series to seconds and to X.
 type timeline struct {
 	step, end float64
 	steps     int
@@ -86,11 +85,11 @@ func (t timeline) x(seconds float64) float64 {
 	return tenth(1000 * seconds / t.end)
 }
 
-// charts are how a run went over its time; none of a run too short to have
-// any course.
+// charts shows the rates and waits of a run over time. A very short run has
+// none.
 func charts(r *Report) []*chart {
 	t := newTimeline(r)
-	if t.steps < fewestSteps || t.step <= 0 || t.end > longestRun {
+	if t.steps < minSteps || t.step <= 0 || t.end > maxSeconds {
 		return nil
 	}
 	var made []*chart
@@ -100,8 +99,7 @@ func charts(r *Report) []*chart {
 	if c := waitsChart(t, r); c != nil {
 		made = append(made, c)
 	}
-	// Rows that wait for a service are counted by the batch: no course of
-	// anything.
+	// With a service, rows are counted by the batch, which makes no curve.
 	if r.Service == nil && slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
 		made = append(made, rateChart(t, "Rows per second", "rows", r.Series.RowsPerSecond))
 	}
@@ -116,12 +114,12 @@ func rateChart(t timeline, title, noun string, numbers []float64) *chart {
 	for i, n := range numbers {
 		sum += n * (t.to(i) - t.from(i))
 	}
-	c.Sum = "mean " + rate(sum/t.end) + ", most " + rate(slices.Max(numbers))
+	c.Sum = "mean " + rate(sum/t.end) + ", max " + rate(slices.Max(numbers))
 	c.Text = fmt.Sprintf("%s over %s: %s", title, took(t.end), c.Sum)
 	return c
 }
 
-// axisRate is a rate with little room.
+// axisRate formats a rate for the axis, where room is short.
 func axisRate(perSecond float64) string {
 	if perSecond >= 10_000 {
 		return figures.Short(int64(perSecond))
@@ -129,7 +127,7 @@ func axisRate(perSecond float64) string {
 	return figures.Decimal(perSecond)
 }
 
-// waitReasons are what calls wait for, as a chart stacks them: the usual at
+// waitReasons is the order in which a chart stacks what calls wait for, from
 // the bottom.
 var waitReasons = []struct{ reason, kind, name string }{
 	{"concurrency", "wait-concurrency", "a place in flight"},
@@ -174,8 +172,8 @@ func waitsChart(t timeline, r *Report) *chart {
 
 func share(f float64) string { return fmt.Sprintf("%.0f%%", 100*f) }
 
-// newChart stacks areas. axis and shown write a number beside the grid and
-// where it is pointed at.
+// newChart stacks areas. axis formats the numbers of the grid, shown those of
+// tooltips and of the table.
 func newChart(t timeline, title string, top float64, axis func(float64) string, stacked []values, shown func(float64) string) *chart {
 	c := &chart{Title: title, Height: chartHeight}
 	for _, part := range []float64{1, 0.5, 0} {
@@ -200,7 +198,7 @@ func newChart(t timeline, title string, top float64, axis func(float64) string, 
 		}
 		return cells
 	}
-	each(t.steps, mostHovers, func(from, to int) {
+	each(t.steps, maxHovers, func(from, to int) {
 		text := clock(t.from(from)) + " to " + clock(t.to(to-1))
 		for i, cell := range said(from, to) {
 			if text += ": " + cell; len(stacked) > 1 || shown(0) == "0%" {
@@ -214,14 +212,14 @@ func newChart(t timeline, title string, top float64, axis func(float64) string, 
 	for _, v := range stacked {
 		c.Table.Heads = append(c.Table.Heads, strings.ToUpper(v.name[:1])+v.name[1:])
 	}
-	each(t.steps, mostRows, func(from, to int) {
+	each(t.steps, maxRows, func(from, to int) {
 		c.Table.Rows = append(c.Table.Rows, append([]string{clock(t.from(from)), clock(t.to(to - 1))}, said(from, to)...))
 	})
 	return c
 }
 
-// each goes through n steps in most groups of one length, the last of which
-// may be shorter.
+// each splits n steps into at most so many groups of equal length; the last may
+// be shorter.
 func each(n, most int, do func(from, to int)) {
 	length := (n + most - 1) / most
 	for from := 0; from < n; from += length {
@@ -229,7 +227,7 @@ func each(n, most int, do func(from, to int)) {
 	}
 }
 
-// stepPath is an area of steps above a base.
+// stepPath returns the path of an area of steps above a base.
 func stepPath(t timeline, base, numbers []float64, top float64) string {
 	var under strings.Builder
 	last := math.NaN()
@@ -245,7 +243,7 @@ func stepPath(t timeline, base, numbers []float64, top float64) string {
 	return edge(t, base, numbers, top) + under.String() + "H0Z"
 }
 
-// edge is the upper edge of an area of steps above a base.
+// edge returns the path of the upper edge of an area of steps above a base.
 func edge(t timeline, base, numbers []float64, top float64) string {
 	var path strings.Builder
 	last := math.NaN()
@@ -264,7 +262,7 @@ func edge(t timeline, base, numbers []float64, top float64) string {
 
 func chartY(f, top float64) float64 { return tenth(chartHeight * (1 - min(f/top, 1))) }
 
-// niceCeiling is the end of an axis for numbers up to most.
+// niceCeiling returns a round number for the end of an axis.
 func niceCeiling(most float64) float64 {
 	if most <= 0 {
 		return 1
@@ -278,23 +276,23 @@ func niceCeiling(most float64) float64 {
 	return 10 * unit
 }
 
-// tickSteps are the distances between ticks, in seconds.
+// tickSteps are the possible distances between ticks, in seconds.
 var tickSteps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
 
-const mostTicks = 5
+const maxTicks = 5
 
 func ticks(end float64) (made []tick) {
 	step := tickSteps[len(tickSteps)-1]
 	for _, s := range tickSteps {
-		if end/s <= mostTicks {
+		if end/s <= maxTicks {
 			step = s
 			break
 		}
 	}
-	for end/step > mostTicks {
+	for end/step > maxTicks {
 		step *= 2
 	}
-	for n := range mostTicks + 1 {
+	for n := range maxTicks + 1 {
 		at := float64(n) * step
 		if at > end {
 			break

@@ -8,9 +8,9 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// flow is a drawing of where lines went: columns of bars, and bands between
-// them as thick as there are lines. It is as wide as there is room: X are
-// thousandths of the width, Y are pixels.
+// flow is a Sankey diagram of the lines of a run: columns of bars, with bands
+// between them whose thickness is the number of lines. It fills the width of
+// the page: X is in thousandths of the width, Y in pixels.
 type flow struct {
 	Head   string // what comes in
 	Height float64
@@ -40,28 +40,27 @@ type flowLabel struct {
 	Title string
 }
 
-// end is what a line comes to.
+// end is a group of lines with the same end.
 type end struct {
 	kind, name string
 	count      int64
 }
 
 const (
-	flowFull        = 230. // px of everything
-	flowLeast       = 2.   // px of the least
+	flowFull        = 230. // px of all lines
+	flowLeast       = 2.   // px of the smallest group
 	flowGap         = 10.
 	flowLabelHeight = 40. // px of a label of two lines
 )
 
-// slot is a place in a column: a bar of some height in a space that is at
-// least as high.
+// slot is a place in a column: a bar, in a space that is at least as high.
 type slot struct {
 	height, space float64
 	top           float64 // of the bar
 	in, out       float64 // how much of it has been drawn
 }
 
-// rowsFlow draws what became of the lines of a dataset.
+// rowsFlow draws the outcomes of the lines of a dataset.
 func rowsFlow(r *Report) *flow {
 	t := r.Totals
 	answered := []end{{"matched", "matched", t.Matched}, {"no-match", "no match", t.NoMatch}, {"failed", "failed", t.Failed}, {"skipped", "skipped", t.Skipped}}
@@ -75,8 +74,8 @@ func rowsFlow(r *Report) *flow {
 	return f
 }
 
-// ways are how the answered rows of a dataset came to their answers; none
-// where the report does not say so of every row.
+// ways counts how the answered rows of a dataset got their answers. It is
+// empty if the report does not say so of every row.
 func ways(r *Report) []end {
 	s, t := r.Service, r.Totals
 	if s == nil || t.Searches > 0 {
@@ -95,14 +94,14 @@ func ways(r *Report) []end {
 	return present([]end{
 		called,
 		{"stored", "stored", s.Calls.Stored},
-		{"twins", "twins", s.Calls.Duplicates},
+		{"twins", "duplicates", s.Calls.Duplicates},
 		{"unasked", "not asked", unasked},
 		{"earlier", "earlier", answered(t) + t.Skipped - fresh},
 	})
 }
 
-// questionsFlow draws how far a run got with its questions that was stopped
-// before its parts were whole.
+// questionsFlow draws how far a run got that stopped before its parts were
+// complete.
 func questionsFlow(r *Report) *flow {
 	c := r.Service.Calls
 	open := c.Asked - c.Closed
@@ -117,8 +116,8 @@ func present(ends []end) []end {
 	return slices.DeleteFunc(ends, func(e end) bool { return e.count <= 0 })
 }
 
-// drawFlow draws all lines through their ways, if any are known, to their
-// ends. Those that are dropped go by the ways.
+// drawFlow draws all lines through their ways, if known, to their ends. Dropped
+// lines bypass the ways.
 func drawFlow(all int64, ways, answered, dropped []end) *flow {
 	answered, dropped = present(answered), present(dropped)
 	heights := func(ends []end) (list []float64, sum float64) {
@@ -131,7 +130,7 @@ func drawFlow(all int64, ways, answered, dropped []end) *flow {
 	wayHeights, waySum := heights(ways)
 	endHeights, endSum := heights(answered)
 	dropHeights, dropSum := heights(dropped)
-	through := max(waySum, endSum) // small ones are drawn larger than they are
+	through := max(waySum, endSum) // they differ where small groups are drawn larger than they are
 	fit(wayHeights, through-waySum)
 	fit(endHeights, through-endSum)
 
@@ -190,24 +189,24 @@ func drawFlow(all int64, ways, answered, dropped []end) *flow {
 	return f
 }
 
-// wayTitles and endTitles explain the words of a flow.
+// wayTitles and endTitles explain the labels of a flow.
 var (
 	wayTitles = map[string]string{
-		"called":  "questions that were asked of the service",
+		"called":  "questions that were sent to the service",
 		"stored":  "questions that a stored answer answered",
-		"twins":   "rows that shared another row's question",
+		"twins":   "rows answered by another row's lookup",
 		"unasked": "addresses that no service knows anything about, such as private ones",
 		"earlier": "rows of parts that earlier runs made",
 	}
 	endTitles = map[string]string{
 		"matched":    "something was found",
 		"no-match":   "nothing was found",
-		"failed":     "no answer came, or none that can be used",
+		"failed":     "no usable answer came",
 		"skipped":    "not asked",
-		"suppressed": "on a list of those who must not be looked up",
-		"rejected":   "the identifier is none",
-		"malformed":  "lines that are no row",
-		"open":       "no answer yet; the next run goes on with them",
+		"suppressed": "on a suppression list",
+		"rejected":   "the identifier is invalid",
+		"malformed":  "lines that could not be read as rows",
+		"open":       "no answer yet; the next run continues with them",
 	}
 )
 
@@ -220,7 +219,7 @@ func newSlots(least float64, heights ...[]float64) (slots []*slot) {
 	return slots
 }
 
-// fit gives the largest height what is missing.
+// fit adds missing to the largest height.
 func fit(heights []float64, missing float64) {
 	if len(heights) > 0 {
 		at := slices.Index(heights, slices.Max(heights))
@@ -236,8 +235,7 @@ func columnHeight(slots []*slot) float64 {
 	return sum
 }
 
-// place puts the slots of a column one below the other, in the middle of all
-// the height.
+// place puts the slots of a column one below the other, centred in the height.
 func place(slots []*slot, height float64) {
 	y := (height - columnHeight(slots)) / 2
 	for _, s := range slots {
@@ -250,7 +248,7 @@ func (f *flow) bar(kind string, x float64, s *slot) {
 	f.Bars = append(f.Bars, flowBar{kind, x, tenth(s.top), tenth(s.top + s.height)})
 }
 
-// band draws what is left of the lesser of two slots to the other.
+// band connects two slots, as thick as what is still free in both.
 func (f *flow) band(kind, title string, x0 float64, from *slot, x1 float64, to *slot) {
 	h := min(from.height-from.out, to.height-to.in)
 	y0, y1, mid := from.top+from.out, to.top+to.in, (x0+x1)/2

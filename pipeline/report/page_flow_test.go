@@ -26,7 +26,7 @@ func TestRowsFlow(t *testing.T) {
 		{"never 0% and never 100%", Report{Totals: sinks.Totals{Rows: 100_000_000, Matched: 99_999_999, Failed: 1}}, "100,000,000 lines in; ; matched 99,999,999 >99.9%, failed 1 <0.1%"},
 		{"leads", Report{Totals: sinks.Totals{Rows: 6, Matched: 6, Searches: 1}, Service: asked(stats.CallSnapshot{Asked: 1})}, "6 rows of 1 search; ; matched 6 100.0%"},
 		{"asked", Report{Totals: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Fresh: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Service: asked(stats.CallSnapshot{Asked: 20, Duplicates: 2, Stored: 5})},
-			"26 lines in; called 15, stored 5, twins 2; matched 21 80.8%, no match 1 3.8%, rejected 4 15.4%"},
+			"26 lines in; called 15, stored 5, duplicates 2; matched 21 80.8%, no match 1 3.8%, rejected 4 15.4%"},
 		{"with parts of earlier runs", Report{Totals: sinks.Totals{Rows: 12, Matched: 10, Failed: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}, Service: asked(stats.CallSnapshot{Asked: 2})},
 			"12 lines in; called 2, earlier 10; matched 10 83.3%, failed 2 16.7%"},
 		{"private addresses", Report{Operation: "ip_to_company", Totals: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Service: asked(stats.CallSnapshot{Asked: 2})},
@@ -152,7 +152,7 @@ func TestChart(t *testing.T) {
 	if want := "M0 100H285.7V0H571.4V150H857.1V100H1000"; c.Areas[0].Edge != want {
 		t.Errorf("edge %s, want %s", c.Areas[0].Edge, want)
 	}
-	if want := "Rows per second over 3.5s: mean 13, most 30"; c.Text != want {
+	if want := "Rows per second over 3.5s: mean 13, max 30"; c.Text != want {
 		t.Errorf("%s, want %s", c.Text, want)
 	}
 	var said []string

@@ -50,8 +50,8 @@ func TestManyFiles(t *testing.T) {
 	}{
 		{openFiles, `<details class="files" open><summary>Written: 12 files, 12 B</summary>`, ""},
 		{openFiles + 1, `<details class="files"><summary>Written: 13 files, 13 B</summary>`, ""},
-		{mostFiles, `<details class="files"><summary>Written: 500 files, 500 B</summary>`, ""},
-		{mostFiles + 1234, `<details class="files"><summary>Written: 1,734 files, 1.7 kB</summary>`, "1,234 more files, all in _report.json"},
+		{maxFiles, `<details class="files"><summary>Written: 500 files, 500 B</summary>`, ""},
+		{maxFiles + 1234, `<details class="files"><summary>Written: 1,734 files, 1.7 kB</summary>`, "1,234 more files, all in _report.json"},
 	} {
 		r := Report{Format: Format, Operation: "enrichment", Stop: Stop{Reason: StopFinished}}
 		for n := range c.files {
@@ -64,7 +64,7 @@ func TestManyFiles(t *testing.T) {
 		if text := string(page); !strings.Contains(text, c.open) || strings.Contains(text, "more file") != (c.more != "") || !strings.Contains(text, c.more) {
 			t.Errorf("%d files are not shown as %s … %s", c.files, c.open, c.more)
 		}
-		if listed := strings.Count(string(page), ".parquet"); listed != min(c.files, mostFiles) {
+		if listed := strings.Count(string(page), ".parquet"); listed != min(c.files, maxFiles) {
 			t.Errorf("%d of %d files are listed", listed, c.files)
 		}
 	}

@@ -2,11 +2,11 @@ package report
 
 import "github.com/leadetl/leadetl/internal/figures"
 
-// barTable is a table whose rows have bars.
+// barTable is a table with a bar in each row.
 type barTable struct {
 	Title string
 	Note  string
-	Heads [3]string // of the name, the figure and the share; the last may be empty
+	Heads [3]string // name, figure, share; the last may be empty
 	Rows  []barRow
 }
 
@@ -16,14 +16,14 @@ type barRow struct {
 	Width             float64 // percent
 }
 
-// mostReasons is how many rows a table has before the rest are one.
-const mostReasons = 12
+// maxReasons is how many rows a table shows; the last sums up the rest.
+const maxReasons = 12
 
-// reasonTables are what became of the rows, reason by reason.
+// reasonTables counts the rows by outcome and reason.
 func reasonTables(r *Report) (tables []barTable) {
 	t := r.Totals
 	reasons := func(list []barItem, kind, outcome string) []barItem {
-		for _, name := range mostFirst(t.Reasons[outcome]) {
+		for _, name := range largestFirst(t.Reasons[outcome]) {
 			list = append(list, barItem{name, kind, t.Reasons[outcome][name]})
 		}
 		return list
@@ -51,16 +51,16 @@ type barItem struct {
 	count      int64
 }
 
-// countTable shows counts of all, with bars beside the longest there could be:
-// that of the largest count where full is 0.
+// countTable shows counts. full is the count of a bar of full length; 0 means
+// the largest count.
 func countTable(title, of string, all, full int64, items []barItem) barTable {
 	table := barTable{Title: title, Note: "of " + count(all, of), Heads: [3]string{"Reason", "Rows", "Share"}}
-	if rest := len(items) - mostReasons; rest > 1 {
-		other := barItem{name: count(int64(rest), "other reason"), kind: items[mostReasons].kind}
-		for _, i := range items[mostReasons:] {
+	if rest := len(items) - maxReasons; rest > 1 {
+		other := barItem{name: count(int64(rest), "other reason"), kind: items[maxReasons].kind}
+		for _, i := range items[maxReasons:] {
 			other.count += i.count
 		}
-		items = append(items[:mostReasons:mostReasons], other)
+		items = append(items[:maxReasons:maxReasons], other)
 	}
 	if full == 0 {
 		for _, i := range items {
@@ -73,12 +73,12 @@ func countTable(title, of string, all, full int64, items []barItem) barTable {
 	return table
 }
 
-// callClasses explain how a call ended.
+// callClasses explains the classes of calls.
 var callClasses = map[string]string{
-	"answered":    "with data, without a match, or with a refusal of this one record",
-	"replayed":    "as the same call was answered before, for nothing",
-	"pending":     "with the promise of an answer that comes later",
-	"invalid":     "the service would not work on the question",
+	"answered":    "data, no match, or a refusal of this one record",
+	"replayed":    "a repeated answer, free of charge",
+	"pending":     "the answer comes later",
+	"invalid":     "the service refused the question as invalid",
 	"denied":      "the service does not accept the credentials",
 	"no_credits":  "the service's account is empty",
 	"limited":     "the service asked for fewer calls",
@@ -86,7 +86,7 @@ var callClasses = map[string]string{
 	"protocol":    "the answer could not be understood",
 }
 
-// callTables are how the calls of a run went.
+// callTables shows how the calls of a run went.
 func callTables(s *Service) (tables []barTable) {
 	if items := classItems(s.Calls.ByClass); len(items) > 0 {
 		table := countTable("How calls ended", "call", s.Calls.Calls, 0, items)
@@ -105,7 +105,7 @@ func callTables(s *Service) (tables []barTable) {
 	}
 	if len(s.Waits) > 0 {
 		table := barTable{Title: "Waited before a call", Heads: [3]string{"For", "Time", ""}}
-		names := mostFirst(s.Waits)
+		names := largestFirst(s.Waits)
 		for _, reason := range names {
 			kind, name := waitName(reason)
 			table.Rows = append(table.Rows, barRow{Name: name, Kind: kind, Figure: took(s.Waits[reason]), Width: width(s.Waits[reason], s.Waits[names[0]])})
@@ -125,7 +125,7 @@ func callTables(s *Service) (tables []barTable) {
 }
 
 func classItems(counts map[string]int64) (items []barItem) {
-	for _, name := range mostFirst(counts) {
+	for _, name := range largestFirst(counts) {
 		kind := "bad-call"
 		switch name {
 		case "answered", "replayed", "pending":
@@ -136,9 +136,9 @@ func classItems(counts map[string]int64) (items []barItem) {
 	return items
 }
 
-// explain gives the rows of a table of classes their titles.
+// explain adds the titles to a table of classes.
 func explain(table barTable, counts map[string]int64) barTable {
-	for i, name := range mostFirst(counts) {
+	for i, name := range largestFirst(counts) {
 		if i < len(table.Rows) {
 			table.Rows[i].Title = callClasses[name]
 		}
@@ -146,14 +146,13 @@ func explain(table barTable, counts map[string]int64) barTable {
 	return table
 }
 
-// meter is what was used of a budget.
+// meter shows how much of a budget was used.
 type meter struct {
 	Name   string
 	Figure string
 	Note   string
 	Text   string
 	Parts  []meterPart
-	Bound  bool // there is an end to it
 	Full   bool
 }
 
@@ -162,7 +161,7 @@ type meterPart struct {
 	Width              float64
 }
 
-// meters are credits, calls and time against what they may be.
+// meters shows credits, calls and time against their limits.
 func meters(r *Report) (list []meter) {
 	s := r.Service
 	if s.Offline {
@@ -179,7 +178,7 @@ func meters(r *Report) (list []meter) {
 			meterItem{"earlier", "by earlier runs", s.Calls.EarlierCalls}, meterItem{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))
 	}
 	if most := s.Budget.MaxDurationSeconds; most != nil && *most > 0 {
-		m := meter{Name: "Time", Figure: took(r.Seconds) + " of " + took(*most), Bound: true, Full: r.Seconds >= *most}
+		m := meter{Name: "Time", Figure: took(r.Seconds) + " of " + took(*most), Full: r.Seconds >= *most}
 		m.Parts = []meterPart{{"ours", "this run", took(r.Seconds), width(r.Seconds, *most)}}
 		m.Text = m.Name + ": " + m.Figure
 		list = append(list, m)
@@ -197,7 +196,7 @@ func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
 	all := used
 	if most != nil {
 		m.Figure, m.Note = figures.Grouped(used)+" of "+figures.Grouped(*most), figures.Grouped(max(*most-used, 0))+" left"
-		m.Bound, m.Full = true, used >= *most
+		m.Full = used >= *most
 		all = max(used, *most)
 	}
 	m.Text = name + ": " + m.Figure + ", " + m.Note
@@ -210,20 +209,20 @@ func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
 	return m
 }
 
-// notes are what is left to decide or to wait for.
+// notes lists what is left to decide or to wait for.
 func notes(r *Report) (list []note) {
 	s := r.Service
 	if n := s.Unknown.Count; n > 0 {
-		list = append(list, note{count(n, "call") + " of this operation may have been billed and got no answer, those of other lists included. They are not sent again unless you say so; this names them:", "leadetl answers list --unknown"})
+		list = append(list, note{count(n, "call") + " of this operation, other lists included, may have been billed and got no answer. They are not sent again unless you ask for it. To list them:", "leadetl answers list --unknown"})
 	}
 	switch {
 	case s.Parked == 1:
-		list = append(list, note{"1 answer was promised and is not there yet. The same command waits for it.", ""})
+		list = append(list, note{"1 answer is still to come. Run the same command to wait for it.", ""})
 	case s.Parked > 1:
-		list = append(list, note{figures.Grouped(s.Parked) + " answers were promised and are not there yet. The same command waits for them.", ""})
+		list = append(list, note{figures.Grouped(s.Parked) + " answers are still to come. Run the same command to wait for them.", ""})
 	}
 	if n := s.Calls.Quarantined; n > 0 {
-		list = append(list, note{"Left out of answers, because they were not what they claimed to be: " + count(n, "member") + ".", ""})
+		list = append(list, note{count(n, "member") + " of answers left out because of an invalid value.", ""})
 	}
 	return list
 }

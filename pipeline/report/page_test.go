@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("the page of testdata/%s.json is another; look at it after go test ./internal/reportpage -update", name)
+			t.Errorf("the page of testdata/%s.json is another; look at it after go test ./pipeline/report -update", name)
 		}
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// view is what page.html shows. What a run has nothing to say about is empty,
-// and the page has no section of it.
+// view is what page.html shows. A section without content is left out.
 type view struct {
 	Style     template.CSS
 	Operation string
@@ -30,47 +29,46 @@ type view struct {
 	JobID     string
 }
 
-// outcome is how a run ended.
+// outcome says how a run ended.
 type outcome struct {
 	Kind string // good, mixed, stopped or bad
 	Word string
 	Text string
-	// Detail is the error in the run's own words.
+	// Detail is the run's error message.
 	Detail string
 }
 
-// fact is a line of the head.
+// fact is a line of the page's head.
 type fact struct{ Name, Value, Time string }
 
-// tile is a figure that is to be seen first.
+// tile is one of the main numbers at the top.
 type tile struct{ Name, Value, Note, Kind string }
 
-// Long reports whether a tile's figure has to be written smaller where there
-// is little room.
+// Long reports whether the value needs a smaller font on narrow screens.
 func (t tile) Long() bool { return len(t.Value) >= 8 }
 
-// note is something to know, with the command to go on.
+// note is a hint, with a command that helps.
 type note struct{ Text, Command string }
 
-// fileTable lists files: those that were read, or those that were written.
+// fileTable lists the files that were read, or those that were written.
 type fileTable struct {
 	Rows  []fileRow
 	Total string
-	More  string // what is not listed
+	More  string // says how many are not listed
 	Open  bool
 }
 
 type fileRow struct{ Name, Rows, Bytes, Changed, Sum, Short string }
 
-// mostColumns is how many tiles are side by side.
-const mostColumns = 6
+// maxColumns is how many tiles fit side by side.
+const maxColumns = 6
 
 func newView(r *Report) *view {
 	v := &view{
 		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r), Facts: facts(r), Tiles: tiles(r),
 		Reasons: reasonTables(r), Charts: charts(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
 	}
-	if v.Columns = len(v.Tiles); v.Columns > mostColumns {
+	if v.Columns = len(v.Tiles); v.Columns > maxColumns {
 		v.Columns = (v.Columns + 1) / 2
 	}
 	if unfinished(r) && r.Service.Calls.Asked > 0 {
@@ -85,18 +83,18 @@ func newView(r *Report) *view {
 	return v
 }
 
-// unfinished reports whether a run was stopped that asked a service: what it
-// bought is more than its parts show.
+// unfinished reports whether a run that asks a service stopped early. It has
+// then bought more than its parts show.
 func unfinished(r *Report) bool { return r.Stop.Reason != StopFinished && r.Service != nil }
 
-// stops are the other ends of a run.
+// stops says how a run ended that did not finish.
 var stops = map[StopReason]outcome{
-	StopInterrupted: {"stopped", "Interrupted", "The same command goes on where it stopped.", ""},
-	StopBudget:      {"stopped", "Stopped at its budget", "The same command goes on, given more.", ""},
-	StopNoCredits:   {"stopped", "Out of credits", "The service's account is empty. The same command goes on when it is not.", ""},
-	StopRefused:     {"bad", "Refused by the service", "The service does not accept the credentials. The same command goes on with others.", ""},
-	StopUnreachable: {"bad", "The service was out of reach", "The same command goes on.", ""},
-	StopFailed:      {"bad", "Failed", "The same command goes on when the reason is gone.", ""},
+	StopInterrupted: {"stopped", "Interrupted", "Run the same command to resume.", ""},
+	StopBudget:      {"stopped", "Stopped at its budget", "Raise the limit and run the same command to resume.", ""},
+	StopNoCredits:   {"stopped", "Out of credits", "The service's account is empty. Add credits and run the same command to resume.", ""},
+	StopRefused:     {"bad", "Refused by the service", "The service does not accept the credentials. Correct them and run the same command to resume.", ""},
+	StopUnreachable: {"bad", "The service could not be reached", "Run the same command to resume.", ""},
+	StopFailed:      {"bad", "Failed", "Remove the cause and run the same command to resume.", ""},
 }
 
 func newOutcome(r *Report) outcome {
@@ -111,7 +109,7 @@ func newOutcome(r *Report) outcome {
 	t := r.Totals
 	switch {
 	case t.Failed > 0:
-		return outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. Each says why in its reason."}
+		return outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. The column reason says why."}
 	case t.Skipped > 0:
 		return outcome{Kind: "mixed", Word: "Finished, with skipped rows", Text: count(t.Skipped, "row") + " were not asked."}
 	case lines(t) == 0:
@@ -147,7 +145,7 @@ func facts(r *Report) []fact {
 	if s := r.Service; s != nil {
 		name := s.Name
 		if s.Offline {
-			name += ", stored answers alone"
+			name += ", stored answers only"
 		}
 		add("Service", name, time.Time{})
 	}
@@ -228,7 +226,7 @@ func from(r *Report) string {
 
 const (
 	openFiles = 12  // more are folded away
-	mostFiles = 500 // that are listed
+	maxFiles  = 500 // that are listed
 )
 
 func inputs(r *Report) fileTable {
@@ -264,8 +262,8 @@ func newFileTable(rows []fileRow, bytes int64) fileTable {
 	if bytes > 0 {
 		t.Total += ", " + figures.Size(bytes)
 	}
-	if rest := len(rows) - mostFiles; rest > 0 {
-		t.Rows, t.More = rows[:mostFiles], count(int64(rest), "more file")+", all in _report.json"
+	if rest := len(rows) - maxFiles; rest > 0 {
+		t.Rows, t.More = rows[:maxFiles], count(int64(rest), "more file")+", all in _report.json"
 	}
 	return t
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// count writes a number of things.
+// count formats a number with its noun.
 func count(n int64, noun string) string { return plural(n, noun, noun+"s") }
 
 func plural(n int64, one, many string) string {
@@ -22,8 +22,7 @@ func plural(n int64, one, many string) string {
 	return figures.Grouped(n) + " " + many
 }
 
-// percent is a share in words: what is there is never 0%, and what is not all
-// never 100%.
+// percent formats a share. It is 0% only for none and 100% only for all.
 func percent(n, of int64) string {
 	switch {
 	case of == 0:
@@ -36,7 +35,7 @@ func percent(n, of int64) string {
 	return figures.Share(n, of)
 }
 
-// took is a time of seconds in words.
+// took formats a duration in seconds.
 func took(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d < 10*time.Second {
@@ -45,7 +44,7 @@ func took(seconds float64) string {
 	return figures.Compact(d)
 }
 
-// moment is a time as it is shown.
+// moment formats a time.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -53,20 +52,20 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// words is a name of the report's as people read it.
+// words turns a name of the report into words.
 func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
-// mostFirst are the names of counts, the largest first.
-func mostFirst[N int64 | float64](counts map[string]N) []string {
+// largestFirst returns the names of counts, the largest first.
+func largestFirst[N int64 | float64](counts map[string]N) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }
 
-// tenth rounds to one digit.
+// tenth rounds to one decimal.
 func tenth(f float64) float64 { return math.Round(f*10) / 10 }
 
-// width is a share of a whole as the width of a bar, in percent.
+// width returns the width of a bar in percent.
 func width(n, of float64) float64 {
 	if of <= 0 {
 		return 0
@@ -74,7 +73,7 @@ func width(n, of float64) float64 {
 	return math.Round(1e4*min(n/of, 1)) / 100
 }
 
-// rate is a number of things a second.
+// rate formats a number per second.
 func rate(perSecond float64) string {
 	if perSecond >= 1e6 {
 		return figures.Short(int64(perSecond))
@@ -82,7 +81,7 @@ func rate(perSecond float64) string {
 	return figures.Decimal(perSecond)
 }
 
-// clock is a time since the start of a run: 90s, 5m, 1h30m.
+// clock formats a time since the start of a run: 90s, 5m, 1h30m.
 func clock(seconds float64) string {
 	if seconds == 0 {
 		return "0"

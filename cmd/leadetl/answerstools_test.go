@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -28,7 +29,7 @@ func bought() {
 	check(err)
 	lines, err := csv.NewReader(in).ReadAll()
 	check(err)
-	s, err := answers.Open(filepath.Join(os.Args[1], answersFolder), answers.Options{})
+	s, err := answers.Open(filepath.Join(os.Args[1], wire.AnswersFolder), answers.Options{})
 	check(err)
 	for i, l := range lines {
 		check(buy(s, i, l[0], l[1], l[2], l[3], l[4], l[5], l[6]))

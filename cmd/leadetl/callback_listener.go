@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution/client"
@@ -69,16 +69,14 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	server := newCallbackServer(secrets, to, log)
 	scheme := "http"
 	if o.TLSCert != "" {
-		c, err := openCertificate(o.TLSCert, o.TLSKey, log)
-		if err != nil {
+		if server.TLSConfig, err = wire.OpenCertificate(o.TLSCert, o.TLSKey, log); err != nil {
 			return "", nil, fmt.Errorf("--callback-tls-cert and --callback-tls-key: %w", err)
 		}
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 		scheme = "https"
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Addr)
 	if err != nil {
-		return "", nil, listenError("callback-listen", o.Addr, err)
+		return "", nil, wire.ListenError("callback-listen", o.Addr, err)
 	}
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && o.TLSCert == "" {
 		log.Warn("callbacks are received without TLS: what they hold can be read on its way, unless something in front does TLS; see --callback-tls-cert")

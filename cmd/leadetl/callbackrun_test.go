@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -52,7 +53,7 @@ func TestRunWithCallbacks(t *testing.T) {
 // storedCredits adds up what stored answers cost.
 func storedCredits(t *testing.T, state string) (credits int64) {
 	t.Helper()
-	store, err := openAnswers(state, answers.Options{})
+	store, err := wire.OpenAnswers(state, answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -33,7 +34,7 @@ alone. The state folder is made if it is missing.`,
 				return cli.UsageError(fmt.Errorf("--credits is %d; it cannot be less than 0", credits))
 			}
 			return a.on(true, func(s *sqlite.Store) error {
-				pepper, err := openPepper(c.Context(), s, pepperPath(a.pepper, a.state))
+				pepper, err := wire.OpenPepper(c.Context(), s, wire.PepperPath(a.pepper, a.state))
 				if err != nil {
 					return err
 				}

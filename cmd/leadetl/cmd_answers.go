@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -29,23 +28,6 @@ STATE/answers/answers.sqlite at any time.`,
 	return c
 }
 
-// answersFolder is where a state folder has the stored answers.
-const answersFolder = "answers"
-
-// openAnswers opens the stored answers of a state folder.
-func openAnswers(state string, o answers.Options) (*answers.Store, error) {
-	s, err := answers.Open(filepath.Join(state, answersFolder), o)
-	switch {
-	case errors.Is(err, answers.ErrNone):
-		return nil, cli.UsageError(fmt.Errorf("%s holds no stored answers; a run with --resolver URL makes them, or name another folder with --state", state))
-	case errors.Is(err, filelock.ErrLocked):
-		return nil, cli.UsageError(fmt.Errorf("%w; try again when that has ended, or name another folder with --state", err))
-	case errors.Is(err, answers.ErrNewer):
-		return nil, cli.UsageError(err)
-	}
-	return s, err
-}
-
 // stored is where the answers are that a command works on, and which of them
 // it is about.
 type stored struct {
@@ -58,7 +40,7 @@ type stored struct {
 func (s *stored) command(c *cobra.Command) *cobra.Command {
 	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"})
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&s.state, "state", defaultStateDir(), "`folder` with the state of runs")
+	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs")
 	return c
 }
 
@@ -88,7 +70,7 @@ func (s *stored) filter() (answers.Filter, error) {
 
 // on runs a command's work on the open store.
 func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err error) {
-	store, err := openAnswers(s.state, answers.Options{MustExist: true})
+	store, err := wire.OpenAnswers(s.state, answers.Options{MustExist: true})
 	if err != nil {
 		return err
 	}

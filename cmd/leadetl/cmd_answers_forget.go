@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
@@ -130,11 +131,11 @@ func parseHashes(texts []string) (hashes []answers.Hash, err error) {
 
 // forgetInput forgets the identifiers of the input.
 func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) (err error) {
-	delimiter, err := parseDelimiter(f.delimiter)
+	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	input, err := openInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: std.In})
+	input, err := wire.OpenInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: std.In})
 	if err != nil {
 		return err
 	}
@@ -263,12 +264,8 @@ func (e *eraser) eraseAll(ctx context.Context, from *sources.Reader, keys func(c
 	}
 }
 
-// shownPlaces is how many rows without an identifier are named; all are
-// counted.
-const shownPlaces = 10
-
 func (e *eraser) passOver(place string) {
-	if e.bad++; len(e.places) < shownPlaces {
+	if e.bad++; len(e.places) < wire.ShownPlaces {
 		e.places = append(e.places, strings.Clone(place))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -16,17 +17,17 @@ import (
 // --suppress. Every stored answer is read for that: a digest does not say
 // which keys to look for, and an answer about one person may name another.
 func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
-	flags := suppressFlags{lists: f.files}
+	flags := wire.Suppress{Lists: f.files}
 	if f.column != "" {
-		flags.columns = []string{f.column}
+		flags.Columns = []string{f.column}
 	}
-	list, err := flags.read(ctx, f.defaultRegion, f.networkHosts)
+	lists, err := flags.Read(ctx, f.defaultRegion, f.networkHosts)
 	if err != nil {
 		return err
 	}
-	finder := list.builder.Set().Finder()
+	finder := lists.Set.Finder()
 	return f.on(ctx, func(s *answers.Store) error {
-		e := eraser{store: s, evenOpen: f.evenOpen, bad: int(list.bad), places: list.places}
+		e := eraser{store: s, evenOpen: f.evenOpen, bad: int(lists.Bad), places: lists.Places}
 		return e.report(std, errors.Join(e.eraseNamed(ctx, finder), e.emptyLog(ctx)))
 	})
 }

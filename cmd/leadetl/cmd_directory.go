@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/directory"
@@ -151,7 +152,7 @@ func newDirectoryStatCommand(std cli.Streams) *cobra.Command {
 		Short: "Say what a directory holds",
 		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			d, err := openDirectory(dir)
+			d, err := wire.OpenDirectory(dir)
 			if err != nil {
 				return err
 			}
@@ -178,7 +179,7 @@ func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"}),
 		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			d, err := openDirectory(dir)
+			d, err := wire.OpenDirectory(dir)
 			if err != nil {
 				return err
 			}
@@ -192,15 +193,4 @@ func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "directory", "", "`folder` of the directory")
 	return c
-}
-
-func openDirectory(dir string) (*directory.Directory, error) {
-	if dir == "" {
-		return nil, cli.UsageError(errors.New("no --directory; name the folder"))
-	}
-	d, err := directory.Open(dir)
-	if errors.Is(err, directory.ErrNotImported) {
-		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", dir, dir)
-	}
-	return d, cli.UsageError(err)
 }

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -106,11 +103,4 @@ func (f *runFlags) foresee(p *pipeline.Plan) error {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
 	}
 	return nil
-}
-
-// holdsAnswers reports whether answers are stored in a state folder. Who only
-// looks need not make a place for them.
-func holdsAnswers(state string) bool {
-	_, err := os.Stat(filepath.Join(state, answersFolder))
-	return !errors.Is(err, fs.ErrNotExist)
 }

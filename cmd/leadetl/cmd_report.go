@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -26,7 +27,7 @@ import (
 type reportFlags struct {
 	out  string
 	open bool
-	s3   s3Flags
+	s3   wire.S3
 }
 
 func newReportCommand(std cli.Streams) *cobra.Command {
@@ -51,7 +52,7 @@ else, and holds no value of any row. Of a dataset on S3 it goes where --out says
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&f.out, "out", "", "`file` for the page in the place of DATASET/_report.html, or - for standard output")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in the browser")
-	f.s3.registerReading(c.Flags())
+	f.s3.RegisterReading(c.Flags())
 	return c
 }
 
@@ -71,11 +72,11 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	}
 	folder, err := f.openDataset(ctx, dataset, std)
 	if err != nil {
-		return unlessUnavailable(err)
+		return wire.UnlessUnavailable(err)
 	}
 	page, err := makePage(folder)
 	if err != nil {
-		return unlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
+		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if f.out == "-" {
 		_, err := std.Out.Write(page)

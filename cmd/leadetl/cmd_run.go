@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
@@ -57,10 +56,10 @@ type runFlags struct {
 	metricsListen    string
 	remote           remoteFlags
 	search           searchFlags
-	suppress         suppressFlags
+	suppress         wire.Suppress
 	dropAnswers      string
 	drop             *dropAnswers // nil without --drop-answers
-	s3               s3Flags
+	s3               wire.S3
 	// planning says that nobody will be asked.
 	planning bool
 }
@@ -144,10 +143,10 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", defaults.NetworkHosts, "`hosts` whose profile addresses are known by their form")
 	f.search.register(flags)
 	f.remote.register(flags)
-	f.suppress.register(flags, "who must not be in the dataset")
+	f.suppress.Register(flags, "who must not be in the dataset")
 	flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the answers to California DROP lists among --suppress: a file for each, of its name")
-	f.s3.register(flags)
-	flags.StringVar(&f.state, "state", defaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
+	f.s3.Register(flags)
+	flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset that --out holds")
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of parts in work at a time, about 100 MB each, one with a service; no influence on the dataset")
 	flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
@@ -172,7 +171,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	if !flags.Changed("rows-per-part") {
 		f.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.check(flags)))
+	return operation, cli.UsageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
 // operationNames are the operations that can be run.
@@ -189,19 +188,6 @@ func oneOperation(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("%w; name inputs with --in", err)
 	}
 	return nil
-}
-
-// defaultStateDir is leadetl's folder under the user's state folder.
-// Source: XDG Base Directory Specification 0.8.
-func defaultStateDir() string {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // others are to be ignored
-		return filepath.Join(dir, "leadetl")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "leadetl")
-	}
-	return filepath.Join(home, ".local", "state", "leadetl")
 }
 
 // config is a job with its checked settings.
@@ -284,7 +270,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	result, err := run.Do(ctx)
 	stop()
 	return f.close(result, err, runview.Summary{
-		Operation: run.Job.Operation, Files: run.Input.Files(), Out: f.out, Report: below(f.out, sinks.ReportPageName),
+		Operation: run.Job.Operation, Files: run.Input.Files(), Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
 }
@@ -300,7 +286,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 		err = errors.Join(err, summary.PrintStopped(std.Err))
 	}
 	if errors.Is(err, context.Canceled) && result == nil {
-		return errInterruptedEarly
+		return wire.ErrInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
 		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")))
@@ -340,16 +326,4 @@ func (f *runFlags) finishedLevel() slog.Level {
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
-}
-
-func parseDelimiter(s string) (byte, error) {
-	switch {
-	case s == "":
-		return 0, nil
-	case s == "tab" || s == `\t`:
-		return '\t', nil
-	case len(s) == 1 && s != `"` && s != "\n" && s != "\r":
-		return s[0], nil
-	}
-	return 0, fmt.Errorf("--delimiter %q; give one ASCII character or \"tab\"", s)
 }

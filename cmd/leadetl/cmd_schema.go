@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -27,7 +28,7 @@ type schemaFlags struct {
 	columns          runFlags
 	resolver         string
 	dataset          string
-	s3               s3Flags
+	s3               wire.S3
 	dialect          string
 	table            string
 	location         string
@@ -78,7 +79,7 @@ printed are to be filled in.`,
 	registerPartitions(flags, &f.columns.partitionBy)
 	flags.StringSliceVar(&f.columns.hemProfiles, "hem-profiles", []string{"plain"}, "`profiles` email_to_hem hashes by: plain (always there), uid2, google")
 	flags.StringSliceVar(&f.columns.hemTypes, "hem-types", columns.HEMTypes, "`digests` of profile plain")
-	f.s3.registerReading(flags)
+	f.s3.RegisterReading(flags)
 	flags.StringVar(&f.resolver, "resolver", embeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
 	return c
 }
@@ -129,11 +130,11 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		if err != nil {
 			return warehouse.Table{}, err
 		}
-		store, err := f.s3.open(ctx, log)
+		store, err := f.s3.Open(ctx, log)
 		if err != nil {
 			return warehouse.Table{}, cli.UsageError(err)
 		}
-		list, err := openInput(ctx, inputs, sources.Options{Stdin: std.In, Objects: store})
+		list, err := wire.OpenInput(ctx, inputs, sources.Options{Stdin: std.In, Objects: store})
 		if err != nil {
 			return warehouse.Table{}, err
 		}
@@ -177,7 +178,7 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	}
 	opened, err := openDataset(ctx, f.dataset, &f.s3, log)
 	if err != nil {
-		return unlessUnavailable(err)
+		return wire.UnlessUnavailable(err)
 	}
 	m, err := sinks.ReadManifest(opened)
 	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
@@ -47,7 +48,7 @@ type serveFlags struct {
 	callbackAllow    cliflag.Networks
 	networkHosts     []string
 	includeProviders bool
-	suppress         suppressFlags
+	suppress         wire.Suppress
 	defaultRegion    string
 	logFormat        string
 	logLevel         string
@@ -91,7 +92,7 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	flags.StringVar(&f.config, "config", "", "YAML `file` with the settings")
 	flags.BoolVar(&f.demo, "demo", false, "serve the sample directory with an organization of its own, and say how to call it; nothing is kept")
 	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import; none to answer email_to_hem alone")
-	flags.StringVar(&f.state, "state", defaultServiceStateDir(), "`folder` of what the service must not forget")
+	flags.StringVar(&f.state, "state", wire.DefaultServiceStateDir(), "`folder` of what the service must not forget")
 	flags.StringVar(&f.pepper, "pepper-file", "", "`file` of the secret that keys are hashed under, made if missing (default: pepper, in the state folder)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on")
 	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, of this machine alone; none for no such listener")
@@ -123,7 +124,7 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that is going: from when its answers say so, after when there are none, and a link to read more if there is one")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` whose profile addresses are known by their form")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")
-	f.suppress.register(flags, "about whom nothing is answered")
+	f.suppress.Register(flags, "about whom nothing is answered")
 	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
@@ -164,12 +165,12 @@ const flagNone = "none"
 
 // serve wires a service together and runs it until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.Streams) (err error) {
-	collect(serveGarbage)
+	wire.SetGC(wire.ServeGC)
 	log, err := cli.NewLogger(std.Err, f.logFormat, f.logLevel)
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	if err := errors.Join(f.check(), f.suppress.check(flags)); err != nil {
+	if err := errors.Join(f.check(), f.suppress.Check(flags)); err != nil {
 		return cli.UsageError(err)
 	}
 	var demo *demo
@@ -196,7 +197,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 
 	kept, err := sqlite.Serve(f.state)
 	if err != nil {
-		return stateError(err)
+		return wire.StateError(err)
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	if err := f.fill(ctx, kept, log); err != nil {
@@ -273,7 +274,7 @@ func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Log
 	o.State, o.Log = kept, log
 	o.Profiles.Hosts = f.networkHosts
 	o.Callbacks = &callback.Policy{Allow: f.callbackAllow}
-	if o.Pepper, err = openPepper(ctx, kept, pepperPath(f.pepper, f.state)); err != nil {
+	if o.Pepper, err = wire.OpenPepper(ctx, kept, wire.PepperPath(f.pepper, f.state)); err != nil {
 		return err
 	}
 	if f.tokens.JWKSFile != "" {
@@ -318,11 +319,11 @@ func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 	if f.tlsCert == "" {
 		return nil, nil
 	}
-	c, err := openCertificate(f.tlsCert, f.tlsKey, log)
+	c, err := wire.OpenCertificate(f.tlsCert, f.tlsKey, log)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+	return c, nil
 }
 
 // announce says what is served, how openly, and what is missing.

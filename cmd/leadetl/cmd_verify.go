@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
@@ -27,7 +28,7 @@ type verifyFlags struct {
 	asJSON    bool
 	quiet     bool
 	logFormat string
-	s3        s3Flags
+	s3        wire.S3
 }
 
 func newVerifyCommand(std cli.Streams) *cobra.Command {
@@ -72,7 +73,7 @@ warehouse would trip over: names, types, values that are too long.`,
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print what is wrong only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
-	f.s3.registerReading(flags)
+	f.s3.RegisterReading(flags)
 	return c
 }
 
@@ -92,7 +93,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	}
 	opened, err := openDataset(ctx, dataset, &f.s3, log)
 	if err != nil {
-		return unlessUnavailable(err)
+		return wire.UnlessUnavailable(err)
 	}
 	var rows atomic.Int64
 	started := time.Now()

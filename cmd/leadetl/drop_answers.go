@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -46,7 +47,7 @@ func openDropAnswers(ctx context.Context, folder string, uris []string, reading 
 		if info, err := os.Stat(uri); err == nil && !info.Mode().IsRegular() {
 			continue // a pipe, which is read once
 		}
-		list, err := openInput(ctx, []string{uri}, reading)
+		list, err := wire.OpenInput(ctx, []string{uri}, reading)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func (d *dropAnswers) present() bool {
 // write writes all answers.
 func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error {
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
-		return cli.UsageError(folderError("drop-answers", err))
+		return cli.UsageError(wire.FolderError("drop-answers", err))
 	}
 	for _, list := range d.lists {
 		if err := d.answer(ctx, list, found); err != nil {
@@ -122,7 +123,7 @@ func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error 
 // answer writes the answer to one list, which is read again. An ID with a hash
 // that cannot be read gets none.
 func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppression.Found) (err error) {
-	list, err := openInput(ctx, []string{file.URI}, d.reading)
+	list, err := wire.OpenInput(ctx, []string{file.URI}, d.reading)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 )
 
 func main() {
-	collect(runGarbage)
+	wire.SetGC(wire.RunGC)
 	// The first signal asks for a clean stop; from then on the default action
 	// is back, so that a second one ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

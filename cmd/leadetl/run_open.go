@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -23,8 +22,8 @@ import (
 
 // open opens everything a job is wired to. closeRun gives it back.
 func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *pipeline.Run, closeRun func() error, err error) {
-	var opened closers
-	defer func() { opened.closeOn(&err) }()
+	var opened wire.Closers
+	defer func() { opened.CloseOn(&err) }()
 	if f.quiet && f.logLevel != "error" {
 		f.logLevel = "warn"
 	}
@@ -36,11 +35,11 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	delimiter, err := parseDelimiter(f.delimiter)
+	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	store, err := f.s3.open(ctx, log)
+	store, err := f.s3.Open(ctx, log)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
@@ -48,14 +47,14 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
 		Log: log, Progress: &stats.Progress{},
 	}
-	f.suppress.reading.Objects = store
+	f.suppress.Reading.Objects = store
 	if f.dropAnswers != "" {
-		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.lists, f.suppress.reading); err != nil {
-			return nil, nil, unlessUnavailable(err)
+		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.Lists, f.suppress.Reading); err != nil {
+			return nil, nil, wire.UnlessUnavailable(err)
 		}
 		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
 	}
-	if run.Suppression, err = f.suppress.open(ctx, job.DefaultRegion, job.NetworkHosts, log); err != nil {
+	if run.Suppression, err = f.suppress.Open(ctx, job.DefaultRegion, job.NetworkHosts, log); err != nil {
 		return nil, nil, err
 	}
 	if !f.remote.isRemote() {
@@ -63,7 +62,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		if err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
-		opened.add(closeDirectory)
+		opened.Add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
 	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store}
@@ -72,64 +71,36 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			return nil, nil, err
 		}
 	}
-	input, err := openInput(ctx, uris, options)
+	input, err := wire.OpenInput(ctx, uris, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	opened.add(input.Close)
-	if err := f.checkApart(input.Files()); err != nil {
+	opened.Add(input.Close)
+	if err := wire.CheckApart(f.out, input.Files()); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	if f.remote.isRemote() && f.remote.offline && !holdsAnswers(f.state) {
+	if f.remote.isRemote() && f.remote.offline && !wire.HoldsAnswers(f.state) {
 		return nil, nil, errNothingStored(f.state)
 	}
 	if err := os.MkdirAll(f.state, 0o700); err != nil {
-		return nil, nil, cli.UsageError(folderError("state", err))
+		return nil, nil, cli.UsageError(wire.FolderError("state", err))
 	}
 	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: f.state, Look: f.planning})
 	if err != nil {
-		return nil, nil, unlessUnavailable(folderError("out", err))
+		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
-	opened.add(output.Close)
+	opened.Add(output.Close)
 	if f.remote.isRemote() {
-		collect(remoteGarbage)
+		wire.SetGC(wire.RemoteGC)
 		remote, closeRemote, err := f.remote.open(ctx, job.Operation, f.state, f.planning, log)
 		if err != nil {
 			return nil, nil, err
 		}
-		opened.add(closeRemote)
+		opened.Add(closeRemote)
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Meter
 	}
 	run.Input, run.Output = input, output
-	return run, opened.close, nil
-}
-
-// checkApart refuses inputs that are files of the dataset at --out: with
-// --overwrite they would be removed before they are read.
-func (f *runFlags) checkApart(files []sources.File) error {
-	if objects.Is(f.out) {
-		return objectsApart(f.out, files)
-	}
-	out, err := os.Stat(f.out)
-	if err != nil {
-		return nil // not made yet, so nothing is in it
-	}
-	for _, file := range files {
-		path, err := filepath.EvalSymlinks(file.URI)
-		if err != nil {
-			continue // standard input
-		}
-		if path, err = filepath.Abs(path); err != nil {
-			return err
-		}
-		folder := filepath.Dir(path)
-		for _, in := range []string{folder, filepath.Dir(folder)} { // parts and rejects
-			if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
-				return fmt.Errorf("%s is in the output folder; give another --out", file.URI)
-			}
-		}
-	}
-	return nil
+	return run, opened.Close, nil
 }
 
 // needs says which kinds of reference data an operation can answer from; one
@@ -150,7 +121,7 @@ var needs = map[resolution.Operation][]directory.Kind{
 func (f *runFlags) openResolver(job pipeline.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
 	if job.Operation == resolution.KeywordToLeadCount { // of others the rows are suppressed
-		options.Listed = listedIn(lists)
+		options.Listed = wire.ListedIn(lists)
 	}
 	kinds := needs[job.Operation]
 	if f.directory == "" {
@@ -159,7 +130,7 @@ func (f *runFlags) openResolver(job pipeline.Job, lists *suppression.Set) (r *em
 		}
 		return embedded.New(nil, options), "", func() error { return nil }, nil
 	}
-	d, err := openDirectory(f.directory)
+	d, err := wire.OpenDirectory(f.directory)
 	if err != nil {
 		return nil, "", nil, err
 	}

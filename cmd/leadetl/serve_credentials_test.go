@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/callback"
@@ -96,7 +97,7 @@ func newHandler(t *testing.T) (handler http.Handler, good, revoked string) {
 	check(err)
 	t.Cleanup(func() { check(kept.Close()) })
 	o := service.DefaultOptions()
-	o.Pepper, err = credential.LoadPepper(filepath.Join(t.TempDir(), pepperName), true)
+	o.Pepper, err = credential.LoadPepper(filepath.Join(t.TempDir(), wire.PepperName), true)
 	check(err)
 	live, err := embedded.Follow("", embedded.Options{}, nil)
 	check(err)

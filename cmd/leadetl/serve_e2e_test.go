@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 )
 
 const (
@@ -156,7 +157,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen"},
 		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is no directory"},
 		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key"},
-		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, pepperName)}, "is not the secret that the keys of this state are hashed under"},
+		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, wire.PepperName)}, "is not the secret that the keys of this state are hashed under"},
 	} {
 		refused := p.start(f.flags...)
 		if code := refused.code(); code != cli.ExitUsage || !strings.Contains(refused.said.String(), f.want) {
@@ -175,7 +176,7 @@ func copyOf(t testing.TB, folder string) string {
 	if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Join(to, pepperName), 0o600); err != nil {
+	if err := os.Chmod(filepath.Join(to, wire.PepperName), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return to

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -158,8 +159,8 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 // and its callbacks listened for. With planning, nobody is asked, and nothing
 // has to be there that asking takes. closeRemote gives everything back.
 func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state string, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
-	var opened closers
-	defer func() { opened.closeOn(&err) }()
+	var opened wire.Closers
+	defer func() { opened.CloseOn(&err) }()
 	r = &purchase.Remote{
 		Reader: reader{}, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
@@ -180,11 +181,11 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 			return nil, nil, cli.UsageError(err)
 		}
 	}
-	if !planning || holdsAnswers(state) {
-		if r.Answers, err = openAnswers(state, answers.Options{}); err != nil {
+	if !planning || wire.HoldsAnswers(state) {
+		if r.Answers, err = wire.OpenAnswers(state, answers.Options{}); err != nil {
 			return nil, nil, err
 		}
-		opened.add(r.Answers.Close)
+		opened.Add(r.Answers.Close)
 	}
 	if r.Pace, err = f.controller(); err != nil {
 		return nil, nil, cli.UsageError(err)
@@ -199,7 +200,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		}
 	}
 	if f.offline || planning {
-		return r, opened.close, nil
+		return r, opened.Close, nil
 	}
 	if options.Key, err = secret.Read(apiKeyVariable, f.apiKeyFile); err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
@@ -213,7 +214,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		if err != nil {
 			return nil, nil, err
 		}
-		opened.add(stop)
+		opened.Add(stop)
 		if f.callbackURL == "" {
 			options.CallbackURL = address
 		}
@@ -222,9 +223,9 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	if err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("--resolver: %w", err))
 	}
-	opened.add(func() error { service.Close(); return nil })
+	opened.Add(func() error { service.Close(); return nil })
 	r.Service = service
-	return r, opened.close, nil
+	return r, opened.Close, nil
 }
 
 // controller paces the calls as the flags say.

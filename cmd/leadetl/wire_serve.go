@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -21,8 +22,8 @@ import (
 // engine is how the engine answers.
 func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Options, error) {
 	o := embedded.Options{IncludeProviders: f.includeProviders}
-	lists, err := f.suppress.open(ctx, f.defaultRegion, f.networkHosts, log)
-	o.Listed = listedIn(lists)
+	lists, err := f.suppress.Open(ctx, f.defaultRegion, f.networkHosts, log)
+	o.Listed = wire.ListedIn(lists)
 	return o, err
 }
 

@@ -50,6 +50,8 @@ var siblings = map[[2]string]string{
 	{"pipeline/purchase", "pipeline/answers"}: "what was bought is stored",
 	{"pipeline/purchase", "pipeline/pace"}:    "calls leave at the pace the service bears",
 
+	{"cmd/leadetl/wire", "cmd/leadetl/cli"}: "what flags are wired to reports wrong usage",
+
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 }
 

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"crypto/tls"
@@ -18,16 +18,17 @@ type certificate struct {
 	of      [2]time.Time // when the files were changed that current, or the last failure, is of
 }
 
-// openCertificate reads a certificate for the first time. The error does not
-// say which flags named the files.
-func openCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
+// OpenCertificate is the TLS configuration of a server with a certificate in
+// files, which are read again when they change. The error does not say which
+// flags named the files.
+func OpenCertificate(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log, of: changed(certFile, keyFile)}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
 	c.current = &pair
-	return c, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
 }
 
 // get is tls.Config.GetCertificate. New files that are no pair are logged

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"os"
@@ -11,18 +11,18 @@ const (
 	// A run holds a few large buffers and makes little garbage, so collecting
 	// early saves memory (3 M emails: 258 MB at 25, 291 at 40) and costs next to
 	// no time (IP look-ups, which make the most: 3 % more CPU at 25 than at 40).
-	runGarbage = 40
+	RunGC = 40
 	// A run against a service has one part in work, and makes garbage with every
 	// call (60,000 calls: 6.6 s of processor time and 198 MB at 40, 5.6 s and 236
 	// MB at 100).
-	remoteGarbage = 50
+	RemoteGC = 50
 	// A service holds little and makes much: collecting late costs it some
 	// tens of megabytes, and collecting early a tenth of its speed.
-	serveGarbage = 400
+	ServeGC = 400
 )
 
-// collect sets how late garbage is collected, unless GOGC says.
-func collect(percent int) {
+// SetGC sets how late garbage is collected, unless GOGC says.
+func SetGC(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"context"
@@ -21,26 +21,26 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// suppressFlags are the flags that name suppression lists.
-type suppressFlags struct {
-	lists   []string
-	columns []string
+// Suppress are the flags that name suppression lists.
+type Suppress struct {
+	Lists   []string
+	Columns []string
 	maxBad  cliflag.Limit
-	// reading is how lists are opened; its zero value reads none on S3.
-	reading sources.Options
+	// Reading is how lists are opened; its zero value reads none on S3.
+	Reading sources.Options
 }
 
-// register makes f what the flags of a command set.
-func (f *suppressFlags) register(flags *pflag.FlagSet, whom string) {
+// Register makes f what the flags of a command set.
+func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	f.maxBad = cliflag.NewLimit(0)
-	flags.StringArrayVar(&f.lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
-	flags.StringSliceVar(&f.columns, "suppress-column", nil, "`columns` of the lists (default: their only one, or those with names such as email, phone or hash)")
+	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
+	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: their only one, or those with names such as email, phone or hash)")
 	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of the lists' entries cannot be read: a count, or a share such as 1% (default: 0)")
 }
 
-// check finds flags that mean nothing without lists.
-func (f *suppressFlags) check(flags *pflag.FlagSet) error {
-	if len(f.lists) > 0 {
+// Check finds flags that mean nothing without lists.
+func (f *Suppress) Check(flags *pflag.FlagSet) error {
+	if len(f.Lists) > 0 {
 		return nil
 	}
 	var errs []error
@@ -56,61 +56,66 @@ func (f *suppressFlags) check(flags *pflag.FlagSet) error {
 // are, in lower case.
 var listNames = []string{"email", "phone", "network_url", "ip", "hash", "hem", "md5", "sha1", "sha256", "hem_md5", "hem_sha1", "hem_sha256"}
 
-// suppressionList is the reading of all lists.
-type suppressionList struct {
-	*suppressFlags
-	builder *suppression.Builder
-	entries int64
-	bad     int64
-	places  []string // of the first entries that cannot be read
+// SuppressionLists is what lists hold.
+type SuppressionLists struct {
+	Set     *suppression.Set
+	Entries int64
+	Bad     int64    // entries that cannot be read
+	Places  []string // of the first of these
 }
 
-// open reads the lists; nil without any. Whatever is wrong with them is the
-// user's to mend: nothing may be done while somebody may be on a list that
-// cannot be read.
-func (f *suppressFlags) open(ctx context.Context, region string, hosts []string, log *slog.Logger) (*suppression.Set, error) {
-	if len(f.lists) == 0 {
+// listReader reads lists.
+type listReader struct {
+	flags   *Suppress
+	builder *suppression.Builder
+	lists   SuppressionLists
+}
+
+// Open reads the lists; nil without any. It fails when too many entries cannot
+// be read, because the people they stand for would not be suppressed.
+func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log *slog.Logger) (*suppression.Set, error) {
+	if len(f.Lists) == 0 {
 		return nil, nil
 	}
-	l, err := f.read(ctx, region, hosts)
+	l, err := f.Read(ctx, region, hosts)
 	if err != nil {
 		return nil, err
 	}
-	if l.bad > 0 {
-		for _, place := range l.places {
+	if l.Bad > 0 {
+		for _, place := range l.Places {
 			log.Warn("not an entry of a suppression list", "at", place)
 		}
-		if f.maxBad.Exceeded(l.bad, l.entries) {
-			return nil, cli.UsageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", figures.Grouped(l.bad), figures.Grouped(l.entries), f.maxBad.String()))
+		if f.maxBad.Exceeded(l.Bad, l.Entries) {
+			return nil, cli.UsageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
 		}
-		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.bad)
+		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}
-	set := l.builder.Set()
-	log.Debug("suppression lists read", "entries", l.entries, "digests", set.Len())
-	return set, nil
+	log.Debug("suppression lists read", "entries", l.Entries, "digests", l.Set.Len())
+	return l.Set, nil
 }
 
-// read reads the lists, and counts what in them cannot be read.
-func (f *suppressFlags) read(ctx context.Context, region string, hosts []string) (*suppressionList, error) {
+// Read reads the lists, and counts the entries that cannot be read.
+func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (SuppressionLists, error) {
 	rules := suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}}
-	l := &suppressionList{suppressFlags: f, builder: suppression.NewBuilder(rules)}
-	for _, uri := range f.lists {
+	l := &listReader{flags: f, builder: suppression.NewBuilder(rules)}
+	for _, uri := range f.Lists {
 		if err := l.readAll(ctx, uri); err != nil {
 			if ctx.Err() != nil {
-				return nil, cli.WithCode(cli.ExitInterrupted, errors.New("interrupted before anything was done"))
+				return SuppressionLists{}, ErrInterruptedEarly
 			}
-			return nil, unlessUnavailable(fmt.Errorf("suppression list: %w", err))
+			return SuppressionLists{}, UnlessUnavailable(fmt.Errorf("suppression list: %w", err))
 		}
 	}
-	return l, nil
+	l.lists.Set = l.builder.Set()
+	return l.lists, nil
 }
 
 // readAll reads the lists a URI stands for, each with columns of its own.
-func (l *suppressionList) readAll(ctx context.Context, uri string) error {
+func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
 		return errors.New("standard input cannot be one; save it to a file and name that")
 	}
-	list, err := openInput(ctx, []string{uri}, l.reading)
+	list, err := OpenInput(ctx, []string{uri}, l.flags.Reading)
 	if err != nil {
 		return err
 	}
@@ -122,7 +127,7 @@ func (l *suppressionList) readAll(ctx context.Context, uri string) error {
 		return err
 	}
 	for _, file := range files {
-		if list, err = openInput(ctx, []string{file.URI}, l.reading); err != nil {
+		if list, err = OpenInput(ctx, []string{file.URI}, l.flags.Reading); err != nil {
 			return err
 		}
 		if err := l.read(ctx, list, file); err != nil {
@@ -133,7 +138,7 @@ func (l *suppressionList) readAll(ctx context.Context, uri string) error {
 }
 
 // read reads one list.
-func (l *suppressionList) read(ctx context.Context, list *sources.List, file sources.File) (err error) {
+func (l *listReader) read(ctx context.Context, list *sources.List, file sources.File) (err error) {
 	defer func() { err = errors.Join(err, list.Close()) }()
 	columns, err := l.choose(file)
 	if err != nil {
@@ -144,7 +149,7 @@ func (l *suppressionList) read(ctx context.Context, list *sources.List, file sou
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	if file.Format == "csv" && len(file.Columns) == 1 && len(l.columns) == 0 {
+	if file.Format == "csv" && len(file.Columns) == 1 && len(l.flags.Columns) == 0 {
 		l.header(file)
 	}
 	for {
@@ -172,44 +177,44 @@ func (l *suppressionList) read(ctx context.Context, list *sources.List, file sou
 // header looks at the first line of a file of one column. A list needs no
 // header, so the line is an entry unless it is a name that columns of lists
 // have: taken for a header, somebody whose entry is misspelt would stay in.
-func (l *suppressionList) header(file sources.File) {
+func (l *listReader) header(file sources.File) {
 	name := file.Columns[0]
 	if slices.Contains(listNames, strings.ToLower(name)) {
 		return
 	}
 	switch l.builder.Add(name) {
 	case nil:
-		l.entries++
+		l.lists.Entries++
 	case suppression.ErrEmpty:
 	default:
 		l.unreadable(file.URI + ": its first line, which is no entry and no name of a list's column (--suppress-column names another)")
 	}
 }
 
-func (l *suppressionList) add(cell, source string, row int64) {
+func (l *listReader) add(cell, source string, row int64) {
 	switch err := l.builder.Add(cell); err {
 	case nil:
-		l.entries++
+		l.lists.Entries++
 	case suppression.ErrEmpty:
 	default:
 		l.unreadable(fmt.Sprintf("%s: row %d: %v", source, row, err))
 	}
 }
 
-func (l *suppressionList) unreadable(place string) {
-	l.entries++
-	if l.bad++; len(l.places) < shownPlaces {
-		l.places = append(l.places, strings.Clone(place))
+func (l *listReader) unreadable(place string) {
+	l.lists.Entries++
+	if l.lists.Bad++; len(l.lists.Places) < ShownPlaces {
+		l.lists.Places = append(l.lists.Places, strings.Clone(place))
 	}
 }
 
 // choose says which columns of a list hold entries.
-func (l *suppressionList) choose(file sources.File) ([]string, error) {
+func (l *listReader) choose(file sources.File) ([]string, error) {
 	if slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") }) {
 		return nil, fmt.Errorf("%s is DROP's list of requests that were withdrawn: who is on it is to be suppressed no more. Leave it out, and take these IDs out of the lists they came with", file.URI)
 	}
-	if len(l.columns) > 0 {
-		return l.columns, nil
+	if len(l.flags.Columns) > 0 {
+		return l.flags.Columns, nil
 	}
 	if len(file.Columns) == 1 {
 		return file.Columns, nil
@@ -229,8 +234,8 @@ func (l *suppressionList) choose(file sources.File) ([]string, error) {
 	return nil, fmt.Errorf("%s has none of the columns that lists have (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }
 
-// listedIn is how the engine asks who is on lists; nil without any.
-func listedIn(lists *suppression.Set) func(kind resolution.Identifier, value string) bool {
+// ListedIn is how the engine asks who is on lists; nil without any.
+func ListedIn(lists *suppression.Set) func(kind resolution.Identifier, value string) bool {
 	if lists == nil {
 		return nil
 	}
@@ -239,3 +244,7 @@ func listedIn(lists *suppression.Set) func(kind resolution.Identifier, value str
 		return finder.Lists(suppression.Kind(kind), value)
 	}
 }
+
+// ShownPlaces is how many rows without an identifier are named; all are
+// counted.
+const ShownPlaces = 10

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"context"
@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/sources"
 )
 
-// s3Flags say how s3:// URIs are reached. Credentials and the region are not
+// S3 say how s3:// URIs are reached. Credentials and the region are not
 // among them: they come from where AWS programs take them.
-type s3Flags struct {
+type S3 struct {
 	endpoint    string
 	pathStyle   bool
 	sse         string
@@ -27,23 +25,23 @@ type s3Flags struct {
 	giveUpAfter time.Duration
 }
 
-// register makes f what the flags of a command that reads and writes set.
-func (f *s3Flags) register(flags *pflag.FlagSet) {
-	f.registerReading(flags)
+// Register makes f what the flags of a command that reads and writes set.
+func (f *S3) Register(flags *pflag.FlagSet) {
+	f.RegisterReading(flags)
 	flags.StringVar(&f.sse, "s3-sse", "", "`encryption` at rest of what is written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)")
 	flags.StringVar(&f.kmsKey, "s3-kms-key", "", "`key` of --s3-sse aws:kms: id, ARN or alias (default: the account's)")
 	flags.StringVar(&f.acl, "s3-acl", "", "canned `ACL` of what is written to S3, such as bucket-owner-full-control (default: none)")
 }
 
-// registerReading is register for commands that only read.
-func (f *s3Flags) registerReading(flags *pflag.FlagSet) {
+// RegisterReading is register for commands that only read.
+func (f *S3) RegisterReading(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "s3-endpoint", "", "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files")
 	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "name buckets in the path, for stores without a host for each bucket")
 	flags.DurationVar(&f.giveUpAfter, "s3-give-up-after", objects.DefaultGiveUpAfter, "stop when S3 has been out of reach for this `time`")
 }
 
-// open checks the flags. Nothing is connected to before it is needed.
-func (f *s3Flags) open(ctx context.Context, log *slog.Logger) (*objects.Store, error) {
+// Open checks the flags. Nothing is connected to before it is needed.
+func (f *S3) Open(ctx context.Context, log *slog.Logger) (*objects.Store, error) {
 	o := objects.Options{
 		Endpoint: f.endpoint, PathStyle: f.pathStyle, SSE: f.sse, KMSKey: f.kmsKey, ACL: f.acl, GiveUpAfter: f.giveUpAfter, Log: log,
 	}
@@ -56,34 +54,20 @@ func (f *s3Flags) open(ctx context.Context, log *slog.Logger) (*objects.Store, e
 	return objects.New(ctx, o), nil
 }
 
-// unlessUnavailable is usageError, but for a store that is out of reach: that
+// UnlessUnavailable is usageError, but for a store that is out of reach: that
 // is nobody's mistake, and the same command may do later.
-func unlessUnavailable(err error) error {
+func UnlessUnavailable(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errInterruptedEarly
+		return ErrInterruptedEarly
 	case errors.Is(err, objects.ErrUnavailable):
 		return err
 	}
 	return cli.UsageError(err)
 }
 
-// objectsApart is checkApart on S3.
-func objectsApart(out string, files []sources.File) error {
-	folder, err := objects.ParseFolder(out)
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	for _, file := range files {
-		if strings.HasPrefix(file.URI, folder.String()) {
-			return fmt.Errorf("%s is in the output folder; give another --out", file.URI)
-		}
-	}
-	return nil
-}
-
-// below is a file in a folder, as its user knows it.
-func below(folder, name string) string {
+// PathIn is a file in a folder, as its user knows it.
+func PathIn(folder, name string) string {
 	if at, err := objects.ParseFolder(folder); err == nil {
 		return at.Below(name).String()
 	}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestNewLogger(t *testing.T) {
+	for _, c := range []struct {
+		format, level string
+		begins        string // what a warning looks like
+	}{
+		{"text", "debug", "level=WARN "},
+		{"text", "warn", "level=WARN "},
+		{"text", "error", ""},
+		{"json", "info", `{"level":"WARN",`},
+	} {
+		var out bytes.Buffer
+		log, err := NewLogger(&out, c.format, c.level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Warn("look")
+		line := out.String()
+		if _, after, found := strings.Cut(line, "level"); found { // behind the time
+			line = map[string]string{"text": "level", "json": `{"level`}[c.format] + after
+		}
+		if !strings.HasPrefix(line, c.begins) || (line == "") != (c.begins == "") {
+			t.Errorf("%s at %s writes %q", c.format, c.level, line)
+		}
+	}
+	for _, c := range [][2]string{{"xml", "info"}, {"text", "loud"}, {"", "info"}, {"text", ""}} {
+		if _, err := NewLogger(nil, c[0], c[1]); err == nil {
+			t.Errorf("format %q at level %q is no error", c[0], c[1])
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// AnswersFolder is where a state folder has the stored answers.
+const AnswersFolder = "answers"
+
+// OpenAnswers opens the stored answers of a state folder.
+func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
+	s, err := answers.Open(filepath.Join(state, AnswersFolder), o)
+	switch {
+	case errors.Is(err, answers.ErrNone):
+		return nil, cli.UsageError(fmt.Errorf("%s holds no stored answers; a run with --resolver URL makes them, or name another folder with --state", state))
+	case errors.Is(err, filelock.ErrLocked):
+		return nil, cli.UsageError(fmt.Errorf("%w; try again when that has ended, or name another folder with --state", err))
+	case errors.Is(err, answers.ErrNewer):
+		return nil, cli.UsageError(err)
+	}
+	return s, err
+}
+
+// HoldsAnswers reports whether answers are stored in a state folder.
+func HoldsAnswers(state string) bool {
+	_, err := os.Stat(filepath.Join(state, AnswersFolder))
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// ErrInterruptedEarly is the error of a command that was interrupted while it
+// opened its inputs.
+var ErrInterruptedEarly = cli.WithCode(cli.ExitInterrupted, errors.New("interrupted before anything was done"))
+
+// OpenInput is sources.Open that gives up when ctx ends. Open reads the
+// header, and a pipe or a person at a terminal may keep it waiting for that:
+// the first Ctrl-C would do nothing. The Open under way then stays behind,
+// which is fine in a process that is about to end.
+func OpenInput(ctx context.Context, uris []string, o sources.Options) (*sources.List, error) {
+	var list *sources.List
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		list, err = sources.Open(ctx, uris, o)
+	}()
+	select {
+	case <-opened:
+		return list, UnlessUnavailable(err)
+	case <-ctx.Done():
+		return nil, ErrInterruptedEarly
+	}
+}
+
+// ParseDelimiter reads --delimiter; 0 is to be detected.
+func ParseDelimiter(s string) (byte, error) {
+	switch {
+	case s == "":
+		return 0, nil
+	case s == "tab" || s == `\t`:
+		return '\t', nil
+	case len(s) == 1 && s != `"` && s != "\n" && s != "\r":
+		return s[0], nil
+	}
+	return 0, fmt.Errorf("--delimiter %q; give one ASCII character or \"tab\"", s)
+}
+
+// CheckApart refuses inputs that are files of the dataset at --out: with
+// --overwrite they would be removed before they are read.
+func CheckApart(dataset string, files []sources.File) error {
+	if objects.Is(dataset) {
+		return objectsApart(dataset, files)
+	}
+	out, err := os.Stat(dataset)
+	if err != nil {
+		return nil // not made yet, so nothing is in it
+	}
+	for _, file := range files {
+		path, err := filepath.EvalSymlinks(file.URI)
+		if err != nil {
+			continue // standard input
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return err
+		}
+		folder := filepath.Dir(path)
+		for _, in := range []string{folder, filepath.Dir(folder)} { // parts and rejects
+			if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
+				return fmt.Errorf("%s is in the output folder; give another --out", file.URI)
+			}
+		}
+	}
+	return nil
+}
+
+// objectsApart is checkApart on S3.
+func objectsApart(out string, files []sources.File) error {
+	folder, err := objects.ParseFolder(out)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	for _, file := range files {
+		if strings.HasPrefix(file.URI, folder.String()) {
+			return fmt.Errorf("%s is in the output folder; give another --out", file.URI)
+		}
+	}
+	return nil
+}

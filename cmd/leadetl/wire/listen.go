@@ -1,0 +1,33 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+)
+
+// ListenError says why an address of a flag cannot be listened on.
+func ListenError(flag, address string, err error) error {
+	why := err
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		why = errors.New("the address is in use by another program; name another port, or 0 for any that is free")
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
+		why = errors.New("the address cannot be had: it is none of this machine's")
+	case errors.Is(err, syscall.EACCES):
+		why = errors.New("the address cannot be had: its port takes rights that this program has not; ports from 1024 on do not")
+	}
+	return fmt.Errorf("--%s %s: %w", flag, address, why)
+}
+
+// FolderError says why a flag's folder cannot be had.
+func FolderError(flag string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("--%s: %s is a file; name a folder", flag, path.Path)
+	}
+	return fmt.Errorf("--%s: %w", flag, err)
+}

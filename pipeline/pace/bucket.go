@@ -7,24 +7,24 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// lateness is how late a timer may be without loss of rate.
+// lateness is how late a timer may fire without lowering the rate.
 const lateness = 5 * time.Millisecond
 
-// unlimited is the rate where none limits.
+// unlimited is the rate without a limit.
 var unlimited = math.Inf(1)
 
-// bucket is a token bucket whose rate moves. Whoever is next has its token
-// reserved before it waits, so that a timer that fires late makes the next
-// wait shorter instead of the rate lower.
+// bucket is a token bucket whose rate changes. The token of the next call is
+// reserved before the call waits, so that a late timer shortens the next wait
+// and does not lower the rate.
 type bucket struct {
 	limiter  *rate.Limiter
-	rate     float64 // tokens per second; unlimited
+	rate     float64 // tokens per second, or unlimited
 	burst    int
 	reserved bool
 }
 
-// set changes the rate from now on. What is in the bucket stays; one that was
-// unlimited begins with one token.
+// set changes the rate. The tokens in the bucket stay; a bucket that was
+// unlimited starts with one token.
 func (b *bucket) set(now time.Time, r float64) {
 	switch {
 	case r == b.rate:
@@ -38,7 +38,7 @@ func (b *bucket) set(now time.Time, r float64) {
 	}
 }
 
-// drain empties the bucket but for one token: the first call need not wait.
+// drain empties the bucket except for one token, for the first call.
 func (b *bucket) drain(now time.Time) {
 	b.reserved = true
 	if math.IsInf(b.rate, 1) {
@@ -50,7 +50,7 @@ func (b *bucket) drain(now time.Time) {
 
 func (b *bucket) size() int { return max(b.burst, int(b.rate*lateness.Seconds())) }
 
-// take takes the next token, or says how long until there is one.
+// take takes the next token, or returns how long to wait for it.
 func (b *bucket) take(now time.Time) (wait time.Duration) {
 	if math.IsInf(b.rate, 1) {
 		return 0
@@ -60,7 +60,7 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 		b.reserved = true
 	}
 	missing := -b.limiter.TokensAt(now)
-	if missing <= 1e-6 { // what is left of an addition of parts
+	if missing <= 1e-6 { // a rounding error
 		b.reserved = false
 		return 0
 	}

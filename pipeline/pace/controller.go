@@ -1,10 +1,10 @@
 // Package pace decides when the next call to a service may leave. One
-// Controller serves all workers of a run: it keeps to the user's rate and
-// concurrency, waits when the service asks for it, finds the rate the service
-// bears, and sends one probe at a time to a service that is dead.
+// Controller serves all workers of a run. It keeps to the user's rate and
+// concurrency, pauses when the service asks for it, learns the rate that the
+// service accepts, and sends one probe at a time to a service that is dead.
 //
-// Every Permit must be given back with Done, and Done must be told the truth:
-// what calls come to is all a Controller knows of the service.
+// Every Permit must be given back with Done. A Controller knows about the
+// service only what Done reports.
 package pace
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// overload is how many calls in a row must fail until their failing, without a
-// Retry-After, lowers the rate.
+// overload is how many calls in a row must fail, without a Retry-After, to
+// lower the rate.
 const overload = 3
 
 // Controller paces calls. It is safe from any goroutine, has none of its own,
@@ -25,9 +25,9 @@ type Controller struct {
 	options Options
 
 	mu       sync.Mutex
-	issued   uint64 // permits ever; the last one's number
+	issued   uint64 // permits so far; also the number of the last one
 	inFlight int
-	window   int // how many may be in flight now, up to Options.Concurrency
+	window   int // how many may be in flight now, at most Options.Concurrency
 	waiters  queue
 	timer    *time.Timer // calls wake; nil until needed
 	bucket   bucket
@@ -36,9 +36,9 @@ type Controller struct {
 	pause    pause
 	life     life
 
-	round     uint64 // calls up to this one are of the round that was refused last
-	uncounted uint64 // calls the service will not have counted
-	rateBound bool   // that a call waited for the rate since it last grew
+	round     uint64 // calls up to this one left before the last refusal
+	uncounted uint64 // calls that the service has not counted against its limit
+	rateBound bool   // a call has waited for the rate since the rate last grew
 	leaving   leaving
 	waits     waits
 	tally     tally
@@ -70,10 +70,10 @@ type Permit struct {
 	call uint64
 }
 
-// Acquire waits until a call may leave: until there is a place among those in
-// flight, no pause, and a token. Callers are served in the order in which
-// they came. It returns ctx's error when that ends first, and ErrDead when the
-// service has been dead for Options.GiveUp.
+// Acquire waits until a call may leave: there is room among the calls in
+// flight, no pause, and a token. Callers are served in the order of their
+// arrival. It returns ctx's error if ctx ends first, and ErrDead if the service
+// has been dead for Options.GiveUp.
 func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return Permit{}, err
@@ -96,7 +96,7 @@ func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-w.ready: // in the meantime: the caller's to give back
+	case <-w.ready: // granted meanwhile: the caller gives it back
 		return w.permit, w.err
 	default:
 	}
@@ -105,7 +105,7 @@ func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{}, ctx.Err()
 }
 
-// Done gives the permit back and says what the call came to. It must be
+// Done gives the permit back and reports the outcome of the call. It must be
 // called once.
 func (p Permit) Done(o Outcome) {
 	c := p.c
@@ -129,8 +129,8 @@ func (p Permit) Done(o Outcome) {
 	if o.Kind != Answered {
 		c.uncounted++
 	}
-	// What refusals alone say is that nothing is left: no measure of what there
-	// is when something is.
+	// A service that sends a look-ahead only with refusals always says that
+	// nothing is left. That says nothing about its limit.
 	if o.LookAhead.Limited && (o.Kind == Answered || c.forecast.said) {
 		counted := float64(p.call) - float64(c.uncounted)
 		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.inFlight)
@@ -145,7 +145,7 @@ func (p Permit) Done(o Outcome) {
 func (c *Controller) answered(now time.Time, call uint64) {
 	c.tally.answered++
 	c.adaption.answers.add(now)
-	if call > c.round { // one that left before the pause says nothing of it
+	if call > c.round { // one that left before the pause says nothing about it
 		c.adaption.answered++
 		c.pause.answered()
 	}
@@ -155,8 +155,8 @@ func (c *Controller) answered(now time.Time, call uint64) {
 	}
 }
 
-// alive opens the window after a sign of life: a little with each where the
-// service has come back, or where no rate limits; else all of it.
+// alive opens the window after a response. Where the service has just come
+// back, or no rate limits the calls, it opens step by step; otherwise at once.
 func (c *Controller) alive() {
 	switch {
 	case c.life.lives(c.issued):
@@ -169,9 +169,9 @@ func (c *Controller) alive() {
 	}
 }
 
-// refused pauses everybody and lowers the rate. Of the calls that were in
-// flight when the first was refused, the others say nothing new but a longer
-// pause: a storm is one signal.
+// refused pauses all calls and lowers the rate. Refusals of calls that were in
+// flight at the first refusal are the same signal: they can only prolong the
+// pause.
 func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
 	first := call > c.round
 	if first {
@@ -192,12 +192,12 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
 		c.forecast.refused()
 	}
 	if first {
-		c.adaption.refuse(now, until, o.Kind == Limited, c.forecast.bears(), &c.options)
+		c.adaption.refuse(now, until, o.Kind == Limited, c.forecast.allowed(), &c.options)
 	}
 	c.bucket.set(now, c.rate())
 	c.bucket.drain(until)
 	if c.bucket.rate == unlimited || ask == 0 {
-		c.window = 1 // one call asks whether the pause was long enough
+		c.window = 1 // one call tests whether the pause was long enough
 	}
 }
 
@@ -220,13 +220,13 @@ func (c *Controller) grant() Permit {
 	return Permit{c, c.issued}
 }
 
-// clear reports, without asking for the time, that nothing limits.
+// clear reports whether nothing limits calls. It does not read the clock.
 func (c *Controller) clear() bool {
 	return c.inFlight < c.window && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && c.forecast.hold.IsZero()
 }
 
-// serve lets calls go, the first first, until something is in the way, and
-// then sets the timer to when it may no longer be.
+// serve grants permits in order until an obstacle remains. It then sets the
+// timer to the time at which the obstacle may be gone.
 func (c *Controller) serve(now time.Time) {
 	var until time.Time
 	reason := Free
@@ -244,12 +244,12 @@ func (c *Controller) serve(now time.Time) {
 		}
 		c.waiters.pop().leave(p, nil)
 	}
-	c.waits.turn(now, reason, until)
-	c.alarm(now, until)
+	c.waits.update(now, reason, until)
+	c.setTimer(now, until)
 }
 
-// obstacle is what is in the way of the next call, and until when; the zero
-// time where only Done can tell. With Free, a token has been taken.
+// obstacle returns what the next call must wait for, and until when; the zero
+// time means until the next Done. With Free, it has taken a token.
 func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 	if c.life.dead {
 		return c.deadUntil(now)
@@ -293,8 +293,8 @@ func (c *Controller) deadUntil(now time.Time) (Reason, time.Time) {
 	return Free, time.Time{}
 }
 
-// alarm sets the timer, or stops it where nobody waits for a moment.
-func (c *Controller) alarm(now, until time.Time) {
+// setTimer sets the timer, or stops it if nobody waits for a time.
+func (c *Controller) setTimer(now, until time.Time) {
 	switch {
 	case until.IsZero():
 		if c.timer != nil {

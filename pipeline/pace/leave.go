@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Leave waits out what a call was held up by between Acquire and the moment it
-// goes: calls that a slow disk let pile up would else leave all at once, and
-// be refused for it. Where no rate limits, and for a call that was not held
-// up, it returns at once. The error is ctx's.
+// Leave spaces calls that were delayed between Acquire and their departure:
+// calls that piled up behind a slow disk would leave all at once and be refused.
+// Without a rate limit, or for a call that was not delayed, it returns at once.
+// The error is ctx's.
 func (p Permit) Leave(ctx context.Context) error {
 	c := p.c
 	c.mu.Lock()
@@ -27,11 +27,11 @@ func (p Permit) Leave(ctx context.Context) error {
 	}
 }
 
-// leaving spaces the calls as they leave, by the generic cell rate algorithm:
-// a call may be ahead of its time by as much as the bucket lets it.
+// leaving spaces the calls as they leave, by the generic cell rate algorithm: a
+// call may be early by as much as the bucket allows.
 type leaving struct {
 	due  time.Time
-	each time.Duration // between two calls, as it was when due was reckoned
+	each time.Duration // between two calls, when due was computed
 }
 
 func (l *leaving) wait(now time.Time, b *bucket) time.Duration {
@@ -40,7 +40,7 @@ func (l *leaving) wait(now time.Time, b *bucket) time.Duration {
 	}
 	each := time.Duration(float64(time.Second) / b.rate)
 	ahead := max(l.due.Sub(now), 0)
-	if l.each > 0 && each != l.each { // the calls ahead leave at the present rate too
+	if l.each > 0 && each != l.each { // the calls before it leave at the present rate too
 		ahead = time.Duration(float64(ahead) / float64(l.each) * float64(each))
 	}
 	l.due, l.each = now.Add(ahead+each), each

@@ -3,66 +3,66 @@ package pace
 import "time"
 
 const (
-	shortWindow = 10 * time.Second       // windows up to this are spread over from their start
-	fewLeft     = 0.2                    // of the most calls left ever said: longer ones are spread over from here
-	streak      = 3                      // refills seen in a row that make a limit one that refills all the time
-	flat        = 8                      // answers without a refill before a large one, which make it one of windows
-	spare       = 0.005                  // of the most calls left, kept in stock of what refills
-	maxMargin   = 0.1                    // that refusals can lead to
-	news        = 5 * time.Second        // between calls to what refills, at most
-	pulse       = 100 * time.Millisecond // in which what is in stock may go, at least
+	shortWindow = 10 * time.Second       // a window up to this long is spread from its start
+	fewLeft     = 0.2                    // a longer one from this share of the maximum of calls left
+	streak      = 3                      // refills in a row that mean a bucket
+	flat        = 8                      // answers without a refill, then a large one, that mean a window
+	spare       = 0.005                  // share of the maximum that is kept in a bucket
+	maxMargin   = 0.1                    // to which refusals raise the margin
+	news        = 5 * time.Second        // longest time between calls to a bucket
+	pulse       = 100 * time.Millisecond // shortest time in which a bucket is emptied
 )
 
-// forecast turns what answers say of the service's limit (calls left, time
-// until the reset) into a rate that does not run into it. Limits are of two
-// kinds, and no header says which:
+// forecast turns what answers say about the service's limit (calls left, time
+// until the reset) into a rate that stays within it. There are two kinds of
+// limits, and no header says which:
 //
-//   - A window gives its calls at its start. Those left are spread over the
-//     time left, calls in flight counted as not yet subtracted, and the next
-//     window is taken to be like this one.
-//   - A bucket, or a window that slides, gives calls back all the time. The
-//     rate is what comes back, and a little more or less to keep few calls in
-//     stock; Reset is of no use.
+//   - A window grants all its calls at its start. The calls left, minus those
+//     in flight, are spread over the time left. The next window is assumed to
+//     be like this one.
+//   - A bucket, or a sliding window, grants calls all the time. The rate is the
+//     rate of the refills, corrected to keep few calls in stock. Reset says
+//     nothing.
 //
-// What tells one from the other is the sum of calls counted and calls left,
-// which rises only when the service gives calls.
+// The sum of calls counted and calls left tells them apart: it rises only when
+// the service grants calls.
 type forecast struct {
 	margin float64 // share of a limit left unused; grows when that was too little
 
 	rate float64   // calls per second; unlimited
-	hold time.Time // no call before
+	hold time.Time // no call leaves before
 
-	said      bool    // that anything was heard
-	granted   float64 // the most of calls counted + calls left
-	most      int     // calls left, the most ever said
-	sustained float64 // the rate that windows bear, 0 while unknown
+	said      bool    // a service has said something
+	granted   float64 // maximum of calls counted + calls left
+	maxLeft   int     // maximum of calls left
+	sustained float64 // the rate that windows allow, 0 if unknown
 
-	end     time.Time     // of the present window
-	longest time.Duration // reset ever said
+	end      time.Time     // of the present window
+	maxReset time.Duration // the longest reset so far
 
-	refills    bool    // all the time
-	rises, dry int     // answers in a row
+	refills    bool    // the limit is a bucket
+	rises, dry int     // answers in a row with and without a refill
 	past, used history // of calls granted, and of calls counted
-	opened     float64 // calls granted when the window was
+	opened     float64 // calls granted when the window began
 }
 
-// hear takes in what the answer to a call said. counted is how many calls the
-// service had counted by then, inFlight how many are under way now, latency
-// how long the call took: half of it there, we assume, and half back.
+// hear processes the look-ahead of an answer. counted is how many calls the
+// service had counted by then, and inFlight how many are under way. latency is
+// how long the call took; half of it is assumed for each way.
 func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, counted float64, inFlight int) {
 	at := now.Add(-latency / 2)
 	f.used.add(at, counted)
 	granted := counted + float64(l.Remaining)
 	if !f.said {
 		f.said, f.granted = true, granted
-		f.most = l.Remaining + 1
+		f.maxLeft = l.Remaining + 1
 		f.past.add(at, granted)
 		f.open(at, l, latency)
 	} else {
-		f.turn(at, granted, l, latency)
+		f.learn(at, granted, l, latency)
 	}
-	f.most = max(f.most, l.Remaining)
-	f.longest = max(f.longest, l.Reset)
+	f.maxLeft = max(f.maxLeft, l.Remaining)
+	f.maxReset = max(f.maxReset, l.Reset)
 	if f.refills {
 		f.follow(l, latency, inFlight)
 	} else {
@@ -70,23 +70,22 @@ func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, count
 	}
 }
 
-// bears is the rate the service is thought to bear, 0 while unknown.
-func (f *forecast) bears() float64 {
+// allowed is the rate that the service seems to allow, 0 if unknown.
+func (f *forecast) allowed() float64 {
 	if f.refills {
 		return f.past.slope(time.Second)
 	}
 	return f.sustained
 }
 
-// refused hears that a call was refused in spite of the forecast: the service
-// jitters more than we thought.
+// refused widens the margin after a call was refused despite the forecast.
 func (f *forecast) refused() {
 	f.margin = min(max(0.01, 2*f.margin), maxMargin)
 	f.sustained *= 1 - f.margin
 }
 
-// turn learns from a rise of the calls granted, and from none.
-func (f *forecast) turn(at time.Time, granted float64, l LookAhead, latency time.Duration) {
+// learn finds out, from whether the calls granted rose, which kind the limit is.
+func (f *forecast) learn(at time.Time, granted float64, l LookAhead, latency time.Duration) {
 	rise := granted - f.granted
 	f.granted = max(f.granted, granted)
 	f.past.add(at, f.granted)
@@ -96,24 +95,24 @@ func (f *forecast) turn(at time.Time, granted float64, l LookAhead, latency time
 	} else {
 		f.rises, f.dry = 0, f.dry+1
 	}
-	restored := float64(l.Remaining) >= 0.9*float64(f.most) || rise >= float64(f.most)/2
+	restored := float64(l.Remaining) >= 0.9*float64(f.maxLeft) || rise >= float64(f.maxLeft)/2
 	over := !at.Before(f.end)
 	switch {
-	case f.refills && rise >= float64(f.most)/2 && dry >= flat:
-		f.refills = false // all at once, after nothing
+	case f.refills && rise >= float64(f.maxLeft)/2 && dry >= flat:
+		f.refills = false // all at once, after a time without refills
 	case f.refills:
 	case f.rises >= streak, over && !restored:
 		f.refills = true
 		if f.granted-max(rise, 0) <= f.opened+1 {
-			// A window that slides gave nothing until its first end. From now
-			// on it gives back what was used one length before.
+			// A sliding window grants nothing until its first end. From then on
+			// it gives back what was used one length before.
 			f.past.begin(at, f.granted, f.used.slope(time.Second))
 		}
 	}
 	if over || restored && rise >= 3 {
 		f.open(at, l, latency)
 	} else if end := at.Add(l.Reset); end.Before(f.end) {
-		f.end = end // said more exactly, where resets are whole seconds
+		f.end = end // more precise, where resets are whole seconds
 	}
 }
 
@@ -121,15 +120,15 @@ func (f *forecast) turn(at time.Time, granted float64, l LookAhead, latency time
 func (f *forecast) open(at time.Time, l LookAhead, latency time.Duration) {
 	f.end = at.Add(l.Reset)
 	f.opened = f.granted
-	if l.Reset < f.longest/2 || float64(l.Remaining) < 0.9*float64(f.most) {
-		return // of a window that slides
+	if l.Reset < f.maxReset/2 || float64(l.Remaining) < 0.9*float64(f.maxLeft) {
+		return // a sliding window
 	}
-	// No more than what is left goes out before the next answer is back.
+	// Until the next answer no more calls leave than are left.
 	length := max(l.Reset, 2*latency, time.Second)
 	f.sustained = (1 - f.margin) * float64(l.Remaining+1) / length.Seconds()
 }
 
-// spread is for windows.
+// spread sets the rate for a window.
 func (f *forecast) spread(now time.Time, l LookAhead, latency time.Duration, inFlight int) {
 	f.hold = time.Time{}
 	f.rate = f.sustained
@@ -137,36 +136,36 @@ func (f *forecast) spread(now time.Time, l LookAhead, latency time.Duration, inF
 	usable := float64(l.Remaining - inFlight)
 	switch {
 	case left <= 0:
-	case f.longest > shortWindow && usable > fewLeft*float64(f.most):
+	case f.maxReset > shortWindow && usable > fewLeft*float64(f.maxLeft):
 		f.rate = unlimited
 	case usable < 1:
 		f.hold = f.end.Add(-latency / 2)
 	default:
-		// A rate far below what the window began with means that it is none.
-		// A few of the calls left will tell.
+		// A rate far below that of the window's start means that it is not a
+		// window. A few of the calls left find out.
 		f.rate = min(max(usable/left.Seconds(), f.sustained/4), f.sustained)
 	}
 }
 
-// follow is for what refills.
+// follow sets the rate for a bucket.
 func (f *forecast) follow(l LookAhead, latency time.Duration, inFlight int) {
 	f.hold = time.Time{}
-	reserve := min(max(1, max(spare, f.margin)*float64(f.most)), float64(f.most)/10)
+	reserve := min(max(1, max(spare, f.margin)*float64(f.maxLeft)), float64(f.maxLeft)/10)
 	horizon := max(time.Second, 2*latency)
-	if 2*l.Remaining > f.most {
-		horizon = max(latency/2, pulse) // there is much in stock: soon, but not before we hear what came of it
+	if 2*l.Remaining > f.maxLeft {
+		horizon = max(latency/2, pulse) // much in stock: use it soon, but not before the next answers
 	}
 	refill := f.past.slope(max(horizon, latency))
 	level := float64(l.Remaining-inFlight) + refill*latency.Seconds()
 	f.rate = refill + (level-reserve)/horizon.Seconds()
-	// However little comes back: without calls there is no news.
+	// However few calls come back: without calls there are no answers.
 	f.rate = max(f.rate, refill/4, 1/min(max(l.Reset, time.Second), news).Seconds())
 }
 
 // history holds the calls granted over the last seconds, in samples.
 type history struct {
 	samples [64]sample
-	n       int // samples ever; the last of them moves with each that is added
+	n       int // samples so far; add may move the last one
 }
 
 type sample struct {
@@ -174,10 +173,10 @@ type sample struct {
 	granted float64
 }
 
-// sampling is how far samples lie apart, at least.
+// sampling is the shortest time between samples.
 const sampling = time.Second / 32
 
-// begin forgets everything but a rate that was so far.
+// begin replaces the history by one of a constant rate.
 func (h *history) begin(at time.Time, granted, rate float64) {
 	*h = history{}
 	h.add(at.Add(-time.Second), granted-rate)
@@ -187,7 +186,7 @@ func (h *history) begin(at time.Time, granted, rate float64) {
 func (h *history) add(at time.Time, granted float64) {
 	switch {
 	case h.n > 0 && !at.After(h.back(1).at):
-		h.back(1).granted = granted // half a latency is but a guess at when it was
+		h.back(1).granted = granted // at is only an estimate
 		return
 	case h.n < 2 || at.Sub(h.back(2).at) >= sampling:
 		h.n++
@@ -198,8 +197,8 @@ func (h *history) add(at time.Time, granted float64) {
 // back is the i-th sample from the end.
 func (h *history) back(i int) *sample { return &h.samples[(h.n-i)%len(h.samples)] }
 
-// slope is the calls granted per second over the last d or, where samples are
-// far apart, a little more.
+// slope is the calls granted per second over the last d, or a little longer if
+// samples are far apart.
 func (h *history) slope(d time.Duration) float64 {
 	if h.n < 2 {
 		return 0

@@ -9,46 +9,46 @@ import (
 
 // Options are a Controller's settings. DefaultOptions has the usual ones.
 type Options struct {
-	// Rate is the user's ceiling in calls per second. With 0 there is none,
-	// and a rate is learned only when the service refuses a call for it.
+	// Rate is the user's limit in calls per second; 0 means none. Below it, a
+	// lower rate is learned when the service refuses calls.
 	Rate float64
-	// Burst is how many calls may leave at once after a lull, where a rate
-	// limits. More than 1 can fail where a service counts in short windows.
+	// Burst is how many calls may leave at once after a lull, under a rate
+	// limit. A service that counts in short windows may refuse more than 1.
 	Burst int
 	// Concurrency is how many calls may be in flight.
 	Concurrency int
-	// Margin is the share of a limit that is left unused, so that a service
-	// whose clock or network jitters does not count one call too many.
+	// Margin is the share of a limit that is left unused, in case the clock or
+	// the network of the service jitters.
 	Margin float64
 
-	// Pause is how long everybody waits after a refusal that does not say how
-	// long to wait. It doubles with each further one.
+	// Pause is how long all calls wait after a refusal without Retry-After. It
+	// doubles with each further one.
 	Pause time.Duration
-	// MaxPause caps every pause. A service that asks for more is asked again
-	// after MaxPause; Snapshot says what it asked for.
+	// MaxPause caps every pause. A service that asks for a longer one is called
+	// again after MaxPause; Snapshot.Asked says what it asked for.
 	MaxPause time.Duration
 	// Decrease is what the rate is multiplied by when the service refuses.
 	Decrease float64
-	// Patience is how many times as long as the last pause the controller
-	// stays below the rate that led to it, before it tries more.
+	// Patience, times the length of the last pause, is how long the rate stays
+	// below the rate that led to the pause.
 	Patience int
 
-	// DeadAfter is how many calls in a row fail until the service is dead.
+	// DeadAfter is how many failed calls in a row make the service dead.
 	DeadAfter int
 	// Probe is the wait before the first probe of a dead service. It doubles
 	// with each that fails, up to MaxProbe.
 	Probe, MaxProbe time.Duration
-	// GiveUp is for how long the service may be dead before Acquire returns
-	// ErrDead; 0 is for ever.
+	// GiveUp is how long the service may be dead before Acquire returns
+	// ErrDead; 0 means for ever.
 	GiveUp time.Duration
 
-	// Random gives numbers in [0,1) for jitter, one call at a time; nil stands
-	// for math/rand/v2.
+	// Random returns numbers in [0,1) for jitter. It is not called from two
+	// goroutines at once. nil means math/rand/v2.
 	Random func() float64
 }
 
-// DefaultOptions are those of a run that was told nothing: no ceiling, 64
-// calls in flight.
+// DefaultOptions are the options without any flag: no rate limit, 64 calls in
+// flight.
 func DefaultOptions() Options {
 	return Options{
 		Burst:       1,

@@ -13,7 +13,7 @@ func (w *waiter) leave(p Permit, err error) {
 	close(w.ready)
 }
 
-// queue holds waiters in the order in which they came.
+// queue holds waiters in the order of their arrival.
 type queue struct {
 	first, last *waiter
 	len         int

@@ -10,51 +10,51 @@ type Reason string
 
 // The reasons.
 const (
-	Free        Reason = ""            // for nothing
-	Concurrency Reason = "concurrency" // a place among the calls in flight
-	Rate        Reason = "rate"        // the user's rate, or the one learned from refusals
-	RetryAfter  Reason = "retry_after" // the end of a pause the service asked for
-	Spread      Reason = "look_ahead"  // so that the calls the service said are left last until its reset
-	Dead        Reason = "dead"        // an answer from a service that gives none
+	Free        Reason = ""            // nothing
+	Concurrency Reason = "concurrency" // room among the calls in flight
+	Rate        Reason = "rate"        // the user's rate, or the learned one
+	RetryAfter  Reason = "retry_after" // the end of a pause that the service asked for
+	Spread      Reason = "look_ahead"  // the calls left are spread until the service's reset
+	Dead        Reason = "dead"        // a response of a dead service
 )
 
-// reasons in the order in which they are counted.
+// reasons is the order of waits.waited.
 var reasons = [...]Reason{Free, Concurrency, Rate, RetryAfter, Spread, Dead}
 
-// Snapshot is what a Controller is doing, and has done so far.
+// Snapshot is what a Controller does now and has done so far.
 type Snapshot struct {
-	Rate     float64 // calls per second that may leave now; 0 where none limits
+	Rate     float64 // calls per second that may leave now; 0 means no limit
 	InFlight int
 	Waiting  int // callers of Acquire
-	// Reason is what calls wait for, and Until when that ends: zero where it
-	// is not known.
+	// Reason is what calls wait for, and Until when that ends; zero if unknown.
 	Reason Reason
 	Until  time.Time
-	// DeadSince is the first of the failures that made the service dead; zero
-	// while it lives.
+	// DeadSince is the time of the first failure that made the service dead;
+	// zero while it is not.
 	DeadSince time.Time
-	// GivesUp is when ErrDead comes if it stays dead; zero for never.
+	// GivesUp is when Acquire returns ErrDead if the service stays dead; zero
+	// means never.
 	GivesUp time.Time
-	// Asked is what the service last asked us to wait when that was longer
-	// than Options.MaxPause; 0 otherwise, and after the next answer.
+	// Asked is the wait that the service last asked for, if longer than
+	// Options.MaxPause; 0 otherwise, and after the next answer.
 	Asked time.Duration
 
 	Calls                     int64 // permits given
 	Answered, Limited, Failed int64 // outcomes; Failed is Unavailable and Unreachable
 	Decreases                 int64 // of the rate
-	// Waited is for how long anybody waited, by reason.
+	// Waited is how long at least one caller waited, by reason.
 	Waited map[Reason]time.Duration
 }
 
 // tally counts outcomes.
 type tally struct{ answered, limited, failed int64 }
 
-// Snapshot looks at the Controller.
+// Snapshot returns the state of the Controller.
 func (c *Controller) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.waits.turn(now, c.waits.reason, c.waits.until)
+	c.waits.update(now, c.waits.reason, c.waits.until)
 	s := Snapshot{
 		InFlight: c.inFlight, Waiting: c.waiters.len,
 		Reason: c.waits.reason, Until: c.waits.until, Asked: c.pause.beyond,
@@ -78,7 +78,7 @@ func (c *Controller) Snapshot() Snapshot {
 	return s
 }
 
-// waits adds up the time in which anybody waited.
+// waits adds up the time in which at least one caller waited.
 type waits struct {
 	reason Reason
 	until  time.Time
@@ -86,8 +86,9 @@ type waits struct {
 	waited [len(reasons)]time.Duration
 }
 
-// turn adds the time since the last turn to what was waited for until now.
-func (w *waits) turn(now time.Time, reason Reason, until time.Time) {
+// update adds the time since the last update to the reason of that time, and
+// sets the present one.
+func (w *waits) update(now time.Time, reason Reason, until time.Time) {
 	if w.reason != Free {
 		for i, r := range reasons {
 			if r == w.reason {

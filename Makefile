@@ -3,19 +3,19 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help build run test check format vet lint tidy bench-check load-check bench fuzz kill
 
-help: ## say what make can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/leadetl
 	CGO_ENABLED=0 go build -o bin/ ./cmd/leadetl
 
-# The sample directory, and its file of each kind.
+# The files of the sample directory, one for each kind of data.
 kinds := people companies ip-ranges searches visits
 files := $(foreach kind,$(kinds),--$(kind) testdata/directory/$(kind).csv)
 
-# Progress of the sample runs stays out of the user's state folder.
+# The sample runs keep their progress out of your home folder.
 run: export XDG_STATE_HOME := $(CURDIR)/out/run/state
-run: build ## resolve the lists of testdata into out/run: emails to HEMs, then the other operations
+run: build ## run six operations on the lists of testdata, into out/run
 	bin/leadetl run email_to_hem --in testdata/emails.csv --out out/run/email_to_hem --overwrite
 	@bin/leadetl directory import --directory out/run/directory $(files) > out/run/directory.txt
 	@$(call one-line,network_to_hem,profiles)
@@ -33,10 +33,10 @@ test: ## run all tests with the race detector, in random order
 	go test -race -shuffle=on -timeout 25m ./...
 	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
 
-check: format vet lint tidy bench-check load-check test ## what CI runs: gofmt, vet, staticcheck, go.mod, tests
+check: format vet lint tidy bench-check load-check test ## run what CI runs: gofmt, vet, staticcheck, go.mod, all tests
 
 format:
-	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt's form: $$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
 
 vet:
 	go vet ./...
@@ -47,27 +47,27 @@ lint:
 tidy:
 	go mod tidy -diff
 
-# DuckDB, which bench compares with, is C++ and large. Where it cannot be had,
-# the rest of bench is checked without it.
+# bench compares with DuckDB, which is C++ and large. If it is not available, the
+# rest of bench is checked without it.
 bench-check:
 	cd bench && go vet . ./bare ./fixed ./hashonly ./plainloop && go test . ./hashonly
 	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
-		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules cannot be had"; fi
+		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules are not available"; fi
 
-# What every operation writes, loaded into DuckDB by the statements of leadetl schema.
-# The program is built by the test, which is why no result of an earlier one will do.
+# Loads what every operation writes into DuckDB, with the statements of leadetl schema.
+# -count=1 because the test builds the program, which the test cache does not see.
 load-check:
 	@cd internal/duckdbtest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 .; else echo "internal/duckdbtest is not run: no g++, or its modules cannot be had"; fi
+		then go vet . && go test -count=1 .; else echo "internal/duckdbtest is not run: no g++, or its modules are not available"; fi
 
 ROWS ?= 10000000
 
-bench: ## measure speed and size against DuckDB, and serve under wrk, remote runs; write docs/benchmarks.md; ROWS=500000 is a try
+bench: ## measure speed and memory and write docs/benchmarks.md; ROWS=500000 is a quick try that writes nothing
 	cd bench && go run . -rows $(ROWS)
 
 KILLS ?= 200
 
-kill: ## kill run and serve KILLS times (200) at random moments; the last result is in docs/guarantees.md
+kill: ## kill runs and services at random moments, KILLS times (200); docs/guarantees.md has the last results
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl
@@ -77,7 +77,7 @@ kill: ## kill run and serve KILLS times (200) at random moments; the last result
 
 FUZZTIME ?= 20s
 
-fuzz: ## fuzz every target for FUZZTIME (20s)
+fuzz: ## run every fuzz test for FUZZTIME (20s)
 	@grep -r --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file target; do \
 		echo "$${file%/*} $${target#func }"; \
 		go test -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) "$${file%/*}"; done

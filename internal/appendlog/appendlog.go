@@ -1,9 +1,9 @@
-// Package appendlog is a file that grows at its end by records, each whole or
-// not there: what Append acknowledged is on disk, and what a crash cut off is
-// left out when the log is read.
+// Package appendlog is a file of records that only grows. A record is on disk
+// as a whole once Append has returned; a record that a crash cut off is left
+// out when the log is read.
 //
 // The one thing to know before using it: an Append that failed left nothing
-// behind, and the next may succeed, as when a full disk has space again.
+// behind, and the next may succeed, such as when a full disk has space again.
 package appendlog
 
 import (
@@ -16,15 +16,15 @@ import (
 	"os"
 )
 
-// A record on disk is its length and its checksum, four bytes each and little
-// endian, and then itself. The checksum is CRC-32C of the length's bytes and
-// the record, so that a run of zeros is no record.
-const headSize = 8
+// On disk, a record follows its length and its checksum, four bytes each and
+// little endian. The checksum is the CRC-32C of the length's bytes and the
+// record, so that zeros are not a record.
+const headerSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Storage is what a log is kept in: an *os.File, but that its Sync may leave
-// out what is not needed to read the log.
+// Storage is where a log is kept: a file whose Sync may leave out metadata that
+// reading does not need.
 type Storage interface {
 	io.WriterAt
 	io.Closer
@@ -32,22 +32,28 @@ type Storage interface {
 	Truncate(size int64) error
 }
 
-// ahead is how far the file grows at a time at most, in zeros; while it is
-// small, it doubles. What is written over them changes no size, so that a sync is one write and not two: measured on
-// ext4 with records of 4 kB, 0.10 ms instead of 0.18 to 0.28.
-const ahead = 1 << 20
+// maxGrowth is how many bytes of zeros the file grows by at most; a small file
+// doubles. A record that is written over zeros does not change the file's size,
+// so a sync is one write instead of two: with records of 4 kB on ext4, 0.10 ms
+// instead of 0.18 to 0.28.
+//
+// Reusing old files would save the zeros. It was measured and is not done: the
+// median of a sync stays the same, and one in a hundred, that which grows the
+// file, takes 0.4 ms instead of 2. That is less than 2% of the 1.3 ms that a
+// stored change takes under load.
+const maxGrowth = 1 << 20
 
 // Log is a log under construction. It is not safe from several goroutines.
 type Log struct {
 	to     Storage
-	size   int64 // of the whole records
-	grown  int64 // of the file: behind the records it is zeros
-	torn   bool  // or was, before an Append that failed
+	size   int64 // of the records
+	grown  int64 // of the file; zeros follow the records
+	torn   bool  // a failed Append may have left something behind
 	buffer []byte
 }
 
-// Create makes an empty log in place of whatever is there, readable for its
-// owner alone. The folder is the caller's to sync.
+// Create makes an empty log that only its owner can read, and replaces what is
+// at path. The caller syncs the folder.
 func Create(path string) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -56,29 +62,29 @@ func Create(path string) (*Log, error) {
 	return New(File{f}), nil
 }
 
-// New makes a log in storage that is empty.
+// New makes a log in empty storage.
 func New(to Storage) *Log { return &Log{to: to} }
 
-// Size is how many bytes the records have.
+// Size is the size of the records on disk, in bytes.
 func (l *Log) Size() int64 { return l.size }
 
 // Append adds a record and returns when it is on disk.
 func (l *Log) Append(record []byte) error {
 	if len(record) > math.MaxInt32 {
-		return errors.New("a record of 2 GiB or more")
+		return errors.New("a record is larger than 2 GiB")
 	}
 	if l.torn {
-		if err := l.mend(); err != nil {
+		if err := l.repair(); err != nil {
 			return err
 		}
 	}
-	l.buffer = append(l.buffer[:0], make([]byte, headSize)...)
+	l.buffer = append(l.buffer[:0], make([]byte, headerSize)...)
 	binary.LittleEndian.PutUint32(l.buffer, uint32(len(record)))
 	binary.LittleEndian.PutUint32(l.buffer[4:], checksum(l.buffer[:4], record))
 	l.buffer = append(l.buffer, record...)
 	size := l.size + int64(len(l.buffer))
 	if size > l.grown {
-		l.buffer = append(l.buffer, make([]byte, min(size, ahead))...)
+		l.buffer = append(l.buffer, make([]byte, min(size, maxGrowth))...)
 	}
 	_, err := l.to.WriteAt(l.buffer, l.size)
 	if err == nil {
@@ -86,20 +92,20 @@ func (l *Log) Append(record []byte) error {
 	}
 	if err != nil {
 		l.torn = true
-		return errors.Join(err, l.mend())
+		return errors.Join(err, l.repair())
 	}
 	l.grown = max(l.grown, l.size+int64(len(l.buffer)))
 	l.size = size
 	if cap(l.buffer) > 1<<20 {
-		l.buffer = nil // that of one large record is not kept for the small ones
+		l.buffer = nil // do not keep the buffer of one large record
 	}
 	return nil
 }
 
-// mend takes what a failed Append wrote off again.
-func (l *Log) mend() error {
+// repair removes what a failed Append wrote.
+func (l *Log) repair() error {
 	if err := errors.Join(l.to.Truncate(l.size), l.to.Sync()); err != nil {
-		return fmt.Errorf("take back what was not written whole: %w", err)
+		return fmt.Errorf("remove an incomplete record: %w", err)
 	}
 	l.grown, l.torn = l.size, false
 	return nil
@@ -112,23 +118,22 @@ func checksum(length, record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, record)
 }
 
-// ErrDamaged says that a record that was acknowledged is no longer what it
-// was.
+// ErrDamaged says that an acknowledged record has changed on disk.
 var ErrDamaged = errors.New("a record is damaged")
 
-// Read calls use for each whole record, in order. What a crash left of the
-// last one was never acknowledged, and is passed over; where another record
-// follows it, the log is ErrDamaged. The record is use's own.
+// Read calls use for each record, in order; use may keep it. An incomplete last
+// record was never acknowledged and is left out. If another record follows an
+// incomplete one, the error is ErrDamaged.
 func Read(path string, use func(record []byte) error) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	for {
-		record, rest, whole := cut(text)
-		if !whole {
+		record, rest, complete := cut(text)
+		if !complete {
 			if _, _, another := cut(rest); another {
-				return fmt.Errorf("%w: and others follow it", ErrDamaged)
+				return fmt.Errorf("%w: others follow it", ErrDamaged)
 			}
 			return nil
 		}
@@ -139,17 +144,17 @@ func Read(path string, use func(record []byte) error) error {
 	}
 }
 
-// cut takes the first record off, whole or not; rest is empty where its end
-// cannot be told.
-func cut(text []byte) (record, rest []byte, whole bool) {
-	if len(text) < headSize {
+// cut splits the first record off, complete or not. rest is empty if the end of
+// the record is unknown.
+func cut(text []byte) (record, rest []byte, complete bool) {
+	if len(text) < headerSize {
 		return nil, nil, false
 	}
 	n := int64(binary.LittleEndian.Uint32(text))
-	if n > int64(len(text)-headSize) {
+	if n > int64(len(text)-headerSize) {
 		return nil, nil, false
 	}
-	end := headSize + int(n)
-	record = text[headSize:end:end]
+	end := headerSize + int(n)
+	record = text[headerSize:end:end]
 	return record, text[end:], checksum(text[:4], record) == binary.LittleEndian.Uint32(text[4:])
 }

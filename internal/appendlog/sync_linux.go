@@ -8,7 +8,7 @@ import (
 // File is a file as Storage.
 type File struct{ *os.File }
 
-// Sync leaves out the times of the file.
+// Sync does not write the times of the file.
 func (f File) Sync() error {
 	for {
 		if err := syscall.Fdatasync(int(f.Fd())); err != syscall.EINTR {

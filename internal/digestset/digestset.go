@@ -1,11 +1,11 @@
 // Package digestset holds tens of millions of digests in eight bytes each.
 //
-// The one thing to know before using it: of each digest only the first 64 bits
-// are kept. What was added is always found. What was not is found with a
-// probability of Len divided by 2^64: one in a thousand billion (1e-12) look-ups
-// in a set of 20 million. The digests have to be of a cryptographic hash, so
-// that their first bits are as good as random; look-ups count on that for speed
-// too, though not to be right.
+// The one thing to know before using it: of each digest it keeps only the first
+// 64 bits. A digest that was added is always found. One that was not added is
+// found with a probability of Len divided by 2^64: in a set of 20 million, one
+// look-up in a thousand billion (1e-12). The digests must come from a
+// cryptographic hash, so that their first bits are as good as random; look-ups
+// rely on that for speed, but not for correctness.
 package digestset
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/sourcegraph/conc/pool"
 )
 
-// chunkLen is how many digests are in one piece of memory. Pieces are never
-// copied to grow, and sorted where they are: a set takes no more while it is
-// built than when it is done.
+// chunkLen is how many digests are in one piece of memory. A piece is not copied
+// to grow, and is sorted in place: a set takes no more memory while it is built
+// than afterwards.
 const chunkLen = 1 << 12
 
 // Builder collects digests, given by their first 64 bits, big-endian. It is
@@ -53,21 +53,21 @@ func (c *chunks) at(i int) uint64 { return c.pieces[i/chunkLen][i%chunkLen] }
 // Add adds a digest.
 func (b *Builder) Add(d uint64) { b.buckets[d>>56].add(d) }
 
-// Set is what was collected, each digest once. It is read only, and safe from
-// any number of goroutines. A nil Set is empty.
+// Set holds each collected digest once. It is read-only, and safe for any number
+// of goroutines. A nil Set is empty.
 type Set struct {
 	buckets [256]bucket
 	n       int
 }
 
-// bucket is the digests of one first byte, in order; those of a second byte b
-// are from starts[b] up to starts[b+1].
+// bucket holds the digests with the same first byte, in order. Those with the
+// second byte b are at starts[b] to starts[b+1].
 type bucket struct {
 	chunks
 	starts [257]uint32
 }
 
-// Set orders what was collected. The Builder is empty afterwards.
+// Set sorts what was collected. The Builder is empty afterwards.
 func (b *Builder) Set() *Set {
 	s := &Set{}
 	workers := pool.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
@@ -85,8 +85,7 @@ func (b *Builder) Set() *Set {
 	return s
 }
 
-// order sorts a bucket in its own memory, leaves twins out and finds the
-// starts.
+// order sorts a bucket in place, drops duplicates and finds the starts.
 func (b *bucket) order() {
 	if b.n == 0 {
 		return
@@ -122,8 +121,8 @@ func (s *Set) Has(d uint64) bool {
 	if from == to {
 		return false
 	}
-	// Digests are spread evenly, so what follows the two bytes says about where
-	// one is: the search begins there, and is over in a cache line or two.
+	// Digests are spread evenly, so the bits after the two bytes tell about
+	// where one is. The search starts there, and ends in a cache line or two.
 	share, _ := bits.Mul64(d<<16, uint64(to-from))
 	guess := from + int(share)
 	if b.at(guess) < d {
@@ -159,7 +158,7 @@ func (s *Set) Has(d uint64) bool {
 	return false
 }
 
-// nearby is how many digests away from the guess is looked at first.
+// nearby is the first step of the search, in digests from the guess.
 const nearby = 8
 
 // Len is the number of digests.
@@ -170,7 +169,7 @@ func (s *Set) Len() int {
 	return s.n
 }
 
-// All hands out every digest, in order.
+// All iterates over the digests in order.
 func (s *Set) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		if s == nil {

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package filelock keeps two processes from working on one folder. The lock
-// goes with the process: kill -9 releases it.
+// ends with the process, also on kill -9.
 package filelock
 
 import (
@@ -15,23 +15,23 @@ import (
 // ErrLocked says that another process holds the lock.
 var ErrLocked = errors.New("in use by another process")
 
-// Lock is a held lock; Close gives it back.
+// Lock is a held lock; Close releases it.
 type Lock struct{ f *os.File }
 
-// tries is how often Folder starts again when the folder is replaced under it.
-const tries = 10
+// maxTries is how often Folder tries again when the folder is replaced meanwhile.
+const maxTries = 10
 
-// Folder takes the lock of an existing folder without waiting. No file is
-// made for it: the folder itself is what is locked (flock(2), advisory).
+// Folder locks an existing folder without waiting; the error is ErrLocked if
+// another process holds the lock. It locks the folder itself (flock(2),
+// advisory) and makes no file.
 //
-// The lock is that of the folder that has the name when Folder returns:
-// another process may have removed it, as a run that came to nothing does,
-// and a third made it again. Where that does not come to rest, the folder is
-// in use.
+// The folder at dir may be removed and made again by other processes meanwhile.
+// Folder locks the one that has the name when it returns. If the folder keeps
+// changing, it returns ErrLocked.
 func Folder(dir string) (*Lock, error) { return folder(os.Open, dir) }
 
 func folder(open func(name string) (*os.File, error), dir string) (*Lock, error) {
-	for range tries {
+	for range maxTries {
 		f, err := open(dir)
 		if err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func folder(open func(name string) (*os.File, error), dir string) (*Lock, error)
 	return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
 }
 
-// hasName reports whether an open folder is the one that has the name now.
+// hasName reports whether an open folder still has the name dir.
 func hasName(f *os.File, dir string) (bool, error) {
 	held, err := f.Stat()
 	if err != nil {
@@ -63,14 +63,13 @@ func hasName(f *os.File, dir string) (bool, error) {
 	}
 	named, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // perhaps only for now: the next try will tell
+		return false, nil // it may be back at the next try
 	}
 	return err == nil && os.SameFile(held, named), err
 }
 
-// Close gives the lock back, at once: a child that another goroutine has just
-// forked has the folder open until it executes its program, and the lock would
-// last as long.
+// Close releases the lock at once. Closing the file alone would not: a child
+// process that is just being forked keeps it open until it executes its program.
 func (l *Lock) Close() error {
 	return errors.Join(syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN), l.f.Close())
 }

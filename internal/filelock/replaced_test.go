@@ -22,7 +22,7 @@ func TestFolderIsTheOneThatHasTheName(t *testing.T) {
 	}{
 		{"left alone", 0, true, nil},
 		{"replaced once", 1, true, nil},
-		{"replaced again and again", tries, true, ErrLocked},
+		{"replaced again and again", maxTries, true, ErrLocked},
 		{"removed", 1, false, fs.ErrNotExist},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,21 +2,20 @@ package groupcommit
 
 import "strings"
 
-// Batch collects rows that a group writes with one kind of statement, and
-// writes them together: a statement for eight rows costs little more than one
-// for a single.
+// Batch collects the rows of one kind of statement and writes them together: a
+// statement for eight rows costs little more than one for a single row.
 type Batch struct {
 	columns    int
 	statements []string // for each of chunks
 	args       []any
 }
 
-// chunks are the numbers of rows for which there is a statement: few, so that
-// each stays prepared.
+// chunks are the numbers of rows of a statement: few, so that each statement
+// stays prepared.
 var chunks = []int{8, 1}
 
-// NewBatch is for rows of columns values each. Its statements are before, a
-// row "(?, …)" for each row with commas between, and after:
+// NewBatch makes a Batch for rows of columns values each. Its statements are
+// before, then "(?, …)" for each row with commas between, then after:
 //
 //	NewBatch("INSERT INTO t(a, b) VALUES ", 2, "")
 //	NewBatch("DELETE FROM t WHERE (a, b) IN (VALUES ", 2, ")")
@@ -32,12 +31,12 @@ func NewBatch(before string, columns int, after string) *Batch {
 // Add holds a row back until Flush.
 func (b *Batch) Add(values ...any) {
 	if len(values) != b.columns {
-		panic("groupcommit: a row of another width")
+		panic("groupcommit: wrong number of values in a row")
 	}
 	b.args = append(b.args, values...)
 }
 
-// Flush writes the rows in the order they came.
+// Flush writes the rows in the order of Add.
 func (b *Batch) Flush(t *Tx) error {
 	rest := b.args
 	for i, rows := range chunks {
@@ -51,8 +50,8 @@ func (b *Batch) Flush(t *Tx) error {
 	return nil
 }
 
-// Reset forgets the rows.
+// Reset drops the rows.
 func (b *Batch) Reset() {
-	clear(b.args) // what they point to can go
+	clear(b.args) // release what they point to
 	b.args = b.args[:0]
 }

@@ -17,15 +17,15 @@ import (
 // It is not safe from several goroutines.
 type Conn struct {
 	*sql.Conn
-	// Patience is how long Begin waits for another process that has the write
-	// lock.
+	// Patience is how long Begin waits for the write lock of another process.
 	Patience time.Duration
 	db       *sql.DB
 	prepared map[string]*sql.Stmt
 }
 
-// Create makes the database's file where there is none, readable for its owner
-// alone before SQLite does otherwise; the files beside it take its mode.
+// Create makes the database's file if it is missing. SQLite would let others
+// read it; this file only its owner can read. The files that SQLite puts beside
+// it get the same mode.
 func Create(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE, 0o600)
 	if err != nil {
@@ -34,9 +34,9 @@ func Create(path string) error {
 	return f.Close()
 }
 
-// URI names a database to the driver, with pragmas as "name(value)". A lock
-// that another process holds for a moment is waited for. A file that is gone
-// is not made anew.
+// URI is the driver's name for a database, with pragmas as "name(value)". It
+// makes the driver wait for locks of other processes, and not create a missing
+// file.
 func URI(path string, pragmas ...string) string {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=rw&_pragma=busy_timeout(10000)"}
 	for _, p := range pragmas {
@@ -45,7 +45,7 @@ func URI(path string, pragmas ...string) string {
 	return u.String()
 }
 
-// Connect opens a connection for changes: a commit on it returns after its
+// Connect opens a connection for changes. A commit on it returns after its
 // fsync.
 func Connect(path string, pragmas ...string) (_ *Conn, err error) {
 	db, err := sql.Open("sqlite", URI(path, append([]string{"journal_mode(WAL)", "synchronous(FULL)"}, pragmas...)...))
@@ -65,9 +65,8 @@ func Connect(path string, pragmas ...string) (_ *Conn, err error) {
 
 // Begin starts a transaction that holds the write lock, waiting for it.
 //
-// A process under load gives the lock back only for moments. SQLite would
-// look for it every 100 ms, and could miss them all; asked anew every 2 ms,
-// another process's change is made at once.
+// A process under load releases the lock only for moments. SQLite would try
+// every 100 ms and could miss them all; Begin tries every 2 ms.
 func (c *Conn) Begin() error {
 	begin, err := c.prepare("BEGIN IMMEDIATE")
 	if err != nil {
@@ -100,7 +99,7 @@ func (c *Conn) prepare(statement string) (*sql.Stmt, error) {
 	return s, err
 }
 
-// Close gives everything back, whatever state it is in.
+// Close releases everything, also with a transaction open.
 func (c *Conn) Close() error {
 	var errs []error
 	for _, s := range c.prepared {

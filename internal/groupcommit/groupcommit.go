@@ -1,9 +1,9 @@
 // Package groupcommit changes an SQLite database from many goroutines with few
-// fsyncs: one goroutine makes all changes, and commits them in groups.
+// fsyncs: one goroutine makes all changes and commits them in groups.
 //
 // The one thing to know before using it: Write returns after the change is on
-// disk. What Write refused, and what was under way when the process was
-// killed, left nothing behind.
+// disk. A change that Write refused, or that was under way when the process was
+// killed, leaves nothing behind.
 package groupcommit
 
 import (
@@ -12,39 +12,39 @@ import (
 	"fmt"
 )
 
-// groupSize bounds the changes of one commit, and so how long the first of
-// them waits for the last.
+// groupSize bounds the changes of one commit, and so how long the first one
+// waits for the last.
 const groupSize = 256
 
-// Group is what a package makes of one group's transaction: it embeds the *Tx
-// it was made with, and may hold rows back to write them together when the
-// group ends. All its methods are called in the writer's goroutine.
+// Group is the transaction of one group, with the changes that a package
+// defines on it. It embeds the *Tx it was made with, and may hold rows back to
+// write them together when the group ends. All its methods are called in the
+// writer's goroutine.
 type Group interface {
-	// Reset starts a group: what an earlier one left is forgotten, for it may
+	// Reset starts a group. It drops the rows of the group before, which may
 	// have been undone.
 	Reset()
-	// Flush writes what the group held back, by the methods of Tx.
+	// Flush writes the rows that the group held back.
 	Flush() error
 }
 
-// Options say which database is changed, and what its callers are told.
+// Options are the settings of a Writer.
 type Options struct {
-	// Path is the database's file, which Create has made.
+	// Path is the database's file, made by Create.
 	Path string
-	// Pragmas are settings of the writer's connection, as "name(value)",
-	// beyond those that every writer has: WAL, and a commit that returns after
-	// its fsync.
+	// Pragmas are further settings of the connection, as "name(value)". Every
+	// writer uses WAL and syncs each commit.
 	Pragmas []string
 	// Migrations take the database from each version to the next.
 	Migrations []string
-	// Closed is the error of a change asked for after Close.
+	// Closed is the error of a Write after Close.
 	Closed error
-	// Fault makes of an error of the database what callers get.
+	// Fault converts an error of the database into the error for callers.
 	Fault func(error) error
 }
 
-// Writer makes all changes, on one connection and in one goroutine, that of
-// its Queue. It is safe from many goroutines.
+// Writer makes all changes, on one connection and in the one goroutine of its
+// Queue. It is safe for many goroutines.
 type Writer[G Group] struct {
 	options Options
 	group   G
@@ -53,8 +53,8 @@ type Writer[G Group] struct {
 	queue   *Queue[func(G) error]
 }
 
-// Open brings the database to the version that o.Migrations lead to and starts
-// its writer. newGroup is called once, before the first change.
+// Open migrates the database and starts its writer. newGroup is called once,
+// before the first change.
 func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 	conn, err := Connect(o.Path, o.Pragmas...)
 	if err != nil {
@@ -71,33 +71,33 @@ func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 
 // Write applies a change in the next group and returns when it is on disk.
 //
-// apply runs in the writer's goroutine, more than once when its group has to
-// be made again. It looks before it writes: the error of an apply that wrote
-// nothing is handed to its caller alone, and an apply that wrote and then
-// refuses is a programming mistake. An error of the database undoes the
-// change, and the caller gets what Options.Fault makes of it.
+// apply runs in the writer's goroutine, more than once if its group has to be
+// repeated. It checks before it writes: the error of an apply that wrote nothing
+// goes to its caller alone, and an apply that writes and then fails without an
+// error of the database is a programming mistake. An error of the database
+// undoes the change, and the caller gets it through Options.Fault.
 //
 // A change whose context ends before its turn is not made; see Queue.Do.
 func (w *Writer[G]) Write(ctx context.Context, apply func(G) error) error {
 	return w.queue.Do(ctx, apply)
 }
 
-// Waiting is how many changes wait for the group after the present one.
+// Waiting is how many changes wait for the next group.
 func (w *Writer[G]) Waiting() int { return w.queue.Waiting() }
 
-// Conn is the writer's connection. It may be used while nothing is under way.
+// Conn is the writer's connection. It may be used while no change is under way.
 func (w *Writer[G]) Conn() *Conn { return w.tx.conn }
 
-// Close makes the changes already asked for, refuses later ones, and gives
-// everything back.
+// Close makes the changes already asked for, refuses later ones, and releases
+// everything.
 func (w *Writer[G]) Close() error {
 	w.queue.Close()
 	return w.tx.conn.Close()
 }
 
-// commit makes a group's changes and tells every caller. When the database
-// refuses what one of them did, each is made again in a group of its own, so
-// that only that one fails.
+// commit makes a group's changes and tells every caller. If the database
+// refuses a statement of one of them, each is repeated in a group of its own,
+// so that only that one fails.
 func (w *Writer[G]) commit(group []*Change[func(G) error]) {
 	results := w.results[:len(group)]
 	clear(results)
@@ -116,8 +116,8 @@ func (w *Writer[G]) commit(group []*Change[func(G) error]) {
 	}
 }
 
-// try makes a group's changes; err is why none of them was made, refused that
-// it was a statement of one of the changes that failed, not the transaction.
+// try makes a group's changes. With an error, none of them was made; refused
+// says that a statement of a change failed, not the transaction.
 func (w *Writer[G]) try(group []*Change[func(G) error], results []error) (refused bool, err error) {
 	t := w.tx
 	w.group.Reset()

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// ErrNewer says that a later program has written the database. It is left as
-// it is.
+// ErrNewer says that a later version of the program has written the database.
+// It is left as it is.
 var ErrNewer = errors.New("written by a later version")
 
-// migrate brings the database to the version that the migrations lead to, kept
-// as SQLite's user_version. Two processes that open it at once do it once; a
-// migration that fails leaves the version before.
+// migrate applies the migrations that the database lacks. Its version is
+// SQLite's user_version. If two processes open it at once, only one migrates; a
+// migration that fails changes nothing.
 func (c *Conn) migrate(ctx context.Context, migrations []string) (err error) {
 	if err := c.Begin(); err != nil {
 		return err

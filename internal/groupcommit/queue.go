@@ -7,34 +7,34 @@ import (
 	"sync/atomic"
 )
 
-// Queue brings what many goroutines ask for together into groups: one
-// goroutine handles them, one group after the other. What arrives while a
-// group is handled is the next one: under load one fsync serves many, and
-// alone nobody waits for others. It is safe from many goroutines.
+// Queue collects the changes of many goroutines into groups, and handles one
+// group after the other in one goroutine. The changes that arrive while a group
+// is handled are the next group: under load one fsync serves many changes, and
+// without load no change waits for others. It is safe for many goroutines.
 type Queue[T any] struct {
 	handle  func([]*Change[T])
 	patient bool
 	changes chan *Change[T]
-	refusal error        // of what is asked for after Close
+	refusal error        // of changes after Close
 	closing sync.RWMutex // held for reading while a change is handed over
 	closed  bool
 	done    chan struct{}
 }
 
-// Change is what one caller asks for. Whoever handles a group takes each of
-// its changes before making it, and settles each in the end.
+// Change is the change of one caller. The handler of a group takes each of its
+// changes before making it, and settles each at the end.
 type Change[T any] struct {
 	What   T
 	ctx    context.Context
-	turn   atomic.Bool // taken, or withdrawn by the caller
+	turn   atomic.Bool // taken by the handler, or withdrawn by the caller
 	taken  bool
 	result chan error
 }
 
 // NewQueue starts a queue. handle is called in the queue's goroutine, and must
-// not keep the group. A patient queue lets callers that are about to ask do so
-// first: that pays where a group costs much more than a change. After Close Do
-// is refused with closed.
+// not keep the group. A patient queue first waits for callers that are about to
+// ask, which pays if a group costs much more than a change. After Close, Do
+// returns closed.
 func NewQueue[T any](patient bool, closed error, handle func(group []*Change[T])) *Queue[T] {
 	q := &Queue[T]{
 		handle:  handle,
@@ -47,16 +47,16 @@ func NewQueue[T any](patient bool, closed error, handle func(group []*Change[T])
 	return q
 }
 
-// Do has a change made and returns what it was settled with.
+// Do waits until a change is handled, and returns the error of its Settle.
 //
-// A change whose context ends before its turn is not made. From then on the
-// answer is waited for: whether a change was made never stays open.
+// A change whose context ends before its turn is not made. After its turn Do
+// waits for the result, so that the caller always knows whether it was made.
 func (q *Queue[T]) Do(ctx context.Context, what T) error {
 	return q.Place(ctx, what, nil)
 }
 
-// Place is Do that calls placed, if it is not nil, as soon as the change has
-// its place: whatever is asked for from then on is made after it.
+// Place is Do that calls placed, if not nil, as soon as the change has its place
+// in the order: every change asked for from then on is made after it.
 func (q *Queue[T]) Place(ctx context.Context, what T, placed func()) error {
 	c := &Change[T]{What: what, ctx: ctx, result: make(chan error, 1)}
 	if err := q.enqueue(c); err != nil {
@@ -76,8 +76,8 @@ func (q *Queue[T]) Place(ctx context.Context, what T, placed func()) error {
 	}
 }
 
-// Take makes a change its handler's, or returns why its caller no longer wants
-// it. A change that was taken may be taken again.
+// Take claims a change for the handler, or returns why its caller no longer
+// wants it. A claimed change may be taken again.
 func (c *Change[T]) Take() error {
 	if c.taken {
 		return nil
@@ -92,13 +92,13 @@ func (c *Change[T]) Take() error {
 	return nil
 }
 
-// Settle tells the caller what its change came to.
+// Settle gives the caller the result of its change.
 func (c *Change[T]) Settle(err error) { c.result <- err }
 
 // Waiting is how many changes wait for the group after the present one.
 func (q *Queue[T]) Waiting() int { return len(q.changes) }
 
-// Close has the changes handled that were asked for already, and refuses later
+// Close waits until the changes already asked for are handled, and refuses later
 // ones.
 func (q *Queue[T]) Close() {
 	q.closing.Lock()
@@ -140,18 +140,18 @@ func (q *Queue[T]) run() {
 	}
 }
 
-// gather adds the changes of callers that are about to ask: the last group's,
-// told a moment ago, often have not run yet.
+// gather adds the changes of callers that are about to ask: those of the last
+// group have just got their results, and often have not run yet.
 func (q *Queue[T]) gather(group []*Change[T]) []*Change[T] {
 	for before := 0; before < len(group); {
 		before = len(group)
-		runtime.Gosched() // returns at once when nobody else has anything to do
+		runtime.Gosched() // returns at once if no other goroutine can run
 		group = q.waiting(group)
 	}
 	return group
 }
 
-// waiting adds the changes that wait already.
+// waiting adds the changes that already wait.
 func (q *Queue[T]) waiting(group []*Change[T]) []*Change[T] {
 	for len(group) < groupSize {
 		select {

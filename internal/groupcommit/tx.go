@@ -7,10 +7,10 @@ import (
 )
 
 // Tx is the transaction of one group. Its methods remember the first error of
-// the database: after it nothing of the group counts.
+// the database, which undoes the whole group.
 type Tx struct {
-	// Wrote says that the present change wrote, or held back what the group
-	// will write. The methods that write set it; who holds a row back does.
+	// Wrote says that the present change wrote, or held back rows for Flush. The
+	// methods of Tx set it; a Group that holds a row back sets it too.
 	Wrote  bool
 	conn   *Conn
 	broken error
@@ -24,20 +24,20 @@ func (t *Tx) begin() error {
 // commit puts the group on the disk.
 func (t *Tx) commit() error { return t.Exec("COMMIT") }
 
-// rollback undoes the group. Where it fails, SQLite has ended the transaction
-// already, or the next begin says what is wrong.
+// rollback undoes the group. If it fails, SQLite has already ended the
+// transaction, or the next begin reports the error.
 func (t *Tx) rollback() {
 	_, _ = t.conn.ExecContext(context.Background(), "ROLLBACK")
 }
 
-// Exec runs a statement that changes something. The statement's text is a
-// constant: each stays prepared.
+// Exec runs a statement that changes something. Each statement stays prepared,
+// so its text must be a constant.
 func (t *Tx) Exec(statement string, args ...any) error {
 	_, err := t.run(statement, args)
 	return err
 }
 
-// Insert is Exec for one new row; it returns the row's number.
+// Insert is Exec for one new row, and returns its row id.
 func (t *Tx) Insert(statement string, args ...any) (id int64, err error) {
 	r, err := t.run(statement, args)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Tx) Insert(statement string, args ...any) (id int64, err error) {
 	return id, t.mark(err)
 }
 
-// Update is Exec that says how many rows there were to change.
+// Update is Exec that returns how many rows it changed.
 func (t *Tx) Update(statement string, args ...any) (rows int64, err error) {
 	r, err := t.run(statement, args)
 	if err != nil {
@@ -67,8 +67,8 @@ func (t *Tx) run(statement string, args []any) (sql.Result, error) {
 	return r, t.mark(err)
 }
 
-// Row reads one row; found is false when there is none. It sees what the group
-// wrote, and not what it holds back.
+// Row reads one row; found is false if there is none. It sees what the group
+// wrote, but not the rows it holds back.
 func (t *Tx) Row(query string, args []any, into ...any) (found bool, err error) {
 	s, err := t.conn.prepare(query)
 	if err != nil {

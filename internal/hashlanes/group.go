@@ -11,16 +11,16 @@ const (
 	lanes    = 8
 	rowBytes = 64           // a block, and what a kernel reads from the start of a message
 	maxShort = rowBytes - 9 // the longest message that is one block with its padding
-	minShort = 2            // fewer short messages than this are no dearer one at a time; measured
+	minShort = 2            // fewer short messages are as fast one at a time; measured
 )
 
-// kernel is a way to hash messages in lanes.
+// kernel is an implementation of hashing in lanes.
 type kernel uint8
 
 const (
 	none   kernel = iota // crypto/*, one message at a time
 	avx2                 // 256-bit registers
-	avx512               // 256-bit registers too, with AVX-512's rotations and three-operand functions
+	avx512               // 256-bit registers with AVX-512's rotations and three-operand functions
 )
 
 // use is the kernel in use. Tests set it.
@@ -34,8 +34,8 @@ const (
 	algSHA256
 )
 
-// group is the raw digests of up to lanes messages, one after the other, and
-// room to lay the messages out as a kernel wants them.
+// group holds the raw digests of up to lanes messages, one after the other, and
+// room to lay out the messages as a kernel needs them.
 type group struct {
 	md5    [lanes * md5.Size]byte
 	sha1   [lanes * sha1.Size]byte
@@ -76,9 +76,9 @@ func short(offsets []int32) int {
 	return n
 }
 
-// fits reports whether a kernel can take the messages where they are: one for
-// each lane, all short, and enough data behind the start of the last. It is
-// also what keeps the kernels inside data, whatever the offsets.
+// fits reports whether a kernel can read the messages where they are: one for
+// each lane, all short, and enough data after the start of the last. It also
+// keeps the kernels inside data, whatever the offsets.
 func fits(data []byte, offsets []int32) bool {
 	if len(offsets) != lanes+1 || short(offsets) != lanes {
 		return false
@@ -87,8 +87,8 @@ func fits(data []byte, offsets []int32) bool {
 	return 0 <= first && first <= last && int(last)+rowBytes <= len(data)
 }
 
-// lay copies the messages to the group's own room: long ones, and lanes
-// without one, become empty messages.
+// lay copies the messages to the group's own room. A long message, and a lane
+// without a message, becomes an empty one.
 func (g *group) lay(data []byte, offsets []int32) {
 	at := 0
 	for i := range lanes {

@@ -27,15 +27,14 @@ var hasSHA = shaInstructions()
 // order of the readers, reading up to eight of them in turns, 32 KiB at a
 // time. When one ends, the next takes its lane.
 //
-// It is for long streams about as fast as each other, files rather than
-// sockets, for each waits for the slowest. What a stream has left when it ends
-// within a chunk, or when too few are open to be worth a kernel, goes through
-// crypto/sha256. On a CPU with SHA instructions everything does: they are said
-// to make one stream as fast as eight lanes together are.
+// It is for long streams of similar speed, files rather than sockets: each
+// waits for the slowest. The end of a stream, and streams that are too few for
+// a kernel, go through crypto/sha256. On a CPU with SHA instructions all streams
+// do: there one stream is said to be as fast as eight lanes.
 //
-// The first error ends it: a reader's, with the reader's index, or that of the
-// context, which is asked before every Read. It allocates 256 KiB, starts no
-// goroutine, and closes no reader.
+// It stops at the first error: that of a reader, with the reader's index, or
+// that of the context, which it checks before every Read. It allocates 256 KiB,
+// starts no goroutine, and closes no reader.
 //
 // Streams of 64 MiB in memory, on the CPU of the package comment, in MB/s all
 // together (go test -bench Streams):
@@ -94,15 +93,15 @@ func worthwhile() int {
 type streams struct {
 	readers []io.Reader
 	sums    [][sha256.Size]byte
-	next    int // the first reader that no lane has had
+	next    int // the next reader that gets a lane
 
 	lane  [lanes]lane
 	state [8][lanes]uint32 // word i of every lane's hash at i
 	data  []byte           // every lane's chunk at chunkBytes times the lane
 }
 
-// lane is what a lane works on. One that is not open hashes along whatever its
-// chunk holds, for nobody.
+// lane is the stream of a lane. A lane that is not open hashes its old chunk,
+// and the result is not used.
 type lane struct {
 	open   bool
 	reader int    // its index
@@ -112,8 +111,8 @@ type lane struct {
 // chunk returns a lane's chunk.
 func (s *streams) chunk(l int) []byte { return s.data[l*chunkBytes:][:chunkBytes] }
 
-// fill reads the lane's next chunk. A stream that ends within it is finished,
-// and gives way to the next that does not; without one the lane is closed.
+// fill reads the lane's next chunk. When its stream ends within the chunk, the
+// next stream takes the lane; without another the lane is closed.
 func (s *streams) fill(ctx context.Context, l int) error {
 	for s.lane[l].open || s.begin(l) {
 		n, err := s.read(ctx, l)
@@ -167,9 +166,8 @@ func (s *streams) advance() {
 	}
 }
 
-// finish hands the lane's stream over to crypto/sha256, which hashes n bytes
-// of the chunk, what read with err, and while that is nil the rest of the
-// stream, and closes the lane.
+// finish closes the lane: crypto/sha256 hashes n bytes of the chunk and, if err
+// is nil, the rest of the stream. err is that of the chunk's read.
 func (s *streams) finish(ctx context.Context, l, n int, err error) error {
 	h, failed := s.resume(l)
 	if failed != nil {
@@ -188,8 +186,8 @@ func (s *streams) finish(ctx context.Context, l, n int, err error) error {
 	return nil
 }
 
-// resume returns the lane's hash as crypto/sha256's, by way of the form in
-// which that saves its own, which package hash promises to keep readable.
+// resume returns the lane's hash as one of crypto/sha256. It goes through the
+// saved form of such a hash, which package hash promises to keep readable.
 func (s *streams) resume(l int) (hash.Hash, error) {
 	saved := append(make([]byte, 0, 128), "sha\x03"...)
 	for i := range s.state {

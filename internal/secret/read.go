@@ -14,43 +14,68 @@ import (
 const maxFileSize = 64 << 10
 
 var (
-	// ErrNotGiven says that no secret was given: the variable is not set, or
-	// what should hold the secret is empty.
+	// ErrNotGiven says that the variable of a secret is not set, or that the
+	// variable or file is empty.
 	ErrNotGiven = errors.New("no secret given")
 
-	// ErrExposed says that other users of the machine may read or change the
-	// file of a secret.
+	// ErrExposed says that other users may read or change the file of a secret.
 	ErrExposed = errors.New("open to other users")
 )
 
-// Read takes a secret from the file called file, or where that is "" from the
-// environment variable called env. White space around the secret is not part
-// of it; inside it, line ends and other control characters are refused.
+// Read reads a secret from a file or, if file is "", from the environment
+// variable env. White space around the secret is dropped; line ends and other
+// control characters inside it are an error.
 //
-// A file must be its owner's alone (mode 0600 or 0400), or it is ErrExposed;
-// pipes, which hold nothing at rest, are read whatever their mode. Errors name
-// the file or the variable and what to do, and never hold what was read.
+// A file that others may access (a mode other than 0600 or 0400) is ErrExposed.
+// Pipes are read with any mode: they store nothing. Errors name the file or
+// variable and what to do, and never contain what was read.
 func Read(env, file string) (Text, error) {
-	if file == "" {
-		return parse(os.Getenv(env), "the environment variable "+env)
-	}
-	content, err := readFile(file)
+	content, place, err := load(env, file)
 	if err != nil {
 		return Text{}, err
 	}
-	return parse(content, file)
-}
-
-// parse makes a Text of what was read from the named place.
-func parse(content, place string) (Text, error) {
 	value := strings.TrimSpace(content)
 	if value == "" {
-		return Text{}, fmt.Errorf("%w: %s is empty or not set, put the secret there", ErrNotGiven, place)
+		return Text{}, notGiven(place)
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
 		return Text{}, fmt.Errorf("%s holds more than one line, or control characters: it must hold the secret alone", place)
 	}
 	return New(value), nil
+}
+
+// ReadWords is Read for several secrets, separated by white space or line ends,
+// such as an old and a new key that are both valid. It returns at least one.
+func ReadWords(env, file string) ([]Text, error) {
+	content, place, err := load(env, file)
+	if err != nil {
+		return nil, err
+	}
+	var words []Text
+	for word := range strings.FieldsSeq(content) {
+		if strings.ContainsFunc(word, unicode.IsControl) {
+			return nil, fmt.Errorf("%s holds control characters: it must hold the secrets alone", place)
+		}
+		words = append(words, New(word))
+	}
+	if len(words) == 0 {
+		return nil, notGiven(place)
+	}
+	return words, nil
+}
+
+func notGiven(place string) error {
+	return fmt.Errorf("%w: %s is empty or not set, put the secret there", ErrNotGiven, place)
+}
+
+// load returns what a file or, if file is "", an environment variable holds,
+// and the name of that place for messages.
+func load(env, file string) (content, place string, err error) {
+	if file == "" {
+		return os.Getenv(env), "the environment variable " + env, nil
+	}
+	content, err = readFile(file)
+	return content, file, err
 }
 
 func readFile(name string) (string, error) {
@@ -59,7 +84,7 @@ func readFile(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	// Of the open file, not of the name: that may by now be another's.
+	// Stat the open file: the name may belong to another file by now.
 	info, err := f.Stat()
 	if err != nil {
 		return "", err
@@ -77,7 +102,7 @@ func readFile(name string) (string, error) {
 	return string(content), nil
 }
 
-// private says whether a file is its owner's alone.
+// private returns an error if others may access a file.
 func private(name string, info fs.FileInfo) error {
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
 		return fmt.Errorf("%s has mode %04o and is %w: chmod 600 it, or where it is mounted, mount it with mode 0400",

@@ -2,8 +2,8 @@
 // signing secrets.
 //
 // The one thing to know before using it: a Text prints as the word redacted in
-// every form that fmt, encoding/json and log/slog know. Only Reveal gives the
-// value, so its call sites are the whole list of where a secret goes.
+// every form that fmt, encoding/json and log/slog know. Only Reveal returns the
+// value, so its callers are all the places where a secret goes.
 package secret
 
 import (
@@ -17,14 +17,14 @@ import (
 // redacted is what is shown in place of a value.
 const redacted = "redacted"
 
-// Text is a string that is not shown. The zero value is empty. It may be
-// copied and used from many goroutines; it is not comparable with ==, which
-// would tell how much of two secrets agrees by the time it takes: use Equal.
+// Text is a string that is not shown. The zero value is empty. It may be copied
+// and used from many goroutines. It cannot be compared with ==, whose duration
+// tells how much of two secrets agrees; use Equal.
 type Text struct {
 	_ [0]func() // not comparable
 
-	// A pointer, so that fmt, which must not call the methods of a value in
-	// an unexported field, prints an address there.
+	// A pointer, because fmt does not call the methods of a value in an
+	// unexported field: it prints an address there.
 	value *string
 }
 
@@ -43,7 +43,7 @@ func New(s string) Text {
 	return Text{value: &s}
 }
 
-// Reveal gives the value.
+// Reveal returns the value.
 func (t Text) Reveal() string {
 	if t.value == nil {
 		return ""
@@ -54,9 +54,9 @@ func (t Text) Reveal() string {
 // Empty reports whether there is no value.
 func (t Text) Empty() bool { return t.value == nil }
 
-// Equal compares in a time that tells nothing of where two values differ, nor
-// whether their lengths do. An empty Text equals nothing, not even another: no
-// credential is no match.
+// Equal compares in a time that does not depend on the values or their lengths.
+// An empty Text equals nothing, not even another empty one: a missing credential
+// must not match.
 func (t Text) Equal(other Text) bool {
 	a, b := sha256.Sum256([]byte(t.Reveal())), sha256.Sum256([]byte(other.Reveal()))
 	same := subtle.ConstantTimeCompare(a[:], b[:]) == 1
@@ -72,8 +72,8 @@ func (t Text) GoString() string { return redacted }
 // Format writes the word redacted for every verb, %x and %d included.
 func (t Text) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
 
-// MarshalText is the word redacted, for encoders: JSON, YAML, XML. There is
-// no way back, no text is read into a Text.
+// MarshalText is the word redacted, for encoders such as JSON. There is no
+// UnmarshalText.
 func (t Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // LogValue is the word redacted.

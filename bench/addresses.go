@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// addresses measures IP look-ups: as many rows as the main job, through a
-// directory with a tenth as many ranges of a hundredth as many companies.
+// addresses measures IP lookups: as many rows as the main job, a tenth as many
+// IP ranges in the directory, and a hundredth as many companies.
 func (b *bench) addresses(ctx context.Context) error {
 	ranges, companies := b.rows/10, b.rows/100
 	in, out, dir := b.path("ips.csv"), b.path("companies"), b.path("directory")

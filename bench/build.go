@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// build makes the programs to compare. Ours is built as it is shipped,
-// without cgo; DuckDB needs it.
+// build builds the programs to compare. leadetl is built as it is shipped,
+// without cgo; DuckDB needs cgo.
 func (b *bench) build(ctx context.Context) error {
 	for _, p := range []struct{ name, folder, source, cgo string }{
 		{"leadetl", "..", "./cmd/leadetl", "CGO_ENABLED=0"},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// usage is what a process took.
+// usage is the time and memory that a process used.
 type usage struct {
 	wall    time.Duration
 	cpu     time.Duration // user and system
@@ -18,11 +18,12 @@ type usage struct {
 	output  string
 }
 
-// measure runs a program to its end. Everything measured here runs in a
-// process of its own; this one stays small, because Linux counts the memory
-// of the parent at the fork as the child's peak.
+// measure runs a program to its end. Everything measured runs in a process of
+// its own. This process stays small, because Linux counts the memory of the
+// parent at the fork as the child's peak.
 func measure(ctx context.Context, env []string, program string, args ...string) (usage, error) {
-	// What others left to write is written first, so that nobody pays for it.
+	// Write the data of earlier programs to disk first, so that this one does not
+	// wait for it.
 	syscall.Sync()
 	var stdout, stderr bytes.Buffer
 	c := exec.CommandContext(ctx, program, args...)

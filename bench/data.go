@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The inputs are made here and are the same on every machine: nothing is
-// fetched, nobody is in them.
+// The inputs are generated here and are the same on every machine: nothing is
+// downloaded, and they hold no real people.
 
 var (
 	firstNames = strings.Fields("ada alan anita barbara claude dennis donald edsger frances grace hedy jean john karen ken leslie linus margaret niklaus radia richard robin shafi tim tony vint")
@@ -20,7 +20,7 @@ var (
 	mailHosts  = strings.Fields("mail.example post.example inbox.example letters.example.com webmail.example.org")
 )
 
-// writeFile makes a file of lines with write.
+// writeFile creates a file with the lines that write writes.
 func writeFile(name string, write func(*bufio.Writer)) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -31,8 +31,8 @@ func writeFile(name string, write func(*bufio.Writer)) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// writeEmails makes a list of `id,email` with about 45 bytes a row: mostly
-// lower case, as people type it otherwise; half at a few large mail hosts.
+// writeEmails writes a list of `id,email` with about 45 bytes a row. Most
+// addresses are lower case, and half are at a few large mail hosts.
 func writeEmails(name string, rows int) error {
 	r := rand.New(rand.NewPCG(1, 1))
 	return writeFile(name, func(w *bufio.Writer) {
@@ -63,7 +63,7 @@ func emailAddress(r *rand.Rand) string {
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 func title(s string) string                   { return strings.ToUpper(s[:1]) + s[1:] }
 
-// writeCompanies makes reference data of n companies.
+// writeCompanies writes reference data of n companies.
 func writeCompanies(name string, n int) error {
 	r := rand.New(rand.NewPCG(2, 2))
 	return writeFile(name, func(w *bufio.Writer) {
@@ -78,13 +78,13 @@ func writeCompanies(name string, n int) error {
 	})
 }
 
-// specialOctets begin the IPv4 addresses that ranges leave out, special
-// addresses and their neighbours.
+// specialOctets are the first octets of the IPv4 addresses that ranges leave
+// out: special addresses and their neighbours.
 var specialOctets = map[byte]bool{10: true, 100: true, 127: true, 169: true, 172: true, 192: true, 198: true, 203: true}
 
-// writeRanges makes n IP ranges, one after another from 1.0.0.0 on, of 256 to
-// 8,192 addresses and mostly of companies. It returns the address after the
-// last one.
+// writeRanges writes n IP ranges, one after another from 1.0.0.0 on, each of 256
+// to 8,192 addresses. Most belong to companies. It returns the address after
+// the last range.
 func writeRanges(name string, n, companies int) (end uint32, err error) {
 	r := rand.New(rand.NewPCG(3, 3))
 	full := false
@@ -114,7 +114,7 @@ func writeRanges(name string, n, companies int) (end uint32, err error) {
 	return end, err
 }
 
-// writeIPs makes a list of `id,ip`, the addresses drawn from 1.0.0.0 to end.
+// writeIPs writes a list of `id,ip` with random addresses from 1.0.0.0 to end.
 func writeIPs(name string, rows int, end uint32) error {
 	r := rand.New(rand.NewPCG(4, 4))
 	return writeFile(name, func(w *bufio.Writer) {
@@ -129,7 +129,7 @@ func ipv4(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// writePeople makes reference data of n people, two emails each.
+// writePeople writes reference data of n people, two emails each.
 func writePeople(name string, n, companies int) error {
 	r := rand.New(rand.NewPCG(5, 5))
 	return writeFile(name, func(w *bufio.Writer) {
@@ -144,8 +144,8 @@ func writePeople(name string, n, companies int) error {
 
 var jobTitles = strings.Fields("Engineer Baker Editor Nurse Analyst Designer Director Clerk Partner Professor")
 
-// writeSearches makes n keyword searches of the last 30 days: half of them
-// have the word software, a thousandth each of a thousand topics.
+// writeSearches writes n keyword searches of the last 30 days: half have the
+// word software, and one in a thousand has each of a thousand topics.
 func writeSearches(name string, n, people int, now time.Time) error {
 	r := rand.New(rand.NewPCG(6, 6))
 	return writeFile(name, func(w *bufio.Writer) {

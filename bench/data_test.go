@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The inputs are the same everywhere and always: numbers of different days
-// and machines are about the same work.
+// The inputs never change, so that results of different days and machines are
+// about the same work.
 func TestInputsAreTheSameEverywhere(t *testing.T) {
 	for _, c := range []struct {
 		name  string

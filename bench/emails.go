@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// emails measures the main job against DuckDB and against the hash-only loop,
-// in turns, and then what it takes to find it done.
+// emails measures the main job against DuckDB and the hash-only loop, in turns,
+// and then a run that finds the job finished.
 func (b *bench) emails(ctx context.Context) error {
 	in, ours, theirs := b.path("emails.csv"), b.path("hems"), b.path("duckdb.parquet")
 	defer func() { _ = errors.Join(os.Remove(in), os.RemoveAll(ours), os.Remove(theirs)) }()
@@ -64,7 +64,7 @@ func (b *bench) emails(ctx context.Context) error {
 	return nil
 }
 
-// sameRows refuses a comparison of different work.
+// sameRows fails if the two programs did not write the same rows.
 func (b *bench) sameRows(ctx context.Context, ours, theirs string) error {
 	var sums [2]string
 	for i, glob := range []string{ours, theirs} {

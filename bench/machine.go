@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// machine says what the numbers were measured on.
+// machine describes the machine of the measurement.
 func machine() string {
 	text := fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if model := procField("/proc/cpuinfo", "model name"); model != "" {
@@ -23,7 +23,7 @@ func machine() string {
 }
 
 // procField is the first value of a field in a file of `name: value` lines;
-// empty where there is no such file.
+// empty if there is no such file.
 func procField(file, name string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {

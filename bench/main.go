@@ -1,8 +1,8 @@
-// Command bench measures the promises on speed and size, as ratios taken in
-// one run, and prints them as one table.
+// Command bench measures the promises on speed and memory and prints them as one
+// table. Both sides of a ratio are measured in the same run.
 //
-// It needs nothing but disk: about 10 GB in the system's folder for temporary
-// files at full size, all of it removed at the end.
+// At full size it needs about 10 GB in the system's folder for temporary files,
+// and removes them at the end.
 package main
 
 import (
@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// fullSize is the size the targets are meant for; smaller runs try things
-// out, and leave the page alone.
+// fullSize is the number of rows that the targets are for. Smaller runs are
+// tries and do not write the page.
 const fullSize = 10_000_000
 
 func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
-	flag.StringVar(&b.only, "only", "", "`step` to try alone, by its first word: emails, memory, suppression, IP, service, remote, s3")
+	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, IP, service, remote, s3")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -47,7 +47,7 @@ type bench struct {
 	report report
 }
 
-// run measures one thing after another and prints the table.
+// run runs all steps, one after another, and prints the table.
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.rows < 1000 || b.rounds < 1 {
 		return fmt.Errorf("-rows %d -rounds %d: at least 1000 rows, once", b.rows, b.rounds)
@@ -82,7 +82,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("%s\n%s", b.report.ratios(), b.report.measured())
 	if b.rows < fullSize || b.only != "" {
-		fmt.Printf("\nA try: the targets are meant for all steps at %s rows, and %s is left alone.\n", millions(fullSize), b.page)
+		fmt.Printf("\nThis was a try: the targets are for all steps at %s rows, and %s was not written.\n", millions(fullSize), b.page)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(b.page), 0o755); err != nil {
@@ -91,11 +91,11 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return os.WriteFile(b.page, []byte(b.report.page()), 0o644)
 }
 
-// path is a file or folder among the temporary ones.
+// path is the path of a temporary file or folder.
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
-// job is a command line. A part is a tenth of the rows, which at full size is
-// the default: a try has as many parts to work on.
+// job is a command line. A part is a tenth of the rows, which is the default at
+// full size, so that a try has as many parts.
 func (b *bench) job(operation, in, out string, more ...string) []string {
 	return append([]string{"run", operation, "--in", in, "--out", out, "--quiet", "--rows-per-part", fmt.Sprint(b.rows / 10)}, more...)
 }

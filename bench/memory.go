@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// memory measures the main job's peak at a tenth of the size, at the size and
-// at three times the size.
+// memory measures the peak memory of the main job at a tenth of the size, at the
+// size, and at three times the size.
 func (b *bench) memory(ctx context.Context) error {
 	for _, rows := range []int{b.rows / 10, b.rows, b.rows * 3} {
 		u, err := b.emailsOnce(ctx, rows)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What the remote targets name.
+// The conditions of the remote targets.
 const (
 	remoteLatency     = 50 * time.Millisecond
 	remoteInFlight    = 256
@@ -22,8 +22,8 @@ const (
 	remoteLimit       = 200 // calls a second
 )
 
-// remote measures runs against a service on the same machine, every answer
-// durable, beside a loop in which none is.
+// remote measures runs against a service on the same machine. The runs keep
+// every answer on disk; the plain loop they are compared with keeps none.
 func (b *bench) remote(ctx context.Context) error {
 	scale := float64(b.rows) / fullSize
 	for _, step := range []func(context.Context, float64) error{b.remoteWithLatency, b.remoteUnlimited, b.remoteLimited} {
@@ -34,9 +34,9 @@ func (b *bench) remote(ctx context.Context) error {
 	return nil
 }
 
-// remoteWithLatency: how much of concurrency ÷ latency is used.
+// remoteWithLatency measures the share of concurrency ÷ latency that is used.
 func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
-	rows := max(10_000, int(600_000*scale)) // two minutes: what starting and publishing take is not the latency
+	rows := max(10_000, int(600_000*scale)) // two minutes, so that start and end of the run matter little
 	list, err := b.addressList(rows)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
 	return nil
 }
 
-// remoteUnlimited: how fast calls are when nobody waits, and then the same
-// list again, of which everything is stored.
+// remoteUnlimited measures calls without latency or limit, and then the same
+// list again, with every answer stored.
 func (b *bench) remoteUnlimited(ctx context.Context, scale float64) error {
 	rows := max(10_000, int(1_000_000*scale))
 	list, err := b.addressList(rows)
@@ -105,7 +105,7 @@ func (b *bench) remoteUnlimited(ctx context.Context, scale float64) error {
 	return nil
 }
 
-// remoteLimited: how much of a limit is used, and whether it is passed.
+// remoteLimited measures the share of a limit that is used, and the refusals.
 func (b *bench) remoteLimited(ctx context.Context, scale float64) error {
 	seconds := max(5, int(60*min(1, 10*scale)))
 	rows := remoteLimit * seconds
@@ -147,7 +147,7 @@ func (b *bench) ask(ctx context.Context, address, list, state string, more ...st
 	return u, errors.Join(err, os.RemoveAll(out))
 }
 
-// against starts the service, has do ask it, and ends it.
+// against starts the service, runs do, and stops the service.
 func (b *bench) against(ctx context.Context, flags []string, do func(address string) error) (err error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -160,10 +160,10 @@ func (b *bench) against(ctx context.Context, flags []string, do func(address str
 	}
 	defer func() {
 		err = errors.Join(err, c.Process.Signal(syscall.SIGTERM))
-		_ = c.Wait() // it was told to end
+		_ = c.Wait() // it was killed
 		states, globErr := os.ReadDir(b.dir)
 		err = errors.Join(err, globErr)
-		for _, s := range states { // the next service has another address
+		for _, s := range states { // stored answers belong to the address of this service
 			if strings.HasPrefix(s.Name(), "remote-") {
 				err = errors.Join(err, os.RemoveAll(b.path(s.Name())))
 			}
@@ -186,7 +186,7 @@ func (b *bench) addressList(rows int) (name string, err error) {
 	})
 }
 
-// repeated is a list so many times over.
+// repeated is a list repeated so many times.
 func (b *bench) repeated(list string, times int) (name string, err error) {
 	rows, err := os.ReadFile(list)
 	if err != nil {
@@ -197,7 +197,7 @@ func (b *bench) repeated(list string, times int) (name string, err error) {
 		header, rest, _ := strings.Cut(string(rows), "\n")
 		fmt.Fprintln(w, header)
 		for range times {
-			_, _ = io.WriteString(w, rest) // writeFile tells
+			_, _ = io.WriteString(w, rest) // writeFile returns the error
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// report collects what was measured.
+// report collects the results.
 type report struct {
 	when    time.Time
 	machine string
@@ -16,7 +16,7 @@ type report struct {
 	series  []series
 }
 
-// line is one thing to know: what was promised and what came out.
+// line is one row of the table: a target and its result.
 type line struct{ what, target, result, verdict string }
 
 // atLeast adds a line whose value must reach a target.
@@ -37,12 +37,12 @@ func (r *report) add(what, target, result string, pass bool) {
 	r.lines = append(r.lines, line{what, target, result, verdict})
 }
 
-// note adds a line that nothing was promised about.
+// note adds a line without a target.
 func (r *report) note(what, result string) {
 	r.lines = append(r.lines, line{what, "", result, ""})
 }
 
-// series is the same work done several times.
+// series is several runs of the same work.
 type series struct {
 	what string
 	rows int
@@ -106,11 +106,11 @@ run on one machine:
 The times behind the ratios, medians where there are several runs:
 
 %s
-How it is measured: `+"`bench/`"+` makes the inputs, the same on every machine, and
-runs each program as a process of its own, one at a time and in turns. Memory
-is the peak resident set as the kernel counts it. Files are read from the page
-cache. Ours syncs every file it publishes; %s leaves that to the system. Both
-write the same rows: a checksum over both is compared in the run. The
+How it is measured: `+"`bench/`"+` generates the inputs, the same on every machine. Each
+program runs as a process of its own, one at a time and in turns. Memory
+is the peak resident set that the kernel reports. Files are read from the page
+cache. leadetl syncs every file it publishes; %s leaves that to the system. Both
+write the same rows: the run compares a checksum of both. The
 hash-only loop splits lines at the comma and computes the three digests with
 the standard library on all cores; it checks and writes nothing.
 `, r.when.Format(time.DateOnly), r.machine, r.ratios(), r.measured(), r.peer)

@@ -14,7 +14,7 @@ import (
 
 const (
 	s3Objects = 8
-	// s3RowBytes is about what a row of writeEmails has.
+	// s3RowBytes is about the size of a row of writeEmails.
 	s3RowBytes = 45
 	s3Bytes    = 1_200_000_000
 	s3Parts    = 1000 // of the dataset that is restarted
@@ -26,8 +26,9 @@ var s3Environ = []string{
 	"AWS_CONFIG_FILE=" + os.DevNull, "AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,
 }
 
-// s3 measures a run from S3 to S3, with the server on the same machine, beside
-// the same job from disk to disk, and the restart of a dataset of many parts.
+// s3 measures a run from S3 to S3, with the server on the same machine, against
+// the same job from disk to disk. It also measures the restart of a finished
+// dataset of many parts.
 func (b *bench) s3(ctx context.Context) error {
 	rows := max(10_000, int(s3Bytes/s3RowBytes*float64(b.rows)/fullSize))
 	buckets := b.path("s3")
@@ -44,11 +45,11 @@ func (b *bench) s3(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = stop() }() // its files go with it
+	defer func() { _ = stop() }() // the server's files are deleted too
 	onS3 := func(in, out string, rowsPerPart int) []string {
 		return []string{"run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--rows-per-part", fmt.Sprint(rowsPerPart), "--s3-endpoint", endpoint, "--s3-path-style"}
 	}
-	perPart := max(1, rows/27) // as many parts at every size
+	perPart := max(1, rows/27) // the same number of parts at every size
 	var local, remote []usage
 	for range b.rounds {
 		u, err := b.leadetl(ctx, "run", "email_to_hem", "--in", filepath.Join(lists, "*.csv"), "--out", b.path("s3-local"), "--quiet", "--rows-per-part", fmt.Sprint(perPart))
@@ -67,7 +68,7 @@ func (b *bench) s3(ctx context.Context) error {
 	few := max(1, rows/s3Objects/s3Parts)
 	many := onS3("s3://bench/lists/0.csv", "s3://bench/many/", few)
 	var restart usage
-	for range 2 { // the second finds it finished
+	for range 2 { // the second run finds the dataset finished
 		if restart, err = measure(ctx, append(s3Environ, "XDG_STATE_HOME="+b.path("state")), b.path("leadetl"), many...); err != nil {
 			return err
 		}

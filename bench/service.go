@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// The load is wrk's: as many connections on as many threads as the target
-// names, against a directory that does not fit into a processor's caches.
+// wrk makes the load, with the connections and threads of the target, against a
+// directory that does not fit into a processor's caches.
 const (
 	connections = 64
 	loadCredits = 1_000_000_000
 )
 
-// service measures serve under load, beside a server that does nothing else
-// than JSON over HTTP, and keyword searches.
+// service measures serve under load, against a server that only reads and writes
+// JSON over HTTP. It also measures keyword searches.
 func (b *bench) service(ctx context.Context) (err error) {
 	if _, err := exec.LookPath("wrk"); err != nil {
 		b.report.note("serve under load", "not measured: wrk is not installed")
@@ -87,7 +87,7 @@ func (b *bench) service(ctx context.Context) (err error) {
 	return nil
 }
 
-// load is what a server did under it.
+// load is what a server did under load.
 type load struct {
 	rate             float64 // requests a second
 	p99              time.Duration
@@ -95,8 +95,8 @@ type load struct {
 	halfway, end     int64 // resident memory, bytes
 }
 
-// underLoad starts a server and lets wrk call it; after, if not nil, has the
-// server for itself then.
+// underLoad starts a server and lets wrk call it. Then it runs after, if not nil,
+// against the idle server.
 func (b *bench) underLoad(ctx context.Context, key string, people, seconds int, server func(address string) *exec.Cmd, after func(address string) error) (l load, err error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -146,8 +146,8 @@ end
 	return l, err
 }
 
-// add reads what wrk printed; of several loads the last counts for speed and
-// all for what went wrong.
+// add reads the output of wrk. Of several loads, the last one counts for speed,
+// and all count for errors.
 func (l *load) add(out string) error {
 	var err error
 	for line := range strings.Lines(out) {
@@ -178,7 +178,7 @@ func (l *load) add(out string) error {
 	return nil
 }
 
-// spent is how many credits the service's ledger says are gone.
+// spent is the number of credits that the service's ledger has charged.
 func (b *bench) spent(ctx context.Context, state string) (int, error) {
 	u, err := b.leadetl(ctx, "admin", "credits", "grant", "bench", "1", "--state", state)
 	if err != nil {
@@ -188,9 +188,9 @@ func (b *bench) spent(ctx context.Context, state string) (int, error) {
 	return loadCredits + 1 - left, err
 }
 
-// slowestPage asks for pages of a keyword that finds much, of all there is and
-// of one in a thousand, and returns the slowest: from the creation to the
-// answer with the leads.
+// slowestPage asks for pages of keywords with many results and of keywords that
+// one in a thousand searches has. It returns the slowest time from the creation
+// to the answer with the leads.
 func slowestPage(ctx context.Context, url, key string) (slowest time.Duration, err error) {
 	today := time.Now().UTC()
 	dates := map[string]any{"date_start": today.AddDate(0, 0, -30).Format(time.DateOnly), "date_end": today.Format(time.DateOnly)}
@@ -262,7 +262,7 @@ func call(ctx context.Context, url, key string, question, answer any) error {
 	return json.Unmarshal(text, answer)
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress is an address that no server listens on.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -271,7 +271,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// listening waits until a server takes connections.
+// listening waits until a server accepts connections.
 func listening(ctx context.Context, address string) error {
 	for range 300 {
 		c, err := net.Dial("tcp", address)
@@ -287,7 +287,7 @@ func listening(ctx context.Context, address string) error {
 	return fmt.Errorf("nobody listens on %s after 30 s", address)
 }
 
-// resident is the memory a process has now; 0 where the system does not say.
+// resident is the current memory of a process; 0 if the system does not say.
 func resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// suppression measures what a suppression list of twice as many hashes as the
-// main job has rows costs: to be read, and to be compared with.
+// suppression measures a suppression list with twice as many hashes as the main
+// job has rows: the cost of reading it and of comparing rows with it.
 func (b *bench) suppression(ctx context.Context) (err error) {
 	list, one, in, out := b.path("list.txt"), b.path("one.csv"), b.path("emails.csv"), b.path("hems")
 	defer func() { err = errors.Join(err, os.Remove(list), os.Remove(one), os.Remove(in), os.RemoveAll(out)) }()
@@ -19,7 +19,7 @@ func (b *bench) suppression(ctx context.Context) (err error) {
 	if err := errors.Join(writeHashes(list, entries), writeEmails(one, 1), writeEmails(in, b.rows)); err != nil {
 		return err
 	}
-	// A row is next to nothing: what the run takes is the list's.
+	// With one row, nearly all time and memory of the run is for the list.
 	reading, err := b.leadetl(ctx, b.job("email_to_hem", one, out, "--suppress", list)...)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (b *bench) suppression(ctx context.Context) (err error) {
 	return nil
 }
 
-// writeHashes makes a list of SHA-256 digests in hex, of nobody.
+// writeHashes writes a list of random SHA-256 digests in hex.
 func writeHashes(name string, n int) error {
 	r := rand.New(rand.NewPCG(6, 6))
 	return writeFile(name, func(w *bufio.Writer) {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// table is a Markdown table that reads well as plain text too. The first row
-// is its head.
+// table is a Markdown table that is readable as plain text too. The first row is
+// its head.
 type table [][]string
 
 func (t table) String() string {

@@ -1,6 +1,5 @@
-// Command bare is the limit that serve is measured against: a net/http server
-// that reads a JSON object and answers with one of the size of an enrichment,
-// and does nothing else.
+// Command bare is the upper limit for serve: a net/http server that reads a JSON
+// object, answers with one of the size of an enrichment, and does nothing else.
 package main
 
 import (
@@ -28,7 +27,7 @@ func main() {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer{true, "found", lead, question}) // a client that left
+		_ = json.NewEncoder(w).Encode(answer{true, "found", lead, question}) // the client is gone
 	}
 	log.Fatal(http.ListenAndServe(os.Args[1], http.HandlerFunc(handler)))
 }

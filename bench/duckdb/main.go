@@ -1,6 +1,6 @@
-// Command duckdb does the main job the way a warehouse would: one SQL
-// statement from CSV to Parquet, in a process of its own so that its time and
-// memory can be measured like ours.
+// Command duckdb does the main job as a warehouse would: one SQL statement from
+// CSV to Parquet. It is a program of its own, so that its time and memory are
+// measured like those of leadetl.
 //
 //	duckdb copy IN.csv OUT.parquet [source_row]   writes the columns of email_to_hem
 //	duckdb sum GLOB                               prints count and checksum of the rows
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 	return errors.New("usage: duckdb copy IN.csv OUT.parquet [source_row] | sum GLOB | version")
 }
 
-// print prints the one value that query gives.
+// print prints the single value of a query.
 func print(ctx context.Context, db *sql.DB, query string) error {
 	var value string
 	if err := db.QueryRowContext(ctx, query).Scan(&value); err != nil {
@@ -54,7 +54,7 @@ func print(ctx context.Context, db *sql.DB, query string) error {
 }
 
 // copyStatement writes the columns of email_to_hem. source_row costs DuckDB a
-// window over all rows, so it is left out unless asked for.
+// window over all rows, so it is optional.
 func copyStatement(in, out string, sourceRow bool) string {
 	row := ""
 	if sourceRow {

@@ -1,6 +1,6 @@
-// Command fixed is a service whose answers take a fixed time and, where told,
-// are limited in number: what remote runs are measured against. It answers
-// ip_to_company, and says at /seen how many calls it answered and refused.
+// Command fixed is the service for measurements of remote runs. Its answers take
+// a fixed time, and their rate may be limited. It answers ip_to_company; /seen
+// says how many calls it answered and refused.
 package main
 
 import (

@@ -1,7 +1,6 @@
-// Command hashonly is the limit of the main job: on all cores it splits a
-// file of `id,email` lines at the comma and computes MD5, SHA-1 and SHA-256
-// of what follows, with the standard library, and throws them away. It checks
-// nothing, keeps nothing and writes nothing.
+// Command hashonly is the upper limit of the main job. On all cores it splits the
+// `id,email` lines of a file at the comma and computes MD5, SHA-1 and SHA-256 of
+// the email with the standard library. It checks, keeps and writes nothing.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"sync/atomic"
 )
 
-// blockSize is what a worker reads at a time.
+// blockSize is the number of bytes that a worker reads at a time.
 const blockSize = 1 << 20
 
 // maxLine bounds the part of a line that lies beyond its block.
@@ -37,7 +36,7 @@ func main() {
 	fmt.Println(rows)
 }
 
-// hashFile hashes every line but the first and returns how many those were.
+// hashFile hashes every line except the header and returns their number.
 func hashFile(name string, workers int) (rows int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -66,9 +65,9 @@ func hashFile(name string, workers int) (rows int64, err error) {
 	return total.Load(), errors.Join(errs...)
 }
 
-// hashBlock hashes the lines that begin in the block at offset. The byte
-// before it is read too: it tells whether a line begins with the block. The
-// file's first line, its header, has none and is left out.
+// hashBlock hashes the lines that begin in the block at offset. It also reads the
+// byte before, which says whether a line begins with the block. No byte is before
+// the header, so the header is left out.
 func hashBlock(f io.ReaderAt, offset int64, buffer []byte) (lines int64, err error) {
 	from := max(offset-1, 0)
 	n, err := f.ReadAt(buffer, from)

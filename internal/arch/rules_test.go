@@ -53,6 +53,8 @@ var siblings = map[[2]string]string{
 	{"cmd/leadetl/wire", "cmd/leadetl/cli"}: "what flags are wired to reports wrong usage",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
+	{"resolution/service/wire", "resolution/service/request"}:                "ids and problems of fields are written as requests have them",
+	{"resolution/service/operator", "resolution/service/request"}:            "bodies of operators are read as those of callers",
 }
 
 // leaves lists the packages that their siblings, and the families above, may
@@ -62,6 +64,7 @@ var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
 
 	"resolution/service/state": "what stores of a service keep",
+	"resolution/service/wire":  "the JSON of the interface",
 	"pipeline/stats":           "what a run has done so far",
 	"pipeline/report":          "what a run and its calls are reported as",
 

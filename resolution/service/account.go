@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // account is an organization as its callers' requests meet it. It outlives
@@ -65,8 +66,8 @@ func (s *Service) afford(ctx context.Context, a *account, price int64) error {
 	return err
 }
 
-func insufficient(required, balance int64) *problem {
-	p := refuse(insufficientCredit, "The call takes %d credits, and %d are available.", required, balance)
-	p.required, p.balance = required, balance
+func insufficient(required, balance int64) *wire.Problem {
+	p := wire.Refuse(wire.InsufficientCredit, "The call takes %d credits, and %d are available.", required, balance)
+	p.Required, p.Balance = required, balance
 	return p
 }

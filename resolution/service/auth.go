@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // Challenges, with the words of RFC 6750, 3.1. A request without credentials
@@ -20,12 +21,12 @@ const (
 
 // Whatever is wrong with a credential, its caller hears one of these.
 var (
-	errMissing = &problem{kind: missingCredentials, challenge: challenge,
-		detail: "Send an API key or an organization token in the header Authorization: Bearer."}
-	errInvalid = &problem{kind: invalidCredentials, challenge: challengeInvalid,
-		detail: "The API key or token is not known here."}
-	errExpired = &problem{kind: expiredCredentials, challenge: challengeExpired,
-		detail: "The API key or token was known here, and has expired."}
+	errMissing = &wire.Problem{Kind: wire.MissingCredentials, Challenge: challenge,
+		Detail: "Send an API key or an organization token in the header Authorization: Bearer."}
+	errInvalid = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: challengeInvalid,
+		Detail: "The API key or token is not known here."}
+	errExpired = &wire.Problem{Kind: wire.ExpiredCredentials, Challenge: challengeExpired,
+		Detail: "The API key or token was known here, and has expired."}
 )
 
 // authenticate finds whose call it is. Credentials that were refused count
@@ -42,14 +43,14 @@ func (s *Service) authenticate(c *call) error {
 		account.asked.Store(true)
 		return nil
 	}
-	if _, is := errors.AsType[*problem](err); !is {
+	if _, is := errors.AsType[*wire.Problem](err); !is {
 		return err
 	}
 	s.metrics.failedAuth.Inc()
 	d := s.guesses.Take(addressKey(s.clientAddress(c.Request)), c.began)
 	if !d.Allowed {
-		p := refuse(rateLimited, "Too many credentials from this address were wrong. Try again later.")
-		p.retryAfter = d.RetryAfter
+		p := wire.Refuse(wire.RateLimited, "Too many credentials from this address were wrong. Try again later.")
+		p.RetryAfter = d.RetryAfter
 		return p
 	}
 	return err

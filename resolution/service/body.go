@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // read reads and parses the body into c.object.
@@ -37,16 +38,16 @@ func unreadable(r *http.Request, err error) error {
 		return tooLarge(over.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &problem{kind: requestTimeout, detail: "The body did not arrive in time. Send it again.", cause: err,
-			closing: r.ProtoMajor == 1} // what is left of the body may follow, or never
+		return &wire.Problem{Kind: wire.RequestTimeout, Detail: "The body did not arrive in time. Send it again.", Cause: err,
+			Closing: r.ProtoMajor == 1} // what is left of the body may follow, or never
 	}
-	return &problem{kind: malformedJSON, detail: "The body ended before it was complete.", cause: err}
+	return &wire.Problem{Kind: wire.MalformedJSON, Detail: "The body ended before it was complete.", Cause: err}
 }
 
 // malformed tells what request.Parse said.
 func malformed(err error) error {
 	if m, is := errors.AsType[*request.MalformedError](err); is {
-		return refuse(malformedJSON, "The body is not one JSON object: %s, at byte %d.", m.What, m.Offset)
+		return wire.Refuse(wire.MalformedJSON, "The body is not one JSON object: %s, at byte %d.", m.What, m.Offset)
 	}
 	return err
 }
@@ -55,7 +56,7 @@ func malformed(err error) error {
 // is is taken for that: there is nothing else it could be.
 func checkMedia(h http.Header) error {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return refuse(unsupportedMedia, "The body has to come without Content-Encoding.")
+		return wire.Refuse(wire.UnsupportedMedia, "The body has to come without Content-Encoding.")
 	}
 	given := h.Get("Content-Type")
 	if given == "" || given == "application/json" {
@@ -64,11 +65,11 @@ func checkMedia(h http.Header) error {
 	kind, parameters, err := mime.ParseMediaType(given)
 	charset, hasCharset := parameters["charset"]
 	if err != nil || kind != "application/json" || hasCharset && !strings.EqualFold(charset, "utf-8") {
-		return refuse(unsupportedMedia, "The Content-Type has to be application/json, in UTF-8.")
+		return wire.Refuse(wire.UnsupportedMedia, "The Content-Type has to be application/json, in UTF-8.")
 	}
 	return nil
 }
 
 func tooLarge(limit int64) error {
-	return refuse(payloadTooLarge, "The body may have %d bytes.", limit)
+	return wire.Refuse(wire.PayloadTooLarge, "The body may have %d bytes.", limit)
 }

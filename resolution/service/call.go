@@ -3,17 +3,13 @@ package service
 import (
 	"bytes"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
-
-// interfaceVersion is that of the interface. A caller may ask for its major, and gets
-// what was added since.
-const interfaceVersion = "1.0.0"
 
 // call is one request on its way through the checks. It is one goroutine's.
 type call struct {
@@ -29,21 +25,11 @@ type call struct {
 	out     *bytes.Buffer  // what the answer may be written in
 }
 
-// reply is an answer with status 200.
-type reply struct {
-	body       []byte        // may lie in call.out
-	retryAfter time.Duration // 0: no header
-	billed     bool          // spent and remaining are told
-	spent      int64         // credits
-	remaining  int64
-	replayed   bool // the body was stored under the Idempotency-Key
-}
-
 // answer takes a call through the checks, in their order, to its handler. The
 // order is a promise: what an earlier check refuses has cost nothing, and a
 // 429 is never billed. The handlers go on with validation, the callback
 // address and credits.
-func (s *Service) answer(c *call) (*reply, error) {
+func (s *Service) answer(c *call) (*wire.Reply, error) {
 	if err := checkVersion(c); err != nil {
 		return nil, err
 	}
@@ -68,7 +54,7 @@ func checkVersion(c *call) error {
 	}
 	major, _, _ := strings.Cut(asked, ".")
 	if major != "1" {
-		return refuse(unsupportedVersion, "This service speaks version %s. Leave out API-Version, or ask for 1.", interfaceVersion)
+		return wire.Refuse(wire.UnsupportedVersion, "This service speaks version %s. Leave out API-Version, or ask for 1.", wire.Version)
 	}
 	return nil
 }
@@ -87,5 +73,3 @@ func putBuffer(b *bytes.Buffer) {
 		buffers.Put(b)
 	}
 }
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // heldKey is an Idempotency-Key that a call holds while it is answered.
@@ -51,7 +52,7 @@ func (h *keysHeld) release(k heldKey) {
 
 // once hands a call to its handler, unless its Idempotency-Key says that it
 // was answered before, or is being answered.
-func (s *Service) once(c *call) (*reply, error) {
+func (s *Service) once(c *call) (*wire.Reply, error) {
 	given, ok, err := idempotencyKey(c.Header)
 	if err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func (s *Service) once(c *call) (*reply, error) {
 		if other != k.fingerprint {
 			return nil, errReused
 		}
-		p := refuse(keyInFlight, "A request with this Idempotency-Key is being answered. Ask again for its answer.")
-		p.retryAfter = time.Second
+		p := wire.Refuse(wire.KeyInFlight, "A request with this Idempotency-Key is being answered. Ask again for its answer.")
+		p.RetryAfter = time.Second
 		return nil, p
 	}
 	defer s.keys.release(k)
@@ -83,12 +84,12 @@ func (s *Service) once(c *call) (*reply, error) {
 	case stored.Fingerprint != k.fingerprint:
 		return nil, errReused
 	}
-	again := &reply{body: stored.Body, replayed: true, billed: c.route.class != result}
-	again.remaining, err = s.balance(c.Context(), c.account)
+	again := &wire.Reply{Body: stored.Body, Replayed: true, Billed: c.route.class != result}
+	again.Remaining, err = s.balance(c.Context(), c.account)
 	return again, err
 }
 
-var errReused = refuse(keyReused, "This Idempotency-Key was used with another body. Use a new key for a new request.")
+var errReused = wire.Refuse(wire.KeyReused, "This Idempotency-Key was used with another body. Use a new key for a new request.")
 
 // idempotencyKey reads the header Idempotency-Key: 1 to 255 printable ASCII
 // characters, bare or as a string of RFC 8941, which both mean the same key.
@@ -102,7 +103,7 @@ func idempotencyKey(h http.Header) (key string, given bool, err error) {
 		key, ok = unquote(key)
 	}
 	if !ok || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", false, refuse(validationError, "The header Idempotency-Key has to be 1 to 255 printable ASCII characters, bare or in quotes.")
+		return "", false, wire.Refuse(wire.ValidationError, "The header Idempotency-Key has to be 1 to 255 printable ASCII characters, bare or in quotes.")
 	}
 	return key, true, nil
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // serveInternal answers one request on the internal listener.
 func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r.Header)
-	commonHeader(w.Header(), id)
+	wire.CommonHeader(w.Header(), id)
 	path := trim(r.URL.EscapedPath())
 	s.guard(w, r, id, "internal", func() error {
 		switch {
@@ -41,8 +42,8 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 const systemChallenge = `X-Sys-Key realm="leadetl internal"`
 
 // errNoSystem is the answer to a wrong x-sys-key, and to none.
-var errNoSystem = &problem{kind: invalidCredentials, challenge: systemChallenge,
-	detail: "The header x-sys-key does not hold the system key."}
+var errNoSystem = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: systemChallenge,
+	Detail: "The header x-sys-key does not hold the system key."}
 
 // serveSystem answers what only the holder of the system key may ask. path is
 // what follows /internal/, escaped.
@@ -72,8 +73,8 @@ func (s *Service) serveSystem(w http.ResponseWriter, r *http.Request, path strin
 		return systemProblem(err)
 	}
 	var b bytes.Buffer
-	writeJSON(&b, answer)
-	writeBody(w, http.StatusOK, jsonType, b.Bytes())
+	wire.WriteJSON(&b, answer)
+	wire.WriteBody(w, http.StatusOK, wire.JSONType, b.Bytes())
 	return nil
 }
 
@@ -100,13 +101,13 @@ func systemProblem(err error) error {
 	}
 	switch {
 	case errors.Is(err, state.ErrNotFound):
-		return refuse(notFound, "There is no such thing here.")
+		return wire.Refuse(wire.NotFound, "There is no such thing here.")
 	case errors.Is(err, state.ErrGone):
-		return refuse(resolutionExpired, "The body of this delivery is no longer kept.")
+		return wire.Refuse(wire.ResolutionExpired, "The body of this delivery is no longer kept.")
 	case errors.Is(err, state.ErrFinished):
-		return refuse(alreadyFinished, "The resolution is finished.")
+		return wire.Refuse(wire.AlreadyFinished, "The resolution is finished.")
 	case errors.Is(err, resolution.ErrInvalid):
-		return refuse(validationError, "The request is out of bounds.")
+		return wire.Refuse(wire.ValidationError, "The request is out of bounds.")
 	}
 	return err
 }
@@ -127,7 +128,7 @@ func (s *Service) listOrganizations(r *http.Request) (any, error) {
 	accounts, err := s.state.Organizations(r.Context())
 	list := []organizationView{}
 	for _, a := range accounts {
-		list = append(list, organizationView{a.Public, a.Name, a.Created.UTC().Format(moments), balanceView(a.Balance)})
+		list = append(list, organizationView{a.Public, a.Name, a.Created.UTC().Format(wire.TimeFormat), balanceView(a.Balance)})
 	}
 	return map[string]any{"organizations": list}, err
 }
@@ -185,14 +186,14 @@ func (s *Service) listDeliveries(r *http.Request) (any, error) {
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1000 {
-			return nil, refuse(validationError, "limit has to be a number from 1 to 1000.")
+			return nil, wire.Refuse(wire.ValidationError, "limit has to be a number from 1 to 1000.")
 		}
 		limit = n
 	}
 	switch query.Get("state") {
 	case "", state.Pending, state.Delivered, state.Dead:
 	default:
-		return nil, refuse(validationError, "state is one of %s, %s and %s.", state.Pending, state.Delivered, state.Dead)
+		return nil, wire.Refuse(wire.ValidationError, "state is one of %s, %s and %s.", state.Pending, state.Delivered, state.Dead)
 	}
 	var organization int64
 	if name := query.Get("organization"); name != "" {
@@ -214,12 +215,12 @@ func (s *Service) listDeliveries(r *http.Request) (any, error) {
 	for _, d := range deliveries {
 		v := deliveryView{
 			ID: d.WebhookID, Organization: names[d.Organization], Resolution: request.FormatID(d.Resolution), Receiver: d.Receiver,
-			State: d.State, Attempts: d.Attempts, Status: d.Status, Failure: d.Failure, Created: d.Created.UTC().Format(moments),
+			State: d.State, Attempts: d.Attempts, Status: d.Status, Failure: d.Failure, Created: d.Created.UTC().Format(wire.TimeFormat),
 		}
 		if d.State == state.Pending {
-			v.Due = d.Due.UTC().Format(moments)
+			v.Due = d.Due.UTC().Format(wire.TimeFormat)
 		} else {
-			v.Finished = d.Finished.UTC().Format(moments)
+			v.Finished = d.Finished.UTC().Format(wire.TimeFormat)
 		}
 		list = append(list, v)
 	}
@@ -293,7 +294,7 @@ func readSystem(r *http.Request, into any) error {
 	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return refuse(malformedJSON, "The body is not an object of the fields that are asked for.")
+		return wire.Refuse(wire.MalformedJSON, "The body is not an object of the fields that are asked for.")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // maxFailures is how many attempts at a job may fail.
@@ -83,7 +84,7 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 	case err != nil && working.Err() != nil:
 		s.leave(log, s.state.ReturnJob(context.WithoutCancel(working), job.ID, job.Lease))
 		return
-	case err != nil && job.Failures+1 < maxFailures && mayPass(err):
+	case err != nil && job.Failures+1 < maxFailures && wire.MayPass(err):
 		log.Warn("job failed and will be tried again", "error", err)
 		until := s.now().Add(retryDelays[job.Failures])
 		s.leave(log, s.state.PostponeJob(context.WithoutCancel(working), job.ID, job.Lease, until))
@@ -131,7 +132,7 @@ func (s *Service) keepLease(ctx context.Context, job *state.Job) error {
 }
 
 // search does what a job is for. A panic is an error like others.
-func (s *Service) search(ctx context.Context, job *state.Job) (o outcome, err error) {
+func (s *Service) search(ctx context.Context, job *state.Job) (o wire.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic in a search", "resolution", job.ID, "stack", string(debug.Stack()))
@@ -139,11 +140,11 @@ func (s *Service) search(ctx context.Context, job *state.Job) (o outcome, err er
 		}
 	}()
 	if job.Deaths >= maxDeaths {
-		return outcome{}, errDeaths
+		return wire.Outcome{}, errDeaths
 	}
 	var todo work
 	if err := json.Unmarshal(job.Work, &todo); err != nil {
-		return outcome{}, fmt.Errorf("what the job is to do: %w", err)
+		return wire.Outcome{}, fmt.Errorf("what the job is to do: %w", err)
 	}
 	todo.Search.Start, todo.Search.End, todo.Search.Edition = job.Sees.Start, job.Sees.End, job.Sees.Edition
 	ctx, cancel := context.WithTimeout(ctx, s.options.JobTimeout)
@@ -161,21 +162,21 @@ var (
 	errDeaths = fmt.Errorf("%d attempts ended without a word", maxDeaths)
 )
 
-func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (outcome, error) {
+func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (wire.Outcome, error) {
 	if job.Operation == resolution.KeywordToLeadCount {
 		found, err := s.options.Searcher.Count(ctx, todo.Search, todo.Page.HEMs)
-		return countOutcome(found, job.Reserved), err
+		return wire.CountOutcome(found, job.Reserved), err
 	}
 	found, err := s.options.Searcher.Search(ctx, todo.Search, todo.Page)
-	return listOutcome(found, todo.Page, todo.Unit), err
+	return wire.ListOutcome(found, todo.Page, todo.Unit), err
 }
 
 // finish ends a job: its result or why there is none, its price and its
 // callback in one transaction.
-func (s *Service) finish(ctx context.Context, job *state.Job, o outcome, failure error) error {
+func (s *Service) finish(ctx context.Context, job *state.Job, o wire.Outcome, failure error) error {
 	end := state.Finish{ID: job.ID, Lease: job.Lease, Status: state.Completed, At: s.now()}
 	if failure == nil {
-		end.Result, end.Spent = o.json(), o.Credits.Spent
+		end.Result, end.Spent = o.JSON(), o.Credits.Spent
 	} else {
 		end.Status, end.Error = state.Failed, failureWord(failure)
 	}
@@ -192,10 +193,10 @@ func (s *Service) finish(ctx context.Context, job *state.Job, o outcome, failure
 }
 
 func failureWord(err error) string {
-	if mayPass(err) {
-		return unavailable.code
+	if wire.MayPass(err) {
+		return wire.Unavailable.Code
 	}
-	return internalError.code
+	return wire.InternalError.Code
 }
 
 // finishedCallback is what is posted about a finished job, nil when nobody
@@ -205,9 +206,9 @@ func finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
 		return nil, nil
 	}
 	e := finished(job)
-	e.callbackURL, e.payload = job.CallbackURL, job.Payload
+	e.CallbackURL, e.Payload = job.CallbackURL, job.Payload
 	var b bytes.Buffer
-	e.write(&b)
+	e.Write(&b)
 	return newCallback(state.Callback{
 		Organization: job.Organization, Resolution: job.ID, Receiver: job.Receiver, URL: job.CallbackURL, Due: at,
 	}, b.Bytes(), job.Status)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // TestInterruptedJobs: a job whose process was killed in the middle of it is
@@ -90,7 +91,7 @@ func TestUnreadableWork(t *testing.T) {
 		f.attempt(0)
 		job, err := f.store.AnyonesJob(t.Context(), id)
 		f.must(err)
-		if job.Status != state.Failed || job.Error != internalError.code || f.balance() != (state.Balance{Available: plenty}) {
+		if job.Status != state.Failed || job.Error != wire.InternalError.Code || f.balance() != (state.Balance{Available: plenty}) {
 			t.Errorf("%s: %+v, %+v", c.name, job, f.balance())
 		}
 		posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", 10)
@@ -112,7 +113,7 @@ func TestRefusedCreationsPinNothing(t *testing.T) {
 	}
 	f := newFixture(t, func(o *Options) { o.Searcher, o.Limits.ActiveJobs = s, 1 })
 	f.started(tally, `{"keywords":["other"]}`)
-	if a := f.post(list, `{"keywords":["x"]}`); a.code() != tooManyActive.code {
+	if a := f.post(list, `{"keywords":["x"]}`); a.code() != wire.TooManyActive.Code {
 		t.Fatalf("%d %s", a.status, a.raw)
 	}
 	f.attempt(0)

@@ -3,6 +3,8 @@ package service
 import (
 	"sync"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // A sliding day, in steps: what was left in an hour counts until a day after
@@ -76,17 +78,17 @@ func (s *Service) mayKeep(c *call) error {
 		return nil
 	}
 	s.metrics.rateLimited.WithLabelValues("kept").Inc()
-	p := refuse(rateLimited, "The organization has left its %d bytes of a day to be kept: in callbacks, keyword searches and answers "+
+	p := wire.Refuse(wire.RateLimited, "The organization has left its %d bytes of a day to be kept: in callbacks, keyword searches and answers "+
 		"under an Idempotency-Key. Calls that leave none of these are answered.", limit)
-	p.retryAfter = wait
+	p.RetryAfter = wait
 	return p
 }
 
 // keeping counts what a creation leaves, and a result under an
 // Idempotency-Key. A job is kept as what was asked for, as what is to do, and
 // in its callback: each about as large as the answer, which echoes the request.
-func (s *Service) keeping(handle func(*call) (*reply, error)) func(*call) (*reply, error) {
-	return func(c *call) (*reply, error) {
+func (s *Service) keeping(handle func(*call) (*wire.Reply, error)) func(*call) (*wire.Reply, error) {
+	return func(c *call) (*wire.Reply, error) {
 		copies := int64(0)
 		if c.route.class == create {
 			copies = 3
@@ -101,8 +103,8 @@ func (s *Service) keeping(handle func(*call) (*reply, error)) func(*call) (*repl
 			return nil, err
 		}
 		r, err := handle(c)
-		if err == nil && r.retryAfter == 0 { // what is unfinished is not stored
-			c.account.kept.add(copies*int64(len(r.body)), c.began)
+		if err == nil && r.RetryAfter == 0 { // what is unfinished is not stored
+			c.account.kept.add(copies*int64(len(r.Body)), c.began)
 		}
 		return r, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // pollAfter is what a caller is told to wait between two looks at a job.
@@ -26,7 +27,7 @@ type work struct {
 
 // create accepts a keyword search: job, reservation and reply are one
 // transaction, and then it answers at once.
-func (s *Service) create(c *call) (*reply, error) {
+func (s *Service) create(c *call) (*wire.Reply, error) {
 	operation := c.route.operation
 	asked, problems := s.options.Requests.Keyword(operation, c.object, c.began)
 	if len(problems) > 0 {
@@ -65,14 +66,14 @@ func (s *Service) create(c *call) (*reply, error) {
 	}
 	c.account.available.Store(left)
 	s.wakeWorker()
-	return &reply{body: c.out.Bytes(), billed: true, remaining: left}, nil
+	return &wire.Reply{Body: c.out.Bytes(), Billed: true, Remaining: left}, nil
 }
 
 func (s *Service) notCreated(c *call, err error) error {
 	if errors.Is(err, state.ErrTooManyActive) {
 		s.metrics.rateLimited.WithLabelValues("active").Inc()
-		p := refuse(tooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", s.options.Limits.ActiveJobs)
-		p.retryAfter = pollAfter
+		p := wire.Refuse(wire.TooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", s.options.Limits.ActiveJobs)
+		p.RetryAfter = pollAfter
 		return p
 	}
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
@@ -94,20 +95,20 @@ func outward(o resolution.Operation) string {
 // writeCreated answers a creation. A count's answer also repeats the request's
 // fields: the interface can be read as wanting either.
 func writeCreated(b *bytes.Buffer, job state.Job, asked request.Object) {
-	e := envelope{
-		success: true, id: job.ID, status: outward(job.Operation), requested: job.Requested,
-		callbackURL: job.CallbackURL, payload: job.Payload,
+	e := wire.Envelope{
+		Success: true, Id: job.ID, Status: outward(job.Operation), Requested: job.Requested,
+		CallbackURL: job.CallbackURL, Payload: job.Payload,
 	}
 	what := "Keyword to lead resolution"
 	if job.Operation == resolution.KeywordToLeadCount {
 		what = "Keyword to lead count"
-		e.repeated = asked.Pick(repeats)
+		e.Repeated = asked.Pick(repeats)
 	}
-	e.message = what + " started. Ask for the result with its resolution_id."
+	e.Message = what + " started. Ask for the result with its resolution_id."
 	if job.CallbackURL != "" {
-		e.message = what + " started. The result will be sent to the callback URL."
+		e.Message = what + " started. The result will be sent to the callback URL."
 	}
-	e.write(b)
+	e.Write(b)
 }
 
 // repeats are the fields a count's answer repeats.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // metrics are what /metrics shows. No label holds an organization, or
@@ -95,7 +96,7 @@ func buildInfo() prometheus.Collector {
 	}
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "leadetl", Name: "build_info", Help: "1, with the version as a label.",
-		ConstLabels: prometheus.Labels{"version": version, "interface": interfaceVersion},
+		ConstLabels: prometheus.Labels{"version": version, "interface": wire.Version},
 	})
 	g.Set(1)
 	return g

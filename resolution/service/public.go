@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/openapi"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // servePublic answers one request on the public listener.
 func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	began := s.now()
 	id := requestID(r.Header)
-	commonHeader(w.Header(), id)
+	wire.CommonHeader(w.Header(), id)
 	path := trim(r.URL.EscapedPath()) // %2F is not /
 	route := s.paths[path]
 	name := "other"
@@ -85,7 +86,7 @@ func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	writeReply(w, answer)
+	wire.WriteReply(w, answer)
 	return nil
 }
 
@@ -100,9 +101,9 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 		if p == http.ErrAbortHandler {
 			panic(p)
 		}
-		status = internalError.status
+		status = wire.InternalError.Status
 		s.log.Error("panic", "request", id, "operation", name, "stack", string(debug.Stack()))
-		writeProblem(w, r, id, asProblem(errPanicked))
+		wire.WriteProblem(w, r, id, wire.AsProblem(errPanicked))
 	}()
 	err := handle()
 	if err == nil {
@@ -111,23 +112,23 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // nobody is there to be told
 	}
-	p := asProblem(err)
-	if p.status >= 500 && p.cause != nil && s.complaints.Allow() {
-		s.log.Error("request failed", "request", id, "operation", name, "error", p.cause)
+	p := wire.AsProblem(err)
+	if p.Status >= 500 && p.Cause != nil && s.complaints.Allow() {
+		s.log.Error("request failed", "request", id, "operation", name, "error", p.Cause)
 	}
-	writeProblem(w, r, id, p)
-	return p.status
+	wire.WriteProblem(w, r, id, p)
+	return p.Status
 }
 
 var errPanicked = errors.New("a handler panicked")
 
-func notAllowed(methods ...string) *problem {
-	p := refuse(methodNotAllowed, "Use %s.", strings.Join(methods, " or "))
-	p.allow = strings.Join(methods, ", ")
+func notAllowed(methods ...string) *wire.Problem {
+	p := wire.Refuse(wire.MethodNotAllowed, "Use %s.", strings.Join(methods, " or "))
+	p.Allow = strings.Join(methods, ", ")
 	return p
 }
 
-var errNothingHere = refuse(notFound, "There is nothing at this address.")
+var errNothingHere = wire.Refuse(wire.NotFound, "There is nothing at this address.")
 
 // serveStatic answers the addresses that need no credentials.
 func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path string) error {
@@ -146,12 +147,12 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 		}
 		fallthrough
 	case "/healthz":
-		writeBody(w, http.StatusOK, jsonType, []byte(`{"status":"ok"}`))
+		wire.WriteBody(w, http.StatusOK, wire.JSONType, []byte(`{"status":"ok"}`))
 	case "/openapi.json":
-		writeBody(w, http.StatusOK, jsonType, openapi.Document())
+		wire.WriteBody(w, http.StatusOK, wire.JSONType, openapi.Document())
 	case "/docs":
 		w.Header().Set("Content-Security-Policy", openapi.ContentSecurityPolicy())
-		writeBody(w, http.StatusOK, htmlType, openapi.Page())
+		wire.WriteBody(w, http.StatusOK, wire.HTMLType, openapi.Page())
 	}
 	return nil
 }
@@ -159,7 +160,7 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 // ready says why the service takes no requests.
 func (s *Service) ready(ctx context.Context) error {
 	if s.draining.Load() {
-		return refuse(unavailable, "The service is stopping.")
+		return wire.Refuse(wire.Unavailable, "The service is stopping.")
 	}
 	return s.state.Ping(ctx)
 }

@@ -1,5 +1,7 @@
 package service
 
+import "github.com/leadetl/leadetl/resolution/service/wire"
+
 // admit counts the call against its organization's rate, and tells the
 // caller where it stands.
 func (s *Service) admit(c *call) error {
@@ -11,5 +13,5 @@ func (s *Service) admit(c *call) error {
 	}
 	s.metrics.rateLimited.WithLabelValues(policies[class]).Inc()
 	// Retry-After is among the headers already.
-	return refuse(rateLimited, "The organization asks faster than its limit of %s. Wait as long as Retry-After says.", d.Rate)
+	return wire.Refuse(wire.RateLimited, "The organization asks faster than its limit of %s. Wait as long as Retry-After says.", d.Rate)
 }

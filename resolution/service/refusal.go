@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // refusals say what is wrong with a callback address, without it.
@@ -27,7 +28,7 @@ func callbackRefusal(err error) error {
 	if !is {
 		return err
 	}
-	p := refuse(callbackNotAllowed, "The callback_url cannot be called: %s.", refusals[why])
-	p.cause = err
+	p := wire.Refuse(wire.CallbackNotAllowed, "The callback_url cannot be called: %s.", refusals[why])
+	p.Cause = err
 	return p
 }

@@ -3,10 +3,12 @@ package service
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // class says which limit a route's calls count against.
@@ -27,13 +29,13 @@ type route struct {
 	name      string               // in metrics and logs
 	operation resolution.Operation // whose price and retirement it has
 	class     class
-	handle    func(*call) (*reply, error)
+	handle    func(*call) (*wire.Reply, error)
 	retiring  *retiring // nil for an operation that stays
 }
 
 // routes are the paths of the interface, without trailing slash.
 func (s *Service) routes() map[string]*route {
-	of := func(operation resolution.Operation, suffix string, class class, handle func(*call) (*reply, error)) *route {
+	of := func(operation resolution.Operation, suffix string, class class, handle func(*call) (*wire.Reply, error)) *route {
 		return &route{
 			name: string(operation) + suffix, operation: operation, class: class, handle: handle,
 			retiring: retiringFrom(s.options.Retirements[operation]),
@@ -80,7 +82,7 @@ func retiringFrom(r Retirement) *retiring {
 		return nil
 	}
 	h := &retiring{
-		deprecation: []string{"@" + decimal(r.Deprecated.Unix())},
+		deprecation: []string{"@" + strconv.FormatInt(r.Deprecated.Unix(), 10)},
 		sunset:      []string{r.Sunset.UTC().Format(http.TimeFormat)},
 		until:       r.Sunset,
 	}
@@ -96,7 +98,7 @@ func (r *route) retired(now time.Time) error {
 	if r.retiring == nil || r.class == result || now.Before(r.retiring.until) {
 		return nil
 	}
-	return refuse(operationRetired, "The operation was retired on %s.", r.retiring.until.UTC().Format("2 January 2006"))
+	return wire.Refuse(wire.OperationRetired, "The operation was retired on %s.", r.retiring.until.UTC().Format("2 January 2006"))
 }
 
 func (r *retiring) header(h http.Header) {

@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // messages say how a single-record operation ended.
@@ -25,7 +26,7 @@ var messages = map[resolution.Operation]struct{ match, noMatch string }{
 // single answers the six single-record operations: it looks the identifier
 // up, and writes the answer, its price and its callback down in one
 // transaction before any of it leaves.
-func (s *Service) single(c *call) (*reply, error) {
+func (s *Service) single(c *call) (*wire.Reply, error) {
 	operation := c.route.operation
 	asked, problems := s.options.Requests.Single(operation, c.object, s.options.Profiles)
 	if len(problems) > 0 {
@@ -72,7 +73,7 @@ func (s *Service) single(c *call) (*reply, error) {
 		return nil, err
 	}
 	s.metrics.answered(operation, answer.Matched(), charge.Credits)
-	return &reply{body: c.out.Bytes(), billed: true, spent: charge.Credits, remaining: left}, nil
+	return &wire.Reply{Body: c.out.Bytes(), Billed: true, Spent: charge.Credits, Remaining: left}, nil
 }
 
 func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolution.Answer) {
@@ -83,19 +84,19 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 	if len(l.HashedEmails) == 0 && (operation == resolution.EmailToHEM || operation == resolution.NetworkToHEM) {
 		lead.WriteString(`{"hashed_emails":[]}`)
 	} else {
-		writeLead(lead, l)
+		wire.WriteLead(lead, l)
 	}
-	e := envelope{
-		success: true, message: messages[operation].noMatch, data: answer.Matched(),
-		lead: lead.Bytes(), payload: asked.Payload,
+	e := wire.Envelope{
+		Success: true, Message: messages[operation].noMatch, Data: answer.Matched(),
+		Lead: lead.Bytes(), Payload: asked.Payload,
 	}
 	if answer.Matched() {
-		e.message = messages[operation].match
+		e.Message = messages[operation].match
 	}
 	if operation != resolution.IPToCompany {
-		e.id, e.status, e.requested, e.callbackURL = id, string(state.Completed), c.began, asked.CallbackURL
+		e.Id, e.Status, e.Requested, e.CallbackURL = id, string(state.Completed), c.began, asked.CallbackURL
 	}
-	e.write(c.out)
+	e.Write(c.out)
 }
 
 // resolve asks the Resolver, for a bounded time.
@@ -134,12 +135,12 @@ func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
 	return left, nil
 }
 
-func invalid(problems []request.Problem) *problem {
-	p := refuse(validationError, "One field of the request is not valid.")
+func invalid(problems []request.Problem) *wire.Problem {
+	p := wire.Refuse(wire.ValidationError, "One field of the request is not valid.")
 	if len(problems) > 1 {
-		p.detail = fmt.Sprintf("%d fields of the request are not valid.", len(problems))
+		p.Detail = fmt.Sprintf("%d fields of the request are not valid.", len(problems))
 	}
-	p.fields = problems
+	p.Fields = problems
 	return p
 }
 
@@ -159,10 +160,26 @@ func (s *Service) checkCallback(ctx context.Context, address string) (receiver s
 // newCallback completes a callback with its id and its body: the finished
 // envelope and what happened.
 func newCallback(c state.Callback, finished []byte, what state.Status) (*state.Callback, error) {
-	id, err := webhookID()
+	id, err := wire.WebhookID()
 	if err != nil {
 		return nil, err
 	}
-	c.WebhookID, c.Body = id, event(finished, "resolution."+string(what), c.Due)
+	c.WebhookID, c.Body = id, wire.Event(finished, "resolution."+string(what), c.Due)
 	return &c, nil
+}
+
+// narrow returns a lead with only the members that the operation is asked for,
+// whatever the Resolver filled in.
+func narrow(o resolution.Operation, l *resolution.Lead) *resolution.Lead {
+	switch {
+	case l == nil:
+		return &resolution.Lead{}
+	case o == resolution.EmailToHEM, o == resolution.NetworkToHEM:
+		return &resolution.Lead{HashedEmails: l.HashedEmails, NetworkURL: l.NetworkURL}
+	case o == resolution.NetworkToPhone:
+		return &resolution.Lead{Phone: l.Phone}
+	case o == resolution.IPToCompany:
+		return &resolution.Lead{Company: l.Company}
+	}
+	return l
 }

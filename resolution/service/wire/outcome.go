@@ -1,4 +1,4 @@
-package service
+package wire
 
 import (
 	"bytes"
@@ -6,15 +6,16 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// outcome is what a finished keyword search adds to its envelope, as it is
-// kept.
-type outcome struct {
+// Outcome is what a finished keyword search adds to its envelope, in the form
+// in which it is stored.
+type Outcome struct {
 	Data    bool    `json:"data"` // there are leads
 	Lead    any     `json:"lead"`
-	Credits credits `json:"credits"`
+	Credits Credits `json:"credits"`
 }
 
-type credits struct {
+// Credits is what a search cost.
+type Credits struct {
 	Spent int64 `json:"spent"`
 }
 
@@ -37,35 +38,37 @@ type countLead struct {
 	IsApproximate    bool  `json:"is_approximate"`
 }
 
-// listOutcome is a page of leads. No more are delivered than were asked for,
-// whatever the Searcher found.
-func listOutcome(found resolution.SearchResult, page resolution.SearchPage, unit int64) outcome {
+// ListOutcome is the outcome of a list: a page of leads, at unit credits each. It
+// has at most as many as were asked for, whatever the Searcher found.
+func ListOutcome(found resolution.SearchResult, page resolution.SearchPage, unit int64) Outcome {
 	leads := found.Leads[:min(len(found.Leads), page.Limit)]
 	if leads == nil {
 		leads = []resolution.FoundLead{}
 	}
 	limit, number := int64(page.Limit), int64(page.Number)
 	pages := (found.Total + limit - 1) / limit
-	return outcome{
+	return Outcome{
 		Data: len(leads) > 0,
 		Lead: listLead{leads, pagination{
 			Page: page.Number, Limit: page.Limit, Total: found.Total, TotalPages: pages, HasMore: number < pages,
 		}},
-		Credits: credits{int64(len(leads)) * unit},
+		Credits: Credits{int64(len(leads)) * unit},
 	}
 }
 
-// countOutcome is a count; nothing found costs nothing.
-func countOutcome(found resolution.SearchCount, price int64) outcome {
-	o := outcome{Data: found.Leads > 0, Lead: countLead{found.Leads, found.HashedEmails, found.Approximate}}
+// CountOutcome is the outcome of a count. It costs nothing when nothing was
+// found.
+func CountOutcome(found resolution.SearchCount, price int64) Outcome {
+	o := Outcome{Data: found.Leads > 0, Lead: countLead{found.Leads, found.HashedEmails, found.Approximate}}
 	if o.Data {
 		o.Credits.Spent = price
 	}
 	return o
 }
 
-func (o outcome) json() []byte {
+// JSON returns o as it is stored.
+func (o Outcome) JSON() []byte {
 	var b bytes.Buffer
-	writeJSON(&b, o)
+	WriteJSON(&b, o)
 	return b.Bytes()
 }

@@ -1,4 +1,4 @@
-package service
+package wire
 
 import (
 	"bytes"
@@ -50,8 +50,8 @@ func FuzzLead(f *testing.F) {
 		}
 		var got, want bytes.Buffer
 		got.WriteString("before")
-		writeLead(&got, &l)
-		writeJSON(&want, l)
+		WriteLead(&got, &l)
+		WriteJSON(&want, l)
 		if got.String() != "before"+want.String() {
 			t.Errorf("got  %s\nwant %s", got.String(), want.String())
 		}

@@ -61,13 +61,7 @@ func (s *Service) afford(ctx context.Context, a *account, price int64) error {
 		has, err = s.freshBalance(ctx, a) // it may have been granted more since
 	}
 	if err == nil && has < price {
-		return insufficient(price, has)
+		return wire.Insufficient(price, has)
 	}
 	return err
-}
-
-func insufficient(required, balance int64) *wire.Problem {
-	p := wire.Refuse(wire.InsufficientCredit, "The call takes %d credits, and %d are available.", required, balance)
-	p.Required, p.Balance = required, balance
-	return p
 }

@@ -1,10 +1,8 @@
 package service
 
 import (
-	"errors"
 	"mime"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution/service/request"
@@ -17,39 +15,19 @@ func (s *Service) read(c *call) error {
 		return err
 	}
 	if c.ContentLength > s.options.MaxBody {
-		return tooLarge(s.options.MaxBody)
+		return wire.TooLarge(s.options.MaxBody)
 	}
 	body := getBuffer()
 	defer putBuffer(body) // the object keeps nothing of it
 	if _, err := body.ReadFrom(http.MaxBytesReader(nil, c.Body, s.options.MaxBody)); err != nil {
-		return unreadable(c.Request, err)
+		return wire.Unreadable(c.Request, err)
 	}
 	object, err := request.Parse(body.Bytes())
 	if err != nil {
-		return malformed(err)
+		return wire.Malformed(err)
 	}
 	c.object = object
 	return nil
-}
-
-// unreadable tells why a body could not be read to its end.
-func unreadable(r *http.Request, err error) error {
-	if over, is := errors.AsType[*http.MaxBytesError](err); is {
-		return tooLarge(over.Limit)
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &wire.Problem{Kind: wire.RequestTimeout, Detail: "The body did not arrive in time. Send it again.", Cause: err,
-			Closing: r.ProtoMajor == 1} // what is left of the body may follow, or never
-	}
-	return &wire.Problem{Kind: wire.MalformedJSON, Detail: "The body ended before it was complete.", Cause: err}
-}
-
-// malformed tells what request.Parse said.
-func malformed(err error) error {
-	if m, is := errors.AsType[*request.MalformedError](err); is {
-		return wire.Refuse(wire.MalformedJSON, "The body is not one JSON object: %s, at byte %d.", m.What, m.Offset)
-	}
-	return err
 }
 
 // checkMedia accepts JSON in UTF-8 as it is. A body that does not say what it
@@ -68,8 +46,4 @@ func checkMedia(h http.Header) error {
 		return wire.Refuse(wire.UnsupportedMedia, "The Content-Type has to be application/json, in UTF-8.")
 	}
 	return nil
-}
-
-func tooLarge(limit int64) error {
-	return wire.Refuse(wire.PayloadTooLarge, "The body may have %d bytes.", limit)
 }

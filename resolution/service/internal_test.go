@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution/service/operator"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -37,7 +38,7 @@ func TestInternalNeedsTheSystemKey(t *testing.T) {
 		a := c.to.do(http.MethodGet, c.to.internal+c.path, "", "X-Sys-Key", c.key, "Authorization", "")
 		challenge := ""
 		if c.status == http.StatusUnauthorized {
-			challenge = systemChallenge
+			challenge = operator.Challenge
 		}
 		if a.status != c.status || a.header.Get("X-Request-Id") == "" || a.header.Get("WWW-Authenticate") != challenge {
 			t.Errorf("%s: %d %s", c.name, a.status, a.raw)

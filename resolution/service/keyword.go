@@ -31,7 +31,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 	operation := c.route.operation
 	asked, problems := s.options.Requests.Keyword(operation, c.object, c.began)
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, wire.Invalid(problems)
 	}
 	receiver, err := s.checkCallback(c.Context(), asked.CallbackURL)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) notCreated(c *call, err error) error {
 	}
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
 		c.account.available.Store(too.Balance)
-		return insufficient(too.Required, too.Balance)
+		return wire.Insufficient(too.Required, too.Balance)
 	}
 	return err
 }

@@ -69,7 +69,7 @@ const gone = 499
 // serveRoute answers a call of an operation. An error was not told yet.
 func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	if c.Method != http.MethodPost {
-		return notAllowed(http.MethodPost)
+		return wire.NotAllowed(http.MethodPost)
 	}
 	c.route.retiring.header(c.header)
 	if err := c.route.retired(c.began); err != nil {
@@ -122,23 +122,34 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 
 var errPanicked = errors.New("a handler panicked")
 
-func notAllowed(methods ...string) *wire.Problem {
-	p := wire.Refuse(wire.MethodNotAllowed, "Use %s.", strings.Join(methods, " or "))
-	p.Allow = strings.Join(methods, ", ")
-	return p
+// serveInternal answers one request on the internal listener.
+func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
+	id := requestID(r.Header)
+	wire.CommonHeader(w.Header(), id)
+	path := trim(r.URL.EscapedPath())
+	s.guard(w, r, id, "internal", func() error {
+		switch {
+		case path == "/metrics":
+			s.metrics.handler().ServeHTTP(w, r)
+			return nil
+		case path == "/healthz", path == "/readyz":
+			return s.serveStatic(w, r, path)
+		case strings.HasPrefix(path, "/internal/"):
+			return s.operator.Serve(w, r, path[len("/internal/"):])
+		}
+		return wire.ErrNothingHere
+	})
 }
-
-var errNothingHere = wire.Refuse(wire.NotFound, "There is nothing at this address.")
 
 // serveStatic answers the addresses that need no credentials.
 func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path string) error {
 	switch path {
 	case "/healthz", "/readyz", "/openapi.json", "/docs":
 	default:
-		return errNothingHere
+		return wire.ErrNothingHere
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return notAllowed(http.MethodGet, http.MethodHead)
+		return wire.NotAllowed(http.MethodGet, http.MethodHead)
 	}
 	switch path {
 	case "/readyz":

@@ -14,7 +14,7 @@ import (
 func (s *Service) result(c *call) (*wire.Reply, error) {
 	id, payload, problems := request.Result(c.object)
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, wire.Invalid(problems)
 	}
 	job, err := s.state.FindJob(c.Context(), c.account.id, id)
 	switch {

@@ -137,6 +137,25 @@ func (r *rosters) open(sealed state.Secret) (callback.Secret, error) {
 	return callback.ParseSecret(string(plain))
 }
 
+// names returns the public ids of all organizations by their ID.
+func (r *rosters) names(ctx context.Context) (map[int64]string, error) {
+	if err := r.refresh(ctx); err != nil {
+		return nil, err
+	}
+	names := map[int64]string{}
+	for id, a := range r.present.Load().byID {
+		names[id] = a.public
+	}
+	return names, nil
+}
+
+// credited notes an organization's available credits.
+func (r *rosters) credited(organization, available int64) {
+	if a := r.present.Load().byID[organization]; a != nil {
+		a.available.Store(available)
+	}
+}
+
 func (r *roster) publicID(organization int64) string {
 	if a := r.byID[organization]; a != nil {
 		return a.public

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/operator"
 )
 
 // Service is the interface as its server. The handlers answer without Serve,
@@ -28,13 +29,14 @@ type Service struct {
 	now     func() time.Time
 	metrics *metrics
 
-	paths   map[string]*route
-	rosters *rosters
-	limits  [classes]*limit.Buckets
-	guesses *limit.Buckets // failed authentications
-	keys    keysHeld
-	sender  *callback.Sender
-	work    chan struct{} // wakes workers
+	paths    map[string]*route
+	rosters  *rosters
+	limits   [classes]*limit.Buckets
+	guesses  *limit.Buckets // failed authentications
+	keys     keysHeld
+	sender   *callback.Sender
+	operator *operator.Handler
+	work     chan struct{} // wakes workers
 
 	draining   atomic.Bool
 	complaints *rate.Limiter // lines of the log about failed requests: when all fail, some will do
@@ -76,6 +78,10 @@ func New(o Options) (*Service, error) {
 		Log:         s.log,
 		Observe:     s.metrics.attempted,
 	})
+	s.operator = &operator.Handler{
+		State: o.State, Key: o.SystemKey, Now: s.now,
+		Names: s.rosters.names, Credited: s.rosters.credited, Callback: finishedCallback, Posted: s.sender.Wake,
+	}
 	s.paths = s.routes()
 	return s, nil
 }

@@ -30,7 +30,7 @@ func (s *Service) single(c *call) (*wire.Reply, error) {
 	operation := c.route.operation
 	asked, problems := s.options.Requests.Single(operation, c.object, s.options.Profiles)
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, wire.Invalid(problems)
 	}
 	if c.key != nil || asked.CallbackURL != "" {
 		if err := s.mayKeep(c); err != nil {
@@ -119,7 +119,7 @@ func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
 	left, err = s.state.Settle(c.Context(), charge)
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
 		c.account.available.Store(too.Balance)
-		return 0, insufficient(too.Required, too.Balance)
+		return 0, wire.Insufficient(too.Required, too.Balance)
 	}
 	if err != nil {
 		return 0, err
@@ -133,15 +133,6 @@ func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
 		s.sender.Wake()
 	}
 	return left, nil
-}
-
-func invalid(problems []request.Problem) *wire.Problem {
-	p := wire.Refuse(wire.ValidationError, "One field of the request is not valid.")
-	if len(problems) > 1 {
-		p.Detail = fmt.Sprintf("%d fields of the request are not valid.", len(problems))
-	}
-	p.Fields = problems
-	return p
 }
 
 // checkCallback asks the policy about a callback address and returns the

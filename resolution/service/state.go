@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/operator"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -22,7 +23,7 @@ type State interface {
 	accountState
 	callState
 	jobState
-	operatorState
+	operator.State
 	backlogState
 	outboxState
 }
@@ -62,18 +63,6 @@ type jobState interface {
 	FinishJob(ctx context.Context, f state.Finish) error
 	// RequeueLeased puts all leased jobs back, and counts a death for each.
 	RequeueLeased(ctx context.Context) (int, error)
-}
-
-// operatorState is what operators see and change.
-type operatorState interface {
-	Organizations(ctx context.Context) ([]state.Account, error)
-	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
-	Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error)
-	Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error)
-	Deliveries(ctx context.Context, organization int64, state string, limit int) ([]state.Delivery, error)
-	ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error
-	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
-	CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error
 }
 
 // backlogState counts what waits.

@@ -1,0 +1,302 @@
+// Package operator answers the operators of a service, and other services of
+// the same owner, under /internal/ of the internal listener.
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
+)
+
+// Challenge names the scheme of /internal/: the system key goes into the header
+// x-sys-key, not into Authorization.
+// Source: RFC 9110, 11.6.1: a 401 has a challenge.
+const Challenge = `X-Sys-Key realm="leadetl internal"`
+
+// errNoSystemKey answers a wrong or missing x-sys-key.
+var errNoSystemKey = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: Challenge,
+	Detail: "The header x-sys-key does not hold the system key."}
+
+// State is what operators see and change.
+type State interface {
+	Organizations(ctx context.Context) ([]state.Account, error)
+	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
+	Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error)
+	Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error)
+	Deliveries(ctx context.Context, organization int64, state string, limit int) ([]state.Delivery, error)
+	ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error
+	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
+	CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error
+}
+
+// Handler answers operators. All fields are required, except Key: without it
+// nothing is answered.
+type Handler struct {
+	State State
+	Key   secret.Text // the x-sys-key
+	Now   func() time.Time
+
+	// Names returns the public ids of all organizations by their ID.
+	Names func(ctx context.Context) (map[int64]string, error)
+	// Credited is called after an organization's available credits changed.
+	Credited func(organization, available int64)
+	// Callback makes the callback of a finished job, nil when none was asked for.
+	Callback func(job *state.Job, at time.Time) (*state.Callback, error)
+	// Posted is called after a callback became due.
+	Posted func()
+}
+
+// Serve answers a request. path is the part after /internal/, escaped. The
+// error was not sent yet.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, path string) error {
+	if h.Key.Empty() {
+		return wire.ErrNothingHere
+	}
+	if !h.Key.Equal(secret.New(r.Header.Get("X-Sys-Key"))) {
+		return errNoSystemKey
+	}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		var err error
+		if segments[i], err = url.PathUnescape(segment); err != nil {
+			return wire.ErrNothingHere
+		}
+	}
+	method, handle := h.route(segments)
+	if handle == nil {
+		return wire.ErrNothingHere
+	}
+	if r.Method != method {
+		return wire.NotAllowed(method)
+	}
+	answer, err := handle(r)
+	if err != nil {
+		return problemOf(err)
+	}
+	var b bytes.Buffer
+	wire.WriteJSON(&b, answer)
+	wire.WriteBody(w, http.StatusOK, wire.JSONType, b.Bytes())
+	return nil
+}
+
+func (h *Handler) route(path []string) (method string, handle func(*http.Request) (any, error)) {
+	switch {
+	case len(path) == 1 && path[0] == "organizations":
+		return http.MethodGet, h.listOrganizations
+	case len(path) == 3 && path[0] == "organizations" && path[2] == "credits":
+		return http.MethodPost, func(r *http.Request) (any, error) { return h.grantCredits(r, path[1]) }
+	case len(path) == 1 && path[0] == "deliveries":
+		return http.MethodGet, h.listDeliveries
+	case len(path) == 3 && path[0] == "deliveries" && path[2] == "replay":
+		return http.MethodPost, func(r *http.Request) (any, error) { return h.replayDelivery(r, path[1]) }
+	case len(path) == 3 && path[0] == "resolutions" && path[2] == "cancel":
+		return http.MethodPost, func(r *http.Request) (any, error) { return h.cancelResolution(r, path[1]) }
+	}
+	return "", nil
+}
+
+// problemOf returns the answer to an error of the state.
+func problemOf(err error) error {
+	if too, is := errors.AsType[*state.InsufficientError](err); is {
+		return wire.Insufficient(too.Required, too.Balance)
+	}
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return wire.Refuse(wire.NotFound, "There is no such thing here.")
+	case errors.Is(err, state.ErrGone):
+		return wire.Refuse(wire.ResolutionExpired, "The body of this delivery is no longer kept.")
+	case errors.Is(err, state.ErrFinished):
+		return wire.Refuse(wire.AlreadyFinished, "The resolution is finished.")
+	case errors.Is(err, resolution.ErrInvalid):
+		return wire.Refuse(wire.ValidationError, "The request is out of bounds.")
+	}
+	return err
+}
+
+type organizationView struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Created string      `json:"created_at"`
+	Balance balanceView `json:"balance"`
+}
+
+type balanceView struct {
+	Available int64 `json:"available"`
+	Reserved  int64 `json:"reserved"`
+}
+
+func (h *Handler) listOrganizations(r *http.Request) (any, error) {
+	accounts, err := h.State.Organizations(r.Context())
+	list := []organizationView{}
+	for _, a := range accounts {
+		list = append(list, organizationView{a.Public, a.Name, a.Created.UTC().Format(wire.TimeFormat), balanceView(a.Balance)})
+	}
+	return map[string]any{"organizations": list}, err
+}
+
+// grantCredits adds credits, or removes them when the number is negative.
+func (h *Handler) grantCredits(r *http.Request, organization string) (any, error) {
+	var asked struct {
+		Credits int64  `json:"credits"`
+		Note    string `json:"note"`
+	}
+	if err := readBody(r, &asked); err != nil {
+		return nil, err
+	}
+	if asked.Credits == 0 {
+		return nil, wire.Invalid([]request.Problem{{Pointer: "/credits", Code: "required", Detail: "credits has to be a number other than 0"}})
+	}
+	found, err := h.State.FindOrganization(r.Context(), organization)
+	if err != nil {
+		return nil, err
+	}
+	change := h.State.Grant
+	if asked.Credits < 0 {
+		change = h.State.Adjust
+	}
+	b, err := change(r.Context(), found.ID, asked.Credits, asked.Note, h.Now())
+	if err != nil {
+		return nil, err
+	}
+	h.Credited(found.ID, b.Available)
+	return map[string]any{"id": found.Public, "balance": balanceView(b)}, nil
+}
+
+type deliveryView struct {
+	ID           string `json:"id"`
+	Organization string `json:"organization"`
+	Resolution   string `json:"resolution_id"`
+	Receiver     string `json:"receiver"`
+	State        string `json:"state"`
+	Attempts     int    `json:"attempts"`
+	Status       int    `json:"status,omitempty"`  // of the last answer
+	Failure      string `json:"failure,omitempty"` // of the last attempt
+	Created      string `json:"created_at"`
+	Due          string `json:"due_at,omitempty"` // of the next attempt
+	Finished     string `json:"finished_at,omitempty"`
+}
+
+// listDeliveries lists the newest callbacks, at most limit (100), perhaps only
+// those of one organization or of one state.
+func (h *Handler) listDeliveries(r *http.Request) (any, error) {
+	query := r.URL.Query()
+	limit := 100
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 1000 {
+			return nil, wire.Refuse(wire.ValidationError, "limit has to be a number from 1 to 1000.")
+		}
+		limit = n
+	}
+	switch query.Get("state") {
+	case "", state.Pending, state.Delivered, state.Dead:
+	default:
+		return nil, wire.Refuse(wire.ValidationError, "state is one of %s, %s and %s.", state.Pending, state.Delivered, state.Dead)
+	}
+	var organization int64
+	if name := query.Get("organization"); name != "" {
+		found, err := h.State.FindOrganization(r.Context(), name)
+		if err != nil {
+			return nil, err
+		}
+		organization = found.ID
+	}
+	deliveries, err := h.State.Deliveries(r.Context(), organization, query.Get("state"), limit)
+	if err != nil {
+		return nil, err
+	}
+	names, err := h.Names(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	list := []deliveryView{}
+	for _, d := range deliveries {
+		v := deliveryView{
+			ID: d.WebhookID, Organization: names[d.Organization], Resolution: request.FormatID(d.Resolution), Receiver: d.Receiver,
+			State: d.State, Attempts: d.Attempts, Status: d.Status, Failure: d.Failure, Created: d.Created.UTC().Format(wire.TimeFormat),
+		}
+		if d.State == state.Pending {
+			v.Due = d.Due.UTC().Format(wire.TimeFormat)
+		} else {
+			v.Finished = d.Finished.UTC().Format(wire.TimeFormat)
+		}
+		list = append(list, v)
+	}
+	return map[string]any{"deliveries": list}, nil
+}
+
+func (h *Handler) replayDelivery(r *http.Request, webhook string) (any, error) {
+	if err := h.State.ReplayDelivery(r.Context(), webhook, h.Now()); err != nil {
+		return nil, err
+	}
+	h.Posted()
+	return map[string]any{"id": webhook, "state": state.Pending}, nil
+}
+
+// cancelResolution ends an unfinished keyword search.
+func (h *Handler) cancelResolution(r *http.Request, resolution string) (any, error) {
+	id, ok := request.ParseID(resolution)
+	if !ok {
+		return nil, wire.ErrNothingHere
+	}
+	job, err := h.State.AnyonesJob(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, h.cancel(r, job)
+}
+
+func (h *Handler) cancel(r *http.Request, job *state.Job) error {
+	at := h.Now()
+	if job.Status.Finished() {
+		return state.ErrFinished
+	}
+	job.Status = state.Cancelled
+	post, err := h.Callback(job, at)
+	if err != nil {
+		return err
+	}
+	if err := h.State.CancelJob(r.Context(), job.ID, at, post); err != nil {
+		return err
+	}
+	if post != nil {
+		h.Posted()
+	}
+	return nil
+}
+
+// maxBody bounds a request's body, in bytes.
+const maxBody = 64 << 10
+
+// readBody reads a body: one object that request.Parse accepts, with no unknown
+// members.
+func readBody(r *http.Request, into any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if err != nil {
+		return wire.Unreadable(r, err)
+	}
+	if _, err := request.Parse(body); err != nil {
+		return wire.Malformed(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return wire.Refuse(wire.MalformedJSON, "The body is not an object of the fields that are asked for.")
+	}
+	return nil
+}

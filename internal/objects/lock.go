@@ -72,7 +72,7 @@ func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, er
 
 // take writes the lock until it is seen to be ours, or another's.
 func (l *Lock) take(ctx context.Context) error {
-	for range mostConflicts {
+	for range maxConflicts {
 		held, info, err := l.read(ctx)
 		asked := ifAbsent
 		switch {

@@ -21,12 +21,17 @@ import (
 const (
 	wholeSize    = 8 << 20
 	pieceSize    = 8 << 20
-	mostPieces   = 10_000
+	maxPieces    = 10_000
 	piecesAtOnce = 3
 )
 
 // putPieces sends the content as a multipart upload. The condition is that of
 // its completion.
+//
+// It is written by hand because the SDK's transfer manager (feature/s3/manager)
+// gives the whole upload up when one piece fails: a piece of ours is sent again
+// for as long as Options.GiveUpAfter, in another region if need be, and a
+// completion whose answer was lost is recognised by the object's SHA-256.
 func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
 	s.partly.Store(true)
 	for try := 1; ; try++ {
@@ -49,7 +54,7 @@ func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked con
 		// because somebody aborted it.
 		if info, statErr := s.Stat(ctx, at); statErr == nil && c.is(info) {
 			return info.ETag, nil
-		} else if try == mostConflicts {
+		} else if try == maxConflicts {
 			return "", err
 		}
 	}
@@ -70,7 +75,7 @@ func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload
 }
 
 func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload string) ([]types.CompletedPart, error) {
-	size := max(pieceSize, (c.Size+mostPieces-1)/mostPieces)
+	size := max(pieceSize, (c.Size+maxPieces-1)/maxPieces)
 	pieces := make([]types.CompletedPart, (c.Size+size-1)/size)
 	// After a failure no more are begun, but those on their way are waited for:
 	// to give the upload up under them would leave it with them.

@@ -74,8 +74,8 @@ func resource(r request) string {
 	return "arn:aws:s3:::" + r.Bucket + "/" + r.Key
 }
 
-// mostSaid bounds what is repeated of a store's message.
-const mostSaid = 200
+// maxMessageBytes bounds what is repeated of a store's message.
+const maxMessageBytes = 200
 
 func messageOf(err error) string {
 	var api smithy.APIError
@@ -83,5 +83,5 @@ func messageOf(err error) string {
 		return ""
 	}
 	text := strings.Join(strings.Fields(api.ErrorMessage()), " ")
-	return text[:min(len(text), mostSaid)]
+	return text[:min(len(text), maxMessageBytes)]
 }

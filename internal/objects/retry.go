@@ -16,8 +16,8 @@ import (
 var backoff = retry.Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second}
 
 const (
-	// mostMoves is how often a request follows a bucket to another region.
-	mostMoves = 3
+	// maxMoves is how often a request follows a bucket to another region.
+	maxMoves = 3
 	// warnEvery is how often a store that does not answer is spoken of.
 	warnEvery = 30 * time.Second
 )
@@ -67,7 +67,7 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			s.answered(verdict)
 			return verdict
 		}
-		if isElsewhere(asked, err) && moves < mostMoves {
+		if isElsewhere(asked, err) && moves < maxMoves {
 			moves++
 			s.moved(r.Bucket, regionOf(err))
 			continue

@@ -41,9 +41,9 @@ var ifAbsent = condition{none: aws.String("*")}
 // ifMatch is nothing where a store has no ETags.
 func ifMatch(etag string) condition { return condition{etag: optional(etag)} }
 
-// mostConflicts is how often an object may change between being looked at and
+// maxConflicts is how often an object may change between being looked at and
 // being replaced.
-const mostConflicts = 5
+const maxConflicts = 5
 
 // Put makes an object hold the content, and confirms that it does. What is
 // there already and the same is left as it is; so an answer that was lost is
@@ -52,7 +52,7 @@ const mostConflicts = 5
 // that comes second knows what it replaces.
 func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 	asked := ifAbsent
-	for range mostConflicts {
+	for range maxConflicts {
 		_, err := s.write(ctx, at, c, asked)
 		if err != nil && !errors.Is(err, ErrChanged) && !errors.Is(err, fs.ErrNotExist) {
 			return Info{}, err

@@ -9,19 +9,6 @@ import (
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
-// addressFiller builds ip_class and org_type.
-type addressFiller struct{ texts texts }
-
-func newAddressFiller() *addressFiller { return &addressFiller{newTexts(2)} }
-
-func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	f.texts.start(b.Len())
-	for i := range b.Len() {
-		f.texts.append(b.IPClasses[i], b.OrgTypes[i])
-	}
-	return f.texts.finish(to)
-}
-
 // companyFiller builds the company block.
 type companyFiller struct {
 	head      texts // name … industry

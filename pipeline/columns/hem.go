@@ -182,19 +182,6 @@ func appendProfileHash(to []byte, p email.Profile, sum []byte) []byte {
 	return hex.AppendEncode(to, sum)
 }
 
-// networkFiller builds network_url.
-type networkFiller struct{ texts texts }
-
-func newNetworkFiller() *networkFiller { return &networkFiller{newTexts(1)} }
-
-func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	f.texts.start(b.Len())
-	for i := range b.Len() {
-		f.texts.append(b.lead(i).NetworkURL)
-	}
-	return f.texts.finish(to)
-}
-
 // pairsBuilder builds a LIST<STRUCT<value, type>> column; a row without pairs
 // is null.
 type pairsBuilder struct {

@@ -42,19 +42,6 @@ func (f *findFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	return append(to, f.matched.NewArray(), f.searchedOn.NewArray())
 }
 
-// leadTypeFiller builds lead_type.
-type leadTypeFiller struct{ texts texts }
-
-func newLeadTypeFiller() *leadTypeFiller { return &leadTypeFiller{newTexts(1)} }
-
-func (f *leadTypeFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	f.texts.start(b.Len())
-	for i := range b.Len() {
-		f.texts.append(b.Finds[i].LeadType)
-	}
-	return f.texts.finish(to)
-}
-
 // countFiller builds count, hashed_email_count and is_approximate.
 type countFiller struct {
 	leads, hashes *array.Int64Builder

@@ -61,3 +61,32 @@ func (c *textColumn) finish() arrow.Array {
 	}
 	return c.strings.over(validity, c.nulls)
 }
+
+// textFiller builds columns of text that follow from a row alone.
+type textFiller struct {
+	texts texts
+	row   func(b *Batch, i int, to texts)
+}
+
+func (f *textFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	f.texts.start(b.Len())
+	for i := range b.Len() {
+		f.row(b, i, f.texts)
+	}
+	return f.texts.finish(to)
+}
+
+// newNetworkFiller builds network_url.
+func newNetworkFiller() filler {
+	return &textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.lead(i).NetworkURL) }}
+}
+
+// newAddressFiller builds ip_class and org_type.
+func newAddressFiller() filler {
+	return &textFiller{newTexts(2), func(b *Batch, i int, to texts) { to.append(b.IPClasses[i], b.OrgTypes[i]) }}
+}
+
+// newLeadTypeFiller builds lead_type.
+func newLeadTypeFiller() filler {
+	return &textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.Finds[i].LeadType) }}
+}

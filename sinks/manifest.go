@@ -126,9 +126,20 @@ type Totals struct {
 	Reasons map[string]map[string]int64 `json:"reasons,omitempty"`
 }
 
+// ByOutcome are the counts of rows by the name of their outcome.
+func (t *Totals) ByOutcome() map[string]*int64 {
+	return map[string]*int64{
+		"matched": &t.Matched, "no_match": &t.NoMatch, "rejected": &t.Rejected,
+		"failed": &t.Failed, "suppressed": &t.Suppressed, "skipped": &t.Skipped,
+	}
+}
+
 // Outcomes is the sum of the rows by outcome.
-func (t *Totals) Outcomes() int64 {
-	return t.Matched + t.NoMatch + t.Rejected + t.Failed + t.Suppressed + t.Skipped
+func (t *Totals) Outcomes() (sum int64) {
+	for _, n := range t.ByOutcome() {
+		sum += *n
+	}
+	return sum
 }
 
 // CountReason adds n to the count of one outcome's reason.
@@ -200,10 +211,9 @@ func (m *Manifest) Reconcile() error {
 
 // reconcileReasons compares every count that has reasons with their sum.
 func (t *Totals) reconcileReasons() error {
-	counts := map[string]int64{
-		"no_match": t.NoMatch, "rejected": t.Rejected, "failed": t.Failed,
-		"suppressed": t.Suppressed, "skipped": t.Skipped, "malformed": t.Malformed,
-	}
+	counts := t.ByOutcome()
+	counts["malformed"] = &t.Malformed
+	delete(counts, "matched") // a match has no reason
 	for _, outcome := range slices.Sorted(maps.Keys(t.Reasons)) {
 		if _, known := counts[outcome]; !known {
 			return fmt.Errorf("reasons of %q", outcome)
@@ -214,8 +224,8 @@ func (t *Totals) reconcileReasons() error {
 		for _, n := range t.Reasons[outcome] {
 			sum += n
 		}
-		if sum != counts[outcome] {
-			return fmt.Errorf("%d %s, %d by reason", counts[outcome], outcome, sum)
+		if sum != *counts[outcome] {
+			return fmt.Errorf("%d %s, %d by reason", *counts[outcome], outcome, sum)
 		}
 	}
 	return nil

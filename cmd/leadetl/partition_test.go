@@ -45,10 +45,10 @@ func TestVerifyPartedRows(t *testing.T) {
 	}{
 		{"a stranger", func(t *testing.T, out string) {
 			rewriteAs(t, filepath.Join(out, "land=US/part-00000.parquet"), filepath.Join(out, "land=US/part-00009.parquet"))
-		}, "land=US/part-00009.parquet: it is not of the dataset"},
+		}, "land=US/part-00009.parquet: unexpected file"},
 		{"a folder of strangers", func(t *testing.T, out string) {
 			rewriteAs(t, filepath.Join(out, "land=US/part-00000.parquet"), filepath.Join(out, "land=FR/part-00000.parquet"))
-		}, "land=FR/part-00000.parquet: it is not of the dataset"},
+		}, "land=FR/part-00000.parquet: unexpected file"},
 		{"another value", func(t *testing.T, out string) {
 			if err := os.Rename(filepath.Join(out, "land=a%2Fb"), filepath.Join(out, "land=FR")); err != nil {
 				t.Fatal(err)
@@ -59,19 +59,19 @@ func TestVerifyPartedRows(t *testing.T) {
 		}, "its files have"},
 		{"a file twice", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.Parts[0].Files[1] = m.Parts[0].Files[0] })
-		}, "not each there once"},
+		}, "not sorted by name, or one is listed twice"},
 		{"a file of another part", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.Parts[0].Files[0].Name = "land=US/part-00001.parquet" })
-		}, "a file of part 1 of the manifest is not called land=US/part-00000.parquet"},
+		}, "a file of part 1 of the manifest should be called land=US/part-00000.parquet"},
 		{"a folder that is none", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.Parts[0].Files[0].Name = "land=a:b/part-00000.parquet" })
-		}, "a file of part 1 of the manifest is in no folder of a value of land"},
+		}, "a file of part 1 of the manifest is not in a folder of a value of land"},
 		{"no column", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.PartitionBy = "" })
 		}, "files by value in a dataset that is not parted by a column"},
 		{"another column", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.PartitionBy = "ID" })
-		}, "a column has the name of a partition"},
+		}, "a partition has this name too"},
 		{"a suppressed row in the folder of a value", func(t *testing.T, out string) {
 			from, to := none+"/part-00001.parquet", "land=FR/part-00001.parquet"
 			rewriteAs(t, filepath.Join(out, from), filepath.Join(out, to))
@@ -84,7 +84,7 @@ func TestVerifyPartedRows(t *testing.T) {
 				files[i].Name = to
 				slices.SortFunc(files, func(a, b sinks.File) int { return strings.Compare(a.Name, b.Name) })
 			})
-		}, "land=FR/part-00001.parquet, row group 1, column outcome, row 1: the row is suppressed, and it lies in the folder of a value"},
+		}, "land=FR/part-00001.parquet, row group 1, column outcome, row 1: a suppressed row is in the folder of a value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")

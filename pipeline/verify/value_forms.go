@@ -33,11 +33,6 @@ var floatForms = map[string]func(f float64) bool{
 
 const wordsForm = "one of: "
 
-// KnowsForm reports whether Check can tell values of a form from others.
-func KnowsForm(form string) bool {
-	return form == "" || textForms[form] != nil || numberForms[form] != nil || floatForms[form] != nil || strings.HasPrefix(form, wordsForm)
-}
-
 // textForm is the check of a form of texts, nil when there is none.
 func textForm(form string) func([]byte) bool {
 	words, ok := strings.CutPrefix(form, wordsForm)

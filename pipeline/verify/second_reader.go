@@ -18,10 +18,10 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// second reads a file with xitongsys/parquet-go, which shares no code with the
+// secondReader reads a file with xitongsys/parquet-go, which shares no code with the
 // first. Its reader of columns takes an error for the end of the file, so
 // pages are read one by one here.
-type second struct {
+type secondReader struct {
 	file   *sinks.OpenFile
 	meta   *parquet.FileMetaData
 	schema *schema.SchemaHandler
@@ -29,18 +29,18 @@ type second struct {
 
 // openSecond also returns the footer: the implementation renames the columns
 // that it has read.
-func openSecond(f *sinks.OpenFile) (r second, foot footer, err error) {
+func openSecond(f *sinks.OpenFile) (r secondReader, foot footer, err error) {
 	defer contain(&err)
 	if f.Size < 12 {
-		return second{}, footer{}, errors.New("too short")
+		return secondReader{}, footer{}, errors.New("too short")
 	}
 	for _, at := range []int64{0, f.Size - 4} { // this implementation does not look
 		var magic [4]byte
 		if _, err := f.ReadAt(magic[:], at); err != nil {
-			return second{}, footer{}, err
+			return secondReader{}, footer{}, err
 		}
 		if !bytes.Equal(magic[:], []byte("PAR1")) {
-			return second{}, footer{}, fmt.Errorf("no PAR1 at %d", at)
+			return secondReader{}, footer{}, fmt.Errorf("no PAR1 at %d", at)
 		}
 	}
 	p := &reader.ParquetReader{PFile: section{io.NewSectionReader(f, 0, f.Size)}}
@@ -52,15 +52,15 @@ func openSecond(f *sinks.OpenFile) (r second, foot footer, err error) {
 		err = p.ReadFooter()
 	}
 	if err != nil {
-		return second{}, footer{}, err
+		return secondReader{}, footer{}, err
 	}
 	foot, err = secondFooter(p.Footer)
 	if err != nil {
-		return second{}, footer{}, err
+		return secondReader{}, footer{}, err
 	}
 	p.SchemaHandler = schema.NewSchemaHandlerFromSchemaList(p.Footer.GetSchema())
 	p.RenameSchema()
-	return second{f, p.Footer, p.SchemaHandler}, foot, nil
+	return secondReader{f, p.Footer, p.SchemaHandler}, foot, nil
 }
 
 func secondFooter(meta *parquet.FileMetaData) (footer, error) {
@@ -96,7 +96,7 @@ func secondFooter(meta *parquet.FileMetaData) (footer, error) {
 // group before its members, and the place behind it.
 func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
 	if at >= len(all) {
-		return element{}, 0, errors.New("the schema ends in a group")
+		return element{}, 0, errors.New("the schema ends inside a group")
 	}
 	s := all[at]
 	e := element{name: s.Name, repetition: s.GetRepetitionType().String()}
@@ -119,7 +119,7 @@ func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
 
 // pages hands the pages of a column chunk to each, one by one, until all its
 // values were there.
-func (r second) pages(rowGroup, i int, each func(*layout.Table) error) (err error) {
+func (r secondReader) pages(rowGroup, i int, each func(*layout.Table) error) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
 	offset := meta.DataPageOffset
@@ -150,7 +150,7 @@ func (r second) pages(rowGroup, i int, each func(*layout.Table) error) (err erro
 // checkPages reads the headers of a chunk's pages and refuses what would have
 // a reader ask for more memory than its values can need. Both implementations
 // believe what headers say.
-func (r second) checkPages(rowGroup, i int) (err error) {
+func (r secondReader) checkPages(rowGroup, i int) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
 	offset, end := meta.DataPageOffset, int64(0)
@@ -158,7 +158,7 @@ func (r second) checkPages(rowGroup, i int) (err error) {
 		offset = *meta.DictionaryPageOffset
 	}
 	if size := meta.TotalCompressedSize; offset < 4 || size < 0 || offset > r.file.Size || size > r.file.Size-offset {
-		return errors.New("its pages lie outside of the file")
+		return errors.New("its pages are outside the file")
 	} else {
 		end = offset + size
 	}
@@ -186,7 +186,7 @@ func (r second) checkPages(rowGroup, i int) (err error) {
 			h.IsSetDataPageHeader() == h.IsSetDictionaryPageHeader(),
 			values < 0 || h.IsSetDataPageHeader() && int64(values) > meta.NumValues,
 			h.IsSetDictionaryPageHeader() && values > h.UncompressedPageSize/4:
-			return errors.New("a page header says what cannot be")
+			return errors.New("a page header has impossible sizes")
 		}
 		at += int64(h.CompressedPageSize)
 	}

@@ -98,10 +98,7 @@ func (g *groupFacts) checkBounds(lower, upper string) {
 func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
 	t := &g.totals
 	t.Rows = g.rows
-	counts := map[string]*int64{
-		"matched": &t.Matched, "no_match": &t.NoMatch, "rejected": &t.Rejected,
-		"failed": &t.Failed, "suppressed": &t.Suppressed, "skipped": &t.Skipped,
-	}
+	counts := t.ByOutcome()
 	reasons := g.texts("reason")
 	for i, outcome := range outcomes {
 		n, known := counts[string(outcome)]
@@ -115,9 +112,9 @@ func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
 		}
 		switch matched := string(outcome) == "matched"; {
 		case matched && reason != nil:
-			g.found.add(i, "reason", "there is one, and the row is matched")
+			g.found.add(i, "reason", "a matched row has no reason")
 		case !matched && reason == nil:
-			g.found.add(i, "reason", "there is none, and the row is not matched")
+			g.found.add(i, "reason", "a row that is not matched needs a reason")
 		case !matched:
 			t.CountReason(string(outcome), string(reason), 1)
 		}
@@ -183,7 +180,7 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 			continue
 		}
 		if row++; definition > 0 && g.suppressed[row] {
-			g.found.add(row, column, "there is a value, and the row is suppressed")
+			g.found.add(row, column, "a suppressed row has no value here")
 		}
 	}
 }
@@ -193,7 +190,7 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 func (g *groupFacts) checkFolder(outcomes []parquet.ByteArray) {
 	for i := 0; g.file.valued && i < len(outcomes); i++ {
 		if string(outcomes[i]) == "suppressed" {
-			g.found.add(i, "outcome", "the row is suppressed, and it lies in the folder of a value")
+			g.found.add(i, "outcome", "a suppressed row is in the folder of a value")
 		}
 	}
 }
@@ -205,9 +202,9 @@ func (g *groupFacts) checkKeys(outcomes []parquet.ByteArray) {
 		switch outcome := string(outcomes[i]); {
 		case outcome == "suppressed": // looked at with all other values
 		case outcome == "rejected" && keys[i] != nil:
-			g.found.add(i, "key", "there is one, and the row is rejected")
+			g.found.add(i, "key", "a rejected row has no key")
 		case outcome != "rejected" && keys[i] == nil:
-			g.found.add(i, "key", "there is none, and the row is not rejected")
+			g.found.add(i, "key", "the key is missing; only rejected rows have none")
 		}
 	}
 }
@@ -222,10 +219,10 @@ func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
 			continue
 		}
 		if string(outcomes[i]) == "matched" {
-			g.found.add(i, "answered_by", "nobody answered, and the row is matched")
+			g.found.add(i, "answered_by", "a matched row needs to say who answered")
 		}
 		if i < len(priced) && priced[i] {
-			g.found.add(i, "credits", "there is a price, and nobody answered")
+			g.found.add(i, "credits", "a row without an answer has a price")
 		}
 	}
 }
@@ -237,10 +234,10 @@ func (g *groupFacts) checkPhones() {
 	valid := g.leaves["phone_valid"]
 	for i, phone := range phones {
 		if phone != nil && i < len(raw) && raw[i] == nil {
-			g.found.add(i, "phone", "it comes from no phone_raw")
+			g.found.add(i, "phone", "phone_raw is missing")
 		}
 		if valid != nil && i < len(valid.definition) && (valid.definition[i] > 0) != (phone != nil) {
-			g.found.add(i, "phone_valid", "it is said of no phone, or of a phone it is not said")
+			g.found.add(i, "phone_valid", "exactly the rows with a phone have a value")
 		}
 	}
 }
@@ -296,14 +293,14 @@ func (d digestColumn) problem(key, value, digest []byte) string {
 	switch {
 	case key == nil:
 		if value != nil {
-			return "there is a hash, and no key"
+			return "a row without a key has a hash"
 		}
 	case bytes.IndexByte(key, '@') >= 0:
 		if !bytes.Equal(value, digest[:d.hex]) {
-			return "it is not the hash of the key"
+			return "not the hash of the key"
 		}
 	case len(key) == d.hex && value == nil: // another is there when its owner was found by it
-		return "there is no hash, and the key is one of this kind"
+		return "the hash is missing; the key is one of this kind"
 	}
 	return ""
 }
@@ -313,7 +310,7 @@ func (d digestColumn) problem(key, value, digest []byte) string {
 func (g *groupFacts) checkHashed(outcomes []parquet.ByteArray) {
 	for i := range min(len(outcomes), len(g.hashed)) {
 		if string(outcomes[i]) == "matched" && !g.hashed[i] {
-			g.found.add(i, g.hashColumn(), "there is no hash, and the row is matched")
+			g.found.add(i, g.hashColumn(), "a matched row needs at least one hash")
 		}
 	}
 }

@@ -36,22 +36,22 @@ type chunk struct {
 	statistics bool // a smallest or largest value is in the footer
 }
 
-// first reads a file with the Arrow project's implementation, which has also
+// arrowReader reads a file with the Arrow project's implementation, which has also
 // written it.
-type first struct{ r *file.Reader }
+type arrowReader struct{ r *file.Reader }
 
-func openFirst(f *sinks.OpenFile) (r first, err error) {
+func openArrow(f *sinks.OpenFile) (r arrowReader, err error) {
 	defer contain(&err)
 	r.r, err = file.NewParquetReader(io.NewSectionReader(f, 0, f.Size))
 	return r, err
 }
 
-func (r first) footer() (f footer, err error) {
+func (r arrowReader) footer() (f footer, err error) {
 	defer contain(&err)
 	meta := r.r.MetaData()
 	f = footer{rows: meta.NumRows, keyValues: map[string]string{}}
 	for i := range meta.Schema.Root().NumFields() {
-		f.columns = append(f.columns, firstElement(meta.Schema.Root().Field(i)))
+		f.columns = append(f.columns, arrowElement(meta.Schema.Root().Field(i)))
 	}
 	for _, kv := range meta.FileMetaData.KeyValueMetadata {
 		f.keyValues[kv.Key] = kv.GetValue()
@@ -82,14 +82,14 @@ func (r first) footer() (f footer, err error) {
 	return f, nil
 }
 
-func firstElement(n schema.Node) element {
+func arrowElement(n schema.Node) element {
 	e := element{name: n.Name(), repetition: strings.ToUpper(n.RepetitionType().String())}
 	if converted := n.ConvertedType(); converted != schema.ConvertedTypes.None {
 		e.converted = converted.String()
 	}
 	if group, ok := n.(*schema.GroupNode); ok {
 		for i := range group.NumFields() {
-			e.children = append(e.children, firstElement(group.Field(i)))
+			e.children = append(e.children, arrowElement(group.Field(i)))
 		}
 		return e
 	}
@@ -119,7 +119,7 @@ const batchLevels = 1 << 16
 
 // leaf reads the leaf column i of a row group whole, into the memory of used, a
 // leaf that nobody looks at any more; nil for new memory.
-func (r first) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
+func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 	defer contain(&err)
 	column, err := r.r.RowGroup(rowGroup).Column(i)
 	if err != nil {

@@ -14,13 +14,13 @@ func (c *checker) schema() {
 	columns := c.result.Manifest.Schema
 	own := ownColumns(columns)
 	if own == len(columns) {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: "its schema has no column source, with which an operation's own begin"})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: "its schema has no column source, the first of the operation's own"})
 		return
 	}
 	seen := map[string]bool{}
 	for _, column := range columns {
 		if folded := strings.ToLower(column.Name); seen[folded] {
-			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "there are two columns of that name, if case is ignored"})
+			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "two columns have this name, ignoring case"})
 		} else {
 			seen[folded] = true
 		}
@@ -34,23 +34,23 @@ func (c *checker) schema() {
 	}
 	for _, name := range partitions {
 		if seen[strings.ToLower(name)] {
-			c.found.add(Failure{File: sinks.ManifestName, Column: name, Problem: "a column has the name of a partition, if case is ignored"})
+			c.found.add(Failure{File: sinks.ManifestName, Column: name, Problem: "a partition has this name too, ignoring case"})
 		}
 	}
 	for _, kept := range columns[:own] {
 		if kept.Type != "STRING" || !kept.Nullable {
-			c.found.add(Failure{File: sinks.ManifestName, Column: kept.Name, Problem: "a column kept from the input is text that may be null"})
+			c.found.add(Failure{File: sinks.ManifestName, Column: kept.Name, Problem: "a column kept from the input must be a nullable STRING"})
 		}
 	}
 	place := 0
 	for _, column := range columns[own:] {
 		at := slices.IndexFunc(c.rules.Own[place:], func(r sinks.Column) bool { return r.Name == column.Name })
 		if at < 0 {
-			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "the operation has no such column, or has it at another place"})
+			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "the operation has no such column, or has it at another position"})
 			continue
 		}
 		if want := c.rules.Own[place+at]; !want.Equal(column) {
-			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: fmt.Sprintf("it is %s, and by the rules %s", column.Declaration(), want.Declaration())})
+			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: fmt.Sprintf("it is %s; it should be %s", column.Declaration(), want.Declaration())})
 		}
 		place += at + 1
 	}
@@ -123,13 +123,13 @@ func differ(got, want []sinks.Column) (column, problem string) {
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i == len(got):
-			return want[i].Name, "it is not in the file"
+			return want[i].Name, "it is missing in the file"
 		case i == len(want):
-			return got[i].Name, "the file has this column beyond the last of the manifest"
+			return got[i].Name, "the file has this column; the manifest does not"
 		case got[i].Name != want[i].Name:
-			return want[i].Name, fmt.Sprintf("the file has another column at its place, %d", i+1)
+			return want[i].Name, fmt.Sprintf("the file has another column at position %d", i+1)
 		case !got[i].Equal(want[i]):
-			return want[i].Name, fmt.Sprintf("it is %s in the file, and %s in the manifest", got[i].Declaration(), want[i].Declaration())
+			return want[i].Name, fmt.Sprintf("it is %s in the file; the manifest says %s", got[i].Declaration(), want[i].Declaration())
 		}
 	}
 	return "", ""

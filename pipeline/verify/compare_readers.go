@@ -26,13 +26,13 @@ func (e *differError) Error() string { return e.problem }
 
 // compare reads a column chunk with the second implementation. What differs
 // is a *differError.
-func compare(l *leaf, r second, rowGroup, i int) error {
+func compare(l *leaf, r secondReader, rowGroup, i int) error {
 	c := &comparison{leaf: l}
 	if err := r.pages(rowGroup, i, c.page); err != nil {
 		return err
 	}
 	if c.at != l.count {
-		return &differError{c.row, fmt.Sprintf("the second implementation reads %d values and nulls, the first %d", c.at, l.count)}
+		return &differError{c.row, fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.count)}
 	}
 	return nil
 }
@@ -40,10 +40,10 @@ func compare(l *leaf, r second, rowGroup, i int) error {
 func (c *comparison) page(t *layout.Table) error {
 	l := c.leaf
 	if len(t.Values) > l.count-c.at {
-		return &differError{c.row, "the second implementation reads more values than the first"}
+		return &differError{c.row, "the second reader finds more values than Arrow's"}
 	}
 	if len(t.DefinitionLevels) != len(t.Values) || len(t.RepetitionLevels) != len(t.Values) {
-		return errors.New("a page whose levels are not as many as its values")
+		return errors.New("the numbers of levels and values of a page differ")
 	}
 	for i, value := range t.Values {
 		definition, repetition := l.maxDefinition, int16(0)
@@ -58,13 +58,13 @@ func (c *comparison) page(t *layout.Table) error {
 		}
 		switch {
 		case int32(definition) != t.DefinitionLevels[i] || int32(repetition) != t.RepetitionLevels[i]:
-			return &differError{c.row, "the two implementations do not agree on what is null, or on where a list ends"}
+			return &differError{c.row, "the two readers disagree on what is null, or where a list ends"}
 		case definition < l.maxDefinition:
 			if value != nil {
-				return &differError{c.row, "the second implementation reads a value where the first reads a null"}
+				return &differError{c.row, "the second reader finds a value where Arrow's finds a null"}
 			}
 		case !l.is(c.there, value):
-			return &differError{c.row, "the two implementations read different values"}
+			return &differError{c.row, "the two readers find different values"}
 		default:
 			c.there++
 		}

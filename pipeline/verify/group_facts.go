@@ -3,7 +3,9 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v17/parquet"
@@ -240,22 +242,12 @@ func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 	fail := func(format string, args ...any) {
 		c.found.add(Failure{File: name, Column: "outcome", Problem: fmt.Sprintf(format, args...)})
 	}
-	for _, n := range []struct {
-		name      string
-		want, got int64
-	}{
-		{"matched", want.Matched, got.Matched}, {"no_match", want.NoMatch, got.NoMatch}, {"rejected", want.Rejected, got.Rejected},
-		{"failed", want.Failed, got.Failed}, {"suppressed", want.Suppressed, got.Suppressed}, {"skipped", want.Skipped, got.Skipped},
-	} {
-		if n.want != n.got {
-			fail("%d rows are %s, not the %d of the manifest", n.got, n.name, n.want)
-			continue
-		}
-		if n.name == "matched" {
-			continue
-		}
-		if !sameCounts(want.Reasons[n.name], got.Reasons[n.name]) {
-			c.found.add(Failure{File: name, Column: "reason", Problem: "the reasons of rows that are " + n.name + " are not counted as in the manifest"})
+	counted := got.ByOutcome()
+	for _, outcome := range slices.Sorted(maps.Keys(counted)) {
+		if n, wanted := *counted[outcome], *want.ByOutcome()[outcome]; n != wanted {
+			fail("%d rows are %s; the manifest says %d", n, outcome, wanted)
+		} else if !maps.Equal(want.Reasons[outcome], got.Reasons[outcome]) {
+			c.found.add(Failure{File: name, Column: "reason", Problem: "the counts of reasons of " + outcome + " rows differ from the manifest"})
 		}
 	}
 	most := want.Searches
@@ -263,7 +255,7 @@ func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 		most += want.Suppressed // a search may have some rows in the folder of its value, and suppressed ones in that of none
 	}
 	if want.Searches > 0 && (sum.inputs < want.Searches || sum.inputs > most) {
-		fail("the rows are those of %d searches, not of the %d of the manifest", sum.inputs, want.Searches)
+		fail("the rows are of %d searches; the manifest says %d", sum.inputs, want.Searches)
 	}
 }
 
@@ -274,21 +266,9 @@ func (c *checker) compareMalformed(f *parquetFile, want sinks.Totals) {
 	for _, g := range f.groups {
 		got.Add(g.totals)
 	}
-	if !sameCounts(want.Reasons["malformed"], got.Reasons["malformed"]) {
-		c.found.add(Failure{File: f.Name, Column: "reason", Problem: "the reasons of malformed lines are not counted as in the manifest"})
+	if !maps.Equal(want.Reasons["malformed"], got.Reasons["malformed"]) {
+		c.found.add(Failure{File: f.Name, Column: "reason", Problem: "the counts of reasons of malformed lines differ from the manifest"})
 	}
-}
-
-func sameCounts(a, b map[string]int64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for reason, n := range a {
-		if b[reason] != n {
-			return false
-		}
-	}
-	return true
 }
 
 // runs calls each with the runs of rows that have one source.

@@ -29,14 +29,14 @@ func (c *checker) manifest(ctx context.Context) error {
 	}
 	m, err := sinks.ReadManifest(c.dataset)
 	if partitions := partitionsIn(names); errors.Is(err, sinks.ErrNoDataset) && len(partitions) > 0 {
-		return fmt.Errorf("%w: it is a folder of %d, each to be verified by itself, such as %s", sinks.ErrNoDataset, len(partitions), partitions[0])
+		return fmt.Errorf("%w: it is a folder of %d datasets; verify each one, such as %s", sinks.ErrNoDataset, len(partitions), partitions[0])
 	}
 	var broken *sinks.ManifestError
 	if err != nil && !errors.As(err, &broken) {
 		return err
 	}
 	if !slices.Contains(names, sinks.SuccessName) {
-		c.found.add(Failure{Problem: "there is no " + sinks.SuccessName + ": a run is not through with it"})
+		c.found.add(Failure{Problem: sinks.SuccessName + " is missing: the run did not finish"})
 	}
 	if broken != nil {
 		c.found.add(Failure{File: sinks.ManifestName, Problem: "not readable: " + broken.Err.Error()})
@@ -87,7 +87,7 @@ func (c *checker) listed() {
 		}
 	}
 	if len(m.Parts) == 0 {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: "it lists no part, and the least is one without rows"})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: "it lists no parts; a dataset without rows has one empty part"})
 	}
 }
 
@@ -98,10 +98,10 @@ func (c *checker) parted(p *sinks.Part, want, which string) {
 		folder, base := path.Split(f.Name)
 		switch {
 		case !sinks.IsPartitionFolder(c.result.Manifest.PartitionBy, strings.TrimSuffix(folder, "/")):
-			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("a file of %s is in no folder of a value of %s", which, c.result.Manifest.PartitionBy)})
+			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("a file of %s is not in a folder of a value of %s", which, c.result.Manifest.PartitionBy)})
 			c.entry(f, f.Name, "a file of "+which)
 		case f.Name <= before:
-			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the files of %s are not each there once, in the order of their names", which)})
+			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the files of %s are not sorted by name, or one is listed twice", which)})
 			c.entry(f, f.Name, "a file of "+which)
 		default:
 			c.entry(f, strings.TrimSuffix(f.Name, base)+want, "a file of "+which)
@@ -109,13 +109,13 @@ func (c *checker) parted(p *sinks.Part, want, which string) {
 		before = f.Name
 	}
 	if p.Name != want {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s should be called %s", which, want)})
 	}
 }
 
 func (c *checker) entry(f sinks.File, want, which string) {
 	if f.Name != want {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s is not called %s", which, want)})
+		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s should be called %s", which, want)})
 	}
 	if !hexSHA256.MatchString(f.SHA256) {
 		c.found.add(Failure{File: sinks.ManifestName, Problem: which + " has no SHA-256"})
@@ -139,7 +139,7 @@ func (c *checker) strangers(names []string) {
 		if known[name] || isHidden(path.Base(name)) || isHiddenFolder(name) {
 			continue
 		}
-		c.found.add(Failure{File: name, Problem: "it is not of the dataset, and who reads the folder takes it for a part"})
+		c.found.add(Failure{File: name, Problem: "unexpected file; readers would load it as data"})
 	}
 }
 
@@ -165,11 +165,11 @@ func (c *checker) intact(ctx context.Context, f sinks.File) (*sinks.OpenFile, er
 	}
 	problem := ""
 	if opened.Size != f.Bytes {
-		problem = fmt.Sprintf("it has %d bytes, not the %d of the manifest", opened.Size, f.Bytes)
+		problem = fmt.Sprintf("it has %d bytes; the manifest says %d", opened.Size, f.Bytes)
 	} else if sum, err := sha256Of(ctx, opened); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	} else if sum != f.SHA256 {
-		problem = "it has another SHA-256 than the manifest says"
+		problem = "its SHA-256 differs from the manifest"
 	}
 	if problem == "" {
 		return opened, nil

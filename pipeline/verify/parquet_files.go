@@ -126,21 +126,21 @@ func (c *checker) footers(f *parquetFile) bool {
 	fail := func(column, format string, args ...any) {
 		c.found.add(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
 	}
-	one, err := openFirst(f.opened)
+	one, err := openArrow(f.opened)
 	if err == nil {
 		f.foot, err = one.footer()
 	}
 	if err != nil {
-		fail("", "the first implementation cannot read its footer: %v", err)
+		fail("", "Arrow's reader cannot read the footer: %v", err)
 		return false
 	}
 	_, other, err := openSecond(f.opened)
 	if err != nil {
-		fail("", "the second implementation cannot read its footer: %v", err)
+		fail("", "the second reader cannot read the footer: %v", err)
 		return false
 	}
 	if !reflect.DeepEqual(f.foot, other) {
-		fail("", "the two implementations do not read the same footer")
+		fail("", "the two readers disagree on the footer")
 		return false
 	}
 	var sum int64
@@ -148,13 +148,13 @@ func (c *checker) footers(f *parquetFile) bool {
 		sum += g.rows
 		for _, chunk := range g.chunks {
 			if chunk.values < g.rows {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has fewer values and nulls than the row group has rows"})
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has fewer values and nulls than there are rows"})
 				return false
 			}
 		}
 	}
 	if f.foot.rows != f.Rows || sum != f.Rows {
-		fail("", "it has %d rows by its footer and %d in its row groups, not the %d of the manifest", f.foot.rows, sum, f.Rows)
+		fail("", "it has %d rows by its footer, %d in its row groups, and %d in the manifest", f.foot.rows, sum, f.Rows)
 		return false
 	}
 	if !c.columnsOf(f, fail) {
@@ -189,12 +189,12 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 	leaves := leafPaths(f.foot.columns)
 	for i, g := range f.foot.groups {
 		if len(g.chunks) != len(leaves) {
-			c.found.add(Failure{File: f.Name, RowGroup: i + 1, Problem: fmt.Sprintf("it has %d column chunks, and the schema %d leaf columns", len(g.chunks), len(leaves))})
+			c.found.add(Failure{File: f.Name, RowGroup: i + 1, Problem: fmt.Sprintf("it has %d column chunks; the schema has %d leaf columns", len(g.chunks), len(leaves))})
 			return false
 		}
 		for j, chunk := range g.chunks {
 			if chunk.path != leaves[j] {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j], Problem: "another column is at its place"})
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j], Problem: "another column is in its place"})
 				return false
 			}
 		}
@@ -224,13 +224,13 @@ func (c *checker) about(f *parquetFile, fail func(column, format string, args ..
 		"leadetl.rules_version":  fmt.Sprint(m.RulesVersion),
 	} {
 		if f.foot.keyValues[key] != want {
-			fail("", "its footer and the manifest differ in %s", strings.TrimPrefix(key, "leadetl."))
+			fail("", "the footer and the manifest differ in %s", strings.TrimPrefix(key, "leadetl."))
 		}
 	}
 	for i, g := range f.foot.groups {
 		for _, chunk := range g.chunks {
 			if chunk.statistics && c.isText(chunk.path) {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has statistics, which are values in clear text"})
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "text columns must not have statistics, which are values in clear text"})
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 // readGroup reads the leaves of a row group. Those of one that is wrong are
 // not kept.
 func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Failure) {
-	one, err := openFirst(f.opened)
+	one, err := openArrow(f.opened)
 	two, _, err2 := openSecond(f.opened)
 	if err := errors.Join(err, err2); err != nil {
 		return []Failure{{File: f.Name, RowGroup: i + 1, Problem: err.Error()}}
@@ -315,21 +315,21 @@ func (f *parquetFile) readingOrder(rowGroup int) (order []int) {
 }
 
 // readLeaf reads a leaf column of a row group with both implementations.
-func readLeaf(one first, two second, rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
+func readLeaf(one arrowReader, two secondReader, rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
 	if err := two.checkPages(rowGroup, i); err != nil {
 		return nil, err
 	}
 	l, err := one.leaf(rowGroup, i, used)
 	if err != nil {
-		return nil, fmt.Errorf("the first implementation cannot read it: %w", err)
+		return nil, fmt.Errorf("Arrow's reader cannot read it: %w", err)
 	}
 	if n := l.rows(); n != rows {
-		return nil, fmt.Errorf("it has %d rows, and the row group %d", n, rows)
+		return nil, fmt.Errorf("it has %d rows; the row group has %d", n, rows)
 	}
 	err = compare(l, two, rowGroup, i)
 	var differs *differError
 	if err != nil && !errors.As(err, &differs) {
-		err = fmt.Errorf("the second implementation cannot read it: %w", err)
+		err = fmt.Errorf("the second reader cannot read it: %w", err)
 	}
 	return l, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -23,9 +24,10 @@ import (
 )
 
 // schemaFlags are the flags of schema: those of run that decide on columns,
-// and what the statements are to name.
+// and what the statements name.
 type schemaFlags struct {
-	columns          runFlags
+	job              runcmd.JobFlags
+	in               []string
 	resolver         string
 	dataset          string
 	s3               wire.S3
@@ -36,7 +38,7 @@ type schemaFlags struct {
 }
 
 func newSchemaCommand(std cli.Streams) *cobra.Command {
-	var f schemaFlags
+	f := schemaFlags{job: runcmd.DefaultJobFlags()}
 	c := &cobra.Command{
 		Use:   "schema OPERATION|--dataset DATASET --dialect DIALECT",
 		Short: "Print the table of an operation's dataset, and the statement that loads it",
@@ -55,7 +57,8 @@ printed are to be filled in.`,
   leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
   leadetl schema --dataset out/hems --redshift-manifest --location s3://lake/hems
   leadetl schema enrichment --dialect markdown`,
-		Args: oneOperation,
+		Args:      runcmd.OneOperation,
+		ValidArgs: runcmd.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			operation := ""
 			if len(args) == 1 {
@@ -64,7 +67,6 @@ printed are to be filled in.`,
 			return f.run(c.Context(), operation, std)
 		},
 	}
-	c.ValidArgs = operationNames()
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.dialect, "dialect", "", "`name`: "+warehouse.Names(warehouse.Dialects))
@@ -72,15 +74,10 @@ printed are to be filled in.`,
 	flags.StringVar(&f.table, "table", "", "`name` of the table (default: the operation)")
 	flags.StringVar(&f.location, "location", "", "`URI` where the warehouse finds the dataset, without the folders of --partition-by")
 	flags.BoolVar(&f.redshiftManifest, "redshift-manifest", false, "print the files of --dataset as COPY … MANIFEST of Redshift takes them; needs --location")
-	flags.StringArrayVar(&f.columns.in, "in", nil, "input `URI` whose columns are carried over, as leadetl run would")
-	flags.StringVar(&f.columns.column, "column", "", "`name` of the identifier's column")
-	flags.StringSliceVar(&f.columns.keep, "keep", []string{keepAll}, "input `columns` carried over: all (those of --in), none, or names with commas")
-	flags.BoolVar(&f.columns.dropIdentifier, "drop-identifier", false, "as leadetl run has it")
-	registerPartitions(flags, &f.columns.partitionBy)
-	flags.StringSliceVar(&f.columns.hemProfiles, "hem-profiles", []string{"plain"}, "`profiles` email_to_hem hashes by: plain (always there), uid2, google")
-	flags.StringSliceVar(&f.columns.hemTypes, "hem-types", columns.HEMTypes, "`digests` of profile plain")
+	flags.StringArrayVar(&f.in, "in", nil, "input `URI` whose columns are kept, as leadetl run would")
+	f.job.RegisterColumns(flags)
 	f.s3.RegisterReading(flags)
-	flags.StringVar(&f.resolver, "resolver", embeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
+	flags.StringVar(&f.resolver, "resolver", runcmd.EmbeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
 	return c
 }
 
@@ -114,18 +111,16 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 
 // ofOperation is the table of an operation under the flags.
 func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli.Streams) (warehouse.Table, error) {
-	f.columns.out, f.columns.workers, f.columns.rowsPerPart = "out", 1, 1 // a job has them
-	f.columns.compression = string(sinks.Snappy)
-	f.columns.defaultRegion, f.columns.networkHosts = "US", []string{"linkedin.com"}
-	inputs := f.columns.in
-	f.columns.in = []string{"in"}
-	job, err := f.columns.config(operation)
+	job, err := f.job.Job(operation)
+	if err == nil {
+		err = job.Validate()
+	}
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)
 	}
 	kept := job.Keep
 	switch {
-	case job.KeepAll && len(inputs) > 0:
+	case job.KeepAll && len(f.in) > 0:
 		log, err := cli.NewLogger(std.Err, "text", "warn")
 		if err != nil {
 			return warehouse.Table{}, err
@@ -134,7 +129,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		if err != nil {
 			return warehouse.Table{}, cli.UsageError(err)
 		}
-		list, err := wire.OpenInput(ctx, inputs, sources.Options{Stdin: std.In, Objects: store})
+		list, err := wire.OpenInput(ctx, f.in, sources.Options{Stdin: std.In, Objects: store})
 		if err != nil {
 			return warehouse.Table{}, err
 		}
@@ -145,7 +140,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	case job.KeepAll:
 		fmt.Fprintln(std.Err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
 	}
-	if job.KeepAll && len(inputs) == 0 && job.PartitionBy != "" {
+	if job.KeepAll && len(f.in) == 0 && job.PartitionBy != "" {
 		kept = []string{job.PartitionBy} // one of those that are not listed
 	}
 	partition, err := pipeline.PartitionColumn(job, kept)
@@ -154,7 +149,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	}
 	settings := columns.Settings{
 		Operation: job.Operation, Kept: kept, Identifier: pipeline.IdentifierColumn(job, kept), DropIdentifier: job.DropIdentifier,
-		HEMTypes: job.HEMTypes, HEMProfiles: job.HEMProfiles, PartitionBy: partition, Remote: f.resolver != embeddedResolver,
+		HEMTypes: job.HEMTypes, HEMProfiles: job.HEMProfiles, PartitionBy: partition, Remote: f.resolver != runcmd.EmbeddedResolver,
 	}
 	for _, p := range job.Partitions {
 		settings.Partitions = append(settings.Partitions, p.Name)

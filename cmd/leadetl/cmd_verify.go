@@ -68,7 +68,7 @@ warehouse would trip over: names, types, values that are too long.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), mostWorkers), "`number` of row groups read at a time, about 200 MB each")
+	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), 8), "`number` of row groups read at a time, about 200 MB each")
 	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits the dataset is held against: "+warehouse.Names(warehouse.Warehouses))
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print what is wrong only")

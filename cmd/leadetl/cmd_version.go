@@ -3,27 +3,12 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/columns"
 )
-
-// version is set by the build (-ldflags "-X main.version=v1.2.3").
-var version = ""
-
-// programVersion is the name and version that go into manifests.
-func programVersion() string {
-	if version != "" {
-		return "leadetl " + version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return "leadetl " + info.Main.Version
-	}
-	return "leadetl (devel)"
-}
 
 func newVersionCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
@@ -33,9 +18,13 @@ func newVersionCommand(std cli.Streams) *cobra.Command {
 
 		DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(std.Out, "%s\nschema %d, rules %d, %s\n",
-				programVersion(), columns.SchemaVersion, columns.RulesVersion, runtime.Version())
+			_, err := fmt.Fprint(std.Out, versionText())
 			return err
 		},
 	}
+}
+
+// versionText is what leadetl version and leadetl --version print.
+func versionText() string {
+	return fmt.Sprintf("%s\nschema %d, rules %d, %s\n", cli.ProgramVersion(), columns.SchemaVersion, columns.RulesVersion, runtime.Version())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -21,7 +23,7 @@ import (
 // of its own and no other.
 func TestPagesOfOperations(t *testing.T) {
 	cell := regexp.MustCompile("`([a-z0-9_]+)`")
-	for _, op := range operationNames() {
+	for _, op := range runcmd.OperationNames() {
 		page, err := os.ReadFile(moduleRoot + "/docs/operations/" + op + ".md")
 		if err != nil {
 			t.Error(err)
@@ -122,4 +124,22 @@ func headings(page string) (names []string) {
 		}
 	}
 	return names
+}
+
+// The policies that docs/s3.md shows are JSON.
+func TestShownPolicies(t *testing.T) {
+	page, err := os.ReadFile(moduleRoot + "/docs/s3.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```json\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks of JSON", len(blocks))
+	}
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		if !json.Valid([]byte(text)) {
+			t.Errorf("no JSON:\n%s", text)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -194,7 +195,7 @@ func TestRemoteFullDisk(t *testing.T) {
 	}
 	script := `mount -t tmpfs -o size=1m none "$STATE" && { "$@"; first=$?; mount -o remount,size=100m "$STATE" && "$@"; echo "codes $first $?"; }`
 	c := exec.Command("unshare", append([]string{"--mount", "--map-root-user", "sh", "-c", script, "sh", program}, j.args()...)...)
-	c.Env = append(os.Environ(), "GORACE="+hasty, apiKeyVariable+"="+remoteKey, "STATE="+j.path("state"))
+	c.Env = append(os.Environ(), "GORACE="+hasty, runcmd.APIKeyVariable+"="+remoteKey, "STATE="+j.path("state"))
 	said, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)

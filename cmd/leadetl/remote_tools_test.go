@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -97,7 +98,7 @@ func startProgram(t testing.TB, args ...string) *process {
 		t.Fatal(err)
 	}
 	p := &process{Cmd: exec.Command(program, args...), printed: new(output), said: new(output), gone: make(chan struct{})}
-	p.Env = append(os.Environ(), "GORACE="+hasty, apiKeyVariable+"="+remoteKey, callbackSecretVariable+"="+remoteSecret)
+	p.Env = append(os.Environ(), "GORACE="+hasty, runcmd.APIKeyVariable+"="+remoteKey, runcmd.CallbackSecretVariable+"="+remoteSecret)
 	p.Stdout, p.Stderr = p.printed, p.said
 	if err := p.Start(); err != nil {
 		t.Fatal(err)

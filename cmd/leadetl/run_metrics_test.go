@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/pipeline/pace"
-	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
 // profiles is a list of n profile addresses that a canary marks.
@@ -69,7 +68,7 @@ func TestMetricsOfARun(t *testing.T) {
 		books.ServeHTTP(w, r)
 	}))
 	defer service.Close()
-	t.Setenv(apiKeyVariable, "lrk_test_CanaryOfTheKey")
+	t.Setenv(runcmd.APIKeyVariable, "lrk_test_CanaryOfTheKey")
 
 	folder := t.TempDir()
 	said := &logged{after: regexp.MustCompile(`msg=metrics url=(\S+)/metrics`), found: make(chan string, 1)}
@@ -167,48 +166,6 @@ func getUntil(t *testing.T, url, want string) (text string) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%s: no %s", url, want)
-		}
-	}
-}
-
-func TestMetricsOfNoService(t *testing.T) {
-	server := httptest.NewServer(metricsHandler(&stats.Progress{}))
-	defer server.Close()
-	text := get(t, server.URL+"/metrics", http.StatusOK)
-	if !strings.Contains(text, "\nleadetl_run_rows_total{outcome=\"matched\"} 0\n") {
-		t.Error("no rows")
-	}
-	for _, absent := range []string{"leadetl_run_calls", "leadetl_run_credits", "leadetl_run_input_bytes"} {
-		if strings.Contains(text, absent) {
-			t.Errorf("there is a %s where nothing is known of it", absent)
-		}
-	}
-}
-
-// TestMetricsSayWhyCallsWait: one reason at a time, and the time of all.
-func TestMetricsSayWhyCallsWait(t *testing.T) {
-	meter := &stats.CallCounters{}
-	server := httptest.NewServer(metricsHandler(&stats.Progress{Calls: meter}))
-	defer server.Close()
-	for _, now := range stats.WaitReasons {
-		meter.Paced(func() pace.Snapshot {
-			return pace.Snapshot{Reason: now, Waited: map[pace.Reason]time.Duration{now: 1500 * time.Millisecond}}
-		})
-		text := get(t, server.URL+"/metrics", http.StatusOK)
-		for _, reason := range stats.WaitReasons {
-			value := "0"
-			if reason == now {
-				value = "1"
-			}
-			if want := fmt.Sprintf("leadetl_run_paused{reason=%q} %s\n", reason, value); !strings.Contains(text, want) {
-				t.Errorf("waiting for %s: no %s", now, want)
-			}
-		}
-		if want := fmt.Sprintf("leadetl_run_waiting_seconds_total{reason=%q} 1.5\n", now); !strings.Contains(text, want) {
-			t.Errorf("no %s", want)
-		}
-		if strings.Contains(text, "leadetl_run_rate_limit") {
-			t.Error("a rate limit where nothing limits")
 		}
 	}
 }

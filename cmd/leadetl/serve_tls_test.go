@@ -4,61 +4,17 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/leadetl/leadetl/internal/certtest"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 )
-
-// makeCertificate makes a certificate of 127.0.0.1 that vouches for itself,
-// and returns its files.
-func makeCertificate(t testing.TB, serial int64) (cert, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "service.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-}
-
-// replace puts a file in the place of another, as those who renew certificates
-// do.
-func replace(t testing.TB, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestServeTLS: a certificate is replaced while the service runs, and no call
 // fails meanwhile.
@@ -68,10 +24,10 @@ func TestServeTLS(t *testing.T) {
 	p.excused = "the new certificate cannot be used"
 	key := p.customer("Example Rockets", "1000000")
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	oldCert, oldKey := makeCertificate(t, 1)
-	newCert, newKey := makeCertificate(t, 2)
-	replace(t, certFile, oldCert)
-	replace(t, keyFile, oldKey)
+	oldCert, oldKey := certtest.Make(t, 1)
+	newCert, newKey := certtest.Make(t, 2)
+	certtest.Replace(t, certFile, oldCert)
+	certtest.Replace(t, keyFile, oldKey)
 	s := p.serve(append(unlimited, "--tls-cert", certFile, "--tls-key", keyFile)...)
 	if !strings.HasPrefix(s.public, "https://") {
 		t.Fatalf("the service says it is at %s", s.public)
@@ -124,13 +80,13 @@ func TestServeTLS(t *testing.T) {
 	defer others.Wait()
 	defer stop()
 	// Half of a pair is none: the one before stays.
-	replace(t, certFile, newCert)
+	certtest.Replace(t, certFile, newCert)
 	until(t, "the half pair is noticed", func() bool {
 		if got := serial(); got != 1 {
 			t.Errorf("with half a pair the certificate is number %d", got)
 		}
 		return strings.Contains(s.said.String(), "the one before stays")
 	})
-	replace(t, keyFile, newKey)
+	certtest.Replace(t, keyFile, newKey)
 	until(t, "the new certificate is shown", func() bool { return serial() == 2 })
 }

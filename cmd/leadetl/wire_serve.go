@@ -16,7 +16,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/service"
-	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
 // engine is how the engine answers.
@@ -26,37 +25,6 @@ func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Opt
 	o.Listed = wire.ListedIn(lists)
 	return o, err
 }
-
-// rate is a flag's rate, such as 600/min.
-type rate struct{ *limit.Rate }
-
-func (r rate) Type() string { return "rate" }
-
-func (r rate) String() string {
-	if r.Rate == nil { // the zero value, by which defaults are told
-		return ""
-	}
-	return r.Rate.String()
-}
-
-// Set leaves the burst as it is where text names none.
-func (r rate) Set(text string) error {
-	parsed, err := limit.ParseRate(text)
-	if err != nil {
-		return err
-	}
-	if parsed != limit.None && !strings.Contains(text, "burst") {
-		parsed.Burst = min(r.Rate.Burst, parsed.Burst)
-		if r.Rate.Burst == 0 { // there was no limit
-			parsed.Burst = defaultBurst
-		}
-	}
-	*r.Rate = parsed
-	return nil
-}
-
-// defaultBurst is the burst of a rate that replaces no limit.
-const defaultBurst = 20
 
 // costsOf sets prices, in credits.
 func costsOf(costs service.Costs) *cliflag.Assignments {

@@ -50,7 +50,10 @@ var siblings = map[[2]string]string{
 	{"pipeline/purchase", "pipeline/answers"}: "what was bought is stored",
 	{"pipeline/purchase", "pipeline/pace"}:    "calls leave at the pace the service bears",
 
-	{"cmd/leadetl/wire", "cmd/leadetl/cli"}: "what flags are wired to reports wrong usage",
+	{"cmd/leadetl/wire", "cmd/leadetl/cli"}:       "wiring reports wrong usage",
+	{"cmd/leadetl/runcmd", "cmd/leadetl/cli"}:     "every command is made of it",
+	{"cmd/leadetl/runcmd", "cmd/leadetl/wire"}:    "flags that commands share",
+	{"cmd/leadetl/runcmd", "cmd/leadetl/runview"}: "run and plan show what they do",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 	{"resolution/service/wire", "resolution/service/request"}:                "ids and problems of fields are written as requests have them",

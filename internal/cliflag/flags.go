@@ -5,7 +5,7 @@ import "github.com/spf13/pflag"
 // Names are the flags that a command line or a settings file may set.
 func Names(flags *pflag.FlagSet) (names []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
+		if f.Name != "help" && f.Name != "help-all" {
 			names = append(names, f.Name)
 		}
 	})

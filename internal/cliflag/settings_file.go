@@ -81,7 +81,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 	}
 	f.seen[name] = true
 	flag, other := f.flags.Lookup(name), f.other[name]
-	if other == nil && (flag == nil || name == f.nameFlag || name == "help") {
+	if other == nil && (flag == nil || name == f.nameFlag || name == "help" || name == "help-all") {
 		f.fail(key, "unknown key %q; did you mean %q?", written, nearest(word, f.keys()))
 		return
 	}

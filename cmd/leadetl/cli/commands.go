@@ -11,18 +11,26 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Setup completes the root command: streams, help, and the messages and exit
-// codes of wrong usage.
-func Setup(root *cobra.Command, std Streams) {
+// Setup completes the root command: streams, help, what --version prints, and
+// the messages and exit codes of wrong usage.
+func Setup(root *cobra.Command, std Streams, version string) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return UsageError(flagError(c, err)) })
-	root.SetUsageTemplate(usageTemplate)
+	root.SetUsageFunc(usage)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
 	checkUsage(root)
+	run := root.RunE
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if slices.Equal(args, []string{"--version"}) {
+			_, err := fmt.Fprint(std.Out, version)
+			return err
+		}
+		return run(c, args)
+	}
 }
 
 // checkUsage makes c and every command below it report wrong usage as such.
@@ -31,9 +39,10 @@ func checkUsage(c *cobra.Command) {
 	case c.HasSubCommands():
 		group(c)
 	case c.Parent().Name() == "completion": // cobra's own
-		c.Args = usage(NoArguments)
+		c.Args = reportUsage(NoArguments)
 	default:
-		c.Args = usage(c.Args)
+		c.Args = reportUsage(c.Args)
+		addHelpAll(c)
 	}
 	for _, below := range c.Commands() {
 		checkUsage(below)
@@ -41,8 +50,8 @@ func checkUsage(c *cobra.Command) {
 }
 
 // group makes a command that only holds others print its help when it is
-// called alone, and refuse what is none of them. Its flags are not parsed, so
-// that of "leadetl rnu --in a.csv" the rnu is what is wrong.
+// called alone, and refuse unknown commands. Its flags are not parsed, so that
+// the error about "leadetl rnu --in a.csv" is about rnu.
 func group(c *cobra.Command) {
 	c.DisableFlagParsing = true
 	c.Args = cobra.ArbitraryArgs
@@ -71,8 +80,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q%s; see %s --help", name, hint, c.CommandPath())
 }
 
-// usage reports what check finds wrong with the arguments as usage.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+// reportUsage reports what check finds wrong with the arguments as usage.
+func reportUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
 			return UsageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
@@ -81,8 +90,10 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// NoArguments refuses arguments.
 func NoArguments(_ *cobra.Command, args []string) error { return AtMost(0, args) }
 
+// AtMost refuses more than n arguments.
 func AtMost(n int, args []string) error {
 	if len(args) > n {
 		return fmt.Errorf("%q is one argument too many", args[n])
@@ -90,7 +101,7 @@ func AtMost(n int, args []string) error {
 	return nil
 }
 
-// OneArgument wants exactly one argument, and says what it is.
+// OneArgument requires one argument; what names it.
 func OneArgument(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {

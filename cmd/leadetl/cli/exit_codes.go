@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -39,26 +38,6 @@ var commonExits = map[int]string{
 	ExitDone:    "done",
 	exitFailure: "internal failure, such as a full disk",
 	ExitUsage:   "usage, configuration or unreadable input",
-}
-
-// exitCodesKey is the annotation that holds a command's exit codes.
-const exitCodesKey = "exit-codes"
-
-// ExitCodes annotates a command with what its exit codes mean, beside those of
-// every command.
-func ExitCodes(own map[int]string) map[string]string {
-	all := maps.Clone(commonExits)
-	maps.Copy(all, own)
-	return map[string]string{exitCodesKey: exitCodeLines(all)}
-}
-
-// exitCodeLines lists exit codes for a help text.
-func exitCodeLines(meanings map[int]string) string {
-	var b strings.Builder
-	for _, code := range slices.Sorted(maps.Keys(meanings)) {
-		fmt.Fprintf(&b, "\n  %-5d%s", code, meanings[code])
-	}
-	return b.String()
 }
 
 // codedError is an error whose exit code was decided where it came up.

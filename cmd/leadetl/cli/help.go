@@ -1,43 +1,163 @@
 package cli
 
 import (
+	"bufio"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// usageTemplate is what every help text ends with, no wider than 100 columns:
-// how the command is called, what it knows, what it exits with.
-var usageTemplate = `Usage:
-  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
-{{- if .HasExample}}
+// helpWidth is the most columns of a help text.
+const helpWidth = 100
 
-Examples:
-{{.Example}}
-{{- end}}
-{{- if .HasAvailableSubCommands}}
+// The annotations of flags and commands that help texts are made of.
+const (
+	groupKey     = "group"      // of a flag: its heading
+	everydayKey  = "everyday"   // of a flag: it is in the short help
+	exitCodesKey = "exit-codes" // of a command
+)
 
-Commands:
-{{- range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}
-{{- end}}{{end}}
-{{- end}}
-{{- if and .HasAvailableLocalFlags (not .HasAvailableSubCommands)}}
+// helpAll is the flag of commands with groups that prints all of them.
+const helpAll = "help-all"
 
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
-{{- end}}
+// Group adds flags to c that help texts show below a heading. register makes
+// them. Those named in everyday are in the short help, the others only in that
+// of --help-all.
+func Group(c *cobra.Command, title string, everyday []string, register func(*pflag.FlagSet)) {
+	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	flags.SortFlags = false
+	register(flags)
+	for _, name := range everyday {
+		if err := flags.SetAnnotation(name, everydayKey, []string{"true"}); err != nil {
+			panic(err)
+		}
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[groupKey] = []string{title}
+	})
+	c.Flags().SortFlags = false
+	c.Flags().AddFlagSet(flags)
+}
 
-Exit codes:
-{{- with index .Annotations "` + exitCodesKey + `"}}{{.}}{{else}}` + exitCodeLines(commonExits) + `{{end}}
-{{- if .HasAvailableSubCommands}}
+// addHelpAll gives a command with groups the flag --help-all.
+func addHelpAll(c *cobra.Command) {
+	if !isGrouped(c) {
+		return
+	}
+	all := c.Flags().Bool(helpAll, false, "list all flags")
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *all {
+			return c.Help()
+		}
+		return run(c, args)
+	}
+}
 
-Use "{{.CommandPath}} COMMAND --help" for more about a command.
-{{- end}}
-`
+func isGrouped(c *cobra.Command) (grouped bool) {
+	c.Flags().VisitAll(func(f *pflag.Flag) { grouped = grouped || f.Annotations[groupKey] != nil })
+	return grouped
+}
+
+// usage writes what every help text ends with: how the command is called, what
+// it takes, and what it exits with.
+func usage(c *cobra.Command) error {
+	out := bufio.NewWriter(c.OutOrStderr())
+	call := c.UseLine()
+	if c.HasAvailableSubCommands() {
+		call = c.CommandPath() + " COMMAND"
+	}
+	fmt.Fprintf(out, "Usage:\n  %s\n", call)
+	if c.HasExample() {
+		fmt.Fprintf(out, "\nExamples:\n%s\n", c.Example)
+	}
+	switch {
+	case c.HasAvailableSubCommands():
+		fmt.Fprint(out, "\nCommands:\n")
+		for _, below := range c.Commands() {
+			if below.IsAvailableCommand() {
+				fmt.Fprintf(out, "  %-*s %s\n", below.NamePadding(), below.Name(), below.Short)
+			}
+		}
+	case isGrouped(c):
+		writeGroups(out, c.LocalFlags())
+	case c.HasAvailableLocalFlags():
+		writeFlags(out, "Flags", c.LocalFlags())
+	}
+	codes := c.Annotations[exitCodesKey]
+	if codes == "" {
+		codes = exitCodeLines(commonExits)
+	}
+	fmt.Fprintf(out, "\nExit codes:%s\n", codes)
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(out, "\nUse \"%s COMMAND --help\" for more about a command.\n", c.CommandPath())
+	}
+	return out.Flush()
+}
+
+func writeFlags(out *bufio.Writer, title string, flags *pflag.FlagSet) {
+	fmt.Fprintf(out, "\n%s:\n%s\n", title, strings.TrimRight(flags.FlagUsagesWrapped(helpWidth), " \n"))
+}
+
+// writeGroups writes the flags below their headings: all of them with
+// --help-all, else those of every day.
+func writeGroups(out *bufio.Writer, flags *pflag.FlagSet) {
+	all := flags.Lookup(helpAll).Value.String() == "true"
+	var titles []string
+	groups := map[string]*pflag.FlagSet{}
+	hidden := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		title := "Help"
+		if group := f.Annotations[groupKey]; group != nil {
+			title = group[0]
+			if !all && f.Annotations[everydayKey] == nil {
+				hidden++
+				return
+			}
+		}
+		if groups[title] == nil {
+			groups[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			groups[title].SortFlags = false
+			titles = append(titles, title)
+		}
+		groups[title].AddFlag(f)
+	})
+	for _, title := range titles {
+		writeFlags(out, title, groups[title])
+	}
+	if hidden > 0 {
+		fmt.Fprintf(out, "\n%d more flags are listed by --%s.\n", hidden, helpAll)
+	}
+}
+
+// ExitCodes annotates a command with what its exit codes mean, beside those of
+// every command.
+func ExitCodes(own map[int]string) map[string]string {
+	all := maps.Clone(commonExits)
+	maps.Copy(all, own)
+	return map[string]string{exitCodesKey: exitCodeLines(all)}
+}
+
+// exitCodeLines lists exit codes for a help text.
+func exitCodeLines(meanings map[int]string) string {
+	var b strings.Builder
+	for _, code := range slices.Sorted(maps.Keys(meanings)) {
+		fmt.Fprintf(&b, "\n  %-5d%s", code, meanings[code])
+	}
+	return b.String()
+}
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Say what a command does",
+		Short: "Describe a command",
 		Args:  cobra.ArbitraryArgs,
 
 		DisableFlagsInUseLine: true,

@@ -4,9 +4,40 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// NewLogger makes the logger of --log-format and --log-level.
+// LogFlags are the flags of a command's log.
+type LogFlags struct {
+	Format string // text or json
+	Level  string
+	Quiet  bool // warnings and errors only
+}
+
+// LogFormats and LogLevels are the values of --log-format and --log-level.
+var (
+	LogFormats = []string{"text", "json"}
+	LogLevels  = []string{"debug", "info", "warn", "error"}
+)
+
+// Register registers --log-format and --log-level.
+func (f *LogFlags) Register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Format, "log-format", "text", "log `format`: text or json")
+	flags.StringVar(&f.Level, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
+}
+
+// Open makes the logger.
+func (f *LogFlags) Open(to io.Writer) (*slog.Logger, error) {
+	level := f.Level
+	if f.Quiet && level != "error" {
+		level = "warn"
+	}
+	return NewLogger(to, f.Format, level)
+}
+
+// NewLogger makes a logger of a format and a level.
 func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	var options slog.HandlerOptions
 	var at slog.Level
@@ -21,4 +52,11 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(to, &options)), nil
 	}
 	return nil, fmt.Errorf("unknown --log-format %q; it is text or json", format)
+}
+
+// Complete lets shells complete the values of a flag.
+func Complete(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // there is no such flag
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -22,15 +22,15 @@ type callbackFlags struct {
 
 func (f *callbackFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "callback-listen", "", "`address` (host:port) where answers that come later are received; sent as callback_url without --callback-url")
-	flags.StringVar(&f.secretFile, "callback-secret-file", "", "`file` with the secret callbacks are signed with (default: the environment variable "+callbackSecretVariable+")")
+	flags.StringVar(&f.secretFile, "callback-secret-file", "", "`file` with the secret callbacks are signed with (default: the environment variable "+CallbackSecretVariable+")")
 	flags.StringVar(&f.tlsCert, "callback-tls-cert", "", "`file` with the certificate of --callback-listen (PEM)")
 	flags.StringVar(&f.tlsKey, "callback-tls-key", "", "`file` with its private key (PEM)")
 	flags.DurationVar(&f.timeout, "callback-timeout", 15*time.Minute, "`time` an answer that comes later is waited for")
 }
 
-// callbackSecretVariable is where the secret is looked for when no file is
+// CallbackSecretVariable is where the secret is looked for when no file is
 // named.
-const callbackSecretVariable = "LEADETL_CALLBACK_SECRET"
+const CallbackSecretVariable = "LEADETL_CALLBACK_SECRET"
 
 func (f *callbackFlags) check() (errs []error) {
 	if f.listen == "" && (f.secretFile != "" || f.tlsCert != "" || f.tlsKey != "") {

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"encoding/csv"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -188,6 +189,12 @@ func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
 		all[field] = f.text(field)
 	}
 	return all
+}
+
+// apply sets what searches of a job mean.
+func (f *searchFlags) apply(job *pipeline.Job) {
+	job.AsOf = f.asOf.Midnight()
+	job.SearchDefaults = f.defaults(job.Operation)
 }
 
 // isGiven reports whether there is a search to be run.

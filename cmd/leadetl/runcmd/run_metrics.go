@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func metricsHandler(progress *stats.Progress) http.Handler {
 func buildInfo() prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "leadetl", Name: "build_info", Help: "1, with the version as a label.",
-		ConstLabels: prometheus.Labels{"version": programVersion()},
+		ConstLabels: prometheus.Labels{"version": cli.ProgramVersion()},
 	})
 	g.Set(1)
 	return g

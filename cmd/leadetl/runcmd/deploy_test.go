@@ -1,7 +1,6 @@
-package main
+package runcmd
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
@@ -17,7 +16,7 @@ import (
 // The job of the Kubernetes manifest is one this program takes, and what the
 // manifest says of exit codes is what they mean.
 func TestDeployedJob(t *testing.T) {
-	text, err := os.ReadFile(moduleRoot + "/deploy/cronjob.yaml")
+	text, err := os.ReadFile("../../../deploy/cronjob.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,35 +59,17 @@ func TestDeployedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f runFlags
-	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f.register(flags)
-	f.job = path
-	operation, err := f.settle(flags, nil)
+	var c cobra.Command
+	f.register(&c)
+	f.jobFile = path
+	operation, err := f.settle(c.Flags(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.config(operation); err != nil {
+	if _, err := f.job(operation); err != nil {
 		t.Error(err)
 	}
 	if got := job.PodFailurePolicy.Rules[0].OnExitCodes.Values; !slices.Equal(got, []int{cli.ExitUsage, cli.ExitRejects, cli.ExitBudget}) {
 		t.Errorf("exit codes that end the job: %v", got)
-	}
-}
-
-// The policies that docs/s3.md shows are JSON.
-func TestShownPolicies(t *testing.T) {
-	page, err := os.ReadFile(moduleRoot + "/docs/s3.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(page), "```json\n")[1:]
-	if len(blocks) != 2 {
-		t.Fatalf("%d blocks of JSON", len(blocks))
-	}
-	for _, block := range blocks {
-		text, _, _ := strings.Cut(block, "```")
-		if !json.Valid([]byte(text)) {
-			t.Errorf("no JSON:\n%s", text)
-		}
 	}
 }

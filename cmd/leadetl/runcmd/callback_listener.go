@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -99,14 +99,14 @@ func portOf(l net.Listener) string {
 
 // callbackSecrets are the secrets callbacks may be signed with.
 func callbackSecrets(file string) (secrets []callback.Secret, err error) {
-	words, err := secret.ReadWords(callbackSecretVariable, file)
+	words, err := secret.ReadWords(CallbackSecretVariable, file)
 	if err != nil {
 		return nil, fmt.Errorf("the secret that callbacks are signed with: %w; --callback-secret-file names its file", err)
 	}
 	for _, word := range words {
 		s, err := callback.ParseSecret(word.Reveal())
 		if err != nil {
-			return nil, fmt.Errorf("the secret that callbacks are signed with (--callback-secret-file or %s): %w", callbackSecretVariable, err)
+			return nil, fmt.Errorf("the secret that callbacks are signed with (--callback-secret-file or %s): %w", CallbackSecretVariable, err)
 		}
 		secrets = append(secrets, s)
 	}

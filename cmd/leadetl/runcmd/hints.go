@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func nextStep(err error) error {
 	case refused.Code == "callback_url_not_allowed":
 		return fmt.Errorf("%w; the service refuses the address it would post to: name another with --callback-url, or have the service allow it (leadetl serve: --callback-allow)", err)
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w; check --api-key-file (or %s) and --header-name", err, apiKeyVariable)
+		return fmt.Errorf("%w; check --api-key-file (or %s) and --header-name", err, APIKeyVariable)
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package runcmd
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/certtest"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
@@ -83,10 +84,10 @@ func call(t *testing.T, c *http.Client, url, webhook string, s callback.Secret) 
 // plain HTTP and over TLS, and nothing after stop.
 func TestListenForCallbacks(t *testing.T) {
 	first, second, other := callback.NewSecret(), callback.NewSecret(), callback.NewSecret()
-	cert, key := makeCertificate(t, 1)
+	cert, key := certtest.Make(t, 1)
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	replace(t, certFile, cert)
-	replace(t, keyFile, key)
+	certtest.Replace(t, certFile, cert)
+	certtest.Replace(t, keyFile, key)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
 	for _, o := range []callbackListenOptions{
@@ -159,7 +160,7 @@ func TestListenForCallbacksErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	t.Setenv(callbackSecretVariable, "")
+	t.Setenv(CallbackSecretVariable, "")
 	for _, f := range []struct {
 		name string
 		o    callbackListenOptions

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"cmp"
@@ -24,14 +24,11 @@ import (
 func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *pipeline.Run, closeRun func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
-	if f.quiet && f.logLevel != "error" {
-		f.logLevel = "warn"
-	}
-	log, err := cli.NewLogger(std.Err, f.logFormat, f.logLevel)
+	log, err := f.log.Open(std.Err)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	job, err := f.config(operation)
+	job, err := f.job(operation)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
@@ -44,7 +41,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, cli.UsageError(err)
 	}
 	run = &pipeline.Run{
-		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: programVersion(),
+		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
 		Log: log, Progress: &stats.Progress{},
 	}
 	f.suppress.Reading.Objects = store

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
@@ -14,7 +15,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 )
 
-func newPlanCommand(std cli.Streams) *cobra.Command {
+// NewPlanCommand makes leadetl plan.
+func NewPlanCommand(std cli.Streams) *cobra.Command {
 	f := runFlags{planning: true}
 	asJSON := false
 	c := &cobra.Command{
@@ -36,7 +38,7 @@ and stored answers stay as they are.`,
 			cli.ExitService:     "S3 is out of reach",
 			cli.ExitInterrupted: "interrupted",
 		}),
-		Args: oneOperation,
+		Args: OneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
 			operation, err := f.settle(c.Flags(), args)
 			if err != nil {
@@ -45,9 +47,11 @@ and stored answers stay as they are.`,
 			return f.plan(c.Context(), operation, asJSON, std)
 		},
 	}
-	c.ValidArgs = operationNames()
-	f.register(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print the plan as JSON")
+	c.ValidArgs = OperationNames()
+	f.register(c)
+	cli.Group(c, "Plan", []string{"json"}, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&asJSON, "json", false, "print the plan as JSON")
+	})
 	return c
 }
 
@@ -73,7 +77,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 		encoder := json.NewEncoder(std.Out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(plannedJSON{plan, noCallback})
-	case !f.quiet:
+	case !f.log.Quiet:
 		err = runview.Plan{Plan: plan, Files: run.Input.Files(), Out: f.out, Rate: f.remote.rate.String(), NoCallback: noCallback}.Print(std.Out)
 	}
 	if err != nil {

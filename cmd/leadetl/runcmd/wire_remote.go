@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -28,11 +28,11 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
-// embeddedResolver is the word of --resolver for the engine in the process.
-const embeddedResolver = "embedded"
+// EmbeddedResolver is the word of --resolver for the engine in the process.
+const EmbeddedResolver = "embedded"
 
-// apiKeyVariable is where the key is looked for when no file is named.
-const apiKeyVariable = "LEADETL_API_KEY"
+// APIKeyVariable is where the key is looked for when no file is named.
+const APIKeyVariable = "LEADETL_API_KEY"
 
 // remoteFlags are the flags of a run whose answers come from a service.
 type remoteFlags struct {
@@ -57,32 +57,41 @@ type remoteFlags struct {
 	retryUnknown   bool
 }
 
-func (f *remoteFlags) register(flags *pflag.FlagSet) {
+// registerAnswers registers the flags that say where answers come from.
+func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
+	flags.StringVar(&f.resolver, "resolver", EmbeddedResolver, "`source` of answers: embedded, or the address of a service (called through the proxy in HTTPS_PROXY if set)")
+	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
+	flags.StringVar(&f.headerName, "header-name", client.DefaultOptions().HeaderName, "`header` that carries the key; Authorization carries it as a bearer token")
+	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
+	flags.Var(&f.refresh, "refresh-older-than", "buy stored matches again that are older than this (default: never)")
+	flags.Var(&f.refreshNoMatch, "refresh-no-match-older-than", "buy stored answers without a match again that are older than this (default: never)")
+	flags.BoolVar(&f.offline, "offline", false, "use stored answers only; other rows are skipped")
+	flags.BoolVar(&f.idempotent, "idempotent", false, "the service honors Idempotency-Key, as leadetl serve does: calls without an answer are sent again with the same key")
+	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again; they may be billed twice")
+}
+
+// registerBudget registers the flags that limit cost and speed.
+func (f *remoteFlags) registerBudget(flags *pflag.FlagSet) {
 	defaults := client.DefaultOptions()
 	f.rate = limit.None
-	flags.StringVar(&f.resolver, "resolver", embeddedResolver, "what `answers`: embedded, or the address of a service, called by the proxy of HTTPS_PROXY if that is set")
-	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+apiKeyVariable+")")
-	flags.StringVar(&f.headerName, "header-name", defaults.HeaderName, "`header` that carries the key; Authorization carries it as a bearer")
-	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
-	flags.Var(rate{&f.rate}, "rate", "most calls that leave, such as 100/s or 600/min (default: what the service lets through)")
-	flags.IntVar(&f.concurrency, "concurrency", defaults.Concurrency, "`number` of calls in flight at a time")
-	flags.DurationVar(&f.timeout, "timeout", defaults.Timeout, "`time` a call may take")
-	flags.DurationVar(&f.giveUpAfter, "give-up-after", 15*time.Minute, "stop when the service has been out of reach for this `time`; 0 waits for ever")
-	flags.Var(&f.maxCredits, "max-credits", "`number` of credits this job may spend, over restarts (default: no limit)")
-	flags.Var(&f.maxCalls, "max-calls", "`number` of keys this job may ask the service, over restarts (default: no limit)")
-	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls leave (default: no limit)")
-	flags.Var(&f.creditCost, "credit-cost", "`credits` one call costs at most (default: as the interface says)")
-	flags.Var(&f.refresh, "refresh-older-than", "ask again for matches that were stored longer ago than this (default: never)")
-	flags.Var(&f.refreshNoMatch, "refresh-no-match-older-than", "the same for answers without a match")
-	flags.BoolVar(&f.offline, "offline", false, "answer from what is stored alone; the other rows are skipped")
-	flags.BoolVar(&f.idempotent, "idempotent", false, "the service honours Idempotency-Key, as leadetl serve does: calls without an answer are sent again under theirs")
-	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again, although they may be billed twice")
-	flags.StringVar(&f.callbackURL, "callback-url", "", "`address` that is sent as callback_url")
+	flags.Var(&f.maxCredits, "max-credits", "`number` of credits this job may spend, restarts included (default: no limit)")
+	flags.Var(&f.maxCalls, "max-calls", "`number` of keys this job may look up at the service, restarts included (default: no limit)")
+	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls are sent (default: no limit)")
+	flags.Var(&f.creditCost, "credit-cost", "most `credits` that one call can cost (default: the price of the operation)")
+	flags.Var(wire.Rate{Rate: &f.rate}, "rate", "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)")
+	flags.IntVar(&f.concurrency, "concurrency", defaults.Concurrency, "`number` of calls in flight")
+	flags.DurationVar(&f.timeout, "timeout", defaults.Timeout, "`time` that a call may take")
+	flags.DurationVar(&f.giveUpAfter, "give-up-after", 15*time.Minute, "stop when the service cannot be reached for this `time`; 0 waits forever")
+}
+
+// registerCallbacks registers the flags for answers that come later.
+func (f *remoteFlags) registerCallbacks(flags *pflag.FlagSet) {
+	flags.StringVar(&f.callbackURL, "callback-url", "", "`address` sent to the service as callback_url")
 	f.callbacks.register(flags)
 }
 
 // isRemote reports whether answers come from a service.
-func (f *remoteFlags) isRemote() bool { return f.resolver != embeddedResolver }
+func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 
 // onlyRemote are the flags that mean nothing to the embedded engine.
 var onlyRemote = []string{
@@ -202,7 +211,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	if f.offline || planning {
 		return r, opened.Close, nil
 	}
-	if options.Key, err = secret.Read(apiKeyVariable, f.apiKeyFile); err != nil {
+	if options.Key, err = secret.Read(APIKeyVariable, f.apiKeyFile); err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
 	}
 	if options.RootCAs, err = f.authorities(); err != nil {
@@ -278,4 +287,59 @@ func (reader) Read(op resolution.Operation, status int, body []byte) (resolution
 
 func (reader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
 	return client.ReadSearch(op, status, body)
+}
+
+// errNothingStored says that there is nothing to answer offline from.
+func errNothingStored(state string) error {
+	return cli.UsageError(fmt.Errorf("--offline: nothing is stored under --state %s; runs with --resolver URL store there what they buy, or name another folder", state))
+}
+
+// checkOffline tells who answers offline when nothing is stored of what is
+// asked: most likely the address is not the one that was bought from.
+func checkOffline(ctx context.Context, store *answers.Store, asked answers.Scope, state string, log *slog.Logger) error {
+	scopes, err := store.Scopes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(scopes) == 0 {
+		return errNothingStored(state)
+	}
+	if slices.ContainsFunc(scopes, func(s answers.Scope) bool { return s.Service == asked.Service && s.Operation == asked.Operation }) {
+		return nil
+	}
+	var stored []string
+	for _, s := range scopes {
+		stored = append(stored, cli.Printable(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
+	}
+	slices.Sort(stored)
+	log.Warn(fmt.Sprintf("nothing is stored of %s of %s; give --resolver as it was when the answers were bought", asked.Operation, asked.Service),
+		"stored", strings.Join(slices.Compact(stored), ", "))
+	return nil
+}
+
+// checkResolver refuses a word of --resolver that is neither the engine's nor
+// looks like an address.
+func checkResolver(word string) error {
+	if strings.ContainsAny(word, ":/.") {
+		return nil // the client knows what an address is
+	}
+	if cliflag.Edits(word, EmbeddedResolver) <= len(EmbeddedResolver)/2 {
+		return fmt.Errorf("--resolver %s: did you mean %s, or an address such as https://leads.example?", word, EmbeddedResolver)
+	}
+	return fmt.Errorf("--resolver %s: write %s, or an address such as https://leads.example", word, EmbeddedResolver)
+}
+
+// checkCallbackURL refuses what no service could post to. The error does not
+// repeat the address, which may hold a password.
+func checkCallbackURL(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return nil
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return errors.New("--callback-url is no address that a service could post to; write one such as https://hooks.example/leads")
+	case u.User != nil:
+		return errors.New("--callback-url holds a user or a password, which the service would be sent; leave it out: callbacks are signed")
+	}
+	return nil
 }

@@ -1,0 +1,18 @@
+package cli
+
+import "runtime/debug"
+
+// version is set by the build (-ldflags
+// "-X github.com/leadetl/leadetl/cmd/leadetl/cli.version=v1.2.3").
+var version = ""
+
+// ProgramVersion is the name and version that go into manifests.
+func ProgramVersion() string {
+	if version != "" {
+		return "leadetl " + version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return "leadetl " + info.Main.Version
+	}
+	return "leadetl (devel)"
+}

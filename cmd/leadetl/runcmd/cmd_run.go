@@ -1,0 +1,280 @@
+// Package runcmd holds the commands run and plan, and the wiring of a run from
+// its flags.
+package runcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// maxDefaultWorkers bounds the default of --workers: a machine with many cores
+// is seldom ours alone, and one worker reads all rows.
+const maxDefaultWorkers = 8
+
+// runFlags are the flags of run and plan.
+type runFlags struct {
+	jobFile       string
+	in            []string
+	delimiter     string
+	directory     string
+	out           string
+	overwrite     bool
+	state         string
+	workers       int
+	maxRejects    cliflag.Limit
+	dropAnswers   string
+	metricsListen string
+	dataset       JobFlags
+	remote        remoteFlags
+	search        searchFlags
+	suppress      wire.Suppress
+	s3            wire.S3
+	log           cli.LogFlags
+
+	planning bool         // nothing is asked and nothing written
+	drop     *dropAnswers // nil without --drop-answers
+}
+
+// NewRunCommand makes leadetl run.
+func NewRunCommand(std cli.Streams) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run OPERATION --in URI… --out FOLDER",
+		Short: "Resolve a list and write a Parquet dataset",
+		Long: `Resolve every row of a list and write a Parquet dataset.
+
+Operations, and the column each looks up:
+  email_to_hem           email         hashed emails (HEMs) of an address
+  network_to_hem         network_url   hashed emails of a profile
+  network_to_phone       network_url   phone number of a profile
+  ip_to_company          ip            company behind an IP address
+  enrichment             network_url   contact, phone, HEMs and company of a profile
+  deanonymization        ip            the same for the visitor behind an IP address
+  keyword_to_lead        keywords      people who searched for words, one row each
+  keyword_to_lead_count  keywords      number of these people
+
+email_to_hem needs no reference data; with --directory it adds the network_url
+of people it finds there. The other operations need --directory, or --resolver
+with the address of a service.
+
+A list of searches may have a column for each flag of group Searches, with _
+for -. Without --in, these flags are one search. With --in, some of them are
+defaults for rows that have no value.
+
+To resume an interrupted run, run the same command. On a finished dataset it
+does nothing. Every flag is also a key of the job file; flags win.`,
+		Example: `  leadetl run email_to_hem --in emails.csv --out hems
+  leadetl run ip_to_company --in 'visits/*.csv.gz' --column client --directory dir --out companies
+  zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
+  leadetl run keyword_to_lead --keywords 'crm;erp' --states CA --directory dir --out leads
+  leadetl run --job nightly.yaml`,
+		Annotations: cli.ExitCodes(map[int]string{
+			cli.ExitRejects:     "done, but rows failed or rejects exceed --max-rejects",
+			cli.ExitBudget:      "budget or credits exhausted; raise the limit and run the same command to resume",
+			cli.ExitService:     "the service refuses calls, or it or S3 cannot be reached; run the same command to resume",
+			cli.ExitInterrupted: "interrupted; run the same command to resume",
+		}),
+		Args:      OneOperation,
+		ValidArgs: OperationNames(),
+		RunE: func(c *cobra.Command, args []string) error {
+			operation, err := f.settle(c.Flags(), args)
+			if err != nil {
+				return err
+			}
+			return f.run(c.Context(), operation, std)
+		},
+	}
+	f.register(c)
+	return c
+}
+
+// register makes f what the flags of a command set. plan takes the same flags
+// as run.
+func (f *runFlags) register(c *cobra.Command) {
+	f.dataset = DefaultJobFlags()
+	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
+		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
+		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
+		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
+		f.dataset.registerInput(flags)
+	})
+	cli.Group(c, "Output", []string{"out", "overwrite", "column", "keep", "partition-by", "max-rejects"}, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing, or s3://bucket/prefix/")
+		flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset in --out")
+		f.dataset.RegisterColumns(flags)
+		f.dataset.registerParts(flags)
+		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
+		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
+		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, about 100 MB each; with a service always one; the dataset is the same for any number")
+	})
+	cli.Group(c, "Answers", []string{"resolver", "api-key-file"}, f.remote.registerAnswers)
+	cli.Group(c, "Budget and pace", []string{"max-credits", "rate"}, f.remote.registerBudget)
+	cli.Group(c, "Searches", nil, f.search.register)
+	cli.Group(c, "Callbacks", nil, f.remote.registerCallbacks)
+	cli.Group(c, "Suppression", []string{"suppress"}, func(flags *pflag.FlagSet) {
+		f.suppress.Register(flags, "to leave out of the dataset")
+		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file for each list, with its name")
+	})
+	cli.Group(c, "S3", nil, f.s3.Register)
+	cli.Group(c, "Logging", []string{"quiet"}, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.log.Quiet, "quiet", false, "print errors and warnings only")
+		f.log.Register(flags)
+		flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464")
+	})
+	completeJob(c)
+	cli.Complete(c, "log-format", cli.LogFormats...)
+	cli.Complete(c, "log-level", cli.LogLevels...)
+	cli.Complete(c, "resolver", EmbeddedResolver)
+	cli.Complete(c, "lead-type", "b2b", "b2c")
+	cli.Complete(c, "s3-sse", "AES256", "aws:kms", "aws:kms:dsse")
+}
+
+// settle applies the job file, if there is one, and says which operation is
+// meant.
+func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string, err error) {
+	if f.jobFile != "" {
+		if err := cliflag.ApplyFile("job", f.jobFile, flags, map[string]*string{"operation": &operation}); err != nil {
+			return "", cli.UsageError(err)
+		}
+	}
+	if len(args) == 1 {
+		operation = args[0]
+	}
+	op := resolution.Operation(operation)
+	if !flags.Changed("rows-per-part") {
+		f.dataset.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
+	}
+	return operation, cli.UsageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+}
+
+// OperationNames are the operations.
+func OperationNames() (names []string) {
+	for _, o := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
+		names = append(names, string(o))
+	}
+	return names
+}
+
+// OneOperation refuses a second argument, which is most likely an input.
+func OneOperation(_ *cobra.Command, args []string) error {
+	if err := cli.AtMost(1, args); err != nil {
+		return fmt.Errorf("%w; name inputs with --in", err)
+	}
+	return nil
+}
+
+// job is the job of the flags. Its error joins every problem.
+func (f *runFlags) job(operation string) (pipeline.Job, error) {
+	var errs []error
+	if len(f.in) == 0 && !f.search.isGiven() {
+		errs = append(errs, errors.New("no --in; name the input"))
+	}
+	if f.out == "" {
+		errs = append(errs, errors.New("no --out; name the output folder"))
+	}
+	if f.workers < 1 {
+		errs = append(errs, fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
+	}
+	job, err := f.dataset.Job(operation)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return job, err
+	}
+	f.search.apply(&job)
+	f.out = partitionFolder(f.out, job.Partitions)
+	return job, job.Validate()
+}
+
+// run wires a job together and runs it.
+func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (err error) {
+	run, closeRun, err := f.open(ctx, operation, std)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRun()) }()
+	if f.metricsListen != "" {
+		closeMetrics, failed := listenMetrics(f.metricsListen, run.Progress, run.Log)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, closeMetrics()) }()
+	}
+	started := time.Now()
+	stop := f.display(run.Log, std).Run(run.Progress)
+	result, err := run.Do(ctx)
+	stop()
+	return f.close(result, err, runview.Summary{
+		Operation: run.Job.Operation, Files: run.Input.Files(), Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
+		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
+	}, run.Log, std)
+}
+
+// display is where progress is shown.
+func (f *runFlags) display(log *slog.Logger, std cli.Streams) runview.Display {
+	return runview.Display{Terminal: std.Err, Log: log, Quiet: f.log.Quiet}
+}
+
+// close prints what the run came to and decides on its exit code.
+func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Summary, log *slog.Logger, std cli.Streams) error {
+	if err != nil && !f.log.Quiet {
+		err = errors.Join(err, summary.PrintStopped(std.Err))
+	}
+	if errors.Is(err, context.Canceled) && result == nil {
+		return wire.ErrInterruptedEarly
+	}
+	if errors.Is(err, context.Canceled) {
+		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")))
+	}
+	if err != nil && result != nil && (cli.ExitCode(err) == cli.ExitBudget || cli.ExitCode(err) == cli.ExitService) {
+		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
+	}
+	if err != nil {
+		return err
+	}
+	if !f.log.Quiet {
+		if err := summary.Print(std.Out); err != nil {
+			return err
+		}
+	}
+	if f.drop != nil && !f.drop.present() {
+		return cli.UsageError(fmt.Errorf("the dataset is complete, and nothing is known any more that %s lacks; --overwrite makes both again", f.dropAnswers))
+	}
+	t := result.Totals
+	if lines := t.Rows + t.Malformed; !f.maxRejects.IsSet() && t.Malformed*100 > lines {
+		log.Warn("many lines are no rows; they are in _rejects, and --max-rejects makes them an error", "malformed", t.Malformed, "lines", lines)
+	}
+	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
+	if err := failedRows(t); err != nil {
+		return err
+	}
+	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
+	}
+	return nil
+}
+
+// finishedLevel is how important the totals are to who reads the log: people
+// have the table, programs that asked for JSON have nothing else.
+func (f *runFlags) finishedLevel() slog.Level {
+	if f.log.Format == "json" {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}

@@ -1,0 +1,61 @@
+package runcmd
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
+)
+
+func TestMetricsOfNoService(t *testing.T) {
+	text := metricsText(t, &stats.Progress{})
+	if !strings.Contains(text, "\nleadetl_run_rows_total{outcome=\"matched\"} 0\n") {
+		t.Error("no rows")
+	}
+	for _, absent := range []string{"leadetl_run_calls", "leadetl_run_credits", "leadetl_run_input_bytes"} {
+		if strings.Contains(text, absent) {
+			t.Errorf("there is a %s where nothing is known of it", absent)
+		}
+	}
+}
+
+// TestMetricsSayWhyCallsWait: one reason at a time, and the time of all.
+func TestMetricsSayWhyCallsWait(t *testing.T) {
+	meter := &stats.CallCounters{}
+	for _, now := range stats.WaitReasons {
+		meter.Paced(func() pace.Snapshot {
+			return pace.Snapshot{Reason: now, Waited: map[pace.Reason]time.Duration{now: 1500 * time.Millisecond}}
+		})
+		text := metricsText(t, &stats.Progress{Calls: meter})
+		for _, reason := range stats.WaitReasons {
+			value := "0"
+			if reason == now {
+				value = "1"
+			}
+			if want := fmt.Sprintf("leadetl_run_paused{reason=%q} %s\n", reason, value); !strings.Contains(text, want) {
+				t.Errorf("waiting for %s: no %s", now, want)
+			}
+		}
+		if want := fmt.Sprintf("leadetl_run_waiting_seconds_total{reason=%q} 1.5\n", now); !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+		if strings.Contains(text, "leadetl_run_rate_limit") {
+			t.Error("a rate limit where nothing limits")
+		}
+	}
+}
+
+func metricsText(t *testing.T, p *stats.Progress) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	metricsHandler(p).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("status %d", answer.Code)
+	}
+	return answer.Body.String()
+}

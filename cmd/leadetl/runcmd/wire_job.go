@@ -1,0 +1,150 @@
+package runcmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
+	"github.com/leadetl/leadetl/transforms/email"
+)
+
+// JobFlags are the flags that decide what a dataset holds.
+type JobFlags struct {
+	column           string
+	keep             []string
+	dropIdentifier   bool
+	partitionBy      []string
+	includeProviders bool
+	rowsPerPart      int
+	compression      string
+	hemProfiles      []string
+	hemTypes         []string
+	defaultRegion    string
+	networkHosts     []string
+}
+
+// The words --keep knows beside the names of columns.
+const (
+	keepAll  = "all"
+	keepNone = "none"
+)
+
+// DefaultJobFlags are those of a command line without any.
+func DefaultJobFlags() JobFlags {
+	job := pipeline.DefaultJob("")
+	return JobFlags{
+		keep: []string{keepAll}, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
+	}
+}
+
+// RegisterColumns registers the flags that decide on columns.
+func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
+	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: the one of the operation)")
+	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas")
+	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
+	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
+	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", f.hemProfiles, "hash `profiles` of email_to_hem: plain (always included), uid2, google")
+	flags.StringSliceVar(&f.hemTypes, "hem-types", f.hemTypes, "hash `types` of profile plain")
+}
+
+// registerInput registers the flags that decide how input is read.
+func (f *JobFlags) registerInput(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
+	flags.StringVar(&f.defaultRegion, "default-region", f.defaultRegion, "`region` of phone numbers without a country code")
+	flags.StringSliceVar(&f.networkHosts, "network-hosts", f.networkHosts, "`hosts` whose profile URLs are recognized")
+}
+
+// registerParts registers the flags that decide on files.
+func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
+	flags.IntVar(&f.rowsPerPart, "rows-per-part", f.rowsPerPart, fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", pipeline.SearchesPerPart))
+	flags.StringVar(&f.compression, "compression", f.compression, "Parquet `codec`: snappy, zstd or none")
+}
+
+// completeJob lets shells complete the values of the flags.
+func completeJob(c *cobra.Command) {
+	cli.Complete(c, "keep", keepAll, keepNone)
+	cli.Complete(c, "hem-profiles", "plain", "uid2", "google")
+	cli.Complete(c, "hem-types", columns.HEMTypes...)
+	if c.Flags().Lookup("compression") != nil {
+		cli.Complete(c, "compression", string(sinks.Snappy), string(sinks.Zstd), "none")
+	}
+}
+
+// Job is a job of these settings, not validated yet. Its error joins every
+// problem.
+func (f *JobFlags) Job(operation string) (pipeline.Job, error) {
+	var errs []error
+	if operation == "" {
+		errs = append(errs, errors.New("no operation; say which, as in: leadetl run email_to_hem"))
+	} else if _, err := resolution.ParseOperation(operation); err != nil {
+		errs = append(errs, err)
+	}
+	job := pipeline.DefaultJob(resolution.Operation(operation))
+	job.Column, job.DropIdentifier = f.column, f.dropIdentifier
+	switch {
+	case len(f.keep) == 0 || slices.Contains(f.keep, ""):
+		errs = append(errs, errors.New("--keep names no column; write all, none, or names with commas"))
+	case slices.Equal(f.keep, []string{keepAll}):
+		job.KeepAll = true
+	case slices.Equal(f.keep, []string{keepNone}):
+		job.KeepAll = false
+	default:
+		job.KeepAll = false
+		for _, name := range f.keep {
+			job.Keep = append(job.Keep, strings.TrimSpace(name))
+		}
+	}
+	var err error
+	job.Partitions, job.PartitionBy, err = parsePartitions(f.partitionBy)
+	errs = append(errs, err)
+	for _, name := range f.hemProfiles {
+		p, err := email.ParseProfile(name)
+		if err != nil {
+			errs = append(errs, err)
+		} else if p != email.Plain && !slices.Contains(job.HEMProfiles, p) {
+			job.HEMProfiles = append(job.HEMProfiles, p)
+		}
+	}
+	job.RowsPerPart, job.Compression, job.HEMTypes = f.rowsPerPart, sinks.Compression(f.compression), f.hemTypes
+	job.DefaultRegion, job.NetworkHosts, job.IncludeProviders = f.defaultRegion, f.networkHosts, f.includeProviders
+	return job, errors.Join(errs...)
+}
+
+// parsePartitions reads NAME=VALUE, and a column behind the last. What may be a
+// name and a value is the job's to say.
+func parsePartitions(texts []string) (partitions []sinks.Partition, column string, err error) {
+	for i, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		switch name, value = strings.TrimSpace(name), strings.TrimSpace(value); {
+		case ok:
+			partitions = append(partitions, sinks.Partition{Name: name, Value: value})
+		case name == "":
+			return nil, "", fmt.Errorf("--partition-by %q; write NAME=VALUE, such as dt=2026-11-20, or the name of a column", text)
+		case i < len(texts)-1:
+			return nil, "", fmt.Errorf("--partition-by %s is a column with more behind it; one column can be named, and it comes last", name)
+		default:
+			column = name
+		}
+	}
+	return partitions, column, nil
+}
+
+// partitionFolder is the place of a dataset that is a partition of what is in
+// a folder, or below a URI.
+func partitionFolder(out string, partitions []sinks.Partition) string {
+	if len(partitions) == 0 {
+		return out
+	}
+	return strings.TrimSuffix(out, "/") + "/" + schema.PartitionPath(partitions)
+}

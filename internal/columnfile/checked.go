@@ -37,3 +37,20 @@ func (c *Checked[T]) Slice(i, j uint64) []T {
 	c.file.check(at, at+int64(len(values))*int64(unsafe.Sizeof(one)))
 	return values
 }
+
+// CheckedTexts are Texts whose pages are verified when they are first read.
+type CheckedTexts struct {
+	offsets Checked[uint64]
+	bytes   Checked[uint8]
+}
+
+// ReadCheckedTexts finds texts as Reader.Texts does.
+func ReadCheckedTexts(r *Reader, name string, count int) CheckedTexts {
+	return CheckedTexts{ReadChecked[uint64](r, name+"_offsets", count+1), ReadChecked[uint8](r, name, -1)}
+}
+
+// At returns a text, valid until the file is closed.
+func (t *CheckedTexts) At(i uint32) []byte {
+	ends := t.offsets.Slice(uint64(i), uint64(i)+2)
+	return t.bytes.Slice(ends[0], ends[1])
+}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
-	"github.com/sourcegraph/conc/stream"
-
+	"github.com/leadetl/leadetl/internal/inorder"
 	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -24,10 +22,11 @@ const batchRows = 256
 //
 // Errors: resolution.ErrInvalid when the content of the file is wrong.
 func Read[T any](ctx context.Context, s Settings, r *Report, want tabular.Columns, parse func(tabular.Row, *Report) (T, bool), take func(T) error) error {
-	b := batches[T]{report: r, parse: parse, take: take, width: len(want.Names), ordered: stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))}
+	b := batches[T]{report: r, parse: parse, take: take, width: len(want.Names)}
+	b.parsing = inorder.New(b.takeAll)
 	err := tabular.Read(ctx, r.Source, want, b.add)
 	b.flush()
-	b.ordered.Wait()
+	b.parsing.Wait()
 	var content *tabular.FileError
 	switch {
 	case b.failed != nil:
@@ -50,7 +49,7 @@ type batches[T any] struct {
 	parse   func(tabular.Row, *Report) (T, bool)
 	take    func(T) error
 	width   int
-	ordered *stream.Stream
+	parsing *inorder.Queue[batch[T]]
 	rows    []tabular.Row
 	cells   []string // of rows, width each
 
@@ -77,13 +76,19 @@ func (b *batches[T]) add(row tabular.Row) error {
 	return nil
 }
 
-// flush parses the rows that were added, on a goroutine, and takes them.
+// batch is what was parsed of some rows.
+type batch[T any] struct {
+	parsed []T
+	report Report
+}
+
+// flush parses the rows that were added, on another goroutine.
 func (b *batches[T]) flush() {
 	rows := b.rows
 	b.rows, b.cells = nil, nil
-	b.ordered.Go(func() stream.Callback {
-		parsed := make([]T, 0, len(rows))
-		report := Report{Source: b.report.Source}
+	b.parsing.Do(func() batch[T] {
+		parsed := batch[T]{make([]T, 0, len(rows)), Report{Source: b.report.Source}}
+		report := &parsed.report
 		for _, row := range rows {
 			if row.Bad != "" {
 				report.Lines += row.Spoiled
@@ -92,22 +97,24 @@ func (b *batches[T]) flush() {
 				continue
 			}
 			report.Lines++
-			if t, ok := b.parse(row, &report); ok {
+			if t, ok := b.parse(row, report); ok {
 				report.Rows++
-				parsed = append(parsed, t)
+				parsed.parsed = append(parsed.parsed, t)
 			}
 		}
-		return func() {
-			if b.failed != nil {
-				return
-			}
-			b.report.add(report)
-			for _, t := range parsed {
-				if b.failed = b.take(t); b.failed != nil {
-					b.stopped.Store(true)
-					return
-				}
-			}
-		}
+		return parsed
 	})
+}
+
+func (b *batches[T]) takeAll(next batch[T]) {
+	if b.failed != nil {
+		return
+	}
+	b.report.add(next.report)
+	for _, t := range next.parsed {
+		if b.failed = b.take(t); b.failed != nil {
+			b.stopped.Store(true)
+			return
+		}
+	}
 }

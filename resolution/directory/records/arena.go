@@ -8,6 +8,7 @@ type Arena struct {
 	free   []byte
 	chunks [][]byte
 	used   int // chunks
+	taken  int // bytes
 }
 
 // Chunks grow: a record alone costs a small one, a batch needs few.
@@ -18,6 +19,7 @@ func (a *Arena) Take(n int) []byte {
 	if n > len(a.free) {
 		a.grow(n)
 	}
+	a.taken += n
 	b := a.free[:n:n]
 	a.free = a.free[n:]
 	return b
@@ -38,6 +40,15 @@ func (a *Arena) Copy(b []byte) []byte {
 	return c
 }
 
+// Text returns a copy of b.
+func (a *Arena) Text(b []byte) string {
+	c := a.Copy(b)
+	return unsafe.String(unsafe.SliceData(c), len(c))
+}
+
+// Size is how many bytes are taken.
+func (a *Arena) Size() int { return a.taken }
+
 // Join returns the parts as one text.
 func (a *Arena) Join(parts ...string) string {
 	n := 0
@@ -53,4 +64,4 @@ func (a *Arena) Join(parts ...string) string {
 
 // Reset gives all memory back for reuse: nothing that was taken may be used
 // afterwards.
-func (a *Arena) Reset() { a.free, a.used = nil, 0 }
+func (a *Arena) Reset() { a.free, a.used, a.taken = nil, 0, 0 }

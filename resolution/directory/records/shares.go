@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"unsafe"
 
-	"github.com/sourcegraph/conc/stream"
-
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/inorder"
 )
 
 // Shares sorts any number of values in bounded memory. It cuts them into 256
@@ -74,27 +72,31 @@ func (s *Shares[T]) write(sh *share[T]) (err error) {
 // Each sorts the shares, several at once, and hands them to do in the order of
 // their hashes. It may be called once.
 func (s *Shares[T]) Each(ctx context.Context, sort func([]T), do func([]T) error) error {
+	type sorted struct {
+		values []T
+		err    error
+	}
 	var failed error
-	ordered := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	sorting := inorder.New(func(next sorted) {
+		if failed == nil {
+			failed = next.err
+		}
+		if failed == nil {
+			failed = do(next.values)
+		}
+	})
 	for i := range s.shares {
-		sh := &s.shares[i]
-		ordered.Go(func() stream.Callback {
-			if ctx.Err() != nil {
-				return func() {}
+		if ctx.Err() != nil {
+			break
+		}
+		sorting.Do(func() (next sorted) {
+			if next.values, next.err = s.read(&s.shares[i]); next.err == nil {
+				sort(next.values)
 			}
-			values, err := s.read(sh)
-			if err == nil {
-				sort(values)
-			}
-			return func() {
-				if failed == nil && err == nil {
-					err = do(values)
-				}
-				failed = errors.Join(failed, err)
-			}
+			return next
 		})
 	}
-	ordered.Wait()
+	sorting.Wait()
 	return errors.Join(failed, ctx.Err())
 }
 

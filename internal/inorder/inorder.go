@@ -1,0 +1,51 @@
+// Package inorder does work on several goroutines and takes the results in the
+// order in which the work was given.
+//
+// It is conc's stream without its shared pool of channels, which tests in
+// synctest bubbles cannot use.
+package inorder
+
+import (
+	"runtime"
+
+	"github.com/sourcegraph/conc/pool"
+)
+
+// Queue is work under way. At most GOMAXPROCS results wait to be taken.
+type Queue[T any] struct {
+	workers *pool.Pool
+	results chan chan T // in order; each gets one result
+	taken   chan struct{}
+}
+
+// New starts a queue. One goroutine calls take. Call Wait after the last Do.
+func New[T any](take func(T)) *Queue[T] {
+	n := runtime.GOMAXPROCS(0)
+	q := &Queue[T]{workers: pool.New().WithMaxGoroutines(n), results: make(chan chan T, n), taken: make(chan struct{})}
+	go func() {
+		defer close(q.taken)
+		for result := range q.results {
+			if value, ok := <-result; ok { // none of work that panicked, which Wait repeats
+				take(value)
+			}
+		}
+	}()
+	return q
+}
+
+// Do does work on another goroutine. It waits while enough is under way.
+func (q *Queue[T]) Do(work func() T) {
+	result := make(chan T, 1)
+	q.results <- result
+	q.workers.Go(func() {
+		defer close(result)
+		result <- work()
+	})
+}
+
+// Wait waits until all results are taken.
+func (q *Queue[T]) Wait() {
+	close(q.results)
+	defer func() { <-q.taken }()
+	q.workers.Wait()
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 )
 
 func newDirectoryCommand(std cli.Streams) *cobra.Command {
@@ -35,7 +36,7 @@ func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 	var files directory.Files
 	options := directory.DefaultOptions()
 	badLines := cliflag.NewShare(options.MaxBadLines)
-	var fields directory.Fields
+	var fields ranges.Fields
 	c := &cobra.Command{
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
@@ -94,7 +95,7 @@ A bad line is reported with file, line and reason, and left out; when more than
 	return c
 }
 
-func overrideFields(to *directory.Fields, given directory.Fields) {
+func overrideFields(to *ranges.Fields, given ranges.Fields) {
 	if given.Name != nil {
 		to.Name = given.Name
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
@@ -94,7 +95,7 @@ func TestColumns(t *testing.T) {
 }
 
 func columnsOf(k Kind) tabular.Columns {
-	return map[Kind]tabular.Columns{People: people.Columns, Companies: companies.Columns, IPRanges: rangeColumns, Searches: searches.Columns, Visits: visits.Columns}[k]
+	return map[Kind]tabular.Columns{People: people.Columns, Companies: companies.Columns, IPRanges: ranges.Columns, Searches: searches.Columns, Visits: visits.Columns}[k]
 }
 
 func noError[T any](t *testing.T, answer *T, err error) *T {

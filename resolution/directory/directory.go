@@ -25,6 +25,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
@@ -54,7 +55,7 @@ type Directory struct {
 
 	people    *people.File
 	companies *companies.File
-	ranges    *rangeReader
+	ranges    *ranges.File
 	searches  *searches.File
 	visits    *visits.File
 
@@ -97,7 +98,8 @@ func (d *Directory) open() (err error) {
 	if err := d.manifest.checkFormats(); err != nil {
 		return err
 	}
-	// In order, so that the same trouble is the same error.
+	// In order, so that the same trouble is the same error; companies come
+	// before the ranges that are joined to them.
 	for _, kind := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
 		e := d.manifest.Kinds[kind]
 		path := filepath.Join(d.dir, e.File)
@@ -112,7 +114,7 @@ func (d *Directory) open() (err error) {
 		case Companies:
 			d.companies, err = companies.Open(path)
 		case IPRanges:
-			d.ranges, err = openRanges(path, e.Fields)
+			d.ranges, err = ranges.Open(path, d.companies)
 		case Searches:
 			d.searches, err = searches.Open(path)
 		case Visits:
@@ -123,9 +125,6 @@ func (d *Directory) open() (err error) {
 		if err != nil {
 			return err
 		}
-	}
-	if d.ranges != nil {
-		d.ranges.companies = d.companies
 	}
 	return nil
 }
@@ -204,6 +203,16 @@ func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Com
 	}
 	c, err := d.companies.Company(domain)
 	return c, damaged(Companies, err)
+}
+
+// Range finds the narrowest range around an address that may be looked up
+// (ipaddr.LookupAddr); nil when there is none.
+func (d *Directory) Range(addr netip.Addr) (*ranges.Range, error) {
+	if d.ranges == nil {
+		return nil, nil
+	}
+	r, err := d.ranges.Range(addr)
+	return r, damaged(IPRanges, err)
 }
 
 // Visits lists who was seen behind an address that may be looked up

@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
@@ -123,14 +124,6 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 		e.Imported = start.UTC().Truncate(time.Second)
 		im.manifest.Kinds[k] = e
 	}
-	// Ranges carry their company, so new companies mean new ranges.
-	if e, ok := im.manifest.Kinds[IPRanges]; ok && files.Companies != "" && files.IPRanges == "" && e.Fields == nil {
-		rejoined, err := im.rejoinRanges(ctx, e)
-		if err != nil {
-			return report, fmt.Errorf("join ip-ranges to the new companies: %w", err)
-		}
-		im.manifest.Kinds[IPRanges] = rejoined
-	}
 	return report, nil
 }
 
@@ -141,7 +134,9 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry,
 	case Companies:
 		return im.column(ctx, k, r, companies.Import)
 	case IPRanges:
-		return im.ipRanges(ctx, r)
+		return im.column(ctx, k, r, func(ctx context.Context, s imports.Settings, r *imports.Report, path string) (imports.Result, error) {
+			return ranges.Import(ctx, s, im.options.Fields, r, path)
+		})
 	case Searches:
 		return im.column(ctx, k, r, searches.Import)
 	default:

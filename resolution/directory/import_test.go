@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 )
 
 // lax takes everything that has one good line.
@@ -268,7 +269,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.cols directory.json ip-ranges-000001.mmdb notes.txt people-000001.cols searches-000001.cols visits-000002.cols"
+	want := "companies-000001.cols directory.json ip-ranges-000001.cols notes.txt people-000001.cols searches-000001.cols visits-000002.cols"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -452,7 +453,7 @@ func TestOptionsValidate(t *testing.T) {
 		{"share above one", func(o *Options) { o.MaxBadLines = 1.5 }},
 		{"negative share", func(o *Options) { o.MaxBadLines = -1 }},
 		{"no region", func(o *Options) { o.DefaultRegion = "" }},
-		{"no fields", func(o *Options) { o.Fields = Fields{} }},
+		{"no fields", func(o *Options) { o.Fields = ranges.Fields{} }},
 	} {
 		o := DefaultOptions()
 		f.change(&o)

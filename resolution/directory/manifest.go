@@ -25,7 +25,7 @@ const manifestName = "directory.json"
 const manifestFormat = 3
 
 // columnFormat ends the names of column files. Earlier programs wrote databases
-// (sqlite) and columns without checksums (columns).
+// (sqlite, mmdb) and columns without checksums (columns).
 const columnFormat = "cols"
 
 func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
@@ -34,7 +34,7 @@ func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnForm
 func (m manifest) checkFormats() error {
 	var old []string
 	for _, k := range Kinds {
-		if e, ok := m.Kinds[k]; ok && !e.columnar() && k != IPRanges {
+		if e, ok := m.Kinds[k]; ok && !e.columnar() {
 			old = append(old, string(k))
 		}
 	}
@@ -54,15 +54,14 @@ type manifest struct {
 
 // entry is one imported kind. It holds nothing of the data but counts.
 type entry struct {
-	File     string    `json:"file"`             // name in the folder
-	Source   string    `json:"source"`           // base name of the file it was imported from
-	Rows     int64     `json:"rows"`             // lines taken over; networks for an MMDB that was copied in
-	Keys     int64     `json:"keys"`             // distinct keys among them, see KindStat.Keys
-	Bytes    int64     `json:"bytes"`            // size of File
-	SHA256   string    `json:"sha256"`           // of File
-	Content  string    `json:"content"`          // sha256 of the normalised rows
-	Imported time.Time `json:"imported"`         // UTC
-	Fields   *Fields   `json:"fields,omitempty"` // set when File is an MMDB that was copied in
+	File     string    `json:"file"`     // name in the folder
+	Source   string    `json:"source"`   // base name of the file it was imported from
+	Rows     int64     `json:"rows"`     // lines taken over; networks of an MMDB
+	Keys     int64     `json:"keys"`     // distinct keys among them, see KindStat.Keys
+	Bytes    int64     `json:"bytes"`    // size of File
+	SHA256   string    `json:"sha256"`   // of File
+	Content  string    `json:"content"`  // sha256 of the normalised rows
+	Imported time.Time `json:"imported"` // UTC
 }
 
 func readManifest(dir string) (manifest, [sha256.Size]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 	// NetworkHosts are the hosts of profile addresses (profile.Rules).
 	NetworkHosts []string
 	// Fields says where the fields of an MMDB are.
-	Fields Fields
+	Fields ranges.Fields
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
 }
@@ -57,17 +58,9 @@ func (o Options) settings() imports.Settings {
 	return imports.Settings{MaxBadLines: o.MaxBadLines, Region: o.DefaultRegion, Rules: profile.Rules{Hosts: o.NetworkHosts}}
 }
 
-// Fields says at which dotted paths of an MMDB record a range's name, domain
-// and type are looked for; the first that is not empty counts.
-type Fields struct {
-	Name   []string `json:"name"`
-	Domain []string `json:"domain"`
-	Type   []string `json:"type"`
-}
-
 // DefaultFields covers the databases we know of.
-func DefaultFields() Fields {
-	return Fields{
+func DefaultFields() ranges.Fields {
+	return ranges.Fields{
 		Name:   []string{"name", "traits.organization", "organization"},
 		Domain: []string{"domain", "traits.domain"},
 		Type:   []string{"type", "traits.user_type", "as_type", "connection_type"},

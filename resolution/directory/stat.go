@@ -18,9 +18,10 @@ type KindStat struct {
 	Kind   Kind
 	Source string // base name of the file it came from
 	File   string // name in the directory's folder
-	Rows   int64  // lines taken over; networks for an MMDB that was copied in
-	// Keys counts the distinct profile keys, domains, networks, keywords or
-	// addresses. Ranges are cut into networks, so theirs may be more than Rows.
+	Rows   int64  // lines taken over; networks of an MMDB
+	// Keys counts the distinct profile keys, domains, ranges, keywords or
+	// addresses. A range is cut where a narrower one lies in it, so there may be
+	// more than Rows.
 	Keys     int64
 	Bytes    int64
 	Imported time.Time // UTC
@@ -77,9 +78,8 @@ func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 	case Visits:
 		keys, rows, err = int64(d.visits.Keys()), e.Rows, d.visits.Verify(ctx)
 	case IPRanges:
-		rows, err = e.Rows, d.ranges.db.Verify()
-		if err == nil {
-			keys, err = countNetworks(d.ranges.db)
+		if rows, err = e.Rows, d.ranges.Verify(); err == nil {
+			keys, err = d.ranges.Networks()
 		}
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
@@ -31,7 +31,7 @@ func (e *Engine) CompanyOf(a netip.Addr) (c *resolution.Company, orgType, reason
 		return nil, "", "", fmt.Errorf("%w: read ip-ranges: %w", resolution.ErrUnavailable, err)
 	case r == nil:
 		return nil, "", NotFound, nil
-	case directory.IsProvider(r.OrgType) && !e.options.IncludeProviders:
+	case ranges.IsProvider(r.OrgType) && !e.options.IncludeProviders:
 		return nil, r.OrgType, providerReason(r.OrgType), nil
 	case r.Company == nil:
 		return nil, r.OrgType, NoCompany, nil
@@ -71,15 +71,15 @@ func classReason(c ipaddr.Class) string {
 
 func providerReason(orgType string) string {
 	switch orgType {
-	case directory.ISP:
+	case ranges.ISP:
 		return "org_type:isp"
-	case directory.Hosting:
+	case ranges.Hosting:
 		return "org_type:hosting"
-	case directory.Cellular:
+	case ranges.Cellular:
 		return "org_type:cellular"
-	case directory.CDN:
+	case ranges.CDN:
 		return "org_type:cdn"
-	case directory.VPN:
+	case ranges.VPN:
 		return "org_type:vpn"
 	}
 	return "org_type:" + orgType
@@ -121,9 +121,9 @@ const (
 // (asked for with IncludeProviders) hardly anybody.
 func companyConfidence(orgType string) float64 {
 	switch {
-	case directory.IsProvider(orgType):
+	case ranges.IsProvider(orgType):
 		return 0.1
-	case orgType == directory.Unknown:
+	case orgType == ranges.Unknown:
 		return 0.4
 	}
 	return 0.7

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
@@ -73,7 +74,7 @@ var exitRules = []exitRule{
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
 	{ExitService, isAny(purchase.ErrRefused, purchase.ErrUnreachable, objects.ErrUnavailable)},
 	{ExitInterrupted, isAny(context.Canceled)},
-	{ExitUsage, isAny(pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
+	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*pipeline.JobError]},

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
@@ -36,6 +37,7 @@ func TestExitCode(t *testing.T) {
 		{pipeline.ErrOtherJob, 2},
 		{pipeline.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
+		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, columnfile.ErrDamaged), 2},
 		{filelock.ErrLocked, 2},
 		{WithCode(ExitRejects, errors.New("rejects")), 3},
 		{context.Canceled, 130},

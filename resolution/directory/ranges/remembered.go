@@ -1,4 +1,4 @@
-package directory
+package ranges
 
 import (
 	"sync/atomic"

@@ -1,4 +1,4 @@
-package directory
+package ranges
 
 import (
 	"strings"
@@ -17,6 +17,9 @@ const (
 	Unknown    = "unknown"
 )
 
+// orgTypes are the words by their code in a file.
+var orgTypes = []string{Unknown, Business, Education, Government, ISP, Hosting, Cellular, CDN, VPN}
+
 // IsProvider reports whether addresses of this kind of organization are used
 // by others than the organization itself, so that it is not the visitor's
 // company.
@@ -28,12 +31,12 @@ func IsProvider(orgType string) bool {
 	return false
 }
 
-// orgType maps the words of range files and MMDB databases onto ours; known is
+// orgTypeOf maps the words of range files and MMDB databases onto ours. known is
 // false for other words, which count as unknown.
 //
 // Sources: MaxMind GeoIP2 user_type and connection_type, IPinfo as_type, as
 // their documentation lists them.
-func orgType(word string) (t string, known bool) {
+func orgTypeOf(word string) (t string, known bool) {
 	word = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(word)), " ", "_")
 	switch word {
 	case "business", "corporate", "company", "enterprise":
@@ -42,7 +45,7 @@ func orgType(word string) (t string, known bool) {
 		return Education, true
 	case "government", "gov", "military":
 		return Government, true
-	// Who sits in a café or a hotel is not of the café's company.
+	// Guests of a café or a hotel do not work for it.
 	case "isp", "residential", "consumer", "cable/dsl", "cable", "dsl", "dialup", "satellite", "router", "cafe", "traveler":
 		return ISP, true
 	case "hosting", "datacenter", "data_center", "search_engine_spider":

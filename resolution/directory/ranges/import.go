@@ -1,16 +1,13 @@
-package directory
+package ranges
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
-	"slices"
 
 	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
@@ -19,62 +16,95 @@ import (
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-var rangeColumns = tabular.Columns{
+// Columns are the columns of a file of ranges.
+var Columns = tabular.Columns{
 	Names:  []string{"cidr", "range_start", "range_end", "company_domain", "name", "org_type"},
 	Either: [][]string{{"cidr", "range_start"}, {"company_domain", "name"}},
 }
 
-// ipRanges compiles a table of ranges to an MMDB, or takes an MMDB over.
-func (im *importer) ipRanges(ctx context.Context, r *imports.Report) (entry, error) {
+// Import reads r.Source, a table of ranges or an MMDB, and writes the file at
+// path under its temporary name. fields says where the fields of an MMDB are.
+// Keys counts the ranges after flattening.
+func Import(ctx context.Context, settings imports.Settings, fields Fields, r *imports.Report, path string) (imports.Result, error) {
 	f, err := os.Open(r.Source)
 	if err != nil {
-		return entry{}, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+		return imports.Result{}, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
 	defer f.Close()
 	isMMDB, err := hasMMDBMarker(f)
 	if err != nil {
-		return entry{}, err
+		return imports.Result{}, err
 	}
+	t := newTable()
+	content := ""
 	if isMMDB {
-		return im.copyMMDB(ctx, r)
+		content, err = t.readMMDB(ctx, f, fields, r)
+	} else {
+		content, err = t.readLines(ctx, settings, r)
 	}
-	t := newRangeTable()
-	sum := imports.NewContent()
+	if err != nil {
+		return imports.Result{}, err
+	}
+	keys, err := t.write(path)
+	return imports.Result{Keys: keys, Content: content}, err
+}
+
+// table collects ranges, with the owners once each.
+type table struct {
+	ranges []numberRange
+	owners []owner // of number 1 on
+	index  map[owner]uint32
+}
+
+func newTable() *table { return &table{index: map[owner]uint32{}} }
+
+func (t *table) add(r addrRange, owner uint32) {
+	t.ranges = append(t.ranges, numberRange{numberOf(r.from), numberOf(r.to), owner, uint32(len(t.ranges))})
+}
+
+// number is the number of an owner.
+func (t *table) number(o owner) uint32 {
+	n, ok := t.index[o]
+	if !ok {
+		t.owners = append(t.owners, o)
+		n = uint32(len(t.owners))
+		t.index[o] = n
+	}
+	return n
+}
+
+// readLines reads a CSV or Parquet file and returns the hash of its rows.
+func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imports.Report) (content string, err error) {
 	type line struct {
 		addrRange
-		of owner
+		owner
 	}
 	parse := func(row tabular.Row, r *imports.Report) (l line, ok bool) {
 		var reason string
-		if l.addrRange, l.of, reason = readRange(row.Cells); reason != "" {
+		if l.addrRange, l.owner, reason = readRange(row.Cells); reason != "" {
 			r.Skip(row.Line, reason)
 			return l, false
 		}
-		if l.of.domain == "" && row.Cells[3] != "" {
+		if l.domain == "" && row.Cells[3] != "" {
 			r.Drop(row.Line, "company_domain: invalid_domain")
 		}
-		if _, known := orgType(row.Cells[5]); !known {
+		if _, known := orgTypeOf(row.Cells[5]); !known {
 			r.Drop(row.Line, "org_type: unknown_word")
 		}
 		return l, true
 	}
-	if err := imports.Read(ctx, im.settings, r, rangeColumns, parse, func(l line) error {
-		sum.Add(l.from.String(), l.to.String(), l.of.domain, l.of.name, l.of.orgType)
-		t.add(l.addrRange, l.of)
+	sum := imports.NewContent()
+	err = imports.Read(ctx, settings, r, Columns, parse, func(l line) error {
+		sum.Add(l.from.String(), l.to.String(), l.domain, l.name, l.orgType)
+		t.add(l.addrRange, t.number(l.owner))
 		return nil
-	}); err != nil {
-		return entry{}, err
-	}
-	t.sort()
-	e, err := im.compile(ctx, t.each)
-	e.Rows, e.Content = r.Rows, sum.Sum()
-	return e, err
+	})
+	return sum.Sum(), err
 }
 
 // addrRange is a range of addresses, both ends included.
 type addrRange struct {
 	from, to netip.Addr
-	owner    int32 // index into rangeTable.owners
 }
 
 // special is the class of a range that lies in one special block. Blocks are
@@ -97,10 +127,10 @@ func (r addrRange) special() (ipaddr.Class, bool) {
 	return class, class == ipaddr.ClassOf(middle) && class == ipaddr.ClassOf(middle.Prev())
 }
 
-// owner is whose a range is, as its line says.
+// owner is who a range belongs to, as its line says.
 type owner struct{ domain, name, orgType string }
 
-// readRange reads a line; reason says why it is none.
+// readRange reads a line. reason says what is wrong with it.
 func readRange(c []string) (r addrRange, o owner, reason string) {
 	switch cidr, from, to := c[0], c[1], c[2]; {
 	case cidr != "":
@@ -134,8 +164,8 @@ func readRange(c []string) (r addrRange, o owner, reason string) {
 	if class, ok := r.special(); ok {
 		return r, o, "ip_class:" + string(class) // never looked up
 	}
-	o.domain, o.name = company.Domain(c[3]), oneLine(c[4])
-	o.orgType, _ = orgType(c[5])
+	o.domain, o.name = company.Domain(c[3]), c[4]
+	o.orgType, _ = orgTypeOf(c[5])
 	if c[3]+c[4]+c[5] == "" {
 		return r, o, "company_domain, name: empty"
 	}
@@ -150,58 +180,6 @@ func lastAddr(p netip.Prefix) netip.Addr {
 	}
 	a, _ := netip.AddrFromSlice(b)
 	return a
-}
-
-// rangeTable holds the ranges of a file with the owners once each.
-type rangeTable struct {
-	ranges []addrRange
-	owners []owner
-	index  map[owner]int32
-}
-
-func newRangeTable() *rangeTable { return &rangeTable{index: map[owner]int32{}} }
-
-func (t *rangeTable) add(r addrRange, o owner) {
-	i, ok := t.index[o]
-	if !ok {
-		i = int32(len(t.owners))
-		t.owners = append(t.owners, o)
-		t.index[o] = i
-	}
-	r.owner = i
-	t.ranges = append(t.ranges, r)
-}
-
-// sort puts wide ranges before narrow ones: what is inserted later wins, and
-// the range that says most about an address should. Of equals the later line
-// wins.
-func (t *rangeTable) sort() {
-	t.index = nil
-	slices.SortStableFunc(t.ranges, func(a, b addrRange) int {
-		aHigh, aLow := a.size()
-		bHigh, bLow := b.size()
-		return cmp.Or(cmp.Compare(bHigh, aHigh), cmp.Compare(bLow, aLow))
-	})
-}
-
-// size is the number of addresses less one, as a 128-bit number.
-func (r addrRange) size() (high, low uint64) {
-	from, to := r.from.As16(), r.to.As16()
-	fromLow, toLow := binary.BigEndian.Uint64(from[8:]), binary.BigEndian.Uint64(to[8:])
-	high = binary.BigEndian.Uint64(to[:]) - binary.BigEndian.Uint64(from[:])
-	if toLow < fromLow {
-		high--
-	}
-	return high, toLow - fromLow
-}
-
-func (t *rangeTable) each(insert func(from, to netip.Addr, o owner) error) error {
-	for _, r := range t.ranges {
-		if err := insert(r.from, r.to, t.owners[r.owner]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // hasMMDBMarker looks for what every MMDB has near its end.

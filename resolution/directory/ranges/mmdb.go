@@ -1,0 +1,111 @@
+package ranges
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/oschwald/maxminddb-golang/v2"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/transforms/company"
+)
+
+// Fields says at which dotted paths of an MMDB record a range's name, domain
+// and type are looked for; the first that is not empty counts.
+type Fields struct {
+	Name   []string `json:"name"`
+	Domain []string `json:"domain"`
+	Type   []string `json:"type"`
+}
+
+// readMMDB reads the networks of an MMDB and returns a hash of its content. It
+// refuses a broken one, and one in which no record has a field we look for: it
+// would answer nothing.
+func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *imports.Report) (content string, err error) {
+	db, err := maxminddb.Open(r.Source)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	}
+	defer db.Close()
+	if err := db.Verify(); err != nil {
+		return "", fmt.Errorf("%w: the MMDB is broken: %w", resolution.ErrInvalid, err)
+	}
+	numbers := map[uintptr]uint32{} // of owners, by the offset of their record; 0 is nobody
+	answers := false
+	for result := range db.Networks(maxminddb.SkipEmptyValues()) {
+		if err := result.Err(); err != nil {
+			return "", fmt.Errorf("%w: the MMDB is broken: %w", resolution.ErrInvalid, err)
+		}
+		r.Rows++
+		if r.Rows%1024 == 0 && ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		number, met := numbers[result.Offset()]
+		if !met {
+			if o, empty := fields.owner(result); !empty {
+				number = t.number(o)
+				answers = answers || o.name+o.domain != ""
+			}
+			numbers[result.Offset()] = number
+		}
+		if number != 0 {
+			p := result.Prefix()
+			t.add(addrRange{p.Addr(), lastAddr(p)}, number)
+		}
+	}
+	r.Lines = r.Rows
+	if !answers {
+		return "", fmt.Errorf("%w: no record of this %s database has a name or a domain at %s", resolution.ErrInvalid,
+			db.Metadata.DatabaseType, strings.Join(append(append([]string(nil), fields.Name...), fields.Domain...), ", "))
+	}
+	h := sha256.New()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	mapping, err := json.Marshal(fields)
+	if err != nil {
+		return "", err
+	}
+	sum := imports.NewContent()
+	sum.Add(hex.EncodeToString(h.Sum(nil)), string(mapping))
+	return sum.Sum(), nil
+}
+
+// owner reads a record of any shape. A field that is not a string counts as
+// missing. empty is true for a record that says nothing.
+func (f Fields) owner(result maxminddb.Result) (o owner, empty bool) {
+	first := func(paths []string) string {
+		for _, path := range paths {
+			var s string
+			if err := result.DecodePath(&s, keys(path)...); err == nil && strings.TrimSpace(s) != "" {
+				return strings.TrimSpace(s)
+			}
+		}
+		return ""
+	}
+	o.name, o.domain = first(f.Name), first(f.Domain)
+	if domain := company.Domain(o.domain); domain != "" {
+		o.domain = domain
+	}
+	word := first(f.Type)
+	o.orgType, _ = orgTypeOf(word)
+	return o, o.name+o.domain+word == ""
+}
+
+func keys(path string) []any {
+	var keys []any
+	for key := range strings.SplitSeq(path, ".") {
+		keys = append(keys, key)
+	}
+	return keys
+}

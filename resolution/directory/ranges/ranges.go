@@ -1,0 +1,291 @@
+// Package ranges is the IP ranges of a directory, with the organizations they
+// belong to.
+//
+// Ranges are flattened on import: what is left are sorted starts, each with the
+// owner of the addresses up to the next start. IPv4 addresses have a table by
+// their first 16 bits beside it, so that a look-up searches among the few
+// ranges of a /16.
+package ranges
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"sort"
+	"sync/atomic"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+)
+
+// Range is who an address belongs to. It is shared: do not change it.
+type Range struct {
+	// OrgType is one of the words of this package, Unknown when nobody said.
+	OrgType string
+	// Company is nil when the range has neither a name nor a domain.
+	Company *resolution.Company
+}
+
+// File is the ranges of one import. It is safe from many goroutines.
+type File struct {
+	file *columnfile.File
+
+	v4First columnfile.Checked[uint32] // by /16: its first start in v4; one more at the end
+	v4      columnfile.Checked[uint64] // start, then owner, 32 bits each
+	v6High  columnfile.Checked[uint64] // of the starts
+	v6Low   columnfile.Checked[uint64]
+	v6      columnfile.Checked[uint32] // owners
+
+	// Owners are numbered from 1; 0 is nobody.
+	orgTypes columnfile.Checked[uint8]
+	domains  columnfile.CheckedTexts
+	names    columnfile.CheckedTexts
+
+	companies *companies.File // nil without companies
+	// rows holds the row of each owner's company plus one, 0 as long as it was
+	// not looked up.
+	rows       []atomic.Uint32
+	remembered remembered[uint32, answer]
+}
+
+// Open opens a file that Import has written. Owners are joined to the companies
+// in known, which may be nil.
+func Open(path string, known *companies.File) (*File, error) {
+	c, err := columnfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r := columnfile.Reader{File: c}
+	f := &File{
+		file:     c,
+		v4First:  columnfile.ReadChecked[uint32](&r, "v4_first", 1<<16+1),
+		v4:       columnfile.ReadChecked[uint64](&r, "v4", -1),
+		v6High:   columnfile.ReadChecked[uint64](&r, "v6_high", -1),
+		orgTypes: columnfile.ReadChecked[uint8](&r, "org_type", -1),
+	}
+	f.v6Low = columnfile.ReadChecked[uint64](&r, "v6_low", f.v6High.Len())
+	f.v6 = columnfile.ReadChecked[uint32](&r, "v6", f.v6High.Len())
+	f.domains = columnfile.ReadCheckedTexts(&r, "domain", f.orgTypes.Len())
+	f.names = columnfile.ReadCheckedTexts(&r, "name", f.orgTypes.Len())
+	if r.Err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, r.Err), c.Close())
+	}
+	f.companies, f.rows = known, make([]atomic.Uint32, f.orgTypes.Len())
+	f.remembered = remember[uint32, answer](rememberedBits)
+	return f, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// Networks is the number of ranges after flattening that belong to somebody.
+func (f *File) Networks() (n int64, err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	for i := range uint64(f.v4.Len()) {
+		if uint32(f.v4.At(i)) != 0 {
+			n++
+		}
+	}
+	for i := range uint64(f.v6.Len()) {
+		if f.v6.At(i) != 0 {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Owner returns the number of the owner of the narrowest range around an
+// address that may be looked up (ipaddr.LookupAddr), 0 when there is none. Call
+// it under columnfile.Guard.
+func (f *File) Owner(addr netip.Addr) uint32 {
+	if addr.Is4() {
+		raw := addr.As4()
+		return f.owner4(uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3]))
+	}
+	return f.owner6(numberOf(addr))
+}
+
+func (f *File) owner4(a uint32) uint32 {
+	ends := f.v4First.Slice(uint64(a>>16), uint64(a>>16)+2)
+	// The range around the first address of the /16 may have begun before it.
+	starts := f.v4.Slice(uint64(max(ends[0], 1)-1), uint64(ends[1]))
+	from, to := 0, len(starts) // starts[from-1] <= a < starts[to]
+	for from < to {
+		middle := (from + to) / 2
+		if uint32(starts[middle]>>32) <= a {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	if from == 0 {
+		return 0
+	}
+	return uint32(starts[from-1])
+}
+
+func (f *File) owner6(a number) uint32 {
+	n := sort.Search(f.v6.Len(), func(i int) bool {
+		return a.less(number{f.v6High.At(uint64(i)), f.v6Low.At(uint64(i))})
+	})
+	if n == 0 {
+		return 0
+	}
+	return f.v6.At(uint64(n - 1))
+}
+
+// OrgType is the kind of organization of an owner. Call it under
+// columnfile.Guard.
+func (f *File) OrgType(owner uint32) string { return orgTypes[f.orgTypes.At(uint64(owner-1))] }
+
+// Fill fills an entry with the company of an owner, its texts in the arena.
+// known is false when the range has neither a name nor a domain. Call it under
+// columnfile.Guard.
+func (f *File) Fill(owner uint32, arena *records.Arena, e *companies.Entry) (known bool) {
+	name := f.names.At(owner - 1)
+	if row := f.companyRow(owner); row != records.None {
+		f.companies.Fill(row, arena, e)
+	} else {
+		domain := f.domains.At(owner - 1)
+		if len(name)+len(domain) == 0 {
+			return false
+		}
+		e.Company = resolution.Company{Domain: arena.Text(domain)}
+	}
+	if e.Company.Name == "" {
+		e.Company.Name = arena.Text(name)
+	}
+	return true
+}
+
+// companyRow is the row of the owner's company among the companies,
+// records.None without one.
+func (f *File) companyRow(owner uint32) uint32 {
+	if f.companies == nil {
+		return records.None
+	}
+	if row := f.rows[owner-1].Load(); row != 0 {
+		return row - 2
+	}
+	row := uint32(records.None)
+	if domain := f.domains.At(owner - 1); len(domain) > 0 {
+		row = f.companies.Find(string(domain))
+	}
+	f.rows[owner-1].Store(row + 2)
+	return row
+}
+
+// Range finds the narrowest range around an address that may be looked up
+// (ipaddr.LookupAddr); nil when there is none. It costs no allocation and no
+// lock when the owner has been read before and is still remembered.
+func (f *File) Range(addr netip.Addr) (r *Range, err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	owner := f.Owner(addr)
+	if owner == 0 {
+		return nil, nil
+	}
+	hash := uint64(owner) * 0x9e3779b97f4a7c15
+	if a := f.remembered.find(hash, owner); a != nil {
+		return &a.Range, nil
+	}
+	m := &recollection[uint32, answer]{key: owner}
+	a := &m.value
+	var arena records.Arena
+	if f.Fill(owner, &arena, &a.entry) {
+		a.Company = &a.entry.Company
+	}
+	a.OrgType = f.OrgType(owner)
+	if arena.Size() <= rememberedText {
+		f.remembered.keep(hash, m)
+	}
+	return &a.Range, nil
+}
+
+// A remembered answer is some 300 bytes and at most a kilobyte of text,
+// usually two hundred bytes: all of them are about 70 MB, and never more than
+// 200 MB.
+const rememberedBits, rememberedText = 17, 1 << 10
+
+// answer is a Range with everything it points to.
+type answer struct {
+	Range
+	entry companies.Entry
+}
+
+// number is an IPv6 address. IPv4 addresses are the numbers below 2^32, where
+// ranges of both are compared.
+type number struct{ high, low uint64 }
+
+func (a number) less(b number) bool { return a.high < b.high || a.high == b.high && a.low < b.low }
+
+func (a number) next() (b number, ok bool) {
+	b = number{a.high, a.low + 1}
+	if b.low == 0 {
+		b.high++
+	}
+	return b, b != number{}
+}
+
+func (a number) minus(b number) number {
+	d := number{a.high - b.high, a.low - b.low}
+	if a.low < b.low {
+		d.high--
+	}
+	return d
+}
+
+func numberOf(a netip.Addr) number {
+	raw := a.As16()
+	n := number{be64(raw[:8]), be64(raw[8:])}
+	if a.Is4() {
+		n = number{0, n.low & (1<<32 - 1)}
+	}
+	return n
+}
+
+func be64(b []byte) (n uint64) {
+	for _, c := range b {
+		n = n<<8 | uint64(c)
+	}
+	return n
+}
+
+// Verify checks the checksums and that the columns fit one another.
+func (f *File) Verify() (err error) {
+	if err := f.file.Verify(); err != nil {
+		return err
+	}
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	damaged := func(what string, i uint64) error {
+		return fmt.Errorf("%w: %s %d is out of place", columnfile.ErrDamaged, what, i)
+	}
+	owners := uint32(f.orgTypes.Len())
+	for i := range uint64(f.v4.Len()) {
+		if i > 0 && f.v4.At(i-1)>>32 >= f.v4.At(i)>>32 || uint32(f.v4.At(i)) > owners {
+			return damaged("IPv4 range", i)
+		}
+	}
+	for i := range uint64(1<<16 + 1) {
+		first := uint64(f.v4First.At(i))
+		if first > uint64(f.v4.Len()) || first > 0 && f.v4.At(first-1)>>48 >= i || first < uint64(f.v4.Len()) && f.v4.At(first)>>48 < i {
+			return damaged("IPv4 table entry", i)
+		}
+	}
+	for i := range uint64(f.v6.Len()) {
+		at := number{f.v6High.At(i), f.v6Low.At(i)}
+		if i > 0 && !(number{f.v6High.At(i - 1), f.v6Low.At(i - 1)}).less(at) || f.v6.At(i) > owners {
+			return damaged("IPv6 range", i)
+		}
+	}
+	for i := range owners {
+		if int(f.orgTypes.At(uint64(i))) >= len(orgTypes) {
+			return damaged("owner", uint64(i))
+		}
+		f.domains.At(i)
+		f.names.At(i)
+	}
+	return nil
+}

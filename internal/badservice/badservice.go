@@ -1,11 +1,11 @@
-// Package badservice is a service of the Lead Resolution Service Interface
-// that misbehaves on purpose and keeps books on what it charged: what remote
-// runs are tested and measured against.
+// Package badservice is a service of the Lead Resolution Service Interface that
+// misbehaves on purpose and keeps a ledger of what it charged. Remote runs are
+// tested and measured against it.
 //
-// The one thing to know before using it: what it says about a key follows from
-// the operation and the key alone. Faults decide how, when and whether an
-// answer arrives, never what is in it, so a run that was tormented has to end
-// with the data of one that was not.
+// The one thing to know before using it: its answer depends on the operation
+// and the key alone. Faults decide how, when and whether an answer arrives,
+// never what it says, so a run with faults must end with the same data as one
+// without.
 package badservice
 
 import (
@@ -21,69 +21,67 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options say what kind of service it is. DefaultOptions has those of a good
+// Options are the settings of a Service. DefaultOptions has those of a good
 // one.
 type Options struct {
-	// APIKey is what callers have to show as their bearer; empty lets everybody
-	// in.
+	// APIKey is the bearer token of callers; empty lets everybody in.
 	APIKey string
-	// Seed makes the faults the same again, as far as calls come in one order.
+	// Seed makes the faults repeatable, if calls come in the same order.
 	Seed uint64
 	// HonourKeys answers a call that repeats an idempotency key with the answer
 	// of the first. Without it such a call is charged like any other.
 	HonourKeys bool
-	// Credits is the balance; less than 0 is without end.
+	// Credits is the balance; a negative one is unlimited.
 	Credits int64
-	// NoCredits are the statuses that say the balance is spent, in turn: 400
+	// NoCredits are the statuses used in turn when the balance is spent: 400
 	// with the code insufficient_credits, or 402.
 	NoCredits []int
-	// Unpriced never says what an answer cost.
+	// Unpriced leaves out the cost of answers.
 	Unpriced bool
-	// Matched and Refused are the shares of keys about which there are data,
-	// and which are refused as invalid. The others are misses.
+	// Matched and Refused are the shares of keys that match, and that are
+	// refused as invalid. The others are misses.
 	Matched, Refused float64
-	// Latency is how long an answer takes to make.
+	// Latency is the time to make an answer.
 	Latency time.Duration
-	// Rate is how many calls a second are let in, Burst how many at once; 0 is
-	// any number.
+	// Rate is how many calls a second are accepted, Burst how many at once; 0
+	// means any number.
 	Rate  float64
 	Burst int
-	// Polls is how often the result of a keyword search is asked for in vain.
+	// Polls is how many polls of a keyword search find it unfinished.
 	Polls int
 	// Secret signs callbacks: whsec_ and base64.
 	Secret string
 	Faults Faults
 }
 
-// DefaultOptions are those of a service without a fault or a limit.
+// DefaultOptions are those of a service without faults and limits.
 func DefaultOptions() Options {
 	return Options{HonourKeys: true, Credits: -1, NoCredits: []int{http.StatusBadRequest, http.StatusPaymentRequired}, Matched: 0.75}
 }
 
-// Service is the service: a http.Handler. It is safe from many goroutines.
+// Service is the service, an http.Handler. It is safe for many goroutines.
 type Service struct {
 	options Options
-	limit   *rate.Limiter // nil without
+	limit   *rate.Limiter // nil means none
 
 	mu       sync.Mutex
 	dice     *rand.Rand
 	faults   Faults
 	balance  int64
-	turns    map[string]int      // how often each choice that goes in turn was made
+	turns    map[string]int      // how often each choice that rotates was made
 	kept     map[string]*promise // by path and idempotency key
 	jobs     map[string]*job     // by resolution id
 	ledger   []Event
 	billed   map[string]int
 	calls    []Call
-	denyFrom int // calls to let pass until callers are denied
-	deny     int // calls to deny then; less than 0 is all
+	denyFrom int // calls that still pass before calls are denied
+	deny     int // calls to deny then; negative means all
 
 	listener  listener
 	callbacks callbacks
 }
 
-// New makes a service. It listens to nobody until Start, unless somebody else
-// serves it.
+// New makes a service. It does not listen before Start.
 func New(o Options) *Service {
 	s := &Service{
 		options: o,
@@ -117,8 +115,8 @@ func (s *Service) Grant(credits int64) {
 	s.balance += credits
 }
 
-// Deny lets so many calls pass and answers so many after them with 401; less
-// than 0 is all of them, until Deny(0, 0).
+// Deny answers so many calls with 401, after so many others. Negative times
+// means all calls, until Deny(0, 0).
 func (s *Service) Deny(after, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +139,7 @@ const (
 	result
 )
 
-// operations by path. Source: the service interface, and its prices.
+// operations by path, with their prices. Source: the service interface.
 var operations = map[string]operation{
 	"/lead/resolution/email_to_hem":         {"email_to_hem", "email", 1, single},
 	"/lead/resolution/network_to_hem":       {"network_to_hem", "network_url", 1, single},
@@ -156,18 +154,18 @@ var operations = map[string]operation{
 	"/resolve/keyword_to_lead/count/result": {"keyword_to_lead_count", "", 0, result},
 }
 
-// question is a call that was understood.
+// question is a parsed call.
 type question struct {
 	operation
 	key            string // the identifier in canonical form, the search as JSON, or the resolution id
 	idempotencyKey string
-	callback       string // address, "" without
+	callback       string // address, empty without one
 	sent           map[string]any
 	fingerprint    [sha256.Size]byte
 	path           string
 }
 
-// id is the resolution's: the same for the same question.
+// id is the resolution id: the same for the same question.
 func (q *question) id() string {
 	if q.kind == result {
 		return q.key
@@ -175,15 +173,15 @@ func (q *question) id() string {
 	return "res_" + hex(hashOf(q.name, q.key)[:16])
 }
 
-// ServeHTTP answers one call, or does not.
+// ServeHTTP answers a call, or misbehaves.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.listener.enter() {
-		panic(http.ErrAbortHandler) // it came when the service was stopping
+		panic(http.ErrAbortHandler) // the service is stopping
 	}
 	defer s.listener.leave()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
-		panic(http.ErrAbortHandler) // nobody is there to answer to
+		panic(http.ErrAbortHandler) // the caller is gone
 	}
 	q, refusal := read(r, body)
 	f := s.judge(r, q, refusal)
@@ -191,19 +189,18 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.carryOut(w, s)
 }
 
-// read understands a request; the refusal is nil for one that is as it should
-// be.
+// read parses a request; the refusal is nil if it is valid.
 func read(r *http.Request, body []byte) (*question, *reply) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	op, known := operations[path]
 	q := &question{operation: op, idempotencyKey: strings.Trim(r.Header.Get("Idempotency-Key"), `"`), fingerprint: sha256.Sum256(body), path: path}
 	switch {
 	case !known:
-		return q, refuse(http.StatusNotFound, "not_found", "There is nothing here.")
+		return q, refuse(http.StatusNotFound, "not_found", "Unknown path.")
 	case r.Method != http.MethodPost:
 		return q, refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use POST.")
 	case json.Unmarshal(body, &q.sent) != nil:
-		return q, refuse(http.StatusBadRequest, "malformed_json", "The body is no JSON object.")
+		return q, refuse(http.StatusBadRequest, "malformed_json", "The body is not a JSON object.")
 	}
 	q.callback, _ = q.sent["callback_url"].(string)
 	switch q.kind {
@@ -221,7 +218,7 @@ func read(r *http.Request, body []byte) (*question, *reply) {
 	return q, nil
 }
 
-// canonical is an identifier without what callers may write differently.
+// canonical removes from an identifier what callers may write differently.
 func canonical(identifier string) string {
 	_, after, found := strings.Cut(identifier, "://")
 	if !found {
@@ -230,10 +227,10 @@ func canonical(identifier string) string {
 	return strings.TrimSpace(after)
 }
 
-// chance throws the dice. The caller holds the lock.
+// chance is true with probability p. The caller holds the lock.
 func (s *Service) chance(p float64) bool { return p > 0 && s.dice.Float64() < p }
 
-// turn is the next of so many choices. The caller holds the lock.
+// turn rotates through so many choices. The caller holds the lock.
 func (s *Service) turn(choice string, of int) int {
 	n := s.turns[choice]
 	s.turns[choice] = n + 1

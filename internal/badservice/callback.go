@@ -23,11 +23,10 @@ type callbacks struct {
 	delivered int
 }
 
-// retryCallback is how long a receiver that did not take a callback is left
-// alone.
+// retryCallback is the wait before a callback is sent again.
 const retryCallback = 50 * time.Millisecond
 
-// post delivers the finished answer to a question, until it is taken.
+// post sends the finished answer to a question until the receiver accepts it.
 func (c *callbacks) post(secret string, q *question, d *decision, requested time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +38,7 @@ func (c *callbacks) post(secret string, q *question, d *decision, requested time
 		envelope["type"], envelope["timestamp"] = "resolution.completed", timestamp(time.Now())
 		body, err := json.Marshal(envelope)
 		if err != nil {
-			panic(err) // all that is marshalled is made here
+			panic(err) // the envelope is always one that can be marshalled
 		}
 		message := "msg_" + strings.TrimPrefix(q.id(), "res_")
 		client := &http.Client{Timeout: 15 * time.Second}
@@ -67,7 +66,7 @@ func (c *callbacks) post(secret string, q *question, d *decision, requested time
 	})
 }
 
-// Delivered counts the callbacks that were taken, those sent twice twice.
+// Delivered counts the accepted callbacks, each one that was sent twice as two.
 func (s *Service) Delivered() int {
 	s.callbacks.mu.Lock()
 	defer s.callbacks.mu.Unlock()
@@ -109,7 +108,7 @@ func deliver(client *http.Client, to, message, secret string, body []byte) (take
 func sign(secret, message string, at time.Time, body []byte) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
-		panic("the secret is not whsec_ and base64")
+		panic("the secret is not whsec_ followed by base64")
 	}
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%d.%s", message, at.Unix(), body)

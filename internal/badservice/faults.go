@@ -1,29 +1,28 @@
 package badservice
 
-// Faults say how likely each misbehaviour is, from 0 to 1 and each on its own.
+// Faults are independent probabilities of faults, from 0 to 1.
 type Faults struct {
-	// Before a question is looked at, and so before it costs anything:
-	// Unavailable is a 503 whose body is HTML, Limited a 429 that says in one of
-	// many forms when to come back, ResetBefore a broken connection.
+	// Before a question is processed or charged: Unavailable is a 503 with an
+	// HTML body, Limited a 429 with the wait in one of many forms, and
+	// ResetBefore a broken connection.
 	Unavailable, Limited, ResetBefore float64
 
 	// After the answer was made and charged: Failed is a 500, ResetAfter a
-	// broken connection, Truncated a body that ends too early, WrongTypes a 200
-	// whose members are not of their types.
+	// broken connection, Truncated a body that ends too early, and WrongTypes a
+	// 200 whose members have wrong types.
 	Failed, ResetAfter, Truncated, WrongTypes float64
 
 	// Slow sends the answer in small pieces.
 	Slow float64
-	// Spelled writes the answer in another of the spellings that callers have
-	// to understand.
+	// Spelled writes the answer in another form that callers must understand.
 	Spelled float64
 	// Later answers a single-record call that has a callback address with the
-	// status processing, and posts the answer there. Twice posts it there once
-	// more.
+	// status processing, and posts the answer to that address. Twice posts it
+	// twice.
 	Later, Twice float64
 }
 
-// Storm are faults of every kind: about every seventh call comes to nothing.
+// Storm has faults of every kind: about every seventh call fails.
 func Storm() Faults {
 	return Faults{
 		Unavailable: 0.02, Limited: 0.002, ResetBefore: 0.02,

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// fate is what becomes of a call, and how.
+// fate is how a call ends.
 type fate struct {
 	kind  Fate
-	reply *reply // nil when none is sent
+	reply *reply // nil if none is sent
 }
 
-// promise is an idempotency key that was used: its answer, once there is one.
+// promise is a used idempotency key, with its answer once there is one.
 type promise struct {
 	fingerprint [sha256.Size]byte
 	reply       *reply // nil while the call is under way
 }
 
-// judge decides what becomes of a call, and charges for it.
+// judge decides how a call ends, and charges for it.
 func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 	if f := s.before(r, q, refusal); f != nil {
 		return f
 	}
 	if s.options.Latency > 0 {
-		// Not cut short when the caller goes: it is charged all the same, as
-		// by services that do not look.
+		// Not cut short when the caller goes: like many services, this one
+		// charges the call all the same.
 		time.Sleep(s.options.Latency)
 	}
 	d, f := s.settle(q)
@@ -42,7 +42,7 @@ func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 	return s.after(q, d, answered)
 }
 
-// before is what can happen to a call until it is worked on; nil lets it pass.
+// before ends a call before it is worked on; nil lets it pass.
 func (s *Service) before(r *http.Request, q *question, refusal *reply) *fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +73,8 @@ func (s *Service) isDenied(r *http.Request) bool {
 	return s.options.APIKey != "" && subtle.ConstantTimeCompare(shown, []byte("Bearer "+s.options.APIKey)) == 0
 }
 
-// remembered looks after a call's idempotency key: nil when there is nothing
-// to say, and the call is this key's first. The caller holds the lock.
+// remembered checks a call's idempotency key. It returns nil for the first call
+// with a key, and for a call without one. The caller holds the lock.
 func (s *Service) remembered(q *question) *fate {
 	if !s.options.HonourKeys || q.idempotencyKey == "" || q.kind == result {
 		return nil
@@ -100,14 +100,14 @@ func (s *Service) remembered(q *question) *fate {
 	return s.mangle(again, Replayed)
 }
 
-// decision is what a question is answered with.
+// decision is the answer to a question.
 type decision struct {
 	credits  int64
-	lead     map[string]any // nil is a miss
-	later    bool           // status processing now, and the answer by callback
-	twice    bool           // the callback comes once more
+	lead     map[string]any // nil means no match
+	later    bool           // answer with status processing, and later by callback
+	twice    bool           // send the callback twice
 	delay    time.Duration  // until the callback
-	spelling *rand.Rand     // nil is the interface's own
+	spelling *rand.Rand     // nil means that of the interface
 	search   *search        // of a keyword call
 }
 
@@ -154,7 +154,7 @@ func (s *Service) settle(q *question) (*decision, *fate) {
 	return d, nil
 }
 
-// after keeps an answer under its idempotency key and decides how it is sent.
+// after stores an answer under its idempotency key and decides how it is sent.
 func (s *Service) after(q *question, d *decision, answered *reply) *fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +168,7 @@ func (s *Service) after(q *question, d *decision, answered *reply) *fate {
 	return s.mangle(answered, kind)
 }
 
-// mangle sends an answer, or does something else with it. The caller holds
-// the lock.
+// mangle sends an answer, perhaps with a fault. The caller holds the lock.
 func (s *Service) mangle(answered *reply, kind Fate) *fate {
 	switch {
 	case s.chance(s.faults.Failed):
@@ -179,7 +178,7 @@ func (s *Service) mangle(answered *reply, kind Fate) *fate {
 	case s.chance(s.faults.Truncated):
 		cut := answered.clone()
 		cut.body = cut.body[:len(cut.body)/2]
-		// A 404 that is cut short but whole HTTP is one of a web server's.
+		// A shortened 404 with the right length would look like a web server's.
 		cut.breaksOff = cut.status != http.StatusOK || s.turn("truncated", 2) == 1
 		return &fate{Truncated, cut}
 	case answered.status == http.StatusOK && s.chance(s.faults.WrongTypes):
@@ -194,21 +193,21 @@ func (s *Service) mangle(answered *reply, kind Fate) *fate {
 	return &fate{kind, answered}
 }
 
-// forget lets an idempotency key be used again: only answers are kept.
+// forget makes an idempotency key usable again: only answers are kept.
 func (s *Service) forget(q *question, f *fate) *fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.drop(q, f)
 }
 
-// drop is forget for who holds the lock.
+// drop is forget for a caller that holds the lock.
 func (s *Service) drop(q *question, f *fate) *fate {
 	delete(s.kept, q.path+"\x00"+q.idempotencyKey)
 	return f
 }
 
-// tooMany is a 429 that says in one of the many ways when to come back, or
-// does not. The caller holds the lock.
+// tooMany is a 429, with the wait in one of many forms or without it. The
+// caller holds the lock.
 func (s *Service) tooMany() *reply {
 	r := refuse(http.StatusTooManyRequests, "rate_limited", "Too many requests.")
 	now := time.Now()
@@ -232,12 +231,12 @@ func (s *Service) tooMany() *reply {
 		r.header.Set("X-RateLimit-Reset", strconv.FormatInt(now.UnixMilli()+200, 10))
 	case 7:
 		r.body = []byte(`{"error":{"code":"rate_limited","retry_after":0.2}}`)
-	case 8: // nothing at all
+	case 8: // no wait at all
 	}
 	return r
 }
 
-// noCredits says that the balance is spent. The caller holds the lock.
+// noCredits is the reply when the balance is spent. The caller holds the lock.
 func (s *Service) noCredits() *reply {
 	status := http.StatusPaymentRequired
 	if n := len(s.options.NoCredits); n > 0 {
@@ -249,5 +248,5 @@ func (s *Service) noCredits() *reply {
 		r.body = []byte("Payment Required\n")
 		return r
 	}
-	return refuse(status, "insufficient_credits", "The credits do not suffice.")
+	return refuse(status, "insufficient_credits", "Not enough credits.")
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Event is one question that was answered and charged. A miss costs 0
-// credits, and is an event all the same: it was worked on.
+// Event is a question that was answered and charged. A miss is an event too,
+// with 0 credits.
 type Event struct {
 	Operation string
 	// Key is the identifier without scheme, or the search as JSON with its
@@ -18,7 +18,7 @@ type Event struct {
 	At             time.Time
 }
 
-// Fate is what became of a call.
+// Fate is how a call ended.
 type Fate string
 
 // The fates.
@@ -26,8 +26,8 @@ const (
 	Answered    Fate = "answered"
 	Replayed    Fate = "replayed"  // an answer again, under its idempotency key
 	InFlight    Fate = "in_flight" // 409: the key's first call is under way
-	Reused      Fate = "reused"    // 422: the key's first call was another
-	Refused     Fate = "refused"   // 4xx: not a question, or one about a refused key
+	Reused      Fate = "reused"    // 422: the key's first call had another body
+	Refused     Fate = "refused"   // 4xx: an invalid call or key
 	Denied      Fate = "denied"    // 401
 	Limited     Fate = "limited"   // 429
 	NoCredits   Fate = "no_credits"
@@ -41,7 +41,7 @@ const (
 	Later       Fate = "later"
 )
 
-// Call is one request as it came.
+// Call is a request that arrived.
 type Call struct {
 	Operation, Key, IdempotencyKey string
 	Fate                           Fate
@@ -86,8 +86,8 @@ func (s *Service) Seen() int {
 	return len(s.calls)
 }
 
-// Calls returns all requests, by their idempotency keys and in order; those
-// without one are under "".
+// Calls returns all requests in order, by idempotency key; those without a key
+// are under "".
 func (s *Service) Calls() map[string][]Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Service) Calls() map[string][]Call {
 	return byKey
 }
 
-// Fates counts the requests by what became of them.
+// Fates counts the requests by how they ended.
 func (s *Service) Fates() map[Fate]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,15 +109,15 @@ func (s *Service) Fates() map[Fate]int {
 	return counts
 }
 
-// record writes a call down.
+// record stores a call.
 func (s *Service) record(q *question, f *fate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, Call{Operation: q.name, Key: q.key, IdempotencyKey: q.idempotencyKey, Fate: f.kind, At: time.Now()})
 }
 
-// charge takes the price of an answer; false when the balance cannot bear
-// what the question may cost. The caller holds the lock.
+// charge takes the price of an answer. It returns false if the balance is below
+// the most that the question may cost. The caller holds the lock.
 func (s *Service) charge(q *question, most, credits int64) bool {
 	if s.options.Credits >= 0 {
 		if s.balance < most {

@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// listener is the service's own server, for tests that take it away and bring
-// it back.
+// listener is the service's own server, for tests that stop and restart it.
 type listener struct {
 	mu      sync.Mutex
 	idle    sync.Cond // active has become 0
@@ -43,8 +42,8 @@ func (s *Service) Start() (url string, err error) {
 	return "http://" + l.address, nil
 }
 
-// Stop breaks all connections and waits for the calls under way. What the
-// service knows stays.
+// Stop breaks all connections and waits for the calls under way. The service
+// keeps its state.
 func (s *Service) Stop() error {
 	l := &s.listener
 	l.mu.Lock()
@@ -64,13 +63,13 @@ func (s *Service) Stop() error {
 	return err
 }
 
-// Close is Stop, and ends the callbacks. Nothing comes after it.
+// Close is Stop, and also ends the callbacks. It must be the last call.
 func (s *Service) Close() error {
 	s.callbacks.end()
 	return s.Stop()
 }
 
-// enter counts a call in; false when the service is stopping.
+// enter counts a call; it returns false if the service is stopping.
 func (l *listener) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

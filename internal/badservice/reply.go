@@ -26,12 +26,12 @@ func (r *reply) clone() *reply {
 func newReply(status int, body any) *reply {
 	text, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // all that is marshalled is made here
+		panic(err) // the body is always one that can be marshalled
 	}
 	return &reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: text}
 }
 
-// refuse is an error as the service words its own.
+// refuse is an error reply of the service.
 func refuse(status int, code, message string) *reply {
 	return newReply(status, map[string]any{
 		"success": false, "message": message,
@@ -39,7 +39,7 @@ func refuse(status int, code, message string) *reply {
 	})
 }
 
-// unavailable is what a proxy in front of a service says when there is none.
+// unavailable is the reply of a proxy whose service is down.
 func unavailable() *reply {
 	return &reply{
 		status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"text/html"}},
@@ -47,8 +47,7 @@ func unavailable() *reply {
 	}
 }
 
-// mistyped are answers whose members are not of their types, though they are
-// JSON. Nothing can be made of them.
+// mistyped are answers in JSON whose members have wrong types.
 var mistyped = [][]byte{
 	[]byte(`{"success":"yes","data":"yes","resolution":{"id":7,"status":"completed"},"lead":"see above"}`),
 	[]byte(`["success",true]`),
@@ -56,7 +55,7 @@ var mistyped = [][]byte{
 	[]byte(`"completed"`),
 }
 
-// carryOut does to a call what was decided.
+// carryOut ends a call as decided.
 func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
 	if f.reply == nil {
 		reset(w)
@@ -76,7 +75,7 @@ func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
 		dribble(w, r.body, s.callbacks.quit)
 		return
 	}
-	_, _ = w.Write(r.body) // who asked may have gone
+	_, _ = w.Write(r.body) // the caller may be gone
 	if r.breaksOff {
 		_ = http.NewResponseController(w).Flush() // so that a part arrives
 		panic(http.ErrAbortHandler)
@@ -90,7 +89,7 @@ func reset(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, is := conn.(*net.TCPConn); is {
-		_ = tcp.SetLinger(0) // no FIN but RST; without it, it is as good
+		_ = tcp.SetLinger(0) // send RST instead of FIN, where possible
 	}
 	_ = conn.Close()
 }

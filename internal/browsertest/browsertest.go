@@ -1,7 +1,6 @@
-// Package browsertest shows pages to a headless Chromium, for tests: it takes
-// pictures, asks the page questions, and says what the page complained about
-// and what it wanted to load. It speaks the DevTools protocol over a pipe, so
-// nothing listens anywhere.
+// Package browsertest shows pages in a headless Chromium, for tests. It takes
+// screenshots, evaluates JavaScript in the page, and reports console messages
+// and requests. It speaks the DevTools protocol over a pipe, so no port is open.
 //
 // Source: chromedevtools.github.io/devtools-protocol
 package browsertest
@@ -21,10 +20,10 @@ import (
 	"time"
 )
 
-// patience is how long a browser may take for everything a test wants of it.
-const patience = 3 * time.Minute
+// timeout bounds the life of a browser.
+const timeout = 3 * time.Minute
 
-// Screen is what a page is shown on.
+// Screen is a screen to show a page on.
 type Screen struct {
 	Name   string
 	Width  int // CSS pixels
@@ -34,23 +33,23 @@ type Screen struct {
 	Print  bool
 }
 
-// Browser is a running Chromium with one tab. It is for one goroutine, and
-// ends with the test.
+// Browser is a running Chromium with one tab. It is for one goroutine, and stops
+// at the end of the test.
 type Browser struct {
 	t       *testing.T
 	to      io.Writer
 	from    *bufio.Reader
 	session string
 	last    int
-	// Complaints are errors and warnings of the pages, and Asked the addresses
-	// they wanted to load, the page's own aside.
+	// Complaints are the console messages of the pages. Asked are the addresses
+	// that they requested, except their own.
 	Complaints []string
 	Asked      []string
 	page       string
 	ended      bool
 }
 
-// Find is the path of a Chromium; the test is skipped where there is none.
+// Find returns the path of a Chromium; it skips the test if there is none.
 func Find(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -62,11 +61,11 @@ func Find(t *testing.T) string {
 	return ""
 }
 
-// Start starts a browser; the test is skipped where there is none.
+// Start starts a browser; it skips the test if there is none.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := Find(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	theirIn, ourOut, err := os.Pipe()
 	if err != nil {
@@ -92,7 +91,7 @@ func Start(t *testing.T) *Browser {
 	t.Cleanup(func() {
 		b.session = ""
 		_ = b.send("Browser.close", nil)
-		_ = c.Wait() // it is told to go, or killed
+		_ = c.Wait() // it was asked to close, or is killed
 		ourOut.Close()
 		ourIn.Close()
 		if b.ended {
@@ -116,7 +115,7 @@ func (b *Browser) attach() {
 	}
 }
 
-// message is what goes over the pipe, in both directions.
+// message is a message of the protocol, in either direction.
 type message struct {
 	ID        int                       `json:"id,omitempty"`
 	SessionID string                    `json:"sessionId,omitempty"`
@@ -145,8 +144,8 @@ func (b *Browser) send(method string, params any) error {
 	return err
 }
 
-// Do calls a method of the protocol and waits for its result, which goes into
-// result unless that is nil.
+// Do calls a method of the protocol and waits for its result, which it decodes
+// into result unless that is nil.
 func (b *Browser) Do(method string, params, result any) {
 	b.t.Helper()
 	if err := b.send(method, params); err != nil {
@@ -164,7 +163,7 @@ func (b *Browser) Do(method string, params, result any) {
 	}
 }
 
-// until reads messages up to one, and keeps what others say of the page.
+// until reads messages up to the one that is wanted, and notes the others.
 func (b *Browser) until(is func(message) bool) message {
 	b.t.Helper()
 	for {
@@ -221,7 +220,7 @@ func (b *Browser) Show(url string, s Screen) {
 	b.until(func(m message) bool { return m.Method == "Page.loadEventFired" })
 }
 
-// Picture is the whole page as PNG.
+// Picture returns a screenshot of the whole page as PNG.
 func (b *Browser) Picture() []byte {
 	b.t.Helper()
 	var shot struct{ Data []byte }
@@ -229,7 +228,7 @@ func (b *Browser) Picture() []byte {
 	return shot.Data
 }
 
-// Ask evaluates an expression of JavaScript, and reads its value into result.
+// Ask evaluates a JavaScript expression and decodes its value into result.
 func (b *Browser) Ask(expression string, result any) {
 	b.t.Helper()
 	var answer struct {

@@ -12,58 +12,6 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-const (
-	// lookAheadBytes is how much of parsed, unprocessed rows is held: enough
-	// that one part's rest and the next part's begin are there together and
-	// two cores have work, whatever the rows' width.
-	lookAheadBytes = 40 << 20
-	// askedAheadBytes is that of rows that wait for a service, which nothing is
-	// faster than.
-	askedAheadBytes = 8 << 20
-	// lookAheadBatches bounds a part's queue.
-	lookAheadBatches = 256
-)
-
-// lookAhead bounds the bytes of batches that are read and not yet processed.
-type lookAhead struct {
-	*semaphore.Weighted
-	bytes int64
-}
-
-func newLookAhead(bytes int64) lookAhead { return lookAhead{semaphore.NewWeighted(bytes), bytes} }
-
-// asksRows reports whether each row is a question to a service.
-func (s *state) asksRows() bool { return s.buyer != nil && !s.Job.Operation.IsKeyword() }
-
-func (s *state) lookAhead() lookAhead {
-	if s.asksRows() {
-		return newLookAhead(askedAheadBytes)
-	}
-	return newLookAhead(lookAheadBytes)
-}
-
-// partsAtOnce is how many parts may hold a row group. Rows of one part are
-// asked about side by side, so that another would be memory alone.
-func (s *state) partsAtOnce() int {
-	if s.asksRows() {
-		return 1
-	}
-	return s.Workers
-}
-
-// weight is what a batch takes of the bound: a batch larger than the whole
-// takes all of it.
-func (a lookAhead) weight(b *sources.Batch) int64 {
-	size := 8 * len(b.Rows)
-	for _, c := range b.Columns {
-		size += len(c.ValueBytes()) + 4*len(c.ValueOffsets())
-	}
-	for _, r := range b.Rejects {
-		size += len(r.Raw)
-	}
-	return min(int64(size), a.bytes)
-}
-
 // feeder cuts the stream of rows into parts by row count alone. Malformed
 // lines go with the rows they are read with; what follows the very last row
 // stays in its part.

@@ -8,9 +8,6 @@
 package pipeline
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,38 +135,4 @@ func (e *JobError) Unwrap() error { return e.Err }
 
 func isRegion(s string) bool {
 	return len(s) == 2 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'A' && s[1] <= 'Z'
-}
-
-// identity is what two runs share exactly when they make the same dataset of
-// the same rows.
-type identity struct {
-	Operation        resolution.Operation `json:"operation"`
-	Inputs           []string             `json:"inputs"`
-	Column           string               `json:"column"`
-	Keep             []string             `json:"keep"`
-	DropIdentifier   bool                 `json:"drop_identifier"`
-	RowsPerPart      int                  `json:"rows_per_part"`
-	Compression      sinks.Compression    `json:"compression"`
-	HEMs             []string             `json:"hems,omitempty"` // column names
-	DefaultRegion    string               `json:"default_region,omitempty"`
-	NetworkHosts     []string             `json:"network_hosts,omitempty"`
-	IncludeProviders bool                 `json:"include_providers,omitempty"`
-	Partitions       []sinks.Partition    `json:"partitions,omitempty"`
-	PartitionBy      string               `json:"partition_by,omitempty"`
-	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
-	AsOf             string               `json:"as_of,omitempty"`
-	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory
-	Suppression      string               `json:"suppression,omitempty"`  // fingerprint of the lists
-	TellFound        bool                 `json:"drop_answers,omitempty"` // parts remember whom they suppressed
-	SchemaVersion    int                  `json:"schema_version"`
-	RulesVersion     int                  `json:"rules_version"`
-}
-
-func (id identity) encode() (settings json.RawMessage, jobID string, err error) {
-	settings, err = json.Marshal(id)
-	if err != nil {
-		return nil, "", err
-	}
-	sum := sha256.Sum256(settings)
-	return settings, hex.EncodeToString(sum[:]), nil
 }

@@ -4,77 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
-
-	"github.com/sourcegraph/conc/stream"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
-
-// partQueue hands the batches of a part to the worker that makes it.
-type partQueue struct {
-	batches chan *sources.Batch
-	ahead   lookAhead
-	dropped atomic.Bool   // not all rows will come
-	gone    chan struct{} // closed when they will not
-}
-
-// startPart starts the worker of a part. It waits until a part may be made:
-// parts get their places in order, or a later one could hold the place that
-// an earlier one's rows wait for.
-func (f *feeder) startPart(ctx context.Context, number int) (partSink, error) {
-	if err := f.making.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	finished := sync.OnceFunc(func() { f.making.Release(1) })
-	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead, gone: make(chan struct{})}
-	f.workers.Go(func(ctx context.Context) error {
-		defer finished()
-		err := f.newPartMaker(number).make(ctx, q, finished)
-		if err != nil {
-			f.stop()
-			if f.buyer != nil {
-				f.buyer.Stop(err)
-			}
-		}
-		return err
-	})
-	return q, nil
-}
-
-func (q *partQueue) take(ctx context.Context, b *sources.Batch) error {
-	if err := q.ahead.Acquire(ctx, q.ahead.weight(b)); err != nil {
-		return err
-	}
-	select {
-	case q.batches <- b:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (q *partQueue) end() error {
-	close(q.batches)
-	return nil
-}
-
-func (q *partQueue) abandon() {
-	q.dropped.Store(true)
-	close(q.gone)
-	close(q.batches)
-}
-
-// done gives a batch's memory and its share of the look-ahead back.
-func (q *partQueue) done(b *sources.Batch) {
-	weight := q.ahead.weight(b)
-	b.Release()
-	q.ahead.Release(weight)
-}
 
 // partMaker makes one part: keys, answers, columns, Parquet.
 type partMaker struct {
@@ -137,82 +72,6 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 		return err
 	}
 	return m.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
-}
-
-// resolved takes a part's rows all the way, a batch at a time: the resolver
-// answers at once.
-func (m *partMaker) resolved(ctx context.Context, q *partQueue) error {
-	answerer := newAnswerer(m.Resolver, m.Job.Operation, m.Workers, m.asking)
-	var b columns.Batch
-	for in := range q.batches {
-		err := ctx.Err() // another part failed
-		if err == nil && !q.dropped.Load() {
-			err = m.begin(&b, in)
-			if err == nil {
-				err = answerer.answer(ctx, &b)
-			}
-			if err == nil {
-				err = m.write(&b)
-			}
-		}
-		q.done(in)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const (
-	// windowRows and windowBatches bound the rows of a part that wait for a
-	// service: some seconds' worth of calls, so that no place among those in
-	// flight is free while the slowest of a batch is waited for.
-	windowRows    = 1 << 14
-	windowBatches = 64
-)
-
-// asked takes a part's rows all the way while many batches wait for a service,
-// in the order in which they came. It calls finished when only answers are
-// waited for: the next part's rows are asked about by then, or places among
-// the calls in flight would be free while the last answers of a part come.
-func (m *partMaker) asked(ctx context.Context, q *partQueue, finished func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	window := semaphore.NewWeighted(windowRows)
-	batches := stream.New().WithMaxGoroutines(windowBatches)
-	for in := range q.batches {
-		weight := int64(min(in.Len(), windowRows))
-		if q.dropped.Load() {
-			q.done(in)
-			continue
-		}
-		if window.Acquire(ctx, weight) != nil {
-			q.done(in)
-			break
-		}
-		b := new(columns.Batch)
-		if err := m.begin(b, in); err != nil {
-			cancel(err)
-			q.done(in)
-			break
-		}
-		batches.Go(func() stream.Callback {
-			err := m.bought(b)
-			return func() {
-				defer window.Release(weight)
-				defer q.done(in)
-				if err == nil && ctx.Err() == nil {
-					err = m.write(b)
-				}
-				if err != nil {
-					cancel(err) // the first counts
-				}
-			}
-		})
-	}
-	finished()
-	batches.Wait()
-	return context.Cause(ctx)
 }
 
 // begin takes a batch into the part, and makes the keys of its rows.
@@ -313,4 +172,17 @@ func countRejects(rejects []sources.Reject) sinks.Totals {
 		t.CountReason("malformed", r.Reason, 1)
 	}
 	return t
+}
+
+func (s *state) newPartMaker(number int) *partMaker {
+	return &partMaker{
+		state:    s,
+		number:   number,
+		folders:  s.newFolders(number),
+		digest:   newInputDigest(),
+		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
+		keyer:    newKeyer(s.Job),
+		builder:  s.layout.NewBuilder(),
+		suppress: s.newSuppressor(),
+	}
 }

@@ -6,52 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
-
-// identity is the job's, with lists in one order and without the settings
-// that make no difference to its operation.
-func (s *state) identity() identity {
-	j := s.Job
-	id := identity{
-		Operation: j.Operation, Column: s.read[s.identifier], Keep: s.read[:s.kept], DropIdentifier: j.DropIdentifier,
-		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Answers: s.Answers,
-		Suppression: s.fingerprint(), TellFound: s.TellFound != nil,
-		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-	}
-	for _, f := range s.Input.Files() {
-		id.Inputs = append(id.Inputs, f.URI)
-	}
-	for _, c := range s.layout.Own() {
-		switch {
-		case strings.HasPrefix(c.Name, "hem_"): // types and profiles, in the columns' order
-			id.HEMs = append(id.HEMs, c.Name)
-		case c.Name == "phone":
-			id.DefaultRegion = j.DefaultRegion
-		}
-	}
-	switch j.Operation.Identifier() {
-	case resolution.NetworkURL:
-		for _, host := range j.NetworkHosts {
-			id.NetworkHosts = append(id.NetworkHosts, strings.ToLower(host))
-		}
-		slices.Sort(id.NetworkHosts)
-	case resolution.IP:
-		id.IncludeProviders = j.IncludeProviders
-	}
-	id.Partitions, id.PartitionBy = j.Partitions, s.layout.Partition()
-	id.SearchDefaults, id.AsOf = j.SearchDefaults, s.day()
-	return id
-}
 
 // overwrite removes the dataset that is there. One that this job has begun
 // itself is what the user wants to have at the end, so it goes on.
@@ -163,24 +125,4 @@ func (s *state) finishedBefore() (*Result, error) {
 		return nil, err
 	}
 	return &Result{Manifest: s.before, Totals: s.before.Totals, Skipped: len(s.known)}, nil
-}
-
-// complete reports whether the dataset is whole, and no input was touched
-// since.
-func (s *state) complete() bool {
-	return s.before != nil && len(s.known) == len(s.before.Parts) && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
-}
-
-// untouched reports whether an input looks as it did. Of standard input
-// nothing is known before it is read.
-func untouched(before, now sinks.Input) bool {
-	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt) && before.ETag == now.ETag
-}
-
-func (s *state) inputs() []sinks.Input {
-	var inputs []sinks.Input
-	for _, f := range s.Input.Files() {
-		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC(), ETag: f.ETag})
-	}
-	return inputs
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"net/netip"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -59,4 +60,47 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 		b.IPClasses = append(b.IPClasses, class)
 	}
 	return err
+}
+
+// questions are the distinct keys of a batch, and for each row which of them
+// it asks; -1 for rows that have no key, are suppressed or that asks says nothing is asked of.
+func questions(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
+	first := make(map[string]int, b.Len())
+	question = make([]int, b.Len())
+	for i, o := range b.Outcomes {
+		question[i] = -1
+		if o != outcome.Matched || !asks(i) {
+			continue
+		}
+		q, seen := first[string(b.Keys.At(i))]
+		if !seen {
+			q = len(keys)
+			key := string(b.Keys.At(i))
+			first[key] = q
+			keys = append(keys, key)
+		}
+		question[i] = q
+	}
+	return keys, question
+}
+
+// asks reports whether a service is asked about a row's key. It is not asked
+// about addresses that are not public.
+func asks(b *columns.Batch, i int) bool {
+	if len(b.Addrs) == 0 {
+		return true
+	}
+	if reason := neverAsked(b.Addrs[i]); reason != "" {
+		b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, reason
+		return false
+	}
+	return true
+}
+
+// neverAsked is why an address is not asked about, "" when it is.
+func neverAsked(addr netip.Addr) string {
+	if _, ok := ipaddr.LookupAddr(addr); ok {
+		return ""
+	}
+	return "ip_class:" + string(ipaddr.ClassOf(addr))
 }

@@ -3,10 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
@@ -123,72 +120,18 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	return result, nil
 }
 
-// state is a run under way.
-type state struct {
-	*Run
-	layout       *columns.Layout
-	table        sinks.Table
-	rejectsTable sinks.Table
-	read         []string       // columns to read, the kept ones first
-	kept         int            // how many of them are kept
-	identifier   int            // which of them is resolved
-	fields       map[string]int // those that hold the fields of searches
-	asOf         time.Time      // the day that searches take for today, midnight UTC
-	settings     []byte
-	jobID        string
-	journal      *journal
-	known        map[int]sinks.Part // recorded by earlier runs, and still as recorded
-	improving    bool               // there are recorded parts whose rows are asked again
-	broken       bool               // there are recorded parts that are not as recorded
-	before       *sinks.Manifest    // of the finished dataset that is there, if any
-	unsealing    sync.Once          // done before the first part is begun
-	unsealErr    error
-	withdrawing  sync.Once // done before the first part is replaced
-	withdrawErr  error
-	withdrew     bool
-	asking       *semaphore.Weighted // a place a question
-	header       journalHeader       // of this run
-	buyer        *purchase.Buyer     // nil without a Remote
-	ended        <-chan struct{}     // closed when the run is to end
-
-	mu       sync.Mutex
-	parts    map[int]sinks.Part // known ones passed by, and made ones
-	unsummed []int              // published parts that wait for their checksum
-	fresh    sinks.Totals
-	made     int
-}
-
-// prepare works out columns and identity and looks at what is there already.
-func (r *Run) prepare() (*state, error) {
-	s, err := r.describe()
-	if err != nil {
-		return nil, err
+func (s *state) manifest() *sinks.Manifest {
+	r := s.result()
+	m := &sinks.Manifest{
+		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
+		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
+		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Schema: s.layout.Columns(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.layout.Partition(),
+		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	if r.Overwrite {
-		if err := s.overwrite(); err != nil {
-			return nil, err
-		}
+	for number := range len(s.parts) {
+		m.Parts = append(m.Parts, s.parts[number])
 	}
-	return s, s.lookBack()
-}
-
-// describe works out columns and identity. It changes nothing.
-func (r *Run) describe() (*state, error) {
-	s := &state{Run: r, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(r.Workers))}
-	if err := s.chooseColumns(); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
-		return nil, err
-	}
-	if err := s.settleDay(); err != nil {
-		return nil, err
-	}
-	if s.settings, s.jobID, err = s.identity().encode(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return m
 }
 
 // feed reads all rows, cuts them into parts and hands each part to a worker.
@@ -217,96 +160,4 @@ func (s *state) feed(ctx context.Context) (err error) {
 		return err // why reading ended
 	}
 	return feedErr
-}
-
-// unsealed makes the journal ready before the first part is begun, and a
-// finished dataset unfinished. It does so once. A dataset that is whole, and
-// of which rows are asked again, stays finished until there is something
-// better: a run that gets no answers leaves it as it is.
-func (s *state) unsealed() error {
-	s.unsealing.Do(func() {
-		s.unsealErr = s.journal.begin(s.header, s.known)
-		whole := s.before != nil && s.improving && !s.broken && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
-		if s.unsealErr == nil && s.before != nil && !whole {
-			s.unsealErr = s.withdrawn()
-		}
-	})
-	return s.unsealErr
-}
-
-// withdrawn makes a finished dataset unfinished before a part of it is
-// replaced. It does so once.
-func (s *state) withdrawn() error {
-	s.withdrawing.Do(func() {
-		if s.before != nil {
-			s.withdrawErr, s.withdrew = s.Output.Withdraw(), true
-		}
-	})
-	return s.withdrawErr
-}
-
-// keep adds a part that an earlier run made.
-func (s *state) keep(number int, p sinks.Part) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parts[number] = p
-	if !p.Summed() {
-		s.unsummed = append(s.unsummed, number)
-	}
-	s.Progress.CountPart()
-}
-
-// publish records a part that this run made.
-func (s *state) publish(ctx context.Context, number int, p sinks.Part) error {
-	if err := s.journal.record(number, p); err != nil {
-		return fmt.Errorf("record %s: %w", p.Name, err)
-	}
-	s.mu.Lock()
-	s.parts[number] = p
-	s.fresh.Add(p.Totals)
-	s.made++
-	s.mu.Unlock()
-	s.Progress.CountPart()
-	s.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
-	if p.Summed() { // known before it was published
-		return nil
-	}
-	return s.sum(ctx, s.awaitSum(number))
-}
-
-func (s *state) result() *Result {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := &Result{Fresh: s.fresh, Made: s.made, Skipped: len(s.parts) - s.made}
-	for _, p := range s.parts {
-		r.Totals.Add(p.Totals)
-	}
-	return r
-}
-
-func (s *state) manifest() *sinks.Manifest {
-	r := s.result()
-	m := &sinks.Manifest{
-		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
-		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Schema: s.layout.Columns(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.layout.Partition(),
-		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	for number := range len(s.parts) {
-		m.Parts = append(m.Parts, s.parts[number])
-	}
-	return m
-}
-
-func (s *state) newPartMaker(number int) *partMaker {
-	return &partMaker{
-		state:    s,
-		number:   number,
-		folders:  s.newFolders(number),
-		digest:   newInputDigest(),
-		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
-		keyer:    newKeyer(s.Job),
-		builder:  s.layout.NewBuilder(),
-		suppress: s.newSuppressor(),
-	}
 }

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -9,40 +8,6 @@ import (
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
 )
-
-// keywordsColumn is what keyword operations are asked about unless Job.Column
-// names another.
-const keywordsColumn = "keywords"
-
-// chooseSearchColumns finds the columns that hold a search's fields, by the
-// fields' names, in whichever file has one: a filter must not be lost because
-// another file goes without it.
-func (s *state) chooseSearchColumns() {
-	s.fields = map[string]int{keywordsColumn: s.identifier}
-	for _, field := range search.Fields {
-		if field == keywordsColumn {
-			continue
-		}
-		for _, f := range s.Input.Files() {
-			if name := matchFold(f.Columns, field); containsFold(f.Columns, field) {
-				s.fields[field] = s.readColumn(name)
-				break
-			}
-		}
-	}
-}
-
-// readColumn is the place of a column among those that are read, and has it
-// read if it is not.
-func (s *state) readColumn(name string) int {
-	name = matchFold(s.read, name)
-	at := slices.Index(s.read, name)
-	if at < 0 {
-		at = len(s.read)
-		s.read = append(s.read, name)
-	}
-	return at
-}
 
 // searchReader makes searches of input rows.
 type searchReader struct {

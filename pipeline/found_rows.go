@@ -13,6 +13,58 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
+// searchWriter makes the rows of one search.
+type searchWriter struct {
+	*searchTurn
+	found *foundRows
+	key   string
+	seen  map[string]struct{} // ids of its leads
+	rows  int
+	first outcome.Receipt // of its first page
+}
+
+func (w *searchWriter) add(r foundRow) error {
+	w.rows++
+	r.key = w.key
+	return w.found.add(w.in, w.row, r)
+}
+
+// page adds the leads of a page, or what became of it.
+func (w *searchWriter) page(p foundPage) (err error) {
+	if w.rows == 0 {
+		w.first = p.answer.Receipt
+	}
+	if p.answer.Outcome != outcome.Matched {
+		return w.add(foundRow{answer: p.answer, find: columns.Find{Page: int32(p.number)}})
+	}
+	if p.count != nil {
+		return w.add(foundRow{answer: p.answer, count: p.count})
+	}
+	leads := p.leads
+	if p.load != nil {
+		if leads, err = p.load(); err != nil {
+			return err
+		}
+	}
+	leads = newLeads(leads, w.seen)
+	for i := range leads {
+		r := foundRow{answer: p.answer, find: findOf(&leads[i], p.number)}
+		r.answer.Lead, r.answer.Receipt = &leads[i].Lead, share(p.answer.Receipt, i, len(leads))
+		if err := w.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end adds the row of a search without leads.
+func (w *searchWriter) end() error {
+	if w.rows > 0 {
+		return nil
+	}
+	return w.add(foundRow{answer: purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotFound, Receipt: w.first}})
+}
+
 // foundRowsAtOnce is how many rows are put together before they are written.
 const foundRowsAtOnce = 1024
 

@@ -3,12 +3,78 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/sinks"
 )
+
+// unsealed makes the journal ready before the first part is begun, and a
+// finished dataset unfinished. It does so once. A dataset that is whole, and
+// of which rows are asked again, stays finished until there is something
+// better: a run that gets no answers leaves it as it is.
+func (s *state) unsealed() error {
+	s.unsealing.Do(func() {
+		s.unsealErr = s.journal.begin(s.header, s.known)
+		whole := s.before != nil && s.improving && !s.broken && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
+		if s.unsealErr == nil && s.before != nil && !whole {
+			s.unsealErr = s.withdrawn()
+		}
+	})
+	return s.unsealErr
+}
+
+// withdrawn makes a finished dataset unfinished before a part of it is
+// replaced. It does so once.
+func (s *state) withdrawn() error {
+	s.withdrawing.Do(func() {
+		if s.before != nil {
+			s.withdrawErr, s.withdrew = s.Output.Withdraw(), true
+		}
+	})
+	return s.withdrawErr
+}
+
+// keep adds a part that an earlier run made.
+func (s *state) keep(number int, p sinks.Part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parts[number] = p
+	if !p.Summed() {
+		s.unsummed = append(s.unsummed, number)
+	}
+	s.Progress.CountPart()
+}
+
+// publish records a part that this run made.
+func (s *state) publish(ctx context.Context, number int, p sinks.Part) error {
+	if err := s.journal.record(number, p); err != nil {
+		return fmt.Errorf("record %s: %w", p.Name, err)
+	}
+	s.mu.Lock()
+	s.parts[number] = p
+	s.fresh.Add(p.Totals)
+	s.made++
+	s.mu.Unlock()
+	s.Progress.CountPart()
+	s.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
+	if p.Summed() { // known before it was published
+		return nil
+	}
+	return s.sum(ctx, s.awaitSum(number))
+}
+
+func (s *state) result() *Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &Result{Fresh: s.fresh, Made: s.made, Skipped: len(s.parts) - s.made}
+	for _, p := range s.parts {
+		r.Totals.Add(p.Totals)
+	}
+	return r
+}
 
 // A part counts as soon as it is published and recorded. Its checksum, which
 // only the manifest needs, follows when enough parts wait for one that they

@@ -28,6 +28,30 @@ type CompanyFinder interface {
 	CompanyOf(addr netip.Addr) (c *resolution.Company, orgType, reason string, err error)
 }
 
+// resolved takes a part's rows all the way, a batch at a time: the resolver
+// answers at once.
+func (m *partMaker) resolved(ctx context.Context, q *partQueue) error {
+	answerer := newAnswerer(m.Resolver, m.Job.Operation, m.Workers, m.asking)
+	var b columns.Batch
+	for in := range q.batches {
+		err := ctx.Err() // another part failed
+		if err == nil && !q.dropped.Load() {
+			err = m.begin(&b, in)
+			if err == nil {
+				err = answerer.answer(ctx, &b)
+			}
+			if err == nil {
+				err = m.write(&b)
+			}
+		}
+		q.done(in)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // answerer fills in what a resolver says about the keys of a batch.
 type answerer struct {
 	resolver  resolution.Resolver

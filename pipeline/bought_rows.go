@@ -3,11 +3,14 @@ package pipeline
 import (
 	"context"
 
-	"github.com/leadetl/leadetl/pipeline/columns"
-	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/sourcegraph/conc/stream"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 const (
@@ -18,11 +21,18 @@ const (
 	windowBatches = 64
 )
 
-// asked takes a part's rows all the way while many batches wait for a service,
-// in the order in which they came. It calls finished when only answers are
-// waited for: the next part's rows are asked about by then, or places among
-// the calls in flight would be free while the last answers of a part come.
-func (m *partMaker) asked(ctx context.Context, q *partQueue, finished func()) error {
+// boughtRows are rows whose answers a buyer gets. Many batches wait for answers
+// side by side.
+type boughtRows struct {
+	part     *partMaker
+	buyer    *purchase.Buyer
+	counters *stats.CallCounters
+}
+
+// fill calls onlyWaiting when all rows are asked about. The next part's rows are
+// asked about from then on, or places among the calls in flight would be free
+// while the last answers of this part come.
+func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	window := semaphore.NewWeighted(windowRows)
@@ -38,18 +48,18 @@ func (m *partMaker) asked(ctx context.Context, q *partQueue, finished func()) er
 			break
 		}
 		b := new(columns.Batch)
-		if err := m.begin(b, in); err != nil {
+		if err := r.part.begin(b, in); err != nil {
 			cancel(err)
 			q.done(in)
 			break
 		}
 		batches.Go(func() stream.Callback {
-			err := m.bought(b)
+			err := r.answer(b)
 			return func() {
 				defer window.Release(weight)
 				defer q.done(in)
 				if err == nil && ctx.Err() == nil {
-					err = m.write(b)
+					err = r.part.write(b)
 				}
 				if err != nil {
 					cancel(err) // the first counts
@@ -57,22 +67,21 @@ func (m *partMaker) asked(ctx context.Context, q *partQueue, finished func()) er
 			}
 		})
 	}
-	finished()
+	onlyWaiting()
 	batches.Wait()
 	return context.Cause(ctx)
 }
 
-// bought fills Leads, Outcomes, Reasons and Receipts of the rows with a key
-// with what the buyer gets. It is called for many batches at once.
-func (m *partMaker) bought(b *columns.Batch) error {
+// answer fills Leads, Outcomes, Reasons and Receipts of the rows with a key.
+func (r *boughtRows) answer(b *columns.Batch) error {
 	n := b.Len()
 	b.Leads = make([]*resolution.Lead, n)
 	b.Receipts = make([]outcome.Receipt, n)
 	if b.IPClasses != nil {
 		b.OrgTypes = make([]string, n) // no service says
 	}
-	keys, question := questions(b, func(i int) bool { return asks(b, i) })
-	answers, err := m.buyer.Answer(keys)
+	keys, question := distinctKeys(b, func(i int) bool { return asks(b, i) })
+	answers, err := r.buyer.Answer(keys)
 	if err != nil {
 		return err
 	}
@@ -85,6 +94,6 @@ func (m *partMaker) bought(b *columns.Batch) error {
 		a := answers[q]
 		b.Outcomes[i], b.Reasons[i], b.Leads[i], b.Receipts[i] = a.Outcome, a.Reason, a.Lead, a.Receipt
 	}
-	m.Remote.Meter.Duplicates(int64(rows - len(keys)))
+	r.counters.Duplicates(int64(rows - len(keys)))
 	return nil
 }

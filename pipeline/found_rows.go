@@ -15,7 +15,7 @@ import (
 
 // searchWriter makes the rows of one search.
 type searchWriter struct {
-	*searchTurn
+	turn  *searchTurn
 	found *foundRows
 	key   string
 	seen  map[string]struct{} // ids of its leads
@@ -26,7 +26,7 @@ type searchWriter struct {
 func (w *searchWriter) add(r foundRow) error {
 	w.rows++
 	r.key = w.key
-	return w.found.add(w.in, w.row, r)
+	return w.found.add(w.turn.in, w.turn.row, r)
 }
 
 // page adds the leads of a page, or what became of it.

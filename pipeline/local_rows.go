@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
 )
 
 // Purer is an optional skill of a Resolver: Pure reports whether every answer
@@ -28,21 +29,18 @@ type CompanyFinder interface {
 	CompanyOf(addr netip.Addr) (c *resolution.Company, orgType, reason string, err error)
 }
 
-// resolved takes a part's rows all the way, a batch at a time: the resolver
-// answers at once.
-func (m *partMaker) resolved(ctx context.Context, q *partQueue) error {
-	answerer := newAnswerer(m.Resolver, m.Job.Operation, m.Workers, m.asking)
+// localRows are rows that the engine answers at once, a batch at a time.
+type localRows struct {
+	part   *partMaker
+	engine *engineAnswers
+}
+
+func (l *localRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	var b columns.Batch
 	for in := range q.batches {
 		err := ctx.Err() // another part failed
 		if err == nil && !q.dropped.Load() {
-			err = m.begin(&b, in)
-			if err == nil {
-				err = answerer.answer(ctx, &b)
-			}
-			if err == nil {
-				err = m.write(&b)
-			}
+			err = l.fillBatch(ctx, &b, in)
 		}
 		q.done(in)
 		if err != nil {
@@ -52,8 +50,18 @@ func (m *partMaker) resolved(ctx context.Context, q *partQueue) error {
 	return nil
 }
 
-// answerer fills in what a resolver says about the keys of a batch.
-type answerer struct {
+func (l *localRows) fillBatch(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
+	if err := l.part.begin(b, in); err != nil {
+		return err
+	}
+	if err := l.engine.fill(ctx, b); err != nil {
+		return err
+	}
+	return l.part.write(b)
+}
+
+// engineAnswers fills in what the engine says about the keys of a batch.
+type engineAnswers struct {
 	resolver  resolution.Resolver
 	operation resolution.Operation
 	workers   int
@@ -64,19 +72,19 @@ type answerer struct {
 	companies []*resolution.Company
 }
 
-func newAnswerer(r resolution.Resolver, op resolution.Operation, workers int, asking *semaphore.Weighted) *answerer {
-	a := &answerer{resolver: r, operation: op, workers: workers, asking: asking}
-	if p, ok := r.(Purer); ok {
-		a.pure = p.Pure(op)
+func newEngineAnswers(r *Run, asking *semaphore.Weighted) *engineAnswers {
+	a := &engineAnswers{resolver: r.Resolver, operation: r.Job.Operation, workers: r.Workers, asking: asking}
+	if p, ok := r.Resolver.(Purer); ok {
+		a.pure = p.Pure(a.operation)
 	}
-	if op == resolution.IPToCompany {
-		a.finder, _ = r.(CompanyFinder)
+	if a.operation == resolution.IPToCompany {
+		a.finder, _ = r.Resolver.(CompanyFinder)
 	}
 	return a
 }
 
-// answer fills Leads, Outcomes, Reasons and OrgTypes of the rows with a key.
-func (a *answerer) answer(ctx context.Context, b *columns.Batch) error {
+// fill fills Leads, Outcomes, Reasons and OrgTypes of the rows with a key.
+func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 	if a.pure {
 		return nil // every row with a key is matched, which is the zero outcome
 	}
@@ -98,7 +106,7 @@ func (a *answerer) answer(ctx context.Context, b *columns.Batch) error {
 }
 
 // find looks the companies up in memory.
-func (a *answerer) find(b *columns.Batch) error {
+func (a *engineAnswers) find(b *columns.Batch) error {
 	for i, o := range b.Outcomes {
 		if o != outcome.Matched {
 			continue // nothing is asked about it
@@ -118,18 +126,18 @@ func (a *answerer) find(b *columns.Batch) error {
 // ask puts each distinct key of the batch to the resolver once, from several
 // goroutines, and hands its answer to all rows with that key. The same key in
 // another batch is asked again: the embedded engine's answers are free.
-func (a *answerer) ask(ctx context.Context, b *columns.Batch) error {
-	questions, question := questions(b, func(int) bool { return true })
-	answers := make([]resolution.Answer, len(questions))
+func (a *engineAnswers) ask(ctx context.Context, b *columns.Batch) error {
+	keys, question := distinctKeys(b, func(int) bool { return true })
+	answers := make([]resolution.Answer, len(keys))
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
-	share := (len(questions) + a.workers - 1) / a.workers
-	for from := 0; from < len(questions); from += share {
+	share := (len(keys) + a.workers - 1) / a.workers
+	for from := 0; from < len(keys); from += share {
 		p.Go(func(ctx context.Context) error {
-			for q := from; q < min(from+share, len(questions)); q++ {
+			for q := from; q < min(from+share, len(keys)); q++ {
 				if err := a.asking.Acquire(ctx, 1); err != nil {
 					return err
 				}
-				answer, err := a.resolver.Resolve(ctx, resolution.Request{Operation: a.operation, Key: questions[q]})
+				answer, err := a.resolver.Resolve(ctx, resolution.Request{Operation: a.operation, Key: keys[q]})
 				a.asking.Release(1)
 				if err != nil {
 					return err

@@ -11,6 +11,24 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
+// rowFiller takes the rows of a part all the way: it takes the batches of the
+// part's queue, has their rows answered, and writes these in their order. Rows
+// are answered by the engine (localRows), bought from a service (boughtRows), or
+// are what searches find (searchedRows).
+//
+// onlyWaiting is called when nothing but answers is waited for, so that the next
+// part may be begun.
+type rowFiller interface {
+	fill(ctx context.Context, q *partQueue, onlyWaiting func()) error
+}
+
+// stopBuying ends the calls of a run that failed.
+func (s *state) stopBuying(cause error) {
+	if s.buyer != nil {
+		s.buyer.Stop(cause)
+	}
+}
+
 // partMaker makes one part: keys, answers, columns, Parquet.
 type partMaker struct {
 	*state
@@ -40,14 +58,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) (er
 }
 
 func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) error {
-	rows := m.resolved
-	switch {
-	case m.Job.Operation.IsKeyword():
-		rows = m.searched
-	case m.buyer != nil:
-		rows = func(ctx context.Context, q *partQueue) error { return m.asked(ctx, q, finished) }
-	}
-	if err := rows(ctx, q); err != nil {
+	if err := m.filler().fill(ctx, q, finished); err != nil {
 		return err
 	}
 	if q.dropped.Load() {
@@ -72,6 +83,16 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 		return err
 	}
 	return m.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
+}
+
+func (m *partMaker) filler() rowFiller {
+	switch {
+	case m.Job.Operation.IsKeyword():
+		return newSearchedRows(m)
+	case m.buyer != nil:
+		return &boughtRows{part: m, buyer: m.buyer, counters: m.Remote.Meter}
+	}
+	return &localRows{part: m, engine: newEngineAnswers(m.Run, m.asking)}
 }
 
 // begin takes a batch into the part, and makes the keys of its rows.

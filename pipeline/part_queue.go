@@ -83,9 +83,7 @@ func (f *feeder) startPart(ctx context.Context, number int) (partSink, error) {
 		err := f.newPartMaker(number).make(ctx, q, finished)
 		if err != nil {
 			f.stop()
-			if f.buyer != nil {
-				f.buyer.Stop(err)
-			}
+			f.stopBuying(err)
 		}
 		return err
 	})

@@ -70,7 +70,7 @@ func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) {
 // measured as if it knew nothing.
 func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
 	if s.Remote == nil {
-		return newAnswerer(s.Resolver, s.Job.Operation, s.Workers, s.asking).answer(ctx, b)
+		return newEngineAnswers(s.Run, s.asking).fill(ctx, b)
 	}
 	b.Leads = make([]*resolution.Lead, b.Len())
 	b.Receipts = make([]outcome.Receipt, b.Len())

@@ -62,9 +62,10 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 	return err
 }
 
-// questions are the distinct keys of a batch, and for each row which of them
-// it asks; -1 for rows that have no key, are suppressed or that asks says nothing is asked of.
-func questions(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
+// distinctKeys are the distinct keys of a batch, and for each row which of them
+// is its own: -1 for rows without a key, suppressed rows, and rows that asks
+// rules out.
+func distinctKeys(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
 	first := make(map[string]int, b.Len())
 	question = make([]int, b.Len())
 	for i, o := range b.Outcomes {

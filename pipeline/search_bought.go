@@ -8,8 +8,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// boughtSearching gets the pages of searches from a buyer.
-type boughtSearching struct {
+// boughtSearches gets the pages of searches from a buyer.
+type boughtSearches struct {
 	buyer     *purchase.Buyer
 	operation resolution.Operation
 }
@@ -22,9 +22,9 @@ const (
 	pagesAhead = 4
 )
 
-func (s *boughtSearching) ahead() (searches, pages int) { return searchesAhead, pagesAhead }
+func (s *boughtSearches) ahead() (searches, pages int) { return searchesAhead, pagesAhead }
 
-func (s *boughtSearching) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
+func (s *boughtSearches) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
 	first, last := 1, q.Pages(search.DefaultLimits())
 	if q.Page > 0 {
 		first, last = q.Page, q.Page

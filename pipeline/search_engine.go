@@ -3,23 +3,28 @@ package pipeline
 import (
 	"context"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// engineSearching asks the run's Searcher.
-type engineSearching struct{ *state }
+// engineSearches asks the run's Searcher.
+type engineSearches struct {
+	run    *Run
+	asking *semaphore.Weighted
+}
 
 // ahead is little: each page may hold megabytes, a page is made on several
 // cores, and there are other parts.
-func (e *engineSearching) ahead() (searches, pages int) { return 2, 0 }
+func (e *engineSearches) ahead() (searches, pages int) { return 2, 0 }
 
-func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
+func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
 	which, page := purchase.SearchOf(q)
-	which.Edition = e.Searcher.Edition()
-	if e.Job.Operation == resolution.KeywordToLeadCount {
+	which.Edition = e.run.Searcher.Edition()
+	if e.run.Job.Operation == resolution.KeywordToLeadCount {
 		count, err := e.counted(ctx, which, page.HEMs)
 		if err != nil {
 			return err
@@ -46,18 +51,18 @@ func (e *engineSearching) find(ctx context.Context, q search.Query, emit func(fo
 	}
 }
 
-func (e *engineSearching) found(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
+func (e *engineSearches) found(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
 	if err := e.asking.Acquire(ctx, 1); err != nil {
 		return resolution.SearchResult{}, err
 	}
 	defer e.asking.Release(1)
-	return e.Searcher.Search(ctx, s, p)
+	return e.run.Searcher.Search(ctx, s, p)
 }
 
-func (e *engineSearching) counted(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
+func (e *engineSearches) counted(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
 	if err := e.asking.Acquire(ctx, 1); err != nil {
 		return resolution.SearchCount{}, err
 	}
 	defer e.asking.Release(1)
-	return e.Searcher.Count(ctx, s, hems)
+	return e.run.Searcher.Count(ctx, s, hems)
 }

@@ -14,14 +14,19 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// A part of a keyword job is a run of searches. Several are in work at a time,
-// each a page after the other; what they find is written in the order of the
-// searches and their pages. A search that is ahead of its turn waits after a
-// few pages, so that memory is bounded whatever searches find.
+// searchedRows are what the searches of a part find. Several searches are in
+// work at a time, each a page after the other. What they find is written in the
+// order of the searches and their pages. A search that is ahead of its turn
+// waits after a few pages, so that memory is bounded whatever searches find.
+type searchedRows struct {
+	part   *partMaker
+	finder searchFinder
+	reader searchReader
+}
 
-// searching finds the pages of one search and hands them over in order. emit
+// searchFinder finds the pages of one search and hands them over in order. emit
 // returns an error when no more are wanted.
-type searching interface {
+type searchFinder interface {
 	find(ctx context.Context, q search.Query, emit func(foundPage) error) error
 	// ahead is how many searches are in work at a time in a part, and pages how
 	// many pages of each wait for their turn.
@@ -36,12 +41,12 @@ type foundPage struct {
 	count  *resolution.SearchCount
 	// load gets the leads where they are not held: they are many, and stored.
 	load func() ([]resolution.FoundLead, error)
-	// beyond says that there are more leads, so many in all, than pages can be
-	// asked for.
+	// beyond is how many leads there are in all where that is more than pages
+	// can be asked for; else it is 0.
 	beyond int64
 }
 
-// searchTurn is what is next in a part: a batch, or a search of one.
+// searchTurn is what is written next: a batch begins, or a search of it is done.
 type searchTurn struct {
 	in     *sources.Batch
 	row    int // -1: the batch begins
@@ -51,89 +56,34 @@ type searchTurn struct {
 	last   bool // nothing else of the batch comes
 }
 
-// searched takes a part's rows all the way: its searches, and what each finds.
-func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
+func newSearchedRows(m *partMaker) *searchedRows {
+	s := &searchedRows{part: m, finder: &engineSearches{m.Run, m.asking}, reader: m.newSearchReader()}
+	if m.buyer != nil {
+		s.finder = &boughtSearches{m.buyer, m.Job.Operation}
+	}
+	return s
+}
+
+// fill starts the searches and writes what they find: one goroutine writes, one
+// watches for the end of the run, and each search in work has one.
+func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var how searching = &engineSearching{m.state}
-	if m.buyer != nil {
-		how = &boughtSearching{m.buyer, m.Job.Operation}
-	}
-	searches, pages := how.ahead()
+	searches, _ := s.finder.ahead()
 	turns := make(chan *searchTurn, searches)
-	var working conc.WaitGroup
 	written := make(chan struct{})
+	var working conc.WaitGroup
 	working.Go(func() {
 		defer close(written)
-		found := newFoundRows(m.write, m.kept, m.Job.Operation, m.buyer != nil)
-		for t := range turns {
-			if ctx.Err() == nil {
-				if err := m.takeTurn(ctx, t, found); err != nil {
-					cancel(err)
-				}
-			}
-			if t.last {
-				q.done(t.in)
-			}
-		}
-		if ctx.Err() == nil {
-			if err := found.flush(); err != nil {
-				cancel(err)
-			}
-		}
+		s.writeTurns(ctx, cancel, q, turns)
 	})
-	reader := m.newSearchReader()
-	ended := m.ended
-	if m.buyer != nil {
-		ended = nil // it says why itself
-	}
-	working.Go(func() {
-		select {
-		case <-q.gone:
-			cancel(nil) // what is in work is for nothing
-		case <-ended:
-			cancel(nil) // a search may take as long as a part of other rows
-		case <-ctx.Done():
-		}
-	})
-	for in := range q.batches {
-		if ctx.Err() != nil {
-			q.done(in)
-			continue
-		}
-		turns <- &searchTurn{in: in, row: -1, last: in.Len() == 0}
-		for row := range in.Len() {
-			t := &searchTurn{in: in, row: row, last: row == in.Len()-1, pages: make(chan foundPage, pages)}
-			if t.query, t.reason = reader.read(in, row); t.reason == "" && ctx.Err() == nil {
-				working.Go(func() {
-					defer close(t.pages)
-					err := how.find(ctx, t.query, func(p foundPage) error {
-						select {
-						case t.pages <- p:
-							return nil
-						case <-ctx.Done():
-							return context.Cause(ctx)
-						}
-					})
-					if err != nil {
-						cancel(err)
-					}
-					if err != nil && m.buyer != nil && !errors.Is(err, context.Canceled) {
-						m.buyer.Stop(err) // or the writer waits for what the service is making
-					}
-				})
-			} else {
-				close(t.pages)
-			}
-			turns <- t
-		}
-	}
-	close(turns)
+	working.Go(func() { s.watchEnd(ctx, cancel, q) })
+	s.startSearches(ctx, cancel, q, turns, &working)
 	<-written
 	err := context.Cause(ctx)
 	cancel(nil)
-	if err != nil && m.buyer != nil {
-		m.buyer.Stop(err) // nobody waits for what the service is making
+	if err != nil {
+		s.part.stopBuying(err) // nobody waits for what the service is making
 	}
 	working.Wait()
 	if q.dropped.Load() {
@@ -142,19 +92,98 @@ func (m *partMaker) searched(ctx context.Context, q *partQueue) error {
 	return err
 }
 
-// takeTurn writes what is next.
-func (m *partMaker) takeTurn(ctx context.Context, t *searchTurn, found *foundRows) error {
-	if t.row < 0 {
-		return m.take(t.in)
+// startSearches starts the searches of all batches, and closes turns.
+func (s *searchedRows) startSearches(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns chan<- *searchTurn, working *conc.WaitGroup) {
+	defer close(turns)
+	_, pages := s.finder.ahead()
+	for in := range q.batches {
+		if ctx.Err() != nil {
+			q.done(in)
+			continue
+		}
+		turns <- &searchTurn{in: in, row: -1, last: in.Len() == 0}
+		for row := range in.Len() {
+			t := &searchTurn{in: in, row: row, last: row == in.Len()-1, pages: make(chan foundPage, pages)}
+			if t.query, t.reason = s.reader.read(in, row); t.reason == "" && ctx.Err() == nil {
+				working.Go(func() { s.search(ctx, cancel, t) })
+			} else {
+				close(t.pages)
+			}
+			turns <- t
+		}
 	}
-	defer m.add(sinks.Totals{Searches: 1})
+}
+
+// search finds the pages of one search.
+func (s *searchedRows) search(ctx context.Context, cancel context.CancelCauseFunc, t *searchTurn) {
+	defer close(t.pages)
+	err := s.finder.find(ctx, t.query, func(p foundPage) error {
+		select {
+		case t.pages <- p:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if err == nil {
+		return
+	}
+	cancel(err)
+	if !errors.Is(err, context.Canceled) {
+		s.part.stopBuying(err) // or the writer waits for what the service is making
+	}
+}
+
+// watchEnd cancels the searches when the rest of the part will not come, and
+// when the run is to end: a search may take as long as a part of other rows. A
+// buyer ends its searches itself, and says why.
+func (s *searchedRows) watchEnd(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue) {
+	ended := s.part.ended
+	if s.part.buyer != nil {
+		ended = nil
+	}
+	select {
+	case <-q.gone:
+		cancel(nil)
+	case <-ended:
+		cancel(nil)
+	case <-ctx.Done():
+	}
+}
+
+// writeTurns writes the turns in their order.
+func (s *searchedRows) writeTurns(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns <-chan *searchTurn) {
+	m := s.part
+	found := newFoundRows(m.write, m.kept, m.Job.Operation, m.buyer != nil)
+	for t := range turns {
+		if ctx.Err() == nil {
+			if err := s.writeTurn(ctx, t, found); err != nil {
+				cancel(err)
+			}
+		}
+		if t.last {
+			q.done(t.in)
+		}
+	}
+	if ctx.Err() == nil {
+		if err := found.flush(); err != nil {
+			cancel(err)
+		}
+	}
+}
+
+func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foundRows) error {
+	if t.row < 0 {
+		return s.part.take(t.in)
+	}
+	defer s.part.add(sinks.Totals{Searches: 1})
 	if t.reason != "" {
 		return found.add(t.in, t.row, foundRow{answer: purchase.Answer{Outcome: outcome.Rejected, Reason: t.reason}})
 	}
-	w := searchWriter{searchTurn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
+	w := searchWriter{turn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
 	for p := range t.pages {
 		if p.beyond > 0 {
-			m.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
+			s.part.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
 				"source", t.in.Source, "row", t.in.Rows[t.row], "leads", p.beyond, "most", search.DefaultLimits().Depth)
 		}
 		if err := w.page(p); err != nil {

@@ -7,25 +7,23 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// settleDay decides which day a keyword job takes for today: the job's own, or
-// that of the dataset that was begun, so that a run that goes on asks the same
-// searches, or else the present one.
-func (s *state) settleDay() error {
-	if !s.Job.Operation.IsKeyword() {
-		return nil
+// chooseDay decides which day a keyword job takes for today: the job's own, or
+// the day on which its dataset was begun, so that a resumed run makes the same
+// searches, or else the present day. Of other jobs it is zero.
+func (d *decision) chooseDay(there earlier) (time.Time, error) {
+	job := d.run.Job
+	if !job.Operation.IsKeyword() {
+		return time.Time{}, nil
 	}
-	if !s.Job.AsOf.IsZero() {
-		s.asOf = search.Midnight(s.Job.AsOf)
-		return nil
+	if !job.AsOf.IsZero() {
+		return search.Midnight(job.AsOf), nil
 	}
-	for _, begun := range s.daysBefore() {
-		s.asOf = begun.day
-		if _, id, err := s.identity().encode(); err != nil || id == begun.jobID {
-			return err
+	for _, begun := range there.days(d.run.Overwrite) {
+		if _, id, err := d.identity(begun.day).encode(); err != nil || id == begun.jobID {
+			return begun.day, err
 		}
 	}
-	s.asOf = search.Midnight(time.Now())
-	return nil
+	return search.Midnight(time.Now()), nil
 }
 
 // begunOn is a day on which a job was begun.
@@ -34,29 +32,28 @@ type begunOn struct {
 	jobID string
 }
 
-// daysBefore are those of the dataset that is there, finished or not, whatever
-// job it is of. One that is finished does not count when it is to be replaced.
-// What cannot be read is reported when the run looks back.
-func (s *state) daysBefore() (days []begunOn) {
+// days are those of the datasets that earlier runs left. A finished one does
+// not count when it is replaced.
+func (e *earlier) days(replaced bool) (days []begunOn) {
 	add := func(text, jobID string) {
 		if day, err := time.Parse(search.DayFormat, text); err == nil {
 			days = append(days, begunOn{day, jobID})
 		}
 	}
 	var id identity
-	if m, err := s.Output.Manifest(); err == nil && m != nil && !s.Overwrite && json.Unmarshal(m.Job, &id) == nil {
+	if m := e.manifest; e.err == nil && m != nil && !replaced && json.Unmarshal(m.Job, &id) == nil {
 		add(id.AsOf, m.JobID)
 	}
-	if header, _, err := s.journal.read(); err == nil {
-		add(header.AsOf, header.JobID)
+	if e.journalErr == nil {
+		add(e.header.AsOf, e.header.JobID)
 	}
 	return days
 }
 
-// day is how a keyword job's day is written; empty for other jobs.
-func (s *state) day() string {
-	if s.asOf.IsZero() {
+// formatDay writes the day of a keyword job; empty for other jobs.
+func formatDay(day time.Time) string {
+	if day.IsZero() {
 		return ""
 	}
-	return s.asOf.Format(search.DayFormat)
+	return day.Format(search.DayFormat)
 }

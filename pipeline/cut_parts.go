@@ -78,7 +78,7 @@ func (f *feeder) run(ctx context.Context) error {
 
 // knownPartsHaveRows reports recorded parts beyond the end of the input.
 func (f *feeder) knownPartsHaveRows(parts int) error {
-	for number, p := range f.known {
+	for number, p := range f.recorded {
 		if number >= parts {
 			return fmt.Errorf("%w: there are no rows of %s any more; use another --out, or --overwrite", ErrInputChanged, p.Name)
 		}
@@ -88,7 +88,7 @@ func (f *feeder) knownPartsHaveRows(parts int) error {
 
 // open starts a part: known ones are read past and compared.
 func (f *feeder) open(ctx context.Context, number int) (partSink, error) {
-	if known, ok := f.known[number]; ok {
+	if known, ok := f.recorded[number]; ok {
 		return &knownPart{state: f.state, number: number, recorded: known, digest: newInputDigest()}, nil
 	}
 	return f.start(ctx, number)

@@ -1,99 +1,99 @@
 package pipeline
 
 import (
+	"errors"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline/columns"
-	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/sinks"
-	"golang.org/x/sync/semaphore"
+	"github.com/leadetl/leadetl/sources"
 )
 
-// state is a run under way.
-type state struct {
-	*Run
-	layout       *columns.Layout
-	table        sinks.Table
-	rejectsTable sinks.Table
-	read         []string       // columns to read, the kept ones first
-	kept         int            // how many of them are kept
-	identifier   int            // which of them is resolved
-	fields       map[string]int // those that hold the fields of searches
-	asOf         time.Time      // the day that searches take for today, midnight UTC
-	settings     []byte
-	jobID        string
-	journal      *journal
-	known        map[int]sinks.Part // recorded by earlier runs, and still as recorded
-	improving    bool               // there are recorded parts whose rows are asked again
-	broken       bool               // there are recorded parts that are not as recorded
-	before       *sinks.Manifest    // of the finished dataset that is there, if any
-	unsealing    sync.Once          // done before the first part is begun
-	unsealErr    error
-	withdrawing  sync.Once // done before the first part is replaced
-	withdrawErr  error
-	withdrew     bool
-	asking       *semaphore.Weighted // a place a question
-	header       journalHeader       // of this run
-	buyer        *purchase.Buyer     // nil without a Remote
-	ended        <-chan struct{}     // closed when the run is to end
+// decision is what a run is to make and what is there already. It is worked
+// out before the first row is read, by Do and Plan alike, and never changes.
+type decision struct {
+	run     *Run
+	inputs  []sinks.Input
+	columns inputColumns
+	// asOf is the day that searches take for today, midnight UTC; zero for
+	// other operations.
+	asOf     time.Time
+	settings []byte // the identity as JSON
+	jobID    string
+	journal  *journal
+	header   journalHeader // of this run
 
-	mu       sync.Mutex
-	parts    map[int]sinks.Part // known ones passed by, and made ones
-	unsummed []int              // published parts that wait for their checksum
-	fresh    sinks.Totals
-	made     int
+	// recorded are the parts that earlier runs recorded, that are still as
+	// recorded, and that are not made again.
+	recorded map[int]sinks.Part
+	// improving says that there are recorded parts with rows that are asked
+	// again, damaged that there are recorded parts that are not as recorded.
+	improving, damaged bool
+	// finished is the manifest of the dataset that is there; nil when there is
+	// none, or it is not finished.
+	finished *sinks.Manifest
 }
 
-// prepare works out columns and identity and looks at what is there already.
-func (r *Run) prepare() (*state, error) {
-	s, err := r.describe()
-	if err != nil {
+// decide works out the decision of a run. Do removes what Overwrite replaces;
+// Plan, which has planning set, changes nothing.
+func (r *Run) decide(planning bool) (*decision, error) {
+	if err := r.Job.Validate(); err != nil {
+		return nil, &JobError{err}
+	}
+	d := &decision{run: r, inputs: inputsOf(r.Input)}
+	var err error
+	if d.columns, err = chooseColumns(r); err != nil {
 		return nil, err
 	}
-	if r.Overwrite {
-		if err := s.overwrite(); err != nil {
+	if d.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
+		return nil, err
+	}
+	there := readEarlier(r.Output, d.journal)
+	if d.asOf, err = d.chooseDay(there); err != nil {
+		return nil, err
+	}
+	if d.settings, d.jobID, err = d.identity(d.asOf).encode(); err != nil {
+		return nil, err
+	}
+	if !r.Overwrite || there.isBegun(d.jobID, d.inputs) {
+		return d, d.resume(there)
+	}
+	if !planning {
+		if err := errors.Join(r.Output.Clear(), d.journal.remove()); err != nil {
+			return nil, err
+		}
+		if err := d.checkEmpty(journalHeader{}); err != nil {
 			return nil, err
 		}
 	}
-	return s, s.lookBack()
+	d.header = d.newHeader()
+	return d, nil
 }
 
-// describe works out columns and identity. It changes nothing.
-func (r *Run) describe() (*state, error) {
-	s := &state{Run: r, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(r.Workers))}
-	if err := s.chooseColumns(); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
-		return nil, err
-	}
-	if err := s.settleDay(); err != nil {
-		return nil, err
-	}
-	if s.settings, s.jobID, err = s.identity().encode(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// complete reports whether the dataset is whole, and no input was touched
+// isComplete reports whether the dataset is complete, and no input was changed
 // since.
-func (s *state) complete() bool {
-	return s.before != nil && len(s.known) == len(s.before.Parts) && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
+func (d *decision) isComplete() bool {
+	return d.finished != nil && len(d.recorded) == len(d.finished.Parts) && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched)
 }
 
-// untouched reports whether an input looks as it did. Of standard input
-// nothing is known before it is read.
+// scope is what the questions of the run have in common. Where no service is
+// asked it only serves to tell duplicates.
+func (d *decision) scope() answers.Scope {
+	if d.run.Remote == nil {
+		return answers.Scope{Operation: d.run.Job.Operation}
+	}
+	return d.run.Remote.Scope(d.run.Job.Operation)
+}
+
+// untouched reports whether an input looks as it did. Standard input cannot be
+// compared before it is read.
 func untouched(before, now sinks.Input) bool {
 	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt) && before.ETag == now.ETag
 }
 
-func (s *state) inputs() []sinks.Input {
-	var inputs []sinks.Input
-	for _, f := range s.Input.Files() {
+func inputsOf(list *sources.List) (inputs []sinks.Input) {
+	for _, f := range list.Files() {
 		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC(), ETag: f.ETag})
 	}
 	return inputs

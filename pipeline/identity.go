@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -46,24 +47,24 @@ func (id identity) encode() (settings json.RawMessage, jobID string, err error) 
 	return settings, hex.EncodeToString(sum[:]), nil
 }
 
-// identity is the job's, with lists in one order and without the settings
-// that make no difference to its operation.
-func (s *state) identity() identity {
-	j := s.Job
+// identity is the run's if its searches take asOf for today. Its lists are in
+// one order, and settings that make no difference to the operation are left out.
+func (d *decision) identity(asOf time.Time) identity {
+	j, c := d.run.Job, d.columns
 	id := identity{
-		Operation: j.Operation, Column: s.read[s.identifier], Keep: s.read[:s.kept], DropIdentifier: j.DropIdentifier,
-		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Answers: s.Answers,
-		Suppression: s.fingerprint(), TellFound: s.TellFound != nil,
+		Operation: j.Operation, Column: c.read[c.identifier], Keep: c.read[:c.kept], DropIdentifier: j.DropIdentifier,
+		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Answers: d.run.Answers,
+		Suppression: d.run.fingerprint(), TellFound: d.run.TellFound != nil,
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
-	for _, f := range s.Input.Files() {
-		id.Inputs = append(id.Inputs, f.URI)
+	for _, input := range d.inputs {
+		id.Inputs = append(id.Inputs, input.URI)
 	}
-	for _, c := range s.layout.Own() {
+	for _, own := range c.layout.Own() {
 		switch {
-		case strings.HasPrefix(c.Name, "hem_"): // types and profiles, in the columns' order
-			id.HEMs = append(id.HEMs, c.Name)
-		case c.Name == "phone":
+		case strings.HasPrefix(own.Name, "hem_"): // types and profiles, in the columns' order
+			id.HEMs = append(id.HEMs, own.Name)
+		case own.Name == "phone":
 			id.DefaultRegion = j.DefaultRegion
 		}
 	}
@@ -76,7 +77,7 @@ func (s *state) identity() identity {
 	case resolution.IP:
 		id.IncludeProviders = j.IncludeProviders
 	}
-	id.Partitions, id.PartitionBy = j.Partitions, s.layout.Partition()
-	id.SearchDefaults, id.AsOf = j.SearchDefaults, s.day()
+	id.Partitions, id.PartitionBy = j.Partitions, c.layout.Partition()
+	id.SearchDefaults, id.AsOf = j.SearchDefaults, formatDay(asOf)
 	return id
 }

@@ -50,7 +50,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) (er
 	if err := m.unsealed(); err != nil {
 		return err
 	}
-	if m.writer, err = m.Output.PartFiles(m.number, m.table, m.folders.empty()); err != nil {
+	if m.writer, err = m.Output.PartFiles(m.number, m.columns.table, m.folders.empty()); err != nil {
 		return err
 	}
 	err = m.fill(ctx, q, finished)
@@ -101,8 +101,8 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 		return err
 	}
 	b.Reset(in.Len())
-	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
-	m.keyer.keys(b, in.Columns[m.identifier])
+	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.columns.kept]
+	m.keyer.keys(b, in.Columns[m.columns.identifier])
 	m.suppress.rows(b)
 	return nil
 }
@@ -201,9 +201,9 @@ func (s *state) newPartMaker(number int) *partMaker {
 		number:   number,
 		folders:  s.newFolders(number),
 		digest:   newInputDigest(),
-		rejected: &rejectsWriter{dataset: s.Output, table: s.rejectsTable, number: number},
+		rejected: &rejectsWriter{dataset: s.Output, table: s.columns.rejects, number: number},
 		keyer:    newKeyer(s.Job),
-		builder:  s.layout.NewBuilder(),
+		builder:  s.columns.layout.NewBuilder(),
 		suppress: s.newSuppressor(),
 	}
 }

@@ -15,7 +15,7 @@ type folders struct {
 }
 
 func (s *state) newFolders(part int) *folders {
-	return &folders{layout: s.layout, part: part, seen: map[string]bool{}}
+	return &folders{layout: s.columns.layout, part: part, seen: map[string]bool{}}
 }
 
 // empty is the folder of a part without rows.

@@ -107,19 +107,12 @@ type PlannedFiles struct {
 // input. Of Remote neither Service nor Reader is used, and Pace only to know
 // the rate; a nil Answers is an empty store.
 func (r *Run) Plan(ctx context.Context) (*Plan, error) {
-	if err := r.Job.Validate(); err != nil {
-		return nil, &JobError{err}
-	}
-	s, err := r.describe()
+	d, err := r.decide(true)
 	if err != nil {
 		return nil, err
 	}
-	if !r.Overwrite || s.begunBefore() {
-		if err := s.lookBack(); err != nil {
-			return nil, err
-		}
-	}
-	if s.complete() {
+	s := newState(d)
+	if s.isComplete() {
 		return s.planOfComplete(), nil
 	}
 	return s.plan(ctx)
@@ -128,7 +121,7 @@ func (r *Run) Plan(ctx context.Context) (*Plan, error) {
 // planOfComplete is the plan of a run with nothing to do.
 func (s *state) planOfComplete() *Plan {
 	p := &Plan{Operation: s.Job.Operation, Complete: true}
-	for number, part := range s.known {
+	for number, part := range s.recorded {
 		s.keep(number, part)
 	}
 	p.addRecorded(s)

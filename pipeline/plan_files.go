@@ -42,10 +42,10 @@ func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 		return err
 	}
 	if s.builder == nil {
-		s.builder = s.layout.NewBuilder()
+		s.builder = s.columns.layout.NewBuilder()
 		var errOne, errAll error
-		s.one, errOne = s.table.NewSizer()
-		s.all, errAll = s.table.NewSizer()
+		s.one, errOne = s.columns.table.NewSizer()
+		s.all, errAll = s.columns.table.NewSizer()
 		if err := errors.Join(errOne, errAll); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ type plannedBatch struct {
 // compared. Keys go to keys, and of searches the pages after the first that
 // were begun to later.
 func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
-	reader, err := s.Input.Reader(s.read)
+	reader, err := s.Input.Reader(s.columns.read)
 	if err != nil {
 		return nil, err
 	}
@@ -77,20 +77,11 @@ func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *row
 	return r, feedErr
 }
 
-// scope is what the questions of the job have in common. Where nobody is paid
-// only twins are told apart.
-func (s *state) scope() answers.Scope {
-	if s.Remote == nil {
-		return answers.Scope{Operation: s.Job.Operation}
-	}
-	return s.Remote.Scope(s.Job.Operation)
-}
-
 // start is where the rows of a part go that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (partSink, error) {
 	r.parts++
 	p := &plannedPart{rowPlanner: r, folders: r.newFolders(number)}
-	if r.layout.Partition() != "" {
+	if r.columns.layout.Partition() != "" {
 		r.parted = append(r.parted, p)
 	}
 	return p, nil
@@ -107,12 +98,12 @@ type plannedPart struct {
 
 // partRows notes the files that the rows of a batch are parted into.
 func (p *plannedPart) partRows(b *columns.Batch) error {
-	if p.layout.Partition() == "" || b.Len() == 0 {
+	if p.columns.layout.Partition() == "" || b.Len() == 0 {
 		return nil
 	}
 	p.parting.Lock()
 	defer p.parting.Unlock()
-	for _, value := range p.layout.PartitionValues(b) {
+	for _, value := range p.columns.layout.PartitionValues(b) {
 		if _, err := p.folders.add(value); err != nil {
 			return err
 		}
@@ -190,7 +181,7 @@ type rowWorker struct {
 func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	b := &w.batch
 	b.Reset(in.Len())
-	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:w.kept]
+	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:w.columns.kept]
 	w.asked = w.asked[:0]
 	if w.Job.Operation.IsKeyword() {
 		if err := w.searches(ctx, b, in.Batch); err != nil {
@@ -217,7 +208,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 
 // identifiers takes the keys of a batch's rows.
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
-	w.keyer.keys(b, in.Columns[w.identifier])
+	w.keyer.keys(b, in.Columns[w.columns.identifier])
 	w.suppress.rows(b)
 	for i, o := range b.Outcomes {
 		if o != outcome.Matched {

@@ -17,9 +17,9 @@ import (
 // better: a run that gets no answers leaves it as it is.
 func (s *state) unsealed() error {
 	s.unsealing.Do(func() {
-		s.unsealErr = s.journal.begin(s.header, s.known)
-		whole := s.before != nil && s.improving && !s.broken && slices.EqualFunc(s.before.Inputs, s.inputs(), untouched)
-		if s.unsealErr == nil && s.before != nil && !whole {
+		s.unsealErr = s.journal.begin(s.header, s.recorded)
+		whole := s.finished != nil && s.improving && !s.damaged && slices.EqualFunc(s.finished.Inputs, s.inputs, untouched)
+		if s.unsealErr == nil && s.finished != nil && !whole {
 			s.unsealErr = s.withdrawn()
 		}
 	})
@@ -30,7 +30,7 @@ func (s *state) unsealed() error {
 // replaced. It does so once.
 func (s *state) withdrawn() error {
 	s.withdrawing.Do(func() {
-		if s.before != nil {
+		if s.finished != nil {
 			s.withdrawErr, s.withdrew = s.Output.Withdraw(), true
 		}
 	})

@@ -12,15 +12,15 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// newRejectsTable is the schema of _rejects: where a line is, why it is no row,
-// and the line itself unless identifiers are to be dropped, or somebody may be
-// in it who is suppressed: nobody can tell.
-func (s *state) newRejectsTable() sinks.Table {
+// rejectsTable is the schema of _rejects: where a line is, why it is malformed,
+// and the line itself. The line is left out when identifiers are dropped, and
+// when people are suppressed: nobody can tell whether it holds one of them.
+func rejectsTable(j Job, suppress bool) sinks.Table {
 	all := columns.RejectsColumns()
-	if s.Job.DropIdentifier || s.Suppression != nil {
+	if j.DropIdentifier || suppress {
 		all = all[:len(all)-1]
 	}
-	return sinks.Table{Columns: all, Compression: s.Job.Compression}
+	return sinks.Table{Columns: all, Compression: j.Compression}
 }
 
 // rejectsWriter writes the malformed lines of one part; a part without any

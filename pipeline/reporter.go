@@ -30,7 +30,7 @@ func (s *state) beginReport() *reporter { return &reporter{s, stats.Record(s.Pro
 func (r *reporter) finished() (*report.Report, error) {
 	r.recorder.Stop()
 	made, err := r.make(nil)
-	if err != nil || r.before != nil && r.made == 0 {
+	if err != nil || r.decision.finished != nil && r.made == 0 {
 		return made, err
 	}
 	return made, made.Write(r.Output)
@@ -47,7 +47,7 @@ func (r *reporter) stopped(result *Result, err error) {
 	}
 	made, failed := r.make(err)
 	result.Report = made
-	if untouched := r.before != nil && !r.withdrew; failed == nil && r.journal.file != nil && !untouched {
+	if untouched := r.decision.finished != nil && !r.withdrew; failed == nil && r.journal.file != nil && !untouched {
 		failed = made.Write(r.Output)
 	}
 	if failed != nil {
@@ -64,7 +64,7 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 		Format: report.Format, Program: r.Program, Operation: string(r.Job.Operation), JobID: r.jobID,
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
-		Inputs: r.inputs(), Output: r.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
+		Inputs: r.inputs, Output: r.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
 		Parts:  report.Parts{Made: result.Made, Earlier: result.Skipped},
 		Series: r.recorder.Series(now),
 	}

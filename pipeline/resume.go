@@ -15,80 +15,107 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// overwrite removes the dataset that is there. One that this job has begun
-// itself is what the user wants to have at the end, so it goes on.
-func (s *state) overwrite() error {
-	if s.begunBefore() {
-		return nil
+// earlier is what earlier runs left, of whatever job: the manifest of a
+// finished dataset, the journal of an unfinished one, or both.
+type earlier struct {
+	manifest   *sinks.Manifest // nil without one
+	header     journalHeader   // zero without a journal
+	parts      map[int]sinks.Part
+	err        error // of the manifest
+	journalErr error
+}
+
+// readEarlier reads manifest and journal. What cannot be read is reported by
+// resume, as a run that overwrites need not read it.
+func readEarlier(output *sinks.Dataset, j *journal) (e earlier) {
+	e.manifest, e.err = output.Manifest()
+	e.header, e.parts, e.journalErr = j.read()
+	return e
+}
+
+// isBegun reports whether a job has begun the dataset that is there with the
+// same input, and not finished it.
+func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {
+	return e.err == nil && e.journalErr == nil && e.manifest == nil && e.header.JobID == jobID && slices.EqualFunc(e.header.Inputs, inputs, untouched)
+}
+
+// newHeader is the header of a run that begins a dataset.
+func (d *decision) newHeader() journalHeader {
+	return journalHeader{
+		JobID: d.jobID, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
+		Out: d.run.Output.Dir(), Inputs: d.inputs,
 	}
-	return errors.Join(s.Output.Clear(), s.journal.remove())
 }
 
-// begunBefore reports whether this job has begun the dataset that is there,
-// of the same input, and not finished it.
-func (s *state) begunBefore() bool {
-	m, manifestErr := s.Output.Manifest()
-	header, _, err := s.journal.read()
-	return manifestErr == nil && err == nil && m == nil && header.JobID == s.jobID && slices.EqualFunc(header.Inputs, s.inputs(), untouched)
-}
-
-// lookBack finds the parts that earlier runs of this job recorded, in the
-// manifest of a finished dataset or in the journal of an unfinished one.
-func (s *state) lookBack() error {
+// resume takes over what earlier runs of this job recorded: in the manifest of
+// a finished dataset or in the journal of an unfinished one. The dataset of
+// another job is ErrOtherJob.
+func (d *decision) resume(there earlier) error {
+	ours := there.header.JobID == d.jobID
 	recorded := map[int]sinks.Part{}
-	s.header = journalHeader{JobID: s.jobID, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: s.day(), Out: s.Output.Dir(), Inputs: s.inputs()}
-	m, err := s.Output.Manifest()
-	if err != nil {
-		return err
-	}
-	if m != nil {
-		if m.JobID != s.jobID {
-			return s.otherJob()
-		}
+	switch m := there.manifest; {
+	case there.err != nil:
+		return there.err
+	case m != nil && m.JobID != d.jobID:
+		return d.otherJob()
+	case there.journalErr != nil:
+		return there.journalErr
+	case m != nil:
 		for number, p := range m.Parts {
 			recorded[number] = p
 		}
-		s.before = m
+		d.finished = m
+	case ours:
+		recorded = there.parts
+	default:
+		if err := d.checkEmpty(there.header); err != nil {
+			return err
+		}
 	}
-	header, parts, err := s.journal.read()
-	if err != nil {
+	d.header = d.newHeader()
+	if ours { // a run that has not finished, and may have replaced nothing yet
+		d.header.Run, d.header.BegunAt = cmp.Or(there.header.Run, d.header.Run), there.header.BegunAt
+	}
+	return d.checkRecorded(recorded)
+}
+
+// checkEmpty refuses an output folder with parts of a run that is not known.
+// header is that of the journal, if there is one.
+func (d *decision) checkEmpty(header journalHeader) error {
+	empty, err := d.run.Output.Empty()
+	switch {
+	case err != nil || empty:
 		return err
+	case header.JobID == "":
+		return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", d.run.Output.Dir(), ErrOtherJob, d.run.StateDir)
 	}
-	if m == nil {
-		empty, err := s.Output.Empty()
-		if err != nil {
-			return err
-		}
-		if header.JobID != s.jobID && !empty {
-			if header.JobID == "" {
-				return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", s.Output.Dir(), ErrOtherJob, s.StateDir)
-			}
-			return s.otherJob()
-		}
-		if header.JobID == s.jobID {
-			recorded = parts
-		}
-	}
-	if header.JobID == s.jobID { // a run that has not finished, and may have replaced nothing yet
-		s.header.Run, s.header.BegunAt = cmp.Or(header.Run, s.header.Run), header.BegunAt
-	}
-	unknown := false
-	if s.Remote != nil && len(recorded) > 0 {
-		if unknown, err = s.Remote.AnyUnknown(context.Background(), s.Job.Operation); err != nil {
+	return d.otherJob()
+}
+
+func (d *decision) otherJob() error {
+	return fmt.Errorf("%s: %w (other settings, inputs, directory or suppression lists); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob)
+}
+
+// checkRecorded sorts the recorded parts into those that stay and those that
+// are made again: because rows can be answered now, or the files are damaged.
+func (d *decision) checkRecorded(parts map[int]sinks.Part) (err error) {
+	r, unknown := d.run, false
+	if r.Remote != nil && len(parts) > 0 {
+		if unknown, err = r.Remote.AnyUnknown(context.Background(), r.Job.Operation); err != nil {
 			return err
 		}
 	}
-	s.known = map[int]sinks.Part{}
-	for number, p := range recorded {
-		err := s.Output.CheckPart(p)
+	d.recorded = map[int]sinks.Part{}
+	for number, p := range parts {
+		err := r.Output.CheckPart(p)
 		switch {
-		case err == nil && s.Remote != nil && mayImprove(s.Remote, p.Totals, unknown):
-			s.improving = true
+		case err == nil && r.Remote != nil && mayImprove(r.Remote, p.Totals, unknown):
+			d.improving = true
 		case err == nil:
-			s.known[number] = p
+			d.recorded[number] = p
 		case errors.Is(err, sinks.ErrCorrupt):
-			s.broken = true
-			s.Log.Warn("a recorded part will be made again", "part", p.Name, "reason", err.Error())
+			d.damaged = true
+			r.Log.Warn("a recorded part will be made again", "part", p.Name, "reason", err.Error())
 		default:
 			return err
 		}
@@ -96,33 +123,17 @@ func (s *state) lookBack() error {
 	return nil
 }
 
-// mayImprove reports whether a part with such totals is to be made again:
-// rows failed that are asked again, or were skipped that can be asked now. The
-// others' answers are stored, so only those cost anything. unknown says that
-// there are unknown calls still.
+// mayImprove reports whether a part with such totals is to be made again: some
+// rows failed and are asked again, or were skipped and can be asked now. The
+// answers of the others are stored, so only those rows cost anything. unknown
+// says that there are unknown calls still.
 func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
 	if r.Offline {
 		return false
 	}
 	waiting := int64(0)
 	if unknown && !r.Idempotent && !r.RetryUnknown {
-		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // for the user's word
+		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // until the user decides
 	}
 	return t.Skipped > 0 || t.Failed > waiting
-}
-
-func (s *state) otherJob() error {
-	return fmt.Errorf("%s: %w (other settings, inputs, directory or suppression lists); give another --out, or --overwrite to replace it", s.Output.Dir(), ErrOtherJob)
-}
-
-// finishedBefore is the result of a run with nothing to do: the dataset is
-// whole, and no input was touched since.
-func (s *state) finishedBefore() (*Result, error) {
-	if !s.complete() {
-		return nil, nil
-	}
-	if err := errors.Join(s.Output.Tidy(s.before), s.journal.remove()); err != nil {
-		return nil, err
-	}
-	return &Result{Manifest: s.before, Totals: s.before.Totals, Skipped: len(s.known)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
@@ -73,20 +74,18 @@ type Result struct {
 // reading, finishes and records the parts whose rows are all read, and
 // returns ctx's error; the same run again goes on from there.
 func (r *Run) Do(ctx context.Context) (result *Result, err error) {
-	if err := r.Job.Validate(); err != nil {
-		return nil, &JobError{err}
-	}
-	s, err := r.prepare()
+	d, err := r.decide(false)
 	if err != nil {
 		return nil, err
 	}
-	defer s.journal.close()
-	if done, err := s.finishedBefore(); done != nil || err != nil {
-		return done, err
+	defer d.journal.close()
+	if d.isComplete() {
+		return d.tidyComplete()
 	}
-	if err := s.checkFound(); err != nil {
+	if err := d.checkFound(); err != nil {
 		return nil, err
 	}
+	s := newState(d)
 	report := s.beginReport()
 	defer func() { report.stopped(result, err) }() // when no call is in flight any more
 	if r.Remote != nil {
@@ -120,12 +119,45 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	return result, nil
 }
 
+// tidyComplete is the result of a run with nothing to do. It removes what a run
+// that was killed while it finished may have left.
+func (d *decision) tidyComplete() (*Result, error) {
+	if err := errors.Join(d.run.Output.Tidy(d.finished), d.journal.remove()); err != nil {
+		return nil, err
+	}
+	return &Result{Manifest: d.finished, Totals: d.finished.Totals, Skipped: len(d.recorded)}, nil
+}
+
+// state is a run under way.
+type state struct {
+	*Run
+	*decision
+	unsealing   sync.Once // done before the first part is begun
+	unsealErr   error
+	withdrawing sync.Once // done before the first part is replaced
+	withdrawErr error
+	withdrew    bool
+	asking      *semaphore.Weighted // a place a question
+	buyer       *purchase.Buyer     // nil without a Remote
+	ended       <-chan struct{}     // closed when the run is to end
+
+	mu       sync.Mutex
+	parts    map[int]sinks.Part // recorded ones passed by, and made ones
+	unsummed []int              // published parts that wait for their checksum
+	fresh    sinks.Totals
+	made     int
+}
+
+func newState(d *decision) *state {
+	return &state{Run: d.run, decision: d, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(d.run.Workers))}
+}
+
 func (s *state) manifest() *sinks.Manifest {
 	r := s.result()
 	m := &sinks.Manifest{
 		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-		JobID: s.jobID, Job: s.settings, Inputs: s.inputs(), Schema: s.layout.Columns(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.layout.Partition(),
+		JobID: s.jobID, Job: s.settings, Inputs: s.inputs, Schema: s.columns.layout.Columns(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.columns.layout.Partition(),
 		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	for number := range len(s.parts) {
@@ -138,7 +170,7 @@ func (s *state) manifest() *sinks.Manifest {
 // As many parts again as there are workers may be waiting for the disk, so
 // that no core does.
 func (s *state) feed(ctx context.Context) (err error) {
-	reader, err := s.Input.Reader(s.read)
+	reader, err := s.Input.Reader(s.columns.read)
 	if err != nil {
 		return err
 	}

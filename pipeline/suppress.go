@@ -13,7 +13,7 @@ import (
 // suppressor leaves people out who must not be in the dataset. A nil one
 // leaves nobody out.
 type suppressor struct {
-	*suppression.Finder
+	finder *suppression.Finder
 	kind   suppression.Kind // of the identifiers
 	others []identifierColumn
 }
@@ -26,19 +26,20 @@ type identifierColumn struct {
 }
 
 // newSuppressor makes one for a part; nil without lists.
-func (s *state) newSuppressor() *suppressor {
-	if s.Suppression == nil {
+func (d *decision) newSuppressor() *suppressor {
+	lists := d.run.Suppression
+	if lists == nil {
 		return nil
 	}
-	p := &suppressor{Finder: s.Suppression.Finder(), kind: suppression.Kind(s.Job.Operation.Identifier())}
-	if s.TellFound != nil {
-		p.Finder = s.Suppression.RememberingFinder()
+	p := &suppressor{finder: lists.Finder(), kind: suppression.Kind(d.run.Job.Operation.Identifier())}
+	if d.run.TellFound != nil {
+		p.finder = lists.RememberingFinder()
 	}
-	if s.Job.Operation.IsKeyword() {
+	if d.run.Job.Operation.IsKeyword() {
 		return p // a row is a search, and of nobody
 	}
-	for i, name := range s.read[:s.kept] {
-		if kind, known := identifierColumns[strings.ToLower(name)]; known && i != s.identifier {
+	for i, name := range d.columns.read[:d.columns.kept] {
+		if kind, known := identifierColumns[strings.ToLower(name)]; known && i != d.columns.identifier {
 			p.others = append(p.others, identifierColumn{i, kind})
 		}
 	}
@@ -59,15 +60,15 @@ func (p *suppressor) rows(b *columns.Batch) {
 	}
 	var listed []bool
 	if p.kind == suppression.Email {
-		listed = p.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
+		listed = p.finder.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
 	}
 	for i, o := range b.Outcomes {
 		switch {
 		case o == outcome.Rejected:
 			continue
 		case p.kind == suppression.Email && !listed[i],
-			p.kind == suppression.NetworkURL && !p.ProfileKey(b.Keys.At(i)),
-			p.kind == suppression.IP && !p.Address(b.Addrs[i]):
+			p.kind == suppression.NetworkURL && !p.finder.ProfileKey(b.Keys.At(i)),
+			p.kind == suppression.IP && !p.finder.Address(b.Addrs[i]):
 			continue
 		}
 		b.Suppress(i, outcome.PrefixListed+string(p.kind))
@@ -75,7 +76,7 @@ func (p *suppressor) rows(b *columns.Batch) {
 	for _, other := range p.others {
 		cells := b.Kept[other.place]
 		for i := range b.Len() {
-			listed := !cells.IsNull(i) && cells.Value(i) != "" && p.Lists(other.kind, cells.Value(i))
+			listed := !cells.IsNull(i) && cells.Value(i) != "" && p.finder.Lists(other.kind, cells.Value(i))
 			if listed && b.Outcomes[i] != outcome.Suppressed { // the first is the reason
 				b.Suppress(i, outcome.PrefixListed+string(other.kind))
 			}
@@ -102,7 +103,7 @@ func (p *suppressor) answers(b *columns.Batch) {
 // everything, so that all of it is remembered.
 func (p *suppressor) lead(l *resolution.Lead) (by resolution.Identifier, listed bool) {
 	for kind, value := range l.Identifiers() {
-		if p.Lists(suppression.Kind(kind), value) && !listed {
+		if p.finder.Lists(suppression.Kind(kind), value) && !listed {
 			by, listed = kind, true
 		}
 	}
@@ -119,10 +120,10 @@ func (r *Run) fingerprint() string {
 
 // published keeps what a part has found on the lists, before the part counts.
 func (p *suppressor) published(j *journal, number int) error {
-	if p == nil || p.Found() == nil {
+	if p == nil || p.finder.Found() == nil {
 		return nil
 	}
-	if err := j.keepFound(number, p.Found()); err != nil {
+	if err := j.keepFound(number, p.finder.Found()); err != nil {
 		return fmt.Errorf("keep what is suppressed: %w", err)
 	}
 	return nil
@@ -130,29 +131,30 @@ func (p *suppressor) published(j *journal, number int) error {
 
 // tellFound tells what all parts have found, before the dataset is published.
 func (s *state) tellFound() error {
-	if s.TellFound == nil {
+	d := s.decision
+	if d.run.TellFound == nil {
 		return nil
 	}
 	all := suppression.Found{}
 	for number := range s.parts {
-		found, err := s.journal.found(number)
+		found, err := d.journal.found(number)
 		if err != nil {
 			return err
 		}
 		all.Add(found)
 	}
-	return s.TellFound(all)
+	return d.run.TellFound(all)
 }
 
 // checkFound reports whether it is known of every recorded part what it has
 // found on the lists.
-func (s *state) checkFound() error {
-	if s.TellFound == nil || s.complete() {
+func (d *decision) checkFound() error {
+	if d.run.TellFound == nil {
 		return nil
 	}
-	for number := range s.known {
-		if _, err := s.journal.found(number); err != nil {
-			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", s.Output.Dir(), err)}
+	for number := range d.recorded {
+		if _, err := d.journal.found(number); err != nil {
+			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
 		}
 	}
 	return nil

@@ -33,10 +33,10 @@ func (s *state) stopBuying(cause error) {
 type partMaker struct {
 	*state
 	number   int
-	keyer    keyer
+	keys     *rowKeys
 	suppress *suppressor
 	builder  *columns.Builder
-	folders  *folders
+	folders  *partitionFolders
 	writer   *sinks.PartFiles
 	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
@@ -100,10 +100,7 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 	if err := m.take(in); err != nil {
 		return err
 	}
-	b.Reset(in.Len())
-	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.columns.kept]
-	m.keyer.keys(b, in.Columns[m.columns.identifier])
-	m.suppress.rows(b)
+	m.keys.fill(b, in)
 	return nil
 }
 
@@ -196,14 +193,15 @@ func countRejects(rejects []sources.Reject) sinks.Totals {
 }
 
 func (s *state) newPartMaker(number int) *partMaker {
+	suppress := s.newSuppressor()
 	return &partMaker{
 		state:    s,
 		number:   number,
-		folders:  s.newFolders(number),
+		folders:  newPartitionFolders(s.columns.layout, number),
 		digest:   newInputDigest(),
 		rejected: &rejectsWriter{dataset: s.Output, table: s.columns.rejects, number: number},
-		keyer:    newKeyer(s.Job),
+		keys:     s.newRowKeys(suppress),
 		builder:  s.columns.layout.NewBuilder(),
-		suppress: s.newSuppressor(),
+		suppress: suppress,
 	}
 }

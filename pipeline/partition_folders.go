@@ -7,20 +7,23 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// folders are those that the rows of one part are parted into.
-type folders struct {
+// partitionFolders are those that the rows of one part are parted into.
+type partitionFolders struct {
 	layout *columns.Layout
 	part   int
 	seen   map[string]bool
 }
 
-func (s *state) newFolders(part int) *folders {
-	return &folders{layout: s.columns.layout, part: part, seen: map[string]bool{}}
+func newPartitionFolders(layout *columns.Layout, part int) *partitionFolders {
+	return &partitionFolders{layout: layout, part: part, seen: map[string]bool{}}
 }
 
+// isParted reports whether rows are parted by a column.
+func (f *partitionFolders) isParted() bool { return f.layout.Partition() != "" }
+
 // empty is the folder of a part without rows.
-func (f *folders) empty() string {
-	if f.layout.Partition() == "" {
+func (f *partitionFolders) empty() string {
+	if !f.isParted() {
 		return ""
 	}
 	folder, _ := sinks.PartitionFolder(f.layout.Partition(), "")
@@ -35,8 +38,8 @@ type folderRows struct {
 
 // of parts the rows of a batch, in an order that follows from them. Without a
 // column to part by all of them go to the dataset's own folder.
-func (f *folders) of(b *columns.Batch) ([]folderRows, error) {
-	if f.layout.Partition() == "" {
+func (f *partitionFolders) of(b *columns.Batch) ([]folderRows, error) {
+	if !f.isParted() {
 		return []folderRows{{"", b}}, nil
 	}
 	var all []folderRows
@@ -51,7 +54,7 @@ func (f *folders) of(b *columns.Batch) ([]folderRows, error) {
 }
 
 // add is the folder of a value, which is one of the part's.
-func (f *folders) add(value string) (folder string, err error) {
+func (f *partitionFolders) add(value string) (folder string, err error) {
 	column := f.layout.Partition()
 	folder, ok := sinks.PartitionFolder(column, value)
 	if !ok {
@@ -65,6 +68,6 @@ func (f *folders) add(value string) (folder string, err error) {
 	return folder, nil
 }
 
-func (f *folders) fail(format string, args ...any) error {
+func (f *partitionFolders) fail(format string, args ...any) error {
 	return &JobError{fmt.Errorf("part-%05d: %s", f.part, fmt.Sprintf(format, args...))}
 }

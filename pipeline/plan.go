@@ -185,7 +185,7 @@ func (s *state) plan(ctx context.Context) (_ *Plan, err error) {
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
-	calls := s.newCallPlanner()
+	calls := &callPlanner{decision: s.decision, began: rows.began}
 	if err := keys.Each(ctx, s.Workers, calls.count); err != nil {
 		return nil, err
 	}

@@ -14,22 +14,18 @@ import (
 
 // callPlanner counts what the questions of a run will come to.
 type callPlanner struct {
-	*state
-	began time.Time
+	decision *decision
+	began    time.Time
 
 	mu    sync.Mutex
 	keys  int64
 	calls PlannedCalls
 }
 
-func (s *state) newCallPlanner() *callPlanner {
-	return &callPlanner{state: s, began: time.Now()}
-}
-
 // count adds questions, given by their hashes. It is called by many goroutines.
 func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 	var calls PlannedCalls
-	if c.Remote != nil {
+	if c.decision.run.Remote != nil {
 		var hashes []answers.Hash
 		var found []answers.Found
 		for keys := range slices.Chunk(some, purchase.MaxLookups) {
@@ -55,18 +51,20 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 
 // decide says what is to be done about a question.
 func (c *callPlanner) decide(f answers.Found) purchase.Decision {
-	s := c.Remote.Decide(f, c.began, c.began)
-	if c.Job.Operation.IsKeyword() {
-		s = s.OfPage(f, c.Remote.Offline)
+	run := c.decision.run
+	s := run.Remote.Decide(f, c.began, c.began)
+	if run.Job.Operation.IsKeyword() {
+		s = s.OfPage(f, run.Remote.Offline)
 	}
 	return s
 }
 
 func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
-	if c.Remote.Answers == nil {
+	remote := c.decision.run.Remote
+	if remote.Answers == nil {
 		return append(into, make([]answers.Found, len(hashes))...), nil
 	}
-	return c.Remote.Answers.LookupHashes(ctx, hashes, c.Remote.Freshness(c.began), into)
+	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(c.began), into)
 }
 
 // add counts one question by what is stored of it and what that leads to.
@@ -117,16 +115,17 @@ func (p *PlannedCalls) sum(o PlannedCalls) {
 
 // bill says what the calls cost and how long they take; nil without a service.
 func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, error) {
-	if c.Remote == nil {
+	remote := c.decision.run.Remote
+	if remote == nil {
 		return nil, nil
 	}
 	p := &c.calls
-	if c.Job.Operation != resolution.KeywordToLead {
-		p.Price = c.Remote.Price.Max()
+	if c.decision.run.Job.Operation != resolution.KeywordToLead {
+		p.Price = remote.Price.Max()
 	}
-	p.MorePages = morePages && !c.Remote.Offline
-	if c.Remote.Pace != nil {
-		if p.Rate = c.Remote.Pace.Snapshot().Rate; p.Rate > 0 {
+	p.MorePages = morePages && !remote.Offline
+	if remote.Pace != nil {
+		if p.Rate = remote.Pace.Snapshot().Rate; p.Rate > 0 {
 			p.Seconds = float64(p.Calls) / p.Rate
 		}
 	}
@@ -140,12 +139,13 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 // does when it goes on.
 func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
-	if c.Remote.Answers != nil {
-		if calls, credits, err = c.Remote.Spent(ctx, c.Job.Operation, c.header.Run); err != nil {
+	run := c.decision.run
+	if run.Remote.Answers != nil {
+		if calls, credits, err = run.Remote.Spent(ctx, run.Job.Operation, c.decision.header.Run); err != nil {
 			return nil, nil, err
 		}
 	}
-	b, fresh := c.Remote.Budget, p.Calls-p.Again // the others may be among what was spent
+	b, fresh := run.Remote.Budget, p.Calls-p.Again // the others may be among what was spent
 	if b.MaxCalls >= 0 && calls+p.Calls > b.MaxCalls {
 		short = append(short, "max_calls")
 		if calls+fresh > b.MaxCalls {

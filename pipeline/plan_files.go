@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
@@ -19,7 +21,8 @@ const sampledBatches = 8
 // one of a single row, which is what a part costs before its rows, and one of
 // all of them.
 type sample struct {
-	*state
+	decision *decision
+	engine   *engineAnswers // nil with a Remote
 	mu       sync.Mutex
 	batches  int
 	builder  *columns.Builder
@@ -27,7 +30,13 @@ type sample struct {
 	rows     int64
 }
 
-func (s *state) newSample() *sample { return &sample{state: s} }
+func newSample(d *decision) *sample {
+	s := &sample{decision: d}
+	if d.run.Remote == nil {
+		s.engine = newEngineAnswers(d.run, semaphore.NewWeighted(int64(d.run.Workers)))
+	}
+	return s
+}
 
 // take measures the rows of a batch, which are some. It is safe from many
 // goroutines.
@@ -42,10 +51,11 @@ func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 		return err
 	}
 	if s.builder == nil {
-		s.builder = s.columns.layout.NewBuilder()
+		columns := s.decision.columns
+		s.builder = columns.layout.NewBuilder()
 		var errOne, errAll error
-		s.one, errOne = s.columns.table.NewSizer()
-		s.all, errAll = s.columns.table.NewSizer()
+		s.one, errOne = columns.table.NewSizer()
+		s.all, errAll = columns.table.NewSizer()
 		if err := errors.Join(errOne, errAll); err != nil {
 			return err
 		}
@@ -69,12 +79,12 @@ func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) {
 // answer asks who answers for nothing. Rows that a service is asked about are
 // measured as if it knew nothing.
 func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
-	if s.Remote == nil {
-		return newEngineAnswers(s.Run, s.asking).fill(ctx, b)
+	if s.engine != nil {
+		return s.engine.fill(ctx, b)
 	}
 	b.Leads = make([]*resolution.Lead, b.Len())
 	b.Receipts = make([]outcome.Receipt, b.Len())
-	if s.Job.Operation == resolution.IPToCompany {
+	if s.decision.run.Job.Operation == resolution.IPToCompany {
 		b.OrgTypes = make([]string, b.Len())
 	}
 	for i, o := range b.Outcomes {
@@ -95,7 +105,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 	left := r.totals.Rows
 	switch {
 	case left == 0:
-	case r.Job.Operation.IsKeyword():
+	case r.decision.run.Job.Operation.IsKeyword():
 		f.AtLeast = true
 	case rows > 0:
 		f.Bytes += int64(float64(recorded.Bytes) / float64(rows) * float64(left))
@@ -105,7 +115,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 			return PlannedFiles{}, err
 		}
 		f.Bytes += bytes
-		f.AtLeast = r.Remote != nil
+		f.AtLeast = r.decision.run.Remote != nil
 	}
 	return f, nil
 }

@@ -57,7 +57,7 @@ func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *row
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	r = &rowPlanner{state: s, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: s.newSample()}
+	r = &rowPlanner{state: s, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(s.decision)}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	for range s.Workers {
 		workers.Go(func(ctx context.Context) error {
@@ -80,7 +80,7 @@ func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *row
 // start is where the rows of a part go that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (partSink, error) {
 	r.parts++
-	p := &plannedPart{rowPlanner: r, folders: r.newFolders(number)}
+	p := &plannedPart{rowPlanner: r, folders: newPartitionFolders(r.columns.layout, number)}
 	if r.columns.layout.Partition() != "" {
 		r.parted = append(r.parted, p)
 	}
@@ -93,7 +93,7 @@ type plannedPart struct {
 	begun, rejects bool
 
 	parting sync.Mutex
-	folders *folders
+	folders *partitionFolders
 }
 
 // partRows notes the files that the rows of a batch are parted into.
@@ -140,7 +140,7 @@ func (p *plannedPart) abandon()   {}
 
 // work takes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
-	w := &rowWorker{rowPlanner: r, keyer: newKeyer(r.Job), suppress: r.newSuppressor(), reader: r.newSearchReader(), hash: r.scope().Hasher()}
+	w := &rowWorker{rowPlanner: r, rowKeys: r.newRowKeys(r.newSuppressor()), reader: r.newSearchReader(), hash: r.scope().Hasher()}
 	if r.Remote != nil {
 		w.price = int32(r.Remote.Price.Max())
 	}
@@ -164,15 +164,14 @@ func (r *rowPlanner) work(ctx context.Context) error {
 // rowWorker is what one worker needs.
 type rowWorker struct {
 	*rowPlanner
-	keyer    keyer
-	suppress *suppressor
-	reader   searchReader
-	hash     func(key []byte) answers.Hash
-	price    int32
-	batch    columns.Batch
-	asked    []distinct.Key
-	found    []answers.Found
-	totals   sinks.Totals
+	rowKeys *rowKeys
+	reader  searchReader
+	hash    func(key []byte) answers.Hash
+	price   int32
+	batch   columns.Batch
+	asked   []distinct.Key
+	found   []answers.Found
+	totals  sinks.Totals
 	// morePages says that there are searches whose number of pages is not
 	// known.
 	morePages bool
@@ -180,10 +179,9 @@ type rowWorker struct {
 
 func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	b := &w.batch
-	b.Reset(in.Len())
-	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:w.columns.kept]
 	w.asked = w.asked[:0]
 	if w.Job.Operation.IsKeyword() {
+		w.rowKeys.begin(b, in.Batch)
 		if err := w.searches(ctx, b, in.Batch); err != nil {
 			return err
 		}
@@ -208,17 +206,10 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 
 // identifiers takes the keys of a batch's rows.
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
-	w.keyer.keys(b, in.Columns[w.columns.identifier])
-	w.suppress.rows(b)
+	w.rowKeys.fill(b, in)
 	for i, o := range b.Outcomes {
-		if o != outcome.Matched {
+		if o != outcome.Matched || !asks(b, i) {
 			continue
-		}
-		if len(b.Addrs) > 0 {
-			if reason := neverAsked(b.Addrs[i]); reason != "" {
-				b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, reason
-				continue
-			}
 		}
 		w.asked = append(w.asked, w.question(b.Keys.At(i)))
 	}

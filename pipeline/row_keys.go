@@ -9,10 +9,37 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
+
+// rowKeys makes the keys of rows, as a run and its plan ask for them.
+type rowKeys struct {
+	columns  inputColumns
+	keyer    keyer
+	suppress *suppressor
+}
+
+func (d *decision) newRowKeys(suppress *suppressor) *rowKeys {
+	job := d.run.Job
+	return &rowKeys{d.columns, keyer{job.Operation, profile.Rules{Hosts: job.NetworkHosts}}, suppress}
+}
+
+// begin sets b to the rows of a batch.
+func (k *rowKeys) begin(b *columns.Batch, in *sources.Batch) {
+	b.Reset(in.Len())
+	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:k.columns.kept]
+}
+
+// fill sets b to the rows of a batch and their keys. Rows of listed people are
+// suppressed.
+func (k *rowKeys) fill(b *columns.Batch, in *sources.Batch) {
+	k.begin(b, in)
+	k.keyer.keys(b, in.Columns[k.columns.identifier])
+	k.suppress.rows(b)
+}
 
 // keyer brings the identifiers of a batch into canonical form. What cannot be
 // is rejected; its error text is the reason.
@@ -20,8 +47,6 @@ type keyer struct {
 	operation resolution.Operation
 	profiles  profile.Rules
 }
-
-func newKeyer(j Job) keyer { return keyer{j.Operation, profile.Rules{Hosts: j.NetworkHosts}} }
 
 // keys fills Keys, Outcomes and Reasons of b from the identifier column, and
 // what else follows from the identifiers alone. A null is an empty cell.

@@ -86,6 +86,9 @@ func (d *decision) scope() answers.Scope {
 	return d.run.Remote.Scope(d.run.Job.Operation)
 }
 
+// asksRows reports whether each row is a question to a service.
+func (d *decision) asksRows() bool { return d.run.Remote != nil && !d.run.Job.Operation.IsKeyword() }
+
 // untouched reports whether an input looks as it did. Standard input cannot be
 // compared before it is read.
 func untouched(before, now sinks.Input) bool {

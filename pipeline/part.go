@@ -22,16 +22,10 @@ type rowFiller interface {
 	fill(ctx context.Context, q *partQueue, onlyWaiting func()) error
 }
 
-// stopBuying ends the calls of a run that failed.
-func (s *state) stopBuying(cause error) {
-	if s.buyer != nil {
-		s.buyer.Stop(cause)
-	}
-}
-
 // partMaker makes one part: keys, answers, columns, Parquet.
 type partMaker struct {
-	*state
+	work     *work
+	decision *decision
 	number   int
 	keys     *rowKeys
 	suppress *suppressor
@@ -44,21 +38,31 @@ type partMaker struct {
 	rejected *rejectsWriter
 }
 
-// make takes the batches of a queue and publishes the part. It calls finished
-// when the part's memory is given back and only the disk is waited for.
-func (m *partMaker) make(ctx context.Context, q *partQueue, finished func()) (err error) {
-	if err := m.unsealed(); err != nil {
+func newPartMaker(w *work, number int) *partMaker {
+	d := w.decision
+	suppress := d.newSuppressor()
+	return &partMaker{
+		work: w, decision: d, number: number, keys: d.newRowKeys(suppress), suppress: suppress,
+		builder: d.columns.layout.NewBuilder(), folders: newPartitionFolders(d.columns.layout, number),
+		digest: newInputDigest(), rejected: &rejectsWriter{dataset: d.run.Output, table: d.columns.rejects, number: number},
+	}
+}
+
+// make takes the batches of a queue and publishes the part. It calls leave when
+// the part's memory is given back and only the disk is waited for.
+func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err error) {
+	if err := m.work.log.beginJournalOnce(); err != nil {
 		return err
 	}
-	if m.writer, err = m.Output.PartFiles(m.number, m.columns.table, m.folders.empty()); err != nil {
+	if m.writer, err = m.decision.run.Output.PartFiles(m.number, m.decision.columns.table, m.folders.empty()); err != nil {
 		return err
 	}
-	err = m.fill(ctx, q, finished)
+	err = m.fill(ctx, q, leave)
 	return errors.Join(err, m.writer.Abort(), m.rejected.abort())
 }
 
-func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) error {
-	if err := m.filler().fill(ctx, q, finished); err != nil {
+func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error {
+	if err := m.filler().fill(ctx, q, leave); err != nil {
 		return err
 	}
 	if q.dropped.Load() {
@@ -67,8 +71,8 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 	if err := errors.Join(m.writer.Finish(), m.rejected.finish()); err != nil {
 		return err
 	}
-	finished()
-	if err := m.withdrawn(); err != nil {
+	leave()
+	if err := m.work.log.withdrawOnce(); err != nil {
 		return err
 	}
 	rejects, err := m.rejected.commit()
@@ -79,20 +83,21 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, finished func()) err
 	if err != nil {
 		return err
 	}
-	if err := m.suppress.published(m.journal, m.number); err != nil {
+	if err := m.suppress.published(m.decision.journal, m.number); err != nil {
 		return err
 	}
-	return m.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
+	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
 }
 
 func (m *partMaker) filler() rowFiller {
+	run := m.decision.run
 	switch {
-	case m.Job.Operation.IsKeyword():
+	case run.Job.Operation.IsKeyword():
 		return newSearchedRows(m)
-	case m.buyer != nil:
-		return &boughtRows{part: m, buyer: m.buyer, counters: m.Remote.Meter}
+	case m.work.buyer != nil:
+		return &boughtRows{part: m, buyer: m.work.buyer, counters: run.Remote.Meter}
 	}
-	return &localRows{part: m, engine: newEngineAnswers(m.Run, m.asking)}
+	return &localRows{part: m, engine: newEngineAnswers(run, m.work.asking)}
 }
 
 // begin takes a batch into the part, and makes the keys of its rows.
@@ -120,7 +125,7 @@ func (m *partMaker) add(t sinks.Totals) {
 	m.counting.Lock()
 	defer m.counting.Unlock()
 	m.totals.Add(t)
-	m.Progress.Count(t)
+	m.decision.run.Progress.Count(t)
 }
 
 // recordBytes is about how much of found text goes into one record.
@@ -190,18 +195,4 @@ func countRejects(rejects []sources.Reject) sinks.Totals {
 		t.CountReason("malformed", r.Reason, 1)
 	}
 	return t
-}
-
-func (s *state) newPartMaker(number int) *partMaker {
-	suppress := s.newSuppressor()
-	return &partMaker{
-		state:    s,
-		number:   number,
-		folders:  newPartitionFolders(s.columns.layout, number),
-		digest:   newInputDigest(),
-		rejected: &rejectsWriter{dataset: s.Output, table: s.columns.rejects, number: number},
-		keys:     s.newRowKeys(suppress),
-		builder:  s.columns.layout.NewBuilder(),
-		suppress: suppress,
-	}
 }

@@ -5,8 +5,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/leadetl/leadetl/sources"
+	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/leadetl/leadetl/sources"
 )
 
 const (
@@ -14,51 +16,41 @@ const (
 	// that one part's rest and the next part's begin are there together and
 	// two cores have work, whatever the rows' width.
 	lookAheadBytes = 40 << 20
-	// askedAheadBytes is that of rows that wait for a service, which nothing is
-	// faster than.
+	// askedAheadBytes is that of rows that wait for a service, which is slower
+	// than any reader.
 	askedAheadBytes = 8 << 20
 	// lookAheadBatches bounds a part's queue.
 	lookAheadBatches = 256
 )
 
-// lookAhead bounds the bytes of batches that are read and not yet processed.
-type lookAhead struct {
-	*semaphore.Weighted
-	bytes int64
+// partStarter starts a worker for each part.
+type partStarter struct {
+	work        *work
+	workers     *pool.ContextPool
+	stopReading func()
+	ahead       lookAhead
+	places      *semaphore.Weighted // of parts that hold a row group in memory
 }
 
-func newLookAhead(bytes int64) lookAhead { return lookAhead{semaphore.NewWeighted(bytes), bytes} }
-
-// asksRows reports whether each row is a question to a service.
-func (s *state) asksRows() bool { return s.buyer != nil && !s.Job.Operation.IsKeyword() }
-
-func (s *state) lookAhead() lookAhead {
-	if s.asksRows() {
-		return newLookAhead(askedAheadBytes)
+// start starts the worker of a part. It waits until a part may be made: parts
+// get their places in order, or a later one could hold the place that an
+// earlier one's rows wait for.
+func (s *partStarter) start(ctx context.Context, number int) (partSink, error) {
+	if err := s.places.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	return newLookAhead(lookAheadBytes)
-}
-
-// partsAtOnce is how many parts may hold a row group. Rows of one part are
-// asked about side by side, so that another would be memory alone.
-func (s *state) partsAtOnce() int {
-	if s.asksRows() {
-		return 1
-	}
-	return s.Workers
-}
-
-// weight is what a batch takes of the bound: a batch larger than the whole
-// takes all of it.
-func (a lookAhead) weight(b *sources.Batch) int64 {
-	size := 8 * len(b.Rows)
-	for _, c := range b.Columns {
-		size += len(c.ValueBytes()) + 4*len(c.ValueOffsets())
-	}
-	for _, r := range b.Rejects {
-		size += len(r.Raw)
-	}
-	return min(int64(size), a.bytes)
+	leave := sync.OnceFunc(func() { s.places.Release(1) })
+	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: s.ahead, gone: make(chan struct{})}
+	s.workers.Go(func(ctx context.Context) error {
+		defer leave()
+		err := newPartMaker(s.work, number).make(ctx, q, leave)
+		if err != nil {
+			s.stopReading()
+			s.work.stopBuying(err)
+		}
+		return err
+	})
+	return q, nil
 }
 
 // partQueue hands the batches of a part to the worker that makes it.
@@ -67,27 +59,6 @@ type partQueue struct {
 	ahead   lookAhead
 	dropped atomic.Bool   // not all rows will come
 	gone    chan struct{} // closed when they will not
-}
-
-// startPart starts the worker of a part. It waits until a part may be made:
-// parts get their places in order, or a later one could hold the place that
-// an earlier one's rows wait for.
-func (f *feeder) startPart(ctx context.Context, number int) (partSink, error) {
-	if err := f.making.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	finished := sync.OnceFunc(func() { f.making.Release(1) })
-	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: f.ahead, gone: make(chan struct{})}
-	f.workers.Go(func(ctx context.Context) error {
-		defer finished()
-		err := f.newPartMaker(number).make(ctx, q, finished)
-		if err != nil {
-			f.stop()
-			f.stopBuying(err)
-		}
-		return err
-	})
-	return q, nil
 }
 
 func (q *partQueue) take(ctx context.Context, b *sources.Batch) error {
@@ -118,4 +89,25 @@ func (q *partQueue) done(b *sources.Batch) {
 	weight := q.ahead.weight(b)
 	b.Release()
 	q.ahead.Release(weight)
+}
+
+// lookAhead bounds the bytes of batches that are read and not yet processed.
+type lookAhead struct {
+	*semaphore.Weighted
+	bytes int64
+}
+
+func newLookAhead(bytes int64) lookAhead { return lookAhead{semaphore.NewWeighted(bytes), bytes} }
+
+// weight is what a batch takes of the bound: a batch larger than the bound takes
+// all of it.
+func (a lookAhead) weight(b *sources.Batch) int64 {
+	size := 8 * len(b.Rows)
+	for _, c := range b.Columns {
+		size += len(c.ValueBytes()) + 4*len(c.ValueOffsets())
+	}
+	for _, r := range b.Rejects {
+		size += len(r.Raw)
+	}
+	return min(int64(size), a.bytes)
 }

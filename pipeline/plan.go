@@ -111,29 +111,25 @@ func (r *Run) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newState(d)
-	if s.isComplete() {
-		return s.planOfComplete(), nil
+	if d.isComplete() {
+		return d.planOfComplete(), nil
 	}
-	return s.plan(ctx)
+	return d.plan(ctx)
 }
 
 // planOfComplete is the plan of a run with nothing to do.
-func (s *state) planOfComplete() *Plan {
-	p := &Plan{Operation: s.Job.Operation, Complete: true}
-	for number, part := range s.recorded {
-		s.keep(number, part)
-	}
-	p.addRecorded(s)
-	if s.Remote != nil {
+func (d *decision) planOfComplete() *Plan {
+	p := &Plan{Operation: d.run.Job.Operation, Complete: true}
+	p.addRecorded(d.recorded)
+	if d.run.Remote != nil {
 		p.Calls = &PlannedCalls{}
 	}
 	return p
 }
 
-// addRecorded adds the parts that are kept.
-func (p *Plan) addRecorded(s *state) {
-	for _, part := range s.parts {
+// addRecorded adds the parts that stay.
+func (p *Plan) addRecorded(parts map[int]sinks.Part) {
+	for _, part := range parts {
 		p.Recorded.Parts++
 		p.Recorded.Rows += inputRows(part.Totals)
 		p.Failed += part.Totals.Failed
@@ -171,26 +167,26 @@ func inputRows(t sinks.Totals) int64 {
 }
 
 // plan reads the input and then looks for its keys among the stored answers.
-func (s *state) plan(ctx context.Context) (_ *Plan, err error) {
-	keys, later := distinct.New(s.StateDir), distinct.New(s.StateDir)
+func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
+	keys, later := distinct.New(d.run.StateDir), distinct.New(d.run.StateDir)
 	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
-	rows, err := s.planRows(ctx, keys, later)
+	rows, err := d.planRows(ctx, keys, later)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Operation: s.Job.Operation}
-	p.addRecorded(s)
+	p := &Plan{Operation: d.run.Job.Operation}
+	p.addRecorded(d.recorded)
 	p.addTotals(rows.totals)
 	p.Special = rows.totals.Reasons["no_match"]
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
-	calls := &callPlanner{decision: s.decision, began: rows.began}
-	if err := keys.Each(ctx, s.Workers, calls.count); err != nil {
+	calls := &callPlanner{decision: d, began: rows.began}
+	if err := keys.Each(ctx, d.run.Workers, calls.count); err != nil {
 		return nil, err
 	}
 	p.Keys = calls.keys
-	if err := later.Each(ctx, s.Workers, calls.count); err != nil {
+	if err := later.Each(ctx, d.run.Workers, calls.count); err != nil {
 		return nil, err
 	}
 	p.Duplicates = rows.totals.Matched - p.Keys

@@ -21,15 +21,15 @@ import (
 // identifiers into canonical form, as the run does. Unlike there, no order has
 // to be kept: a batch is a worker's business.
 type rowPlanner struct {
-	*state
-	keys    *distinct.Set
-	later   *distinct.Set // pages after the first of searches that were begun
-	batches chan plannedBatch
-	sample  *sample
-	parts   int // to be made
-	parted  []*plannedPart
-	rejects int // of them with malformed lines
-	began   time.Time
+	decision *decision
+	keys     *distinct.Set
+	later    *distinct.Set // pages after the first of searches that were begun
+	batches  chan plannedBatch
+	sample   *sample
+	parts    int // to be made
+	parted   []*plannedPart
+	rejects  int // of them with malformed lines
+	began    time.Time
 
 	mu        sync.Mutex
 	totals    sinks.Totals // Matched are the rows somebody is asked about
@@ -47,19 +47,18 @@ type plannedBatch struct {
 // planRows reads the whole input. Rows of recorded parts are read past and
 // compared. Keys go to keys, and of searches the pages after the first that
 // were begun to later.
-func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
-	reader, err := s.Input.Reader(s.columns.read)
+func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
+	reader, err := d.run.Input.Reader(d.columns.read)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	s.Progress.ReadFrom(reader.Position)
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	r = &rowPlanner{state: s, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(s.decision)}
+	r = &rowPlanner{decision: d, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
-	for range s.Workers {
+	for range d.run.Workers {
 		workers.Go(func(ctx context.Context) error {
 			err := r.work(ctx)
 			if err != nil {
@@ -68,20 +67,19 @@ func (s *state) planRows(ctx context.Context, keys, later *distinct.Set) (r *row
 			return err
 		})
 	}
-	f := &feeder{state: s, reader: reader, start: r.start}
-	feedErr := f.run(reading)
+	cutErr := d.cut(reading, reader, r.start, func(int, sinks.Part) {})
 	close(r.batches)
 	if err := workers.Wait(); err != nil {
 		return nil, err // why reading ended
 	}
-	return r, feedErr
+	return r, cutErr
 }
 
 // start is where the rows of a part go that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (partSink, error) {
 	r.parts++
-	p := &plannedPart{rowPlanner: r, folders: newPartitionFolders(r.columns.layout, number)}
-	if r.columns.layout.Partition() != "" {
+	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.layout, number)}
+	if p.folders.isParted() {
 		r.parted = append(r.parted, p)
 	}
 	return p, nil
@@ -89,7 +87,7 @@ func (r *rowPlanner) start(_ context.Context, number int) (partSink, error) {
 
 // plannedPart takes the rows of a part that a run would make.
 type plannedPart struct {
-	*rowPlanner
+	planner        *rowPlanner
 	begun, rejects bool
 
 	parting sync.Mutex
@@ -98,12 +96,12 @@ type plannedPart struct {
 
 // partRows notes the files that the rows of a batch are parted into.
 func (p *plannedPart) partRows(b *columns.Batch) error {
-	if p.columns.layout.Partition() == "" || b.Len() == 0 {
+	if !p.folders.isParted() || b.Len() == 0 {
 		return nil
 	}
 	p.parting.Lock()
 	defer p.parting.Unlock()
-	for _, value := range p.columns.layout.PartitionValues(b) {
+	for _, value := range p.planner.decision.columns.layout.PartitionValues(b) {
 		if _, err := p.folders.add(value); err != nil {
 			return err
 		}
@@ -122,12 +120,12 @@ func (r *rowPlanner) partitionFiles() (n int) {
 func (p *plannedPart) take(ctx context.Context, b *sources.Batch) error {
 	if len(b.Rejects) > 0 && !p.rejects {
 		p.rejects = true
-		p.rowPlanner.rejects++
+		p.planner.rejects++
 	}
 	sampled := !p.begun && b.Len() > 0
 	p.begun = p.begun || sampled
 	select {
-	case p.batches <- plannedBatch{b, sampled, p}:
+	case p.planner.batches <- plannedBatch{b, sampled, p}:
 		return nil
 	case <-ctx.Done():
 		b.Release()
@@ -140,9 +138,10 @@ func (p *plannedPart) abandon()   {}
 
 // work takes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
-	w := &rowWorker{rowPlanner: r, rowKeys: r.newRowKeys(r.newSuppressor()), reader: r.newSearchReader(), hash: r.scope().Hasher()}
-	if r.Remote != nil {
-		w.price = int32(r.Remote.Price.Max())
+	d := r.decision
+	w := &rowWorker{planner: r, run: d.run, rowKeys: d.newRowKeys(d.newSuppressor()), reader: d.newSearchReader(), hash: d.scope().Hasher()}
+	if d.run.Remote != nil {
+		w.price = int32(d.run.Remote.Price.Max())
 	}
 	for in := range r.batches {
 		err := ctx.Err() // another worker failed
@@ -163,7 +162,8 @@ func (r *rowPlanner) work(ctx context.Context) error {
 
 // rowWorker is what one worker needs.
 type rowWorker struct {
-	*rowPlanner
+	planner *rowPlanner
+	run     *Run
 	rowKeys *rowKeys
 	reader  searchReader
 	hash    func(key []byte) answers.Hash
@@ -180,7 +180,7 @@ type rowWorker struct {
 func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	b := &w.batch
 	w.asked = w.asked[:0]
-	if w.Job.Operation.IsKeyword() {
+	if w.run.Job.Operation.IsKeyword() {
 		w.rowKeys.begin(b, in.Batch)
 		if err := w.searches(ctx, b, in.Batch); err != nil {
 			return err
@@ -194,12 +194,12 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	counted := count(b)
 	counted.Add(countRejects(in.Rejects))
 	w.totals.Add(counted)
-	w.Progress.Count(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
-	if err := w.keys.Add(w.asked); err != nil {
+	w.run.Progress.Count(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
+	if err := w.planner.keys.Add(w.asked); err != nil {
 		return err
 	}
-	if in.sampled && !w.Job.Operation.IsKeyword() {
-		return w.sample.take(ctx, b)
+	if in.sampled && !w.run.Job.Operation.IsKeyword() {
+		return w.planner.sample.take(ctx, b)
 	}
 	return nil
 }
@@ -218,8 +218,8 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 // question is one as it is told from others.
 func (w *rowWorker) question(key []byte) distinct.Key {
 	k := distinct.Key{Hash: w.hash(key), Cost: w.price}
-	if w.Remote != nil && w.Job.Operation == resolution.KeywordToLead {
-		k.Cost = int32(w.Remote.Price.MaxCost(answers.Question{Scope: w.scope(), Key: string(key)}))
+	if w.run.Remote != nil && w.run.Job.Operation == resolution.KeywordToLead {
+		k.Cost = int32(w.run.Remote.Price.MaxCost(answers.Question{Scope: w.planner.decision.scope(), Key: string(key)}))
 	}
 	return k
 }

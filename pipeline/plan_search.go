@@ -22,7 +22,7 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, reason
 			continue
 		}
-		if w.Job.Operation == resolution.KeywordToLead {
+		if w.run.Job.Operation == resolution.KeywordToLead {
 			if q.Page == 0 {
 				w.morePages = true
 				if err := w.laterPages(ctx, q); err != nil {
@@ -40,22 +40,23 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 // answer that holds. Pages are got in order, so the first of which nothing is
 // stored ends them.
 func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) {
-	if w.Remote == nil || w.Remote.Answers == nil {
+	remote := w.run.Remote
+	if remote == nil || remote.Answers == nil {
 		return nil
 	}
 	for n := 2; n <= q.Pages(search.DefaultLimits()); n++ {
 		page := w.question([]byte(q.On(n).Key()))
-		if w.found, err = w.Remote.Answers.LookupHashes(ctx, []answers.Hash{page.Hash}, w.Remote.Freshness(w.began), w.found[:0]); err != nil {
+		if w.found, err = remote.Answers.LookupHashes(ctx, []answers.Hash{page.Hash}, remote.Freshness(w.planner.began), w.found[:0]); err != nil {
 			return err
 		}
 		f := w.found[0]
 		if !f.Stored && f.Open == "" {
 			return nil
 		}
-		if w.Remote.Decide(f, w.began, w.began) == purchase.UseStored {
+		if remote.Decide(f, w.planner.began, w.planner.began) == purchase.UseStored {
 			continue
 		}
-		if err := w.later.Add([]distinct.Key{page}); err != nil {
+		if err := w.planner.later.Add([]distinct.Key{page}); err != nil {
 			return err
 		}
 	}

@@ -4,139 +4,182 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// unsealed makes the journal ready before the first part is begun, and a
-// finished dataset unfinished. It does so once. A dataset that is whole, and
-// of which rows are asked again, stays finished until there is something
-// better: a run that gets no answers leaves it as it is.
-func (s *state) unsealed() error {
-	s.unsealing.Do(func() {
-		s.unsealErr = s.journal.begin(s.header, s.recorded)
-		whole := s.finished != nil && s.improving && !s.damaged && slices.EqualFunc(s.finished.Inputs, s.inputs, untouched)
-		if s.unsealErr == nil && s.finished != nil && !whole {
-			s.unsealErr = s.withdrawn()
-		}
-	})
-	return s.unsealErr
+// progressLog is what a run has done: the parts that are there, and the journal
+// they are recorded in. It is all that changes while a run goes on.
+//
+// A part counts as soon as it is published and recorded. Its checksum, which
+// only the manifest needs, follows when enough parts wait for one to be read
+// side by side.
+type progressLog struct {
+	decision *decision
+	// beginJournalOnce makes the journal ready before the first part is begun,
+	// and a finished dataset unfinished. One that is only improved stays
+	// finished until there is something better: a run that gets no answers
+	// leaves it as it is.
+	beginJournalOnce func() error
+	// withdrawOnce makes a finished dataset unfinished before the first part is
+	// replaced.
+	withdrawOnce func() error
+
+	mu       sync.Mutex
+	parts    map[int]sinks.Part // of earlier runs and of this one
+	unsummed []int              // published parts that wait for their checksum
+	fresh    sinks.Totals
+	made     int
+	withdrew bool
 }
 
-// withdrawn makes a finished dataset unfinished before a part of it is
-// replaced. It does so once.
-func (s *state) withdrawn() error {
-	s.withdrawing.Do(func() {
-		if s.finished != nil {
-			s.withdrawErr, s.withdrew = s.Output.Withdraw(), true
-		}
-	})
-	return s.withdrawErr
+func newProgressLog(d *decision) *progressLog {
+	l := &progressLog{decision: d, parts: map[int]sinks.Part{}}
+	l.beginJournalOnce = sync.OnceValue(l.beginJournal)
+	l.withdrawOnce = sync.OnceValue(l.withdraw)
+	return l
+}
+
+func (l *progressLog) beginJournal() error {
+	d := l.decision
+	if err := d.journal.begin(d.header, d.recorded); err != nil || d.finished == nil {
+		return err
+	}
+	if onlyImproved := d.improving && !d.damaged && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched); onlyImproved {
+		return nil
+	}
+	return l.withdrawOnce()
+}
+
+func (l *progressLog) withdraw() error {
+	if l.decision.finished == nil {
+		return nil
+	}
+	l.mu.Lock()
+	l.withdrew = true
+	l.mu.Unlock()
+	return l.decision.run.Output.Withdraw()
 }
 
 // keep adds a part that an earlier run made.
-func (s *state) keep(number int, p sinks.Part) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parts[number] = p
+func (l *progressLog) keep(number int, p sinks.Part) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parts[number] = p
 	if !p.Summed() {
-		s.unsummed = append(s.unsummed, number)
+		l.unsummed = append(l.unsummed, number)
 	}
-	s.Progress.CountPart()
 }
 
 // publish records a part that this run made.
-func (s *state) publish(ctx context.Context, number int, p sinks.Part) error {
-	if err := s.journal.record(number, p); err != nil {
+func (l *progressLog) publish(ctx context.Context, number int, p sinks.Part) error {
+	run := l.decision.run
+	if err := l.decision.journal.record(number, p); err != nil {
 		return fmt.Errorf("record %s: %w", p.Name, err)
 	}
-	s.mu.Lock()
-	s.parts[number] = p
-	s.fresh.Add(p.Totals)
-	s.made++
-	s.mu.Unlock()
-	s.Progress.CountPart()
-	s.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
+	l.mu.Lock()
+	l.parts[number] = p
+	l.fresh.Add(p.Totals)
+	l.made++
+	l.mu.Unlock()
+	run.Progress.CountPart()
+	run.Log.Debug("part published", "part", p.Name, "rows", p.Rows, "bytes", p.Bytes)
 	if p.Summed() { // known before it was published
 		return nil
 	}
-	return s.sum(ctx, s.awaitSum(number))
+	return l.sum(ctx, l.awaitSum(number))
 }
 
-func (s *state) result() *Result {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := &Result{Fresh: s.fresh, Made: s.made, Skipped: len(s.parts) - s.made}
-	for _, p := range s.parts {
-		r.Totals.Add(p.Totals)
-	}
-	return r
-}
-
-// A part counts as soon as it is published and recorded. Its checksum, which
-// only the manifest needs, follows when enough parts wait for one that they
-// can be read side by side.
-
-// awaitSum notes a part without a checksum, and when that makes a full set of
-// lanes, hands the set to the caller to sum.
-func (s *state) awaitSum(number int) (full []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unsummed = append(s.unsummed, number)
-	if len(s.unsummed) < sinks.SumLanes {
+// awaitSum notes a part without a checksum. When enough of them wait it returns
+// them, for the caller to sum.
+func (l *progressLog) awaitSum(number int) (full []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unsummed = append(l.unsummed, number)
+	if len(l.unsummed) < sinks.SumLanes {
 		return nil
 	}
-	full, s.unsummed = s.unsummed, nil
+	full, l.unsummed = l.unsummed, nil
 	return full
 }
 
 // sumRest sums what is left at the end of a run, an even share a worker.
-func (s *state) sumRest(ctx context.Context) error {
-	s.mu.Lock()
-	rest := s.unsummed
-	s.unsummed = nil
-	s.mu.Unlock()
+func (l *progressLog) sumRest(ctx context.Context) error {
+	l.mu.Lock()
+	rest := l.unsummed
+	l.unsummed = nil
+	l.mu.Unlock()
 	slices.Sort(rest)
+	workers := l.decision.run.Workers
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
-	share := (len(rest) + s.Workers - 1) / s.Workers
+	share := (len(rest) + workers - 1) / workers
 	for from := 0; from < len(rest); from += share {
-		p.Go(func(ctx context.Context) error { return s.sum(ctx, rest[from:min(from+share, len(rest))]) })
+		p.Go(func(ctx context.Context) error { return l.sum(ctx, rest[from:min(from+share, len(rest))]) })
 	}
 	return p.Wait()
 }
 
-// sum takes the checksums of some parts and records the parts again with
-// them.
-func (s *state) sum(ctx context.Context, numbers []int) error {
+// sum takes the checksums of some parts and records the parts again with them.
+func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil
 	}
 	parts := make([]sinks.Part, len(numbers))
 	var files []*sinks.File
-	s.mu.Lock()
+	l.mu.Lock()
 	for i, number := range numbers {
-		parts[i] = s.parts[number]
+		parts[i] = l.parts[number]
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	for i := range parts {
 		files = append(files, parts[i].Unsummed()...)
 	}
-	if err := errors.Join(s.unsealed(), s.withdrawn()); err != nil {
+	if err := errors.Join(l.beginJournalOnce(), l.withdrawOnce()); err != nil {
 		return err
 	}
-	if err := s.Output.Sum(ctx, files); err != nil {
+	if err := l.decision.run.Output.Sum(ctx, files); err != nil {
 		return err
 	}
 	for i, number := range numbers {
-		if err := s.journal.record(number, parts[i]); err != nil {
+		if err := l.decision.journal.record(number, parts[i]); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.parts[number] = parts[i]
-		s.mu.Unlock()
+		l.mu.Lock()
+		l.parts[number] = parts[i]
+		l.mu.Unlock()
 	}
 	return nil
+}
+
+// result is what is done so far.
+func (l *progressLog) result() *Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := &Result{Fresh: l.fresh, Made: l.made, Skipped: len(l.parts) - l.made}
+	for _, p := range l.parts {
+		r.Totals.Add(p.Totals)
+	}
+	return r
+}
+
+// inOrder are the parts by their number.
+func (l *progressLog) inOrder() (parts []sinks.Part) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(l.parts)) {
+		parts = append(parts, l.parts[number])
+	}
+	return parts
+}
+
+// changedDataset reports whether the run has changed anything of the dataset.
+func (l *progressLog) changedDataset() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.decision.journal.file != nil && (l.decision.finished == nil || l.withdrew)
 }

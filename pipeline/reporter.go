@@ -3,9 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
@@ -17,12 +15,12 @@ import (
 
 // reporter watches a run and makes its report.
 type reporter struct {
-	*state
+	work     *work
 	recorder *stats.Recorder
 }
 
-// beginReport starts to watch a run. finished or stopped ends it.
-func (s *state) beginReport() *reporter { return &reporter{s, stats.Record(s.Progress)} }
+// newReporter starts to watch a run. finished or stopped ends it.
+func newReporter(w *work) *reporter { return &reporter{w, stats.Record(w.decision.run.Progress)} }
 
 // finished writes the report of a run that is about to publish its dataset. A
 // run that found the whole dataset there leaves the report of the one that
@@ -30,10 +28,10 @@ func (s *state) beginReport() *reporter { return &reporter{s, stats.Record(s.Pro
 func (r *reporter) finished() (*report.Report, error) {
 	r.recorder.Stop()
 	made, err := r.make(nil)
-	if err != nil || r.decision.finished != nil && r.made == 0 {
-		return made, err
+	if d := r.work.decision; err == nil && (d.finished == nil || made.Parts.Made > 0) {
+		err = made.Write(d.run.Output)
 	}
-	return made, made.Write(r.Output)
+	return made, err
 }
 
 // stopped writes the report of a run that ended with err, if it changed
@@ -47,11 +45,12 @@ func (r *reporter) stopped(result *Result, err error) {
 	}
 	made, failed := r.make(err)
 	result.Report = made
-	if untouched := r.decision.finished != nil && !r.withdrew; failed == nil && r.journal.file != nil && !untouched {
-		failed = made.Write(r.Output)
+	run := r.work.decision.run
+	if failed == nil && r.work.log.changedDataset() {
+		failed = made.Write(run.Output)
 	}
 	if failed != nil {
-		r.Log.Warn("no report of the run", "reason", failed.Error())
+		run.Log.Warn("no report of the run", "reason", failed.Error())
 	}
 }
 
@@ -59,25 +58,22 @@ func (r *reporter) stopped(result *Result, err error) {
 // answers cannot be read it lacks the list of unknown calls.
 func (r *reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
-	result := r.result()
+	d, result := r.work.decision, r.work.log.result()
 	made = &report.Report{
-		Format: report.Format, Program: r.Program, Operation: string(r.Job.Operation), JobID: r.jobID,
+		Format: report.Format, Program: d.run.Program, Operation: string(d.run.Job.Operation), JobID: d.jobID,
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
-		Inputs: r.inputs, Output: r.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
+		Inputs: d.inputs, Output: d.run.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
 		Parts:  report.Parts{Made: result.Made, Earlier: result.Skipped},
 		Series: r.recorder.Series(now),
 	}
 	if t := result.Totals; t.Rows > 0 {
 		made.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4
 	}
-	r.mu.Lock()
-	for _, number := range slices.Sorted(maps.Keys(r.parts)) {
-		p := r.parts[number]
+	for _, p := range r.work.log.inOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
-	r.mu.Unlock()
-	if r.buyer == nil {
+	if r.work.buyer == nil {
 		return made, nil
 	}
 	made.Service, err = r.service()
@@ -107,10 +103,11 @@ func stopFor(err error) report.Stop {
 
 // service is what was asked, and what of it is open.
 func (r *reporter) service() (*report.Service, error) {
-	remote := r.Remote
-	s := &report.Service{Name: remote.Name, Run: r.header.Run, Offline: remote.Offline}
+	d := r.work.decision
+	remote := d.run.Remote
+	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline}
 	s.SetCalls(remote.Meter.Snapshot())
-	s.Budget.Calls, s.Budget.Credits = r.buyer.Spent()
+	s.Budget.Calls, s.Budget.Credits = r.work.buyer.Spent()
 	if most := remote.Budget.MaxCalls; most >= 0 {
 		s.Budget.MaxCalls = &most
 	}
@@ -120,5 +117,5 @@ func (r *reporter) service() (*report.Service, error) {
 	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
 		s.Budget.MaxDurationSeconds = &most
 	}
-	return s, s.SetOpenCalls(context.Background(), remote.Answers, remote.Scope(r.Job.Operation), r.header.Run)
+	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.scope(), d.header.Run)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
@@ -72,7 +71,7 @@ type Result struct {
 
 // Do runs the job to its end or until ctx ends. When ctx ends it stops
 // reading, finishes and records the parts whose rows are all read, and
-// returns ctx's error; the same run again goes on from there.
+// returns ctx's error; the same run again resumes from there.
 func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	d, err := r.decide(false)
 	if err != nil {
@@ -85,34 +84,35 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err := d.checkFound(); err != nil {
 		return nil, err
 	}
-	s := newState(d)
-	report := s.beginReport()
+	log := newProgressLog(d)
+	w := &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(r.Workers))}
+	report := newReporter(w)
 	defer func() { report.stopped(result, err) }() // when no call is in flight any more
 	if r.Remote != nil {
-		if s.buyer, ctx, err = purchase.Open(ctx, r.Remote, r.Job.Operation, s.header.Run, r.Log); err != nil {
+		if w.buyer, ctx, err = purchase.Open(ctx, r.Remote, r.Job.Operation, d.header.Run, r.Log); err != nil {
 			return nil, err
 		}
-		defer s.buyer.Close()
+		defer w.buyer.Close()
 	}
-	s.ended = ctx.Done()
-	if err := s.feed(ctx); err != nil {
-		return s.result(), purchase.EndOf(ctx, err)
+	w.ended = ctx.Done()
+	if err := w.makeParts(ctx); err != nil {
+		return log.result(), purchase.EndOf(ctx, err)
 	}
-	if err := s.sumRest(ctx); err != nil {
-		return s.result(), purchase.EndOf(ctx, err)
+	if err := log.sumRest(ctx); err != nil {
+		return log.result(), purchase.EndOf(ctx, err)
 	}
-	result = s.result()
-	if err := s.tellFound(); err != nil {
+	result = log.result()
+	if err := w.tellFound(); err != nil {
 		return result, err
 	}
 	if result.Report, err = report.finished(); err != nil {
 		return result, err
 	}
-	m := s.manifest()
+	m := d.manifest(log)
 	if err := r.Output.Publish(m); err != nil {
 		return result, err
 	}
-	if err := s.journal.remove(); err != nil {
+	if err := d.journal.remove(); err != nil {
 		return result, err
 	}
 	result.Manifest = m
@@ -128,68 +128,63 @@ func (d *decision) tidyComplete() (*Result, error) {
 	return &Result{Manifest: d.finished, Totals: d.finished.Totals, Skipped: len(d.recorded)}, nil
 }
 
-// state is a run under way.
-type state struct {
-	*Run
-	*decision
-	unsealing   sync.Once // done before the first part is begun
-	unsealErr   error
-	withdrawing sync.Once // done before the first part is replaced
-	withdrawErr error
-	withdrew    bool
-	asking      *semaphore.Weighted // a place a question
-	buyer       *purchase.Buyer     // nil without a Remote
-	ended       <-chan struct{}     // closed when the run is to end
-
-	mu       sync.Mutex
-	parts    map[int]sinks.Part // recorded ones passed by, and made ones
-	unsummed []int              // published parts that wait for their checksum
-	fresh    sinks.Totals
-	made     int
-}
-
-func newState(d *decision) *state {
-	return &state{Run: d.run, decision: d, parts: map[int]sinks.Part{}, asking: semaphore.NewWeighted(int64(d.run.Workers))}
-}
-
-func (s *state) manifest() *sinks.Manifest {
-	r := s.result()
+// manifest is that of the finished dataset.
+func (d *decision) manifest(log *progressLog) *sinks.Manifest {
+	job := d.run.Job
 	m := &sinks.Manifest{
-		Format: sinks.ManifestFormat, Program: s.Program, Operation: string(s.Job.Operation),
+		Format: sinks.ManifestFormat, Program: d.run.Program, Operation: string(job.Operation),
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
-		JobID: s.jobID, Job: s.settings, Inputs: s.inputs, Schema: s.columns.layout.Columns(), Totals: r.Totals, Partitions: s.Job.Partitions, PartitionBy: s.columns.layout.Partition(),
+		JobID: d.jobID, Job: d.settings, Inputs: d.inputs, Totals: log.result().Totals, Parts: log.inOrder(),
+		Schema: d.columns.layout.Columns(), Partitions: job.Partitions, PartitionBy: d.columns.layout.Partition(),
 		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	for number := range len(s.parts) {
-		m.Parts = append(m.Parts, s.parts[number])
 	}
 	return m
 }
 
-// feed reads all rows, cuts them into parts and hands each part to a worker.
-// As many parts again as there are workers may be waiting for the disk, so
-// that no core does.
-func (s *state) feed(ctx context.Context) (err error) {
-	reader, err := s.Input.Reader(s.columns.read)
+// work is a run under way: what its parts have in common.
+type work struct {
+	decision *decision
+	log      *progressLog
+	buyer    *purchase.Buyer     // nil without a Remote
+	asking   *semaphore.Weighted // bounds the questions to the engine
+	ended    <-chan struct{}     // closed when the run is to end
+}
+
+// stopBuying ends the calls of a run that failed.
+func (w *work) stopBuying(cause error) {
+	if w.buyer != nil {
+		w.buyer.Stop(cause)
+	}
+}
+
+// makeParts reads all rows, cuts them into parts and hands each part to a
+// worker. As many parts again as there are workers may be waiting for the disk,
+// so that no core does.
+func (w *work) makeParts(ctx context.Context) (err error) {
+	run := w.decision.run
+	reader, err := run.Input.Reader(w.decision.columns.read)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	s.Progress.ReadFrom(reader.Position)
 
 	// Reading ends with ctx, and with the first worker that fails. Parts that
 	// are whole are finished even after ctx has ended.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	f := &feeder{
-		state: s, reader: reader, stop: stop, ahead: s.lookAhead(), making: semaphore.NewWeighted(int64(s.partsAtOnce())),
-		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * s.Workers),
+	starter := &partStarter{
+		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(int64(run.Workers)),
+		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * run.Workers),
 	}
-	f.start = f.startPart
-	feedErr := f.run(reading)
-	broken := feedErr != nil && reading.Err() == nil // the input is why, whatever else it leads to
-	if err := f.workers.Wait(); err != nil && !broken {
+	if w.decision.asksRows() {
+		// Rows of one part are asked about side by side. Another part would take
+		// memory and save no time.
+		starter.ahead, starter.places = newLookAhead(askedAheadBytes), semaphore.NewWeighted(1)
+	}
+	cutErr := w.decision.cut(reading, reader, starter.start, w.log.keep)
+	inputFailed := cutErr != nil && reading.Err() == nil // the input is why, whatever else it leads to
+	if err := starter.workers.Wait(); err != nil && !inputFailed {
 		return err // why reading ended
 	}
-	return feedErr
+	return cutErr
 }

@@ -57,9 +57,9 @@ type searchTurn struct {
 }
 
 func newSearchedRows(m *partMaker) *searchedRows {
-	s := &searchedRows{part: m, finder: &engineSearches{m.Run, m.asking}, reader: m.newSearchReader()}
-	if m.buyer != nil {
-		s.finder = &boughtSearches{m.buyer, m.Job.Operation}
+	s := &searchedRows{part: m, finder: &engineSearches{m.decision.run, m.work.asking}, reader: m.decision.newSearchReader()}
+	if m.work.buyer != nil {
+		s.finder = &boughtSearches{m.work.buyer, m.decision.run.Job.Operation}
 	}
 	return s
 }
@@ -83,7 +83,7 @@ func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	err := context.Cause(ctx)
 	cancel(nil)
 	if err != nil {
-		s.part.stopBuying(err) // nobody waits for what the service is making
+		s.part.work.stopBuying(err) // nobody waits for what the service is making
 	}
 	working.Wait()
 	if q.dropped.Load() {
@@ -130,7 +130,7 @@ func (s *searchedRows) search(ctx context.Context, cancel context.CancelCauseFun
 	}
 	cancel(err)
 	if !errors.Is(err, context.Canceled) {
-		s.part.stopBuying(err) // or the writer waits for what the service is making
+		s.part.work.stopBuying(err) // or the writer waits for what the service is making
 	}
 }
 
@@ -138,8 +138,8 @@ func (s *searchedRows) search(ctx context.Context, cancel context.CancelCauseFun
 // when the run is to end: a search may take as long as a part of other rows. A
 // buyer ends its searches itself, and says why.
 func (s *searchedRows) watchEnd(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue) {
-	ended := s.part.ended
-	if s.part.buyer != nil {
+	ended := s.part.work.ended
+	if s.part.work.buyer != nil {
 		ended = nil
 	}
 	select {
@@ -154,7 +154,7 @@ func (s *searchedRows) watchEnd(ctx context.Context, cancel context.CancelCauseF
 // writeTurns writes the turns in their order.
 func (s *searchedRows) writeTurns(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns <-chan *searchTurn) {
 	m := s.part
-	found := newFoundRows(m.write, m.columns.kept, m.Job.Operation, m.buyer != nil)
+	found := newFoundRows(m.write, m.decision.columns.kept, m.decision.run.Job.Operation, m.work.buyer != nil)
 	for t := range turns {
 		if ctx.Err() == nil {
 			if err := s.writeTurn(ctx, t, found); err != nil {
@@ -183,7 +183,7 @@ func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foun
 	w := searchWriter{turn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
 	for p := range t.pages {
 		if p.beyond > 0 {
-			s.part.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
+			s.part.decision.run.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
 				"source", t.in.Source, "row", t.in.Rows[t.row], "leads", p.beyond, "most", search.DefaultLimits().Depth)
 		}
 		if err := w.page(p); err != nil {

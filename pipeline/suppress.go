@@ -130,13 +130,13 @@ func (p *suppressor) published(j *journal, number int) error {
 }
 
 // tellFound tells what all parts have found, before the dataset is published.
-func (s *state) tellFound() error {
-	d := s.decision
+func (w *work) tellFound() error {
+	d := w.decision
 	if d.run.TellFound == nil {
 		return nil
 	}
 	all := suppression.Found{}
-	for number := range s.parts {
+	for number := range w.log.parts {
 		found, err := d.journal.found(number)
 		if err != nil {
 			return err

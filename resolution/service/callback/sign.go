@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -40,4 +42,71 @@ func (s Secret) sign(id, timestamp string, body []byte) string {
 	mac.Write([]byte(id + "." + timestamp + "."))
 	mac.Write(body)
 	return signatureVersion + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Tolerance is how far the clocks of sender and receiver may be apart, and how
+// long a recorded callback can be played back.
+const Tolerance = 5 * time.Minute
+
+// What Verify refuses.
+var (
+	ErrUnsigned  = errors.New("the callback is not signed")
+	ErrSignature = errors.New("the callback's signature does not hold")
+	ErrStale     = errors.New("the callback was signed more than 5 minutes from now")
+)
+
+// spellings are the prefixes of the three headers: the standard one, and the
+// one from before there was a standard, which many senders still use.
+var spellings = []string{"Webhook-", "Svix-"}
+
+// Verify checks a received callback: that one of the secrets signed its raw
+// body, and within Tolerance of now. It returns the webhook id, by which a
+// receiver knows a callback it already had.
+//
+// A callback without any of the headers is ErrUnsigned, one that carries a
+// signature but not a good one is ErrSignature, a good one of another time
+// ErrStale. How long it takes does not depend on how much of a signature is
+// right.
+func Verify(h http.Header, body []byte, secrets []Secret, now time.Time) (id string, err error) {
+	id, stamp, signatures, err := signedHeaders(h)
+	if err != nil {
+		return "", err
+	}
+	at, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil || strconv.FormatInt(at, 10) != stamp {
+		return "", ErrSignature // a second spelling of a moment is nobody's
+	}
+	good := false
+	for _, s := range secrets {
+		if s.key == "" {
+			continue
+		}
+		want := []byte(s.sign(id, stamp, body))
+		for signature := range strings.FieldsSeq(signatures) {
+			good = hmac.Equal([]byte(signature), want) || good
+		}
+	}
+	switch apart := now.Sub(time.Unix(at, 0)).Abs(); {
+	case !good:
+		return "", ErrSignature
+	case apart > Tolerance:
+		return "", ErrStale
+	}
+	return id, nil
+}
+
+// signedHeaders returns the three headers, all of one spelling, each there
+// once. An id with a full stop could be read as another id and time.
+func signedHeaders(h http.Header) (id, stamp, signatures string, err error) {
+	for _, prefix := range spellings {
+		ids, stamps, all := h[prefix+"Id"], h[prefix+"Timestamp"], h[prefix+"Signature"]
+		if len(ids)+len(stamps)+len(all) == 0 {
+			continue
+		}
+		if len(ids) != 1 || len(stamps) != 1 || len(all) != 1 || ids[0] == "" || strings.Contains(ids[0], ".") {
+			return "", "", "", ErrSignature
+		}
+		return ids[0], stamps[0], all[0], nil
+	}
+	return "", "", "", ErrUnsigned
 }

@@ -1,8 +1,11 @@
 package request
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -84,4 +87,73 @@ func (f *form) page() (p resolution.SearchPage) {
 	p.Deanonymize = f.boolean("deanonymize")
 	p.SuperEnrichment = f.boolean("super_enrichment")
 	return p
+}
+
+// fingerprinted is one field of a fingerprint.
+type fingerprinted struct {
+	name   string
+	values []string // any order
+}
+
+// fingerprint is SHA-256 over fields that differ whenever the fields do: every
+// text and every list has its length in front.
+func fingerprint(fields ...fingerprinted) [sha256.Size]byte {
+	var text []byte
+	add := func(s string) {
+		text = binary.AppendUvarint(text, uint64(len(s)))
+		text = append(text, s...)
+	}
+	add("keyword search 1") // another number when what is below changes its meaning
+	for _, field := range fields {
+		add(field.name)
+		text = binary.AppendUvarint(text, uint64(len(field.values)))
+		for _, v := range slices.Sorted(slices.Values(field.values)) {
+			add(v)
+		}
+	}
+	return sha256.Sum256(text)
+}
+
+// unsaid stands in a fingerprint for a day that was left out.
+const unsaid = "default"
+
+// period is which days a search is about.
+type period struct {
+	start, end time.Time // midnight UTC, both included
+	// said are the days as the body gave them, unsaid where it did not.
+	said [2]string
+}
+
+// period reads date_start and date_end.
+func (f *form) period(today time.Time) period {
+	p := period{said: [2]string{unsaid, unsaid}}
+	start, startFine := f.day("date_start", today)
+	end, endFine := f.day("date_end", today)
+	if !startFine || !endFine {
+		return p
+	}
+	if !start.IsZero() {
+		p.said[0] = start.Format(search.DayFormat)
+	}
+	if !end.IsZero() {
+		p.said[1] = end.Format(search.DayFormat)
+	}
+	var wrong search.Fault
+	p.start, p.end, wrong = f.limits.Period(start, end, today)
+	f.fault("/date_start", wrong)
+	return p
+}
+
+// day is a field's day, zero when there is none. fine is false when there is a
+// problem with it.
+func (f *form) day(name string, today time.Time) (day time.Time, fine bool) {
+	if f.object.get(name) == "" {
+		return time.Time{}, true
+	}
+	text, ok := f.text(name)
+	if !ok {
+		return time.Time{}, false
+	}
+	day, wrong := search.Day(text, today)
+	return day, f.fault("/"+name, wrong)
 }

@@ -3,6 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // queryer is a pool of reading connections, or one reading transaction.
@@ -26,4 +29,40 @@ func collect[T any](ctx context.Context, from queryer, scan func(interface{ Scan
 		all = append(all, one)
 	}
 	return all, unavailable(rows.Err())
+}
+
+// millis is a moment as the database keeps it: milliseconds since 1970 UTC.
+func millis(t time.Time) int64 { return t.UnixMilli() }
+
+func moment(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// optional is a moment that may be none: the zero time is NULL.
+func optional(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return millis(t)
+}
+
+// optionalMoment reads what optional wrote.
+func optionalMoment(ms *int64) time.Time {
+	if ms == nil {
+		return time.Time{}
+	}
+	return moment(*ms)
+}
+
+// Stats counts unfinished jobs and reads how many deliveries there are: what
+// waits or died of those costs nothing, however many they are.
+func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
+	var job, due *int64
+	err = s.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT
+		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'),
+		(SELECT count(*) FROM resolutions WHERE status = 'processing'),
+		(SELECT min(requested) FROM resolutions WHERE finished IS NULL),
+		(SELECT count FROM undelivered WHERE state = 'pending'),
+		(SELECT count FROM undelivered WHERE state = 'dead'),
+		(SELECT min(due) FROM awaiting)`).Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due)
+	st.OldestJob, st.OldestDue = optionalMoment(job), optionalMoment(due)
+	return st, unavailable(err)
 }

@@ -106,7 +106,7 @@ func TestServeKilled(t *testing.T) {
 
 // resumed is how many searches were under way when the run before was killed.
 func (s *served) resumed() int {
-	jobs, _ := s.said.line("keyword searches of an earlier run go on")["jobs"].(float64)
+	jobs, _ := s.said.line("keyword searches of an earlier run are queued again")["jobs"].(float64)
 	return int(jobs)
 }
 

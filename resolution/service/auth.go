@@ -46,7 +46,7 @@ func (s *Service) authenticate(c *call) error {
 	if _, is := errors.AsType[*wire.Problem](err); !is {
 		return err
 	}
-	s.metrics.failedAuth.Inc()
+	s.metrics.FailedAuth.Inc()
 	d := s.guesses.Take(addressKey(s.clientAddress(c.Request)), c.began)
 	if !d.Allowed {
 		p := wire.Refuse(wire.RateLimited, "Too many credentials from this address were wrong. Try again later.")

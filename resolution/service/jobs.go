@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,9 +99,9 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 		log.Error("finish a job", "error", err)
 		return
 	}
-	s.metrics.jobDuration.WithLabelValues(string(job.Operation)).Observe(s.now().Sub(began).Seconds())
+	s.metrics.JobDuration.WithLabelValues(string(job.Operation)).Observe(s.now().Sub(began).Seconds())
 	if err == nil {
-		s.metrics.answered(job.Operation, result.Data, result.Credits.Spent)
+		s.metrics.Answered(job.Operation, result.Data, result.Credits.Spent)
 	}
 }
 
@@ -197,19 +196,4 @@ func failureWord(err error) string {
 		return wire.Unavailable.Code
 	}
 	return wire.InternalError.Code
-}
-
-// finishedCallback is what is posted about a finished job, nil when nobody
-// asked. It echoes the request, by which its receiver knows what it is about.
-func finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
-	if job.CallbackURL == "" {
-		return nil, nil
-	}
-	e := finished(job)
-	e.CallbackURL, e.Payload = job.CallbackURL, job.Payload
-	var b bytes.Buffer
-	e.Write(&b)
-	return newCallback(state.Callback{
-		Organization: job.Organization, Resolution: job.ID, Receiver: job.Receiver, URL: job.CallbackURL, Due: at,
-	}, b.Bytes(), job.Status)
 }

@@ -71,7 +71,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 
 func (s *Service) notCreated(c *call, err error) error {
 	if errors.Is(err, state.ErrTooManyActive) {
-		s.metrics.rateLimited.WithLabelValues("active").Inc()
+		s.metrics.RateLimited.WithLabelValues("active").Inc()
 		p := wire.Refuse(wire.TooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", s.options.Limits.ActiveJobs)
 		p.RetryAfter = pollAfter
 		return p

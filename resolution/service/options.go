@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +126,18 @@ type Connections struct {
 	DrainTimeout time.Duration
 }
 
+// server makes a server with these limits.
+func (c Connections) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: c.HeaderTimeout,
+		ReadTimeout:       c.ReadTimeout,
+		WriteTimeout:      c.WriteTimeout,
+		IdleTimeout:       c.IdleTimeout,
+		MaxHeaderBytes:    c.MaxHeaderBytes,
+	}
+}
+
 // Retirement is the end of an operation. Its answers say so from the start,
 // and after Sunset there are none.
 type Retirement struct {
@@ -232,4 +247,90 @@ func isAbsolute(link string) bool {
 	}
 	u, err := url.Parse(link)
 	return err == nil && u.IsAbs() && (u.Host != "" || u.Opaque != "")
+}
+
+// Costs are prices in credits, by name: of an operation, or of a part of one.
+type Costs map[string]int64
+
+// The prices that are not of an operation as a whole.
+const (
+	// DeanonymizationCompany is a deanonymization that found the company alone.
+	DeanonymizationCompany = "deanonymization_company"
+	// KeywordDeanonymize and KeywordSuperEnrichment are added to the price of
+	// a delivered lead (keyword_to_lead) that asks for them.
+	KeywordDeanonymize     = "keyword_to_lead_deanonymize"
+	KeywordSuperEnrichment = "keyword_to_lead_super_enrichment"
+)
+
+// maxCost keeps every product of prices far from overflowing.
+const maxCost = 1_000_000
+
+// DefaultCosts returns the default of every price there is.
+func DefaultCosts() Costs {
+	return Costs{
+		string(resolution.EmailToHEM):         1,
+		string(resolution.NetworkToHEM):       1,
+		string(resolution.NetworkToPhone):     3,
+		string(resolution.IPToCompany):        1,
+		string(resolution.Enrichment):         2,
+		string(resolution.Deanonymization):    3,
+		DeanonymizationCompany:                1,
+		string(resolution.KeywordToLead):      1,
+		KeywordDeanonymize:                    1,
+		KeywordSuperEnrichment:                1,
+		string(resolution.KeywordToLeadCount): 1,
+	}
+}
+
+// With returns the prices of c with some of them changed.
+func (c Costs) With(changes Costs) Costs {
+	all := maps.Clone(c)
+	maps.Copy(all, changes)
+	return all
+}
+
+func (c Costs) validate() (errs []error) {
+	known := DefaultCosts()
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if _, ok := known[name]; !ok {
+			errs = append(errs, fmt.Errorf("cost of %q: there is no such price; prices are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
+		} else if c[name] < 0 || c[name] > maxCost {
+			errs = append(errs, fmt.Errorf("cost of %s: not from 0 to %d", name, maxCost))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if _, ok := c[name]; !ok {
+			errs = append(errs, fmt.Errorf("cost of %s: missing", name))
+		}
+	}
+	if c[DeanonymizationCompany] > c[string(resolution.Deanonymization)] {
+		errs = append(errs, fmt.Errorf("cost of %s: more than deanonymization", DeanonymizationCompany))
+	}
+	return errs
+}
+
+// of is the price of an operation, before it is known what it finds.
+func (c Costs) of(o resolution.Operation) int64 { return c[string(o)] }
+
+// found is the price of an answer.
+func (c Costs) found(o resolution.Operation, a resolution.Answer) int64 {
+	switch {
+	case !a.Matched():
+		return 0
+	case o == resolution.Deanonymization && a.Lead.MatchLevel != "person":
+		return c[DeanonymizationCompany]
+	}
+	return c.of(o)
+}
+
+// lead is the price of one delivered lead of a keyword search.
+func (c Costs) lead(p resolution.SearchPage) int64 {
+	price := c.of(resolution.KeywordToLead)
+	if p.Deanonymize {
+		price += c[KeywordDeanonymize]
+	}
+	if p.SuperEnrichment {
+		price += c[KeywordSuperEnrichment]
+	}
+	return price
 }

@@ -31,13 +31,13 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 		// What the writes before it met is told here as well. It comes last: the
 		// caller has its answer then, and whoever reads the metrics its count.
 		if answered && http.NewResponseController(w).Flush() != nil {
-			s.metrics.answersLost.Inc()
+			s.metrics.AnswersLost.Inc()
 		}
 	}()
 	c := &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began}
 	defer func() {
 		took := s.now().Sub(began)
-		s.metrics.request(name, status, took)
+		s.metrics.Request(name, status, took)
 		s.logRequest(c, name, status, took)
 	}()
 	status = s.guard(w, r, id, name, func() error {
@@ -130,7 +130,7 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 	s.guard(w, r, id, "internal", func() error {
 		switch {
 		case path == "/metrics":
-			s.metrics.handler().ServeHTTP(w, r)
+			s.metrics.Handler().ServeHTTP(w, r)
 			return nil
 		case path == "/healthz", path == "/readyz":
 			return s.serveStatic(w, r, path)

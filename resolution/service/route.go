@@ -50,10 +50,10 @@ func (s *Service) routes() map[string]*route {
 		"/lead/enrichment":                      of(resolution.Enrichment, "", single, s.single),
 		"/lead/deanonymization":                 deanonymization,
 		"/lead/resolution/deanonymization":      deanonymization,
-		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", create, s.keeping(s.create)),
-		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.keeping(s.result)),
-		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.keeping(s.create)),
-		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.keeping(s.result)),
+		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", create, s.retaining(s.create)),
+		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.retaining(s.result)),
+		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.retaining(s.create)),
+		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.retaining(s.result)),
 	}
 }
 

@@ -8,6 +8,7 @@
 package service
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -15,9 +16,12 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/google/uuid"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/operator"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Service is the interface as its server. The handlers answer without Serve,
@@ -27,7 +31,7 @@ type Service struct {
 	state   State
 	log     *slog.Logger
 	now     func() time.Time
-	metrics *metrics
+	metrics *metrics.Metrics
 
 	paths    map[string]*route
 	rosters  *rosters
@@ -50,7 +54,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		options: o, state: o.State, log: o.Log, now: o.Now,
-		metrics: newMetrics(o.State),
+		metrics: metrics.New(o.State),
 		guesses: limit.New(o.Limits.FailedAuth),
 		keys:    keysHeld{held: map[[32]byte][32]byte{}},
 		work:    make(chan struct{}, o.JobWorkers),
@@ -76,7 +80,7 @@ func New(o Options) (*Service, error) {
 		Grace:       o.Connections.DrainTimeout,
 		Roots:       o.CallbackRoots,
 		Log:         s.log,
-		Observe:     s.metrics.attempted,
+		Observe:     s.metrics.Attempted,
 	})
 	s.operator = &operator.Handler{
 		State: o.State, Key: o.SystemKey, Now: s.now,
@@ -92,3 +96,57 @@ func (s *Service) Public() http.Handler { return http.HandlerFunc(s.servePublic)
 // Internal is the handler for operators and other services of the same owner:
 // it must not be reachable by anybody else.
 func (s *Service) Internal() http.Handler { return http.HandlerFunc(s.serveInternal) }
+
+// State is the store of a service. Every method is safe for concurrent use, and
+// a change is durable when its method returns. Errors are those of package
+// state, resolution.ErrInvalid and resolution.ErrUnavailable; an error means
+// that nothing was changed.
+type State interface {
+	Ping(ctx context.Context) error
+	// Purge removes what is older than the retention.
+	Purge(ctx context.Context, now time.Time, r state.Retention) (state.Purged, error)
+
+	accountState
+	callState
+	jobState
+	operator.State
+	metrics.Backlog
+	callback.Outbox
+}
+
+// accountState says who may call.
+type accountState interface {
+	// CredentialsVersion rises with every change to Credentials.
+	CredentialsVersion(ctx context.Context) (int64, error)
+	Credentials(ctx context.Context) (state.Credentials, error)
+	Balance(ctx context.Context, organization int64) (state.Balance, error)
+}
+
+// callState keeps what calls cost and what they were answered.
+type callState interface {
+	// Settle stores a charge with its reply and callback in one transaction, and
+	// returns the credits left.
+	Settle(ctx context.Context, c state.Charge) (available int64, err error)
+	// Reply returns the stored reply of a key, nil when there is none.
+	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
+	// CreateJob queues a job, reserves its credits and stores its reply in one
+	// transaction, and returns the credits left.
+	CreateJob(ctx context.Context, job state.Job, maxActive int, reply *state.Reply) (available int64, err error)
+	FindJob(ctx context.Context, organization int64, id uuid.UUID) (*state.Job, error)
+}
+
+// jobState is the queue of keyword searches.
+type jobState interface {
+	// LeaseJob returns the next job, nil when there is none.
+	LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error)
+	RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error
+	// PostponeJob puts a job back after a failed attempt, ReturnJob as if it had
+	// not been leased.
+	PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error
+	ReturnJob(ctx context.Context, id uuid.UUID, lease int) error
+	// FinishJob stores the end of a job, its price and its callback in one
+	// transaction.
+	FinishJob(ctx context.Context, f state.Finish) error
+	// RequeueLeased puts all leased jobs back, and counts a death for each.
+	RequeueLeased(ctx context.Context) (int, error)
+}

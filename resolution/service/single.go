@@ -33,7 +33,7 @@ func (s *Service) single(c *call) (*wire.Reply, error) {
 		return nil, wire.Invalid(problems)
 	}
 	if c.key != nil || asked.CallbackURL != "" {
-		if err := s.mayKeep(c); err != nil {
+		if err := s.mayRetain(c); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Service) single(c *call) (*wire.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.metrics.answered(operation, answer.Matched(), charge.Credits)
+	s.metrics.Answered(operation, answer.Matched(), charge.Credits)
 	return &wire.Reply{Body: c.out.Bytes(), Billed: true, Spent: charge.Credits, Remaining: left}, nil
 }
 
@@ -126,37 +126,13 @@ func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
 	}
 	c.account.available.Store(left)
 	if charge.Reply != nil {
-		c.account.kept.add(int64(len(charge.Reply.Body)), c.began)
+		c.account.retained.Add(int64(len(charge.Reply.Body)), c.began)
 	}
 	if charge.Callback != nil {
-		c.account.kept.add(int64(len(charge.Callback.Body)), c.began)
+		c.account.retained.Add(int64(len(charge.Callback.Body)), c.began)
 		s.sender.Wake()
 	}
 	return left, nil
-}
-
-// checkCallback asks the policy about a callback address and returns the
-// receiver it names; an empty one is none.
-func (s *Service) checkCallback(ctx context.Context, address string) (receiver string, err error) {
-	if address == "" {
-		return "", nil
-	}
-	receiver, err = s.options.Callbacks.Check(ctx, address)
-	if err != nil {
-		return "", callbackRefusal(err)
-	}
-	return receiver, nil
-}
-
-// newCallback completes a callback with its id and its body: the finished
-// envelope and what happened.
-func newCallback(c state.Callback, finished []byte, what state.Status) (*state.Callback, error) {
-	id, err := wire.WebhookID()
-	if err != nil {
-		return nil, err
-	}
-	c.WebhookID, c.Body = id, wire.Event(finished, "resolution."+string(what), c.Due)
-	return &c, nil
 }
 
 // narrow returns a lead with only the members that the operation is asked for,

@@ -1,10 +1,10 @@
 //go:build unix
 
-package service
+package listener
 
 import "golang.org/x/sys/unix"
 
-// descriptorLimit is how many descriptors the process may have open.
+// descriptorLimit returns how many file descriptors the process may have open.
 func descriptorLimit() (limit uint64, known bool) {
 	var l unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)

@@ -1,4 +1,4 @@
-package service
+package metrics
 
 import (
 	"context"
@@ -9,18 +9,23 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// waiting shows what waits in the state. It is read when somebody looks.
-type waiting struct {
-	state                     backlogState
+// Backlog is a store that counts what waits in it.
+type Backlog interface {
+	Stats(ctx context.Context) (state.Stats, error)
+}
+
+// backlog shows what waits in the store. It is read for every scrape.
+type backlog struct {
+	state                     Backlog
 	jobs, deliveries          *prometheus.Desc // by state
 	oldestJob, oldestDelivery *prometheus.Desc // seconds since 1970; absent without one
 }
 
-func newWaiting(s backlogState) *waiting {
+func newBacklog(s Backlog) *backlog {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("leadetl_"+name, help, labels, nil)
 	}
-	return &waiting{
+	return &backlog{
 		state:          s,
 		jobs:           desc("jobs", "Unfinished keyword searches.", "state"),
 		deliveries:     desc("deliveries", "Callbacks that were not delivered.", "state"),
@@ -29,33 +34,33 @@ func newWaiting(s backlogState) *waiting {
 	}
 }
 
-// Describe is a prometheus.Collector's.
-func (w *waiting) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.jobs, w.deliveries, w.oldestJob, w.oldestDelivery} {
+// Describe implements prometheus.Collector.
+func (b *backlog) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{b.jobs, b.deliveries, b.oldestJob, b.oldestDelivery} {
 		to <- d
 	}
 }
 
-// Collect is a prometheus.Collector's.
-func (w *waiting) Collect(to chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector.
+func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	stats, err := w.state.Stats(ctx)
+	stats, err := b.state.Stats(ctx)
 	if err != nil {
-		to <- prometheus.NewInvalidMetric(w.jobs, err)
+		to <- prometheus.NewInvalidMetric(b.jobs, err)
 		return
 	}
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(w.jobs, float64(stats.Queued), string(state.Queued))
-	gauge(w.jobs, float64(stats.Processing), string(state.Processing))
-	gauge(w.deliveries, float64(stats.Pending), state.Pending)
-	gauge(w.deliveries, float64(stats.Dead), state.Dead)
+	gauge(b.jobs, float64(stats.Queued), string(state.Queued))
+	gauge(b.jobs, float64(stats.Processing), string(state.Processing))
+	gauge(b.deliveries, float64(stats.Pending), state.Pending)
+	gauge(b.deliveries, float64(stats.Dead), state.Dead)
 	if !stats.OldestJob.IsZero() {
-		gauge(w.oldestJob, float64(stats.OldestJob.UnixMilli())/1000)
+		gauge(b.oldestJob, float64(stats.OldestJob.UnixMilli())/1000)
 	}
 	if !stats.OldestDue.IsZero() {
-		gauge(w.oldestDelivery, float64(stats.OldestDue.UnixMilli())/1000)
+		gauge(b.oldestDelivery, float64(stats.OldestDue.UnixMilli())/1000)
 	}
 }

@@ -9,33 +9,8 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/limit"
 )
-
-func TestKept(t *testing.T) {
-	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	var k kept
-	for i, c := range []struct {
-		after time.Duration // since midnight
-		add   int64
-		wait  time.Duration // for a limit of 100
-	}{
-		{0, 99, 0},
-		{90 * time.Minute, 1, 23*time.Hour + 30*time.Minute}, // until the first hour is over for a day
-		{90 * time.Minute, 99, 24*time.Hour + 30*time.Minute},
-		{30 * time.Minute, 1, 25*time.Hour + 30*time.Minute}, // overtaken: counts where the clock was
-		{24*time.Hour + 59*time.Minute, 0, 61 * time.Minute},
-		{25 * time.Hour, 0, time.Hour},
-		{26 * time.Hour, 0, 0},
-		{1000 * time.Hour, 100, 25 * time.Hour},
-		{2000 * time.Hour, 0, 0},
-	} {
-		now := midnight.Add(c.after)
-		k.add(c.add, now)
-		if got := k.wait(100, now); got != c.wait {
-			t.Errorf("%d, after %s: wait %s, want %s", i, c.after, got, c.wait)
-		}
-	}
-}
 
 // TestKeptBytes: an organization that has left enough for a day may ask what
 // leaves nothing, and no more.
@@ -43,7 +18,7 @@ func TestKeptBytes(t *testing.T) {
 	const phone = "/lead/resolution/network_to_phone"
 	large := strings.Repeat("x", 100_000)
 	enough := `{"network_url":"` + nobody + `","note":"` + large + `"}`
-	now := time.Now().Truncate(keptStep)
+	now := time.Now().Truncate(limit.RetainedStep)
 	var asked atomic.Int64
 	f := newFixture(t, func(o *Options) {
 		o.Limits.KeptBytes = 100_000
@@ -88,7 +63,7 @@ func TestKeptBytes(t *testing.T) {
 	if text := string(f.do(http.MethodGet, f.internal+"/metrics", "").raw); !strings.Contains(text, `leadetl_rate_limited_total{limit="kept"} 5`) {
 		t.Error("the refusals are not counted")
 	}
-	now = now.Add((keptSteps + 1) * keptStep)
+	now = now.Add((24 + 1) * limit.RetainedStep)
 	if a := f.post(enrichment, enough, "Idempotency-Key", "2"); a.status != http.StatusOK {
 		t.Errorf("a day later: %d %.300s", a.status, a.raw)
 	}
@@ -116,7 +91,7 @@ func TestKeptIsCounted(t *testing.T) {
 		{list, `{"keywords":["x"]}`, true, 4},
 		{enrichment, `{"network_url":"::"}`, true, 0},
 	} {
-		before := account.kept.total
+		before := account.retained.Total()
 		headers := []string{}
 		if c.key {
 			headers = append(headers, "Idempotency-Key", string(rune('a'+i)))
@@ -126,13 +101,13 @@ func TestKeptIsCounted(t *testing.T) {
 			id = a.text("resolution", "id")
 		}
 		size := c.copies * int64(len(note))
-		if got := account.kept.total - before; got < size || got > size+c.copies*1000 {
+		if got := account.retained.Total() - before; got < size || got > size+c.copies*1000 {
 			t.Errorf("%s %.80s, key %t: %d bytes, want about %d", c.path, c.body, c.key, got, size)
 		}
 	}
-	before := account.kept.total
+	before := account.retained.Total()
 	f.post(listResult, `{"resolution_id":"`+id+`"}`, "Idempotency-Key", "unfinished")
-	if got := account.kept.total - before; got != 0 {
+	if got := account.retained.Total() - before; got != 0 {
 		t.Errorf("an unfinished result: %d bytes", got)
 	}
 }

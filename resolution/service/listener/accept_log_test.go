@@ -1,4 +1,4 @@
-package service
+package listener
 
 import (
 	"bytes"
@@ -24,13 +24,9 @@ func (r refusing) Accept() (net.Conn, error) { return nil, r.err }
 func TestAcceptErrorsAreTold(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Now()
-	f := &fixture{TB: t}
-	f.prepare(func(o *Options) {
-		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		o.Now = func() time.Time { return now }
-	})
+	logger, clock := slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now }
 	full := &net.OpError{Op: "accept", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	l := f.service.tell("public", refusing{err: full})
+	l := LogErrors(refusing{err: full}, "public", logger, clock)
 	for _, lines := range []int{1, 2} {
 		for range 100 {
 			if _, err := l.Accept(); err != full {
@@ -44,7 +40,7 @@ func TestAcceptErrorsAreTold(t *testing.T) {
 		now = now.Add(acceptPause)
 	}
 	log.Reset()
-	_, _ = f.service.tell("public", refusing{err: net.ErrClosed}).Accept()
+	_, _ = LogErrors(refusing{err: net.ErrClosed}, "public", logger, clock).Accept()
 	if log.Len() > 0 {
 		t.Errorf("the end of a listener is logged: %s", &log)
 	}
@@ -65,12 +61,7 @@ func TestFewDescriptors(t *testing.T) {
 		{int(allowed), true},
 	} {
 		var log bytes.Buffer
-		f := &fixture{TB: t}
-		f.prepare(func(o *Options) {
-			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.Connections.Max = c.connections
-		})
-		f.service.checkDescriptors()
+		CheckDescriptors(slog.New(slog.NewTextHandler(&log, nil)), c.connections, 64)
 		if strings.Contains(log.String(), "level=WARN") != c.warned {
 			t.Errorf("%d connections, %d allowed: %s", c.connections, allowed, &log)
 		}

@@ -1,4 +1,5 @@
-package service
+// Package metrics counts what a service does, for Prometheus.
+package metrics
 
 import (
 	"net/http"
@@ -15,22 +16,23 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// metrics are what /metrics shows. No label holds an organization, or
+// Metrics are what /metrics shows. No label contains an organization, or
 // anything a caller sent.
-type metrics struct {
+type Metrics struct {
 	registry    *prometheus.Registry
 	requests    *prometheus.CounterVec   // operation, status
 	durations   *prometheus.HistogramVec // operation
 	answers     *prometheus.CounterVec   // operation, outcome
 	credits     *prometheus.CounterVec   // operation
-	jobDuration *prometheus.HistogramVec // operation
+	JobDuration *prometheus.HistogramVec // operation
 	deliveries  *prometheus.CounterVec   // result
-	rateLimited *prometheus.CounterVec   // limit
-	failedAuth  prometheus.Counter
-	answersLost prometheus.Counter
+	RateLimited *prometheus.CounterVec   // limit
+	FailedAuth  prometheus.Counter
+	AnswersLost prometheus.Counter
 }
 
-func newMetrics(s backlogState) *metrics {
+// New makes metrics that also show the backlog of a store.
+func New(s Backlog) *Metrics {
 	const namespace = "leadetl"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -38,40 +40,41 @@ func newMetrics(s backlogState) *metrics {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, []string{"operation"})
 	}
-	m := &metrics{
+	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
 		requests:  counter("requests_total", "Requests answered.", "operation", "status"),
 		durations: histogram("request_duration_seconds", "Time from a request's header to its answer.", prometheus.ExponentialBuckets(0.0005, 2, 15)),
 		answers:   counter("answers_total", "Billable questions answered, by whether anything was found.", "operation", "outcome"),
 		credits:   counter("credits_captured_total", "Credits charged.", "operation"),
-		jobDuration: histogram("job_duration_seconds", "Time of the attempt that finished a keyword search.",
+		JobDuration: histogram("job_duration_seconds", "Time of the attempt that finished a keyword search.",
 			prometheus.ExponentialBuckets(0.005, 2, 15)),
 		deliveries:  counter("deliveries_total", "Attempts to deliver a callback, by what became of it.", "result"),
-		rateLimited: counter("rate_limited_total", "Requests refused because of a limit of their organization.", "limit"),
-		failedAuth: prometheus.NewCounter(prometheus.CounterOpts{
+		RateLimited: counter("rate_limited_total", "Requests refused because of a limit of their organization.", "limit"),
+		FailedAuth: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "failed_auth_total", Help: "Requests with wrong or expired credentials.",
 		}),
-		answersLost: prometheus.NewCounter(prometheus.CounterOpts{
+		AnswersLost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "answers_lost_total", Help: "Answers that could not be written to their callers.",
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.jobDuration, m.deliveries, m.rateLimited, m.failedAuth, m.answersLost,
-		newWaiting(s), buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.JobDuration, m.deliveries, m.RateLimited, m.FailedAuth, m.AnswersLost,
+		newBacklog(s), buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *metrics) handler() http.Handler {
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// request counts a request that was answered.
-func (m *metrics) request(name string, status int, took time.Duration) {
+// Request counts a request that was answered.
+func (m *Metrics) Request(name string, status int, took time.Duration) {
 	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 	m.durations.WithLabelValues(name).Observe(took.Seconds())
 }
 
-// answered counts a billable question that was answered.
-func (m *metrics) answered(o resolution.Operation, matched bool, credits int64) {
+// Answered counts a billable question that was answered.
+func (m *Metrics) Answered(o resolution.Operation, matched bool, credits int64) {
 	outcome := "no_match"
 	if matched {
 		outcome = "match"
@@ -80,8 +83,8 @@ func (m *metrics) answered(o resolution.Operation, matched bool, credits int64) 
 	m.credits.WithLabelValues(string(o)).Add(float64(credits))
 }
 
-// attempted counts an attempt to deliver a callback.
-func (m *metrics) attempted(a state.Attempt) {
+// Attempted counts an attempt to deliver a callback.
+func (m *Metrics) Attempted(a state.Attempt) {
 	result := a.State
 	if result == state.Pending {
 		result = "postponed"

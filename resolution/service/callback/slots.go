@@ -1,0 +1,253 @@
+package callback
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+const (
+	// slowAfter is when an attempt makes its lane a slow one.
+	slowAfter = 2 * time.Second
+
+	// knownFor is how long a lane is known by its last attempt.
+	knownFor = 10 * time.Minute
+
+	// maxKnown bounds an organization's lanes that are known while nothing is
+	// under way at them.
+	maxKnown = 512
+
+	// largeBytes of bodies under way at a lane are enough: memory, and the
+	// outbox reading them again, are bounded so.
+	largeBytes = 256 << 10
+)
+
+// pace is how a lane's receiver answers.
+type pace int
+
+// The paces. Those that answer may have all slots, new ones three quarters,
+// slow ones half, each with those behind it: however many receivers are dead,
+// there are slots for who is new, and some for who is known to answer. A
+// quarter of the slots is an organization's, and is shared out likewise: what
+// one organization does keeps no other waiting.
+const (
+	quick pace = iota
+	fresh
+	slow
+)
+
+// load counts attempts: by pace, each with those behind it.
+type load [slow + 1]int
+
+func (l *load) add(p pace, n int) {
+	for at := quick; at <= p; at++ {
+		l[at] += n
+	}
+}
+
+// takes reports whether an attempt of a pace may begin beside a load of slots.
+func (l *load) takes(p pace, slots int) bool {
+	for at, ceiling := range [...]int{slots, max(slots*3/4, 1), max(slots/2, 1)} {
+		if pace(at) <= p && l[at] >= ceiling {
+			return false
+		}
+	}
+	return true
+}
+
+// underway is what a Sender has on its hands.
+type underway struct {
+	concurrency, perReceiver int
+
+	deliveries    map[int64]struct{}
+	organizations map[int64]map[string]*lane // by receiver; none is empty
+}
+
+// lane is one that has attempts under way, or has had some not long ago.
+type lane struct {
+	attempts map[int64]time.Time // when they began
+	bytes    int                 // of their bodies
+	took     time.Duration       // by the last attempt
+	known    time.Time           // until when that counts
+}
+
+func newUnderway(concurrency, perReceiver int) *underway {
+	return &underway{concurrency, perReceiver, map[int64]struct{}{}, map[int64]map[string]*lane{}}
+}
+
+// free returns how many more attempts may begin.
+func (u *underway) free() int { return u.concurrency - len(u.deliveries) }
+
+// share is how many attempts may be under way for one organization.
+func (u *underway) share() int { return max(u.concurrency/4, 1) }
+
+func (l *lane) pace(now time.Time) pace {
+	for _, began := range l.attempts {
+		if now.Sub(began) >= slowAfter {
+			return slow
+		}
+	}
+	switch {
+	case !now.Before(l.known):
+		return fresh
+	case l.took >= slowAfter:
+		return slow
+	default:
+		return quick
+	}
+}
+
+// busy reports whether a lane has all it may have, whoever else has what: a
+// new receiver gets one attempt at a time, until it has answered, and a slow
+// one half of what a quick one gets.
+func (u *underway) busy(l *lane, p pace) bool {
+	most := [...]int{u.perReceiver, 1, max(u.perReceiver/2, 1)}[p]
+	return len(l.attempts) >= most || l.bytes >= largeBytes
+}
+
+// view is what is under way at a moment.
+type view struct {
+	now  time.Time
+	all  load
+	each map[int64]*load // by organization
+}
+
+// look counts, and drops what is no longer known.
+func (u *underway) look(now time.Time) *view {
+	v := &view{now: now, each: map[int64]*load{}}
+	for organization, lanes := range u.organizations {
+		for receiver, l := range lanes {
+			p := l.pace(now)
+			if p == fresh && len(l.attempts) == 0 {
+				delete(lanes, receiver)
+				continue
+			}
+			v.add(organization, p, len(l.attempts))
+		}
+		if len(lanes) == 0 {
+			delete(u.organizations, organization)
+		}
+	}
+	return v
+}
+
+func (v *view) add(organization int64, p pace, n int) {
+	if v.each[organization] == nil {
+		v.each[organization] = new(load)
+	}
+	v.each[organization].add(p, n)
+	v.all.add(p, n)
+}
+
+// takes reports whether an organization gets another attempt of a pace.
+func (u *underway) takes(v *view, organization int64, p pace) bool {
+	own := v.each[organization]
+	return v.all.takes(p, u.concurrency) && (own == nil || own.takes(p, u.share()))
+}
+
+// question is a scope that the outbox is to be asked for, and how many attempts
+// are under way in it: those may be answered again.
+type question struct {
+	state.Scope
+	underway int
+}
+
+// questions leave out what can get no attempt: they are about quick lanes alone
+// where no others get one, and about all the rest. There are none when nobody
+// gets one.
+func (u *underway) questions(v *view) (questions []question) {
+	rest := question{Scope: state.Scope{Each: u.perReceiver}}
+	alone := question{Scope: state.Scope{Each: u.perReceiver}}
+	open := v.all.takes(fresh, u.concurrency)
+	for organization, lanes := range u.organizations {
+		full := !u.takes(v, organization, fresh)
+		if full {
+			rest.Full = append(rest.Full, organization)
+		}
+		for receiver, l := range lanes {
+			p := l.pace(v.now)
+			takes := !u.busy(l, p) && u.takes(v, organization, p)
+			switch {
+			case full && takes: // it is quick
+				alone.Only = append(alone.Only, state.Lane{Organization: organization, Receiver: receiver})
+				alone.underway += len(l.attempts)
+			case !full && takes:
+				rest.underway += len(l.attempts)
+			case !full:
+				rest.Busy = append(rest.Busy, state.Lane{Organization: organization, Receiver: receiver})
+			}
+		}
+	}
+	if len(alone.Only) > 0 {
+		questions = append(questions, alone)
+	}
+	if open {
+		questions = append(questions, rest)
+	}
+	return questions
+}
+
+// begins reports whether an attempt at d is to be made: it is not under way, and
+// there is a slot for it.
+func (u *underway) begins(d state.Delivery, v *view) bool {
+	if _, found := u.deliveries[d.ID]; found {
+		return false
+	}
+	p := fresh
+	if l := u.organizations[d.Organization][d.Receiver]; l != nil {
+		if p = l.pace(v.now); u.busy(l, p) {
+			return false
+		}
+	}
+	return u.takes(v, d.Organization, p)
+}
+
+// begin notes an attempt, also in the view.
+func (u *underway) begin(d state.Delivery, v *view) {
+	lanes := u.organizations[d.Organization]
+	if lanes == nil {
+		lanes = map[string]*lane{}
+		u.organizations[d.Organization] = lanes
+	}
+	l := lanes[d.Receiver]
+	if l == nil {
+		l = &lane{attempts: map[int64]time.Time{}}
+		lanes[d.Receiver] = l
+	}
+	v.add(d.Organization, l.pace(v.now), 1)
+	u.deliveries[d.ID] = struct{}{}
+	l.attempts[d.ID] = v.now
+	l.bytes += len(d.Body)
+}
+
+// end notes the end of an attempt that took so long.
+func (u *underway) end(d state.Delivery, took time.Duration, now time.Time) {
+	lanes := u.organizations[d.Organization]
+	l := lanes[d.Receiver]
+	delete(u.deliveries, d.ID)
+	delete(l.attempts, d.ID)
+	l.bytes -= len(d.Body)
+	l.took, l.known = took, now.Add(knownFor)
+	if len(lanes) > maxKnown+u.share() {
+		forget(lanes, now)
+	}
+}
+
+// forget drops one of the lanes with nothing under way: it is new when it is
+// met again. A quick one goes only where all are, and the first to go is who
+// would be known for the shortest time.
+func forget(lanes map[string]*lane, now time.Time) {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(lanes)), func(receiver string) bool { return len(lanes[receiver].attempts) > 0 })
+	worth := func(a, b string) int {
+		if x, y := lanes[a].pace(now) == quick, lanes[b].pace(now) == quick; x != y {
+			if x {
+				return 1
+			}
+			return -1
+		}
+		return lanes[a].known.Compare(lanes[b].known)
+	}
+	delete(lanes, slices.MinFunc(idle, worth)) // more are known than can be under way
+}

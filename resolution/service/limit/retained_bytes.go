@@ -1,0 +1,72 @@
+package limit
+
+import (
+	"sync"
+	"time"
+)
+
+// A sliding day, in steps: the bytes of an hour count until a day after that
+// hour's end.
+const (
+	RetainedStep  = time.Hour
+	retainedSteps = 24
+)
+
+// RetainedBytes counts the bytes that an organization stored within a day. It is
+// in memory only: after a restart the day begins again. The zero value is empty.
+// It is safe for concurrent use.
+type RetainedBytes struct {
+	mu     sync.Mutex
+	newest int64                    // step since 1970 that was last counted
+	steps  [retainedSteps + 1]int64 // bytes, by step modulo their number
+	total  int64                    // of steps
+}
+
+// Add counts n bytes.
+func (r *RetainedBytes) Add(n int64, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.advance(now)
+	r.steps[r.newest%int64(len(r.steps))] += n
+	r.total += n
+}
+
+// Total returns the bytes that count, as of the last Add or Wait.
+func (r *RetainedBytes) Total() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total
+}
+
+// Wait returns how long it takes until fewer bytes than limit, which is
+// positive, count; 0 when fewer count already.
+func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.advance(now)
+	if r.total < limit {
+		return 0
+	}
+	size, left, step := int64(len(r.steps)), r.total, r.newest-retainedSteps
+	for left -= r.steps[step%size]; left >= limit && step < r.newest; left -= r.steps[step%size] {
+		step++
+	}
+	return max(time.Unix(0, (step+size)*int64(RetainedStep)).Sub(now), time.Second)
+}
+
+// advance forgets the steps that are over. Callers read the clock before they
+// get the lock, so it may seem to go back: then no step is over.
+func (r *RetainedBytes) advance(now time.Time) {
+	step := now.UnixNano() / int64(RetainedStep)
+	if step-r.newest >= int64(len(r.steps)) {
+		r.newest, r.total = step, 0
+		clear(r.steps[:])
+		return
+	}
+	for r.newest < step {
+		r.newest++
+		i := r.newest % int64(len(r.steps))
+		r.total -= r.steps[i]
+		r.steps[i] = 0
+	}
+}

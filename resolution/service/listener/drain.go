@@ -1,0 +1,42 @@
+package listener
+
+import "sync"
+
+// inFlight counts requests, so that a shutdown can wait for them. A server that
+// is closed may still start one: it is turned away.
+type inFlight struct {
+	mu    sync.Mutex
+	count int
+	idle  chan struct{} // made by drain, closed when the last request left
+}
+
+// enter returns false when no more requests may start.
+func (f *inFlight) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle != nil {
+		return false
+	}
+	f.count++
+	return true
+}
+
+func (f *inFlight) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count--; f.count == 0 && f.idle != nil {
+		close(f.idle)
+	}
+}
+
+// drain lets no more requests start, and waits for those that did. It is called
+// once.
+func (f *inFlight) drain() {
+	f.mu.Lock()
+	f.idle = make(chan struct{})
+	if f.count == 0 {
+		close(f.idle)
+	}
+	f.mu.Unlock()
+	<-f.idle
+}

@@ -1,0 +1,69 @@
+// Package listener serves HTTP on a listener until it is told to stop, and then
+// waits for the requests in flight.
+package listener
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+)
+
+// Server answers the requests of one listener.
+type Server struct {
+	name     string
+	listener net.Listener
+	http     *http.Server
+	inFlight inFlight
+}
+
+// New makes a server of config, which it changes. With secure, it speaks TLS.
+func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *Server {
+	s := &Server{name: name, listener: l, http: config}
+	handler := config.Handler
+	config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.inFlight.enter() {
+			panic(http.ErrAbortHandler)
+		}
+		defer s.inFlight.leave()
+		handler.ServeHTTP(w, r)
+	})
+	config.ErrorLog = log.New(io.Discard, "", 0) // its lines contain addresses of clients
+	if secure != nil {
+		config.TLSConfig = secure.Clone()
+		config.TLSConfig.MinVersion = max(secure.MinVersion, tls.VersionTLS12)
+	}
+	return s
+}
+
+// Close closes the listener of a server that does not run.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// Run answers until Shutdown, which is no error.
+func (s *Server) Run() error {
+	var err error
+	if s.http.TLSConfig != nil {
+		err = s.http.ServeTLS(s.listener, "", "")
+	} else {
+		err = s.http.Serve(s.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("%s listener: %w", s.name, err)
+}
+
+// Shutdown closes the listener, waits for the requests in flight until ctx
+// ends, and cuts off the rest.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("%s listener: requests were cut off: %w", s.name, err), s.http.Close())
+	}
+	s.inFlight.drain()
+	return err
+}

@@ -1,0 +1,154 @@
+package request
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/transforms/search"
+)
+
+// addressKind is what a URI is for.
+type addressKind uint8
+
+const (
+	// anyAddress is where a visitor was or came from: any absolute URI, such
+	// as android-app:// or about:blank, or nothing, as browsers put it for a
+	// page nobody led to.
+	anyAddress addressKind = iota
+	// withHost is somewhere to call.
+	withHost
+)
+
+// address is an absolute URI of at most Limits.URL characters; empty when there
+// is none. Source: RFC 3986 4.3.
+func (f *form) address(name string, kind addressKind) string {
+	s, ok := f.text(name)
+	if !ok || s == "" && kind == anyAddress || !f.fits("/"+name, s, f.limits.URL) {
+		return ""
+	}
+	if !isAbsolute(s, kind == withHost) {
+		f.problem("/"+name, "invalid_url", "must be an absolute URL, such as https://example.com/path")
+		return ""
+	}
+	return s
+}
+
+func isAbsolute(s string, host bool) bool {
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return false // net/url takes some
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme != "" && (!host || u.Hostname() != "")
+}
+
+// reasons says what the transforms' words mean to whoever sent the value. The
+// words themselves are the problems' codes.
+var reasons = map[error]string{
+	email.ErrEmpty:            "must hold an email address, or a digest of one that is not the digest of nothing",
+	email.ErrInvalidUTF8:      "must be UTF-8",
+	email.ErrInvalidCharacter: "must not have a control, format or space character inside the address",
+	email.ErrMultiple:         "must hold one address, not several",
+	email.ErrInvalid:          "must be an email address, or the md5, sha1 or sha256 digest of one",
+
+	profile.ErrEmpty:       "must hold the address of a profile page",
+	profile.ErrInvalidUTF8: "must be UTF-8, also after percent-decoding",
+	profile.ErrMultiple:    "must hold one address, not several",
+	profile.ErrInvalid:     "must be the address of a profile page, such as https://www.network.example/in/name",
+	profile.ErrNotProfile:  "must be the page of a person, not of a company, a school or a showcase",
+
+	ipaddr.ErrEmpty:    "must hold an IP address",
+	ipaddr.ErrMultiple: "must hold one address, not several",
+	ipaddr.ErrInvalid:  "must be an IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1",
+}
+
+// identifier reads what a single-record operation is asked about and returns
+// its key.
+func (f *form) identifier(kind resolution.Identifier, rules profile.Rules) (key string) {
+	name := string(kind)
+	text, ok := f.requiredText(name)
+	if !ok || kind == resolution.NetworkURL && !f.fits("/"+name, text, f.limits.URL) {
+		return ""
+	}
+	key, err := canonicalKey(kind, text, rules)
+	if err != nil {
+		f.problem("/"+name, err.Error(), "%s", reasons[err])
+	}
+	return key
+}
+
+// canonicalKey is the key of an identifier. Errors are those of reasons.
+func canonicalKey(kind resolution.Identifier, text string, rules profile.Rules) (string, error) {
+	switch kind {
+	case resolution.Email:
+		a, err := email.Parse([]byte(text))
+		if err != nil {
+			return "", err
+		}
+		return string(a.AppendKey(nil)), nil
+	case resolution.NetworkURL:
+		return rules.ParsePerson(text)
+	}
+	a, err := ipaddr.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	return a.String(), nil
+}
+
+// terms are the values of a list in the order given, each once.
+type terms struct {
+	values []string
+	folded []string // of each value what tells it apart from others
+}
+
+// terms reads a list of strings. Of values that fold alike the first stands.
+func (f *form) terms(name string, least, most int, read search.Term) (t terms) {
+	known := make(map[string]struct{})
+	f.list(name, least, most, func(text string) search.Fault {
+		value, folded, wrong := read(search.Trimmed(text))
+		if wrong != (search.Fault{}) {
+			return wrong
+		}
+		if _, twice := known[folded]; !twice {
+			known[folded] = struct{}{}
+			t.values, t.folded = append(t.values, value), append(t.folded, folded)
+		}
+		return search.Fault{}
+	})
+	return t
+}
+
+// metadata checks the free-form member of a creation: an object of scalars.
+// Problems name the key, so one that is too long to be named stands for the
+// whole object.
+func (f *form) metadata() {
+	const name = "metadata"
+	v := f.optional(name, objectKind)
+	if v == "" {
+		return
+	}
+	if v.count() > f.limits.MetadataKeys {
+		f.problem("/"+name, "too_many", "must have at most %d keys", f.limits.MetadataKeys)
+		return
+	}
+	v.each(func(key string, v value) {
+		if utf8.RuneCountInString(key) > f.limits.MetadataName {
+			f.problem("/"+name, "name_too_long", "must have keys of at most %d characters", f.limits.MetadataName)
+			return
+		}
+		switch v.kind() {
+		case objectKind, arrayKind:
+			f.problem(pointer("/"+name, key), "wrong_type", "must be a string, a number, true, false or null")
+		case stringKind:
+			if utf8.RuneCountInString(v.text()) > f.limits.MetadataText {
+				f.problem(pointer("/"+name, key), "too_long", "must have at most %d characters", f.limits.MetadataText)
+			}
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/listener"
+	"golang.org/x/net/netutil"
+)
+
+// Serve answers on both listeners until ctx ends, and works on keyword
+// searches and callbacks meanwhile. internal may be nil. With secure, the
+// public listener speaks TLS. Serve closes the listeners, and is called once.
+//
+// When ctx ends it drains: /readyz answers 503, no more connections are
+// accepted, and requests, searches and callbacks in progress have
+// Connections.DrainTimeout to finish. An unfinished keyword search goes back
+// into the queue. Nothing runs on after Serve returned; the error is nil unless
+// requests were cut off.
+func (s *Service) Serve(ctx context.Context, public, internal net.Listener, secure *tls.Config) error {
+	max := s.options.Connections.Max
+	listener.CheckDescriptors(s.log, max, s.options.CallbackConcurrency)
+	public = netutil.LimitListener(listener.LogErrors(public, "public", s.log, s.now), max)
+	servers := []*listener.Server{listener.New("public", public, s.options.Connections.server(s.Public()), secure)}
+	if internal != nil {
+		internal = listener.LogErrors(internal, "internal", s.log, s.now)
+		servers = append(servers, listener.New("internal", internal, s.options.Connections.server(s.Internal()), nil))
+	}
+	if err := s.begin(ctx); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("start: %w", err)
+		} else {
+			err = nil // stopped before it started
+		}
+		for _, v := range servers {
+			err = errors.Join(err, v.Close())
+		}
+		return err
+	}
+
+	// taking ends when the drain starts, working when everything has to stop.
+	taking, drain := context.WithCancel(ctx)
+	defer drain()
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+
+	failed := make(chan error, len(servers)) // one each
+	var upkeep, senders, jobs sync.WaitGroup
+	s.startUpkeep(working, &upkeep)
+	for range s.options.JobWorkers {
+		jobs.Go(func() { s.runJobs(taking, working) })
+	}
+	senders.Go(func() { _ = s.sender.Run(taking) }) // always nil
+	for _, v := range servers {
+		upkeep.Go(func() { failed <- v.Run() })
+	}
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed: // one that fails stops all
+	}
+	s.log.Info("draining")
+	s.draining.Store(true)
+	drain()
+
+	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), s.options.Connections.DrainTimeout)
+	defer done()
+	err = errors.Join(err, servers[0].Shutdown(deadline))
+	context.AfterFunc(deadline, stop)
+	jobs.Wait()
+	senders.Wait()
+	if _, requeue := s.state.RequeueLeased(context.WithoutCancel(ctx)); requeue != nil {
+		err = errors.Join(err, fmt.Errorf("give jobs back: %w", requeue))
+	}
+	for _, v := range servers[1:] { // it answered /readyz until now
+		err = errors.Join(err, v.Shutdown(deadline))
+	}
+	stop()
+	upkeep.Wait()
+	return err
+}
+
+// begin requeues the jobs that an earlier process left, and reads the
+// credentials.
+func (s *Service) begin(ctx context.Context) error {
+	n, err := s.state.RequeueLeased(ctx)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		s.log.Info("keyword searches of an earlier run are queued again", "jobs", n)
+	}
+	if err := s.rosters.refresh(ctx); err != nil {
+		return err
+	}
+	return s.rosters.check()
+}
+
+// retainEvery is how often what was kept long enough is let go.
+const retainEvery = 5 * time.Minute
+
+// startUpkeep starts what is done again and again, until ctx ends.
+func (s *Service) startUpkeep(ctx context.Context, running *sync.WaitGroup) {
+	every := func(interval time.Duration, what string, do func(context.Context) error) {
+		running.Go(func() { s.repeat(ctx, interval, what, do) })
+	}
+	every(rosterEvery, "read credentials", s.rosters.refresh)
+	every(time.Second, "read balances", s.refreshBalances)
+	every(retainEvery, "let go of what is no longer kept", s.retain)
+	if s.options.Tokens != nil {
+		every(time.Second, "read the keys of tokens", func(context.Context) error { return s.options.Tokens.Reload() })
+	}
+}
+
+// repeat does something at an interval. It tells of the first of a row of
+// errors, and of their end.
+func (s *Service) repeat(ctx context.Context, interval time.Duration, what string, do func(context.Context) error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := do(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !failing:
+			s.log.Error("cannot "+what, "error", err)
+		case err == nil && failing:
+			s.log.Info("again possible to " + what)
+		}
+		failing = err != nil
+	}
+}
+
+// refreshBalances reads the balances of those who called lately: others may
+// have changed them.
+func (s *Service) refreshBalances(ctx context.Context) error {
+	for _, a := range s.rosters.present.Load().byID {
+		if a.asked.Swap(false) {
+			if _, err := s.freshBalance(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// retain lets go of what is kept long enough, in the state and in memory.
+func (s *Service) retain(ctx context.Context) error {
+	now := s.now()
+	for _, b := range s.limits {
+		b.Sweep(now)
+	}
+	s.guesses.Sweep(now)
+	purged, err := s.state.Purge(ctx, now, s.options.Retention)
+	if err == nil {
+		s.log.LogAttrs(ctx, slog.LevelDebug, "let go of what is no longer kept", slog.Any("purged", purged))
+	}
+	return err
+}

@@ -72,3 +72,7 @@ func StateError(err error) error {
 	}
 	return err
 }
+
+// SystemKeyVariable is the environment variable with the key of the internal
+// listener.
+const SystemKeyVariable = "LEADETL_SYSTEM_KEY"

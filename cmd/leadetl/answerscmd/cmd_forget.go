@@ -1,4 +1,4 @@
-package main
+package answerscmd
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 
 // forgetFlags are the flags of answers forget.
 type forgetFlags struct {
-	stored
+	stored        stored
 	in            []string
 	files         []string
 	defaultRegion string
@@ -39,7 +39,7 @@ type forgetFlags struct {
 
 func newAnswersForgetCommand(std cli.Streams) *cobra.Command {
 	var f forgetFlags
-	c := f.command(&cobra.Command{
+	c := f.stored.command(&cobra.Command{
 		Use:   "forget --file FILE… | --in FILE… | --key-hash HASH… | --older-than AGE",
 		Short: "Delete stored answers, by person, by identifier, by key hash or by age",
 		Long: `Delete what is stored about people or addresses, so that their bytes are gone
@@ -106,12 +106,12 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) error {
 		if err != nil {
 			return cli.UsageError(err)
 		}
-		return f.on(ctx, func(s *answers.Store) error {
+		return f.stored.on(ctx, func(s *answers.Store) error {
 			e := eraser{store: s, evenOpen: f.evenOpen}
 			return e.report(std, errors.Join(e.erase(ctx, hashes), e.emptyLog(ctx)))
 		})
 	}
-	return f.on(ctx, func(s *answers.Store) error {
+	return f.stored.on(ctx, func(s *answers.Store) error {
 		n, err := s.Prune(ctx, time.Now().Add(-time.Duration(f.olderThan)))
 		fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(n, "answer"))
 		return err
@@ -149,7 +149,7 @@ func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) (err err
 		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	return f.on(ctx, func(s *answers.Store) error {
+	return f.stored.on(ctx, func(s *answers.Store) error {
 		scopes, err := s.Scopes(ctx)
 		if err != nil {
 			return err

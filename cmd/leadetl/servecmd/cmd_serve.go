@@ -1,4 +1,5 @@
-package main
+// Package servecmd holds leadetl serve.
+package servecmd
 
 import (
 	"context"
@@ -29,10 +30,6 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// systemKeyVariable is the environment variable of the internal listener's
-// key.
-const systemKeyVariable = "LEADETL_SYSTEM_KEY"
-
 // serveFlags are the flags of serve, as they are on the command line.
 type serveFlags struct {
 	config           string
@@ -55,7 +52,8 @@ type serveFlags struct {
 	options          service.Options
 }
 
-func newServeCommand(std cli.Streams) *cobra.Command {
+// NewCommand makes leadetl serve.
+func NewCommand(std cli.Streams) *cobra.Command {
 	f := serveFlags{options: service.DefaultOptions()}
 	f.options.Retirements = map[resolution.Operation]service.Retirement{}
 	c := &cobra.Command{
@@ -69,7 +67,7 @@ also while the service runs.
 The interface is described at /docs and /openapi.json. /healthz says whether
 the process lives, /readyz whether it should get requests. The internal
 listener has /metrics for Prometheus and, for who has the system key
-(` + systemKeyVariable + ` or --system-key-file), /internal/*.
+(` + wire.SystemKeyVariable + ` or --system-key-file), /internal/*.
 
 On SIGTERM the service finishes what is under way and ends. A service that was
 killed loses nothing it had answered: the next one goes on with its jobs and
@@ -282,8 +280,8 @@ func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Log
 			return err
 		}
 	}
-	o.SystemKey, err = secret.Read(systemKeyVariable, f.systemKeyFile)
-	if errors.Is(err, secret.ErrNotGiven) && f.systemKeyFile == "" && os.Getenv(systemKeyVariable) == "" {
+	o.SystemKey, err = secret.Read(wire.SystemKeyVariable, f.systemKeyFile)
+	if errors.Is(err, secret.ErrNotGiven) && f.systemKeyFile == "" && os.Getenv(wire.SystemKeyVariable) == "" {
 		return nil // without one, /internal/* is closed
 	}
 	return err

@@ -1,4 +1,6 @@
-package main
+// Package answerscmd holds the commands of leadetl answers: list, export and
+// forget what runs have bought.
+package answerscmd
 
 import (
 	"context"
@@ -15,7 +17,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-func newAnswersCommand(std cli.Streams) *cobra.Command {
+// NewCommand makes leadetl answers.
+func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "answers",
 		Short: "Look at, export and forget the answers that runs have bought",

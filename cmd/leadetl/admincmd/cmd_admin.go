@@ -1,4 +1,6 @@
-package main
+// Package admincmd holds the commands of leadetl admin: organizations, keys,
+// credits, secrets and callbacks of a service.
+package admincmd
 
 import (
 	"context"
@@ -15,7 +17,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-func newAdminCommand(std cli.Streams) *cobra.Command {
+// NewCommand makes leadetl admin.
+func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "admin",
 		Short: "Manage organizations, keys, credits and callbacks of a service",

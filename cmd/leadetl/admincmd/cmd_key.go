@@ -1,4 +1,4 @@
-package main
+package admincmd
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -106,7 +107,7 @@ func newAdminKeySystemCommand(std cli.Streams) *cobra.Command {
 		Use:   "system",
 		Short: "Make a system key (x-sys-key) and print it; it is kept nowhere",
 		Long: `Make a system key for the internal listener and print it. The service takes it
-from ` + systemKeyVariable + ` or from the file of --system-key-file.`,
+from ` + wire.SystemKeyVariable + ` or from the file of --system-key-file.`,
 		Example: `  leadetl admin key system > system-key && chmod 600 system-key`,
 		Args:    cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {

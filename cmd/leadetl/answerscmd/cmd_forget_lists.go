@@ -1,4 +1,4 @@
-package main
+package answerscmd
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
 		return err
 	}
 	finder := lists.Set.Finder()
-	return f.on(ctx, func(s *answers.Store) error {
+	return f.stored.on(ctx, func(s *answers.Store) error {
 		e := eraser{store: s, evenOpen: f.evenOpen, bad: int(lists.Bad), places: lists.Places}
 		return e.report(std, errors.Join(e.eraseNamed(ctx, finder), e.emptyLog(ctx)))
 	})

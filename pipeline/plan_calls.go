@@ -25,7 +25,7 @@ type callPlanner struct {
 // count adds questions, given by their hashes. It is called by many goroutines.
 func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 	var calls PlannedCalls
-	if c.decision.run.Remote != nil {
+	if run := c.decision.run; run.Remote != nil {
 		var hashes []answers.Hash
 		var found []answers.Found
 		for keys := range slices.Chunk(some, purchase.MaxLookups) {
@@ -38,7 +38,7 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 				return err
 			}
 			for i, f := range found {
-				calls.add(f, c.decide(f), int64(keys[i].Cost))
+				calls.add(f, run.Remote.Decide(run.Job.Operation, f, c.began, c.began), int64(keys[i].Cost))
 			}
 		}
 	}
@@ -47,16 +47,6 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 	c.keys += int64(len(some))
 	c.calls.sum(calls)
 	return nil
-}
-
-// decide says what is to be done about a question.
-func (c *callPlanner) decide(f answers.Found) purchase.Decision {
-	run := c.decision.run
-	s := run.Remote.Decide(f, c.began, c.began)
-	if run.Job.Operation.IsKeyword() {
-		s = s.OfPage(f, run.Remote.Offline)
-	}
-	return s
 }
 
 func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
@@ -141,7 +131,7 @@ func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEno
 	var calls, credits int64
 	run := c.decision.run
 	if run.Remote.Answers != nil {
-		if calls, credits, err = run.Remote.Spent(ctx, run.Job.Operation, c.decision.header.Run); err != nil {
+		if calls, credits, err = run.Remote.Spent(ctx, c.decision.header.Run); err != nil {
 			return nil, nil, err
 		}
 	}

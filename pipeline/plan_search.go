@@ -53,7 +53,7 @@ func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) 
 		if !f.Stored && f.Open == "" {
 			return nil
 		}
-		if remote.Decide(f, w.planner.began, w.planner.began) == purchase.UseStored {
+		if remote.Decide(w.run.Job.Operation, f, w.planner.began, w.planner.began) == purchase.UseStored {
 			continue
 		}
 		if err := w.planner.later.Add([]distinct.Key{page}); err != nil {

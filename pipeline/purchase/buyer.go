@@ -55,7 +55,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 		account: newAccount(r.Budget), places: newPlaces(min(r.Concurrency, madeAtOnce)), reading: make(chan struct{}, readAtOnce),
 		inFlight: inFlight{meter: r.Meter}, calls: pool.New().WithMaxGoroutines(2 * max(r.Concurrency, 1)),
 	}
-	calls, credits, err := r.Spent(ctx, op, run)
+	calls, credits, err := r.Spent(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,23 +74,6 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 // Scope is what the questions of an operation are stored under.
 func (r *Remote) Scope(op resolution.Operation) answers.Scope {
 	return answers.Scope{Service: r.Name, Operation: op}
-}
-
-// Spent is what a run has spent of its budget. What may have been billed
-// counts as if it were.
-func (r *Remote) Spent(ctx context.Context, op resolution.Operation, run string) (calls, credits int64, err error) {
-	paid, err := r.Answers.SumSpent(ctx, run)
-	if err != nil {
-		return 0, 0, err
-	}
-	uncertain := paid.Unknown + paid.Parked + paid.UnderWay
-	most := uncertain * r.Price.Max()
-	if op == resolution.KeywordToLead { // a page has a price of its own
-		if most, err = r.uncertainPages(ctx, run); err != nil {
-			return 0, 0, err
-		}
-	}
-	return paid.Answers + uncertain, paid.Credits + paid.Unpriced*r.Price.Max() + most, nil
 }
 
 // Stop lets no call leave any more, and says why. The first cause counts.
@@ -155,7 +138,7 @@ func (a *Buyer) begin(ours []*entry, parked *conc.WaitGroup) {
 // settle finishes a claim by what is stored, or has it bought.
 func (a *Buyer) settle(c *entry, f answers.Found, now time.Time, parked *conc.WaitGroup) {
 	q := answers.Question{Scope: a.scope, Key: c.key}
-	switch s := a.Decide(f, a.began, now); s {
+	switch s := a.Decide(a.operation, f, a.began, now); s {
 	case UseStored:
 		a.Meter.Stored(1)
 		v, err := a.read(f.Answer)
@@ -163,7 +146,7 @@ func (a *Buyer) settle(c *entry, f answers.Found, now time.Time, parked *conc.Wa
 	case Skip:
 		a.inFlight.finish(c, Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil)
 	case GiveUp:
-		a.inFlight.finish(c, failed(openReason(f)), nil)
+		a.inFlight.finish(c, failed(openReason(a.operation, f)), nil)
 	case Await:
 		p := a.purchase(q, f)
 		parked.Go(func() { p.finishLater(c, f.Deadline) })

@@ -333,7 +333,7 @@ func (p *purchase) settles(f *resolution.CallError) bool {
 
 // keep stores an answer and makes the row's Answer of it.
 func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
-	cost := p.Price.costOf(p.operation, reply)
+	cost := costOf(reply.About, p.Price.ofRecord(p.operation, reply.Answer))
 	a := answers.Answer{
 		Run: p.run, Outcome: answers.NoMatch, Reason: reply.Answer.Reason, Status: reply.Status, Body: reply.Body,
 		Resolution: reply.ID, Request: reply.RequestID, Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),

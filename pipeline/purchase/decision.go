@@ -5,63 +5,60 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
 )
 
-// Decision is what is to be done about a question, going by what is stored of
-// it. A plan and the run that follows go by the same.
+// Decision is what to do about a question, given what is stored of it. A plan
+// and the run that follows decide alike.
 type Decision uint8
 
+// The decisions.
 const (
-	Ask       Decision = iota // nothing is known: it is asked
+	Ask       Decision = iota // nothing is known: send it
 	UseStored                 // the stored answer holds
-	Resend                    // an unknown call that may be sent again, under its key
-	Await                     // the answer is to come by a callback
-	GiveUp                    // an unknown call that may not be sent again
+	Resend                    // its open call may be sent again, under its idempotency key
+	Await                     // the answer is promised: wait for it
+	GiveUp                    // its open call may not be sent again
 	Skip                      // nothing is stored, and nobody may be asked
 )
 
-// Decide decides about a question. began is when this process began: what
-// the service refused since then is not asked again, and a call that became
-// unknown since then is not sent again for RetryUnknown's sake.
-func (r *Remote) Decide(f answers.Found, began, now time.Time) Decision {
+// Decide decides about a question of an operation. began is when this process
+// began: what the service refused since then is not asked again, and a call
+// that became unknown since then is not sent again because of RetryUnknown.
+func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now time.Time) Decision {
+	refusedSince := f.Answer.Outcome == answers.Refused && !f.Answer.Received.Before(began)
 	switch {
-	case f.Stored && (f.Fresh || r.Offline || f.Answer.Outcome == answers.Refused && !f.Answer.Received.Before(began)):
+	case f.Stored && (f.Fresh || r.Offline || refusedSince):
 		return UseStored
-	case f.Open == answers.Parked && !r.Offline && r.Deliveries != nil && now.Before(f.Deadline):
-		return Await
 	case f.Open == "" && r.Offline:
 		return Skip
 	case f.Open == "":
 		return Ask
-	case !r.Offline && (r.Idempotent || r.RetryUnknown && f.Sent.Before(began)):
+	case r.Offline:
+		return GiveUp
+	case f.Open == answers.Parked && op.IsKeyword(): // its result can be asked for
+		return Await
+	case f.Open == answers.Parked && r.Deliveries != nil && now.Before(f.Deadline):
+		return Await
+	case r.Idempotent || r.RetryUnknown && f.Sent.Before(began):
 		return Resend
 	}
 	return GiveUp
 }
 
-// OfPage is what is to be done about a page of a search, whose result can be
-// asked for when it was begun, whoever else is told.
-func (s Decision) OfPage(f answers.Found, offline bool) Decision {
+// openReason is the reason of a row whose open call may not be sent again.
+func openReason(op resolution.Operation, f answers.Found) string {
 	switch {
-	case f.Open != answers.Parked || s == UseStored:
-		return s
-	case offline:
-		return GiveUp
+	case f.Open != answers.Parked:
+		return outcome.ReasonUnknownCall
+	case op.IsKeyword():
+		return outcome.ReasonUnfinished
 	}
-	return Await
+	return outcome.ReasonNoCallback
 }
 
-// openReason is the reason of a row whose call is open and may not be sent
-// again.
-func openReason(f answers.Found) string {
-	if f.Open == answers.Parked {
-		return outcome.ReasonNoCallback
-	}
-	return outcome.ReasonUnknownCall
-}
-
-// Freshness is how old stored answers may be when a process begins: what it
-// bought itself is not too old for it, however long it takes.
+// Freshness is how old stored answers may be in a process that began then. An
+// answer that the process bought itself is never too old for it.
 func (r *Remote) Freshness(began time.Time) answers.Freshness {
 	return answers.Freshness{Now: began, Match: r.RefreshMatch, NoMatch: r.RefreshNoMatch}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 func TestStanding(t *testing.T) {
@@ -52,7 +53,7 @@ func TestStanding(t *testing.T) {
 		{"parked, its time over", listening, parked(before), GiveUp},
 		{"parked, its time over, idempotent", idempotent, parked(before), Resend},
 	} {
-		if got := c.remote.Decide(c.found, began, now); got != c.want {
+		if got := c.remote.Decide(resolution.Enrichment, c.found, began, now); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -40,7 +40,7 @@ type Deliveries struct {
 	service string
 	reader  Reader
 	now     func() time.Time
-	price   func(resolution.Operation, resolution.Answer) int64
+	price   Price
 
 	mu      sync.Mutex
 	waiting map[answers.Hash][]waiter
@@ -48,7 +48,7 @@ type Deliveries struct {
 
 // NewDeliveries makes a Later for the answers of one service, under its name in the
 // store. price is what an answer costs whose cost was not said.
-func NewDeliveries(store *answers.Store, service string, reader Reader, now func() time.Time, price func(resolution.Operation, resolution.Answer) int64) *Deliveries {
+func NewDeliveries(store *answers.Store, service string, reader Reader, now func() time.Time, price Price) *Deliveries {
 	return &Deliveries{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
 }
 
@@ -71,7 +71,7 @@ func (l *Deliveries) Deliver(ctx context.Context, d Delivery) error {
 	case err != nil:
 		return err
 	}
-	a, err := l.read(call.Operation, d)
+	a, err := l.read(call.Question, d)
 	var failed *resolution.CallError
 	switch {
 	case errors.Is(err, errUnfinished):
@@ -139,18 +139,19 @@ func isSearch(op resolution.Operation) bool {
 var errUnfinished = errors.New("the resolution is not finished")
 
 // read makes of a delivery what is stored of it.
-func (l *Deliveries) read(op resolution.Operation, d Delivery) (a answers.Answer, err error) {
+func (l *Deliveries) read(q answers.Question, d Delivery) (a answers.Answer, err error) {
+	op := q.Operation
 	var about resolution.About
 	var cost int64
 	if isSearch(op) {
 		var r resolution.SearchReply
 		r, err = l.reader.ReadSearch(op, d.Status, d.Body)
-		about, cost = r.About, l.searchPrice(op, r)
+		about, cost = r.About, l.searchPrice(q, r)
 		a.Outcome = answers.Matched // also a page without leads: it is what was asked for
 	} else {
 		var r resolution.Reply
 		r, err = l.reader.Read(op, d.Status, d.Body)
-		about, cost = r.About, l.price(op, r.Answer)
+		about, cost = r.About, l.price.ofRecord(op, r.Answer)
 		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
 		if r.Answer.Matched() {
 			a.Outcome = answers.Matched
@@ -174,14 +175,11 @@ func (l *Deliveries) read(op resolution.Operation, d Delivery) (a answers.Answer
 
 // searchPrice is what a search costs whose cost was not said: that of each
 // lead, or of one count.
-func (l *Deliveries) searchPrice(op resolution.Operation, r resolution.SearchReply) (cost int64) {
-	if op == resolution.KeywordToLeadCount {
-		return l.price(op, resolution.Answer{Lead: &resolution.Lead{}})
+func (l *Deliveries) searchPrice(q answers.Question, r resolution.SearchReply) int64 {
+	if q.Operation == resolution.KeywordToLeadCount {
+		return l.price.Match
 	}
-	for i := range r.Result.Leads {
-		cost += l.price(op, resolution.Answer{Lead: &r.Result.Leads[i].Lead})
-	}
-	return cost
+	return l.price.ofPage(q.Key, len(r.Result.Leads))
 }
 
 // Listen tells who waits for the answer to a question when it is worth looking

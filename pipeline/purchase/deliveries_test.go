@@ -41,13 +41,7 @@ func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 			t.Error(err)
 		}
 	})
-	price := func(_ resolution.Operation, a resolution.Answer) int64 {
-		if a.Matched() {
-			return 3
-		}
-		return 0
-	}
-	return NewDeliveries(store, laterService, clientReader{}, func() time.Time { return laterNow }, price), store
+	return NewDeliveries(store, laterService, clientReader{}, func() time.Time { return laterNow }, Price{Match: 3}), store
 }
 
 // asked makes an open call of the run "night", parked under the id if there is

@@ -122,7 +122,7 @@ func (a *Buyer) settlePage(q search.Query, key string) (boughtPage, error) {
 		return boughtPage{}, err
 	}
 	question := answers.Question{Scope: a.scope, Key: key}
-	switch decision.OfPage(f, a.Offline) {
+	switch decision {
 	case UseStored:
 		a.Meter.Stored(1)
 		return page, nil
@@ -131,10 +131,7 @@ func (a *Buyer) settlePage(q search.Query, key string) (boughtPage, error) {
 	case Await:
 		return a.purchase(question, f).resumePage()
 	case GiveUp:
-		if f.Open == answers.Parked {
-			return failedPage(outcome.ReasonUnfinished), nil
-		}
-		return failedPage(outcome.ReasonUnknownCall), nil
+		return failedPage(openReason(a.operation, f)), nil
 	}
 	return a.purchase(question, f).buyPage(q)
 }
@@ -147,7 +144,7 @@ func (a *Buyer) storedPage(key string) (f answers.Found, s Decision, page bought
 	if f, err = a.lookUp(key); err != nil {
 		return f, s, page, err
 	}
-	if s = a.Decide(f, a.began, time.Now()); s == UseStored {
+	if s = a.Decide(a.operation, f, a.began, time.Now()); s == UseStored {
 		page, err = a.readPage(f.Answer)
 	}
 	f.Answer.Body = nil
@@ -284,7 +281,10 @@ func (p *purchase) parkPage(about resolution.About) error {
 // answerOf is a finished page or count as it is stored. One without leads is a
 // match too: it is what was asked for.
 func (p *purchase) answerOf(reply resolution.SearchReply, run string) answers.Answer {
-	cost := p.Price.costOfSearch(p.question, reply)
+	cost := costOf(reply.About, p.Price.Match)
+	if p.operation == resolution.KeywordToLead {
+		cost = costOf(reply.About, p.Price.ofPage(p.question.Key, len(reply.Result.Leads)))
+	}
 	return answers.Answer{
 		Run: run, Outcome: answers.Matched, Status: reply.Status, Body: reply.Body, Resolution: reply.ID, Request: reply.RequestID,
 		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),

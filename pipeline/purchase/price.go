@@ -1,16 +1,22 @@
 package purchase
 
-import "github.com/leadetl/leadetl/resolution"
+import (
+	"context"
+	"iter"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
+)
 
 // Price is what a call costs, in credits, where the service does not say.
-// What is not found costs nothing.
+// A record that is not found costs nothing.
 type Price struct {
 	Match int64
-	// Company is that of a deanonymization by which only the company was
-	// found.
+	// Company is that of a deanonymization that found only the company.
 	Company int64
-	// Extra is added for each thing more that is asked of the leads of a
-	// search (deanonymize, super_enrichment); Match is then that of a lead.
+	// Extra is added for each further thing that is asked of the leads of a
+	// search (deanonymize, super_enrichment). Match is then that of a lead.
 	Extra int64
 }
 
@@ -26,11 +32,36 @@ var Prices = map[resolution.Operation]Price{
 	resolution.KeywordToLeadCount: {Match: 1},
 }
 
-// Max is the most a call can cost.
+// Max is the most a call about a single record or a count can cost.
 func (p Price) Max() int64 { return max(p.Match, p.Company) }
 
-// Of is what an answer costs.
-func (p Price) Of(op resolution.Operation, a resolution.Answer) int64 {
+// MaxCost is the most that the answer to a question can cost: for a page of a
+// search that of a full page.
+func (p Price) MaxCost(q answers.Question) int64 {
+	if q.Operation != resolution.KeywordToLead {
+		return p.Max()
+	}
+	page, err := search.ParseKey(q.Key)
+	if err != nil { // a key of another program
+		return int64(search.DefaultLimits().PageLimit) * (p.Match + 2*p.Extra)
+	}
+	return int64(page.Limit) * p.ofLead(page)
+}
+
+// ofLead is the price of a lead of a search.
+func (p Price) ofLead(q search.Query) int64 {
+	price := p.Match
+	if q.Deanonymize {
+		price += p.Extra
+	}
+	if q.SuperEnrichment {
+		price += p.Extra
+	}
+	return price
+}
+
+// ofRecord is the price of an answer about a single record.
+func (p Price) ofRecord(op resolution.Operation, a resolution.Answer) int64 {
 	switch {
 	case !a.Matched():
 		return 0
@@ -40,11 +71,42 @@ func (p Price) Of(op resolution.Operation, a resolution.Answer) int64 {
 	return p.Match
 }
 
-// costOf is what an answer cost: what the service said, or its price where it
-// did not, or said it of a replay, which is free while the first was not.
-func (p Price) costOf(op resolution.Operation, r resolution.Reply) int64 {
-	if r.Spent != nil && (*r.Spent > 0 || !r.Replayed) {
-		return *r.Spent
+// ofPage is the price of a page of leads.
+func (p Price) ofPage(key string, leads int) int64 {
+	page, err := search.ParseKey(key)
+	if err != nil {
+		page.Deanonymize, page.SuperEnrichment = true, true
 	}
-	return p.Of(op, r.Answer)
+	return int64(leads) * p.ofLead(page)
+}
+
+// costOf is what the service said that an answer cost, or else its price. A
+// replay says that it is free; its first answer was not.
+func costOf(about resolution.About, price int64) int64 {
+	if about.Spent != nil && (*about.Spent > 0 || !about.Replayed) {
+		return *about.Spent
+	}
+	return price
+}
+
+// Spent is what a run has spent of its budget. A call that may have been billed
+// counts with the most it can cost.
+func (r *Remote) Spent(ctx context.Context, run string) (calls, credits int64, err error) {
+	paid, err := r.Answers.SumSpent(ctx, run)
+	if err != nil {
+		return 0, 0, err
+	}
+	calls, credits = paid.Answers, paid.Credits+paid.Unpriced*r.Price.Max()
+	for _, open := range []iter.Seq2[answers.OpenCall, error]{r.Answers.Unknown(ctx), r.Answers.Parked(ctx)} {
+		for c, err := range open {
+			if err != nil {
+				return 0, 0, err
+			}
+			if c.Run == run {
+				calls++
+				credits += r.Price.MaxCost(c.Question)
+			}
+		}
+	}
+	return calls, credits, nil
 }

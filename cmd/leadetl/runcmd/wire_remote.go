@@ -201,7 +201,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	}
 	r.Meter.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" {
-		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Reader, time.Now, r.Price.Of)
+		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Reader, time.Now, r.Price)
 	}
 	if f.offline {
 		if err := checkOffline(ctx, r.Answers, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {

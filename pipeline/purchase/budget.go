@@ -9,25 +9,25 @@ import (
 )
 
 // ErrBudget says that a run stopped because a budget is used up. The same run
-// again, with more of it, goes on from there.
+// again, with a higher limit, resumes.
 var ErrBudget = errors.New("the budget is used up")
 
 // Budget bounds what a run may spend. Calls and credits count from the run's
 // first call, over restarts, until its dataset is finished.
 type Budget struct {
-	// MaxCredits and MaxCalls are bounds that are never passed; -1 is none. A
-	// question counts as one call, however often it is sent.
+	// MaxCredits and MaxCalls are limits that are never exceeded; -1 is no
+	// limit. A question counts as one call, however often it is sent.
 	MaxCredits, MaxCalls int64
-	// MaxDuration is how long one process may ask; 0 is no bound.
+	// MaxDuration is how long one process may ask; 0 is no limit.
 	MaxDuration time.Duration
 }
 
-// NoBudget bounds nothing.
+// NoBudget limits nothing.
 var NoBudget = Budget{MaxCredits: -1, MaxCalls: -1}
 
 // BudgetError names the budget that is used up.
 type BudgetError struct {
-	Flag  string // the command line's word for it
+	Flag  string // of the command line
 	Limit string
 	Spent string // empty for a duration
 }
@@ -41,45 +41,37 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
-// account holds a run's budget. Before a call leaves, the most it can cost is
-// taken out; what it did not cost is put back. So what is spent and what may
-// be spent by calls under way never pass the budget together.
+// account counts what a run spends. The most a call can cost is held before
+// the call leaves, and what it did not cost is put back. What is spent and what
+// calls under way can cost never exceed the budget together.
 type account struct {
 	budget Budget
 
 	mu           sync.Mutex
-	calls, spent int64 // what was paid, or may have been
+	calls, spent int64 // paid, or maybe billed
 	open, held   int64 // calls under way, and the most they can cost
-	putBack      chan struct{}
+	changed      chan struct{}
 }
 
-func newAccount(b Budget) *account { return &account{budget: b, putBack: make(chan struct{})} }
+func newAccount(b Budget) *account { return &account{budget: b, changed: make(chan struct{})} }
 
-// count adds what was paid before: by earlier processes of the run.
-func (p *account) count(calls, credits int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls += calls
-	p.spent += credits
-}
-
-// take waits until a call of the price fits. It is a *BudgetError when it does
-// not although no call is under way whose price could be put back.
-func (p *account) take(ctx context.Context, price int64) error {
+// hold waits until a call of the price fits. It is a *BudgetError when the call
+// does not fit although no call is under way whose price could be put back.
+func (a *account) hold(ctx context.Context, price int64) error {
 	for {
-		p.mu.Lock()
-		err := p.refuse(price)
+		a.mu.Lock()
+		err := a.refuse(price)
 		if err == nil {
-			p.open++
-			p.held += price
+			a.open++
+			a.held += price
 		}
-		last, putBack := p.open == 0, p.putBack
-		p.mu.Unlock()
+		last, changed := a.open == 0, a.changed
+		a.mu.Unlock()
 		if err == nil || last {
 			return err
 		}
 		select {
-		case <-putBack:
+		case <-changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -87,59 +79,104 @@ func (p *account) take(ctx context.Context, price int64) error {
 }
 
 // refuse says which budget a call does not fit.
-func (p *account) refuse(price int64) error {
-	b := p.budget
-	if b.MaxCalls >= 0 && p.calls+p.open+1 > b.MaxCalls {
-		return &BudgetError{"--max-calls", fmt.Sprint(b.MaxCalls), fmt.Sprint(p.calls)}
+func (a *account) refuse(price int64) error {
+	b := a.budget
+	if b.MaxCalls >= 0 && a.calls+a.open+1 > b.MaxCalls {
+		return &BudgetError{"--max-calls", fmt.Sprint(b.MaxCalls), fmt.Sprint(a.calls)}
 	}
-	if b.MaxCredits >= 0 && p.spent+p.held+price > b.MaxCredits {
-		return &BudgetError{"--max-credits", fmt.Sprint(b.MaxCredits), fmt.Sprint(p.spent)}
+	if b.MaxCredits >= 0 && a.spent+a.held+price > b.MaxCredits {
+		return &BudgetError{"--max-credits", fmt.Sprint(b.MaxCredits), fmt.Sprint(a.spent)}
 	}
 	return nil
 }
 
-// retake takes out a call that is counted already: it is sent again.
-func (p *account) retake(price int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls--
-	p.spent -= price
-	p.open++
-	p.held += price
-}
-
-// settle ends a call that cost so much. What an unknown call may have cost is
-// its price.
-func (p *account) settle(price, cost int64) {
-	p.end(price, 1, cost)
-}
-
-// release ends a call that cost nothing and does not count.
-func (p *account) release(price int64) { p.end(price, 0, 0) }
-
-func (p *account) end(price, calls, cost int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.open--
-	p.held -= price
-	p.calls += calls
-	p.spent += cost
-	close(p.putBack)
-	p.putBack = make(chan struct{})
-}
-
-// correct replaces what a call was counted with, by what it cost.
-func (p *account) correct(counted, cost int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.spent += cost - counted
-	close(p.putBack)
-	p.putBack = make(chan struct{})
+// add changes what is counted and held, and wakes the callers of hold.
+func (a *account) add(calls, spent, open, held int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls += calls
+	a.spent += spent
+	a.open += open
+	a.held += held
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
 // totals are the calls and credits counted so far.
-func (p *account) totals() (calls, credits int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.calls, p.spent
+func (a *account) totals() (calls, credits int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.calls, a.spent
+}
+
+// charge is what the account has of one call. It is used by one goroutine at a
+// time.
+type charge struct {
+	account *account
+	price   int64 // the most the call can cost
+	status  chargeStatus
+	before  chargeStatus // when the price was last held
+	cost    int64        // counted, of a booked charge
+}
+
+type chargeStatus uint8
+
+const (
+	free    chargeStatus = iota // nothing is counted
+	held                        // the price is held: a request is under way
+	booked                      // a call and its cost are counted
+	foreign                     // another run pays
+)
+
+// hold holds the price before a request leaves. It waits until the price fits,
+// but not for a call that is counted already and is sent again.
+func (c *charge) hold(ctx context.Context) error {
+	before := c.status
+	if before == booked {
+		c.reopen()
+	} else if err := c.account.hold(ctx, c.price); err != nil {
+		return err
+	}
+	c.before, c.status = before, held
+	return nil
+}
+
+// reopen holds the price of a booked charge in the place of its cost.
+func (c *charge) reopen() {
+	if c.status == booked {
+		c.account.add(-1, -c.cost, 1, c.price)
+		c.before, c.status = booked, held
+	}
+}
+
+// putBack undoes hold, for a request that was not made.
+func (c *charge) putBack() {
+	if c.before == booked {
+		c.settle(c.cost)
+		return
+	}
+	c.release()
+	c.status = c.before
+}
+
+// settle counts the call with a cost, in the place of what was held or counted.
+// The cost of a call without an answer that may have been billed is its price.
+func (c *charge) settle(cost int64) {
+	switch c.status {
+	case foreign:
+		return
+	case free:
+		c.account.add(1, cost, 0, 0)
+	case held:
+		c.account.add(1, cost, -1, -c.price)
+	case booked:
+		c.account.add(0, cost-c.cost, 0, 0)
+	}
+	c.status, c.cost = booked, cost
+}
+
+// release ends a request that surely cost nothing and does not count.
+func (c *charge) release() {
+	c.account.add(0, 0, -1, -c.price)
+	c.status = free
 }

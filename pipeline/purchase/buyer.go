@@ -17,13 +17,15 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // Buyer gets the answers of one run: those that are stored from the store, the
 // others from the service. It is safe from many goroutines.
 type Buyer struct {
-	*Remote
+	remote    *Remote
+	counters  *stats.CallCounters
 	operation resolution.Operation
 	scope     answers.Scope
 	run       string    // who pays, in the store
@@ -51,15 +53,15 @@ type Buyer struct {
 // ctx, and ends with Stop and Close too.
 func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, log *slog.Logger) (*Buyer, context.Context, error) {
 	a := &Buyer{
-		Remote: r, operation: op, scope: r.Scope(op), run: run, began: time.Now().Truncate(time.Millisecond), log: log,
-		account: newAccount(r.Budget), places: newPlaces(min(r.Concurrency, madeAtOnce)), reading: make(chan struct{}, readAtOnce),
-		inFlight: inFlight{meter: r.Meter}, calls: pool.New().WithMaxGoroutines(2 * max(r.Concurrency, 1)),
+		remote: r, counters: r.Meter, operation: op, scope: r.Scope(op), run: run, began: time.Now().Truncate(time.Millisecond), log: log,
+		account: newAccount(r.Budget), places: newPlaces(min(r.Concurrency, maxPlaces)), reading: make(chan struct{}, readAtOnce),
+		inFlight: inFlight{meter: r.Meter}, outage: outage{remote: r, log: log}, calls: pool.New().WithMaxGoroutines(2 * max(r.Concurrency, 1)),
 	}
 	calls, credits, err := r.Spent(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.account.count(calls, credits)
+	a.account.add(calls, credits, 0, 0)
 	r.Meter.Earlier(calls, credits)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
@@ -69,11 +71,6 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	a.ctx = ending
 	a.stop = func(cause error) { stop(cause); cancel() }
 	return a, ending, nil
-}
-
-// Scope is what the questions of an operation are stored under.
-func (r *Remote) Scope(op resolution.Operation) answers.Scope {
-	return answers.Scope{Service: r.Name, Operation: op}
 }
 
 // Stop lets no call leave any more, and says why. The first cause counts.
@@ -93,7 +90,7 @@ func (a *Buyer) Spent() (calls, credits int64) { return a.account.totals() }
 // called for many batches at once.
 func (a *Buyer) Answer(keys []string) ([]Answer, error) {
 	entries, ours := a.inFlight.join(keys)
-	a.Meter.Asked(int64(len(ours)))
+	a.counters.Asked(int64(len(ours)))
 	var parked conc.WaitGroup
 	a.begin(ours, &parked)
 	for _, e := range entries {
@@ -107,7 +104,7 @@ func (a *Buyer) Answer(keys []string) ([]Answer, error) {
 		}
 		got[i] = e.Answer
 	}
-	a.Meter.Duplicates(int64(len(keys) - len(ours)))
+	a.counters.Duplicates(int64(len(keys) - len(ours)))
 	return got, nil
 }
 
@@ -124,7 +121,7 @@ func (a *Buyer) begin(ours []*entry, parked *conc.WaitGroup) {
 			keys[i] = c.key
 		}
 		now := time.Now()
-		found, err := a.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, keys, a.Freshness(a.began), true, nil)
+		found, err := a.remote.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, keys, a.remote.Freshness(a.began), true, nil)
 		for i, c := range some {
 			if err != nil {
 				a.inFlight.finish(c, Answer{}, err)
@@ -138,9 +135,9 @@ func (a *Buyer) begin(ours []*entry, parked *conc.WaitGroup) {
 // settle finishes a claim by what is stored, or has it bought.
 func (a *Buyer) settle(c *entry, f answers.Found, now time.Time, parked *conc.WaitGroup) {
 	q := answers.Question{Scope: a.scope, Key: c.key}
-	switch s := a.Decide(a.operation, f, a.began, now); s {
+	switch s := a.remote.Decide(a.operation, f, a.began, now); s {
 	case UseStored:
-		a.Meter.Stored(1)
+		a.counters.Stored(1)
 		v, err := a.read(f.Answer)
 		a.inFlight.finish(c, v, err)
 	case Skip:
@@ -165,7 +162,7 @@ func (p *purchase) finish(c *entry, parked *conc.WaitGroup) {
 			parked.Go(func() { p.finishLater(c, later) })
 			return
 		}
-		p.inFlight.finish(c, v, err)
+		p.buyer.inFlight.finish(c, v, err)
 	}()
 	later, v, err = p.buy()
 }
@@ -173,7 +170,7 @@ func (p *purchase) finish(c *entry, parked *conc.WaitGroup) {
 // finishLater waits for the answer of a claim.
 func (p *purchase) finishLater(c *entry, until time.Time) {
 	v, err := Answer{}, errPanicked
-	defer func() { p.inFlight.finish(c, v, err) }()
+	defer func() { p.buyer.inFlight.finish(c, v, err) }()
 	v, err = p.await(until)
 }
 
@@ -189,7 +186,7 @@ func (a *Buyer) read(stored answers.Answer) (Answer, error) {
 	if stored.Outcome == answers.NoMatch {
 		return v, nil
 	}
-	reply, err := a.Reader.Read(a.operation, stored.Status, stored.Body)
+	reply, err := a.remote.Reader.Read(a.operation, stored.Status, stored.Body)
 	if err != nil || !reply.Answer.Matched() {
 		return Answer{}, errors.Join(errUnreadable, err)
 	}

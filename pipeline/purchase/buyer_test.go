@@ -198,7 +198,7 @@ func TestUnknownAreCounted(t *testing.T) {
 			}
 			b := buyerFrom(t, q.Operation, store, s, func(r *Remote) { r.Idempotent = true })
 			_, err = ask(t, b, q.Key)
-			if got := b.Meter.Snapshot().Unknown; err != nil || got != c.want {
+			if got := b.counters.Snapshot().Unknown; err != nil || got != c.want {
 				t.Errorf("%s: %d unknown, %v; want %d", c.name, got, err, c.want)
 			}
 		})

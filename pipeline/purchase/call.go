@@ -26,15 +26,12 @@ const (
 // purchase is one question that is not answered yet, on its way to an answer.
 // It is used by one goroutine at a time.
 type purchase struct {
-	*Buyer
+	buyer    *Buyer
 	question answers.Question
-	// price is the most it can cost.
-	price int64
+	charge   charge
 	// maybeBilled says that an earlier call may have been billed: its open call
 	// is sent again, under the same idempotency key.
 	maybeBilled bool
-	// counted says that the account counts that call already, with its price.
-	counted bool
 	// unknown says that the meter counts that call among the unknown ones.
 	unknown bool
 	// answered gives the place of the call under way to the next one. It may be
@@ -45,11 +42,17 @@ type purchase struct {
 func (a *Buyer) purchase(q answers.Question, f answers.Found) *purchase {
 	open := f.Open != ""
 	p := &purchase{
-		Buyer: a, question: q, price: a.Price.MaxCost(q), maybeBilled: open, counted: open && f.Run == a.run,
+		buyer: a, question: q, charge: charge{account: a.account, price: a.remote.Price.MaxCost(q)}, maybeBilled: open,
 		unknown: f.Open == answers.Unknown && !f.Sent.Before(a.began),
 	}
-	if !p.counted && !a.operation.IsKeyword() { // what is counted is so with the price that was declared
-		p.price = max(p.price, a.dearest.Load())
+	switch {
+	case open && f.Run == a.run:
+		p.charge.status, p.charge.cost = booked, p.charge.price
+	case open:
+		p.charge.status = foreign
+	}
+	if p.charge.status != booked && !a.operation.IsKeyword() { // a booked charge has the price that was declared
+		p.charge.price = max(p.charge.price, a.dearest.Load())
 	}
 	return p
 }
@@ -57,11 +60,11 @@ func (a *Buyer) purchase(q answers.Question, f answers.Found) *purchase {
 // dearer learns that a call cost more than was declared: the calls that leave
 // from now on are expected to.
 func (p *purchase) dearer(cost int64) {
-	if cost > p.dearest.Load() {
-		p.dearest.Store(cost) // of two at once the lower may stay until the next
+	if cost > p.buyer.dearest.Load() {
+		p.buyer.dearest.Store(cost) // of two at once the lower may stay until the next
 	}
-	p.overpriced.Do(func() {
-		p.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", p.price, "credits", cost)
+	p.buyer.overpriced.Do(func() {
+		p.buyer.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", p.charge.price, "credits", cost)
 	})
 }
 
@@ -72,8 +75,8 @@ func (p *purchase) buy() (later time.Time, v Answer, err error) {
 		var reply resolution.Reply
 		return p.send(func(call answers.Call) (resolution.About, error) {
 			var err error
-			reply, err = p.Service.Do(context.WithoutCancel(p.ctx), resolution.Call{
-				Request:        resolution.Request{Operation: p.operation, Key: p.question.Key},
+			reply, err = p.buyer.remote.Service.Do(context.WithoutCancel(p.buyer.ctx), resolution.Call{
+				Request:        resolution.Request{Operation: p.buyer.operation, Key: p.question.Key},
 				IdempotencyKey: call.IdempotencyKey, ClientRef: p.question.Hash().String(),
 			})
 			return reply.About, err
@@ -108,34 +111,30 @@ func (p *purchase) arrived() (Answer, error) {
 	if err != nil || stored == nil {
 		return failed(outcome.ReasonUnavailable), err
 	}
-	return p.read(*stored)
+	return p.buyer.read(*stored)
 }
 
 // posted counts the answer that a callback has brought, and is nil when it
 // brought that there is none.
 func (p *purchase) posted() (*answers.Answer, error) {
-	f, err := p.lookUp(p.question.Key)
+	f, err := p.buyer.lookUp(p.question.Key)
 	switch {
 	case err != nil:
-		return nil, p.stopped(err)
+		return nil, p.buyer.stopFor(err)
 	case !f.Stored || !f.Fresh:
 		return nil, nil // the service gave it up
 	}
 	cost := p.costOfStored(f.Answer)
-	if p.counted {
-		p.account.correct(p.price, cost)
-	} else {
-		p.account.count(1, cost)
-	}
+	p.charge.settle(cost)
 	p.clearUnknown()
-	p.Meter.Settled(cost)
+	p.buyer.counters.Settled(cost)
 	return &f.Answer, nil
 }
 
 // isUnknown counts a call that may have been billed and has no answer.
 func (p *purchase) markUnknown() {
 	if !p.unknown {
-		p.Meter.Unknown(1)
+		p.buyer.counters.Unknown(1)
 	}
 	p.unknown = true
 }
@@ -144,7 +143,7 @@ func (p *purchase) markUnknown() {
 // store alone.
 func (p *purchase) clearUnknown() {
 	if p.unknown {
-		p.Meter.Unknown(-1)
+		p.buyer.counters.Unknown(-1)
 	}
 	p.unknown = false
 }
@@ -165,10 +164,10 @@ func (p *purchase) retryUntilSettled(send func() error) (without *Answer, err er
 		case errors.Is(err, answers.ErrNoCall):
 			return nil, errArrived
 		case stopOf(err) != nil || !errors.As(err, &failure):
-			return nil, p.stopped(err)
+			return nil, p.buyer.stopFor(err)
 		case failure.Class == resolution.Invalid:
 			return give(refusedReason(failure))
-		case p.maybeBilled && !p.Idempotent && failure.Billed():
+		case p.maybeBilled && !p.buyer.remote.Idempotent && failure.Billed():
 			return give(outcome.ReasonUnknownCall)
 		}
 		if p.rowSpecific(failure) {
@@ -181,7 +180,7 @@ func (p *purchase) retryUntilSettled(send func() error) (without *Answer, err er
 		default:
 			return give(outcome.ReasonUnavailable)
 		}
-		p.Meter.Retried(string(failure.Class))
+		p.buyer.counters.Retried(string(failure.Class))
 		if err := p.pause(failures, failure); err != nil {
 			return nil, err
 		}
@@ -196,17 +195,7 @@ func (p *purchase) rowSpecific(f *resolution.CallError) bool {
 	if !f.Sent || f.Class == resolution.Limited {
 		return false
 	}
-	return f.Billed() || f.Over || !p.down()
-}
-
-// down reports whether the service answers nobody.
-func (a *Buyer) down() bool { return !a.Pace.Snapshot().DeadSince.IsZero() }
-
-// stopped ends the run for an error that is not about one question.
-func (p *purchase) stopped(err error) error {
-	why := p.explained(stopOf(err))
-	p.stop(why)
-	return context.Cause(p.ctx) // the first that was told
+	return f.Billed() || f.Over || !p.buyer.outage.isDown()
 }
 
 // send makes one call: money, pace, intent, call, and then what came of it on
@@ -217,27 +206,25 @@ func (p *purchase) stopped(err error) error {
 //
 // The error is the call's, or why no call was made; keep stores an answer.
 func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep func() error) error {
-	if p.counted {
-		p.account.retake(p.price)
-	} else if err := p.account.take(p.ctx, p.price); err != nil {
+	if err := p.charge.hold(p.buyer.ctx); err != nil {
 		return err
 	}
-	permit, err := p.Pace.Acquire(p.ctx)
+	permit, err := p.buyer.remote.Pace.Acquire(p.buyer.ctx)
 	if err != nil {
-		p.unsent()
-		return EndOf(p.ctx, err)
+		p.charge.putBack()
+		return EndOf(p.buyer.ctx, err)
 	}
-	durable := context.WithoutCancel(p.ctx)
-	intent, err := p.Answers.Intent(durable, p.question, answers.Send{Run: p.run, At: time.Now(), Again: p.maybeBilled})
+	durable := context.WithoutCancel(p.buyer.ctx)
+	intent, err := p.buyer.remote.Answers.Intent(durable, p.question, answers.Send{Run: p.buyer.run, At: time.Now(), Again: p.maybeBilled})
 	if err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
-		p.unsent()
+		p.charge.putBack()
 		return err
 	}
-	if err := permit.Leave(p.ctx); err != nil { // a slow disk held the intent up
+	if err := permit.Leave(p.buyer.ctx); err != nil { // a slow disk held the intent up
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
-		p.unsent()
-		return errors.Join(EndOf(p.ctx, err), p.Answers.Fail(durable, p.question, answers.Failure{}))
+		p.charge.putBack()
+		return errors.Join(EndOf(p.buyer.ctx, err), p.buyer.remote.Answers.Fail(durable, p.question, answers.Failure{}))
 	}
 	began := time.Now()
 	about, err := call(intent)
@@ -248,9 +235,9 @@ func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep 
 			permit.Done(pace.Outcome{Kind: pace.NotCounted})
 			return err // nothing is known: the call stays open, and counted
 		}
-		p.Meter.Called(took, string(failure.Class))
+		p.buyer.counters.Called(took, string(failure.Class))
 		stored := p.fail(durable, failure)
-		p.done(permit, outcomeOf(failure, took), failure)
+		p.buyer.outage.done(permit, outcomeOf(failure, took), failure)
 		if stored != nil {
 			return stored
 		}
@@ -258,7 +245,7 @@ func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep 
 	}
 	p.called(about, took)
 	p.answered = sync.OnceFunc(func() {
-		p.done(permit, pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil)
+		p.buyer.outage.done(permit, pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil)
 	})
 	defer p.answered()
 	return keep()
@@ -273,21 +260,12 @@ func (p *purchase) called(about resolution.About, took time.Duration) {
 	case about.Pending:
 		class = "pending"
 	}
-	p.Meter.Called(took, class)
-	p.Meter.Quarantined(int64(about.Quarantined))
+	p.buyer.counters.Called(took, class)
+	p.buyer.counters.Quarantined(int64(about.Quarantined))
 	if about.Retiring != "" {
-		p.retired.Do(func() {
-			p.log.Warn("the service retires the operation", "operation", string(p.operation), "says", about.Retiring)
+		p.buyer.retired.Do(func() {
+			p.buyer.log.Warn("the service retires the operation", "operation", string(p.buyer.operation), "says", about.Retiring)
 		})
-	}
-}
-
-// unsent puts back what was taken for a call that was not made.
-func (p *purchase) unsent() {
-	if p.counted {
-		p.account.settle(p.price, p.price)
-	} else {
-		p.account.release(p.price)
 	}
 }
 
@@ -298,28 +276,28 @@ func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 		p.clearUnknown()
 		free := int64(0)
 		theirs, err := p.store(answers.Answer{
-			Run: p.run, Outcome: answers.Refused, Reason: refusedReason(f), Status: f.Status, Body: f.Body,
+			Run: p.buyer.run, Outcome: answers.Refused, Reason: refusedReason(f), Status: f.Status, Body: f.Body,
 			Request: f.RequestID, Credits: &free, Received: time.Now(),
 		})
 		cost := int64(0)
 		if theirs != nil {
 			cost = p.costOfStored(*theirs)
 		}
-		p.account.settle(p.price, cost)
-		p.Meter.Refused(1)
+		p.charge.settle(cost)
+		p.buyer.counters.Refused(1)
 		return err
 	}
 	billed := f.Billed()
-	err := p.Answers.Fail(ctx, p.question, answers.Failure{
+	err := p.buyer.remote.Answers.Fail(ctx, p.question, answers.Failure{
 		Reason: string(f.Class), Status: f.Status, Request: f.RequestID, MayBeBilled: billed,
 	})
 	if billed || p.maybeBilled {
 		p.markUnknown()
-		p.account.settle(p.price, p.price)
-		p.maybeBilled, p.counted = true, true
+		p.charge.settle(p.charge.price)
+		p.maybeBilled = true
 		return err
 	}
-	p.account.release(p.price)
+	p.charge.release()
 	return err
 }
 
@@ -328,14 +306,14 @@ func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 // honours the idempotency key, which would have sent that call's answer; but
 // not when what is refused is the key, used for another body.
 func (p *purchase) settles(f *resolution.CallError) bool {
-	return !p.maybeBilled || p.Idempotent && f.Status != http.StatusUnprocessableEntity
+	return !p.maybeBilled || p.buyer.remote.Idempotent && f.Status != http.StatusUnprocessableEntity
 }
 
 // keep stores an answer and makes the row's Answer of it.
 func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
-	cost := costOf(reply.About, p.Price.ofRecord(p.operation, reply.Answer))
+	cost := costOf(reply.About, p.buyer.remote.Price.ofRecord(p.buyer.operation, reply.Answer))
 	a := answers.Answer{
-		Run: p.run, Outcome: answers.NoMatch, Reason: reply.Answer.Reason, Status: reply.Status, Body: reply.Body,
+		Run: p.buyer.run, Outcome: answers.NoMatch, Reason: reply.Answer.Reason, Status: reply.Status, Body: reply.Body,
 		Resolution: reply.ID, Request: reply.RequestID, Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if reply.Answer.Matched() {
@@ -350,7 +328,7 @@ func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
 	case err != nil:
 		return Answer{}, err
 	case theirs != nil:
-		return p.read(a)
+		return p.buyer.read(a)
 	}
 	v := answerFrom(a)
 	v.Lead = reply.Answer.Lead
@@ -360,19 +338,19 @@ func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
 // store stores an answer. A service may post what it answers, too, and be
 // faster so: then that is the stored answer, and holds.
 func (p *purchase) store(a answers.Answer) (theirs *answers.Answer, err error) {
-	ctx := context.WithoutCancel(p.ctx)
-	if p.Deliveries == nil {
-		return nil, p.Answers.Place(ctx, p.question, a, p.answered)
+	ctx := context.WithoutCancel(p.buyer.ctx)
+	if p.buyer.remote.Deliveries == nil {
+		return nil, p.buyer.remote.Answers.Place(ctx, p.question, a, p.answered)
 	}
-	if err := p.Answers.Settle(ctx, p.question, a); !errors.Is(err, answers.ErrNoCall) {
+	if err := p.buyer.remote.Answers.Settle(ctx, p.question, a); !errors.Is(err, answers.ErrNoCall) {
 		return nil, err
 	}
-	f, err := p.lookUp(p.question.Key)
+	f, err := p.buyer.lookUp(p.question.Key)
 	if err != nil {
 		return nil, err
 	}
 	if !f.Stored || !f.Fresh { // it had posted that there is no answer
-		return nil, p.Answers.Put(ctx, p.question, a)
+		return nil, p.buyer.remote.Answers.Put(ctx, p.question, a)
 	}
 	return &f.Answer, nil
 }
@@ -380,7 +358,7 @@ func (p *purchase) store(a answers.Answer) (theirs *answers.Answer, err error) {
 // costOfStored is what a stored answer cost, or may have.
 func (p *purchase) costOfStored(a answers.Answer) int64 {
 	if a.Credits == nil {
-		return p.price
+		return p.charge.price
 	}
 	return *a.Credits
 }
@@ -388,11 +366,11 @@ func (p *purchase) costOfStored(a answers.Answer) int64 {
 // paid settles a call that cost so much.
 func (p *purchase) paid(cost int64) {
 	p.clearUnknown()
-	if cost > p.price {
+	if cost > p.charge.price {
 		p.dearer(cost)
 	}
-	p.account.settle(p.price, cost)
-	p.Meter.Settled(cost)
+	p.charge.settle(cost)
+	p.buyer.counters.Settled(cost)
 }
 
 // pause waits before a question is sent again that failed so often. Where the
@@ -406,8 +384,8 @@ func (p *purchase) pause(failures int, f *resolution.CallError) error {
 	select {
 	case <-time.After(wait):
 		return nil
-	case <-p.ctx.Done():
-		return context.Cause(p.ctx)
+	case <-p.buyer.ctx.Done():
+		return context.Cause(p.buyer.ctx)
 	}
 }
 

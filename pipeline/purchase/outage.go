@@ -13,41 +13,46 @@ import (
 )
 
 // outage knows why a service gives no answers, and tells the log when it goes
-// down and when it is back. It is safe for many goroutines.
+// down and when it is back. It is safe from many goroutines.
 type outage struct {
+	remote *Remote
+	log    *slog.Logger
+
 	mu   sync.Mutex
-	last *resolution.CallError // the last call that failed for the service's sake
+	last *resolution.CallError // the last call that failed because of the service
 	down bool                  // as the log was told
 }
 
 // done gives a permit back and keeps what its call says of the service.
 // failure is nil for an answer.
-func (a *Buyer) done(permit pace.Permit, o pace.Outcome, failure *resolution.CallError) {
-	out := &a.outage
-	failed := o.Kind == pace.Unavailable || o.Kind == pace.Unreachable
+func (o *outage) done(permit pace.Permit, came pace.Outcome, failure *resolution.CallError) {
+	failed := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable
 	if failed {
-		out.mu.Lock()
-		out.last = failure // before anybody is told to give up
-		out.mu.Unlock()
+		o.mu.Lock()
+		o.last = failure // before anybody is told to give up
+		o.mu.Unlock()
 	}
-	permit.Done(o)
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	if !failed && !out.down {
+	permit.Done(came)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !failed && !o.down {
 		return
 	}
-	s := a.Pace.Snapshot()
+	s := o.remote.Pace.Snapshot()
 	switch dead := !s.DeadSince.IsZero(); {
-	case dead && !out.down:
-		out.down = true
-		a.log.Warn(fmt.Sprintf("the service is down: %s; trying one call at a time until it is back%s", out.last.Reason(), orFor(s)), a.asked()...)
-	case !dead && out.down:
-		out.down = false
-		a.log.Info("the service is back", a.asked()...)
+	case dead && !o.down:
+		o.down = true
+		o.log.Warn(fmt.Sprintf("the service is down: %s; trying one call at a time until it is back%s", o.last.Reason(), orFor(s)), o.service()...)
+	case !dead && o.down:
+		o.down = false
+		o.log.Info("the service is back", o.service()...)
 	}
 }
 
-// orFor is how long a dead service is tried at most.
+// isDown reports whether the service gives no answers at all.
+func (o *outage) isDown() bool { return !o.remote.Pace.Snapshot().DeadSince.IsZero() }
+
+// orFor says how long a dead service is tried at most.
 func orFor(s pace.Snapshot) string {
 	if s.GivesUp.IsZero() {
 		return ""
@@ -66,26 +71,27 @@ func plainly(d time.Duration) string {
 	return text
 }
 
-// asked says in a log who is asked.
-func (a *Buyer) asked() []any {
-	attrs := []any{slog.String("service", a.Name)}
-	if a.Through != "" {
-		attrs = append(attrs, slog.String("by", a.Through))
+// service names the service in the log.
+func (o *outage) service() []any {
+	attrs := []any{slog.String("service", o.remote.Name)}
+	if o.remote.Through != "" {
+		attrs = append(attrs, slog.String("by", o.remote.Through))
 	}
 	return attrs
 }
 
-// explained is an error that ends the run, with the reason of an outage.
-func (a *Buyer) explained(why error) error {
+// explain adds to an error that ends the run how the service failed last, if it
+// is out of reach.
+func (o *outage) explain(why error) error {
 	if !errors.Is(why, ErrUnreachable) {
 		return why
 	}
-	a.outage.mu.Lock()
-	defer a.outage.mu.Unlock()
-	return &outageError{service: a.Name, through: a.Through, last: a.outage.last}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &outageError{service: o.remote.Name, through: o.remote.Through, last: o.last}
 }
 
-// outageError is ErrUnreachable with who was asked and what came of it.
+// outageError is ErrUnreachable with the service and its last failure.
 type outageError struct {
 	service, through string
 	last             *resolution.CallError

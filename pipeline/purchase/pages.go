@@ -16,9 +16,8 @@ const (
 	// a larger one waits in the store. There, as it is received, a page takes
 	// up to some 2 MB, and three times that when it is read.
 	heldBytes = 16 << 10
-	// readAtOnce is how many stored pages are read at a time, and madeAtOnce
-	// how many the service makes at a time, whatever it would do.
-	readAtOnce, madeAtOnce = 4, 16
+	// readAtOnce is how many stored pages are read at a time.
+	readAtOnce = 4
 )
 
 // Page is a page of a search, or its count.
@@ -73,10 +72,10 @@ func (a *Buyer) get(ctx context.Context, q search.Query) (page boughtPage, err e
 	key := q.Key()
 	claims, ours := a.inFlight.join([]string{key})
 	if len(ours) == 0 {
-		a.Meter.Duplicates(1)
+		a.counters.Duplicates(1)
 		return a.twin(ctx, claims[0])
 	}
-	a.Meter.Asked(1)
+	a.counters.Asked(1)
 	err = errPanicked
 	defer func() { a.inFlight.finish(ours[0], page.Answer, err) }()
 	page, err = a.settlePage(q, key)
@@ -108,7 +107,7 @@ func (a *Buyer) readAgain(key string) (boughtPage, error) {
 }
 
 func (a *Buyer) lookUp(key string) (answers.Found, error) {
-	found, err := a.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, []string{key}, a.Freshness(a.began), true, nil)
+	found, err := a.remote.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, []string{key}, a.remote.Freshness(a.began), true, nil)
 	if err != nil {
 		return answers.Found{}, err
 	}
@@ -124,7 +123,7 @@ func (a *Buyer) settlePage(q search.Query, key string) (boughtPage, error) {
 	question := answers.Question{Scope: a.scope, Key: key}
 	switch decision {
 	case UseStored:
-		a.Meter.Stored(1)
+		a.counters.Stored(1)
 		return page, nil
 	case Skip:
 		return boughtPage{Answer: Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}}, nil
@@ -144,7 +143,7 @@ func (a *Buyer) storedPage(key string) (f answers.Found, s Decision, page bought
 	if f, err = a.lookUp(key); err != nil {
 		return f, s, page, err
 	}
-	if s = a.Decide(a.operation, f, a.began, time.Now()); s == UseStored {
+	if s = a.remote.Decide(a.operation, f, a.began, time.Now()); s == UseStored {
 		page, err = a.readPage(f.Answer)
 	}
 	f.Answer.Body = nil
@@ -156,7 +155,7 @@ func (a *Buyer) readPage(stored answers.Answer) (boughtPage, error) {
 	if stored.Outcome == answers.Refused {
 		return failedPage(stored.Reason), nil
 	}
-	reply, err := a.Reader.ReadSearch(a.operation, stored.Status, stored.Body)
+	reply, err := a.remote.Reader.ReadSearch(a.operation, stored.Status, stored.Body)
 	if err != nil || reply.Pending {
 		return boughtPage{}, errors.Join(errUnreadable, err)
 	}
@@ -174,15 +173,11 @@ func pageAnswer(a answers.Answer) Answer {
 
 // resumePage gets a page that an earlier process had the service make.
 func (p *purchase) resumePage() (boughtPage, error) {
-	p.places.occupy()
-	if p.counted {
-		p.account.retake(p.price)
-	}
+	p.buyer.places.occupy()
+	p.charge.reopen()
 	page, cost, err := p.poll(0)
-	p.places.leave(false)
-	if p.counted {
-		p.account.settle(p.price, cost)
-	}
+	p.buyer.places.leave(false)
+	p.charge.settle(cost)
 	return page, err
 }
 
@@ -193,14 +188,14 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 	placed := false
 	defer func() {
 		if placed {
-			p.places.leave(err == nil && page.Outcome == outcome.Matched)
+			p.buyer.places.leave(err == nil && page.Outcome == outcome.Matched)
 		}
 	}()
 	start := func() error {
 		return p.send(func(call answers.Call) (resolution.About, error) {
 			var err error
-			reply, err = p.Service.Start(context.WithoutCancel(p.ctx), resolution.SearchCall{
-				Operation: p.operation, KeywordSearch: which, SearchPage: of,
+			reply, err = p.buyer.remote.Service.Start(context.WithoutCancel(p.buyer.ctx), resolution.SearchCall{
+				Operation: p.buyer.operation, KeywordSearch: which, SearchPage: of,
 				IdempotencyKey: call.IdempotencyKey, ClientRef: p.question.Hash().String(),
 			})
 			return reply.About, err
@@ -208,7 +203,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 			if reply.Pending {
 				return p.parkPage(reply.About)
 			}
-			a := p.answerOf(reply, p.run)
+			a := p.answerOf(reply, p.buyer.run)
 			theirs, err := p.store(a)
 			if theirs != nil {
 				a = *theirs
@@ -218,7 +213,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 			case err != nil:
 				return err
 			case theirs != nil:
-				page, err = p.readPage(a)
+				page, err = p.buyer.readPage(a)
 				return err
 			}
 			page = boughtPage{pageAnswer(a), reply}
@@ -228,21 +223,20 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 	without, err := p.retryUntilSettled(func() error {
 		for {
 			if !placed {
-				if err := p.places.take(p.ctx); err != nil {
+				if err := p.buyer.places.take(p.buyer.ctx); err != nil {
 					return err
 				}
 				placed = true
 			}
-			takes, before := p.places.look()
-			err := start()
-			now, after := p.places.look()
-			refusal := noPlace(err, before || after || now != takes)
+			var err error
+			others := p.buyer.places.watch(func() { err = start() })
+			refusal := noPlace(err, others)
 			if refusal == nil {
 				return p.setAside(err)
 			}
-			p.places.refuse()
+			p.buyer.places.refuse()
 			placed = false
-			p.Meter.Retried(string(refusal.Class))
+			p.buyer.counters.Retried(string(refusal.Class))
 		}
 	})
 	switch {
@@ -251,7 +245,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 		if err != nil || stored == nil {
 			return failedPage(outcome.ReasonUnavailable), err
 		}
-		return p.readPage(*stored)
+		return p.buyer.readPage(*stored)
 	case err != nil:
 		return boughtPage{}, err
 	case without != nil:
@@ -259,7 +253,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 	case reply.Pending:
 		cost := int64(0)
 		page, cost, err = p.poll(max(initialWait, min(reply.Pace.RetryAfter, maxWait)))
-		p.account.settle(p.price, cost)
+		p.charge.settle(cost)
 		return page, err
 	}
 	return page, nil
@@ -268,8 +262,8 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 // parkPage stores that the service is making the page. What it can cost stays
 // taken out of the budget until it is known.
 func (p *purchase) parkPage(about resolution.About) error {
-	err := p.Answers.Park(context.WithoutCancel(p.ctx), p.question, answers.Parking{
-		Resolution: about.ID, Request: about.RequestID, Deadline: time.Now().Add(p.Patience),
+	err := p.buyer.remote.Answers.Park(context.WithoutCancel(p.buyer.ctx), p.question, answers.Parking{
+		Resolution: about.ID, Request: about.RequestID, Deadline: time.Now().Add(p.buyer.remote.Patience),
 	})
 	p.clearUnknown()
 	if errors.Is(err, answers.ErrNoCall) {
@@ -281,9 +275,9 @@ func (p *purchase) parkPage(about resolution.About) error {
 // answerOf is a finished page or count as it is stored. One without leads is a
 // match too: it is what was asked for.
 func (p *purchase) answerOf(reply resolution.SearchReply, run string) answers.Answer {
-	cost := costOf(reply.About, p.Price.Match)
-	if p.operation == resolution.KeywordToLead {
-		cost = costOf(reply.About, p.Price.ofPage(p.question.Key, len(reply.Result.Leads)))
+	cost := costOf(reply.About, p.buyer.remote.Price.Match)
+	if p.buyer.operation == resolution.KeywordToLead {
+		cost = costOf(reply.About, p.buyer.remote.Price.ofPage(p.question.Key, len(reply.Result.Leads)))
 	}
 	return answers.Answer{
 		Run: run, Outcome: answers.Matched, Status: reply.Status, Body: reply.Body, Resolution: reply.ID, Request: reply.RequestID,

@@ -23,25 +23,25 @@ const maxPollWait = 5 * time.Second
 // first time: a look too early is one to be told to come back much later. cost
 // is what the page cost, or may have.
 func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err error) {
-	open, err := p.Answers.Find(context.WithoutCancel(p.ctx), p.question.Hash())
+	open, err := p.buyer.remote.Answers.Find(context.WithoutCancel(p.buyer.ctx), p.question.Hash())
 	if errors.Is(err, answers.ErrNoCall) {
 		return p.delivered()
 	}
 	if err != nil {
-		return boughtPage{}, p.price, p.stopped(err)
+		return boughtPage{}, p.charge.price, p.buyer.stopFor(err)
 	}
-	p.Meter.Parked(1)
-	defer p.Meter.Parked(-1)
+	p.buyer.counters.Parked(1)
+	defer p.buyer.counters.Parked(-1)
 	var arrived <-chan struct{}
-	if p.Deliveries != nil {
-		news, forget := p.Deliveries.Listen(p.question.Hash())
+	if p.buyer.remote.Deliveries != nil {
+		news, forget := p.buyer.remote.Deliveries.Listen(p.question.Hash())
 		defer forget()
 		arrived = news
 	}
-	end := time.Now().Add(p.Patience)
+	end := time.Now().Add(p.buyer.remote.Patience)
 	if first > 0 {
 		if _, err := p.pausePoll(first, arrived); err != nil {
-			return boughtPage{}, p.price, err
+			return boughtPage{}, p.charge.price, err
 		}
 	}
 	backoff := retry.Backoff{Initial: initialWait, Max: maxPollWait}
@@ -54,31 +54,31 @@ func (p *purchase) poll(first time.Duration) (page boughtPage, cost int64, err e
 		case err == nil:
 			failures = 0
 		case stopOf(err) != nil || !errors.As(err, &failure):
-			return boughtPage{}, p.price, p.stopped(err)
+			return boughtPage{}, p.charge.price, p.buyer.stopFor(err)
 		case failure.Over:
 			return p.gaveUp(failure, open)
 		case failure.Class == resolution.Invalid:
 			return p.lost(failure)
-		case failure.Sent && failure.Class != resolution.Limited && !p.down():
+		case failure.Sent && failure.Class != resolution.Limited && !p.buyer.outage.isDown():
 			failures++
 		}
 		switch {
 		case failures >= maxAttempts:
-			return failedPage(outcome.ReasonUnavailable), p.price, nil
-		case !time.Now().Before(end) && !p.down():
-			return failedPage(outcome.ReasonUnfinished), p.price, nil
+			return failedPage(outcome.ReasonUnavailable), p.charge.price, nil
+		case !time.Now().Before(end) && !p.buyer.outage.isDown():
+			return failedPage(outcome.ReasonUnfinished), p.charge.price, nil
 		}
 		asked := reply.Pace.RetryAfter
 		if failure != nil {
-			p.Meter.Retried(string(failure.Class))
+			p.buyer.counters.Retried(string(failure.Class))
 			asked = failure.Pace.RetryAfter
 		}
 		news, err := p.pausePoll(max(backoff.Jittered(polls, rand.Float64()), min(asked, maxWait)), arrived)
 		if err != nil {
-			return boughtPage{}, p.price, err
+			return boughtPage{}, p.charge.price, err
 		}
 		if news {
-			if f, err := p.lookUp(p.question.Key); err != nil || f.Open == "" {
+			if f, err := p.buyer.lookUp(p.question.Key); err != nil || f.Open == "" {
 				return p.delivered()
 			}
 		}
@@ -94,19 +94,19 @@ func (p *purchase) pausePoll(wait time.Duration, arrived <-chan struct{}) (news 
 		return false, nil
 	case <-arrived:
 		return true, nil
-	case <-p.ctx.Done():
-		return false, context.Cause(p.ctx)
+	case <-p.buyer.ctx.Done():
+		return false, context.Cause(p.buyer.ctx)
 	}
 }
 
 // look asks for a page once.
 func (p *purchase) look(id string) (resolution.SearchReply, error) {
-	permit, err := p.Pace.Acquire(p.ctx)
+	permit, err := p.buyer.remote.Pace.Acquire(p.buyer.ctx)
 	if err != nil {
-		return resolution.SearchReply{}, EndOf(p.ctx, err)
+		return resolution.SearchReply{}, EndOf(p.buyer.ctx, err)
 	}
 	began := time.Now()
-	reply, err := p.Service.Poll(context.WithoutCancel(p.ctx), p.operation, id)
+	reply, err := p.buyer.remote.Service.Poll(context.WithoutCancel(p.buyer.ctx), p.buyer.operation, id)
 	took := time.Since(began)
 	var failure *resolution.CallError
 	switch {
@@ -114,14 +114,14 @@ func (p *purchase) look(id string) (resolution.SearchReply, error) {
 		p.called(reply.About, took)
 		// What is said of a limit is said of looks, of which there are many
 		// more than of what has to be paced: that the service makes pages.
-		p.done(permit, pace.Outcome{Kind: pace.Answered, Latency: took}, nil)
+		p.buyer.outage.done(permit, pace.Outcome{Kind: pace.Answered, Latency: took}, nil)
 	case errors.As(err, &failure):
-		p.Meter.Called(took, string(failure.Class))
+		p.buyer.counters.Called(took, string(failure.Class))
 		o := outcomeOf(failure, took)
 		if failure.Over {
 			o.Kind = pace.Answered // the search failed, not the service
 		}
-		p.done(permit, o, failure)
+		p.buyer.outage.done(permit, o, failure)
 	default:
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 	}
@@ -132,29 +132,29 @@ func (p *purchase) look(id string) (resolution.SearchReply, error) {
 func (p *purchase) finished(reply resolution.SearchReply, open answers.OpenCall) (boughtPage, int64, error) {
 	a := p.answerOf(reply, open.Run)
 	a.Resolution = cmp.Or(a.Resolution, open.Resolution)
-	err := p.Answers.Settle(context.WithoutCancel(p.ctx), p.question, a)
+	err := p.buyer.remote.Answers.Settle(context.WithoutCancel(p.buyer.ctx), p.question, a)
 	if errors.Is(err, answers.ErrNoCall) { // the callback was faster
 		return p.delivered()
 	}
 	if err != nil {
-		return boughtPage{}, p.price, p.stopped(err)
+		return boughtPage{}, p.charge.price, p.buyer.stopFor(err)
 	}
-	p.Meter.Settled(*a.Credits)
+	p.buyer.counters.Settled(*a.Credits)
 	return boughtPage{pageAnswer(a), reply}, *a.Credits, nil
 }
 
 // delivered reads a page that a callback has brought.
 func (p *purchase) delivered() (boughtPage, int64, error) {
-	f, err := p.lookUp(p.question.Key)
+	f, err := p.buyer.lookUp(p.question.Key)
 	switch {
 	case err != nil:
-		return boughtPage{}, p.price, p.stopped(err)
+		return boughtPage{}, p.charge.price, p.buyer.stopFor(err)
 	case !f.Stored || !f.Fresh:
 		return failedPage(outcome.ReasonUnavailable), 0, nil // the service gave it up
 	}
 	cost := p.costOfStored(f.Answer)
-	p.Meter.Settled(cost)
-	page, err := p.readPage(f.Answer)
+	p.buyer.counters.Settled(cost)
+	page, err := p.buyer.readPage(f.Answer)
 	return page, cost, err
 }
 
@@ -162,7 +162,7 @@ func (p *purchase) delivered() (boughtPage, int64, error) {
 // the next run asks again.
 func (p *purchase) gaveUp(f *resolution.CallError, open answers.OpenCall) (boughtPage, int64, error) {
 	free := int64(0)
-	err := p.Answers.Settle(context.WithoutCancel(p.ctx), p.question, answers.Answer{
+	err := p.buyer.remote.Answers.Settle(context.WithoutCancel(p.buyer.ctx), p.question, answers.Answer{
 		Run: open.Run, Outcome: answers.Refused, Reason: outcome.ReasonUnavailable, Status: f.Status, Body: f.Body,
 		Resolution: open.Resolution, Request: f.RequestID, Credits: &free, Received: time.Now(),
 	})
@@ -170,7 +170,7 @@ func (p *purchase) gaveUp(f *resolution.CallError, open answers.OpenCall) (bough
 		return p.delivered()
 	}
 	if err != nil {
-		return boughtPage{}, p.price, p.stopped(err)
+		return boughtPage{}, p.charge.price, p.buyer.stopFor(err)
 	}
 	return failedPage(outcome.ReasonUnavailable), 0, nil
 }
@@ -178,15 +178,15 @@ func (p *purchase) gaveUp(f *resolution.CallError, open answers.OpenCall) (bough
 // lost stores that the service does not know a page any more that it began to
 // make: it may have been billed.
 func (p *purchase) lost(f *resolution.CallError) (boughtPage, int64, error) {
-	err := p.Answers.Fail(context.WithoutCancel(p.ctx), p.question, answers.Failure{
+	err := p.buyer.remote.Answers.Fail(context.WithoutCancel(p.buyer.ctx), p.question, answers.Failure{
 		Reason: string(f.Class), Status: f.Status, Request: f.RequestID, MayBeBilled: true,
 	})
 	if errors.Is(err, answers.ErrNoCall) {
 		return p.delivered()
 	}
 	if err != nil {
-		return boughtPage{}, p.price, p.stopped(err)
+		return boughtPage{}, p.charge.price, p.buyer.stopFor(err)
 	}
 	p.markUnknown()
-	return failedPage(outcome.ReasonUnknownCall), p.price, nil
+	return failedPage(outcome.ReasonUnknownCall), p.charge.price, nil
 }

@@ -21,14 +21,14 @@ type Service interface {
 	Poll(ctx context.Context, op resolution.Operation, id string) (resolution.SearchReply, error)
 }
 
-// Reader makes of a kept answer what Service made of it when it came.
+// Reader reads a stored answer as Service read it when it came.
 type Reader interface {
 	Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
 	ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error)
 }
 
-// Remote is what a run needs whose answers come from a service, or came from
-// one.
+// Remote is the service that answers the questions of a run, and how it may be
+// asked.
 type Remote struct {
 	// Service is asked; nil when Offline.
 	Service Service
@@ -49,19 +49,18 @@ type Remote struct {
 	RefreshMatch, RefreshNoMatch time.Duration
 	// Offline asks nobody: rows without a stored answer are skipped.
 	Offline bool
-	// Idempotent says that the service honours idempotency keys: a call that
-	// came to nothing is sent again under its key.
+	// Idempotent says that the service honours idempotency keys: a call without
+	// an answer is sent again under its key.
 	Idempotent bool
 	// RetryUnknown sends the unknown calls of earlier runs again, although the
 	// service may bill them twice.
 	RetryUnknown bool
 	Budget       Budget
-	// Price is what a call costs, and so what is taken out of the budget before
-	// it leaves.
+	// Price is what a call costs, and so what the budget holds before it leaves.
 	Price Price
 	// Patience is how long an answer that comes later is waited for.
 	Patience time.Duration
-	// Later is where such answers arrive; nil when nobody listens for them.
+	// Deliveries is where such answers arrive; nil when nobody listens for them.
 	Deliveries *Deliveries
 	Meter      *stats.CallCounters // never nil
 }
@@ -81,6 +80,11 @@ func (r *Remote) Validate() error {
 	check(min(r.Price.Match, r.Price.Company, r.Price.Extra) >= 0, "the price of a call is negative")
 	check(r.Patience >= 0, "the patience is negative")
 	return errors.Join(errs...)
+}
+
+// Scope is what the questions of an operation are stored under.
+func (r *Remote) Scope(op resolution.Operation) answers.Scope {
+	return answers.Scope{Service: r.Name, Operation: op}
 }
 
 // AnyUnknown reports whether calls about an operation are unknown.

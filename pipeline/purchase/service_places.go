@@ -9,8 +9,9 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// initialPlaces is how many pages a service is first asked to make at a time.
-const initialPlaces = 4
+// initialPlaces is how many pages a service is first asked to make at a time,
+// and maxPlaces how many at most, whatever it would do.
+const initialPlaces, maxPlaces = 4, 16
 
 // places bounds the pages that a service is making at a time. How many it
 // makes is not announced: there is one place more for each page that is made,
@@ -100,12 +101,17 @@ func (p *places) next() {
 	}
 }
 
-// look tells how many places were taken so far, and whether others than the
-// caller have one.
-func (p *places) look() (takes int, others bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.takes, p.taken > 1
+// watch reports whether others than the caller had a place while send ran.
+func (p *places) watch(send func()) (others bool) {
+	look := func() (takes int, others bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.takes, p.taken > 1
+	}
+	takes, before := look()
+	send()
+	now, after := look()
+	return before || after || now != takes
 }
 
 // tooManyActive is how services say that they make as many pages as they will.

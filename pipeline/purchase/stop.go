@@ -8,8 +8,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// The stops that are the service's. Each run that ends with one of them can be
-// run again and goes on from there.
+// The service's reasons to stop a run. The same run again resumes.
 var (
 	// ErrNoCredits says that the account at the service is out of credits.
 	ErrNoCredits = errors.New("the service's account is out of credits")
@@ -20,8 +19,15 @@ var (
 	ErrUnreachable = errors.New("the service is out of reach")
 )
 
-// stopOf is why an error of a call ends the run; nil when it rowSpecific the
-// one call.
+// stopFor ends the run for an error, and returns why it ended: the first cause
+// counts.
+func (b *Buyer) stopFor(err error) error {
+	b.stop(b.outage.explain(stopOf(err)))
+	return context.Cause(b.ctx)
+}
+
+// stopOf is why an error of a call ends the run; nil when it is about the one
+// call.
 func stopOf(err error) error {
 	var failed *resolution.CallError
 	switch {
@@ -37,7 +43,8 @@ func stopOf(err error) error {
 	return nil
 }
 
-// EndOf is why ctx ended, where that is all that err says.
+// EndOf is the cause for which ctx ended, where err says no more than that it
+// ended. Else it is err.
 func EndOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
@@ -45,7 +52,7 @@ func EndOf(ctx context.Context, err error) error {
 	return err
 }
 
-// stopError says why a run stopped, and what the call said that stopped it.
+// stopError says why a run stopped, and what the call said.
 type stopError struct{ why, err error }
 
 func (e *stopError) Error() string   { return e.why.Error() + ": " + e.err.Error() }

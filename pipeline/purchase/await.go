@@ -57,7 +57,7 @@ func (p *purchase) await(until time.Time) (Answer, error) {
 			}
 			p.charge.settle(cost)
 			p.buyer.counters.Settled(cost)
-			return p.buyer.read(found[0].Answer)
+			return p.buyer.codec.answer(found[0].Answer)
 		case found[0].Open == "":
 			return failed(outcome.ReasonUnavailable), nil // the service gave it up
 		case late:

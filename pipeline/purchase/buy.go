@@ -51,7 +51,7 @@ func (a *Buyer) purchase(q answers.Question, f answers.Found) *purchase {
 	case open:
 		p.charge.status = foreign
 	}
-	if p.charge.status != booked && !a.operation.IsKeyword() { // a booked charge has the price that was declared
+	if p.charge.status != booked && !a.codec.operation.IsKeyword() { // a booked charge has the price that was declared
 		p.charge.price = max(p.charge.price, a.dearest.Load())
 	}
 	return p
@@ -76,7 +76,7 @@ func (p *purchase) buy() (later time.Time, v Answer, err error) {
 		return p.send(func(call answers.Call) (resolution.About, error) {
 			var err error
 			reply, err = p.buyer.remote.Service.Do(context.WithoutCancel(p.buyer.ctx), resolution.Call{
-				Request:        resolution.Request{Operation: p.buyer.operation, Key: p.question.Key},
+				Request:        resolution.Request{Operation: p.buyer.codec.operation, Key: p.question.Key},
 				IdempotencyKey: call.IdempotencyKey, ClientRef: p.question.Hash().String(),
 			})
 			return reply.About, err
@@ -111,7 +111,7 @@ func (p *purchase) arrived() (Answer, error) {
 	if err != nil || stored == nil {
 		return failed(outcome.ReasonUnavailable), err
 	}
-	return p.buyer.read(*stored)
+	return p.buyer.codec.answer(*stored)
 }
 
 // posted counts the answer that a callback has brought, and is nil when it
@@ -264,7 +264,7 @@ func (p *purchase) called(about resolution.About, took time.Duration) {
 	p.buyer.counters.Quarantined(int64(about.Quarantined))
 	if about.Retiring != "" {
 		p.buyer.retired.Do(func() {
-			p.buyer.log.Warn("the service retires the operation", "operation", string(p.buyer.operation), "says", about.Retiring)
+			p.buyer.log.Warn("the service retires the operation", "operation", string(p.buyer.codec.operation), "says", about.Retiring)
 		})
 	}
 }
@@ -310,15 +310,11 @@ func (p *purchase) settles(f *resolution.CallError) bool {
 }
 
 // keep stores an answer and makes the row's Answer of it.
-func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
-	cost := costOf(reply.About, p.buyer.remote.Price.ofRecord(p.buyer.operation, reply.Answer))
-	a := answers.Answer{
-		Run: p.buyer.run, Outcome: answers.NoMatch, Reason: reply.Answer.Reason, Status: reply.Status, Body: reply.Body,
-		Resolution: reply.ID, Request: reply.RequestID, Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	if reply.Answer.Matched() {
-		a.Outcome, a.Reason = answers.Matched, ""
-	}
+func (p *purchase) keep(r resolution.Reply) (Answer, error) {
+	said := reply{about: r.About, record: r.Answer}
+	a := p.buyer.codec.stored(p.question.Key, said)
+	a.Run = p.buyer.run
+	cost := *a.Credits
 	theirs, err := p.store(a)
 	if theirs != nil {
 		a, cost = *theirs, p.costOfStored(*theirs)
@@ -328,11 +324,9 @@ func (p *purchase) keep(reply resolution.Reply) (Answer, error) {
 	case err != nil:
 		return Answer{}, err
 	case theirs != nil:
-		return p.buyer.read(a)
+		return p.buyer.codec.answer(a)
 	}
-	v := answerFrom(a)
-	v.Lead = reply.Answer.Lead
-	return v, nil
+	return answerOf(a, said), nil
 }
 
 // store stores an answer. A service may post what it answers, too, and be

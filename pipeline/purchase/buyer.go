@@ -24,17 +24,17 @@ import (
 // Buyer gets the answers of one run: those that are stored from the store, the
 // others from the service. It is safe from many goroutines.
 type Buyer struct {
-	remote    *Remote
-	counters  *stats.CallCounters
-	operation resolution.Operation
-	scope     answers.Scope
-	run       string    // who pays, in the store
-	began     time.Time // in whole milliseconds, as the store has them
-	log       *slog.Logger
-	account   *account
-	inFlight  inFlight
-	places    *places       // of pages of searches that the service makes
-	reading   chan struct{} // holds one for each stored page that is read
+	remote   *Remote
+	counters *stats.CallCounters
+	codec    codec
+	scope    answers.Scope
+	run      string    // who pays, in the store
+	began    time.Time // in whole milliseconds, as the store has them
+	log      *slog.Logger
+	account  *account
+	inFlight inFlight
+	places   *places       // of pages of searches that the service makes
+	reading  chan struct{} // holds one for each stored page that is read
 	// calls bounds the questions in work. They are twice as many as the calls
 	// in flight, so that one is ready whenever a place is free.
 	calls   *pool.Pool
@@ -53,7 +53,7 @@ type Buyer struct {
 // ctx, and ends with Stop and Close too.
 func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, log *slog.Logger) (*Buyer, context.Context, error) {
 	a := &Buyer{
-		remote: r, counters: r.Meter, operation: op, scope: r.Scope(op), run: run, began: time.Now().Truncate(time.Millisecond), log: log,
+		remote: r, counters: r.Meter, codec: newCodec(op, r.Service, r.Reader, r.Price), scope: r.Scope(op), run: run, began: time.Now().Truncate(time.Millisecond), log: log,
 		account: newAccount(r.Budget), places: newPlaces(min(r.Concurrency, maxPlaces)), reading: make(chan struct{}, readAtOnce),
 		inFlight: inFlight{meter: r.Meter}, outage: outage{remote: r, log: log}, calls: pool.New().WithMaxGoroutines(2 * max(r.Concurrency, 1)),
 	}
@@ -135,15 +135,15 @@ func (a *Buyer) begin(ours []*entry, parked *conc.WaitGroup) {
 // settle finishes a claim by what is stored, or has it bought.
 func (a *Buyer) settle(c *entry, f answers.Found, now time.Time, parked *conc.WaitGroup) {
 	q := answers.Question{Scope: a.scope, Key: c.key}
-	switch s := a.remote.Decide(a.operation, f, a.began, now); s {
+	switch s := a.remote.Decide(a.codec.operation, f, a.began, now); s {
 	case UseStored:
 		a.counters.Stored(1)
-		v, err := a.read(f.Answer)
+		v, err := a.codec.answer(f.Answer)
 		a.inFlight.finish(c, v, err)
 	case Skip:
 		a.inFlight.finish(c, Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil)
 	case GiveUp:
-		a.inFlight.finish(c, failed(openReason(a.operation, f)), nil)
+		a.inFlight.finish(c, failed(openReason(a.codec.operation, f)), nil)
 	case Await:
 		p := a.purchase(q, f)
 		parked.Go(func() { p.finishLater(c, f.Deadline) })
@@ -175,24 +175,3 @@ func (p *purchase) finishLater(c *entry, until time.Time) {
 }
 
 var errPanicked = errors.New("the work on a question panicked")
-
-// read makes a Answer of a stored answer: the same that was made when it
-// came.
-func (a *Buyer) read(stored answers.Answer) (Answer, error) {
-	if stored.Outcome == answers.Refused {
-		return failed(stored.Reason), nil
-	}
-	v := answerFrom(stored)
-	if stored.Outcome == answers.NoMatch {
-		return v, nil
-	}
-	reply, err := a.remote.Reader.Read(a.operation, stored.Status, stored.Body)
-	if err != nil || !reply.Answer.Matched() {
-		return Answer{}, errors.Join(errUnreadable, err)
-	}
-	v.Lead = reply.Answer.Lead
-	return v, nil
-}
-
-// errUnreadable says that a stored answer is not what it was when it came.
-var errUnreadable = errors.New("a stored answer that was a match does not read as one")

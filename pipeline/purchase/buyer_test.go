@@ -69,7 +69,7 @@ var aPage = search.Query{Keywords: []string{"crm"}, Limit: 10, Page: 1}
 
 // ask asks one question: about a page if the operation is a search.
 func ask(t *testing.T, b *Buyer, key string) (Answer, error) {
-	if b.operation.IsKeyword() {
+	if b.codec.operation.IsKeyword() {
 		p, err := b.Page(t.Context(), aPage)
 		return p.Answer, err
 	}

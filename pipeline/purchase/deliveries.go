@@ -33,8 +33,8 @@ type Delivery struct {
 	Spent *int64
 }
 
-// Later takes in the answers that come after their calls, and wakes who waits
-// for them. It is safe from many goroutines. It keeps nothing but who waits.
+// Deliveries takes in the answers that come after their calls, and wakes those
+// who wait for them. It is safe from many goroutines.
 type Deliveries struct {
 	store   *answers.Store
 	service string
@@ -46,7 +46,7 @@ type Deliveries struct {
 	waiting map[answers.Hash][]waiter
 }
 
-// NewDeliveries makes a Later for the answers of one service, under its name in the
+// NewDeliveries makes the Deliveries for the answers of one service, under its name in the
 // store. price is what an answer costs whose cost was not said.
 func NewDeliveries(store *answers.Store, service string, reader Reader, now func() time.Time, price Price) *Deliveries {
 	return &Deliveries{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
@@ -125,61 +125,31 @@ func (l *Deliveries) Hint(ctx context.Context, id string) error {
 	if errors.Is(err, answers.ErrNoCall) {
 		return nil
 	}
-	if err == nil && isSearch(call.Operation) {
+	if err == nil && call.Operation.IsKeyword() {
 		l.wake(call.Hash)
 	}
 	return err
-}
-
-func isSearch(op resolution.Operation) bool {
-	return op == resolution.KeywordToLead || op == resolution.KeywordToLeadCount
 }
 
 // errUnfinished says that a delivery tells of a resolution that goes on.
 var errUnfinished = errors.New("the resolution is not finished")
 
 // read makes of a delivery what is stored of it.
-func (l *Deliveries) read(q answers.Question, d Delivery) (a answers.Answer, err error) {
-	op := q.Operation
-	var about resolution.About
-	var cost int64
-	if isSearch(op) {
-		var r resolution.SearchReply
-		r, err = l.reader.ReadSearch(op, d.Status, d.Body)
-		about, cost = r.About, l.searchPrice(q, r)
-		a.Outcome = answers.Matched // also a page without leads: it is what was asked for
-	} else {
-		var r resolution.Reply
-		r, err = l.reader.Read(op, d.Status, d.Body)
-		about, cost = r.About, l.price.ofRecord(op, r.Answer)
-		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
-		if r.Answer.Matched() {
-			a.Outcome = answers.Matched
-		}
-	}
-	if err == nil && about.Pending {
-		err = errUnfinished
-	}
-	if err != nil {
-		return answers.Answer{}, err
-	}
+func (l *Deliveries) read(q answers.Question, d Delivery) (answers.Answer, error) {
+	c := newCodec(q.Operation, nil, l.reader, l.price)
+	r, err := c.read(d.Status, d.Body)
 	switch {
-	case d.Spent != nil:
-		cost = *d.Spent
-	case about.Spent != nil:
-		cost = *about.Spent
+	case err != nil:
+		return answers.Answer{}, err
+	case r.about.Pending:
+		return answers.Answer{}, errUnfinished
 	}
-	a.Status, a.Body, a.Resolution, a.Request, a.Credits, a.Received = d.Status, d.Body, cmp.Or(d.ID, about.ID), d.RequestID, &cost, l.now()
+	a := c.stored(q.Key, r)
+	a.Status, a.Body, a.Resolution, a.Request, a.Received = d.Status, d.Body, cmp.Or(d.ID, r.about.ID), d.RequestID, l.now()
+	if d.Spent != nil {
+		a.Credits = d.Spent
+	}
 	return a, nil
-}
-
-// searchPrice is what a search costs whose cost was not said: that of each
-// lead, or of one count.
-func (l *Deliveries) searchPrice(q answers.Question, r resolution.SearchReply) int64 {
-	if q.Operation == resolution.KeywordToLeadCount {
-		return l.price.Match
-	}
-	return l.price.ofPage(q.Key, len(r.Result.Leads))
 }
 
 // Listen tells who waits for the answer to a question when it is worth looking

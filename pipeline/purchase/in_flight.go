@@ -3,21 +3,9 @@ package purchase
 import (
 	"sync"
 
-	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/stats"
-	"github.com/leadetl/leadetl/resolution"
 )
-
-// Answer is what is known of a question, for every row that asks it.
-type Answer struct {
-	Outcome outcome.Outcome
-	Reason  string
-	Lead    *resolution.Lead // shared by the rows: nobody changes it
-	Receipt outcome.Receipt
-}
-
-func failed(reason string) Answer { return Answer{Outcome: outcome.Failed, Reason: reason} }
 
 // entry is a question in flight; its duplicates wait for done.
 type entry struct {
@@ -66,16 +54,4 @@ func (c *inFlight) finish(q *entry, v Answer, err error) {
 		c.meter.Closed(v.Outcome == outcome.Matched)
 	}
 	close(q.done)
-}
-
-// answerFrom is what an answer says but for its lead.
-func answerFrom(a answers.Answer) Answer {
-	v := Answer{Outcome: outcome.NoMatch, Reason: a.Reason, Receipt: outcome.Receipt{ResolutionID: a.Resolution, ResolvedAt: a.Received}}
-	if a.Outcome == answers.Matched {
-		v.Outcome = outcome.Matched
-	}
-	if a.Credits != nil {
-		v.Receipt.Credits, v.Receipt.Priced = int32(*a.Credits), true
-	}
-	return v
 }

@@ -46,7 +46,7 @@ func (a *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	leads := got.reply.Result.Leads
 	p.Leads = func() ([]resolution.FoundLead, error) { return leads, nil }
 	switch {
-	case a.operation == resolution.KeywordToLeadCount:
+	case a.codec.operation == resolution.KeywordToLeadCount:
 		p.Count = &got.reply.Count
 	case len(got.reply.Body) > heldBytes:
 		p.Leads = func() ([]resolution.FoundLead, error) {
@@ -130,7 +130,7 @@ func (a *Buyer) settlePage(q search.Query, key string) (boughtPage, error) {
 	case Await:
 		return a.purchase(question, f).resumePage()
 	case GiveUp:
-		return failedPage(openReason(a.operation, f)), nil
+		return failedPage(openReason(a.codec.operation, f)), nil
 	}
 	return a.purchase(question, f).buyPage(q)
 }
@@ -143,7 +143,7 @@ func (a *Buyer) storedPage(key string) (f answers.Found, s Decision, page bought
 	if f, err = a.lookUp(key); err != nil {
 		return f, s, page, err
 	}
-	if s = a.remote.Decide(a.operation, f, a.began, time.Now()); s == UseStored {
+	if s = a.remote.Decide(a.codec.operation, f, a.began, time.Now()); s == UseStored {
 		page, err = a.readPage(f.Answer)
 	}
 	f.Answer.Body = nil
@@ -155,7 +155,7 @@ func (a *Buyer) readPage(stored answers.Answer) (boughtPage, error) {
 	if stored.Outcome == answers.Refused {
 		return failedPage(stored.Reason), nil
 	}
-	reply, err := a.remote.Reader.ReadSearch(a.operation, stored.Status, stored.Body)
+	reply, err := a.remote.Reader.ReadSearch(a.codec.operation, stored.Status, stored.Body)
 	if err != nil || reply.Pending {
 		return boughtPage{}, errors.Join(errUnreadable, err)
 	}
@@ -166,9 +166,7 @@ func (a *Buyer) readPage(stored answers.Answer) (boughtPage, error) {
 // pageAnswer is that of an answered page, also of one without leads: whether
 // the search has any is known at its end.
 func pageAnswer(a answers.Answer) Answer {
-	v := answerFrom(a)
-	v.Outcome, v.Reason = outcome.Matched, ""
-	return v
+	return answerOf(a, reply{page: &resolution.SearchReply{}})
 }
 
 // resumePage gets a page that an earlier process had the service make.
@@ -195,7 +193,7 @@ func (p *purchase) buyPage(q search.Query) (page boughtPage, err error) {
 		return p.send(func(call answers.Call) (resolution.About, error) {
 			var err error
 			reply, err = p.buyer.remote.Service.Start(context.WithoutCancel(p.buyer.ctx), resolution.SearchCall{
-				Operation: p.buyer.operation, KeywordSearch: which, SearchPage: of,
+				Operation: p.buyer.codec.operation, KeywordSearch: which, SearchPage: of,
 				IdempotencyKey: call.IdempotencyKey, ClientRef: p.question.Hash().String(),
 			})
 			return reply.About, err
@@ -276,22 +274,11 @@ func (p *purchase) parkPage(about resolution.About) error {
 // match too: it is what was asked for.
 func (p *purchase) answerOf(reply resolution.SearchReply, run string) answers.Answer {
 	cost := costOf(reply.About, p.buyer.remote.Price.Match)
-	if p.buyer.operation == resolution.KeywordToLead {
+	if p.buyer.codec.operation == resolution.KeywordToLead {
 		cost = costOf(reply.About, p.buyer.remote.Price.ofPage(p.question.Key, len(reply.Result.Leads)))
 	}
 	return answers.Answer{
 		Run: run, Outcome: answers.Matched, Status: reply.Status, Body: reply.Body, Resolution: reply.ID, Request: reply.RequestID,
 		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
-}
-
-// SearchOf is a query as the interface has it. Of a count the page says how many
-// hashed emails of a lead are counted, and nothing else.
-func SearchOf(q search.Query) (resolution.KeywordSearch, resolution.SearchPage) {
-	return resolution.KeywordSearch{
-			Keywords: q.Keywords, Cities: q.Cities, States: q.States, Zips: q.Zips, LeadType: q.LeadType,
-			Start: q.Start, End: q.End, JobTitleInclusions: q.JobTitleInclusions, JobTitleExclusions: q.JobTitleExclusions,
-		}, resolution.SearchPage{
-			Number: q.Page, Limit: q.Limit, HEMs: q.HEMs, Deanonymize: q.Deanonymize, SuperEnrichment: q.SuperEnrichment,
-		}
 }

@@ -106,7 +106,7 @@ func (p *purchase) look(id string) (resolution.SearchReply, error) {
 		return resolution.SearchReply{}, EndOf(p.buyer.ctx, err)
 	}
 	began := time.Now()
-	reply, err := p.buyer.remote.Service.Poll(context.WithoutCancel(p.buyer.ctx), p.buyer.operation, id)
+	reply, err := p.buyer.remote.Service.Poll(context.WithoutCancel(p.buyer.ctx), p.buyer.codec.operation, id)
 	took := time.Since(began)
 	var failure *resolution.CallError
 	switch {

@@ -13,7 +13,7 @@ import (
 func (p *purchase) setAside(err error) error {
 	var failed *resolution.CallError
 	page, notPage := search.ParseKey(p.question.Key)
-	if p.buyer.operation != resolution.KeywordToLead || notPage != nil || !errors.As(err, &failed) || failed.Class != resolution.NoCredits {
+	if p.buyer.codec.operation != resolution.KeywordToLead || notPage != nil || !errors.As(err, &failed) || failed.Class != resolution.NoCredits {
 		return err
 	}
 	return fmt.Errorf("%w; for a page of limit %d up to %d credits are set aside at the service: give a smaller limit or more credits", err, page.Limit, p.charge.price)

@@ -54,7 +54,7 @@ func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func())
 			break
 		}
 		batches.Go(func() stream.Callback {
-			err := r.answer(b)
+			err := r.answer(ctx, b)
 			return func() {
 				defer window.Release(weight)
 				defer q.done(in)
@@ -73,7 +73,7 @@ func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func())
 }
 
 // answer fills Leads, Outcomes, Reasons and Receipts of the rows with a key.
-func (r *boughtRows) answer(b *columns.Batch) error {
+func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 	n := b.Len()
 	b.Leads = make([]*resolution.Lead, n)
 	b.Receipts = make([]outcome.Receipt, n)
@@ -81,7 +81,7 @@ func (r *boughtRows) answer(b *columns.Batch) error {
 		b.OrgTypes = make([]string, n) // no service says
 	}
 	keys, question := distinctKeys(b, func(i int) bool { return asks(b, i) })
-	answers, err := r.buyer.Answer(keys)
+	answers, err := r.buyer.Answer(ctx, keys)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 const (
@@ -27,8 +28,13 @@ const (
 // It is used by one goroutine at a time.
 type purchase struct {
 	buyer    *Buyer
+	entry    *entry
 	question answers.Question
 	charge   charge
+	// parked says that the answer was promised to an earlier process, and until
+	// when that waited for it.
+	parked   bool
+	deadline time.Time
 	// maybeBilled says that an earlier call may have been billed: its open call
 	// is sent again, under the same idempotency key.
 	maybeBilled bool
@@ -39,10 +45,11 @@ type purchase struct {
 	answered func()
 }
 
-func (a *Buyer) purchase(q answers.Question, f answers.Found) *purchase {
+func (a *Buyer) purchase(e *entry, f answers.Found, parked bool) *purchase {
 	open := f.Open != ""
+	q := answers.Question{Scope: a.scope, Key: e.key}
 	p := &purchase{
-		buyer: a, question: q, charge: charge{account: a.account, price: a.remote.Price.MaxCost(q)}, maybeBilled: open,
+		buyer: a, entry: e, question: q, parked: parked, deadline: f.Deadline, charge: charge{account: a.account, price: a.remote.Price.MaxCost(q)}, maybeBilled: open,
 		unknown: f.Open == answers.Unknown && !f.Sent.Before(a.began),
 	}
 	switch {
@@ -52,25 +59,43 @@ func (a *Buyer) purchase(q answers.Question, f answers.Found) *purchase {
 		p.charge.status = foreign
 	}
 	if p.charge.status != booked && !a.codec.operation.IsKeyword() { // a booked charge has the price that was declared
-		p.charge.price = max(p.charge.price, a.dearest.Load())
+		p.charge.price = max(p.charge.price, a.surcharge.most.Load())
 	}
 	return p
 }
 
-// dearer learns that a call cost more than was declared: the calls that leave
-// from now on are expected to.
-func (p *purchase) dearer(cost int64) {
-	if cost > p.buyer.dearest.Load() {
-		p.buyer.dearest.Store(cost) // of two at once the lower may stay until the next
+// buy sends a call that holds a slot, until it is settled. Then it gives the
+// slot to the next call, and waits for the answer if that comes later.
+func (p *purchase) buy() (Answer, error) {
+	if p.buyer.places != nil {
+		defer func() { <-p.buyer.slots }()
+		q, err := search.ParseKey(p.question.Key)
+		if err != nil {
+			return Answer{}, err
+		}
+		page, err := p.buyPage(q)
+		return page.withPage(err)
 	}
-	p.buyer.overpriced.Do(func() {
-		p.buyer.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", p.charge.price, "credits", cost)
-	})
+	later, a, err := p.ask()
+	<-p.buyer.slots
+	if err != nil || later.IsZero() {
+		return a, err
+	}
+	return p.await(later)
 }
 
-// buy asks until there is an answer, or none may be asked for any more. A
+// resume waits for an answer that was promised to an earlier process.
+func (p *purchase) resume() (Answer, error) {
+	if p.buyer.places != nil {
+		page, err := p.resumePage()
+		return page.withPage(err)
+	}
+	return p.await(p.deadline)
+}
+
+// ask sends until there is an answer, or none may be asked for any more. A
 // moment that is not zero says that the answer comes later, until then.
-func (p *purchase) buy() (later time.Time, v Answer, err error) {
+func (p *purchase) ask() (later time.Time, v Answer, err error) {
 	without, err := p.retryUntilSettled(func() error {
 		var reply resolution.Reply
 		return p.send(func(call answers.Call) (resolution.About, error) {
@@ -243,30 +268,12 @@ func (p *purchase) send(call func(answers.Call) (resolution.About, error), keep 
 		}
 		return err
 	}
-	p.called(about, took)
+	p.buyer.countReply(about, took)
 	p.answered = sync.OnceFunc(func() {
 		p.buyer.outage.done(permit, pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil)
 	})
 	defer p.answered()
 	return keep()
-}
-
-// called tells the meter and, once, the log.
-func (p *purchase) called(about resolution.About, took time.Duration) {
-	class := "answered"
-	switch {
-	case about.Replayed:
-		class = "replayed"
-	case about.Pending:
-		class = "pending"
-	}
-	p.buyer.counters.Called(took, class)
-	p.buyer.counters.Quarantined(int64(about.Quarantined))
-	if about.Retiring != "" {
-		p.buyer.retired.Do(func() {
-			p.buyer.log.Warn("the service retires the operation", "operation", string(p.buyer.codec.operation), "says", about.Retiring)
-		})
-	}
 }
 
 // fail stores how a call ended without an answer, and counts it where it may
@@ -360,9 +367,7 @@ func (p *purchase) costOfStored(a answers.Answer) int64 {
 // paid settles a call that cost so much.
 func (p *purchase) paid(cost int64) {
 	p.clearUnknown()
-	if cost > p.charge.price {
-		p.dearer(cost)
-	}
+	p.buyer.surcharge.learn(p.charge.price, cost)
 	p.charge.settle(cost)
 	p.buyer.counters.Settled(cost)
 }
@@ -389,24 +394,4 @@ func refusedReason(f *resolution.CallError) string {
 		return outcome.ReasonRefused
 	}
 	return outcome.ReasonRefused + ":" + f.Code
-}
-
-// outcomeOf tells the pace what a failure says of the service.
-func outcomeOf(f *resolution.CallError, took time.Duration) pace.Outcome {
-	o := pace.Outcome{RetryAfter: f.Pace.RetryAfter, LookAhead: lookAheadOf(f.Pace), Latency: took}
-	switch {
-	case f.Class == resolution.Limited:
-		o.Kind = pace.Limited
-	case f.Class == resolution.Unavailable && !f.Sent:
-		o.Kind = pace.Unreachable
-	case f.Class == resolution.Unavailable || f.Class == resolution.Protocol:
-		o.Kind = pace.Unavailable
-	default:
-		o.Kind = pace.Answered
-	}
-	return o
-}
-
-func lookAheadOf(p resolution.Pace) pace.LookAhead {
-	return pace.LookAhead{Limited: p.Limited, Remaining: p.Remaining, Reset: p.Reset}
 }

@@ -1,22 +1,21 @@
 // Package purchase pays once for each question. It gets the answers to keys and
 // the pages of searches from the store, and buys from a service what is not
 // stored.
+//
+// The one thing to know before using it: a question is bought by one call. The
+// life of a call, and with it the promise on money, is in call.go.
 package purchase
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/sourcegraph/conc"
-	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -24,154 +23,208 @@ import (
 // Buyer gets the answers of one run: those that are stored from the store, the
 // others from the service. It is safe from many goroutines.
 type Buyer struct {
-	remote   *Remote
-	counters *stats.CallCounters
-	codec    codec
-	scope    answers.Scope
-	run      string    // who pays, in the store
-	began    time.Time // in whole milliseconds, as the store has them
-	log      *slog.Logger
-	account  *account
-	inFlight inFlight
-	places   *places       // of pages of searches that the service makes
-	reading  chan struct{} // holds one for each stored page that is read
-	// calls bounds the questions in work. They are twice as many as the calls
-	// in flight, so that one is ready whenever a place is free.
-	calls   *pool.Pool
-	retired sync.Once
-	// dearest is the most credits a call cost beyond its price, 0 when none did.
-	dearest    atomic.Int64
-	overpriced sync.Once
-	outage     outage
-	// ctx ends when no call may leave any more; its cause says why.
+	remote    *Remote
+	codec     codec
+	scope     answers.Scope
+	run       string    // who pays, in the store
+	began     time.Time // of this process, in whole milliseconds as the store has them
+	log       *slog.Logger
+	counters  *stats.CallCounters
+	account   *account
+	surcharge surcharge
+	inFlight  inFlight
+	outage    outage
+	retiring  sync.Once
+	// slots bounds the calls at work. They are twice as many as the requests
+	// in flight, so that a call is ready whenever the pace has a place.
+	slots   chan struct{}
+	reading chan struct{}  // bounds the stored pages that are read
+	places  *places        // bounds the pages that the service makes; nil for single records
+	working sync.WaitGroup // the calls
+	// ctx ends when no request may leave any more; its cause says why.
 	ctx  context.Context
 	stop context.CancelCauseFunc
 }
 
 // Open makes the Buyer of a run and counts what the run has spent before. No
-// call leaves after the context has ended that it returns: that is a child of
-// ctx, and ends with Stop and Close too.
+// request leaves after the context has ended that it returns: that is a child
+// of ctx, and ends with Stop and Close too.
 func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, log *slog.Logger) (*Buyer, context.Context, error) {
-	a := &Buyer{
-		remote: r, counters: r.Meter, codec: newCodec(op, r.Service, r.Reader, r.Price), scope: r.Scope(op), run: run, began: time.Now().Truncate(time.Millisecond), log: log,
-		account: newAccount(r.Budget), places: newPlaces(min(r.Concurrency, maxPlaces)), reading: make(chan struct{}, readAtOnce),
-		inFlight: inFlight{meter: r.Meter}, outage: outage{remote: r, log: log}, calls: pool.New().WithMaxGoroutines(2 * max(r.Concurrency, 1)),
+	b := &Buyer{
+		remote: r, codec: newCodec(op, r.Service, r.Reader, r.Price), scope: r.Scope(op), run: run,
+		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Meter,
+		account: newAccount(r.Budget), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log},
+		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), reading: make(chan struct{}, maxReading),
+	}
+	if op.IsKeyword() {
+		b.places = newPlaces(min(r.Concurrency, maxPlaces))
 	}
 	calls, credits, err := r.Spent(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.account.add(calls, credits, 0, 0)
-	r.Meter.Earlier(calls, credits)
+	b.account.add(calls, credits, 0, 0)
+	b.counters.Earlier(calls, credits)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &BudgetError{Flag: "--max-duration", Limit: d.String()})
 	}
-	ending, stop := context.WithCancelCause(ctx)
-	a.ctx = ending
-	a.stop = func(cause error) { stop(cause); cancel() }
-	return a, ending, nil
+	ctx, stop := context.WithCancelCause(ctx)
+	b.ctx, b.stop = ctx, func(cause error) { stop(cause); cancel() }
+	return b, ctx, nil
 }
 
-// Stop lets no call leave any more, and says why. The first cause counts.
-func (a *Buyer) Stop(cause error) { a.stop(cause) }
+// Stop lets no request leave any more, and says why. The first cause counts.
+func (b *Buyer) Stop(cause error) { b.stop(cause) }
 
-// Close waits for the calls in flight.
-func (a *Buyer) Close() {
-	a.stop(context.Canceled)
-	a.calls.Wait()
+// Close waits for the calls at work.
+func (b *Buyer) Close() {
+	b.stop(context.Canceled)
+	b.working.Wait()
 }
 
 // Spent returns the calls and credits counted so far, those of earlier
 // processes of the run included.
-func (a *Buyer) Spent() (calls, credits int64) { return a.account.totals() }
+func (b *Buyer) Spent() (calls, credits int64) { return b.account.totals() }
+
+// MaxLookups bounds the questions that are looked up at a time, and so the
+// bodies in memory.
+const MaxLookups = 4096
 
 // Answer gets the answers to keys, which are distinct, in their order. It is
-// called for many batches at once.
-func (a *Buyer) Answer(keys []string) ([]Answer, error) {
-	entries, ours := a.inFlight.join(keys)
-	a.counters.Asked(int64(len(ours)))
-	var parked conc.WaitGroup
-	a.begin(ours, &parked)
-	for _, e := range entries {
-		<-e.done
+// called from many goroutines at once, and returns early when ctx ends.
+func (b *Buyer) Answer(ctx context.Context, keys []string) ([]Answer, error) {
+	entries, added := b.inFlight.join(keys)
+	b.counters.Asked(int64(len(added)))
+	for some := range slices.Chunk(added, MaxLookups) {
+		b.start(ctx, b.begin(some))
 	}
-	parked.Wait()
 	got := make([]Answer, len(keys))
 	for i, e := range entries {
-		if e.err != nil {
-			return nil, e.err
+		var err error
+		if got[i], err = e.wait(ctx); err != nil {
+			return nil, err
 		}
-		got[i] = e.Answer
 	}
-	a.counters.Duplicates(int64(len(keys) - len(ours)))
+	b.counters.Duplicates(int64(len(keys) - len(added)))
 	return got, nil
 }
 
-// MaxLookups bounds the questions looked up, and so the bodies held, at a
-// time.
-const MaxLookups = 4096
-
-// begin starts the work on claims. Each is finished at some time, whatever
-// happens.
-func (a *Buyer) begin(ours []*entry, parked *conc.WaitGroup) {
-	for some := range slices.Chunk(ours, MaxLookups) {
-		keys := make([]string, len(some))
-		for i, c := range some {
-			keys[i] = c.key
+// begin looks up what is stored of questions. It finishes those that need no
+// call, and returns the calls of the others.
+func (b *Buyer) begin(added []*entry) (calls []*purchase) {
+	keys := make([]string, len(added))
+	for i, e := range added {
+		keys[i] = e.key
+	}
+	now := time.Now()
+	found, err := b.remote.Answers.Lookup(context.WithoutCancel(b.ctx), b.scope, keys, b.remote.Freshness(b.began), true, nil)
+	for i, e := range added {
+		if err != nil {
+			b.finish(e, Answer{}, err)
+			continue
 		}
-		now := time.Now()
-		found, err := a.remote.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, keys, a.remote.Freshness(a.began), true, nil)
-		for i, c := range some {
-			if err != nil {
-				a.inFlight.finish(c, Answer{}, err)
+		f := found[i]
+		switch d := b.remote.Decide(b.codec.operation, f, b.began, now); d {
+		case UseStored:
+			b.counters.Stored(1)
+			a, err := b.codec.answer(f.Answer)
+			b.finish(e, a, err)
+		case Skip:
+			b.finish(e, Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil)
+		case GiveUp:
+			b.finish(e, failed(openReason(b.codec.operation, f)), nil)
+		default:
+			calls = append(calls, b.purchase(e, f, d == Await))
+		}
+	}
+	return calls
+}
+
+// start starts calls, those that have to be sent as soon as there are slots.
+// Each is finished at some time, whatever happens.
+func (b *Buyer) start(ctx context.Context, calls []*purchase) {
+	for _, c := range calls {
+		work := c.resume
+		if !c.parked {
+			if err := b.occupy(ctx, b.slots); err != nil {
+				b.finish(c.entry, Answer{}, err)
 				continue
 			}
-			a.settle(c, found[i], now, parked)
+			work = c.buy
 		}
+		b.working.Go(func() {
+			a, err := work()
+			b.finish(c.entry, a, err)
+		})
 	}
 }
 
-// settle finishes a claim by what is stored, or has it bought.
-func (a *Buyer) settle(c *entry, f answers.Found, now time.Time, parked *conc.WaitGroup) {
-	q := answers.Question{Scope: a.scope, Key: c.key}
-	switch s := a.remote.Decide(a.codec.operation, f, a.began, now); s {
-	case UseStored:
-		a.counters.Stored(1)
-		v, err := a.codec.answer(f.Answer)
-		a.inFlight.finish(c, v, err)
-	case Skip:
-		a.inFlight.finish(c, Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil)
-	case GiveUp:
-		a.inFlight.finish(c, failed(openReason(a.codec.operation, f)), nil)
-	case Await:
-		p := a.purchase(q, f)
-		parked.Go(func() { p.finishLater(c, f.Deadline) })
-	case Ask, Resend:
-		p := a.purchase(q, f)
-		a.calls.Go(func() { p.finish(c, parked) })
+// occupy takes a place, which is given back by receiving. The error is why ctx
+// or the buying ended.
+func (b *Buyer) occupy(ctx context.Context, places chan<- struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-b.ctx.Done():
+		return context.Cause(b.ctx)
 	}
 }
 
-// finish buys the answer of a claim. What was begun is finished even when that
-// panics, or its twins would wait for ever.
-func (p *purchase) finish(c *entry, parked *conc.WaitGroup) {
-	later, v, err := time.Time{}, Answer{}, errPanicked
-	defer func() {
-		if err == nil && !later.IsZero() {
-			parked.Go(func() { p.finishLater(c, later) })
-			return
-		}
-		p.buyer.inFlight.finish(c, v, err)
-	}()
-	later, v, err = p.buy()
+// finish hands the answer to a question to all who ask it.
+func (b *Buyer) finish(e *entry, a Answer, err error) {
+	if err == nil {
+		b.counters.Closed(a.Outcome == outcome.Matched)
+	}
+	b.inFlight.remove(e, a, err)
 }
 
-// finishLater waits for the answer of a claim.
-func (p *purchase) finishLater(c *entry, until time.Time) {
-	v, err := Answer{}, errPanicked
-	defer func() { p.buyer.inFlight.finish(c, v, err) }()
-	v, err = p.await(until)
+// lookUp looks up what is stored of one question.
+func (b *Buyer) lookUp(key string) (answers.Found, error) {
+	found, err := b.remote.Answers.Lookup(context.WithoutCancel(b.ctx), b.scope, []string{key}, b.remote.Freshness(b.began), true, nil)
+	if err != nil {
+		return answers.Found{}, err
+	}
+	return found[0], nil
 }
 
-var errPanicked = errors.New("the work on a question panicked")
+// countReply counts a reply, and logs once that the service retires the
+// operation.
+func (b *Buyer) countReply(about resolution.About, took time.Duration) {
+	class := stats.CallAnswered
+	switch {
+	case about.Replayed:
+		class = stats.CallReplayed
+	case about.Pending:
+		class = stats.CallPending
+	}
+	b.counters.Called(took, class)
+	b.counters.Quarantined(int64(about.Quarantined))
+	if about.Retiring != "" {
+		b.retiring.Do(func() {
+			b.log.Warn("the service retires the operation", "operation", string(b.codec.operation), "says", about.Retiring)
+		})
+	}
+}
+
+// outcomeOf is what a failure tells the pace of the service.
+func outcomeOf(f *resolution.CallError, took time.Duration) pace.Outcome {
+	o := pace.Outcome{RetryAfter: f.Pace.RetryAfter, LookAhead: lookAheadOf(f.Pace), Latency: took}
+	switch {
+	case f.Class == resolution.Limited:
+		o.Kind = pace.Limited
+	case f.Class == resolution.Unavailable && !f.Sent:
+		o.Kind = pace.Unreachable
+	case f.Class == resolution.Unavailable || f.Class == resolution.Protocol:
+		o.Kind = pace.Unavailable
+	default:
+		o.Kind = pace.Answered
+	}
+	return o
+}
+
+func lookAheadOf(p resolution.Pace) pace.LookAhead {
+	return pace.LookAhead{Limited: p.Limited, Remaining: p.Remaining, Reset: p.Reset}
+}

@@ -73,7 +73,7 @@ func ask(t *testing.T, b *Buyer, key string) (Answer, error) {
 		p, err := b.Page(t.Context(), aPage)
 		return p.Answer, err
 	}
-	got, err := b.Answer([]string{key})
+	got, err := b.Answer(t.Context(), []string{key})
 	if err != nil {
 		return Answer{}, err
 	}

@@ -1,57 +1,60 @@
 package purchase
 
 import (
+	"context"
 	"sync"
-
-	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/stats"
 )
-
-// entry is a question in flight; its duplicates wait for done.
-type entry struct {
-	key  string
-	done chan struct{}
-	Answer
-	err error
-}
 
 // inFlight makes sure that a question is asked by one caller at a time. A
 // caller enters a question before it looks for a stored answer, and removes it
 // after the answer is stored. The next caller then finds that answer.
 type inFlight struct {
-	meter *stats.CallCounters
-
-	mu   sync.Mutex
-	open map[string]*entry
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
-// join enters the keys that are not in flight. of[i] is the entry of keys[i],
-// and ours are the new entries.
-func (c *inFlight) join(keys []string) (of, ours []*entry) {
-	of = make([]*entry, len(keys))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[string]*entry{}
+// entry is a question in flight. Its duplicates wait for done.
+type entry struct {
+	key    string
+	done   chan struct{} // closed when answer and err are set
+	answer Answer
+	err    error
+}
+
+// join enters the keys that are not in flight. all[i] is the entry of keys[i],
+// and added are the new entries: the caller has to remove them.
+func (f *inFlight) join(keys []string) (all, added []*entry) {
+	all = make([]*entry, len(keys))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.entries == nil {
+		f.entries = map[string]*entry{}
 	}
 	for i, key := range keys {
-		if of[i] = c.open[key]; of[i] == nil {
-			of[i] = &entry{key: key, done: make(chan struct{})}
-			c.open[key] = of[i]
-			ours = append(ours, of[i])
+		if all[i] = f.entries[key]; all[i] == nil {
+			all[i] = &entry{key: key, done: make(chan struct{})}
+			f.entries[key] = all[i]
+			added = append(added, all[i])
 		}
 	}
-	return of, ours
+	return all, added
 }
 
-// finish removes a question and tells its duplicates.
-func (c *inFlight) finish(q *entry, v Answer, err error) {
-	q.Answer, q.err = v, err
-	c.mu.Lock()
-	delete(c.open, q.key)
-	c.mu.Unlock()
-	if err == nil {
-		c.meter.Closed(v.Outcome == outcome.Matched)
+// remove removes an entry and tells its duplicates the answer.
+func (f *inFlight) remove(e *entry, a Answer, err error) {
+	e.answer, e.err = a, err
+	f.mu.Lock()
+	delete(f.entries, e.key)
+	f.mu.Unlock()
+	close(e.done)
+}
+
+// wait waits for the answer.
+func (e *entry) wait(ctx context.Context) (Answer, error) {
+	select {
+	case <-e.done:
+		return e.answer, e.err
+	case <-ctx.Done():
+		return Answer{}, context.Cause(ctx)
 	}
-	close(q.done)
 }

@@ -11,52 +11,6 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-const (
-	// heldBytes is how large a page may be that waits for its turn in memory;
-	// a larger one waits in the store. There, as it is received, a page takes
-	// up to some 2 MB, and three times that when it is read.
-	heldBytes = 16 << 10
-	// readAtOnce is how many stored pages are read at a time.
-	readAtOnce = 4
-)
-
-// Page is a page of a search, or its count.
-type Page struct {
-	// Answer is matched when the page is there, also when it has no leads.
-	Answer Answer
-	// Count is the result of a count; nil for a page of leads.
-	Count *resolution.SearchCount
-	// HasMore says that there are leads behind this page, and Total how many
-	// the search has.
-	HasMore bool
-	Total   int64
-	// Leads gets the leads of the page: from memory where they take little, or
-	// from the store.
-	Leads func() ([]resolution.FoundLead, error)
-}
-
-// Page gets one page of a search, or its count.
-func (a *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
-	got, err := a.get(ctx, q)
-	p := Page{Answer: got.Answer}
-	if err != nil || got.Outcome != outcome.Matched {
-		return p, err
-	}
-	p.HasMore, p.Total = got.reply.HasMore && len(got.reply.Result.Leads) > 0, got.reply.Result.Total
-	leads := got.reply.Result.Leads
-	p.Leads = func() ([]resolution.FoundLead, error) { return leads, nil }
-	switch {
-	case a.codec.operation == resolution.KeywordToLeadCount:
-		p.Count = &got.reply.Count
-	case len(got.reply.Body) > heldBytes:
-		p.Leads = func() ([]resolution.FoundLead, error) {
-			again, err := a.readAgain(q.Key())
-			return again.reply.Result.Leads, err
-		}
-	}
-	return p, nil
-}
-
 // boughtPage is what is known of a page: with the outcome Matched also what it
 // holds.
 type boughtPage struct {
@@ -64,91 +18,16 @@ type boughtPage struct {
 	reply resolution.SearchReply
 }
 
+// withPage is the Answer that carries what the page holds.
+func (p boughtPage) withPage(err error) (Answer, error) {
+	a := p.Answer
+	if a.Outcome == outcome.Matched {
+		a.page = &p.reply
+	}
+	return a, err
+}
+
 func failedPage(reason string) boughtPage { return boughtPage{Answer: failed(reason)} }
-
-// get gets one page, from the store or the service. Of twins one asks, and the
-// others read its answer.
-func (a *Buyer) get(ctx context.Context, q search.Query) (page boughtPage, err error) {
-	key := q.Key()
-	claims, ours := a.inFlight.join([]string{key})
-	if len(ours) == 0 {
-		a.counters.Duplicates(1)
-		return a.twin(ctx, claims[0])
-	}
-	a.counters.Asked(1)
-	err = errPanicked
-	defer func() { a.inFlight.finish(ours[0], page.Answer, err) }()
-	page, err = a.settlePage(q, key)
-	return page, err
-}
-
-// twin waits for who asks the same.
-func (a *Buyer) twin(ctx context.Context, c *entry) (boughtPage, error) {
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		return boughtPage{}, context.Cause(ctx)
-	}
-	if c.err != nil || c.Outcome != outcome.Matched {
-		return boughtPage{Answer: c.Answer}, c.err
-	}
-	return a.readAgain(c.key)
-}
-
-// readAgain reads a page that is known to be stored.
-func (a *Buyer) readAgain(key string) (boughtPage, error) {
-	a.reading <- struct{}{}
-	defer func() { <-a.reading }()
-	f, err := a.lookUp(key)
-	if err != nil {
-		return boughtPage{}, err
-	}
-	return a.readPage(f.Answer)
-}
-
-func (a *Buyer) lookUp(key string) (answers.Found, error) {
-	found, err := a.remote.Answers.Lookup(context.WithoutCancel(a.ctx), a.scope, []string{key}, a.remote.Freshness(a.began), true, nil)
-	if err != nil {
-		return answers.Found{}, err
-	}
-	return found[0], nil
-}
-
-// settlePage goes by what is stored of a page, or has it bought.
-func (a *Buyer) settlePage(q search.Query, key string) (boughtPage, error) {
-	f, decision, page, err := a.storedPage(key)
-	if err != nil {
-		return boughtPage{}, err
-	}
-	question := answers.Question{Scope: a.scope, Key: key}
-	switch decision {
-	case UseStored:
-		a.counters.Stored(1)
-		return page, nil
-	case Skip:
-		return boughtPage{Answer: Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}}, nil
-	case Await:
-		return a.purchase(question, f).resumePage()
-	case GiveUp:
-		return failedPage(openReason(a.codec.operation, f)), nil
-	}
-	return a.purchase(question, f).buyPage(q)
-}
-
-// storedPage is what is to be done about a page, and the page where it is
-// stored.
-func (a *Buyer) storedPage(key string) (f answers.Found, s Decision, page boughtPage, err error) {
-	a.reading <- struct{}{}
-	defer func() { <-a.reading }()
-	if f, err = a.lookUp(key); err != nil {
-		return f, s, page, err
-	}
-	if s = a.remote.Decide(a.codec.operation, f, a.began, time.Now()); s == UseStored {
-		page, err = a.readPage(f.Answer)
-	}
-	f.Answer.Body = nil
-	return f, s, page, err
-}
 
 // readPage makes of a stored answer what was made of it when it came.
 func (a *Buyer) readPage(stored answers.Answer) (boughtPage, error) {

@@ -111,7 +111,7 @@ func (p *purchase) look(id string) (resolution.SearchReply, error) {
 	var failure *resolution.CallError
 	switch {
 	case err == nil:
-		p.called(reply.About, took)
+		p.buyer.countReply(reply.About, took)
 		// What is said of a limit is said of looks, of which there are many
 		// more than of what has to be paced: that the service makes pages.
 		p.buyer.outage.done(permit, pace.Outcome{Kind: pace.Answered, Latency: took}, nil)

@@ -3,6 +3,9 @@ package purchase
 import (
 	"context"
 	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -109,4 +112,24 @@ func (r *Remote) Spent(ctx context.Context, run string) (calls, credits int64, e
 		}
 	}
 	return calls, credits, nil
+}
+
+// surcharge learns that calls cost more than was declared.
+type surcharge struct {
+	log    *slog.Logger
+	most   atomic.Int64 // credits that a call cost beyond its price; 0 when none did
+	warned sync.Once
+}
+
+// learn makes the calls that leave from now on expect a cost.
+func (s *surcharge) learn(price, cost int64) {
+	if cost <= price {
+		return
+	}
+	if cost > s.most.Load() {
+		s.most.Store(cost) // of two at once the lower may stay until the next
+	}
+	s.warned.Do(func() {
+		s.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", price, "credits", cost)
+	})
 }

@@ -1,0 +1,88 @@
+package purchase
+
+import (
+	"context"
+	"slices"
+
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
+)
+
+const (
+	// maxHeldBytes is how large a page may be that waits for its turn in memory;
+	// a larger one waits in the store. There, as it is received, a page takes
+	// up to some 2 MB, and three times that when it is read.
+	maxHeldBytes = 16 << 10
+	// maxReading is how many stored pages are read at a time.
+	maxReading = 4
+)
+
+// Page is a page of a search, or its count.
+type Page struct {
+	// Answer is matched when the page is there, also when it has no leads.
+	Answer Answer
+	// Count is the result of a count; nil for a page of leads.
+	Count *resolution.SearchCount
+	// HasMore says that there are leads behind this page, and Total how many
+	// the search has.
+	HasMore bool
+	Total   int64
+	// Leads gets the leads of the page: from memory where they take little, or
+	// from the store. It is nil for a count.
+	Leads func() ([]resolution.FoundLead, error)
+}
+
+// Page gets one page of a search, or its count: q is the query on that page. It
+// is called from many goroutines at once, and returns early when ctx ends.
+func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
+	key := q.Key()
+	entries, added := b.inFlight.join([]string{key})
+	b.counters.Asked(int64(len(added)))
+	b.counters.Duplicates(int64(1 - len(added)))
+	if len(added) > 0 {
+		if err := b.occupy(ctx, b.reading); err != nil {
+			b.finish(added[0], Answer{}, err)
+			return Page{}, err
+		}
+		calls := b.begin(added)
+		<-b.reading
+		b.start(ctx, calls)
+	}
+	a, err := entries[0].wait(ctx)
+	reply := a.page
+	a.page = nil // it may be large
+	p := Page{Answer: a}
+	if err != nil || a.Outcome != outcome.Matched {
+		return p, err
+	}
+	if b.codec.operation == resolution.KeywordToLeadCount {
+		p.Count = &reply.Count
+		return p, nil
+	}
+	leads := reply.Result.Leads
+	p.HasMore, p.Total = reply.HasMore && len(leads) > 0, reply.Result.Total
+	if len(reply.Body) > maxHeldBytes {
+		p.Leads = func() ([]resolution.FoundLead, error) { return b.readLeads(ctx, key) }
+	} else {
+		p.Leads = func() ([]resolution.FoundLead, error) { return slices.Clone(leads), nil } // duplicates share them
+	}
+	return p, nil
+}
+
+// readLeads reads the leads of a page that is known to be stored.
+func (b *Buyer) readLeads(ctx context.Context, key string) ([]resolution.FoundLead, error) {
+	if err := b.occupy(ctx, b.reading); err != nil {
+		return nil, err
+	}
+	defer func() { <-b.reading }()
+	f, err := b.lookUp(key)
+	if err != nil {
+		return nil, err
+	}
+	a, err := b.codec.answer(f.Answer)
+	if err != nil {
+		return nil, err
+	}
+	return a.page.Result.Leads, nil
+}

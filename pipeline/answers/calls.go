@@ -96,11 +96,11 @@ func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 	return s.put(ctx, q, a, false, nil)
 }
 
-// Place is Put that calls placed as soon as the answer has its place in the
+// Place is Settle that calls placed as soon as the answer has its place in the
 // order of changes, before it is on disk. An intent asked for from then on is
 // on disk after the answer, so no crash can leave both calls open.
 func (s *Store) Place(ctx context.Context, q Question, a Answer, placed func()) error {
-	return s.put(ctx, q, a, false, placed)
+	return s.put(ctx, q, a, true, placed)
 }
 
 // Settle is Put for an answer that may arrive twice, such as by a callback and

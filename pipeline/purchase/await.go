@@ -7,68 +7,71 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/resolution"
 )
 
-// later is until when an answer is waited for that comes by a callback. Where
-// nobody listens, it is not waited for.
-func (p *purchase) later() (until time.Time, v Answer) {
-	if p.buyer.remote.Deliveries == nil {
-		return time.Time{}, failed(outcome.ReasonNoCallback)
+// resume waits for an answer that was promised to an earlier process.
+func (c *call) resume() (Answer, error) {
+	if c.page != nil {
+		return c.page.resume()
 	}
-	return time.Now().Add(p.buyer.remote.Patience), Answer{}
+	return c.await()
 }
 
-// park stores that an answer comes later. What it will cost is counted with
-// its price until then.
-func (p *purchase) park(about resolution.About, until time.Time) error {
-	if until.IsZero() {
-		until = time.Now() // a later run may listen, and is not told to wait
+// await waits for the answer of a parked call, until its deadline.
+func (c *call) await() (Answer, error) {
+	b := c.buyer
+	if b.codec.poll == nil && b.remote.Deliveries == nil {
+		return failed(b.codec.late), nil
 	}
-	err := p.buyer.remote.Answers.Park(context.WithoutCancel(p.buyer.ctx), p.question, answers.Parking{
-		Resolution: about.ID, Request: about.RequestID, Deadline: until,
-	})
-	p.clearUnknown()
-	p.charge.settle(p.charge.price)
-	p.maybeBilled = true
-	if errors.Is(err, answers.ErrNoCall) {
-		return nil // the callback was faster
+	b.counters.Parked(1)
+	defer b.counters.Parked(-1)
+	var news <-chan struct{}
+	if d := b.remote.Deliveries; d != nil {
+		listen, forget := d.Listen(c.question.Hash())
+		defer forget()
+		news = listen
 	}
-	return err
+	a, err := c.watch(news)
+	if c.state == parked {
+		_, _ = c.conclude(answers.Answer{}, overdue) // changes nothing on disk
+	}
+	return a, err
 }
 
-// await waits for the answer to a parked call, which Later stores.
-func (p *purchase) await(until time.Time) (Answer, error) {
-	p.buyer.counters.Parked(1)
-	defer p.buyer.counters.Parked(-1)
-	arrived, forget := p.buyer.remote.Deliveries.Listen(p.question.Hash())
-	defer forget()
-	wait := time.NewTimer(time.Until(until))
-	defer wait.Stop()
-	for late := false; ; {
-		found, err := p.buyer.remote.Answers.Lookup(context.WithoutCancel(p.buyer.ctx), p.buyer.scope, []string{p.question.Key}, p.buyer.remote.Freshness(p.buyer.began), true, nil)
+// watch looks for the answer until it is there: in the store, where a callback
+// brings it.
+func (c *call) watch(news <-chan struct{}) (Answer, error) {
+	b := c.buyer
+	for {
+		_, err := b.remote.Answers.Find(context.WithoutCancel(b.ctx), c.question.Hash())
 		switch {
+		case errors.Is(err, answers.ErrNoCall):
+			return c.takeDelivered()
 		case err != nil:
-			return Answer{}, p.buyer.stopFor(err)
-		case found[0].Open == "" && found[0].Stored && found[0].Fresh:
-			cost := p.charge.price
-			if found[0].Answer.Credits != nil {
-				cost = *found[0].Answer.Credits
-			}
-			p.charge.settle(cost)
-			p.buyer.counters.Settled(cost)
-			return p.buyer.codec.answer(found[0].Answer)
-		case found[0].Open == "":
-			return failed(outcome.ReasonUnavailable), nil // the service gave it up
-		case late:
-			return failed(outcome.ReasonNoCallback), nil
+			return Answer{}, b.stopFor(err)
 		}
-		select {
-		case <-arrived:
-		case <-wait.C:
-			late = true
-		case <-p.buyer.ctx.Done():
-			return Answer{}, context.Cause(p.buyer.ctx)
+		wait := time.Until(c.deadline)
+		if wait <= 0 {
+			return failed(b.codec.late), nil
+		}
+		if err := sleep(b.ctx, wait, news); err != nil {
+			return Answer{}, err
 		}
 	}
+}
+
+// takeDelivered takes the answer that a callback has brought.
+func (c *call) takeDelivered() (Answer, error) {
+	f, err := c.buyer.lookUp(c.question.Key)
+	if err != nil {
+		return Answer{}, c.buyer.stopFor(err)
+	}
+	if !f.Stored || !f.Fresh {
+		_, err := c.conclude(answers.Answer{}, abandoned)
+		return failed(outcome.ReasonUnavailable), err
+	}
+	if _, err := c.conclude(f.Answer, delivered); err != nil {
+		return Answer{}, err
+	}
+	return c.buyer.codec.answer(f.Answer)
 }

@@ -64,80 +64,26 @@ func (a *Buyer) purchase(e *entry, f answers.Found, parked bool) *purchase {
 	return p
 }
 
-// buy sends a call that holds a slot, until it is settled. Then it gives the
-// slot to the next call, and waits for the answer if that comes later.
+// buy has a page made and gets it.
 func (p *purchase) buy() (Answer, error) {
-	if p.buyer.places != nil {
-		defer func() { <-p.buyer.slots }()
-		q, err := search.ParseKey(p.question.Key)
-		if err != nil {
-			return Answer{}, err
-		}
-		page, err := p.buyPage(q)
-		return page.withPage(err)
+	defer func() { <-p.buyer.slots }()
+	q, err := search.ParseKey(p.question.Key)
+	if err != nil {
+		return Answer{}, err
 	}
-	later, a, err := p.ask()
-	<-p.buyer.slots
-	if err != nil || later.IsZero() {
-		return a, err
-	}
-	return p.await(later)
+	page, err := p.buyPage(q)
+	return page.withPage(err)
 }
 
-// resume waits for an answer that was promised to an earlier process.
+// resume gets a page that an earlier process had the service make.
 func (p *purchase) resume() (Answer, error) {
-	if p.buyer.places != nil {
-		page, err := p.resumePage()
-		return page.withPage(err)
-	}
-	return p.await(p.deadline)
-}
-
-// ask sends until there is an answer, or none may be asked for any more. A
-// moment that is not zero says that the answer comes later, until then.
-func (p *purchase) ask() (later time.Time, v Answer, err error) {
-	without, err := p.retryUntilSettled(func() error {
-		var reply resolution.Reply
-		return p.send(func(call answers.Call) (resolution.About, error) {
-			var err error
-			reply, err = p.buyer.remote.Service.Do(context.WithoutCancel(p.buyer.ctx), resolution.Call{
-				Request:        resolution.Request{Operation: p.buyer.codec.operation, Key: p.question.Key},
-				IdempotencyKey: call.IdempotencyKey, ClientRef: p.question.Hash().String(),
-			})
-			return reply.About, err
-		}, func() (err error) {
-			if reply.Pending {
-				later, v = p.later()
-				return p.park(reply.About, later)
-			}
-			v, err = p.keep(reply)
-			return err
-		})
-	})
-	switch {
-	case errors.Is(err, errArrived):
-		v, err = p.arrived()
-		return time.Time{}, v, err
-	case err != nil:
-		return time.Time{}, Answer{}, err
-	case without != nil:
-		return time.Time{}, *without, nil
-	}
-	return later, v, nil
+	page, err := p.resumePage()
+	return page.withPage(err)
 }
 
 // errArrived says that a callback has brought the answer while the question
 // was asked, or was about to be asked again.
 var errArrived = errors.New("the answer has come by a callback")
-
-// arrived is the Answer then.
-func (p *purchase) arrived() (Answer, error) {
-	stored, err := p.posted()
-	if err != nil || stored == nil {
-		return failed(outcome.ReasonUnavailable), err
-	}
-	return p.buyer.codec.answer(*stored)
-}
 
 // posted counts the answer that a callback has brought, and is nil when it
 // brought that there is none.
@@ -314,26 +260,6 @@ func (p *purchase) fail(ctx context.Context, f *resolution.CallError) error {
 // not when what is refused is the key, used for another body.
 func (p *purchase) settles(f *resolution.CallError) bool {
 	return !p.maybeBilled || p.buyer.remote.Idempotent && f.Status != http.StatusUnprocessableEntity
-}
-
-// keep stores an answer and makes the row's Answer of it.
-func (p *purchase) keep(r resolution.Reply) (Answer, error) {
-	said := reply{about: r.About, record: r.Answer}
-	a := p.buyer.codec.stored(p.question.Key, said)
-	a.Run = p.buyer.run
-	cost := *a.Credits
-	theirs, err := p.store(a)
-	if theirs != nil {
-		a, cost = *theirs, p.costOfStored(*theirs)
-	}
-	p.paid(cost)
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case theirs != nil:
-		return p.buyer.codec.answer(a)
-	}
-	return answerOf(a, said), nil
 }
 
 // store stores an answer. A service may post what it answers, too, and be

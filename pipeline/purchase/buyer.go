@@ -8,6 +8,7 @@ package purchase
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -112,7 +113,7 @@ func (b *Buyer) Answer(ctx context.Context, keys []string) ([]Answer, error) {
 
 // begin looks up what is stored of questions. It finishes those that need no
 // call, and returns the calls of the others.
-func (b *Buyer) begin(added []*entry) (calls []*purchase) {
+func (b *Buyer) begin(added []*entry) (calls []*call) {
 	keys := make([]string, len(added))
 	for i, e := range added {
 		keys[i] = e.key
@@ -135,7 +136,7 @@ func (b *Buyer) begin(added []*entry) (calls []*purchase) {
 		case GiveUp:
 			b.finish(e, failed(openReason(b.codec.operation, f)), nil)
 		default:
-			calls = append(calls, b.purchase(e, f, d == Await))
+			calls = append(calls, b.newCall(e, f, d))
 		}
 	}
 	return calls
@@ -143,10 +144,10 @@ func (b *Buyer) begin(added []*entry) (calls []*purchase) {
 
 // start starts calls, those that have to be sent as soon as there are slots.
 // Each is finished at some time, whatever happens.
-func (b *Buyer) start(ctx context.Context, calls []*purchase) {
+func (b *Buyer) start(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		work := c.resume
-		if !c.parked {
+		if c.state != parked {
 			if err := b.occupy(ctx, b.slots); err != nil {
 				b.finish(c.entry, Answer{}, err)
 				continue
@@ -188,6 +189,21 @@ func (b *Buyer) lookUp(key string) (answers.Found, error) {
 		return answers.Found{}, err
 	}
 	return found[0], nil
+}
+
+// observe counts a request that has left. It returns what the pace is told of
+// it, and its failure, if that is what err is.
+func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (pace.Outcome, *resolution.CallError) {
+	var failure *resolution.CallError
+	switch {
+	case err == nil:
+		b.countReply(about, took)
+		return pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil
+	case errors.As(err, &failure):
+		b.counters.Called(took, string(failure.Class))
+		return outcomeOf(failure, took), failure
+	}
+	return pace.Outcome{Kind: pace.NotCounted}, nil
 }
 
 // countReply counts a reply, and logs once that the service retires the

@@ -1,0 +1,317 @@
+package purchase
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// This file keeps the promise on money. A question that was answered is never
+// bought again, a call that may have been billed is never sent again unless
+// that is safe or the user says so, and the budget is never exceeded. It holds
+// at every moment at which the process may be killed:
+//
+//   - send holds the price in the budget, waits for its turn, and puts the intent
+//     on disk before the request leaves;
+//   - conclude is the only way out. It puts on disk what came of the request
+//     before anything of it counts.
+//
+// The states of a call:
+//
+//	unsent  ──> sent ──> closed    answered, or refused
+//	              │ ├──> parked    the answer is promised
+//	              │ ├──> unknown   it may have been billed, and has no answer
+//	              │ └──> unsent    it failed, and was surely not billed
+//	unknown ──> resent ──> closed, parked, or unknown again
+//	parked  ──> closed, or unknown when the service has forgotten it
+
+// state is where a call is in its life.
+type state uint8
+
+const (
+	unsent  state = iota // no request of it may have been billed
+	sent                 // its first request is out
+	unknown              // a request may have been billed, and has no answer
+	resent               // another request is out, under the same idempotency key
+	parked               // the service promised the answer for later
+	closed               // it is answered, refused, or given up by the service
+)
+
+// call is one question that is not answered yet, on its way to an answer. It
+// is used by one goroutine at a time.
+type call struct {
+	buyer    *Buyer
+	entry    *entry
+	question answers.Question
+	state    state
+	charge   charge
+	flight   *flight   // of the request that is out
+	deadline time.Time // until when a promised answer is waited for
+	page     *purchase // in the place of all this: a page of a search
+}
+
+// flight is the place of a request among those in flight, and what the pace is
+// told when it is given back.
+type flight struct {
+	permit  pace.Permit
+	outcome pace.Outcome
+	failure *resolution.CallError // nil for an answer
+}
+
+// newCall takes up a question where the store has it.
+func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
+	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline}
+	c.charge = charge{account: b.account, price: b.remote.Price.MaxCost(c.question)}
+	switch mine := f.Run == b.run; {
+	case f.Open != "" && mine:
+		c.charge.status, c.charge.cost = booked, c.charge.price
+	case f.Open != "":
+		c.charge.status = foreign
+	}
+	if b.places != nil {
+		c.page = b.purchase(e, f, d == Await)
+		if d == Await {
+			c.state = parked
+		}
+		return c
+	}
+	if c.charge.status != booked && !b.codec.operation.IsKeyword() { // a booked charge has the price that was declared
+		c.charge.price = max(c.charge.price, b.surcharge.most.Load())
+	}
+	switch {
+	case d == Await:
+		c.state = parked
+	case d == Resend:
+		c.state = unknown
+		if f.Open != answers.Unknown || f.Sent.Before(b.began) { // this process has not counted it
+			b.counters.Unknown(1)
+		}
+	}
+	return c
+}
+
+// maybeBilled reports whether an earlier request of the call may have been
+// billed.
+func (c *call) maybeBilled() bool { return c.state == unknown || c.state == resent }
+
+// become changes the state, and keeps the count of unknown calls in step.
+func (c *call) become(next state) {
+	if c.state == unknown {
+		c.buyer.counters.Unknown(-1)
+	}
+	if next == unknown {
+		c.buyer.counters.Unknown(1)
+	}
+	c.state = next
+}
+
+// land gives the place of the request in flight to the next one. It may be
+// called again.
+func (c *call) land() {
+	if f := c.flight; f != nil {
+		c.flight = nil
+		c.buyer.outage.done(f.permit, f.outcome, f.failure)
+	}
+}
+
+// send makes one request. Without an error the call is closed, and has the
+// answer, or is parked. The error is the request's, or why none was made, or
+// answers.ErrNoCall when a callback has brought the answer meanwhile.
+//
+// The request's place in flight is given back when its end has a place in the
+// store before the intent of the next one. So there are never more open calls
+// on disk than places, and one wait for the disk serves both.
+func (c *call) send() (Answer, error) {
+	b := c.buyer
+	if err := c.charge.hold(b.ctx); err != nil {
+		return Answer{}, err
+	}
+	permit, err := b.remote.Pace.Acquire(b.ctx)
+	if err != nil {
+		c.charge.putBack()
+		return Answer{}, EndOf(b.ctx, err)
+	}
+	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
+	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Again: c.maybeBilled()})
+	if err != nil {
+		permit.Done(pace.Outcome{Kind: pace.NotCounted})
+		c.charge.putBack()
+		return Answer{}, err
+	}
+	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
+	if err := permit.Leave(b.ctx); err != nil { // a slow disk delayed the intent
+		_, stored := c.conclude(answers.Answer{}, notSent)
+		return Answer{}, errors.Join(EndOf(b.ctx, err), stored)
+	}
+	if c.maybeBilled() {
+		c.become(resent)
+	} else {
+		c.become(sent)
+	}
+	began := time.Now()
+	r, err := b.codec.send(durable, c.question, intent.IdempotencyKey)
+	c.flight.outcome, c.flight.failure = b.observe(r.about, err, time.Since(began))
+	switch failure := c.flight.failure; {
+	case failure != nil:
+		return c.fail(failure)
+	case err != nil: // nothing is known: the call stays open on disk, and its price held
+		c.land()
+		return Answer{}, err
+	case r.about.Pending:
+		_, err := c.conclude(answers.Answer{Resolution: r.about.ID, Request: r.about.RequestID}, promised)
+		return Answer{}, err
+	}
+	return c.answered(r, b.run)
+}
+
+// answered concludes a call with a finished reply, which run pays for.
+func (c *call) answered(r reply, run string) (Answer, error) {
+	a := c.buyer.codec.stored(c.question.Key, r)
+	a.Run = run
+	earlier, err := c.conclude(a, answered)
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case earlier != nil:
+		return c.buyer.codec.answer(*earlier)
+	}
+	return answerOf(a, r), nil
+}
+
+// fail concludes a request that failed. The error is the failure, unless that
+// was the last word on the question.
+func (c *call) fail(f *resolution.CallError) (Answer, error) {
+	a, how := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}, unbilled
+	switch {
+	case f.Class == resolution.Invalid && c.settles(f):
+		a, how = refusal(c.buyer.run, refusedReason(f), f), refused
+	case f.Billed():
+		how = billed
+	}
+	earlier, err := c.conclude(a, how)
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case earlier != nil:
+		return c.buyer.codec.answer(*earlier)
+	}
+	return Answer{}, f
+}
+
+// settles reports whether a refusal is the last word on the question. Where an
+// earlier request may have been billed it is so from a service that honours the
+// idempotency key, which would have sent that request's answer; but not when
+// the key is refused, for having been used with another body.
+func (c *call) settles(f *resolution.CallError) bool {
+	return !c.maybeBilled() || c.buyer.remote.Idempotent && f.Status != http.StatusUnprocessableEntity
+}
+
+// refusal is a failure as it is stored in the place of an answer. It is free.
+func refusal(run, reason string, f *resolution.CallError) answers.Answer {
+	cost := int64(0)
+	return answers.Answer{
+		Run: run, Outcome: answers.Refused, Reason: reason, Status: f.Status, Body: f.Body, Request: f.RequestID,
+		Credits: &cost, Received: time.Now(),
+	}
+}
+
+// ending is how a request ended, or the wait for a promised answer.
+type ending uint8
+
+const (
+	notSent   ending = iota // no request left after all
+	unbilled                // it failed, and was surely not billed
+	billed                  // it failed, and may have been billed
+	promised                // the answer comes later
+	answered                // the service answered
+	refused                 // the service refuses the question
+	delivered               // a callback has stored the answer
+	abandoned               // the service gave the promised answer up: it was not billed
+	overdue                 // the promised answer did not come: a later run may look again
+)
+
+// conclude ends a request, or the wait for a promised answer: it changes the
+// store first, and then the budget, the counters and the state. a is what is
+// known of the reply. earlier is the answer that holds in its place, because a
+// callback stored it first. The error is the store's; it is answers.ErrNoCall
+// when a callback closed a call that failed here.
+func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, err error) {
+	b, ctx := c.buyer, context.WithoutCancel(c.buyer.ctx)
+	defer c.land() // where storing the answer did not
+	switch how {
+	case notSent:
+		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{})
+		c.charge.putBack()
+	case unbilled, billed:
+		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{
+			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed,
+		})
+		if how == billed || c.maybeBilled() {
+			c.charge.settle(c.charge.price)
+			c.become(unknown)
+		} else {
+			c.charge.release()
+			c.become(unsent)
+		}
+	case promised:
+		c.deadline = time.Now()
+		if b.codec.poll != nil || b.remote.Deliveries != nil { // else a later run may listen
+			c.deadline = c.deadline.Add(b.remote.Patience)
+		}
+		err = b.remote.Answers.Park(ctx, c.question, answers.Parking{Resolution: a.Resolution, Request: a.Request, Deadline: c.deadline})
+		if errors.Is(err, answers.ErrNoCall) {
+			err = nil // the callback was faster: the wait finds its answer
+		}
+		if b.codec.poll == nil { // the price of a page stays held, since its result comes soon
+			c.charge.settle(c.charge.price)
+		}
+		c.become(parked)
+	case overdue:
+		c.charge.settle(c.charge.price)
+	case abandoned:
+		c.charge.settle(0)
+		c.become(closed)
+	case answered, refused, delivered:
+		if how != delivered {
+			earlier, err = c.store(ctx, a)
+		}
+		if earlier != nil {
+			a = *earlier
+		}
+		cost := c.charge.price
+		if a.Credits != nil {
+			cost = *a.Credits
+		}
+		c.charge.settle(cost)
+		b.surcharge.learn(c.charge.price, cost)
+		b.counters.Settled(cost)
+		if how == refused {
+			b.counters.Refused(1)
+		}
+		c.become(closed)
+	}
+	return earlier, err
+}
+
+// store stores an answer, and gives the request's place in flight back as soon
+// as the answer has its place in the log. Only the first answer to a question
+// is stored: a service may post what it answers, too, and be faster that way.
+func (c *call) store(ctx context.Context, a answers.Answer) (earlier *answers.Answer, err error) {
+	b := c.buyer
+	if err := b.remote.Answers.Place(ctx, c.question, a, c.land); !errors.Is(err, answers.ErrNoCall) {
+		return nil, err
+	}
+	f, err := b.lookUp(c.question.Key)
+	if err != nil {
+		return nil, err
+	}
+	if !f.Stored || !f.Fresh { // it had posted that there is no answer
+		return nil, b.remote.Answers.Put(ctx, c.question, a)
+	}
+	return &f.Answer, nil
+}

@@ -1,18 +1,29 @@
 package purchase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
 )
+
+// maxPollWait is the longest wait between two looks at a page that a service is
+// making, unless the service asks for more.
+const maxPollWait = 5 * time.Second
 
 // resume waits for an answer that was promised to an earlier process.
 func (c *call) resume() (Answer, error) {
-	if c.page != nil {
-		return c.page.resume()
+	if c.buyer.codec.poll != nil {
+		c.deadline = time.Now().Add(c.buyer.remote.Patience) // it is asked for however old it is
+		c.buyer.places.occupy()
+		c.placed = true
+		defer c.leavePlace(false)
+		c.charge.reopen()
 	}
 	return c.await()
 }
@@ -39,25 +50,85 @@ func (c *call) await() (Answer, error) {
 }
 
 // watch looks for the answer until it is there: in the store, where a callback
-// brings it.
+// brings it, and at the service if it can be asked for. Asking costs nothing.
 func (c *call) watch(news <-chan struct{}) (Answer, error) {
 	b := c.buyer
-	for {
-		_, err := b.remote.Answers.Find(context.WithoutCancel(b.ctx), c.question.Hash())
+	wait := c.pollIn // a look too early is one to be told to come back much later
+	for looks, failures := 1, 0; ; looks++ {
+		if wait > 0 {
+			if err := sleep(b.ctx, wait, news); err != nil {
+				return Answer{}, err
+			}
+		}
+		open, err := b.remote.Answers.Find(context.WithoutCancel(b.ctx), c.question.Hash())
 		switch {
 		case errors.Is(err, answers.ErrNoCall):
 			return c.takeDelivered()
 		case err != nil:
 			return Answer{}, b.stopFor(err)
 		}
-		wait := time.Until(c.deadline)
-		if wait <= 0 {
+		if b.codec.poll == nil {
+			if wait = time.Until(c.deadline); wait <= 0 {
+				return failed(b.codec.late), nil
+			}
+			continue
+		}
+		r, err := b.poll(open.Resolution)
+		var failure *resolution.CallError
+		switch {
+		case err == nil && r.about.Pending:
+			failures = 0
+		case err == nil:
+			r.about.ID = cmp.Or(r.about.ID, open.Resolution)
+			return c.orStop(c.answered(r, open.Run))
+		case stopOf(err) != nil || !errors.As(err, &failure):
+			return Answer{}, b.stopFor(err)
+		case failure.Over || failure.Class == resolution.Invalid:
+			return c.orStop(c.endPoll(failure, open))
+		case failure.Sent && failure.Class != resolution.Limited && !b.outage.isDown():
+			failures++
+		}
+		switch {
+		case failures >= maxAttempts:
+			return failed(outcome.ReasonUnavailable), nil
+		case !time.Now().Before(c.deadline) && !b.outage.isDown():
 			return failed(b.codec.late), nil
 		}
-		if err := sleep(b.ctx, wait, news); err != nil {
-			return Answer{}, err
+		asked := r.about.Pace.RetryAfter
+		if failure != nil {
+			b.counters.Retried(string(failure.Class))
+			asked = failure.Pace.RetryAfter
 		}
+		wait = backoff(looks, maxPollWait, asked)
 	}
+}
+
+// endPoll concludes a call whose page is not made any more: the service could
+// not make it, and did not bill it, or has forgotten it, and may have.
+func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall) (Answer, error) {
+	a, how, reason := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}, billed, outcome.ReasonUnknownCall
+	if f.Over { // the next run asks again
+		a, how, reason = refusal(open.Run, outcome.ReasonUnavailable, f), answered, outcome.ReasonUnavailable
+		a.Resolution = open.Resolution
+	}
+	earlier, err := c.conclude(a, how)
+	switch {
+	case errors.Is(err, answers.ErrNoCall):
+		return c.takeDelivered()
+	case err != nil:
+		return Answer{}, err
+	case earlier != nil:
+		return c.buyer.codec.answer(*earlier)
+	}
+	return failed(reason), nil
+}
+
+// orStop ends the run for an error.
+func (c *call) orStop(a Answer, err error) (Answer, error) {
+	if err != nil {
+		return Answer{}, c.buyer.stopFor(err)
+	}
+	return a, nil
 }
 
 // takeDelivered takes the answer that a callback has brought.
@@ -74,4 +145,25 @@ func (c *call) takeDelivered() (Answer, error) {
 		return Answer{}, err
 	}
 	return c.buyer.codec.answer(f.Answer)
+}
+
+// poll asks for a promised page once.
+func (b *Buyer) poll(id string) (reply, error) {
+	permit, err := b.remote.Pace.Acquire(b.ctx)
+	if err != nil {
+		return reply{}, EndOf(b.ctx, err)
+	}
+	began := time.Now()
+	r, err := b.codec.poll(context.WithoutCancel(b.ctx), id)
+	o, failure := b.observe(r.about, err, time.Since(began))
+	switch {
+	case err == nil:
+		// What is said of a limit is said of looks, of which there are many
+		// more than of what has to be paced: that the service makes pages.
+		o.LookAhead = pace.LookAhead{}
+	case failure != nil && failure.Over:
+		o.Kind = pace.Answered // the search failed, not the service
+	}
+	b.outage.done(permit, o, failure)
+	return r, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -50,9 +51,10 @@ type call struct {
 	question answers.Question
 	state    state
 	charge   charge
-	flight   *flight   // of the request that is out
-	deadline time.Time // until when a promised answer is waited for
-	page     *purchase // in the place of all this: a page of a search
+	flight   *flight       // of the request that is out
+	placed   bool          // it has one of the service's places for pages
+	deadline time.Time     // until when a promised answer is waited for
+	pollIn   time.Duration // when to ask for a promised page first
 }
 
 // flight is the place of a request among those in flight, and what the pace is
@@ -72,13 +74,6 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 		c.charge.status, c.charge.cost = booked, c.charge.price
 	case f.Open != "":
 		c.charge.status = foreign
-	}
-	if b.places != nil {
-		c.page = b.purchase(e, f, d == Await)
-		if d == Await {
-			c.state = parked
-		}
-		return c
 	}
 	if c.charge.status != booked && !b.codec.operation.IsKeyword() { // a booked charge has the price that was declared
 		c.charge.price = max(c.charge.price, b.surcharge.most.Load())
@@ -163,6 +158,9 @@ func (c *call) send() (Answer, error) {
 		c.land()
 		return Answer{}, err
 	case r.about.Pending:
+		if b.codec.poll != nil {
+			c.pollIn = max(initialWait, min(r.about.Pace.RetryAfter, maxWait))
+		}
 		_, err := c.conclude(answers.Answer{Resolution: r.about.ID, Request: r.about.RequestID}, promised)
 		return Answer{}, err
 	}
@@ -218,6 +216,14 @@ func refusal(run, reason string, f *resolution.CallError) answers.Answer {
 		Run: run, Outcome: answers.Refused, Reason: reason, Status: f.Status, Body: f.Body, Request: f.RequestID,
 		Credits: &cost, Received: time.Now(),
 	}
+}
+
+// refusedReason is the reason of a row that the service refused.
+func refusedReason(f *resolution.CallError) string {
+	if f.Code == "" {
+		return outcome.ReasonRefused
+	}
+	return outcome.ReasonRefused + ":" + f.Code
 }
 
 // ending is how a request ended, or the wait for a promised answer.

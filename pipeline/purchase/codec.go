@@ -3,6 +3,7 @@ package purchase
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -125,6 +126,17 @@ func (c codec) answer(stored answers.Answer) (Answer, error) {
 		r.page.Body = stored.Body
 	}
 	return answerOf(stored, r), nil
+}
+
+// explain adds to an error for want of credits what a page needs: a service
+// sets the price of a full page aside, and refuses while there are credits left.
+func (c codec) explain(err error, key string, price int64) error {
+	var failure *resolution.CallError
+	page, notPage := search.ParseKey(key)
+	if c.operation != resolution.KeywordToLead || notPage != nil || !errors.As(err, &failure) || failure.Class != resolution.NoCredits {
+		return err
+	}
+	return fmt.Errorf("%w; for a page of limit %d up to %d credits are set aside at the service: give a smaller limit or more credits", err, page.Limit, price)
 }
 
 // SearchOf is a query as the interface has it. Of a count the page says how

@@ -12,14 +12,21 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
+const (
+	// maxAttempts is how often a question is sent on which a service that lives
+	// keeps failing.
+	maxAttempts = 10
+	// initialWait and maxWait are between two attempts.
+	initialWait, maxWait = 200 * time.Millisecond, 20 * time.Second
+)
+
 // buy sends a call that holds a slot, until it is settled. Then it gives the
 // slot to the next call, and waits for the answer if that is promised.
-func (c *call) buy() (Answer, error) {
-	if c.page != nil {
-		return c.page.buy()
-	}
-	a, err := c.retryUntilSettled()
-	<-c.buyer.slots
+func (c *call) buy() (a Answer, err error) {
+	b := c.buyer
+	defer func() { c.leavePlace(err == nil && a.Outcome == outcome.Matched) }()
+	a, err = c.retryUntilSettled()
+	<-b.slots
 	if err != nil || c.state != parked {
 		return a, err
 	}
@@ -29,8 +36,12 @@ func (c *call) buy() (Answer, error) {
 // retryUntilSettled sends until the call is closed or parked, or none may be
 // sent any more: then the answer is why the row goes without one.
 func (c *call) retryUntilSettled() (Answer, error) {
+	send := c.send
+	if c.buyer.places != nil {
+		send = c.sendInPlace
+	}
 	for failures := 0; ; {
-		a, err := c.send()
+		a, err := send()
 		var failure *resolution.CallError
 		switch {
 		case err == nil:
@@ -72,6 +83,37 @@ func (c *call) rowSpecific(f *resolution.CallError) bool {
 		return false
 	}
 	return f.Billed() || f.Over || !c.buyer.outage.isDown()
+}
+
+// sendInPlace is send with one of the places that the service has for pages.
+// While it has none, it waits for one.
+func (c *call) sendInPlace() (a Answer, err error) {
+	b := c.buyer
+	for {
+		if !c.placed {
+			if err := b.places.take(b.ctx); err != nil {
+				return Answer{}, err
+			}
+			c.placed = true
+		}
+		others := b.places.watch(func() { a, err = c.send() })
+		refusal := noPlace(err, others)
+		if refusal == nil {
+			return a, b.codec.explain(err, c.question.Key, c.charge.price)
+		}
+		b.places.refuse()
+		c.placed = false
+		b.counters.Retried(string(refusal.Class))
+	}
+}
+
+// leavePlace gives the service's place back. made says that the service made a
+// page in it.
+func (c *call) leavePlace(made bool) {
+	if c.placed {
+		c.placed = false
+		c.buyer.places.leave(made)
+	}
 }
 
 // backoff is how long to wait after so many failures in a row, or looks: at

@@ -160,7 +160,7 @@ func (b *bench) against(ctx context.Context, flags []string, do func(address str
 	}
 	defer func() {
 		err = errors.Join(err, c.Process.Signal(syscall.SIGTERM))
-		_ = c.Wait() // it was killed
+		_ = c.Wait() // the signal ended it
 		states, globErr := os.ReadDir(b.dir)
 		err = errors.Join(err, globErr)
 		for _, s := range states { // stored answers belong to the address of this service

@@ -54,7 +54,7 @@ func PartitionColumn(j Job, kept []string) (string, error) {
 	kind, personal := identifierColumns[strings.ToLower(name)]
 	switch identifies := name == IdentifierColumn(j, kept); {
 	case !slices.Contains(kept, name):
-		return "", fmt.Errorf("rows cannot be parted by %q: it is not among the input columns that are kept; name it in --keep", j.PartitionBy)
+		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns; name it in --keep", j.PartitionBy)
 	case identifies && !j.Operation.IsKeyword():
 		return "", fmt.Errorf("rows cannot be parted by %q: it is what they are resolved by, and paths are in logs and reports", name)
 	case identifies && j.DropIdentifier:

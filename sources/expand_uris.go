@@ -33,7 +33,7 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 		}
 		switch {
 		case uri == "":
-			return nil, &FormatError{File: `""`, Problem: "is no file name", Advice: "Name a file, a glob or - for standard input"}
+			return nil, &FormatError{File: `""`, Problem: "is not a file name", Advice: "Name a file, a glob or - for standard input"}
 		case objects.Is(uri):
 			found, err := find(ctx, uri, store)
 			if err != nil {
@@ -42,7 +42,7 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 			names = append(names, found...)
 			continue
 		case strings.Contains(uri, "://"):
-			return nil, &FormatError{File: uri, Problem: "is no local file and not on S3", Advice: "Copy it to this machine first"}
+			return nil, &FormatError{File: uri, Problem: "is neither a local file nor on S3", Advice: "Copy it to this machine first"}
 		case uri == standardInput || !strings.ContainsAny(uri, "*?["):
 			add(uri)
 			continue
@@ -75,7 +75,7 @@ type named struct {
 // find lists what a URI of S3 names.
 func find(ctx context.Context, uri string, store *objects.Store) (names []named, err error) {
 	if store == nil {
-		return nil, &FormatError{File: uri, Problem: "is on S3, which is not read here", Advice: "Copy it to this machine first"}
+		return nil, &FormatError{File: uri, Problem: "is on S3; S3 is not configured here", Advice: "Copy it to this machine first"}
 	}
 	var refused *objects.RefusedError
 	found, err := store.Find(ctx, uri)
@@ -85,7 +85,7 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 	case errors.Is(err, path.ErrBadPattern):
 		return nil, malformedPattern(uri, err)
 	case err != nil:
-		return nil, &FormatError{File: uri, Problem: "is no address on S3", Advice: "Write s3://bucket/key, and put a pattern behind the bucket", Err: err}
+		return nil, &FormatError{File: uri, Problem: "is not an S3 address", Advice: "Write s3://bucket/key, with any pattern after the bucket", Err: err}
 	case len(found) == 0:
 		return nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern; put it in quotes if the shell changes it"}
 	}
@@ -96,7 +96,7 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 }
 
 func givenTwice(name string) error {
-	return &FormatError{File: name, Problem: "is given twice", Advice: "Each of its rows would count twice; name it once"}
+	return &FormatError{File: name, Problem: "is given twice", Advice: "Name it once; its rows would count twice"}
 }
 
 // globFiles returns the files that match a pattern.
@@ -108,7 +108,7 @@ func globFiles(pattern string) ([]string, error) {
 		err = malformedPattern(pattern, err)
 	case errors.As(err, &unread):
 		err = &FormatError{File: unread.Path, Problem: "cannot be searched",
-			Advice: "Check that it can be read, or choose a pattern that leaves it out", Err: err}
+			Advice: "Make it readable, or choose a pattern that leaves it out", Err: err}
 	case err == nil && len(matches) == 0:
 		err = &FormatError{File: pattern, Problem: "matches no file", Advice: "Check the pattern; put it in quotes if the shell changes it"}
 	}

@@ -21,7 +21,7 @@ func TestExpandReportsFoldersItCannotRead(t *testing.T) {
 	link("in/a", "to-a")
 	link("round", "round") // nobody, root included, gets through this one
 	link("../round", "in/round")
-	const refused = " cannot be searched. Check that it can be read, or choose a pattern that leaves it out"
+	const refused = " cannot be searched. Make it readable, or choose a pattern that leaves it out"
 	for _, c := range []struct {
 		pattern string
 		want    []string

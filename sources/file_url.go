@@ -19,7 +19,7 @@ func localPath(uri string) (string, error) {
 	}
 	path, err := url.PathUnescape(path)
 	if err != nil || !strings.HasPrefix(path, "/") || strings.IndexByte(path, 0) >= 0 {
-		return "", &FormatError{File: uri, Problem: "is no file URL of this machine", Advice: "Write the path instead: /folder/file.csv", Err: err}
+		return "", &FormatError{File: uri, Problem: "is not a file URL of this machine", Advice: "Write the path instead: /folder/file.csv", Err: err}
 	}
 	return filepath.FromSlash(path), nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestLocalPath(t *testing.T) {
-	const refused = " is no file URL of this machine. Write the path instead: /folder/file.csv"
+	const refused = " is not a file URL of this machine. Write the path instead: /folder/file.csv"
 	for _, c := range []struct{ uri, want, err string }{
 		{"file:///in/a.csv", "/in/a.csv", ""},
 		{"FILE:///in/a.csv", "/in/a.csv", ""},

@@ -97,7 +97,7 @@ func openFile(name string) (*os.File, os.FileInfo, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, &FormatError{File: name, Problem: "does not exist", Advice: "Check its name and the folder you are in", Err: err}
 	case errors.Is(err, fs.ErrPermission):
-		return nil, nil, &FormatError{File: name, Problem: "may not be read", Advice: "Check its permissions", Err: err}
+		return nil, nil, &FormatError{File: name, Problem: "cannot be read: permission denied", Advice: "Check its permissions", Err: err}
 	case err != nil:
 		return nil, nil, readError(name, err)
 	}
@@ -154,8 +154,8 @@ func (in *input) checkKind(head []byte) error {
 	e := &FormatError{File: in.URI}
 	switch {
 	case parquetMagic(head) && in.packing != unpack.None:
-		e.Problem = "is Parquet packed with " + string(in.packing) + ", which cannot be read in place"
-		e.Advice = "Unpack it first: " + string(in.packing) + " -d FILE"
+		e.Problem = "is Parquet compressed with " + string(in.packing) + ", which cannot be read in place"
+		e.Advice = "Decompress it first: " + string(in.packing) + " -d FILE"
 	case parquetMagic(head) && in.once:
 		e.Problem = "is Parquet, which cannot be read from a stream: it is read from its end"
 		e.Advice = "Save it to a file and name that"
@@ -166,11 +166,11 @@ func (in *input) checkKind(head []byte) error {
 		e.Problem = "is a spreadsheet, not CSV or Parquet"
 		e.Advice = "Save the sheet as CSV (UTF-8)"
 	case bytes.HasPrefix(head, []byte("BZh")) && bytes.IndexByte(head, 0) >= 0:
-		e.Problem = "is packed with bzip2; gzip and zstd can be read"
-		e.Advice = "Unpack it first: bzip2 -d FILE"
+		e.Problem = "is compressed with bzip2; only gzip and zstd are supported"
+		e.Advice = "Decompress it first: bzip2 -d FILE"
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
-		e.Problem = "is packed with xz; gzip and zstd can be read"
-		e.Advice = "Unpack it first: xz -d FILE"
+		e.Problem = "is compressed with xz; only gzip and zstd are supported"
+		e.Advice = "Decompress it first: xz -d FILE"
 	default:
 		return nil
 	}
@@ -217,11 +217,11 @@ func (in *input) blame(f stored, err error) error {
 	how := string(in.packing)
 	switch {
 	case errors.Is(err, unpack.ErrCut):
-		return &FormatError{File: in.URI, Problem: "is cut short: its packed data end too early", Advice: "Copy or pack it again", Err: err}
+		return &FormatError{File: in.URI, Problem: "is truncated: its compressed data ends too early", Advice: "Copy or compress it again", Err: err}
 	case errors.Is(err, unpack.ErrTrailing):
-		return &FormatError{File: in.URI, Problem: "holds other data behind its " + how + " data, which are complete", Advice: "Copy or pack it again", Err: err}
+		return &FormatError{File: in.URI, Problem: "has extra data after its " + how + "-compressed data", Advice: "Copy or compress it again", Err: err}
 	case errors.Is(err, unpack.ErrDamaged):
-		return &FormatError{File: in.URI, Problem: strings.TrimSpace("holds damaged " + how + " data"), Advice: "Copy or pack it again", Err: err}
+		return &FormatError{File: in.URI, Problem: strings.TrimSpace("holds damaged " + how + " data"), Advice: "Copy or compress it again", Err: err}
 	}
 	return readError(in.URI, err)
 }

@@ -45,7 +45,7 @@ func (in *input) noColumn(name string) error {
 	e := &FormatError{File: in.URI, Problem: fmt.Sprintf("has no column %q", name)}
 	if rows.AreData(in.Columns) { // they must not be shown
 		e.Problem += ": its first line looks like data, not like the names of columns"
-		e.Advice = "Put a header line above it"
+		e.Advice = "Add a header line"
 		return e
 	}
 	names, more := in.Columns, ""

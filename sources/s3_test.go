@@ -67,10 +67,10 @@ func TestRowsOnS3(t *testing.T) {
 func TestRefusedOnS3(t *testing.T) {
 	_, _, o := onS3(t, map[string]string{"a.csv": "id\n1\n", "empty.csv": "", "cut.csv.gz": gz("id\n1\n")[:20]})
 	for uri, want := range map[string]string{
-		"s3://lists/none.csv":   "s3://lists/none.csv does not exist. Check its name, and the bucket's; what ends in a slash is a prefix",
+		"s3://lists/none.csv":   "s3://lists/none.csv does not exist. Check the names of object and bucket; a prefix ends in a slash",
 		"s3://lists/none/":      "s3://lists/none/ matches no object. Check the bucket and the pattern; put it in quotes if the shell changes it",
 		"s3://lists/empty.csv":  "s3://lists/empty.csv is empty: it has no header line. Write the names of the columns in its first line",
-		"s3://lists/cut.csv.gz": "s3://lists/cut.csv.gz is cut short: its packed data end too early. Copy or pack it again",
+		"s3://lists/cut.csv.gz": "s3://lists/cut.csv.gz is truncated: its compressed data ends too early. Copy or compress it again",
 		"s3://lists/a.csv":      `s3://lists/a.csv has no column "email"; it has: id. Choose with --column and --keep`,
 	} {
 		_, err := rowsOf([]string{uri}, []string{"email"}, o)

@@ -152,14 +152,14 @@ func beginNext(ctx context.Context, inputs []*input) error {
 }
 
 func (in *input) changed() error {
-	return fmt.Errorf("%s: %w; run again when nothing writes to it", in.URI, ErrChanged)
+	return fmt.Errorf("%s: %w; run again when no other program writes to it", in.URI, ErrChanged)
 }
 
 // inspectObject looks at an object.
 func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options) error {
 	object, err := o.Objects.Open(ctx, info)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check its name, and the bucket's; what ends in a slash is a prefix", Err: err}
+		return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check the names of object and bucket; a prefix ends in a slash", Err: err}
 	}
 	if err != nil {
 		return in.blame(nil, err)

@@ -142,7 +142,7 @@ func TestPartitionColumnMistakes(t *testing.T) {
 	for _, c := range []struct{ by, want string }{
 		{"land,id", "--partition-by land is a column with more behind it"},
 		{"land,dt=2026-11-20", "--partition-by land is a column with more behind it"},
-		{"dt=2026-11-20,country", `rows cannot be parted by "country": it is not among the input columns that are kept`},
+		{"dt=2026-11-20,country", `cannot partition rows by "country": it is not among the kept input columns`},
 		{"email", "it is what they are resolved by"},
 		{" ", "write NAME=VALUE"},
 	} {

@@ -324,16 +324,16 @@ func TestS3Refused(t *testing.T) {
 		code    int
 		want    string // regular expression
 	}{
-		{"wrong secret", []string{"AWS_SECRET_ACCESS_KEY", "CanaryWrong"}, nil, "s3://leads/in/a.csv", "s3://leads/out", cli.ExitUsage, `the secret key is not that of the access key`},
-		{"missing bucket", nil, nil, "s3://leeds/in/a.csv", "s3://leads/out", cli.ExitUsage, `there is no such bucket \(bucket leeds, region us-east-1`},
-		{"missing bucket for the dataset", nil, nil, "s3://leads/in/a.csv", "s3://leeds/out", cli.ExitUsage, `--out: s3://leeds/out/: there is no such bucket`},
+		{"wrong secret", []string{"AWS_SECRET_ACCESS_KEY", "CanaryWrong"}, nil, "s3://leads/in/a.csv", "s3://leads/out", cli.ExitUsage, `the secret key does not match the access key`},
+		{"missing bucket", nil, nil, "s3://leeds/in/a.csv", "s3://leads/out", cli.ExitUsage, `the bucket does not exist \(bucket leeds, region us-east-1`},
+		{"missing bucket for the dataset", nil, nil, "s3://leads/in/a.csv", "s3://leeds/out", cli.ExitUsage, `--out: s3://leeds/out/: the bucket does not exist`},
 		{"missing object", nil, nil, "s3://leads/in/b.csv", "s3://leads/out", cli.ExitUsage, `s3://leads/in/b.csv does not exist`},
 		{"nothing matches", nil, nil, "s3://leads/in/*.tsv", "s3://leads/out", cli.ExitUsage, `s3://leads/in/\*.tsv matches no object`},
 		{"no permission to list", nil, refuse(403, "AccessDenied", s3test.IsList), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `may not list it .*; allow s3:ListBucket on arn:aws:s3:::leads`},
 		{"no permission to write", nil, refuse(403, "AccessDenied", s3test.IsWrite), "s3://leads/in/a.csv", "s3://leads/out", cli.ExitUsage, `may not write it .*; allow s3:PutObject on arn:aws:s3:::leads/out/_lock`},
-		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `this machine's clock is too far from the store's`},
+		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `this machine's clock is too far off`},
 		{"expired credentials", nil, refuse(400, "ExpiredToken", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired`},
-		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired .*; get new ones, and the same command goes on`},
+		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired .*; get new ones and run the same command to resume`},
 		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
 		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done, and the same command goes on from there`},
 	} {

@@ -108,7 +108,7 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"email_to_hem", "--redshift-manifest"}, "needs --dataset and --location"},
 		{[]string{"--dataset", filepath.Join(t.TempDir(), "none"), "--dialect", "duckdb"}, "no dataset"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `parted by "country": it is not among the input columns that are kept`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begins with a letter"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt="}, "partition dt needs a value"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is there twice`},

@@ -114,14 +114,14 @@ func (s *Store) unanswered(r request, err error) error {
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound && first:
 		refused.Problem = fmt.Sprintf("the host %s is not known", dns.Name)
-		refused.Advice = "check --s3-endpoint, the bucket's name and the region; a store that has no host for each bucket takes --s3-path-style"
+		refused.Advice = "check --s3-endpoint, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own"
 	case errors.As(err, &certificate):
 		refused.Problem = "the store's certificate is not trusted: " + certificate.Err.Error()
-		refused.Advice = "name the file of its authority in AWS_CA_BUNDLE"
+		refused.Advice = "set AWS_CA_BUNDLE to its authority's certificate file"
 	case errors.As(err, &noTLS) && first:
 		refused.Problem, refused.Advice = "the store does not speak TLS", "write --s3-endpoint with http://"
 	case errors.As(err, &serialization), errors.As(err, &params):
-		refused.Problem = "no request can be made of it: " + err.Error()
+		refused.Problem = "the request is not valid: " + err.Error()
 	default:
 		return fmt.Errorf("%s %s: %w (%s)", r.verb, r, ErrUnavailable, reason(err))
 	}

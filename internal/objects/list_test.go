@@ -18,10 +18,10 @@ func TestParse(t *testing.T) {
 		{"s3://b/a//b c%20.csv", "s3://b/a//b c%20.csv", "s3://b/a//b c%20.csv/", ""},
 		{"s3://b", "s3://b/", "s3://b/", ""},
 		{"s3://b//", "s3://b//", "s3://b/", ""},
-		{"s3://", "", "", "s3://: names no bucket; write s3://bucket/key"},
-		{"s3:///k", "", "", "s3:///k: names no bucket; write s3://bucket/key"},
-		{"s3://*/k", "", "", "s3://*/k: a bucket's name is no pattern; name each bucket"},
-		{"a.csv", "", "", "a.csv: no address of an object; write s3://bucket/key"},
+		{"s3://", "", "", "s3://: has no bucket; write s3://bucket/key"},
+		{"s3:///k", "", "", "s3:///k: has no bucket; write s3://bucket/key"},
+		{"s3://*/k", "", "", "s3://*/k: a bucket name cannot be a pattern; name each bucket"},
+		{"a.csv", "", "", "a.csv: not an S3 address; write s3://bucket/key"},
 	} {
 		got, err := objects.Parse(c.uri)
 		folder, folderErr := objects.ParseFolder(c.uri)

@@ -19,14 +19,14 @@ type Location struct{ Bucket, Key string }
 // Parse reads s3://bucket/key; the key may be empty.
 func Parse(uri string) (Location, error) {
 	if !Is(uri) {
-		return Location{}, fmt.Errorf("%s: no address of an object; write s3://bucket/key", uri)
+		return Location{}, fmt.Errorf("%s: not an S3 address; write s3://bucket/key", uri)
 	}
 	bucket, key, _ := strings.Cut(uri[len(scheme):], "/")
 	if bucket == "" {
-		return Location{}, fmt.Errorf("%s: names no bucket; write s3://bucket/key", uri)
+		return Location{}, fmt.Errorf("%s: has no bucket; write s3://bucket/key", uri)
 	}
 	if strings.ContainsAny(bucket, "*?[") {
-		return Location{}, fmt.Errorf("%s: a bucket's name is no pattern; name each bucket", uri)
+		return Location{}, fmt.Errorf("%s: a bucket name cannot be a pattern; name each bucket", uri)
 	}
 	return Location{bucket, key}, nil
 }

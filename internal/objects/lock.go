@@ -22,7 +22,7 @@ const lockExpires = 2 * time.Minute
 
 // ErrLockLost says that another process has taken a lock over because its
 // holder gave no sign of life.
-var ErrLockLost = errors.New("another process has taken the dataset over, because this one gave no sign of life for too long")
+var ErrLockLost = errors.New("another process took over the dataset, because this one did not renew its lock in time")
 
 // Lock is an object that keeps other processes away, on this machine and
 // others. It is renewed until it is released.
@@ -83,7 +83,7 @@ func (l *Lock) take(ctx context.Context) error {
 			l.etag, l.renewed = info.ETag, time.Now()
 			return nil
 		case held.Holder != l.mine.Holder && info.SeenAt.Sub(info.ModTime) < lockExpires:
-			return fmt.Errorf("%s: %w: process %d on %s, since %s; if that is gone, the lock is free %s after its last sign of life, which was %s ago", l.at, filelock.ErrLocked,
+			return fmt.Errorf("%s: %w: process %d on %s, since %s; if it is gone, the lock expires %s after its last renewal, which was %s ago", l.at, filelock.ErrLocked,
 				held.PID, cmp.Or(held.Host, "another host"), held.Since, lockExpires, info.SeenAt.Sub(info.ModTime).Round(time.Second))
 		default:
 			asked = ifMatch(info.ETag)

@@ -44,20 +44,20 @@ func (o Options) Validate() error {
 	var errs []error
 	if o.Endpoint != "" {
 		if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			errs = append(errs, errors.New("the endpoint of the store is no address such as https://s3.example"))
+			errs = append(errs, errors.New("the endpoint of the store must be an address such as https://s3.example"))
 		}
 	}
 	if o.SSE != "" && !slices.Contains(encryptions, o.SSE) {
 		errs = append(errs, fmt.Errorf("encryption %q; it is one of %s", o.SSE, strings.Join(encryptions, ", ")))
 	}
 	if o.KMSKey != "" && !strings.HasPrefix(o.SSE, "aws:kms") {
-		errs = append(errs, errors.New("a KMS key goes with encryption aws:kms or aws:kms:dsse"))
+		errs = append(errs, errors.New("a KMS key needs encryption aws:kms or aws:kms:dsse"))
 	}
 	if o.ACL != "" && !slices.Contains(cannedACLs, o.ACL) {
 		errs = append(errs, fmt.Errorf("access list %q; it is one of %s", o.ACL, strings.Join(cannedACLs, ", ")))
 	}
 	if o.GiveUpAfter < 0 {
-		errs = append(errs, fmt.Errorf("the store would be given up after %s; give a time such as 15m", o.GiveUpAfter))
+		errs = append(errs, fmt.Errorf("the time to give up the store is %s; it must not be negative, such as 15m", o.GiveUpAfter))
 	}
 	return errors.Join(errs...)
 }

@@ -23,23 +23,23 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 	}
 	switch {
 	case code == "NoSuchBucket":
-		e.Problem = "there is no such bucket"
+		e.Problem = "the bucket does not exist"
 		e.Advice = "check its name, and --s3-endpoint where the store is not AWS"
 	case code == "InvalidBucketName":
-		e.Problem, e.Advice = "this is no name of a bucket", "check what follows s3://"
+		e.Problem, e.Advice = "this is not a valid bucket name", "check what follows s3://"
 	case code == "InvalidAccessKeyId", code == "XAdminUserNotFound": // AWS, versitygw
-		e.Problem = "the store does not know the access key"
+		e.Problem = "the access key does not exist"
 		e.Advice = "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and --s3-endpoint where the store is not AWS"
 	case code == "SignatureDoesNotMatch":
-		e.Problem = "the secret key is not that of the access key"
+		e.Problem = "the secret key does not match the access key"
 		e.Advice = "check AWS_SECRET_ACCESS_KEY or AWS_PROFILE"
 	case code == "ExpiredToken", code == "ExpiredTokenException", code == "TokenRefreshRequired", code == "RequestExpired":
 		e.Problem = "the credentials have expired"
-		e.Advice = "get new ones, and the same command goes on"
+		e.Advice = "get new ones and run the same command to resume"
 	case code == "InvalidToken":
-		e.Problem, e.Advice = "the session token is not valid", "check AWS_SESSION_TOKEN, which goes with one pair of keys"
+		e.Problem, e.Advice = "the session token is not valid", "check AWS_SESSION_TOKEN, which belongs to one pair of keys"
 	case code == "RequestTimeTooSkewed":
-		e.Problem = "this machine's clock is too far from the store's"
+		e.Problem = "this machine's clock is too far off"
 		e.Advice = "set the clock (NTP)"
 	case isRedirect(code, status):
 		e.Problem = "the bucket is in another region"
@@ -51,7 +51,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 		e.Problem = "the credentials may not " + r.verb + " it"
 		e.Advice = fmt.Sprintf("allow %s on %s", r.permission, resource(r))
 		if r.permission == "s3:GetObject" {
-			e.Advice += "; S3 says the same of an object that does not exist to those who may not list"
+			e.Advice += "; without permission to list, S3 says the same about an object that does not exist"
 		}
 	case status == http.StatusBadRequest && r.verb == "look at": // no reason comes with it
 		e.Problem = "the store refuses the request"

@@ -77,7 +77,7 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			failing, failures = now, 0
 		}
 		if s.isDown(now, failing, verdict) {
-			return fmt.Errorf("%w; it was tried for %s, check that the store is up and can be reached from here", verdict, s.options.GiveUpAfter)
+			return fmt.Errorf("%w; gave up after %s; check that the store is up and reachable from here", verdict, s.options.GiveUpAfter)
 		}
 		failures++
 		timer := time.NewTimer(backoff.Jittered(failures, rand.Float64()))

@@ -100,7 +100,7 @@ func (s *Store) write(ctx context.Context, at Location, c Content, asked conditi
 // says so once.
 func (s *Store) warnUnconditional() {
 	if !s.unconditional.Swap(true) {
-		s.options.Log.Warn("the store does not know conditional writes: objects are overwritten, and two runs on one dataset that begin in the same moment on two machines do not see each other")
+		s.options.Log.Warn("the store does not support conditional writes: objects are overwritten, and two machines that start a run on one dataset at the same moment do not notice each other")
 	}
 }
 

@@ -163,7 +163,7 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.columns = append(l.columns, text(out))
 	}
 	if s.PartitionBy != "" && l.partitionName == "" {
-		return nil, fmt.Errorf("rows cannot be parted by %q: it is not among the input columns that are kept", s.PartitionBy)
+		return nil, fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns", s.PartitionBy)
 	}
 	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c schema.Column) bool { return l.omitted[c.Name] })...)
 	l.columns = Describe(s.Operation, l.columns)

@@ -84,7 +84,7 @@ func (b *bucket) Close() error {
 	}
 	err := b.lock.Release(b.ctx)
 	if err != nil {
-		b.log.Warn("the lock of the dataset is left; the next run with the same --state takes it over", "reason", err.Error())
+		b.log.Warn("the dataset's lock could not be removed; the next run with the same --state takes it over", "reason", err.Error())
 	}
 	return b.work.close(err == nil)
 }

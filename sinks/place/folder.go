@@ -185,7 +185,7 @@ func (f *folder) makeFolder(name string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
 		column, _, _ := strings.Cut(name, "=")
-		return fmt.Errorf("%s: this disk takes two values of %s for one folder, because it ignores case; write to another disk, or part by another column", f.dir, column)
+		return fmt.Errorf("%s: this disk ignores case, so two values of %s have one folder; write to another disk, or partition by another column", f.dir, column)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func Trips(d Dialect, t Table, longest []int64) ([]Trip, error) {
 			fails(c.Name, "%s", problem)
 		}
 		if other, twice := seen[strings.ToLower(c.Name)]; twice {
-			fails(c.Name, "it and %s are one name there: case is ignored", other)
+			fails(c.Name, "%s is the same name there: case is ignored", other)
 		}
 		seen[strings.ToLower(c.Name)] = c.Name
 		k, err := parseType(c.Type)
@@ -107,7 +107,7 @@ func nameProblem(d Dialect, limit rules, name string) string {
 	case limit.plainNames && !plainName.MatchString(name):
 		return "a name has letters, digits and underscores only, and does not begin with a digit"
 	case d == BigQuery && slices.ContainsFunc(bigQueryPrefixes, func(p string) bool { return strings.HasPrefix(strings.ToUpper(name), p) }):
-		return "names that begin so are BigQuery's own"
+		return "BigQuery reserves names with this prefix"
 	case d == Spark && strings.ContainsAny(name, " ,;{}()\n\t="):
 		return "Spark before 3.3 reads no name with spaces or any of ,;{}()="
 	}

@@ -289,8 +289,8 @@ func (r *Reader) begin(ctx context.Context) error {
 // errOtherHeader is what a file deserves whose header was read a moment ago
 // and is not there now.
 func errOtherHeader(name string) error {
-	return &rows.FormatError{File: name, Problem: "has another header than when it was opened",
-		Advice: "Run again when nothing writes to it", Err: rows.ErrChanged}
+	return &rows.FormatError{File: name, Problem: "has a different header than when it was opened",
+		Advice: "Run again when no other program writes to it", Err: rows.ErrChanged}
 }
 
 // blanks returns the length of the empty lines v begins with.

@@ -234,6 +234,6 @@ func (r *Reader) recover(err *error) {
 }
 
 func (r *Reader) unreadable(err error) error {
-	return &rows.FormatError{File: r.name, Problem: "is damaged or no complete Parquet file",
+	return &rows.FormatError{File: r.name, Problem: "is damaged or not a complete Parquet file",
 		Advice: "Copy or write it again", Err: err}
 }

@@ -229,7 +229,7 @@ func (l *listReader) choose(file sources.File) ([]string, error) {
 	case len(chosen) > 0:
 		return chosen, nil
 	case rows.AreData(file.Columns): // they must not be shown
-		return nil, fmt.Errorf("%s has several columns, and its first line looks like data, not like their names. Put a header line above it", file.URI)
+		return nil, fmt.Errorf("%s has several columns, and its first line looks like data, not like their names. Add a header line", file.URI)
 	}
 	return nil, fmt.Errorf("%s has none of the columns that lists have (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// err reads the refusal in an answer; nil when there is none. Services refuse
-// with an object, a text, a list of details, a page of HTML or nothing at all,
-// so the status says what it is about, and the body only more.
+// err returns the refusal in an answer, nil when there is none. Services refuse
+// with an object, a text, a list of details, a page of HTML or an empty body, so
+// the status decides and the body only adds detail.
 func (a answer) err(body value) error {
 	if a.status >= 200 && a.status < 300 && isAnswer(body) {
 		return nil
@@ -50,16 +50,15 @@ func (a answer) err(body value) error {
 // retired is the code of an operation that is no more.
 const retired = "operation_retired"
 
-// settings are the codes by which a service refuses not this record but how it
-// is called: every other call would be refused too.
+// settings are the codes of refusals that every other call would get too.
 var settings = map[string]string{
 	"callback_url_not_allowed": "the service does not post to this callback address; --callback-url names another",
 	"unsupported_version":      "the service does not speak this version of the interface",
 	retired:                    "the service no longer has this operation",
 }
 
-// isAnswer reports whether the body of a 2xx is no refusal, which it may be all
-// the same.
+// isAnswer reports whether the body of a 2xx is an answer. Some services send
+// refusals with 2xx.
 func isAnswer(body value) bool {
 	success, is := truth(body.get("success"))
 	return len(body) > 0 && (!is || success || isNotReady(body))
@@ -101,7 +100,7 @@ func (a answer) saysNoCredits(code string, body value) bool {
 	return says(code, words...) || says(reason(body), words...)
 }
 
-// code is the service's word for an error, "" where it has none or no word.
+// code is the service's error code, "" when it has none.
 func code(body value) string {
 	e := object(body.get("error"))
 	for _, v := range []value{e.get("code"), body.get("code"), body.get("error_code"), e.get("type"), body.get("error"), body.get("type")} {
@@ -112,8 +111,8 @@ func code(body value) string {
 	return ""
 }
 
-// reason gathers the texts by which a body explains itself. It is looked
-// through, never shown: it may repeat the request.
+// reason collects the messages in a body. They are searched but never shown,
+// because they may repeat the request.
 func reason(body value) string {
 	e := object(body.get("error"))
 	var b strings.Builder
@@ -139,8 +138,8 @@ func says(s string, words ...string) bool {
 	return false
 }
 
-// isWord reports whether s can be shown: a code or an id, not a sentence or
-// something out of the request.
+// isWord reports whether s can be shown: a code or an id, not a sentence or data
+// of the request.
 func isWord(s string, most int) bool {
 	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')

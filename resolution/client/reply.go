@@ -15,8 +15,7 @@ import (
 // more.
 const NoMatch = "no_match"
 
-// reply reads an answer to a single-record call: the status first, then the
-// body.
+// reply reads an answer to a single-record call.
 func (a answer) reply() (resolution.Reply, error) {
 	body := a.object()
 	if a.isMiss(body) {
@@ -86,7 +85,7 @@ func (a answer) requestID() string {
 	return ""
 }
 
-// said is what an answer says about itself beside its data.
+// said is whether an answer says that it has data.
 type said int
 
 const (
@@ -151,9 +150,8 @@ func status(body value) string {
 	return strings.ToLower(s)
 }
 
-// over is the error of a 2xx by which a service says that it ended the
-// resolution without an answer; nil for any other. What it says of a
-// resolution, which is not billed then, may also be said of a call alone.
+// over returns the error of a 2xx that reports a resolution as failed or
+// cancelled; nil for any other answer. Such a resolution is not billed.
 func (a answer) over(body value) error {
 	word := status(body)
 	if a.status < 200 || a.status > 299 || !isOver(word) {
@@ -170,8 +168,7 @@ func (a answer) over(body value) error {
 	return e
 }
 
-// isFinished reports whether a status says that nothing will come any more.
-// Words we do not know mean that it is not over.
+// isFinished reports whether a status is final. Unknown words are not.
 func isFinished(status string) bool {
 	switch status {
 	case "", "completed", "complete", "done", "finished", "success", "succeeded", "ok", "not_found", "no_match":
@@ -180,10 +177,9 @@ func isFinished(status string) bool {
 	return false
 }
 
-// isMiss reports whether the answer is a 404 by which a service says that it
-// has no data: one with an error code. A 404 without is that of an address
-// where no service is, and so is the one by which our own service says that
-// there is nothing at an address.
+// isMiss reports whether the answer is a 404 that means no data: one with an
+// error code. A 404 without code, and our own service's not_found, mean that the
+// address is wrong.
 func (a answer) isMiss(body value) bool {
 	return a.status == http.StatusNotFound && code(body) != "" && text(object(body.get("error")).get("type")) != nothingHere
 }
@@ -191,7 +187,7 @@ func (a answer) isMiss(body value) bool {
 // nothingHere is the type of the error for a path that is no operation's.
 const nothingHere = "urn:leadetl:error:not_found"
 
-// has reports whether a lead holds what the operation is asked for.
+// has reports whether a lead has the data the operation asks for.
 func has(op resolution.Operation, l *resolution.Lead) bool {
 	switch op {
 	case resolution.EmailToHEM, resolution.NetworkToHEM:

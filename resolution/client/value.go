@@ -28,13 +28,13 @@ type node struct {
 // an answer of which a few members are looked at.
 func decode(body []byte) value {
 	r := reader{
-		Decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+		decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 		text:    string(body), utf8: utf8.Valid(body), nodes: make(value, 0, len(body)/24+4),
 	}
 	if r.value("") != nil {
 		return nil
 	}
-	if _, err := r.ReadToken(); err != io.EOF {
+	if _, err := r.decoder.ReadToken(); err != io.EOF {
 		return nil
 	}
 	return object(r.nodes)
@@ -42,15 +42,15 @@ func decode(body []byte) value {
 
 // reader is a decoder of a text that appends its values to nodes.
 type reader struct {
-	*jsontext.Decoder
-	text  string
-	utf8  bool // the whole text is
-	nodes value
+	decoder *jsontext.Decoder
+	text    string
+	utf8    bool // the whole text is
+	nodes   value
 }
 
 // value reads the next value.
 func (r *reader) value(name string) error {
-	at, kind := len(r.nodes), r.PeekKind()
+	at, kind := len(r.nodes), r.decoder.PeekKind()
 	r.nodes = append(r.nodes, node{name: name, kind: kind})
 	var err error
 	if kind == '{' || kind == '[' {
@@ -64,10 +64,10 @@ func (r *reader) value(name string) error {
 
 // inside reads an object or a list.
 func (r *reader) inside(kind jsontext.Kind) error {
-	if _, err := r.ReadToken(); err != nil {
+	if _, err := r.decoder.ReadToken(); err != nil {
 		return err
 	}
-	for next := r.PeekKind(); next != '}' && next != ']'; next = r.PeekKind() {
+	for next := r.decoder.PeekKind(); next != '}' && next != ']'; next = r.decoder.PeekKind() {
 		var name string
 		if kind == '{' {
 			var err error
@@ -79,18 +79,18 @@ func (r *reader) inside(kind jsontext.Kind) error {
 			return err
 		}
 	}
-	_, err := r.ReadToken()
+	_, err := r.decoder.ReadToken()
 	return err
 }
 
 // scalar reads the text of a string, without its escapes, or another scalar as
 // it is written.
 func (r *reader) scalar(kind jsontext.Kind) (string, error) {
-	written, err := r.ReadValue()
+	written, err := r.decoder.ReadValue()
 	if err != nil {
 		return "", err
 	}
-	end := int(r.InputOffset())
+	end := int(r.decoder.InputOffset())
 	text := r.text[end-len(written) : end]
 	switch {
 	case kind != '"':

@@ -19,18 +19,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rosterEvery is how often the state is asked whether credentials changed:
-// how long a revoked key may still be taken.
+// rosterEvery is how often the credentials are read again if they changed, and
+// so how long a revoked key may still be accepted.
 const rosterEvery = 250 * time.Millisecond
 
-// roster is who may call, as of one moment. It is not changed.
+// roster is everybody who may call, as of one moment. It is immutable.
 type roster struct {
 	version  int64
 	keys     map[[32]byte]rosterKey // by hash
 	accounts map[string]*account    // by public id
 	byID     map[int64]*account
 	secrets  map[int64][]rosterSecret // by organization, the present one first
-	unread   int                      // callback secrets that are not among them
+	unread   int                      // callback secrets that could not be opened
 }
 
 type rosterKey struct {
@@ -43,8 +43,8 @@ type rosterSecret struct {
 	expires time.Time // zero: never
 }
 
-// rosters keeps the present roster, so that a call needs no database to be
-// known.
+// rosters keeps the current roster, so that identifying a caller needs no
+// database.
 type rosters struct {
 	state   accountState
 	pepper  credential.Pepper
@@ -77,8 +77,8 @@ func (r *rosters) refresh(ctx context.Context) error {
 	return nil
 }
 
-// check refuses to begin under a pepper that opens no callback secret at all:
-// it is another service's, and no key would be known either.
+// check refuses to start with a pepper that opens no callback secret at all: it
+// belongs to another service, and no key would be known either.
 func (r *rosters) check() error {
 	if p := r.present.Load(); p.unread > 0 && len(p.secrets) == 0 {
 		return fmt.Errorf("%w: callback secrets are not sealed under this pepper", resolution.ErrInvalid)
@@ -86,9 +86,9 @@ func (r *rosters) check() error {
 	return nil
 }
 
-// doubt is a refresh before credentials are refused: they may be new. Every
-// bad key asks for one, so there is a bound; beyond it a new key has to wait
-// for the next refresh, which is not long.
+// doubt is a refresh before credentials are refused: they may be new. Every bad
+// key asks for one, so the rate is limited; beyond it a new key waits for the
+// next refresh.
 func (r *rosters) doubt(ctx context.Context) error {
 	if !r.doubts.AllowN(r.now(), 1) {
 		return nil
@@ -96,9 +96,9 @@ func (r *rosters) doubt(ctx context.Context) error {
 	return r.refresh(ctx)
 }
 
-// read makes a roster, with the accounts that are known already. A callback
-// secret that cannot be read is left out and logged: until its organization
-// has another one its callbacks wait, and nobody else's keys do.
+// read makes a roster, with the accounts of the one before. A callback secret
+// that cannot be opened is left out and logged: the callbacks of its
+// organization wait for a new secret, and nothing else does.
 func (r *rosters) read(c state.Credentials) *roster {
 	before := r.present.Load()
 	next := &roster{
@@ -165,8 +165,8 @@ func (r *roster) publicID(organization int64) string {
 	return ""
 }
 
-// callbackSecrets are what an organization's callbacks are signed with: one,
-// or two while it changes them.
+// callbackSecrets returns the secrets that sign an organization's callbacks: one,
+// or two during a rotation.
 func (r *rosters) callbackSecrets(organization int64) []callback.Secret {
 	var valid []callback.Secret
 	now := r.now()
@@ -178,15 +178,15 @@ func (r *rosters) callbackSecrets(organization int64) []callback.Secret {
 	return valid
 }
 
-// account is an organization as its callers' requests meet it. It outlives
-// the rosters that name it.
+// account is what requests need to know of an organization. It outlives the
+// rosters that contain it.
 type account struct {
 	id     int64
 	public string // org_…
 
-	// available is what the organization had when it was last heard of:
-	// unknown until then. It is good enough to let a call go on, because the
-	// charge looks again, and never good enough to refuse one.
+	// available is the last known balance, unknownBalance at first. It is good
+	// enough to let a call continue, because the charge checks again, but never to
+	// refuse one.
 	available atomic.Int64
 	// asked is set by every call since the balance was last read.
 	asked atomic.Bool
@@ -202,7 +202,7 @@ func newAccount(o state.Organization) *account {
 	return a
 }
 
-// balance is what the organization has, or had a moment ago.
+// balance returns the last known balance.
 func (s *Service) balance(ctx context.Context, a *account) (int64, error) {
 	if known := a.available.Load(); known != unknownBalance {
 		return known, nil
@@ -219,15 +219,15 @@ func (s *Service) freshBalance(ctx context.Context, a *account) (int64, error) {
 	return b.Available, nil
 }
 
-// afford refuses a call that its organization cannot pay, before anything is
-// looked up for it.
+// afford refuses a call that its organization cannot pay for, before anything is
+// looked up.
 func (s *Service) afford(ctx context.Context, a *account, price int64) error {
 	if price == 0 {
 		return nil
 	}
 	has, err := s.balance(ctx, a)
 	if err == nil && has < price {
-		has, err = s.freshBalance(ctx, a) // it may have been granted more since
+		has, err = s.freshBalance(ctx, a) // it may have been granted more meanwhile
 	}
 	if err == nil && has < price {
 		return wire.Insufficient(price, has)

@@ -11,15 +11,15 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// Challenges, with the words of RFC 6750, 3.1. A request without credentials
-// is told no error.
+// Challenges, as in RFC 6750, 3.1. A request without credentials gets no error
+// in its challenge.
 const (
 	challenge        = `Bearer realm="leadetl"`
 	challengeInvalid = challenge + `, error="invalid_token", error_description="The credentials are not valid"`
 	challengeExpired = challenge + `, error="invalid_token", error_description="The credentials have expired"`
 )
 
-// Whatever is wrong with a credential, its caller hears one of these.
+// A caller with a wrong credential gets one of these answers, and no details.
 var (
 	errMissing = &wire.Problem{Kind: wire.MissingCredentials, Challenge: challenge,
 		Detail: "Send an API key or an organization token in the header Authorization: Bearer."}
@@ -29,11 +29,10 @@ var (
 		Detail: "The API key or token was known here, and has expired."}
 )
 
-// authenticate finds whose call it is. Credentials that were refused count
-// against the address they came from, and only they: good ones from there
-// are never held up.
+// authenticate finds the account of a call. Refused credentials count against
+// the address they came from. Valid credentials from there are never delayed.
 func (s *Service) authenticate(c *call) error {
-	token := bearer(c.Header)
+	token := bearer(c.request.Header)
 	if token == "" {
 		return errMissing
 	}
@@ -47,7 +46,7 @@ func (s *Service) authenticate(c *call) error {
 		return err
 	}
 	s.metrics.FailedAuth.Inc()
-	d := s.guesses.Take(addressKey(s.clientAddress(c.Request)), c.began)
+	d := s.guesses.Take(addressKey(s.clientAddress(c.request)), c.began)
 	if !d.Allowed {
 		p := wire.Refuse(wire.RateLimited, "Too many credentials from this address were wrong. Try again later.")
 		p.RetryAfter = d.RetryAfter
@@ -56,8 +55,8 @@ func (s *Service) authenticate(c *call) error {
 	return err
 }
 
-// bearer returns what follows the word Bearer in the one Authorization header,
-// "" when there is no such thing.
+// bearer returns the credentials after Bearer in the only Authorization header,
+// otherwise "".
 func bearer(h http.Header) string {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -74,7 +73,7 @@ func (s *Service) identify(c *call, token string) (*account, error) {
 	if s.options.Tokens != nil && credential.IsToken(token) {
 		return s.identifyToken(c, token)
 	}
-	// Malformed, unknown and revoked keys all go this way to its end.
+	// Malformed, unknown and revoked keys take the same path, and the same time.
 	hash, _ := s.options.Pepper.Identify(token)
 	k, found := s.rosters.present.Load().keys[hash]
 	if !found || !k.revoked.IsZero() {
@@ -113,18 +112,18 @@ func (s *Service) identifyToken(c *call, token string) (*account, error) {
 	return a, nil
 }
 
-// doubt looks for credentials that may be new. An address that has none of its
-// guesses left is not worth it: a new key from there has to wait for the next
-// refresh, and those of others need not wait for what it guesses.
+// doubt reads the credentials again, because they may be new. It does not for an
+// address that has no guesses left: a new key from there waits for the next
+// refresh, so that guesses do not delay the keys of others.
 func (s *Service) doubt(c *call) error {
-	if !s.guesses.Peek(addressKey(s.clientAddress(c.Request)), c.began).Allowed {
+	if !s.guesses.Peek(addressKey(s.clientAddress(c.request)), c.began).Allowed {
 		return nil
 	}
-	return s.rosters.doubt(c.Context())
+	return s.rosters.doubt(c.request.Context())
 }
 
-// clientAddress is who sent a request: the peer, or whom the last proxy that
-// is not trusted, or the caller itself, is said to be by the trusted ones.
+// clientAddress returns the address a request came from: the peer or, behind
+// trusted proxies, the last address in X-Forwarded-For that is not trusted.
 func (s *Service) clientAddress(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -168,8 +167,8 @@ func forwarded(s string) (netip.Addr, bool) {
 	return a.Unmap().WithZone(""), err == nil
 }
 
-// addressKey is what an address is counted by: of IPv6 the /64, because
-// whoever has one of its addresses has them all.
+// addressKey is the key under which an address is counted: for IPv6 the /64,
+// because one caller usually has all of it.
 func addressKey(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// call is one request on its way through the checks. It is one goroutine's.
+// call is one request on its way through the checks. It belongs to one
+// goroutine.
 type call struct {
-	*http.Request
+	request *http.Request
 	header  http.Header // of the answer
 	id      string      // X-Request-Id
 	route   *route
@@ -23,13 +24,12 @@ type call struct {
 	account *account       // whose call it is
 	object  request.Object // the body
 	key     *heldKey       // its Idempotency-Key, nil without
-	out     *bytes.Buffer  // what the answer may be written in
+	out     *bytes.Buffer  // buffer for the answer
 }
 
-// answer takes a call through the checks, in their order, to its handler. The
-// order is a promise: what an earlier check refuses has cost nothing, and a
-// 429 is never billed. The handlers go on with validation, the callback
-// address and credits.
+// answer runs the checks of a call, in this order, and then its handler. The
+// order is a promise: a refused call costs nothing, and a 429 is never billed.
+// Handlers continue with validation, the callback address and credits.
 func (s *Service) answer(c *call) (*wire.Reply, error) {
 	if err := checkVersion(c); err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func (s *Service) answer(c *call) (*wire.Reply, error) {
 }
 
 // checkVersion refuses a request for another major of the interface, in the
-// API-Version header. Without the header it is the present one.
+// API-Version header. Without the header it is the current one.
 func checkVersion(c *call) error {
-	asked := c.Header.Get("API-Version")
+	asked := c.request.Header.Get("API-Version")
 	if asked == "" {
 		return nil
 	}
@@ -60,10 +60,11 @@ func checkVersion(c *call) error {
 	return nil
 }
 
-// buffers holds what bodies are read into and answers are written in.
+// buffers holds the buffers of bodies and answers.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// largestPooled keeps the rare long list from staying in memory.
+// largestPooled bounds pooled buffers, so that rare long lists do not stay in
+// memory.
 const largestPooled = 64 << 10
 
 func getBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
@@ -77,16 +78,16 @@ func putBuffer(b *bytes.Buffer) {
 
 // read reads and parses the body into c.object.
 func (s *Service) read(c *call) error {
-	if err := checkMedia(c.Header); err != nil {
+	if err := checkMedia(c.request.Header); err != nil {
 		return err
 	}
-	if c.ContentLength > s.options.MaxBody {
+	if c.request.ContentLength > s.options.MaxBody {
 		return wire.TooLarge(s.options.MaxBody)
 	}
 	body := getBuffer()
-	defer putBuffer(body) // the object keeps nothing of it
-	if _, err := body.ReadFrom(http.MaxBytesReader(nil, c.Body, s.options.MaxBody)); err != nil {
-		return wire.Unreadable(c.Request, err)
+	defer putBuffer(body) // the object does not refer to it
+	if _, err := body.ReadFrom(http.MaxBytesReader(nil, c.request.Body, s.options.MaxBody)); err != nil {
+		return wire.Unreadable(c.request, err)
 	}
 	object, err := request.Parse(body.Bytes())
 	if err != nil {
@@ -96,8 +97,8 @@ func (s *Service) read(c *call) error {
 	return nil
 }
 
-// checkMedia accepts JSON in UTF-8 as it is. A body that does not say what it
-// is is taken for that: there is nothing else it could be.
+// checkMedia accepts JSON in UTF-8 without an encoding. A body without a
+// Content-Type counts as JSON.
 func checkMedia(h http.Header) error {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return wire.Refuse(wire.UnsupportedMedia, "The body has to come without Content-Encoding.")

@@ -11,13 +11,13 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// heldKey is an Idempotency-Key that a call holds while it is answered.
+// heldKey is an Idempotency-Key that a call holds until it is answered.
 type heldKey struct {
 	key         [32]byte // hash of organization, path and the key
 	fingerprint [32]byte // hash of the body's meaning
 }
 
-// reply is what is to be stored of an answer.
+// reply is an answer in the form in which it is stored.
 func (k *heldKey) reply(body []byte) *state.Reply {
 	if k == nil {
 		return nil
@@ -25,9 +25,8 @@ func (k *heldKey) reply(body []byte) *state.Reply {
 	return &state.Reply{Key: k.key, Fingerprint: k.fingerprint, Status: http.StatusOK, Body: body}
 }
 
-// keysHeld are the keys of calls under way. Those that are finished have
-// their reply in the state before they leave here, so a key is always in one
-// of the two.
+// keysHeld are the keys of calls in progress. A finished call has its reply in
+// the state before its key is released, so a key is always in one of the two.
 type keysHeld struct {
 	mu   sync.Mutex
 	held map[[32]byte][32]byte // key: fingerprint
@@ -50,10 +49,10 @@ func (h *keysHeld) release(k heldKey) {
 	delete(h.held, k.key)
 }
 
-// once hands a call to its handler, unless its Idempotency-Key says that it
-// was answered before, or is being answered.
+// once calls the handler, unless a call with the same Idempotency-Key was
+// answered before or is in progress.
 func (s *Service) once(c *call) (*wire.Reply, error) {
-	given, ok, err := idempotencyKey(c.Header)
+	given, ok, err := idempotencyKey(c.request.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (s *Service) once(c *call) (*wire.Reply, error) {
 	}
 	defer s.keys.release(k)
 
-	stored, err := s.state.Reply(c.Context(), k.key, c.began)
+	stored, err := s.state.Reply(c.request.Context(), k.key, c.began)
 	switch {
 	case err != nil:
 		return nil, err
@@ -85,14 +84,14 @@ func (s *Service) once(c *call) (*wire.Reply, error) {
 		return nil, errReused
 	}
 	again := &wire.Reply{Body: stored.Body, Replayed: true, Billed: c.route.class != result}
-	again.Remaining, err = s.balance(c.Context(), c.account)
+	again.Remaining, err = s.balance(c.request.Context(), c.account)
 	return again, err
 }
 
 var errReused = wire.Refuse(wire.KeyReused, "This Idempotency-Key was used with another body. Use a new key for a new request.")
 
 // idempotencyKey reads the header Idempotency-Key: 1 to 255 printable ASCII
-// characters, bare or as a string of RFC 8941, which both mean the same key.
+// characters, bare or as a string of RFC 8941. Both spellings mean the same key.
 func idempotencyKey(h http.Header) (key string, given bool, err error) {
 	values := h["Idempotency-Key"]
 	if len(values) == 0 {

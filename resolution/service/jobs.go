@@ -18,14 +18,14 @@ import (
 // maxFailures is how many attempts at a job may fail.
 const maxFailures = 3
 
-// maxDeaths is how many attempts at a job may end without a word, so that a
-// search that kills its process ends. They are more than the failures: a
-// process that is killed takes searches along that were not the reason. A
-// drain gives its jobs back, and counts as neither.
+// maxDeaths is how many attempts at a job may end with their process, so that a
+// search that kills its process is not tried forever. It is larger than
+// maxFailures, because a killed process takes other searches with it. A drain
+// returns its jobs to the queue and counts as neither.
 const maxDeaths = 20
 
-// idle is how long a worker waits for a job that nobody woke it for: one
-// whose lease has passed.
+// idle is how often an idle worker looks for a job whose lease has expired:
+// nothing wakes it for those.
 const idle = time.Second
 
 // retryDelays are the pauses after the first and the second failure.
@@ -35,12 +35,12 @@ var retryDelays = [maxFailures - 1]time.Duration{time.Second, 10 * time.Second}
 func (s *Service) wakeWorker() {
 	select {
 	case s.work <- struct{}{}:
-	default: // as many wake-ups wait as there are workers
+	default: // there is a wake-up for every worker already
 	}
 }
 
-// runJobs works on jobs until taking ends. A job under way has until working
-// ends too; what is left of it then is given back to the queue.
+// runJobs works on jobs until taking ends. A running job may continue until
+// working ends; then it goes back into the queue.
 func (s *Service) runJobs(taking, working context.Context) {
 	for taking.Err() == nil {
 		now := s.now()
@@ -56,12 +56,12 @@ func (s *Service) runJobs(taking, working context.Context) {
 			}
 			continue
 		}
-		s.wakeWorker() // where there is one job there may be more
+		s.wakeWorker() // there may be more jobs
 		s.runJob(working, job)
 	}
 }
 
-// runJob makes one attempt at a job, and keeps its lease meanwhile.
+// runJob makes one attempt at a job, and renews its lease meanwhile.
 func (s *Service) runJob(working context.Context, job *state.Job) {
 	ctx, stop := context.WithCancelCause(working)
 	var renewing sync.WaitGroup
@@ -79,7 +79,7 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 
 	switch {
 	case errors.Is(lost, state.ErrLeaseLost), errors.Is(lost, state.ErrFinished):
-		return // cancelled, or another's
+		return // it was cancelled, or another worker has it
 	case err != nil && working.Err() != nil:
 		s.leave(log, s.state.ReturnJob(context.WithoutCancel(working), job.ID, job.Lease))
 		return
@@ -91,7 +91,7 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 	case err != nil:
 		log.Error("job failed", "error", err)
 	}
-	// What was found is kept also while the service ends.
+	// A result is stored even while the service stops.
 	switch err := s.finish(context.WithoutCancel(working), job, result, err); {
 	case errors.Is(err, state.ErrLeaseLost), errors.Is(err, state.ErrFinished):
 		return
@@ -105,15 +105,16 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 	}
 }
 
-// leave tells why a job could not be put back into the queue, where that is
-// not because it is no longer this worker's.
+// leave logs why a job could not be put back into the queue, unless the job no
+// longer belongs to this worker.
 func (s *Service) leave(log *slog.Logger, err error) {
 	if err != nil && !errors.Is(err, state.ErrFinished) && !errors.Is(err, state.ErrLeaseLost) {
-		log.Error("put a job back", "error", err) // its lease passes anyway
+		log.Error("put a job back", "error", err) // it is tried again when its lease expires
 	}
 }
 
-// keepLease renews a job's lease until ctx ends, and returns why it could not.
+// keepLease renews a job's lease until ctx ends. The error says that the job no
+// longer belongs to this worker.
 func (s *Service) keepLease(ctx context.Context, job *state.Job) error {
 	tick := time.NewTicker(s.options.Lease / 3)
 	defer tick.Stop()
@@ -130,7 +131,7 @@ func (s *Service) keepLease(ctx context.Context, job *state.Job) error {
 	}
 }
 
-// search does what a job is for. A panic is an error like others.
+// search runs the search of a job. A panic becomes an error.
 func (s *Service) search(ctx context.Context, job *state.Job) (o wire.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -170,8 +171,8 @@ func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (wire
 	return wire.ListOutcome(found, todo.Page, todo.Unit), err
 }
 
-// finish ends a job: its result or why there is none, its price and its
-// callback in one transaction.
+// finish stores the end of a job in one transaction: its result or error, its
+// price and its callback.
 func (s *Service) finish(ctx context.Context, job *state.Job, o wire.Outcome, failure error) error {
 	end := state.Finish{ID: job.ID, Lease: job.Lease, Status: state.Completed, At: s.now()}
 	if failure == nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// pollAfter is what a caller is told to wait between two looks at a job.
+// pollAfter is the Retry-After of an unfinished job.
 const pollAfter = 5 * time.Second
 
-// work is what a job is to do, as it is kept until a worker has time for it.
+// work is the task of a job, in the form in which it is stored.
 type work struct {
 	Search resolution.KeywordSearch // its days and edition are state.Job.Sees
 	Page   resolution.SearchPage
@@ -25,15 +25,15 @@ type work struct {
 	Unit int64
 }
 
-// create accepts a keyword search: job, reservation and reply are one
-// transaction, and then it answers at once.
+// create accepts a keyword search. Job, reservation and reply are stored in one
+// transaction before the answer is sent; a worker runs the search later.
 func (s *Service) create(c *call) (*wire.Reply, error) {
 	operation := c.route.operation
 	asked, problems := s.options.Requests.Keyword(operation, c.object, c.began)
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
-	receiver, err := s.checkCallback(c.Context(), asked.CallbackURL)
+	receiver, err := s.checkCallback(c.request.Context(), asked.CallbackURL)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 		todo.Unit = s.options.Costs.lead(asked.Page)
 		reserved = todo.Unit * int64(asked.Page.Limit)
 	}
-	if err := s.afford(c.Context(), c.account, reserved); err != nil {
+	if err := s.afford(c.request.Context(), c.account, reserved); err != nil {
 		return nil, err
 	}
 	job := state.Job{
@@ -60,7 +60,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 		return nil, err
 	}
 	writeCreated(c.out, job, c.object)
-	left, err := s.state.CreateJob(c.Context(), job, s.options.Limits.ActiveJobs, c.key.reply(c.out.Bytes()))
+	left, err := s.state.CreateJob(c.request.Context(), job, s.options.Limits.ActiveJobs, c.key.reply(c.out.Bytes()))
 	if err != nil {
 		return nil, s.notCreated(c, err)
 	}
@@ -83,8 +83,8 @@ func (s *Service) notCreated(c *call, err error) error {
 	return err
 }
 
-// outward is the status of an unfinished job as the interface has it: a list
-// is processing and a count queued, from the start to the end.
+// outward is the status of an unfinished job in the interface: a list is always
+// processing, a count always queued.
 func outward(o resolution.Operation) string {
 	if o == resolution.KeywordToLeadCount {
 		return string(state.Queued)
@@ -93,7 +93,7 @@ func outward(o resolution.Operation) string {
 }
 
 // writeCreated answers a creation. A count's answer also repeats the request's
-// fields: the interface can be read as wanting either.
+// fields at the top level, because the interface can be read either way.
 func writeCreated(b *bytes.Buffer, job state.Job, asked request.Object) {
 	e := wire.Envelope{
 		Success: true, Id: job.ID, Status: outward(job.Operation), Requested: job.Requested,

@@ -23,22 +23,22 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// Options are what a Service works with. What has no default is required,
-// unless it says otherwise.
+// Options configure a Service. Fields without a default are required, unless
+// their comment says otherwise.
 type Options struct {
-	// State keeps organizations, credits, jobs and callbacks. It belongs to
-	// the caller, who closes it after Serve has returned.
+	// State stores organizations, credits, jobs and callbacks. The caller closes
+	// it after Serve has returned.
 	State State
 	// Resolver answers the single-record operations.
 	Resolver resolution.Resolver
 	// Searcher answers the keyword searches.
 	Searcher resolution.Searcher
-	// Requests bounds what bodies may hold.
+	// Requests bounds the contents of bodies.
 	Requests request.Limits
 	// Profiles are the rules for profile addresses.
 	Profiles profile.Rules
 
-	// Pepper is what keys are hashed and callback secrets are sealed under.
+	// Pepper hashes keys and seals callback secrets.
 	Pepper credential.Pepper
 	// Tokens verifies organization JWTs; nil accepts none.
 	Tokens *credential.Tokens
@@ -48,27 +48,27 @@ type Options struct {
 
 	// Callbacks says which addresses may be called back.
 	Callbacks *callback.Policy
-	// CallbackConcurrency and CallbackPerReceiver bound the callbacks under
-	// way, of all and of each receiver.
+	// CallbackConcurrency bounds the callbacks in flight, CallbackPerReceiver those
+	// to one receiver.
 	CallbackConcurrency, CallbackPerReceiver int
-	// CallbackRoots may vouch for receivers; nil is the system's.
+	// CallbackRoots are the certificate authorities for receivers; nil means the
+	// system's.
 	CallbackRoots *x509.CertPool
 
 	Limits Limits
 	Costs  Costs
-	// TrustedProxies are believed when their X-Forwarded-For says who called.
-	// Anybody else's is ignored.
+	// TrustedProxies are the only peers whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
-	// Retirements says which operations are going, or gone.
+	// Retirements are the operations that are deprecated or retired.
 	Retirements map[resolution.Operation]Retirement
 
 	// JobWorkers is how many keyword searches run at once.
 	JobWorkers int
-	// Lease is how long a worker that died keeps its job.
+	// Lease is after how long another worker may take a dead worker's job.
 	Lease time.Duration
 	// JobTimeout bounds how long one attempt at a keyword search may take.
 	JobTimeout time.Duration
-	// Retention is how long what is finished is kept.
+	// Retention is how long finished things are kept.
 	Retention state.Retention
 
 	// MaxBody bounds a request's body, in bytes.
@@ -77,28 +77,27 @@ type Options struct {
 	ResolveTimeout time.Duration
 	Connections    Connections
 
-	// Log takes what an operator should know; nil discards it. It never holds
-	// an identifier, a body, a key or a credential.
+	// Log is for operators; nil discards it. It never contains an identifier, a
+	// body, a key or a credential.
 	Log *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
-// Limits are how much one organization may ask, and one address may guess.
-// The zero Rate is no limit.
+// Limits bound the calls of one organization and the guesses of one address. The
+// zero Rate means no limit.
 type Limits struct {
 	Single limit.Rate // single-record operations, of an organization
 	Create limit.Rate // keyword creations, of an organization
 	Result limit.Rate // result calls, of an organization
-	// FailedAuth is for credentials that were wrong, of a client address.
+	// FailedAuth limits wrong credentials from one client address.
 	FailedAuth limit.Rate
 	// ActiveJobs is how many unfinished keyword searches an organization may
 	// have; 0 is no limit.
 	ActiveJobs int
-	// KeptBytes is how much an organization may leave to be kept within a
-	// day, in bytes: callbacks, keyword searches, and answers under an
-	// Idempotency-Key. Beyond it, calls that would leave more are refused; 0
-	// is no limit.
+	// KeptBytes is how many bytes an organization may store within a day:
+	// callbacks, keyword searches, and answers under an Idempotency-Key. Beyond it,
+	// calls that would store more are refused; 0 means no limit.
 	KeptBytes int64
 }
 
@@ -106,8 +105,8 @@ const (
 	// lookUpTime is how long the look-up of a callback's receiver may take, as
 	// callback.Policy has it.
 	lookUpTime = 2 * time.Second
-	// writeSlack is what a call leaves of Connections.WriteTimeout: within it
-	// the answer is written, and before that its charge.
+	// writeSlack is the part of Connections.WriteTimeout in which a charge is
+	// stored and the answer is written.
 	writeSlack = 3 * time.Second
 )
 
@@ -116,13 +115,13 @@ type Connections struct {
 	Max           int           // open at once, further ones wait
 	HeaderTimeout time.Duration // to send a request's header
 	ReadTimeout   time.Duration // to send a request
-	// WriteTimeout is from the header's end to the answer's. A call that has
-	// not been charged a moment before it is given up and costs nothing.
+	// WriteTimeout is from the end of the header to the end of the answer. A call
+	// that is not charged shortly before it is given up, and costs nothing.
 	WriteTimeout   time.Duration
 	IdleTimeout    time.Duration // between requests
 	MaxHeaderBytes int
-	// DrainTimeout is how long requests and jobs under way have to finish
-	// once Serve was told to end.
+	// DrainTimeout is how long requests and jobs in progress have to finish once
+	// Serve is told to stop.
 	DrainTimeout time.Duration
 }
 
@@ -173,7 +172,7 @@ func DefaultOptions() Options {
 		MaxBody:        1 << 20,
 		ResolveTimeout: 10 * time.Second,
 		Connections: Connections{
-			Max:            16_000, // fits what systems that are stingy with descriptors allow
+			Max:            16_000, // fits the lowest common limits of file descriptors
 			HeaderTimeout:  10 * time.Second,
 			ReadTimeout:    30 * time.Second,
 			WriteTimeout:   60 * time.Second,
@@ -184,7 +183,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate says everything that is wrong with o.
+// Validate joins everything that is wrong with o.
 func (o Options) Validate() error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {
@@ -239,7 +238,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// isAbsolute holds for a URI with a scheme, of characters that may stand
+// isAbsolute reports whether link is a URI with a scheme, of characters allowed
 // between < and > in a header. Source: RFC 3986, 2 and 4.3; RFC 8288, 3.
 func isAbsolute(link string) bool {
 	if strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r) }) {
@@ -252,7 +251,7 @@ func isAbsolute(link string) bool {
 // Costs are prices in credits, by name: of an operation, or of a part of one.
 type Costs map[string]int64
 
-// The prices that are not of an operation as a whole.
+// The prices of parts of operations.
 const (
 	// DeanonymizationCompany is a deanonymization that found the company alone.
 	DeanonymizationCompany = "deanonymization_company"
@@ -309,10 +308,10 @@ func (c Costs) validate() (errs []error) {
 	return errs
 }
 
-// of is the price of an operation, before it is known what it finds.
+// of returns the full price of an operation.
 func (c Costs) of(o resolution.Operation) int64 { return c[string(o)] }
 
-// found is the price of an answer.
+// found returns the price of an answer.
 func (c Costs) found(o resolution.Operation, a resolution.Answer) int64 {
 	switch {
 	case !a.Matched():
@@ -323,7 +322,7 @@ func (c Costs) found(o resolution.Operation, a resolution.Answer) int64 {
 	return c.of(o)
 }
 
-// lead is the price of one delivered lead of a keyword search.
+// lead returns the price of one delivered lead of a keyword search.
 func (c Costs) lead(p resolution.SearchPage) int64 {
 	price := c.of(resolution.KeywordToLead)
 	if p.Deanonymize {

@@ -28,13 +28,13 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	}
 	status, answered := gone, false
 	defer func() {
-		// What the writes before it met is told here as well. It comes last: the
-		// caller has its answer then, and whoever reads the metrics its count.
+		// Flush also reports the errors of earlier writes. It comes last, so that the
+		// request is counted before the caller has its answer.
 		if answered && http.NewResponseController(w).Flush() != nil {
 			s.metrics.AnswersLost.Inc()
 		}
 	}()
-	c := &call{Request: r, header: w.Header(), id: id, route: route, path: path, began: began}
+	c := &call{request: r, header: w.Header(), id: id, route: route, path: path, began: began}
 	defer func() {
 		took := s.now().Sub(began)
 		s.metrics.Request(name, status, took)
@@ -50,10 +50,10 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// logRequest logs a request by its id, for who asks what became of it. It is
-// for debugging: a line for each request is more than most logs are for.
+// logRequest logs a request with its id, at debug level: a line for each request
+// is too much for most logs.
 func (s *Service) logRequest(c *call, operation string, status int, took time.Duration) {
-	if !s.log.Enabled(c.Context(), slog.LevelDebug) {
+	if !s.log.Enabled(c.request.Context(), slog.LevelDebug) {
 		return
 	}
 	organization := ""
@@ -63,12 +63,13 @@ func (s *Service) logRequest(c *call, operation string, status int, took time.Du
 	s.log.Debug("request", "request", c.id, "operation", operation, "organization", organization, "status", status, "took", took)
 }
 
-// gone counts requests whose callers did not wait for the answer.
+// gone is the status under which requests are counted whose callers did not wait
+// for the answer.
 const gone = 499
 
-// serveRoute answers a call of an operation. An error was not told yet.
+// serveRoute answers a call of an operation. The error was not sent yet.
 func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
-	if c.Method != http.MethodPost {
+	if c.request.Method != http.MethodPost {
 		return wire.NotAllowed(http.MethodPost)
 	}
 	c.route.retiring.header(c.header)
@@ -77,11 +78,11 @@ func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	}
 	c.out = getBuffer()
 	defer func() { putBuffer(c.out) }()
-	// A charge that is not made by then is withdrawn: its answer could not be
-	// written any more.
-	ctx, cancel := context.WithTimeout(c.Context(), s.options.Connections.WriteTimeout-writeSlack)
+	// A charge not made by then is withdrawn: there would be no time to write its
+	// answer.
+	ctx, cancel := context.WithTimeout(c.request.Context(), s.options.Connections.WriteTimeout-writeSlack)
 	defer cancel()
-	c.Request = c.WithContext(ctx)
+	c.request = c.request.WithContext(ctx)
 	answer, err := s.answer(c)
 	if err != nil {
 		return err
@@ -90,8 +91,8 @@ func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	return nil
 }
 
-// guard runs a handler, and tells its caller about its error or panic. It
-// returns the status that was answered.
+// guard runs a handler, and answers its error or panic. It returns the status of
+// the answer.
 func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string, handle func() error) (status int) {
 	defer func() {
 		p := recover()
@@ -110,7 +111,7 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 		return http.StatusOK
 	}
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		panic(http.ErrAbortHandler) // nobody is there to be told
+		panic(http.ErrAbortHandler) // the caller is gone
 	}
 	p := wire.AsProblem(err)
 	if p.Status >= 500 && p.Cause != nil && s.complaints.Allow() {
@@ -168,7 +169,7 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 	return nil
 }
 
-// ready says why the service takes no requests.
+// ready returns why the service cannot take requests, nil when it can.
 func (s *Service) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return wire.Refuse(wire.Unavailable, "The service is stopping.")
@@ -176,7 +177,7 @@ func (s *Service) ready(ctx context.Context) error {
 	return s.state.Ping(ctx)
 }
 
-// requestID is the caller's, where it is one, or a new one.
+// requestID returns the caller's X-Request-Id if it is valid, otherwise a new one.
 func requestID(h http.Header) string {
 	if given := h["X-Request-Id"]; len(given) == 1 && isRequestID(given[0]) {
 		return given[0]

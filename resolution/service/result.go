@@ -10,13 +10,13 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// result tells how far a keyword search is, or what it found.
+// result answers with the state of a keyword search, or its outcome.
 func (s *Service) result(c *call) (*wire.Reply, error) {
 	id, payload, problems := request.Result(c.object)
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
-	job, err := s.state.FindJob(c.Context(), c.account.id, id)
+	job, err := s.state.FindJob(c.request.Context(), c.account.id, id)
 	switch {
 	case errors.Is(err, state.ErrExpired):
 		return nil, wire.Refuse(wire.ResolutionExpired, "The resolution is finished, and its result is no longer kept.")
@@ -27,17 +27,17 @@ func (s *Service) result(c *call) (*wire.Reply, error) {
 	}
 	if !job.Status.Finished() {
 		writeUnfinished(c.out, job, payload)
-		// Not stored under an Idempotency-Key: there is no outcome yet.
+		// Without an outcome, nothing is stored under an Idempotency-Key.
 		return &wire.Reply{Body: c.out.Bytes(), RetryAfter: pollAfter}, nil
 	}
 	e := finished(job)
 	e.Payload = payload
 	if e.Problem != nil {
-		e.Problem.Instance, e.Problem.RequestID = c.URL.EscapedPath(), c.id
+		e.Problem.Instance, e.Problem.RequestID = c.request.URL.EscapedPath(), c.id
 	}
 	e.Write(c.out)
 	if c.key != nil {
-		_, err = s.state.Settle(c.Context(), state.Charge{
+		_, err = s.state.Settle(c.request.Context(), state.Charge{
 			Organization: c.account.id, Resolution: id, Operation: job.Operation, Reply: c.key.reply(c.out.Bytes()), At: s.now(),
 		})
 	}
@@ -55,7 +55,7 @@ func writeUnfinished(b *bytes.Buffer, job *state.Job, payload []byte) {
 	e.Write(b)
 }
 
-// failures are the words a job fails with, and how they are told.
+// failures are the error codes of jobs, with their answers.
 var failures = map[string]struct {
 	*wire.Kind
 	detail string
@@ -64,7 +64,7 @@ var failures = map[string]struct {
 	wire.Unavailable.Code:   {wire.Unavailable, "The data could not be read. The credits were given back; try again later."},
 }
 
-// finished is the envelope of a finished job, without its payload.
+// finished returns the envelope of a finished job, without its payload.
 func finished(job *state.Job) *wire.Envelope {
 	e := &wire.Envelope{Id: job.ID, Status: string(job.Status), Requested: job.Requested}
 	switch job.Status {

@@ -11,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// class says which limit a route's calls count against.
+// class is the rate limit that a route's calls count against.
 type class uint8
 
 const (
@@ -61,7 +61,7 @@ func isOperation(o resolution.Operation) bool {
 	return o == resolution.KeywordToLead || o == resolution.KeywordToLeadCount || slices.Contains(resolution.SingleRecord, o)
 }
 
-// trim takes one trailing slash off a path.
+// trim removes one trailing slash from a path.
 func trim(path string) string {
 	if len(path) > 1 {
 		return strings.TrimSuffix(path, "/")
@@ -69,7 +69,7 @@ func trim(path string) string {
 	return path
 }
 
-// retiring is a Retirement as headers.
+// retiring is a Retirement in the form of headers.
 type retiring struct {
 	deprecation, sunset, link []string
 	until                     time.Time
@@ -92,8 +92,8 @@ func retiringFrom(r Retirement) *retiring {
 	return h
 }
 
-// retired refuses a call after its operation's end. Results that were promised
-// before can be fetched all the same.
+// retired refuses a call after its operation's end. Results of earlier searches
+// can still be fetched.
 func (r *route) retired(now time.Time) error {
 	if r.retiring == nil || r.class == result || now.Before(r.retiring.until) {
 		return nil

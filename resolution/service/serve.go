@@ -103,24 +103,24 @@ func (s *Service) begin(ctx context.Context) error {
 	return s.rosters.check()
 }
 
-// retainEvery is how often what was kept long enough is let go.
+// retainEvery is how often data past its retention is removed.
 const retainEvery = 5 * time.Minute
 
-// startUpkeep starts what is done again and again, until ctx ends.
+// startUpkeep starts the periodic tasks, which run until ctx ends.
 func (s *Service) startUpkeep(ctx context.Context, running *sync.WaitGroup) {
 	every := func(interval time.Duration, what string, do func(context.Context) error) {
 		running.Go(func() { s.repeat(ctx, interval, what, do) })
 	}
 	every(rosterEvery, "read credentials", s.rosters.refresh)
 	every(time.Second, "read balances", s.refreshBalances)
-	every(retainEvery, "let go of what is no longer kept", s.retain)
+	every(retainEvery, "remove data past its retention", s.retain)
 	if s.options.Tokens != nil {
 		every(time.Second, "read the keys of tokens", func(context.Context) error { return s.options.Tokens.Reload() })
 	}
 }
 
-// repeat does something at an interval. It tells of the first of a row of
-// errors, and of their end.
+// repeat runs a task at an interval. It logs the first of consecutive errors, and
+// the success after them.
 func (s *Service) repeat(ctx context.Context, interval time.Duration, what string, do func(context.Context) error) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -144,8 +144,8 @@ func (s *Service) repeat(ctx context.Context, interval time.Duration, what strin
 	}
 }
 
-// refreshBalances reads the balances of those who called lately: others may
-// have changed them.
+// refreshBalances reads the balances of organizations that called recently:
+// another process may have changed them.
 func (s *Service) refreshBalances(ctx context.Context) error {
 	for _, a := range s.rosters.present.Load().byID {
 		if a.asked.Swap(false) {
@@ -157,7 +157,7 @@ func (s *Service) refreshBalances(ctx context.Context) error {
 	return nil
 }
 
-// retain lets go of what is kept long enough, in the state and in memory.
+// retain removes data past its retention, from the state and from memory.
 func (s *Service) retain(ctx context.Context) error {
 	now := s.now()
 	for _, b := range s.limits {
@@ -166,7 +166,7 @@ func (s *Service) retain(ctx context.Context) error {
 	s.guesses.Sweep(now)
 	purged, err := s.state.Purge(ctx, now, s.options.Retention)
 	if err == nil {
-		s.log.LogAttrs(ctx, slog.LevelDebug, "let go of what is no longer kept", slog.Any("purged", purged))
+		s.log.LogAttrs(ctx, slog.LevelDebug, "remove data past its retention", slog.Any("purged", purged))
 	}
 	return err
 }

@@ -2,9 +2,9 @@
 // any Resolver and Searcher: credentials, limits, credits, idempotency,
 // keyword jobs and callbacks.
 //
-// The one thing to know before using it: an answer leaves only after its
-// charge is on disk, in one transaction with whatever else it promises. What
-// a caller was told survives the process.
+// The one thing to know before using it: an answer is sent only after its
+// charge is on disk, in one transaction with everything else it promises. What
+// a caller was told survives a crash.
 package service
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// Service is the interface as its server. The handlers answer without Serve,
-// but only Serve works on keyword searches and posts callbacks.
+// Service answers the interface. The handlers work without Serve, but only Serve
+// runs keyword searches and posts callbacks.
 type Service struct {
 	options Options
 	state   State
@@ -43,11 +43,11 @@ type Service struct {
 	work     chan struct{} // wakes workers
 
 	draining   atomic.Bool
-	complaints *rate.Limiter // lines of the log about failed requests: when all fail, some will do
+	complaints *rate.Limiter // bounds the log lines about failed requests
 }
 
-// New makes a service. It touches nothing: no file, no network, no goroutine.
-// The error says everything that is wrong with o.
+// New makes a service. It opens no file or connection and starts no goroutine.
+// The error joins everything that is wrong with o.
 func New(o Options) (*Service, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func New(o Options) (*Service, error) {
 // Public is the handler for callers.
 func (s *Service) Public() http.Handler { return http.HandlerFunc(s.servePublic) }
 
-// Internal is the handler for operators and other services of the same owner:
-// it must not be reachable by anybody else.
+// Internal is the handler for operators and other services of the same owner.
+// Nobody else may reach it.
 func (s *Service) Internal() http.Handler { return http.HandlerFunc(s.serveInternal) }
 
 // State is the store of a service. Every method is safe for concurrent use, and

@@ -23,9 +23,9 @@ var messages = map[resolution.Operation]struct{ match, noMatch string }{
 	resolution.Deanonymization: {"Visitor identified.", "No visitor or company found."},
 }
 
-// single answers the six single-record operations: it looks the identifier
-// up, and writes the answer, its price and its callback down in one
-// transaction before any of it leaves.
+// single answers the six single-record operations. It looks up the identifier,
+// and stores the price, the reply and the callback in one transaction before the
+// answer is sent.
 func (s *Service) single(c *call) (*wire.Reply, error) {
 	operation := c.route.operation
 	asked, problems := s.options.Requests.Single(operation, c.object, s.options.Profiles)
@@ -37,14 +37,14 @@ func (s *Service) single(c *call) (*wire.Reply, error) {
 			return nil, err
 		}
 	}
-	receiver, err := s.checkCallback(c.Context(), asked.CallbackURL)
+	receiver, err := s.checkCallback(c.request.Context(), asked.CallbackURL)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.afford(c.Context(), c.account, s.options.Costs.of(operation)); err != nil {
+	if err := s.afford(c.request.Context(), c.account, s.options.Costs.of(operation)); err != nil {
 		return nil, err
 	}
-	answer, err := s.resolve(c.Context(), resolution.Request{Operation: operation, Key: asked.Key})
+	answer, err := s.resolve(c.request.Context(), resolution.Request{Operation: operation, Key: asked.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 	e.Write(c.out)
 }
 
-// resolve asks the Resolver, for a bounded time.
+// resolve asks the Resolver, with a time limit.
 func (s *Service) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ResolveTimeout)
 	defer cancel()
@@ -110,13 +110,12 @@ func (s *Service) resolve(ctx context.Context, r resolution.Request) (resolution
 	return answer, nil
 }
 
-// settle writes a charge down where there is anything to write, and returns
-// what is left.
+// settle stores a charge, unless it is empty, and returns the credits left.
 func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
 	if charge.Credits == 0 && charge.Reply == nil && charge.Callback == nil {
-		return s.balance(c.Context(), c.account)
+		return s.balance(c.request.Context(), c.account)
 	}
-	left, err = s.state.Settle(c.Context(), charge)
+	left, err = s.state.Settle(c.request.Context(), charge)
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
 		c.account.available.Store(too.Balance)
 		return 0, wire.Insufficient(too.Required, too.Balance)

@@ -1,10 +1,11 @@
 // Package callback posts finished resolutions to the addresses their callers
-// gave: signed, attempted over three days, each receiver apart from the others, and each organization.
+// gave: signed, with attempts over three days, and without one receiver or
+// organization delaying another.
 //
 // The one thing to know before using it: a callback address is hostile input.
-// It is judged twice, by [Policy.Check] when a request is accepted and again
-// for every connection a [Sender] opens, because a name may lead elsewhere by
-// then. A delivery arrives at least once: after a crash, or an attempt cut off
+// It is checked twice, by [Policy.Check] when a request is accepted and again
+// for every connection a [Sender] opens, because a name may resolve differently
+// by then. A delivery arrives at least once: after a crash, or an attempt cut off
 // by a shutdown, it is sent again with the same webhook-id.
 //
 // Source: Standard Webhooks 1.0.0, for headers, signatures and the schedule.
@@ -17,18 +18,18 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// Why an attempt failed. A status without a word of its own is "status_" and
-// its class: status_4xx, status_5xx.
+// Why an attempt failed. Other statuses are "status_" and their class:
+// status_4xx, status_5xx.
 const (
 	FailureTimeout    = "timeout"         // no answer in time
-	FailureRefused    = "refused_address" // the address is not one to be called, or no longer
+	FailureRefused    = "refused_address" // the policy does not allow the address, or no longer
 	FailureName       = "name"            // the receiver's name was not found
 	FailureConnection = "connection"      // no connection, or it broke
 	FailureTLS        = "tls"             // no trusted TLS connection
 	FailureProtocol   = "protocol"        // the answer was not HTTP
 	FailureTooLarge   = "too_large"       // the answer's header passed its bound
 	FailureRedirect   = "redirect"        // 3xx: redirects are not followed
-	FailureGone       = "gone"            // 410: the receiver wants no more of it
+	FailureGone       = "gone"            // 410: the receiver wants no more attempts
 	FailureNoSecret   = "no_secret"       // the organization has no secret to sign with
 )
 

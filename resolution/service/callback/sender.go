@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	maxFetch  = 16 // deliveries the outbox is asked for at once, beyond those under way
-	maxPasses = 16 // over the outbox, before what ended meanwhile is looked at
+	maxFetch  = 16 // deliveries asked for at once, beyond those in flight
+	maxPasses = 16 // over the outbox before ended attempts are handled
 	minPause  = 100 * time.Millisecond
 )
 
-// outboxBackoff is how long the outbox is left alone after errors.
+// outboxBackoff is the pause after errors of the outbox.
 var outboxBackoff = retry.Backoff{Initial: time.Second, Max: 30 * time.Second}
 
 // Sender attempts the deliveries of an Outbox. Make one with NewSender and Run
@@ -28,7 +28,7 @@ type Sender struct {
 	wake chan struct{} // holds one: waking twice is waking
 }
 
-// NewSender returns a sender that has not begun.
+// NewSender returns a sender that does not run yet.
 func NewSender(o Options) *Sender {
 	return &Sender{o: o.withDefaults(), wake: make(chan struct{}, 1)}
 }
@@ -43,8 +43,8 @@ func (s *Sender) Wake() {
 }
 
 // Run attempts deliveries as they become due, until ctx ends. Then it begins no
-// more, gives those under way Options.Grace to end, cuts off the rest, which
-// stay due, and returns nil. Nothing of it runs on after it returned.
+// more, gives attempts in flight Options.Grace to end, cuts off the rest, which
+// stay due, and returns nil. Nothing runs on after it returned.
 //
 // An error of the outbox is logged and tried again.
 func (s *Sender) Run(ctx context.Context) error {
@@ -53,7 +53,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	defer transport.close()
 	defer end() // first: what is still dialling must not become idle
 	r := &run{
-		Sender:    s,
+		sender:    s,
 		life:      life,
 		transport: transport,
 		underway:  newUnderway(s.o.Concurrency, s.o.PerReceiver),
@@ -79,9 +79,9 @@ func (s *Sender) transport(life context.Context) *transport {
 	return newTransport(life, plain, secure, s.o.Roots)
 }
 
-// run is a Sender that runs. All but its attempts belongs to one goroutine.
+// run is the state of Run. One goroutine owns everything except the attempts.
 type run struct {
-	*Sender
+	sender    *Sender
 	life      context.Context // of the attempts: ends when the grace is over
 	transport http.RoundTripper
 	underway  *underway
@@ -97,8 +97,8 @@ type ended struct {
 	took     time.Duration
 }
 
-// fill begins attempts until no slot is free or nothing more is due, and
-// returns how long there is nothing to do unless something happens.
+// fill begins attempts until no slot is free or nothing more is due. It returns
+// how long to wait unless something happens.
 func (r *run) fill(ctx context.Context) time.Duration {
 	for pass := 0; pass < maxPasses && r.underway.free() > 0 && ctx.Err() == nil; pass++ {
 		now := time.Now()
@@ -121,15 +121,15 @@ func (r *run) fill(ctx context.Context) time.Duration {
 		}
 	}
 	if r.underway.free() <= 0 {
-		return r.o.Poll // an end wakes sooner
+		return r.sender.o.Poll // an end wakes sooner
 	}
 	return minPause
 }
 
-// ask begins what the outbox answers, and returns how many attempts that were
-// and when the next is due.
+// ask begins the attempts of one answer of the outbox. It returns their number
+// and when the next delivery is due.
 func (r *run) ask(ctx context.Context, v *view, q question) (began int, next time.Time, err error) {
-	due, next, err := r.o.Outbox.DueDeliveries(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.Scope)
+	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.Scope)
 	for _, d := range due {
 		if r.underway.begins(d, v) {
 			r.begin(d, v)
@@ -139,28 +139,28 @@ func (r *run) ask(ctx context.Context, v *view, q question) (began int, next tim
 	return began, next, err
 }
 
-// until returns how long to wait for the delivery that is due next. One due
-// before now, but not returned, is not trusted to be there.
+// until returns how long to wait for the next delivery, at least minPause: one
+// that is due already but was not returned may not exist.
 func (r *run) until(next, now time.Time) time.Duration {
 	if next.IsZero() {
-		return r.o.Poll
+		return r.sender.o.Poll
 	}
-	return min(max(next.Sub(now), minPause), r.o.Poll)
+	return min(max(next.Sub(now), minPause), r.sender.o.Poll)
 }
 
-// stumble logs an error of the outbox and returns how long to leave it alone.
+// stumble logs an error of the outbox and returns how long to pause.
 func (r *run) stumble(ctx context.Context, message string, err error) time.Duration {
 	if ctx.Err() != nil {
-		return 0 // it was told to end
+		return 0 // Run ends
 	}
 	r.failures++
 	wait := outboxBackoff.Wait(r.failures)
-	r.o.Log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err), slog.Duration("again_in", wait))
+	r.sender.o.Log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err), slog.Duration("again_in", wait))
 	return wait
 }
 
-// pause waits until there may be something to do. After an error that is only
-// after the pause, however often it is woken.
+// pause waits until there may be something to do. After an error it waits the
+// whole time, however often it is woken.
 func (r *run) pause(ctx context.Context, wait time.Duration) {
 	r.idle.Reset(wait)
 	for {
@@ -171,9 +171,9 @@ func (r *run) pause(ctx context.Context, wait time.Duration) {
 			return
 		case e := <-r.ended:
 			r.end(e)
-		case <-r.wake:
+		case <-r.sender.wake:
 		}
-		for len(r.ended) > 0 { // those that ended together are one reason to look
+		for len(r.ended) > 0 { // handle all that ended before looking again
 			r.end(<-r.ended)
 		}
 		if r.failures == 0 {
@@ -193,31 +193,31 @@ func (r *run) begin(d state.Delivery, v *view) {
 	})
 }
 
-// deliver makes an attempt and settles it, and returns how long the receiver
-// took. An attempt that was cut off is not settled: whether it arrived is not
-// known, so it is made again.
+// deliver makes an attempt, settles it, and returns how long the receiver took.
+// An attempt that was cut off is not settled: nobody knows whether it arrived,
+// so it is made again.
 func (r *run) deliver(d state.Delivery) time.Duration {
 	began := time.Now()
-	a := r.attempt(r.life, r.transport, d)
+	a := r.sender.attempt(r.life, r.transport, d)
 	now := time.Now()
 	took := now.Sub(began)
 	if a.failure != "" && r.life.Err() != nil {
 		return took
 	}
-	result := r.judge(d, a, now)
+	result := r.sender.judge(d, a, now)
 	result.Took = took
 	if !r.settle(d, result) {
 		return took
 	}
 	if result.State == state.Dead {
-		r.o.Log.LogAttrs(r.life, slog.LevelWarn, "callbacks: a delivery is dead",
+		r.sender.o.Log.LogAttrs(r.life, slog.LevelWarn, "callbacks: a delivery is dead",
 			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.String("failure", result.Failure))
 	}
-	r.o.Observe(result)
+	r.sender.o.Observe(result)
 	return took
 }
 
-// judge decides what becomes of a delivery after an answer.
+// judge decides how a delivery continues after an answer.
 func (s *Sender) judge(d state.Delivery, a answer, now time.Time) state.Attempt {
 	result := state.Attempt{ID: d.ID, State: state.Delivered, Status: a.status, Failure: a.failure, At: now}
 	switch next := d.Attempts + 1; {
@@ -231,18 +231,18 @@ func (s *Sender) judge(d state.Delivery, a answer, now time.Time) state.Attempt 
 	return result
 }
 
-// settle stores a result, however often that takes; false when the grace was
-// over before.
+// settle stores a result, and tries again after errors. It returns false when
+// the grace ended first.
 func (r *run) settle(d state.Delivery, result state.Attempt) bool {
 	for failures := 1; ; failures++ {
-		err := r.o.Outbox.SettleDelivery(r.life, result)
+		err := r.sender.o.Outbox.SettleDelivery(r.life, result)
 		if err == nil || errors.Is(err, state.ErrNotFound) || errors.Is(err, state.ErrFinished) {
 			return true
 		}
 		if r.life.Err() != nil {
 			return false
 		}
-		r.o.Log.LogAttrs(r.life, slog.LevelError, "callbacks: an attempt cannot be settled",
+		r.sender.o.Log.LogAttrs(r.life, slog.LevelError, "callbacks: an attempt cannot be settled",
 			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.Any("error", err))
 		select {
 		case <-r.life.Done():

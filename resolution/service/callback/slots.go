@@ -9,36 +9,35 @@ import (
 )
 
 const (
-	// slowAfter is when an attempt makes its lane a slow one.
+	// slowAfter is how long an attempt takes that makes its lane slow.
 	slowAfter = 2 * time.Second
 
-	// knownFor is how long a lane is known by its last attempt.
+	// knownFor is how long the last attempt decides the pace of its lane.
 	knownFor = 10 * time.Minute
 
-	// maxKnown bounds an organization's lanes that are known while nothing is
-	// under way at them.
+	// maxKnown bounds an organization's lanes that are remembered without an
+	// attempt in flight.
 	maxKnown = 512
 
-	// largeBytes of bodies under way at a lane are enough: memory, and the
-	// outbox reading them again, are bounded so.
+	// largeBytes bounds the bodies in flight of a lane, because of memory and
+	// because the outbox reads them again.
 	largeBytes = 256 << 10
 )
 
-// pace is how a lane's receiver answers.
+// pace is how fast a lane's receiver answers.
 type pace int
 
-// The paces. Those that answer may have all slots, new ones three quarters,
-// slow ones half, each with those behind it: however many receivers are dead,
-// there are slots for who is new, and some for who is known to answer. A
-// quarter of the slots is an organization's, and is shared out likewise: what
-// one organization does keeps no other waiting.
+// The paces. Quick lanes may use all slots, fresh and slow ones together three
+// quarters, slow ones half. However many receivers are dead, there are slots for
+// new receivers, and some for those known to answer. An organization may use a
+// quarter of the slots, divided in the same way, so that none delays another.
 const (
 	quick pace = iota
 	fresh
 	slow
 )
 
-// load counts attempts: by pace, each with those behind it.
+// load counts attempts by pace, each with all slower ones.
 type load [slow + 1]int
 
 func (l *load) add(p pace, n int) {
@@ -47,7 +46,8 @@ func (l *load) add(p pace, n int) {
 	}
 }
 
-// takes reports whether an attempt of a pace may begin beside a load of slots.
+// takes reports whether an attempt of a pace may begin when there are so many
+// slots.
 func (l *load) takes(p pace, slots int) bool {
 	for at, ceiling := range [...]int{slots, max(slots*3/4, 1), max(slots/2, 1)} {
 		if pace(at) <= p && l[at] >= ceiling {
@@ -57,7 +57,7 @@ func (l *load) takes(p pace, slots int) bool {
 	return true
 }
 
-// underway is what a Sender has on its hands.
+// underway is the attempts in flight, and the lanes they belong to.
 type underway struct {
 	concurrency, perReceiver int
 
@@ -65,7 +65,7 @@ type underway struct {
 	organizations map[int64]map[string]*lane // by receiver; none is empty
 }
 
-// lane is one that has attempts under way, or has had some not long ago.
+// lane is a lane that has attempts in flight, or had some recently.
 type lane struct {
 	attempts map[int64]time.Time // when they began
 	bytes    int                 // of their bodies
@@ -80,7 +80,7 @@ func newUnderway(concurrency, perReceiver int) *underway {
 // free returns how many more attempts may begin.
 func (u *underway) free() int { return u.concurrency - len(u.deliveries) }
 
-// share is how many attempts may be under way for one organization.
+// share is how many attempts one organization may have in flight.
 func (u *underway) share() int { return max(u.concurrency/4, 1) }
 
 func (l *lane) pace(now time.Time) pace {
@@ -99,22 +99,21 @@ func (l *lane) pace(now time.Time) pace {
 	}
 }
 
-// busy reports whether a lane has all it may have, whoever else has what: a
-// new receiver gets one attempt at a time, until it has answered, and a slow
-// one half of what a quick one gets.
+// busy reports whether a lane has its maximum of attempts: a fresh one gets one
+// at a time until its receiver has answered, a slow one half of a quick one's.
 func (u *underway) busy(l *lane, p pace) bool {
 	most := [...]int{u.perReceiver, 1, max(u.perReceiver/2, 1)}[p]
 	return len(l.attempts) >= most || l.bytes >= largeBytes
 }
 
-// view is what is under way at a moment.
+// view counts the attempts in flight at one moment.
 type view struct {
 	now  time.Time
 	all  load
 	each map[int64]*load // by organization
 }
 
-// look counts, and drops what is no longer known.
+// look makes a view, and forgets lanes without recent attempts.
 func (u *underway) look(now time.Time) *view {
 	v := &view{now: now, each: map[int64]*load{}}
 	for organization, lanes := range u.organizations {
@@ -147,16 +146,16 @@ func (u *underway) takes(v *view, organization int64, p pace) bool {
 	return v.all.takes(p, u.concurrency) && (own == nil || own.takes(p, u.share()))
 }
 
-// question is a scope that the outbox is to be asked for, and how many attempts
-// are under way in it: those may be answered again.
+// question is a scope to ask the outbox for, and how many attempts are in flight
+// in it: the outbox may return those again.
 type question struct {
 	state.Scope
 	underway int
 }
 
-// questions leave out what can get no attempt: they are about quick lanes alone
-// where no others get one, and about all the rest. There are none when nobody
-// gets one.
+// questions returns the scopes in which attempts can begin: one of quick lanes,
+// for organizations in which no other lane gets an attempt, and one of everything
+// else.
 func (u *underway) questions(v *view) (questions []question) {
 	rest := question{Scope: state.Scope{Each: u.perReceiver}}
 	alone := question{Scope: state.Scope{Each: u.perReceiver}}
@@ -189,8 +188,8 @@ func (u *underway) questions(v *view) (questions []question) {
 	return questions
 }
 
-// begins reports whether an attempt at d is to be made: it is not under way, and
-// there is a slot for it.
+// begins reports whether an attempt at d may begin: none is in flight, and there
+// is a slot for it.
 func (u *underway) begins(d state.Delivery, v *view) bool {
 	if _, found := u.deliveries[d.ID]; found {
 		return false
@@ -204,7 +203,7 @@ func (u *underway) begins(d state.Delivery, v *view) bool {
 	return u.takes(v, d.Organization, p)
 }
 
-// begin notes an attempt, also in the view.
+// begin records an attempt, also in the view.
 func (u *underway) begin(d state.Delivery, v *view) {
 	lanes := u.organizations[d.Organization]
 	if lanes == nil {
@@ -222,7 +221,7 @@ func (u *underway) begin(d state.Delivery, v *view) {
 	l.bytes += len(d.Body)
 }
 
-// end notes the end of an attempt that took so long.
+// end records the end of an attempt and how long it took.
 func (u *underway) end(d state.Delivery, took time.Duration, now time.Time) {
 	lanes := u.organizations[d.Organization]
 	l := lanes[d.Receiver]
@@ -235,9 +234,9 @@ func (u *underway) end(d state.Delivery, took time.Duration, now time.Time) {
 	}
 }
 
-// forget drops one of the lanes with nothing under way: it is new when it is
-// met again. A quick one goes only where all are, and the first to go is who
-// would be known for the shortest time.
+// forget drops one lane without an attempt in flight; it is fresh when it comes
+// again. Other lanes go before quick ones, and then the one that would be
+// forgotten first anyway.
 func forget(lanes map[string]*lane, now time.Time) {
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(lanes)), func(receiver string) bool { return len(lanes[receiver].attempts) > 0 })
 	worth := func(a, b string) int {

@@ -1,5 +1,5 @@
-// Package limit holds how often a key (an organization, an address) may do
-// something, in token buckets, and says so in the headers clients read.
+// Package limit bounds how often a key (an organization, an address) may do
+// something, with token buckets, and sets the rate limit headers of answers.
 //
 // The one thing to know before using it: time comes in as a parameter, and a
 // bucket never goes back in it. A bucket begins full, with Burst tokens; each
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxEvents bounds Events: more is no limit.
+	// maxEvents bounds Events: a higher rate limits nothing.
 	maxEvents = 1_000_000
 
 	// maxWindows bounds the windows after which an empty bucket is full.
@@ -72,15 +72,15 @@ func parse(s string) (r Rate, err error) {
 		}
 	}
 	if r.Per == 0 {
-		return None, errors.New("the window is none of s, min, h, d")
+		return None, errors.New("a rate needs a unit, such as 10/s")
 	}
 	if r.Events, err = strconv.Atoi(number); err != nil {
-		return None, errors.New("no whole number before the window")
+		return None, errors.New("the number before the unit is not whole")
 	}
 	r.Burst = r.Events
 	if len(fields) == 3 {
 		if r.Burst, err = strconv.Atoi(fields[2]); err != nil {
-			return None, errors.New("the burst is no whole number")
+			return None, errors.New("the burst is not a whole number")
 		}
 	}
 	return r, nil

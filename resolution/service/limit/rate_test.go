@@ -34,9 +34,9 @@ func TestParseRate(t *testing.T) {
 func TestParseRateRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                   "neither a rate nor a rate with a burst",
-		"600":                "the window is none of s, min, h, d",
-		"600/":               "the window is none of",
-		"600/month":          "the window is none of",
+		"600":                "a rate needs a unit, such as 10/s",
+		"600/":               "a rate needs a unit",
+		"600/month":          "a rate needs a unit",
 		"600 / min":          "neither a rate",
 		"/min":               "no whole number",
 		"x/min":              "no whole number",
@@ -50,7 +50,7 @@ func TestParseRateRefuses(t *testing.T) {
 		"1/s burst 0":        "the burst is not between 1 and 1000 times",
 		"1/s burst -1":       "the burst is not between",
 		"1/s burst 1001":     "the burst is not between",
-		"1/s burst many":     "the burst is no whole number",
+		"1/s burst many":     "the burst is not a whole number",
 		"0 burst 2":          "the window",
 	} {
 		got, err := limit.ParseRate(text)

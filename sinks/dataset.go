@@ -76,16 +76,16 @@ func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
 	return d, nil
 }
 
-// Close lets go of the folder. What Open made and nothing was written to goes
-// again: a run that was refused leaves nothing behind.
+// Close gives the folder back. A folder that Open made is removed if it is still
+// empty, so that a refused run leaves nothing behind.
 func (d *Dataset) Close() error { return d.place.Close() }
 
 // Dir is the folder as it was given to Open; of one on S3, its URI in one
 // form.
 func (d *Dataset) Dir() string { return d.place.URI() }
 
-// refuseForeign keeps a run from mixing its files with somebody else's. It is
-// asked before a run writes; what comes into the folder later is left alone.
+// refuseForeign keeps a run from mixing its files with those of others. It is
+// called before a run writes; files that appear later are left alone.
 func (d *Dataset) refuseForeign() error {
 	_, foreign, err := d.place.Files()
 	if err != nil || len(foreign) == 0 {
@@ -98,8 +98,8 @@ func (d *Dataset) refuseForeign() error {
 	return fmt.Errorf("%s: %w (%s%s); choose an empty or new folder", d.Dir(), ErrForeign, strings.Join(foreign, ", "), more)
 }
 
-// Empty reports whether the folder holds no published file; a report alone is
-// none.
+// Empty reports whether the folder holds no published file. A report does not
+// count.
 func (d *Dataset) Empty() (bool, error) {
 	names, _, err := d.place.Files()
 	if err != nil {

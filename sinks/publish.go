@@ -49,10 +49,10 @@ func (d *Dataset) Publish(m *Manifest) error {
 	return d.place.Write(place.SuccessName, nil)
 }
 
-// Tidy removes the files that are not of the manifest, which a reader of all
-// part-*.parquet would take for more rows: parts a killed run left beyond the
-// last, temporary files. In folders of partitions it looks where they are the
-// dataset's own.
+// Tidy removes the files that the manifest does not list: temporary files, and
+// parts that a killed run left beyond the last, which readers of all
+// part-*.parquet would load as data. It leaves folders of other columns' values
+// alone.
 func (d *Dataset) Tidy(m *Manifest) error {
 	listed := map[string]bool{}
 	for _, p := range m.Parts {

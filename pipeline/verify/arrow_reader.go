@@ -202,9 +202,8 @@ func room[T any](all *[]T, batch int64) []T {
 	return (*all)[n : n+int(batch)]
 }
 
-// contain makes an error of a panic. The implementations are other people's,
-// and a file may be anything: this is the one place where a panic is not a
-// mistake of ours.
+// contain turns a panic into an error. The readers are third-party code, and a
+// damaged file may make them panic.
 func contain(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the reader panicked: %.200v", p)

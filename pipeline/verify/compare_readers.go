@@ -16,7 +16,7 @@ type comparison struct {
 	row   int64 // rows of the row group begun
 }
 
-// errDiffer ends a comparison that has found something.
+// differError ends a comparison that found a difference.
 type differError struct {
 	row     int64 // of the row group, from 1
 	problem string

@@ -131,7 +131,7 @@ func (c *checker) footers(f *parquetFile) bool {
 		f.foot, err = one.footer()
 	}
 	if err != nil {
-		fail("", "Arrow's reader cannot read the footer: %v", err)
+		fail("", "the Arrow reader cannot read the footer: %v", err)
 		return false
 	}
 	_, other, err := openSecond(f.opened)
@@ -321,7 +321,7 @@ func readLeaf(one arrowReader, two secondReader, rowGroup, i int, rows int64, us
 	}
 	l, err := one.leaf(rowGroup, i, used)
 	if err != nil {
-		return nil, fmt.Errorf("Arrow's reader cannot read it: %w", err)
+		return nil, fmt.Errorf("the Arrow reader cannot read it: %w", err)
 	}
 	if n := l.rows(); n != rows {
 		return nil, fmt.Errorf("it has %d rows; the row group has %d", n, rows)

@@ -1,11 +1,10 @@
-// Package verify proves that a dataset is whole: every file of the manifest
-// with its size and checksum and nothing else that a reader would take for
-// one, every value read back the same by two independent implementations of
-// Parquet, the totals counted again from the rows, and the rows by the rules
-// of their columns.
+// Package verify proves that a dataset is complete and correct. It checks the
+// size and checksum of every file in the manifest, looks for unexpected files,
+// compares every value as two independent implementations of Parquet read it,
+// counts the totals again, and checks the rows by the rules of their columns.
 //
-// The one thing to know before using it: what is wrong with a dataset is data.
-// Check returns an error only when it could not look.
+// Problems of a dataset are results, not errors: Check returns an error only
+// when it could not read the dataset.
 package verify
 
 import (
@@ -27,7 +26,7 @@ type Dataset interface {
 	Open(name string) (*sinks.OpenFile, error)
 }
 
-// Rules are what a dataset of an operation is to be like.
+// Rules say what a dataset of an operation must be like.
 type Rules struct {
 	// Own are all the columns that the operation can have, after those kept
 	// from the input, in their order. A dataset has some or all of them.
@@ -41,7 +40,7 @@ type Rules struct {
 	SeveralRows bool
 }
 
-// Options say how a dataset is looked at.
+// Options say how a dataset is verified.
 type Options struct {
 	// Rules finds the rules of an operation and a version of its schema; false
 	// when they are not known.
@@ -78,7 +77,7 @@ type ColumnFacts struct {
 // maxFailures bounds the failures that are listed.
 const maxFailures = 200
 
-// Check looks at everything there is to look at.
+// Check verifies the whole dataset.
 func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
 	c := &checker{dataset: d, options: o, result: &Result{}, found: newFindings()}
 	if c.options.Progress == nil {

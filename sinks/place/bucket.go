@@ -18,18 +18,18 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// lockName is the object that keeps other processes away. It is no file of the
-// dataset, and its name is one that readers of folders pass by.
+// lockName is the object that keeps other processes away. It is not a file of
+// the dataset; readers of folders ignore names that begin with _.
 const lockName = "_lock"
 
-// bucket is a prefix of keys on S3. There is no rename there: an object is made
-// under its name in one step, of a file that is whole by then.
+// bucket is a prefix of keys on S3. S3 has no rename: a file is written on this
+// machine, and sent under its name when it is whole.
 type bucket struct {
-	ctx   context.Context // never ends: what was begun is finished, or given up by the store
+	ctx   context.Context // never cancelled: requests finish, or the store gives up
 	store *objects.Store
 	at    objects.Location
-	lock  *objects.Lock // nil for who only looks
-	work  *workFolder   // nil for who only looks
+	lock  *objects.Lock // nil for a reader
+	work  *workFolder   // nil for a reader
 	log   *slog.Logger
 
 	mu      sync.Mutex
@@ -39,8 +39,8 @@ type bucket struct {
 
 var _ Place = (*bucket)(nil)
 
-// openBucket takes hold of a prefix: on this machine by the state folder, and
-// of others by an object.
+// openBucket takes hold of a prefix: against processes on this machine by a lock
+// in the state folder, against other machines by a lock object.
 func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err error) {
 	at, err := objects.ParseFolder(uri)
 	if err != nil {
@@ -59,13 +59,13 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	if b.lock, err = b.store.Lock(b.ctx, at.Below(lockName), b.work.holder); err != nil {
 		return nil, errors.Join(err, b.work.close(errors.Is(err, fs.ErrNotExist)))
 	}
-	b.changed() // by the one that held the lock before
+	b.changed() // the previous holder of the lock may have written
 	b.abortUploads()
 	return b, nil
 }
 
-// abortUploads gives up what killed runs left half sent. Where that is not
-// allowed a lifecycle rule of the bucket does it.
+// abortUploads aborts the uploads that killed runs left unfinished. Where that is
+// not allowed, a lifecycle rule of the bucket can do it.
 func (b *bucket) abortUploads() {
 	err := b.store.AbortUploads(b.ctx, b.at, func(name string) bool {
 		return isDatasetFile(strings.TrimSuffix(path.Dir(name), "."), path.Base(name))
@@ -193,7 +193,7 @@ func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
 	return b.store.Put(b.ctx, b.at.Below(name), c)
 }
 
-// atOnce bounds the requests of one kind that are under way.
+// atOnce bounds the requests of one kind that are in flight.
 const atOnce = 16
 
 func (b *bucket) Remove(names ...string) error {
@@ -219,8 +219,8 @@ func (b *bucket) Create(name string) (Unfinished, error) {
 	return &upload{bucket: b, name: name, file: file, sum: sha256.New()}, nil
 }
 
-// check goes by the listing, so that a dataset of a thousand parts is checked
-// by one request.
+// Check uses the listing, so that one request checks a dataset of a thousand
+// parts.
 func (b *bucket) Check(f File) error {
 	own, _, err := b.listing()
 	if err != nil {
@@ -243,7 +243,7 @@ func (b *bucket) Check(f File) error {
 	return f.checkSum(stream)
 }
 
-// sum has nothing to do: a checksum is taken before an object is made.
+// Sum only checks: an upload has its checksum before it is sent.
 func (b *bucket) Sum(_ context.Context, files []*File) error {
 	for _, f := range files {
 		if f.SHA256 == "" {

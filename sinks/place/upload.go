@@ -66,7 +66,7 @@ func openWorkFolder(stateDir, uri string) (*workFolder, error) {
 	hash := sha256.Sum256([]byte(uri))
 	w := &workFolder{dir: filepath.Join(stateDir, "s3", hex.EncodeToString(hash[:8]))}
 	var err error
-	for range 3 { // the one that had it may just remove it
+	for range 3 { // its previous holder may be removing it
 		if err = os.MkdirAll(w.dir, 0o700); err != nil {
 			return nil, err
 		}

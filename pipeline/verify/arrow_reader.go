@@ -64,7 +64,7 @@ func (r arrowReader) footer() (f footer, err error) {
 			if err != nil {
 				return footer{}, err
 			}
-			set, err := column.StatsSet()
+			statistics, err := column.Statistics()
 			if err != nil {
 				return footer{}, err
 			}
@@ -74,7 +74,7 @@ func (r arrowReader) footer() (f footer, err error) {
 			}
 			g.chunks = append(g.chunks, chunk{
 				path: column.PathInSchema().String(), values: column.NumValues(),
-				offset: offset, bytes: column.TotalCompressedSize(), statistics: set,
+				offset: offset, bytes: column.TotalCompressedSize(), statistics: statistics != nil && statistics.HasMinMax(),
 			})
 		}
 		f.groups = append(f.groups, g)

@@ -460,6 +460,9 @@ func TestFileIsWhatWarehousesLoad(t *testing.T) {
 		if got := f.MetaData().Version(); got != parquet.V1_0 {
 			t.Errorf("format version %v", got)
 		}
+		if got := f.MetaData().Schema.Root().RepetitionType(); got != parquet.Repetitions.Required {
+			t.Errorf("the root of the schema is %v", got)
+		}
 		keyValues := map[string]string{}
 		for i, key := range f.MetaData().KeyValueMetadata().Keys() {
 			keyValues[key] = f.MetaData().KeyValueMetadata().Values()[i]

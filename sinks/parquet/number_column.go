@@ -62,6 +62,8 @@ func (c *numberColumn) add(a arrow.Array) {
 				value := raw[(from+i)*c.width : (from+i+1)*c.width]
 				p.data = append(p.data, value...)
 				c.bounds.take(value, c.width)
+			} else {
+				c.bounds.takeNull()
 			}
 		}
 	}
@@ -71,12 +73,19 @@ func (c *numberColumn) flush(g *rowGroup) error {
 	return c.flushPages(g, func(chunk *metadata.ColumnChunkMetaDataBuilder) { c.bounds.publish(chunk, c.width) })
 }
 
-// bounds are the smallest and largest value of a chunk. A nil bounds takes
-// and publishes nothing.
+// bounds are the smallest and largest value of a chunk, and its count of nulls.
+// A nil bounds takes and publishes nothing.
 type bounds struct {
 	float    bool
 	any      bool
 	min, max [8]byte
+	nulls    int64
+}
+
+func (b *bounds) takeNull() {
+	if b != nil {
+		b.nulls++
+	}
 }
 
 func (b *bounds) take(values []byte, width int) {
@@ -110,12 +119,15 @@ func (b *bounds) less(x, y []byte) bool {
 
 // publish writes the bounds into a chunk's metadata and starts over.
 func (b *bounds) publish(chunk *metadata.ColumnChunkMetaDataBuilder, width int) {
-	if b == nil || !b.any {
+	if b == nil {
 		return
 	}
 	var s metadata.EncodedStatistics
-	s.SetMin(append([]byte(nil), b.min[:width]...))
-	s.SetMax(append([]byte(nil), b.max[:width]...))
+	s.SetNullCount(b.nulls)
+	if b.any {
+		s.SetMin(append([]byte(nil), b.min[:width]...))
+		s.SetMax(append([]byte(nil), b.max[:width]...))
+	}
 	chunk.SetStats(s)
-	b.any = false
+	b.any, b.nulls = false, 0
 }

@@ -81,6 +81,10 @@ func (t Table) properties() *parquet.WriterProperties {
 		parquet.WithDictionaryDefault(false),
 		parquet.WithStats(false),
 		parquet.WithCompression(codec),
+		// The root is no column and repeats nothing. Arrow's default is REPEATED,
+		// by which some readers take the levels of every column for one deeper.
+		// Source: parquet.thrift, SchemaElement.repetition_type.
+		parquet.WithRootRepetition(parquet.Repetitions.Required),
 	}
 	for _, c := range t.Columns {
 		if c.Arrow.ID() == arrow.DICTIONARY {

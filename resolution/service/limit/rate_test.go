@@ -51,7 +51,7 @@ func TestParseRateRefuses(t *testing.T) {
 		"1/s burst -1":       "the burst is not between",
 		"1/s burst 1001":     "the burst is not between",
 		"1/s burst many":     "the burst is not a whole number",
-		"0 burst 2":          "the window",
+		"0 burst 2":          "a rate needs a unit",
 	} {
 		got, err := limit.ParseRate(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "write it as 600/min") {

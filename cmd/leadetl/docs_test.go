@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
@@ -81,19 +85,83 @@ func TestScheduledCommands(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#\s]+)?(#[^)\s]*)?\)`)
+var (
+	consoleBlock = regexp.MustCompile("(?s)```console\n.*?```")
+	shownFlag    = regexp.MustCompile(`(?:^|[\s` + "`" + `(\[|])--([a-z][a-z0-9-]+)`)
+)
 
-// TestLinks: a page that one of ours links to is there, and so is its heading.
-func TestLinks(t *testing.T) {
-	var pages []string
+// TestNamedFlags: the flags that pages name outside of the commands that are
+// run exist.
+func TestNamedFlags(t *testing.T) {
+	known := map[string]bool{"help": true, "help-all": true}
+	var add func(c *cobra.Command)
+	add = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		for _, sub := range c.Commands() {
+			add(sub)
+		}
+	}
+	add(newRoot(cli.Streams{}))
+	checked := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shownFlag.FindAllStringSubmatch(consoleBlock.ReplaceAllString(string(text), ""), -1) {
+			if checked++; !known[m[1]] {
+				t.Errorf("%s names --%s, which is no flag", page, m[1])
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no page names a flag")
+	}
+}
+
+// TestShownRow: the row that README.md begins with has the values of the
+// golden dataset.
+func TestShownRow(t *testing.T) {
+	text, err := os.ReadFile(moduleRoot + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(samples + "/golden/email_to_hem_alone.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(golden), "\n")
+	var row map[string]any
+	if err := json.Unmarshal([]byte(line), &row); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("| %v | %v | %v | %v |\n", row["id"], row["outcome"], row["hem_md5"], row["hem_sha256"])
+	if !strings.Contains(string(text), want) {
+		t.Errorf("README.md does not show the row\n%s", want)
+	}
+	if input := fmt.Sprintf("%v,%v\n", row["id"], row["email"]); !strings.Contains(string(text), input) {
+		t.Errorf("README.md does not show the input row\n%s", input)
+	}
+}
+
+// pages are the pages of the repository.
+func pages(t *testing.T) (all []string) {
 	for _, pattern := range []string{"/*.md", "/docs/*.md", "/docs/*/*.md"} {
 		found, err := filepath.Glob(moduleRoot + pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages = append(pages, found...)
+		all = append(all, found...)
 	}
-	for _, page := range pages {
+	return all
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)?(#[^)\s]*)?\)`)
+
+// TestLinks: a page that one of ours links to is there, and so is its heading.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

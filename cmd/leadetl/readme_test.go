@@ -31,15 +31,15 @@ func TestShownCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs make")
 	}
-	pages := commandPages(t)
-	rand.Shuffle(len(pages), func(i, j int) { pages[i], pages[j] = pages[j], pages[i] })
-	t.Logf("order of pages: %s", pages)
+	shown := commandPages(t)
+	rand.Shuffle(len(shown), func(i, j int) { shown[i], shown[j] = shown[j], shown[i] })
+	t.Logf("order of pages: %s", shown)
 	lists := listsOnS3(t)
 	folder := checkout(t)
 	stopServices(t, folder)
 	shell := newShell(t, folder)
 	folders := []string{"run"} // of make run
-	for _, page := range pages {
+	for _, page := range shown {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -79,19 +79,13 @@ func startsAlone(commands []command, name string) bool {
 
 // commandPages are the pages that show commands.
 func commandPages(t *testing.T) (shown []string) {
-	for _, pattern := range []string{"/README.md", "/CONTRIBUTING.md", "/docs/*.md", "/docs/*/*.md"} {
-		pages, err := filepath.Glob(moduleRoot + pattern)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, page := range pages {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(commandsShown(string(text))) > 0 {
-				shown = append(shown, page)
-			}
+		if len(commandsShown(string(text))) > 0 {
+			shown = append(shown, page)
 		}
 	}
 	if len(shown) == 0 {

@@ -103,29 +103,25 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 	}
 }
 
-// endPoll concludes a call whose page is not made any more: the service could
-// not make it, and did not bill it, or has forgotten it, and may have.
+// endPoll concludes a call whose page is not made any more. Either the service
+// could not make it, and did not bill it, or it has forgotten it, and may have.
 func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall) (Answer, error) {
-	a, how, reason := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}, billed, outcome.ReasonUnknownCall
 	if f.Over { // the next run asks again
-		a, how, reason = refusal(open.Run, outcome.ReasonUnavailable, f), answered, outcome.ReasonUnavailable
+		a := refusal(open.Run, outcome.ReasonUnavailable, f)
 		a.Resolution = open.Resolution
+		return c.close(a, answered, failed(outcome.ReasonUnavailable))
 	}
-	earlier, err := c.conclude(a, how)
+	a := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
+	return c.close(a, billed, failed(outcome.ReasonUnknownCall))
+}
+
+// orStop ends the run for an error of the store. ErrNoCall is none: a callback
+// has closed the call.
+func (c *call) orStop(a Answer, err error) (Answer, error) {
 	switch {
 	case errors.Is(err, answers.ErrNoCall):
 		return c.takeDelivered()
 	case err != nil:
-		return Answer{}, err
-	case earlier != nil:
-		return c.buyer.codec.answer(*earlier)
-	}
-	return failed(reason), nil
-}
-
-// orStop ends the run for an error.
-func (c *call) orStop(a Answer, err error) (Answer, error) {
-	if err != nil {
 		return Answer{}, c.buyer.stopFor(err)
 	}
 	return a, nil

@@ -171,26 +171,29 @@ func (c *call) send() (Answer, error) {
 func (c *call) answered(r reply, run string) (Answer, error) {
 	a := c.buyer.codec.stored(c.question.Key, r)
 	a.Run = run
-	earlier, err := c.conclude(a, answered)
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case earlier != nil:
-		return c.buyer.codec.answer(*earlier)
-	}
-	return answerOf(a, r), nil
+	return c.close(a, answered, answerOf(a, r))
 }
 
 // fail concludes a request that failed. The error is the failure, unless that
 // was the last word on the question.
 func (c *call) fail(f *resolution.CallError) (Answer, error) {
-	a, how := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}, unbilled
-	switch {
-	case f.Class == resolution.Invalid && c.settles(f):
-		a, how = refusal(c.buyer.run, refusedReason(f), f), refused
-	case f.Billed():
+	if f.Class == resolution.Invalid && c.settles(f) {
+		reason := refusedReason(f)
+		return c.close(refusal(c.buyer.run, reason, f), refused, failed(reason))
+	}
+	how := unbilled
+	if f.Billed() {
 		how = billed
 	}
+	if _, err := c.conclude(answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}, how); err != nil {
+		return Answer{}, err
+	}
+	return Answer{}, f
+}
+
+// close concludes a call. The answer is the one given, or the one that a
+// callback stored first.
+func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error) {
 	earlier, err := c.conclude(a, how)
 	switch {
 	case err != nil:
@@ -198,7 +201,7 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 	case earlier != nil:
 		return c.buyer.codec.answer(*earlier)
 	}
-	return Answer{}, f
+	return given, nil
 }
 
 // settles reports whether a refusal is the last word on the question. Where an

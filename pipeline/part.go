@@ -95,7 +95,7 @@ func (m *partMaker) filler() rowFiller {
 	case run.Job.Operation.IsKeyword():
 		return newSearchedRows(m)
 	case m.work.buyer != nil:
-		return &boughtRows{part: m, buyer: m.work.buyer, counters: run.Remote.Meter}
+		return &boughtRows{part: m, buyer: m.work.buyer, counters: run.Remote.Counters}
 	}
 	return &localRows{part: m, engine: newEngineAnswers(run, m.work.asking)}
 }

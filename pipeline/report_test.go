@@ -97,7 +97,7 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *repo
 	meter.Paced(controller.Snapshot)
 	remote := &purchase.Remote{
 		Service: service, Reader: wire{}, Name: a.url, Answers: store, Pace: controller, Concurrency: p.Concurrency,
-		Budget: purchase.NoBudget, Price: purchase.Prices[resolution.Enrichment], Patience: time.Minute, Meter: meter,
+		Budget: purchase.NoBudget, Price: purchase.Prices[resolution.Enrichment], Patience: time.Minute, Counters: meter,
 	}
 	if a.remote != nil {
 		a.remote(remote)

@@ -106,7 +106,7 @@ func (r *reporter) service() (*report.Service, error) {
 	d := r.work.decision
 	remote := d.run.Remote
 	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline}
-	s.SetCalls(remote.Meter.Snapshot())
+	s.SetCalls(remote.Counters.Snapshot())
 	s.Budget.Calls, s.Budget.Credits = r.work.buyer.Spent()
 	if most := remote.Budget.MaxCalls; most >= 0 {
 		s.Budget.MaxCalls = &most

@@ -43,7 +43,7 @@ func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (
 	o.Concurrency = 16
 	s.remote = &purchase.Remote{
 		Reader: clientReader{}, Name: "https://leads.example", Answers: store, Pace: pace.New(o), Concurrency: o.Concurrency,
-		Budget: purchase.NoBudget, Price: purchase.Prices[s.op], Patience: time.Minute, Meter: &stats.CallCounters{},
+		Budget: purchase.NoBudget, Price: purchase.Prices[s.op], Patience: time.Minute, Counters: &stats.CallCounters{},
 	}
 	if d != nil {
 		s.remote.Service = d
@@ -53,7 +53,7 @@ func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (
 	}
 	s.answers = "service " + s.remote.Name
 	r, err = s.do(ctx)
-	return r, s.remote.Meter.Snapshot(), err
+	return r, s.remote.Counters.Snapshot(), err
 }
 
 func offline(r *purchase.Remote)    { r.Offline = true }

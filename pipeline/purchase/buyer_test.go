@@ -51,7 +51,7 @@ func buyerFrom(t *testing.T, op resolution.Operation, store *answers.Store, s Se
 	t.Helper()
 	r := &Remote{
 		Service: s, Reader: clientReader{}, Name: laterService, Answers: store, Pace: pace.New(pace.DefaultOptions()),
-		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Meter: &stats.CallCounters{},
+		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Counters: &stats.CallCounters{},
 	}
 	if change != nil {
 		change(r)

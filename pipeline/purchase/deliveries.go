@@ -36,7 +36,7 @@ type Delivery struct {
 // Deliveries takes in the answers that come after their calls, and wakes those
 // who wait for them. It is safe from many goroutines.
 type Deliveries struct {
-	store   *answers.Store
+	store   Store
 	service string
 	reader  Reader
 	now     func() time.Time
@@ -48,7 +48,7 @@ type Deliveries struct {
 
 // NewDeliveries makes the Deliveries for the answers of one service, under its name in the
 // store. price is what an answer costs whose cost was not said.
-func NewDeliveries(store *answers.Store, service string, reader Reader, now func() time.Time, price Price) *Deliveries {
+func NewDeliveries(store Store, service string, reader Reader, now func() time.Time, price Price) *Deliveries {
 	return &Deliveries{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
 }
 
@@ -82,7 +82,7 @@ func (l *Deliveries) Deliver(ctx context.Context, d Delivery) error {
 		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // its own class is about a call
 	default:
 		a.Run = call.Run
-		err = l.store.Settle(ctx, call.Question, a)
+		err = l.store.Place(ctx, call.Question, a, nil)
 	}
 	if err != nil && !errors.Is(err, answers.ErrNoCall) { // somebody was faster
 		return err

@@ -77,7 +77,7 @@ func TestOutage(t *testing.T) {
 				options.GiveUp = c.giveUp
 				b, _, err := Open(t.Context(), &Remote{
 					Service: service, Reader: clientReader{}, Name: laterService, Through: c.through, Answers: store, Pace: pace.New(options),
-					Concurrency: 1, Idempotent: true, Budget: NoBudget, Meter: &stats.CallCounters{},
+					Concurrency: 1, Idempotent: true, Budget: NoBudget, Counters: &stats.CallCounters{},
 				}, resolution.NetworkToPhone, "night", log)
 				if err != nil {
 					t.Fatal(err)

@@ -2,8 +2,6 @@ package purchase
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -39,7 +37,8 @@ type Remote struct {
 	// Through names the proxy that calls go by, such as "the proxy of
 	// HTTPS_PROXY", without its address; "" when they go straight.
 	Through string
-	Answers *answers.Store
+	// Answers holds what was bought before; nil only for a plan without any.
+	Answers Store
 	// Pace says when a call may leave; nil when Offline.
 	Pace *pace.Controller
 	// Concurrency is how many calls Pace lets be in flight.
@@ -62,24 +61,7 @@ type Remote struct {
 	Patience time.Duration
 	// Deliveries is where such answers arrive; nil when nobody listens for them.
 	Deliveries *Deliveries
-	Meter      *stats.CallCounters // never nil
-}
-
-// Validate joins everything that is wrong.
-func (r *Remote) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(r.Reader != nil && r.Answers != nil && r.Meter != nil && r.Name != "", "a remote run without reader, answers, meter or name")
-	check(r.Offline || r.Service != nil && r.Pace != nil, "a remote run without service or pace")
-	check(r.Offline || r.Concurrency >= 1, "concurrency is %d; it must be at least 1", r.Concurrency)
-	check(r.RefreshMatch >= 0 && r.RefreshNoMatch >= 0, "the age of answers is negative")
-	check(min(r.Price.Match, r.Price.Company, r.Price.Extra) >= 0, "the price of a call is negative")
-	check(r.Patience >= 0, "the patience is negative")
-	return errors.Join(errs...)
+	Counters   *stats.CallCounters // never nil
 }
 
 // Scope is what the questions of an operation are stored under.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"iter"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -17,10 +18,16 @@ func (s *Service) SetCalls(calls stats.CallSnapshot) {
 	}
 }
 
+// openCalls lists the calls that are open in a store.
+type openCalls interface {
+	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+}
+
 // SetOpenCalls fills in the calls of a scope that are open in the store. run
 // is the run whose unknown calls are listed first. After an error the list is
 // empty.
-func (s *Service) SetOpenCalls(ctx context.Context, store *answers.Store, scope answers.Scope, run string) (err error) {
+func (s *Service) SetOpenCalls(ctx context.Context, store openCalls, scope answers.Scope, run string) (err error) {
 	if s.Unknown, err = listUnknown(ctx, store, scope, run); err != nil {
 		return err
 	}
@@ -28,7 +35,7 @@ func (s *Service) SetOpenCalls(ctx context.Context, store *answers.Store, scope 
 	return err
 }
 
-func listUnknown(ctx context.Context, store *answers.Store, scope answers.Scope, run string) (UnknownCalls, error) {
+func listUnknown(ctx context.Context, store openCalls, scope answers.Scope, run string) (UnknownCalls, error) {
 	var ours, others []UnknownCall
 	var count int64
 	for c, err := range store.Unknown(ctx) {
@@ -58,7 +65,7 @@ func unknownCall(c answers.OpenCall, thisRun bool) UnknownCall {
 	}
 }
 
-func countParked(ctx context.Context, store *answers.Store, scope answers.Scope) (n int64, err error) {
+func countParked(ctx context.Context, store openCalls, scope answers.Scope) (n int64, err error) {
 	for c, err := range store.Parked(ctx) {
 		if err != nil {
 			return n, err

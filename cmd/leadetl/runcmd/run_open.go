@@ -94,7 +94,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			return nil, nil, err
 		}
 		opened.Add(closeRemote)
-		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Meter
+		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

@@ -176,7 +176,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		Offline: f.offline, Idempotent: f.idempotent, RetryUnknown: f.retryUnknown,
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
-		Patience: f.callbacks.timeout, Meter: &stats.CallCounters{},
+		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}
 	options := client.DefaultOptions()
 	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL
@@ -190,21 +190,23 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 			return nil, nil, cli.UsageError(err)
 		}
 	}
+	var store *answers.Store
 	if !planning || wire.HoldsAnswers(state) {
-		if r.Answers, err = wire.OpenAnswers(state, answers.Options{}); err != nil {
+		if store, err = wire.OpenAnswers(state, answers.Options{}); err != nil {
 			return nil, nil, err
 		}
-		opened.Add(r.Answers.Close)
+		opened.Add(store.Close)
+		r.Answers = store
 	}
 	if r.Pace, err = f.controller(); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	r.Meter.Paced(r.Pace.Snapshot)
+	r.Counters.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" {
 		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Reader, time.Now, r.Price)
 	}
 	if f.offline {
-		if err := checkOffline(ctx, r.Answers, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {
+		if err := checkOffline(ctx, store, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {
 			return nil, nil, err
 		}
 	}

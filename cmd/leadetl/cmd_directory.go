@@ -22,10 +22,9 @@ import (
 func newDirectoryCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "directory",
-		Short: "Import, look at and check reference data",
-		Long: `The embedded engine answers from a directory: a folder made from files their
-owner has. Each import replaces one kind of data as a whole, or leaves it as it
-was.`,
+		Short: "Import, show and check reference data",
+		Long: `The embedded engine answers from a directory: a folder of reference data made
+from your files. An import replaces all data of a kind, or changes nothing.`,
 	}
 	c.AddCommand(newDirectoryImportCommand(std), newDirectoryStatCommand(std), newDirectoryVerifyCommand(std))
 	return c
@@ -150,7 +149,7 @@ func newDirectoryStatCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "stat --directory FOLDER",
-		Short: "Say what a directory holds",
+		Short: "Show what a directory holds",
 		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			d, err := wire.OpenDirectory(dir)
@@ -175,7 +174,7 @@ func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "verify --directory FOLDER",
-		Short: "Read a directory whole and check it",
+		Short: "Read a whole directory and check it",
 
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"}),
 		Args:        cli.NoArguments,
@@ -188,7 +187,7 @@ func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {
 			if err := d.Verify(c.Context()); err != nil {
 				return cli.DataError(err)
 			}
-			_, err = fmt.Fprintf(std.Out, "%s is whole: %s\n", dir, figures.Plural(len(d.Stat()), "kind"))
+			_, err = fmt.Fprintf(std.Out, "%s: verified, %s\n", dir, figures.Plural(len(d.Stat()), "kind"))
 			return err
 		},
 	}

@@ -35,32 +35,31 @@ func newVerifyCommand(std cli.Streams) *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
 		Use:   "verify DATASET",
-		Short: "Prove that a dataset is whole, and that its values are what they claim",
-		Long: `Read a finished dataset back, and prove it.
+		Short: "Check that a dataset is complete and its values are correct",
+		Long: `Read a finished dataset back and check it.
 
-Every file of the manifest is there with its size and SHA-256, and nothing else
-is there that a reader of the folder would take for one. Two implementations of
-Parquet that share no code read every column chunk and agree on every value and
-null, on the columns and their types. Outcomes and reasons are counted from the
-rows and compared with the manifest; the rows are in the order of the input;
-hashes are those of their keys, hex is hex, phones are E.164, ranges are not
-upside down.
+Every file of the manifest must exist with its size and SHA-256, and no other
+file that readers would load as data. Two independent implementations of Parquet
+read every column chunk and must agree on columns, types, values and nulls.
+Outcomes and reasons are counted from the rows and compared with the manifest.
+Rows must be in the order of the input, hashes must be those of their keys, and
+hashes, phones and IP ranges must be well formed.
 
-What is wrong is printed a line each, with file, row group, column and row, all
-counted from 1, and never with a value. With --target it also says what that
-warehouse would trip over: names, types, values that are too long.`,
+Each issue is printed on a line, with file, row group, column and row, all
+counted from 1, and never with a value. With --target, verify also lists what
+that warehouse does not accept: names, types, values that are too long.`,
 		Example: `  leadetl verify out/hems
   leadetl verify out/hems --target redshift
   leadetl verify out/hems --json
   leadetl verify s3://leads/hems/`,
 		Annotations: cli.ExitCodes(map[int]string{
-			cli.ExitRejects:     "the dataset is not whole, or does not load into --target; why is on standard output",
-			cli.ExitService:     "S3 is out of reach",
+			cli.ExitRejects:     "issues found, or the dataset does not load into --target; see standard output",
+			cli.ExitService:     "S3 cannot be reached",
 			cli.ExitInterrupted: "interrupted",
 		}),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("no dataset; say which, as in: leadetl verify out/hems")
+				return errors.New("no dataset; name one, as in: leadetl verify out/hems")
 			}
 			return cli.AtMost(1, args)
 		},
@@ -69,9 +68,9 @@ warehouse would trip over: names, types, values that are too long.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), 8), "`number` of row groups read at a time, about 200 MB each")
-	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits the dataset is held against: "+warehouse.Names(warehouse.Warehouses))
+	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits are checked: "+warehouse.Names(warehouse.Warehouses))
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.BoolVar(&f.quiet, "quiet", false, "print what is wrong only")
+	flags.BoolVar(&f.quiet, "quiet", false, "print issues only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	f.s3.RegisterReading(flags)
 	return c
@@ -128,9 +127,9 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	case err != nil:
 		return err
 	case !result.Whole():
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s is not whole: %s", dataset, figures.Plural(len(result.Failures)+result.More, "failure")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s: %s found", dataset, figures.Plural(len(result.Failures)+result.More, "issue")))
 	case v.fails() > 0:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s is whole, and does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s: verified, but it does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestS3PartedRows(t *testing.T) {
 	look(cli.ExitDone, "verify", dataset)
 	look(cli.ExitDone, "schema", "--dataset", dataset, "--dialect", "spark")
 	j.put("lake/dt=2026-11-20/land=US/part-00077.parquet", "stranger")
-	if said := look(cli.ExitRejects, "verify", dataset); !strings.Contains(said, "is not whole: 1 failure") {
+	if said := look(cli.ExitRejects, "verify", dataset); !strings.Contains(said, ": 1 issue found") {
 		t.Errorf("verify says\n%s", said)
 	}
 }

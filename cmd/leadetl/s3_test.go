@@ -335,7 +335,7 @@ func TestS3Refused(t *testing.T) {
 		{"expired credentials", nil, refuse(400, "ExpiredToken", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired`},
 		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired .*; get new ones and run the same command to resume`},
 		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
-		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done, and the same command goes on from there`},
+		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done; run the same command to resume`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.env != nil {
@@ -384,7 +384,7 @@ func TestS3DatasetIsProved(t *testing.T) {
 	if err := os.WriteFile(part, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said := look(cli.ExitRejects, "verify", out); !strings.Contains(said, "is not whole: 1 failure") {
+	if said := look(cli.ExitRejects, "verify", out); !strings.Contains(said, ": 1 issue found") {
 		t.Errorf("verify says\n%s", said)
 	}
 	look(cli.ExitUsage, "verify", "s3://"+s3Bucket+"/nothing/")

@@ -155,7 +155,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		{"the internal listener for everybody by IPv6", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached"},
 		{"the internal listener on every address", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached"},
 		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen"},
-		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is no directory"},
+		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is not a directory of reference data"},
 		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key"},
 		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, wire.PepperName)}, "is not the secret that the keys of this state are hashed under"},
 	} {

@@ -45,7 +45,7 @@ func (v verdict) print(to io.Writer) error {
 		return out.Flush()
 	}
 	t := v.result.Manifest.Totals
-	table := runview.Table{Title: v.dataset + " is whole"}
+	table := runview.Table{Title: v.dataset + ": verified"}
 	table.Count("rows", t.Rows, "of "+v.result.Manifest.Operation+", in the order of the input")
 	table.Count("matched", t.Matched, figures.Share(t.Matched, t.Rows))
 	table.CountIfAny("malformed", t.Malformed, "lines in _rejects")
@@ -58,7 +58,7 @@ func (v verdict) print(to io.Writer) error {
 	return v.printTrips(to)
 }
 
-// printTrips says what the target would trip over.
+// printTrips lists what the target does not accept.
 func (v verdict) printTrips(to io.Writer) error {
 	if v.target == "" {
 		return nil
@@ -73,7 +73,7 @@ func (v verdict) printTrips(to io.Writer) error {
 		fmt.Fprintf(out, "  %s  %s\n", kind, cli.Printable(trip.String()))
 	}
 	if len(v.trips) == 0 {
-		fmt.Fprintln(out, "  trips over nothing")
+		fmt.Fprintln(out, "  no issues found")
 	}
 	return out.Flush()
 }

@@ -3,6 +3,7 @@ package cliflag
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -36,7 +37,7 @@ type settingsFile struct {
 func (f *settingsFile) apply() error {
 	data, err := os.ReadFile(f.path)
 	if err != nil {
-		return fmt.Errorf("--%s: %w", f.nameFlag, err)
+		return openError(f.nameFlag, f.path, err)
 	}
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // duplicates get our own message
 	if err != nil {
@@ -49,7 +50,7 @@ func (f *settingsFile) apply() error {
 		}
 		mapping, ok := doc.Body.(ast.MapNode)
 		if !ok {
-			f.fail(doc.Body, "a %s file is made of `key: value` lines", f.nameFlag)
+			f.fail(doc.Body, "a %s file consists of `key: value` lines", f.nameFlag)
 			continue
 		}
 		for entries := mapping.MapRange(); entries.Next(); {
@@ -57,6 +58,14 @@ func (f *settingsFile) apply() error {
 		}
 	}
 	return errors.Join(f.problems...)
+}
+
+// openError says why a file could not be read.
+func openError(nameFlag, path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--%s: there is no file %s", nameFlag, path)
+	}
+	return fmt.Errorf("--%s: %w", nameFlag, err)
 }
 
 func (f *settingsFile) syntaxError(err error) error {
@@ -76,7 +85,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 	word := strings.ReplaceAll(written, "-", "_")
 	name := strings.ReplaceAll(written, "_", "-")
 	if f.seen[name] {
-		f.fail(key, "%s is there twice", word)
+		f.fail(key, "%s is given twice", word)
 		return
 	}
 	f.seen[name] = true

@@ -22,11 +22,11 @@ func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "admin",
 		Short: "Manage organizations, keys, credits and callbacks of a service",
-		Long: `Manage what a service keeps in its state folder, on the machine it runs on. A
-service that is running follows within a second; none has to be.
+		Long: `Manage the state folder of a service, on the machine it runs on. A running
+service follows within a second; the service need not run.
 
-An organization is named by its name or its id (org_…). What a command makes is
-alone on standard output, so that scripts can take it from there.`,
+Name an organization by its name or its id (org_…). Standard output holds only
+what a command creates, for use in scripts.`,
 	}
 	c.AddCommand(newAdminOrgCommand(std), newAdminKeyCommand(std), newAdminCreditsCommand(std), newAdminSecretCommand(std), newAdminDeliveriesCommand(std))
 	return c

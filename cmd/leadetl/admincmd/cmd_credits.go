@@ -19,7 +19,7 @@ import (
 )
 
 func newAdminCreditsCommand(std cli.Streams) *cobra.Command {
-	c := &cobra.Command{Use: "credits", Short: "Credits: what calls are paid with"}
+	c := &cobra.Command{Use: "credits", Short: "Credits, which pay for calls"}
 	c.AddCommand(newAdminCreditsGrantCommand(std), newAdminCreditsTakeCommand(std), newAdminCreditsListCommand(std))
 	return c
 }
@@ -55,7 +55,7 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change cred
 	c.RunE = func(c *cobra.Command, args []string) error {
 		credits, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || credits < 1 {
-			return cli.UsageError(fmt.Errorf("%q is no number of credits; write a whole number of at least 1", args[1]))
+			return cli.UsageError(fmt.Errorf("%q is not a number of credits; write a whole number of at least 1", args[1]))
 		}
 		return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
 			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())

@@ -16,7 +16,7 @@ import (
 )
 
 func newAdminDeliveriesCommand(std cli.Streams) *cobra.Command {
-	c := &cobra.Command{Use: "deliveries", Short: "Callbacks: posted, waiting and given up"}
+	c := &cobra.Command{Use: "deliveries", Short: "Callbacks: delivered, pending and failed"}
 	c.AddCommand(newAdminDeliveriesListCommand(std), newAdminDeliveriesReplayCommand(std))
 	return c
 }
@@ -27,7 +27,7 @@ func newAdminDeliveriesListCommand(std cli.Streams) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Say which callbacks were posted, wait or were given up",
+		Short: "List callbacks: delivered, pending and failed",
 		Long: `List callbacks, the newest first. A callback is pending until its receiver has
 it (delivered) or the attempts are used up (dead); FAILURE says what was wrong
 with the last attempt. Addresses are not shown whole: they may hold secrets.`,

@@ -17,7 +17,7 @@ import (
 )
 
 func newAdminKeyCommand(std cli.Streams) *cobra.Command {
-	c := &cobra.Command{Use: "key", Short: "API keys: what an organization calls with"}
+	c := &cobra.Command{Use: "key", Short: "API keys of organizations"}
 	c.AddCommand(newAdminKeyCreateCommand(std), newAdminKeyListCommand(std), newAdminKeyRevokeCommand(std), newAdminKeySystemCommand(std))
 	return c
 }
@@ -62,7 +62,7 @@ func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.command(&cobra.Command{
 		Use:   "list ORG",
-		Short: "Say which keys an organization has",
+		Short: "List the keys of an organization",
 		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
@@ -85,7 +85,7 @@ func newAdminKeyRevokeCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.command(&cobra.Command{
 		Use:   "revoke KEY",
-		Short: "End an API key by its id (key_…)",
+		Short: "Revoke an API key by its id (key_…)",
 		Args:  cli.OneArgument("key id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if credential.WellFormed(args[0]) {
@@ -105,7 +105,7 @@ func newAdminKeyRevokeCommand(std cli.Streams) *cobra.Command {
 func newAdminKeySystemCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "system",
-		Short: "Make a system key (x-sys-key) and print it; it is kept nowhere",
+		Short: "Create a system key (x-sys-key) and print it; it is not stored",
 		Long: `Make a system key for the internal listener and print it. The service takes it
 from ` + wire.SystemKeyVariable + ` or from the file of --system-key-file.`,
 		Example: `  leadetl admin key system > system-key && chmod 600 system-key`,

@@ -14,7 +14,7 @@ import (
 )
 
 func newAdminOrgCommand(std cli.Streams) *cobra.Command {
-	c := &cobra.Command{Use: "org", Short: "Organizations: who has credits and keys"}
+	c := &cobra.Command{Use: "org", Short: "Organizations, which have credits and keys"}
 	c.AddCommand(newAdminOrgCreateCommand(std), newAdminOrgListCommand(std))
 	return c
 }
@@ -56,7 +56,7 @@ func newAdminOrgListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	return a.command(&cobra.Command{
 		Use:   "list",
-		Short: "Say which organizations there are, and their credits",
+		Short: "List organizations and their credits",
 		Args:  cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.on(false, func(s *sqlite.Store) error {

@@ -15,7 +15,7 @@ import (
 )
 
 func newAdminSecretCommand(std cli.Streams) *cobra.Command {
-	c := &cobra.Command{Use: "secret", Short: "Secrets: what callbacks are signed with"}
+	c := &cobra.Command{Use: "secret", Short: "Secrets, which sign callbacks"}
 	c.AddCommand(newAdminSecretShowCommand(std), newAdminSecretRotateCommand(std))
 	return c
 }

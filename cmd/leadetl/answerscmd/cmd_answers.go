@@ -21,10 +21,10 @@ import (
 func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "answers",
-		Short: "Look at, export and forget the answers that runs have bought",
-		Long: `Runs with --resolver URL keep every answer they buy, and every call that may
-have cost something and has no answer, in the folder answers of their state
-folder. These commands work on it while no run does; sqlite3 -readonly reads
+		Short: "Show, export and forget answers that runs have bought",
+		Long: `Runs with --resolver URL store every answer they buy, and every call without an
+answer that may have been billed, in the folder answers of their state folder.
+These commands need it while no run uses it; sqlite3 -readonly can read
 STATE/answers/answers.sqlite at any time.`,
 	}
 	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std))

@@ -69,8 +69,8 @@ may have been billed, and asked again it may be bought twice.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.forget(c.Context(), std) },
 	})
 	c.Annotations = cli.ExitCodes(map[int]string{
-		cli.ExitRejects:     "done, but rows were no identifiers or open calls were kept",
-		cli.ExitInterrupted: "interrupted; what was forgotten stays so",
+		cli.ExitRejects:     "done, but rows had no identifier or open calls were kept",
+		cli.ExitInterrupted: "interrupted; answers forgotten so far stay forgotten",
 	})
 	flags := c.Flags()
 	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")

@@ -18,7 +18,7 @@ func newAnswersStatCommand(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	c := at.command(&cobra.Command{
 		Use:   "stat",
-		Short: "Say how many answers are stored, and what they cost",
+		Short: "Show how many answers are stored, and what they cost",
 		Long: `Count the stored answers of each service, operation and outcome, and the calls
 that have none. CREDITS is what the answers cost together; UNPRICED of them
 came without a price. What was forgotten is not counted any more.

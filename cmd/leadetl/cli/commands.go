@@ -96,7 +96,7 @@ func NoArguments(_ *cobra.Command, args []string) error { return AtMost(0, args)
 // AtMost refuses more than n arguments.
 func AtMost(n int, args []string) error {
 	if len(args) > n {
-		return fmt.Errorf("%q is one argument too many", args[n])
+		return fmt.Errorf("unexpected argument %q", args[n])
 	}
 	return nil
 }

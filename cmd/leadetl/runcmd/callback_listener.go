@@ -60,7 +60,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 		return "", nil, fmt.Errorf("--callback-listen %s is not of the form host:port", o.Addr)
 	}
 	if ip, notIP := netip.ParseAddr(host); o.Send && (host == "" || notIP == nil && ip.IsUnspecified()) {
-		return "", nil, fmt.Errorf("--callback-listen %s names no address that the service could reach; name that with --callback-url", o.Addr)
+		return "", nil, fmt.Errorf("--callback-listen %s is not an address the service can reach; name one with --callback-url", o.Addr)
 	}
 	secrets, err := callbackSecrets(o.SecretFile)
 	if err != nil {
@@ -79,7 +79,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 		return "", nil, wire.ListenError("callback-listen", o.Addr, err)
 	}
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && o.TLSCert == "" {
-		log.Warn("callbacks are received without TLS: what they hold can be read on its way, unless something in front does TLS; see --callback-tls-cert")
+		log.Warn("callbacks are received without TLS: others on the network can read them unless a proxy adds TLS; see --callback-tls-cert")
 	}
 	address = fmt.Sprintf("%s://%s/", scheme, net.JoinHostPort(host, portOf(listener)))
 	served := make(chan struct{})
@@ -122,7 +122,7 @@ func newCallbackServer(secrets []callback.Secret, to callbackTaker, log *slog.Lo
 			Deliver: func(ctx context.Context, d client.Delivery, body []byte) error { return deliver(ctx, to, d, body) },
 			Hint: func(ctx context.Context, id string) {
 				if err := to.Hint(ctx, id); err != nil {
-					log.Debug("a hint came to nothing", "error", err)
+					log.Debug("a callback without an answer could not be followed up", "error", err)
 				}
 			},
 			Log: log,
@@ -163,7 +163,7 @@ func serveCallbacks(s *http.Server, l net.Listener, log *slog.Logger) {
 		err = s.Serve(l)
 	}
 	if !errors.Is(err, http.ErrServerClosed) {
-		log.Error("callbacks are received no more", "error", err)
+		log.Error("no more callbacks are received", "error", err)
 	}
 }
 

@@ -21,21 +21,21 @@ func NewPlanCommand(std cli.Streams) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "plan OPERATION --in URI… --out FOLDER",
-		Short: "Say what a run would do and cost, without a call",
-		Long: `Say what leadetl run with the same arguments would do: how many rows there are,
-how many are rejected and why, how many keys are left when twins are counted
-once, how many of these are stored, how many calls that makes, the most they
-can cost, how long they take, and what files come out.
+		Short: "Show what a run would do and cost, without making calls",
+		Long: `Show what leadetl run with the same arguments would do: how many rows it reads,
+how many it rejects and why, how many distinct keys there are, how many of
+these are stored, how many calls remain, the most they can cost, how long they
+take, and which files it writes.
 
-The whole input is read and nothing is changed: no call is made, no part is
-written. More than a million keys take room in --state while it works, 36
-bytes a row. The numbers are those of the run that follows, as long as input
-and stored answers stay as they are.`,
+plan takes the same flags as run. It reads the whole input, makes no calls and
+changes nothing. With more than a million keys it needs 36 bytes a row in
+--state while it works. The numbers hold for the next run as long as the input
+and the stored answers do not change.`,
 		Example: `  leadetl plan enrichment --in people.csv --out leads --resolver https://leads.example --rate 9/s
   leadetl plan --job nightly.yaml --json`,
 		Annotations: cli.ExitCodes(map[int]string{
-			cli.ExitRejects:     "planned, and the run would end with 3: rows would fail, or rejects pass --max-rejects",
-			cli.ExitService:     "S3 is out of reach",
+			cli.ExitRejects:     "the run would exit with 3: rows would fail, or rejects exceed --max-rejects",
+			cli.ExitService:     "S3 cannot be reached",
 			cli.ExitInterrupted: "interrupted",
 		}),
 		Args: OneOperation,
@@ -66,7 +66,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 	plan, err := run.Plan(ctx)
 	stop()
 	if errors.Is(err, context.Canceled) {
-		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted; a plan leaves nothing behind"))
+		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted; nothing was changed"))
 	}
 	if err != nil {
 		return err
@@ -98,13 +98,13 @@ type plannedJSON struct {
 // known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if p.Failed > 0 {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s of the dataset failed, and running again does not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s of the dataset failed, and the same command would not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
 	}
 	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.maxRejects.Exceeded(rejects, lines) {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
 	}
 	if p.Calls != nil && p.Calls.Failed > 0 {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail: their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail because their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
 	}
 	return nil
 }

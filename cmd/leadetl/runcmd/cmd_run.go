@@ -176,7 +176,7 @@ func OperationNames() (names []string) {
 // OneOperation refuses a second argument, which is most likely an input.
 func OneOperation(_ *cobra.Command, args []string) error {
 	if err := cli.AtMost(1, args); err != nil {
-		return fmt.Errorf("%w; name inputs with --in", err)
+		return fmt.Errorf("%w; name inputs with --in, globs in quotes", err)
 	}
 	return nil
 }
@@ -240,10 +240,10 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 		return wire.ErrInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
-		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; the same command goes on from there", figures.Plural(result.Made+result.Skipped, "part")))
+		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; run the same command to resume", figures.Plural(result.Made+result.Skipped, "part")))
 	}
 	if err != nil && result != nil && (cli.ExitCode(err) == cli.ExitBudget || cli.ExitCode(err) == cli.ExitService) {
-		return fmt.Errorf("%w; %s done, and the same command goes on from there", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
+		return fmt.Errorf("%w; %s done; run the same command to resume", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
 	}
 	if err != nil {
 		return err
@@ -254,11 +254,11 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 		}
 	}
 	if f.drop != nil && !f.drop.present() {
-		return cli.UsageError(fmt.Errorf("the dataset is complete, and nothing is known any more that %s lacks; --overwrite makes both again", f.dropAnswers))
+		return cli.UsageError(fmt.Errorf("the dataset is complete, but %s lacks responses that only a new run can write; use --overwrite to make both again", f.dropAnswers))
 	}
 	t := result.Totals
 	if lines := t.Rows + t.Malformed; !f.maxRejects.IsSet() && t.Malformed*100 > lines {
-		log.Warn("many lines are no rows; they are in _rejects, and --max-rejects makes them an error", "malformed", t.Malformed, "lines", lines)
+		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
 	}
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	if err := failedRows(t); err != nil {
@@ -270,8 +270,8 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 	return nil
 }
 
-// finishedLevel is how important the totals are to who reads the log: people
-// have the table, programs that asked for JSON have nothing else.
+// finishedLevel is the level of the totals in the log. People have the table;
+// programs that read JSON have only the log.
 func (f *runFlags) finishedLevel() slog.Level {
 	if f.log.Format == "json" {
 		return slog.LevelInfo

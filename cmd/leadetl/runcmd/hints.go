@@ -20,7 +20,7 @@ func nextStep(err error) error {
 	}
 	switch {
 	case refused.Code == "callback_url_not_allowed":
-		return fmt.Errorf("%w; the service refuses the address it would post to: name another with --callback-url, or have the service allow it (leadetl serve: --callback-allow)", err)
+		return fmt.Errorf("%w; the service refuses the callback address: use another --callback-url, or allow it at the service (leadetl serve --callback-allow)", err)
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
 		return fmt.Errorf("%w; check --api-key-file (or %s) and --header-name", err, APIKeyVariable)
 	}
@@ -31,15 +31,15 @@ func nextStep(err error) error {
 // been billed; nil when none did.
 func failedRows(t sinks.Totals) error {
 	unknown := t.Reasons["failed"]["unknown_call"]
-	const next = "leadetl answers list --unknown names them, --retry-unknown sends them again"
+	const next = "list them with leadetl answers list --unknown, send them again with --retry-unknown"
 	switch rows := figures.Plural(t.Failed, "row"); {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed", rows))
 	case unknown == t.Failed:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed: their calls may have been billed; %s", rows, next))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed because their calls may have been billed; %s", rows, next))
 	default:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed, the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed; the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next))
 	}
 }

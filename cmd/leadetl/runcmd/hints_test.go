@@ -22,8 +22,8 @@ func TestNextStep(t *testing.T) {
 	}{
 		{purchase.ErrRefused, 401, "", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
 		{purchase.ErrRefused, 403, "forbidden", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
-		{purchase.ErrRefused, 403, "callback_url_not_allowed", "--callback-url, or have the service allow it (leadetl serve: --callback-allow)"},
-		{purchase.ErrRefused, 422, "callback_url_not_allowed", "--callback-url, or have the service allow it (leadetl serve: --callback-allow)"},
+		{purchase.ErrRefused, 403, "callback_url_not_allowed", "--callback-url, or allow it at the service (leadetl serve --callback-allow)"},
+		{purchase.ErrRefused, 422, "callback_url_not_allowed", "--callback-url, or allow it at the service (leadetl serve --callback-allow)"},
 		{purchase.ErrRefused, 404, "", ""},
 		{purchase.ErrNoCredits, 403, "", ""},
 	} {
@@ -42,8 +42,8 @@ func TestFailedRows(t *testing.T) {
 		want            string
 	}{
 		{1, 0, "1 row failed"},
-		{1, 1, "1 row failed: their calls may have been billed; leadetl answers list --unknown names them, --retry-unknown sends them again"},
-		{1200, 1100, "1,200 rows failed, the calls of 1,100 of them may have been billed; leadetl answers list --unknown names them, --retry-unknown sends them again"},
+		{1, 1, "1 row failed because their calls may have been billed; list them with leadetl answers list --unknown, send them again with --retry-unknown"},
+		{1200, 1100, "1,200 rows failed; the calls of 1,100 of them may have been billed; list them with leadetl answers list --unknown, send them again with --retry-unknown"},
 	} {
 		err := failedRows(sinks.Totals{Failed: c.failed, Reasons: map[string]map[string]int64{"failed": {"unknown_call": c.unknown}}})
 		if err == nil || err.Error() != c.want || cli.ExitCode(err) != cli.ExitRejects {

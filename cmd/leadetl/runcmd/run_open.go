@@ -123,7 +123,7 @@ func (f *runFlags) openResolver(job pipeline.Job, lists *suppression.Set) (r *em
 	kinds := needs[job.Operation]
 	if f.directory == "" {
 		if len(kinds) > 0 {
-			return nil, "", nil, fmt.Errorf("%s answers from reference data; name its folder with --directory (leadetl directory import makes one)", job.Operation)
+			return nil, "", nil, fmt.Errorf("%s needs reference data; name its folder with --directory (make one with leadetl directory import)", job.Operation)
 		}
 		return embedded.New(nil, options), "", func() error { return nil }, nil
 	}
@@ -133,7 +133,7 @@ func (f *runFlags) openResolver(job pipeline.Job, lists *suppression.Set) (r *em
 	}
 	if len(kinds) > 0 && !slices.ContainsFunc(kinds, d.Has) {
 		missing := string(cmp.Or(kinds...))
-		return nil, "", nil, errors.Join(fmt.Errorf("directory %s has no %s, which %s answers from; import them with: leadetl directory import --directory %s --%s FILE",
+		return nil, "", nil, errors.Join(fmt.Errorf("directory %s has no %s, which %s needs; import them with: leadetl directory import --directory %s --%s FILE",
 			f.directory, missing, job.Operation, f.directory, missing), d.Close())
 	}
 	r = embedded.New(d, options)

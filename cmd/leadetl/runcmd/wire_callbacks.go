@@ -21,11 +21,11 @@ type callbackFlags struct {
 }
 
 func (f *callbackFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.listen, "callback-listen", "", "`address` (host:port) where answers that come later are received; sent as callback_url without --callback-url")
-	flags.StringVar(&f.secretFile, "callback-secret-file", "", "`file` with the secret callbacks are signed with (default: the environment variable "+CallbackSecretVariable+")")
+	flags.StringVar(&f.listen, "callback-listen", "", "`address` (host:port) to receive callbacks on; also sent as callback_url unless --callback-url is given")
+	flags.StringVar(&f.secretFile, "callback-secret-file", "", "`file` with the secret that signs callbacks (default: the environment variable "+CallbackSecretVariable+")")
 	flags.StringVar(&f.tlsCert, "callback-tls-cert", "", "`file` with the certificate of --callback-listen (PEM)")
 	flags.StringVar(&f.tlsKey, "callback-tls-key", "", "`file` with its private key (PEM)")
-	flags.DurationVar(&f.timeout, "callback-timeout", 15*time.Minute, "`time` an answer that comes later is waited for")
+	flags.DurationVar(&f.timeout, "callback-timeout", 15*time.Minute, "`time` to wait for a callback")
 }
 
 // CallbackSecretVariable is where the secret is looked for when no file is
@@ -45,8 +45,6 @@ func (f *callbackFlags) check() (errs []error) {
 	return errs
 }
 
-// receive listens for callbacks from here on. send says that the listener's
-// own address, which it returns, is sent to the service.
 // receive listens for callbacks until stop; send says that the address is to
 // be sent to the service.
 func (f *callbackFlags) receive(ctx context.Context, later *purchase.Deliveries, send bool, log *slog.Logger) (address string, stop func() error, err error) {

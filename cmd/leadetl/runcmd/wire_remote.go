@@ -107,7 +107,7 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 	if !f.isRemote() {
 		for _, name := range onlyRemote {
 			if flags.Changed(name) {
-				errs = append(errs, fmt.Errorf("--%s is for a service; name its address with --resolver", name))
+				errs = append(errs, fmt.Errorf("--%s needs a service; name its address with --resolver", name))
 			}
 		}
 		return errors.Join(errs...)
@@ -131,13 +131,13 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 		}
 	}
 	if flags.Changed("directory") {
-		errs = append(errs, errors.New("--directory is for the embedded engine; leave it out with --resolver URL"))
+		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
 	}
 	if f.offline && (f.idempotent || f.retryUnknown) {
-		errs = append(errs, errors.New("--offline asks nobody; leave out --idempotent and --retry-unknown"))
+		errs = append(errs, errors.New("--offline makes no calls; leave out --idempotent and --retry-unknown"))
 	}
 	if !planning && f.lacksCallback(op) {
-		errs = append(errs, fmt.Errorf("%s needs an address that the service may post to: give it with --callback-url, or listen for it with --callback-listen", op))
+		errs = append(errs, fmt.Errorf("%s needs an address for callbacks: name one with --callback-url, or listen with --callback-listen", op))
 	}
 	return errors.Join(append(errs, f.callbacks.check()...)...)
 }
@@ -277,7 +277,7 @@ func (f *remoteFlags) warnPlain(log *slog.Logger) {
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 		return
 	}
-	log.Warn("the service is called without TLS: the API key and the answers can be read on their way")
+	log.Warn("the service is called without TLS: others on the network can read the API key and the answers")
 }
 
 // reader reads kept answers as the client read them when they came.
@@ -293,7 +293,7 @@ func (reader) ReadSearch(op resolution.Operation, status int, body []byte) (reso
 
 // errNothingStored says that there is nothing to answer offline from.
 func errNothingStored(state string) error {
-	return cli.UsageError(fmt.Errorf("--offline: nothing is stored under --state %s; runs with --resolver URL store there what they buy, or name another folder", state))
+	return cli.UsageError(fmt.Errorf("--offline: no answers are stored in --state %s; a run with --resolver URL stores them, or name another folder", state))
 }
 
 // checkOffline tells who answers offline when nothing is stored of what is
@@ -314,7 +314,7 @@ func checkOffline(ctx context.Context, store *answers.Store, asked answers.Scope
 		stored = append(stored, cli.Printable(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
 	}
 	slices.Sort(stored)
-	log.Warn(fmt.Sprintf("nothing is stored of %s of %s; give --resolver as it was when the answers were bought", asked.Operation, asked.Service),
+	log.Warn(fmt.Sprintf("no answers of %s from %s are stored; use the --resolver they were bought from", asked.Operation, asked.Service),
 		"stored", strings.Join(slices.Compact(stored), ", "))
 	return nil
 }
@@ -339,9 +339,9 @@ func checkCallbackURL(address string) error {
 	case address == "":
 		return nil
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return errors.New("--callback-url is no address that a service could post to; write one such as https://hooks.example/leads")
+		return errors.New("--callback-url is not an address a service can post to; write one such as https://hooks.example/leads")
 	case u.User != nil:
-		return errors.New("--callback-url holds a user or a password, which the service would be sent; leave it out: callbacks are signed")
+		return errors.New("--callback-url contains a user or a password; leave them out, callbacks are signed")
 	}
 	return nil
 }

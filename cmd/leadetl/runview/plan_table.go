@@ -36,9 +36,9 @@ func (p Plan) Print(to io.Writer) error {
 	t.Count("rejected", plan.Rejected, reasons(plan.Reasons["rejected"]))
 	t.CountIfAny("suppressed", plan.Suppressed, reasons(plan.Reasons["suppressed"]))
 	t.CountIfAny("recorded", plan.Recorded.Rows, "done already, in "+figures.Plural(plan.Recorded.Parts, "part"))
-	t.CountIfAny("failed", plan.Failed, "of these rows, and a run ends with exit code 3 for them")
+	t.CountIfAny("failed", plan.Failed, "of these rows; the run will exit with 3")
 	if !plan.Complete {
-		t.CountIfAny("never asked", total(plan.Special), reasons(plan.Special))
+		t.CountIfAny("no lookup", total(plan.Special), reasons(plan.Special))
 		t.Count("duplicates", plan.Duplicates, "")
 		t.Count("keys", plan.Keys, "")
 		if plan.Calls != nil {
@@ -51,19 +51,19 @@ func (p Plan) Print(to io.Writer) error {
 
 // addPlannedCalls adds what becomes of the keys where a service is asked.
 func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
-	calls, credits := "", "at most: leads that are not found cost nothing"
+	calls, credits := "", "at most; leads that are not found cost nothing"
 	if c.Price > 0 {
-		credits = fmt.Sprintf("at most, %d a call: what is not found costs nothing", c.Price)
+		credits = fmt.Sprintf("at most, %d for each call; no match costs nothing", c.Price)
 	}
 	if c.MorePages {
-		calls, credits = "at least: pages follow where there are more leads", "at most for these pages: leads that are not found cost nothing"
+		calls, credits = "at least; more leads mean more pages", "at most for these pages; leads that are not found cost nothing"
 	}
-	t.Count("stored", c.Stored, "cost nothing")
-	t.CountIfAny("stale", c.Stale, "stored, but too old or a refusal: asked again")
-	t.CountIfAny("unknown", c.Unknown, "calls without an answer: they may have been billed")
-	t.CountIfAny("parked", c.Parked, "begun: their answers come later")
-	t.CountIfAny("failed", c.Failed, "of these, which are not asked again: their rows fail")
-	t.CountIfAny("skipped", c.Skipped, "are not stored, and --offline asks nobody")
+	t.Count("stored", c.Stored, "answered without a call")
+	t.CountIfAny("stale", c.Stale, "stored, but too old or refused; looked up again")
+	t.CountIfAny("unknown", c.Unknown, "calls without an answer; they may have been billed")
+	t.CountIfAny("parked", c.Parked, "calls whose answers have not arrived yet")
+	t.CountIfAny("failed", c.Failed, "of the unknown calls; they are not sent again and their rows fail")
+	t.CountIfAny("skipped", c.Skipped, "not stored; --offline makes no calls")
 	t.Count("calls", c.Calls, calls)
 	t.Count("credits", c.Credits, credits)
 }
@@ -71,13 +71,13 @@ func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
 func (p Plan) addTexts(t *Table) {
 	plan := p.Plan
 	if p.NoCallback {
-		t.Text("callbacks", "the run refuses to begin without --callback-url or --callback-listen")
+		t.Text("callbacks", "the run needs --callback-url or --callback-listen")
 	}
 	switch {
 	case plan.Complete && plan.Failed > 0:
-		t.Text("to do", "nothing: the dataset is complete, but for its failed rows")
+		t.Text("to do", "nothing: the dataset is complete, except for failed rows")
 	case plan.Complete:
-		t.Text("to do", "nothing, the dataset is complete")
+		t.Text("to do", "nothing: the dataset is complete")
 	case plan.Calls != nil && plan.Calls.Calls > 0:
 		t.Text("time", planTime(plan.Calls, p.Rate))
 		if len(plan.Calls.Short) > 0 {
@@ -92,7 +92,7 @@ func (p Plan) addTexts(t *Table) {
 // it is made.
 func planTime(c *pipeline.PlannedCalls, rate string) string {
 	if c.Rate == 0 {
-		return "as fast as the service answers; with --rate it is known"
+		return "unknown without --rate: as fast as the service answers"
 	}
 	rate, _, _ = strings.Cut(rate, " ") // without the burst, which is the service's word
 	seconds := min(max(math.Round(c.Seconds), 1), math.MaxInt64/float64(time.Second))
@@ -100,7 +100,7 @@ func planTime(c *pipeline.PlannedCalls, rate string) string {
 }
 
 func planBudget(c *pipeline.PlannedCalls) string {
-	const then = ": the run would stop, and go on when there is more"
+	const then = ": the run would stop; raise the limit and run it again to resume"
 	var may, certain []string
 	for _, name := range c.Short {
 		flag := "--" + strings.ReplaceAll(name, "_", "-")
@@ -138,7 +138,7 @@ func planFiles(f pipeline.PlannedFiles, complete bool) string {
 	case !f.AtLeast:
 		return text + ", about " + figures.Size(f.Bytes)
 	case f.Bytes > 0:
-		return text + ", without the answers about " + figures.Size(f.Bytes)
+		return text + ", without answers about " + figures.Size(f.Bytes)
 	}
 	return text
 }

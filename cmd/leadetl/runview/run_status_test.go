@@ -137,7 +137,7 @@ func TestLiveLineFits(t *testing.T) {
 			"probing", big(pace.Dead, func(c *stats.CallSnapshot) { c.InFlight, c.DeadSince = 1, now.Add(-130*time.Second) }), 80,
 			"12%  12,345,678 rows  81.0% matched  23.5M credits  service down 2m10s, probing",
 		},
-		{"spread", big(pace.Spread, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  rate 1,234/s by the service's limit"},
+		{"spread", big(pace.Spread, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left  rate 1,234/s, the service's limit"},
 		{"nothing in the way", big(pace.Concurrency, nil), 120, "12%  12,345,678 rows  81.0% matched  10,000 calls/s  23.5M credits  2h24m left"},
 		{
 			"answers that come later", big(pace.Free, func(c *stats.CallSnapshot) { c.InFlight, c.Parked = 0, 12 }), 120,

@@ -108,17 +108,17 @@ func (s Summary) addCalls(t *Table) {
 	}
 	c := service.Calls
 	t.Count("stored", c.Stored, "answered without a call")
-	t.Count("twins", c.Duplicates, "rows that shared another's question")
+	t.Count("duplicates", c.Duplicates, "rows answered by another row's lookup")
 	t.Count("calls", c.Calls, reasons(c.ByClass))
 	t.Count("retries", total(c.Retries), reasons(c.Retries))
 	t.Count("credits", c.Credits, credits(service))
 	if n := service.Unknown.Count; n > 0 {
-		t.Count("unknown", n, "calls that may have been billed; leadetl answers list --unknown names them")
+		t.Count("unknown", n, "calls that may have been billed; list them with leadetl answers list --unknown")
 	} else {
 		t.Count("unknown", 0, "calls")
 	}
-	t.CountIfAny("parked", service.Parked, "calls whose answer was promised and is not there")
-	t.CountIfAny("left out", c.Quarantined, "members of answers that were not what they claimed to be")
+	t.CountIfAny("parked", service.Parked, "calls whose answers have not arrived yet")
+	t.CountIfAny("left out", c.Quarantined, "invalid fields of answers")
 }
 
 // credits says what the whole unfinished job has spent where earlier runs did,
@@ -126,7 +126,7 @@ func (s Summary) addCalls(t *Table) {
 func credits(s *report.Service) string {
 	var notes []string
 	if s.Calls.EarlierCredits > 0 {
-		notes = append(notes, figures.Grouped(s.Budget.Credits)+" with earlier runs of this job")
+		notes = append(notes, figures.Grouped(s.Budget.Credits)+" including earlier runs of this job")
 	}
 	if most := s.Budget.MaxCredits; most != nil {
 		notes = append(notes, "budget "+figures.Grouped(*most))
@@ -194,7 +194,7 @@ func inputNames(files []sources.File) string {
 // itself.
 func (s Summary) speed() string {
 	if s.Result.Made == 0 {
-		return "nothing to do, the dataset is complete"
+		return "nothing to do: the dataset is complete"
 	}
 	took := s.Took.Round(10 * time.Millisecond).String()
 	if s.Took < time.Second { // start-up is all there is to measure

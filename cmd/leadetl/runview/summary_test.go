@@ -88,27 +88,27 @@ func TestClosingTableOfAService(t *testing.T) {
 		Out: "leads", Report: "leads/_report.html", Took: 100 * time.Second, Result: resultOfService(),
 	}
 	const want = `enrichment
-  rows       12,000  from a.csv
-  matched     9,000  75.0%
-  no match    2,900  no_match 2,900
-  rejected       80  empty 80
-  failed         15  unknown_call 12, refused:invalid 3
-  skipped         5  not_stored 5
-  malformed       0
-  stored      1,000  answered without a call
-  twins         920  rows that shared another's question
-  calls      10,140  answered 9,980, limited 140, unavailable 12, replayed 8
-  retries       143  limited 140, unavailable 3
-  credits    18,000  20,000 with earlier runs of this job, budget 2,000,000
-  unknown        12  calls that may have been billed; leadetl answers list --unknown names them
-  parked          2  calls whose answer was promised and is not there
-  left out        4  members of answers that were not what they claimed to be
-  took       1m40s, 120 rows/s
-  waited     2m5s for the rate, 30s as the service asked
-  latency    p50 51ms, p95 180ms, p99 2.3s
-  files      1 part, 1.0 MB
-  dataset    leads
-  report     leads/_report.html
+  rows        12,000  from a.csv
+  matched      9,000  75.0%
+  no match     2,900  no_match 2,900
+  rejected        80  empty 80
+  failed          15  unknown_call 12, refused:invalid 3
+  skipped          5  not_stored 5
+  malformed        0
+  stored       1,000  answered without a call
+  duplicates     920  rows answered by another row's lookup
+  calls       10,140  answered 9,980, limited 140, unavailable 12, replayed 8
+  retries        143  limited 140, unavailable 3
+  credits     18,000  20,000 including earlier runs of this job, budget 2,000,000
+  unknown         12  calls that may have been billed; list them with leadetl answers list --unknown
+  parked           2  calls whose answers have not arrived yet
+  left out         4  invalid fields of answers
+  took        1m40s, 120 rows/s
+  waited      2m5s for the rate, 30s as the service asked
+  latency     p50 51ms, p95 180ms, p99 2.3s
+  files       1 part, 1.0 MB
+  dataset     leads
+  report      leads/_report.html
 `
 	var out bytes.Buffer
 	if err := c.Print(&out); err != nil {
@@ -139,34 +139,34 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 		want   string
 	}{
 		{"before the first rows were whole", func(*Summary) {}, `enrichment, not finished
-  rows     100  of 1,000 from a.csv, 900 left
-  matched   75  of 100 questions answered
-  stored     0  answered without a call
-  twins      0  rows that shared another's question
-  calls    100  answered 100
-  retries    0
-  credits  150
-  unknown    0  calls
-  took     1.23s
-  files    0 parts; answers of unfinished parts are stored
-  report   leads/_report.html
+  rows        100  of 1,000 from a.csv, 900 left
+  matched      75  of 100 questions answered
+  stored        0  answered without a call
+  duplicates    0  rows answered by another row's lookup
+  calls       100  answered 100
+  retries       0
+  credits     150
+  unknown       0  calls
+  took        1.23s
+  files       0 parts; answers of unfinished parts are stored
+  report      leads/_report.html
 `},
 		{"later, with much unread", func(c *Summary) {
 			c.Progress.Rows, c.Progress.Matched, c.Progress.Failed, c.Progress.BytesTotal = 90, 60, 2, 90
 			c.Result.Made = 1
 		}, `enrichment, not finished
-  rows     100  of about 10,000 from a.csv, 9,900 left
-  matched   60  66.7%
-  failed     2
-  stored     0  answered without a call
-  twins      0  rows that shared another's question
-  calls    100  answered 100
-  retries    0
-  credits  150
-  unknown    0  calls
-  took     1.23s
-  files    1 part; answers of unfinished parts are stored
-  report   leads/_report.html
+  rows        100  of about 10,000 from a.csv, 9,900 left
+  matched      60  66.7%
+  failed        2
+  stored        0  answered without a call
+  duplicates    0  rows answered by another row's lookup
+  calls       100  answered 100
+  retries       0
+  credits     150
+  unknown       0  calls
+  took        1.23s
+  files       1 part; answers of unfinished parts are stored
+  report      leads/_report.html
 `},
 		{"nothing was asked", func(c *Summary) { c.Result.Report = nil }, ""},
 		{"no service", func(c *Summary) { c.Result.Report.Service = nil }, ""},

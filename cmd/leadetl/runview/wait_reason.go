@@ -9,7 +9,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
-// waitNames are the reasons behind a time, as people read them.
+// waitNames are the reasons as they are written after a time.
 var waitNames = map[pace.Reason]string{
 	pace.Rate:       "for the rate",
 	pace.Spread:     "for the service's limit",
@@ -17,8 +17,7 @@ var waitNames = map[pace.Reason]string{
 	pace.Dead:       "for a service that was down",
 }
 
-// whyWaiting says why calls do not leave faster; empty where they leave as fast
-// as there are places in flight.
+// whyWaiting says what holds calls back; empty when only --concurrency does.
 func whyWaiting(c *stats.CallSnapshot, now time.Time) string {
 	switch pace.Reason(c.Reason) {
 	case pace.RetryAfter:
@@ -39,7 +38,7 @@ func whyWaiting(c *stats.CallSnapshot, now time.Time) string {
 	case pace.Rate:
 		return "rate " + perSecond(c.Rate)
 	case pace.Spread:
-		return "rate " + perSecond(c.Rate) + " by the service's limit"
+		return "rate " + perSecond(c.Rate) + ", the service's limit"
 	}
 	if c.InFlight == 0 && c.Waiting == 0 && c.Parked > 0 {
 		return fmt.Sprintf("waiting: %s to come", figures.Plural(c.Parked, "answer"))

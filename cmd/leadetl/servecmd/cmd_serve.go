@@ -206,7 +206,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	}
 	live, err := embedded.Follow(f.directory, engine, log)
 	if errors.Is(err, directory.ErrNotImported) {
-		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", f.directory, f.directory)
+		err = fmt.Errorf("%s is not a directory of reference data; make one with leadetl directory import --directory %s", f.directory, f.directory)
 	}
 	if err != nil {
 		return cli.UsageError(err)

@@ -20,9 +20,9 @@ func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
 	s, err := answers.Open(filepath.Join(state, AnswersFolder), o)
 	switch {
 	case errors.Is(err, answers.ErrNone):
-		return nil, cli.UsageError(fmt.Errorf("%s holds no stored answers; a run with --resolver URL makes them, or name another folder with --state", state))
+		return nil, cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder with --state", state))
 	case errors.Is(err, filelock.ErrLocked):
-		return nil, cli.UsageError(fmt.Errorf("%w; try again when that has ended, or name another folder with --state", err))
+		return nil, cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder with --state", err))
 	case errors.Is(err, answers.ErrNewer):
 		return nil, cli.UsageError(err)
 	}

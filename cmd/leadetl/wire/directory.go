@@ -15,7 +15,7 @@ func OpenDirectory(dir string) (*directory.Directory, error) {
 	}
 	d, err := directory.Open(dir)
 	if errors.Is(err, directory.ErrNotImported) {
-		err = fmt.Errorf("%s is no directory; leadetl directory import --directory %s makes one", dir, dir)
+		err = fmt.Errorf("%s is not a directory of reference data; make one with leadetl directory import --directory %s", dir, dir)
 	}
 	return d, cli.UsageError(err)
 }

@@ -14,11 +14,11 @@ func ListenError(flag, address string, err error) error {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		why = errors.New("the address is in use by another program; name another port, or 0 for any that is free")
+		why = errors.New("the address is in use by another program; choose another port, or 0 for any free one")
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
-		why = errors.New("the address cannot be had: it is none of this machine's")
+		why = errors.New("this machine does not have the address")
 	case errors.Is(err, syscall.EACCES):
-		why = errors.New("the address cannot be had: its port takes rights that this program has not; ports from 1024 on do not")
+		why = errors.New("ports below 1024 need rights that this program does not have; choose a higher port")
 	}
 	return fmt.Errorf("--%s %s: %w", flag, address, why)
 }

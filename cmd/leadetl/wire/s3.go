@@ -28,16 +28,16 @@ type S3 struct {
 // Register makes f what the flags of a command that reads and writes set.
 func (f *S3) Register(flags *pflag.FlagSet) {
 	f.RegisterReading(flags)
-	flags.StringVar(&f.sse, "s3-sse", "", "`encryption` at rest of what is written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)")
+	flags.StringVar(&f.sse, "s3-sse", "", "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)")
 	flags.StringVar(&f.kmsKey, "s3-kms-key", "", "`key` of --s3-sse aws:kms: id, ARN or alias (default: the account's)")
-	flags.StringVar(&f.acl, "s3-acl", "", "canned `ACL` of what is written to S3, such as bucket-owner-full-control (default: none)")
+	flags.StringVar(&f.acl, "s3-acl", "", "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)")
 }
 
 // RegisterReading is register for commands that only read.
 func (f *S3) RegisterReading(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "s3-endpoint", "", "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files")
-	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "name buckets in the path, for stores without a host for each bucket")
-	flags.DurationVar(&f.giveUpAfter, "s3-give-up-after", objects.DefaultGiveUpAfter, "stop when S3 has been out of reach for this `time`")
+	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "put bucket names in the path, for stores without a host name for each bucket")
+	flags.DurationVar(&f.giveUpAfter, "s3-give-up-after", objects.DefaultGiveUpAfter, "stop when S3 cannot be reached for this `time`")
 }
 
 // Open checks the flags. Nothing is connected to before it is needed.

@@ -33,9 +33,9 @@ type Suppress struct {
 // Register makes f what the flags of a command set.
 func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	f.maxBad = cliflag.NewLimit(0)
-	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
-	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: their only one, or those with names such as email, phone or hash)")
-	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of the lists' entries cannot be read: a count, or a share such as 1% (default: 0)")
+	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs, or hashes of these, one a line or in CSV or Parquet columns; repeatable")
+	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: the only one, or those named email, phone, hash, …)")
+	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)")
 }
 
 // Check finds flags that mean nothing without lists.
@@ -46,7 +46,7 @@ func (f *Suppress) Check(flags *pflag.FlagSet) error {
 	var errs []error
 	for _, name := range []string{"suppress-column", "suppress-max-bad", "drop-answers"} {
 		if flag := flags.Lookup(name); flag != nil && flag.Changed {
-			errs = append(errs, fmt.Errorf("--%s is about suppression lists; name them with --suppress", name))
+			errs = append(errs, fmt.Errorf("--%s needs suppression lists; name them with --suppress", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -83,12 +83,12 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 	}
 	if l.Bad > 0 {
 		for _, place := range l.Places {
-			log.Warn("not an entry of a suppression list", "at", place)
+			log.Warn("suppression list entry cannot be read", "at", place)
 		}
 		if f.maxBad.Exceeded(l.Bad, l.Entries) {
-			return nil, cli.UsageError(fmt.Errorf("%s of %s entries of suppression lists cannot be read, more than --suppress-max-bad %s, and whom they stand for would not be suppressed", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
+			return nil, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than --suppress-max-bad %s; the people they stand for would not be suppressed", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
 		}
-		log.Warn("entries of suppression lists cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
+		log.Warn("some suppression list entries cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}
 	log.Debug("suppression lists read", "entries", l.Entries, "digests", l.Set.Len())
 	return l.Set, nil
@@ -113,7 +113,7 @@ func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (Sup
 // readAll reads the lists a URI stands for, each with columns of its own.
 func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
-		return errors.New("standard input cannot be one; save it to a file and name that")
+		return errors.New("standard input is not supported; save it to a file and name the file")
 	}
 	list, err := OpenInput(ctx, []string{uri}, l.flags.Reading)
 	if err != nil {
@@ -187,7 +187,7 @@ func (l *listReader) header(file sources.File) {
 		l.lists.Entries++
 	case suppression.ErrEmpty:
 	default:
-		l.unreadable(file.URI + ": its first line, which is no entry and no name of a list's column (--suppress-column names another)")
+		l.unreadable(file.URI + ": its first line is neither an entry nor a known column name (name the column with --suppress-column)")
 	}
 }
 
@@ -211,7 +211,7 @@ func (l *listReader) unreadable(place string) {
 // choose says which columns of a list hold entries.
 func (l *listReader) choose(file sources.File) ([]string, error) {
 	if slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") }) {
-		return nil, fmt.Errorf("%s is DROP's list of requests that were withdrawn: who is on it is to be suppressed no more. Leave it out, and take these IDs out of the lists they came with", file.URI)
+		return nil, fmt.Errorf("%s is DROP's list of withdrawn requests: its people must no longer be suppressed. Leave it out, and remove its IDs from the other lists", file.URI)
 	}
 	if len(l.flags.Columns) > 0 {
 		return l.flags.Columns, nil
@@ -229,9 +229,9 @@ func (l *listReader) choose(file sources.File) ([]string, error) {
 	case len(chosen) > 0:
 		return chosen, nil
 	case rows.AreData(file.Columns): // they must not be shown
-		return nil, fmt.Errorf("%s has several columns, and its first line looks like data, not like their names. Add a header line", file.URI)
+		return nil, fmt.Errorf("%s has several columns, but its first line looks like data. Add a header line with the column names", file.URI)
 	}
-	return nil, fmt.Errorf("%s has none of the columns that lists have (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
+	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }
 
 // ListedIn is how the engine asks who is on lists; nil without any.

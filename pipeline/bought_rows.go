@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -80,8 +81,8 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 	if b.IPClasses != nil {
 		b.OrgTypes = make([]string, n) // no service says
 	}
-	keys, question := distinctKeys(b, func(i int) bool { return asks(b, i) })
-	answers, err := r.buyer.Answer(ctx, keys)
+	asked, question := keys.Distinct(b, func(i int) bool { return keys.Asks(b, i) })
+	answers, err := r.buyer.Answer(ctx, asked)
 	if err != nil {
 		return err
 	}
@@ -94,6 +95,6 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 		a := answers[q]
 		b.Outcomes[i], b.Reasons[i], b.Leads[i], b.Receipts[i] = a.Outcome, a.Reason, a.Lead, a.Receipt
 	}
-	r.counters.Duplicates(int64(rows - len(keys)))
+	r.counters.Duplicates(int64(rows - len(asked)))
 	return nil
 }

@@ -1,11 +1,15 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -84,6 +88,29 @@ func (d *decision) scope() answers.Scope {
 		return answers.Scope{Operation: d.run.Job.Operation}
 	}
 	return d.run.Remote.Scope(d.run.Job.Operation)
+}
+
+// cut cuts the rows of reader into parts. start begins a part that has to be
+// made; keep, if not nil, is told of recorded parts whose rows are the same.
+func (d *decision) cut(ctx context.Context, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
+	d.run.Progress.ReadFrom(reader.Position)
+	c := cut.Cutter{
+		Reader: reader, RowsPerPart: d.run.Job.RowsPerPart, Recorded: d.recorded, Start: start, Keep: keep, Progress: d.run.Progress,
+	}
+	return c.Run(ctx)
+}
+
+func (d *decision) newSuppressor() *keys.Suppressor {
+	return keys.NewSuppressor(d.run.Suppression, d.run.Job.Operation, d.run.TellFound != nil, d.columns.read[:d.columns.kept], d.columns.identifier)
+}
+
+func (d *decision) newKeys(suppress *keys.Suppressor) *keys.Maker {
+	return keys.NewMaker(d.run.Job.Operation, d.run.Job.NetworkHosts, d.columns.kept, d.columns.identifier, suppress)
+}
+
+func (d *decision) newSearchReader() keys.SearchReader {
+	job := d.run.Job
+	return keys.SearchReader{Fields: d.columns.fields, Defaults: job.SearchDefaults, Today: d.asOf, Count: job.Operation == resolution.KeywordToLeadCount}
 }
 
 // asksRows reports whether each row is a question to a service.

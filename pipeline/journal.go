@@ -164,3 +164,42 @@ func (j *journal) close() error {
 
 // remove ends the journal: its dataset is finished.
 func (j *journal) remove() error { return os.RemoveAll(j.dir) }
+
+// fingerprint is that of the lists, for the dataset's identity.
+func (r *Run) fingerprint() string {
+	if r.Suppression == nil {
+		return ""
+	}
+	return r.Suppression.Fingerprint()
+}
+
+// tellFound tells what all parts have found, before the dataset is published.
+func (w *work) tellFound() error {
+	d := w.decision
+	if d.run.TellFound == nil {
+		return nil
+	}
+	all := suppression.Found{}
+	for number := range w.log.parts {
+		found, err := d.journal.found(number)
+		if err != nil {
+			return err
+		}
+		all.Add(found)
+	}
+	return d.run.TellFound(all)
+}
+
+// checkFound reports whether it is known of every recorded part what it has
+// found on the lists.
+func (d *decision) checkFound() error {
+	if d.run.TellFound == nil {
+		return nil
+	}
+	for number := range d.recorded {
+		if _, err := d.journal.found(number); err != nil {
+			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
+		}
+	}
+	return nil
+}

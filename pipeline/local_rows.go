@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
@@ -127,17 +128,17 @@ func (a *engineAnswers) find(b *columns.Batch) error {
 // goroutines, and hands its answer to all rows with that key. The same key in
 // another batch is asked again: the embedded engine's answers are free.
 func (a *engineAnswers) ask(ctx context.Context, b *columns.Batch) error {
-	keys, question := distinctKeys(b, func(int) bool { return true })
-	answers := make([]resolution.Answer, len(keys))
+	asked, question := keys.Distinct(b, func(int) bool { return true })
+	answers := make([]resolution.Answer, len(asked))
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
-	share := (len(keys) + a.workers - 1) / a.workers
-	for from := 0; from < len(keys); from += share {
+	share := (len(asked) + a.workers - 1) / a.workers
+	for from := 0; from < len(asked); from += share {
 		p.Go(func(ctx context.Context) error {
-			for q := from; q < min(from+share, len(keys)); q++ {
+			for q := from; q < min(from+share, len(asked)); q++ {
 				if err := a.asking.Acquire(ctx, 1); err != nil {
 					return err
 				}
-				answer, err := a.resolver.Resolve(ctx, resolution.Request{Operation: a.operation, Key: keys[q]})
+				answer, err := a.resolver.Resolve(ctx, resolution.Request{Operation: a.operation, Key: asked[q]})
 				a.asking.Release(1)
 				if err != nil {
 					return err

@@ -3,9 +3,12 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -27,14 +30,14 @@ type partMaker struct {
 	work     *work
 	decision *decision
 	number   int
-	keys     *rowKeys
-	suppress *suppressor
+	keys     *keys.Maker
+	suppress *keys.Suppressor
 	builder  *columns.Builder
 	folders  *partitionFolders
 	writer   *sinks.PartFiles
 	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
-	digest   *inputDigest
+	digest   cut.Digest
 	rejected *rejectsWriter
 }
 
@@ -42,9 +45,9 @@ func newPartMaker(w *work, number int) *partMaker {
 	d := w.decision
 	suppress := d.newSuppressor()
 	return &partMaker{
-		work: w, decision: d, number: number, keys: d.newRowKeys(suppress), suppress: suppress,
+		work: w, decision: d, number: number, keys: d.newKeys(suppress), suppress: suppress,
 		builder: d.columns.layout.NewBuilder(), folders: newPartitionFolders(d.columns.layout, number),
-		digest: newInputDigest(), rejected: &rejectsWriter{dataset: d.run.Output, table: d.columns.rejects, number: number},
+		rejected: &rejectsWriter{dataset: d.run.Output, table: d.columns.rejects, number: number},
 	}
 }
 
@@ -83,10 +86,12 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 	if err != nil {
 		return err
 	}
-	if err := m.suppress.published(m.decision.journal, m.number); err != nil {
-		return err
+	if found := m.suppress.Found(); found != nil {
+		if err := m.decision.journal.keepFound(m.number, found); err != nil {
+			return fmt.Errorf("keep what is suppressed: %w", err)
+		}
 	}
-	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.sum()})
+	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.Sum()})
 }
 
 func (m *partMaker) filler() rowFiller {
@@ -105,14 +110,14 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 	if err := m.take(in); err != nil {
 		return err
 	}
-	m.keys.fill(b, in)
+	m.keys.Fill(b, in)
 	return nil
 }
 
 // take takes the rows of a batch into the part's checksum, and its malformed
 // lines into the rejects.
 func (m *partMaker) take(in *sources.Batch) error {
-	m.digest.add(in)
+	m.digest.Add(in)
 	if err := m.rejected.write(in.Rejects); err != nil {
 		return err
 	}
@@ -133,7 +138,7 @@ const recordBytes = 16 << 20
 
 // write writes the rows of a batch, and counts them.
 func (m *partMaker) write(b *columns.Batch) error {
-	m.suppress.answers(b)
+	m.suppress.Answers(b)
 	parted, err := m.folders.of(b)
 	if err != nil {
 		return err

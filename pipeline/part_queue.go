@@ -8,6 +8,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -35,7 +36,7 @@ type partStarter struct {
 // start starts the worker of a part. It waits until a part may be made: parts
 // get their places in order, or a later one could hold the place that an
 // earlier one's rows wait for.
-func (s *partStarter) start(ctx context.Context, number int) (partSink, error) {
+func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
 	if err := s.places.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ type partQueue struct {
 	gone    chan struct{} // closed when they will not
 }
 
-func (q *partQueue) take(ctx context.Context, b *sources.Batch) error {
+func (q *partQueue) Take(ctx context.Context, b *sources.Batch) error {
 	if err := q.ahead.Acquire(ctx, q.ahead.weight(b)); err != nil {
 		return err
 	}
@@ -73,12 +74,12 @@ func (q *partQueue) take(ctx context.Context, b *sources.Batch) error {
 	}
 }
 
-func (q *partQueue) end() error {
+func (q *partQueue) End() error {
 	close(q.batches)
 	return nil
 }
 
-func (q *partQueue) abandon() {
+func (q *partQueue) Abandon() {
 	q.dropped.Store(true)
 	close(q.gone)
 	close(q.batches)

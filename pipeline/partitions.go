@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -52,7 +53,7 @@ func PartitionColumn(j Job, kept []string) (string, error) {
 		return "", nil
 	}
 	name := matchFold(kept, j.PartitionBy)
-	kind, personal := identifierColumns[strings.ToLower(name)]
+	kind, personal := keys.KindOfColumn(name)
 	switch identifies := name == IdentifierColumn(j, kept); {
 	case !slices.Contains(kept, name):
 		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns; name it in --keep", j.PartitionBy)

@@ -11,6 +11,8 @@ import (
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
@@ -69,7 +71,7 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 			return err
 		})
 	}
-	cutErr := d.cut(reading, reader, r.start, func(int, sinks.Part) {})
+	cutErr := d.cut(reading, reader, r.start, nil)
 	close(r.batches)
 	if err := workers.Wait(); err != nil {
 		return nil, err // why reading ended
@@ -78,7 +80,7 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 }
 
 // start is where the rows of a part go that a run would make.
-func (r *rowPlanner) start(_ context.Context, number int) (partSink, error) {
+func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
 	r.parts++
 	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.layout, number)}
 	if p.folders.isParted() {
@@ -119,7 +121,7 @@ func (r *rowPlanner) partitionFiles() (n int) {
 	return n
 }
 
-func (p *plannedPart) take(ctx context.Context, b *sources.Batch) error {
+func (p *plannedPart) Take(ctx context.Context, b *sources.Batch) error {
 	if len(b.Rejects) > 0 && !p.rejects {
 		p.rejects = true
 		p.planner.rejects++
@@ -135,13 +137,13 @@ func (p *plannedPart) take(ctx context.Context, b *sources.Batch) error {
 	}
 }
 
-func (p *plannedPart) end() error { return nil }
-func (p *plannedPart) abandon()   {}
+func (p *plannedPart) End() error { return nil }
+func (p *plannedPart) Abandon()   {}
 
 // work takes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
 	d := r.decision
-	w := &rowWorker{planner: r, run: d.run, rowKeys: d.newRowKeys(d.newSuppressor()), reader: d.newSearchReader(), hash: d.scope().Hasher()}
+	w := &rowWorker{planner: r, run: d.run, maker: d.newKeys(d.newSuppressor()), reader: d.newSearchReader(), hash: d.scope().Hasher()}
 	if d.run.Remote != nil {
 		w.price = int32(d.run.Remote.Price.Max())
 	}
@@ -166,8 +168,8 @@ func (r *rowPlanner) work(ctx context.Context) error {
 type rowWorker struct {
 	planner *rowPlanner
 	run     *Run
-	rowKeys *rowKeys
-	reader  searchReader
+	maker   *keys.Maker
+	reader  keys.SearchReader
 	hash    func(key []byte) answers.Hash
 	price   int32
 	batch   columns.Batch
@@ -183,7 +185,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	b := &w.batch
 	w.asked = w.asked[:0]
 	if w.run.Job.Operation.IsKeyword() {
-		w.rowKeys.begin(b, in.Batch)
+		w.maker.Begin(b, in.Batch)
 		if err := w.searches(ctx, b, in.Batch); err != nil {
 			return err
 		}
@@ -208,9 +210,9 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 
 // identifiers takes the keys of a batch's rows.
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
-	w.rowKeys.fill(b, in)
+	w.maker.Fill(b, in)
 	for i, o := range b.Outcomes {
-		if o != outcome.Matched || !asks(b, i) {
+		if o != outcome.Matched || !keys.Asks(b, i) {
 			continue
 		}
 		w.asked = append(w.asked, w.question(b.Keys.At(i)))
@@ -230,7 +232,7 @@ func (w *rowWorker) question(key []byte) distinct.Key {
 // begun the later pages that something is left to do about.
 func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
 	for i := range b.Outcomes {
-		q, reason := w.reader.read(in, i)
+		q, reason := w.reader.Read(in, i)
 		if reason != "" {
 			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, reason
 			continue

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
 )
@@ -176,7 +177,7 @@ func TestPlanRefuses(t *testing.T) {
 	s.input(t, "a.csv", emails(0, 50))
 	stop(t, s, 21)
 	s.input(t, "a.csv", emails(1, 50))
-	if _, err := s.plan(t.Context()); !errors.Is(err, pipeline.ErrInputChanged) {
+	if _, err := s.plan(t.Context()); !errors.Is(err, cut.ErrInputChanged) {
 		t.Errorf("changed rows: %v", err)
 	}
 	s.rowsPerPart = 10

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -418,22 +419,22 @@ func TestChangedInput(t *testing.T) {
 		{"written again", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 12)) }, nil, nil},
 		{"another value", func(t *testing.T, s setup) {
 			s.input(t, "1.csv", strings.Replace(firstFile, "person7@", "persona@", 1))
-		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		}, cut.ErrInputChanged, cut.ErrInputChanged},
 		{"a column the job does not resolve", func(t *testing.T, s setup) {
 			s.input(t, "1.csv", strings.Replace(firstFile, "\n7,", "\n8,", 1))
-		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
-		{"a malformed line fewer", func(t *testing.T, s setup) { s.input(t, "1.csv", emails(0, 8)) }, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		}, cut.ErrInputChanged, cut.ErrInputChanged},
+		{"a malformed line fewer", func(t *testing.T, s setup) { s.input(t, "1.csv", emails(0, 8)) }, cut.ErrInputChanged, cut.ErrInputChanged},
 		{"a row more at the front", func(t *testing.T, s setup) {
 			s.input(t, "1.csv", strings.Replace(firstFile, "\n0,", "\n0,new@mail.example\n0,", 1))
-		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		}, cut.ErrInputChanged, cut.ErrInputChanged},
 		// What was not made yet is made of what is there now.
-		{"rows fewer at the end", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 7)) }, pipeline.ErrInputChanged, nil},
-		{"a part fewer", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 2)) }, pipeline.ErrInputChanged, nil},
+		{"rows fewer at the end", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 7)) }, cut.ErrInputChanged, nil},
+		{"a part fewer", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 2)) }, cut.ErrInputChanged, nil},
 		{"no rows left", func(t *testing.T, s setup) {
 			for _, name := range []string{"1.csv", "2.csv", "3.csv"} {
 				s.input(t, name, "id,email\n")
 			}
-		}, pipeline.ErrInputChanged, pipeline.ErrInputChanged},
+		}, cut.ErrInputChanged, cut.ErrInputChanged},
 		// The last part was full, so no part changes.
 		{"a row more at the end", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 13)) }, nil, nil},
 		{"a part more", func(t *testing.T, s setup) { s.input(t, "3.csv", emails(38, 22)) }, nil, nil},
@@ -444,7 +445,7 @@ func TestChangedInput(t *testing.T) {
 		}, pipeline.ErrOtherJob, pipeline.ErrOtherJob},
 		{"another value, time restored", func(t *testing.T, s setup) {
 			rewrite(t, s, "1.csv", strings.Replace(firstFile, "person7@", "persona@", 1))
-		}, nil /* nothing tells */, pipeline.ErrInputChanged},
+		}, nil /* nothing tells */, cut.ErrInputChanged},
 	} {
 		for _, finished := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
@@ -488,7 +489,7 @@ func TestGrownLastPart(t *testing.T) {
 	s.mustDo(t)
 	before := listing(t, s.outDir())
 	s.input(t, "a.csv", emails(0, 16))
-	if _, err := s.do(t.Context()); !errors.Is(err, pipeline.ErrInputChanged) {
+	if _, err := s.do(t.Context()); !errors.Is(err, cut.ErrInputChanged) {
 		t.Errorf("%v, want ErrInputChanged", err)
 	}
 	if after := listing(t, s.outDir()); !maps.Equal(after, before) {
@@ -534,7 +535,7 @@ func TestStandardInput(t *testing.T) {
 
 	other := s
 	other.stdin = emails(1, 45)
-	if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrInputChanged) {
+	if _, err := other.do(t.Context()); !errors.Is(err, cut.ErrInputChanged) {
 		t.Errorf("%v, want ErrInputChanged", err)
 	}
 	requireSame(t, content(t, s.outDir()), before)

@@ -23,10 +23,6 @@ import (
 // other settings, inputs or answers.
 var ErrOtherJob = errors.New("the folder holds another job's dataset")
 
-// ErrInputChanged says that rows of a recorded part are no longer what they
-// were when the part was made.
-var ErrInputChanged = errors.New("the input has changed since the dataset was begun")
-
 // Run is one run of a job and everything it is wired to. It is used once.
 type Run struct {
 	Job      Job

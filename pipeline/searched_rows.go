@@ -6,6 +6,7 @@ import (
 
 	"github.com/sourcegraph/conc"
 
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
@@ -21,7 +22,7 @@ import (
 type searchedRows struct {
 	part   *partMaker
 	finder searchFinder
-	reader searchReader
+	reader keys.SearchReader
 }
 
 // searchFinder finds the pages of one search and hands them over in order. emit
@@ -104,7 +105,7 @@ func (s *searchedRows) startSearches(ctx context.Context, cancel context.CancelC
 		turns <- &searchTurn{in: in, row: -1, last: in.Len() == 0}
 		for row := range in.Len() {
 			t := &searchTurn{in: in, row: row, last: row == in.Len()-1, pages: make(chan foundPage, pages)}
-			if t.query, t.reason = s.reader.read(in, row); t.reason == "" && ctx.Err() == nil {
+			if t.query, t.reason = s.reader.Read(in, row); t.reason == "" && ctx.Err() == nil {
 				working.Go(func() { s.search(ctx, cancel, t) })
 			} else {
 				close(t.pages)

@@ -51,6 +51,7 @@ var siblings = map[[2]string]string{
 
 	{"pipeline/stats", "pipeline/pace"}:       "the counters show what calls wait for",
 	{"pipeline/report", "pipeline/answers"}:   "the report lists the calls without an answer",
+	{"pipeline/keys", "pipeline/columns"}:     "keys are those of the rows of a batch",
 	{"pipeline/purchase", "pipeline/answers"}: "what was bought is stored",
 	{"pipeline/purchase", "pipeline/pace"}:    "calls leave at the pace the service bears",
 

@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -205,7 +206,7 @@ func (f *forgetFlags) identifiers(first sources.File) (column string, kind resol
 
 // keys brings cells of a kind into canonical form.
 func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]string, error) {
-	return func(cell string) ([]string, error) { return pipeline.CanonicalKeys(kind, cell, f.networkHosts) }
+	return func(cell string) ([]string, error) { return keys.Canonical(kind, cell, f.networkHosts) }
 }
 
 // ofKind are the scopes whose questions are asked about a kind of identifier.

@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -74,7 +75,7 @@ var exitRules = []exitRule{
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
 	{ExitService, isAny(purchase.ErrRefused, purchase.ErrUnreachable, objects.ErrUnavailable)},
 	{ExitInterrupted, isAny(context.Canceled)},
-	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, pipeline.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
+	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*pipeline.JobError]},

@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -35,7 +36,7 @@ func TestExitCode(t *testing.T) {
 		{&pipeline.JobError{Err: errors.New("twice")}, 2},
 		{sources.ErrChanged, 2},
 		{pipeline.ErrOtherJob, 2},
-		{pipeline.ErrInputChanged, 2},
+		{cut.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
 		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, columnfile.ErrDamaged), 2},
 		{filelock.ErrLocked, 2},

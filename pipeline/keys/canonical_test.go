@@ -1,4 +1,4 @@
-package pipeline
+package keys
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 		{resolution.IPToCompany, "192.31.196", "invalid_ip"},
 	} {
 		got := ""
-		switch keys, err := CanonicalKeys(c.op.Identifier(), c.cell, hosts); err {
+		switch keys, err := Canonical(c.op.Identifier(), c.cell, hosts); err {
 		case nil:
 			got = keys[0]
 		default:
@@ -58,7 +58,7 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 func TestCanonicalKeysOfEmail(t *testing.T) {
 	keys := func(cell string) []string {
 		t.Helper()
-		keys, err := CanonicalKeys(resolution.Email, cell, nil)
+		keys, err := Canonical(resolution.Email, cell, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

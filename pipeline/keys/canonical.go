@@ -1,4 +1,4 @@
-package pipeline
+package keys
 
 import (
 	"encoding/hex"
@@ -10,12 +10,12 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// CanonicalKeys are the keys under which runs ask about the identifier in a
+// Canonical are the keys under which runs ask about the identifier in a
 // cell. The first is the key of a run's rows; an address is also known by its
-// digests, by whatever profile they were made. hosts are those of
-// Job.NetworkHosts. The error's text is the reason a run would give for
+// digests, by whatever profile they were made. hosts are the
+// hosts of network profiles. The error's text is the reason a run would give for
 // rejecting the cell.
-func CanonicalKeys(kind resolution.Identifier, cell string, hosts []string) ([]string, error) {
+func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]string, error) {
 	switch kind {
 	case resolution.Email:
 		a, err := email.Parse([]byte(cell))
@@ -36,7 +36,7 @@ func CanonicalKeys(kind resolution.Identifier, cell string, hosts []string) ([]s
 		}
 		return []string{addr.String()}, nil
 	}
-	panic("pipeline: no kind of identifier: " + string(kind))
+	panic("keys: no kind of identifier: " + string(kind))
 }
 
 func emailKeys(a email.Address) []string {

@@ -1,4 +1,4 @@
-package pipeline
+package cut
 
 import (
 	"encoding/hex"
@@ -11,12 +11,13 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// inputDigest is a checksum of the rows of a part as they were read: XXH3-128
+// Digest is a checksum of the rows of a part as they were read: XXH3-128
 // (fast enough to be taken of every row) of file names, row numbers, values
 // and malformed lines. How the rows came in batches makes no difference. It
 // tells a changed input from the same one; it is no defence against somebody
-// who wants two inputs to look the same.
-type inputDigest struct {
+// who wants two inputs to look the same. The zero
+// value is ready.
+type Digest struct {
 	rows, rejects xxh3.Hasher
 	columns       []columnDigest
 	source        string
@@ -28,9 +29,8 @@ type inputDigest struct {
 // length of a null is -1.
 type columnDigest struct{ values, lengths xxh3.Hasher }
 
-func newInputDigest() *inputDigest { return &inputDigest{} }
-
-func (d *inputDigest) add(b *sources.Batch) {
+// Add adds the rows of a batch.
+func (d *Digest) Add(b *sources.Batch) {
 	if b.Source != d.source {
 		fmt.Fprintf(&d.rows, "%d %q\n", d.count, b.Source)
 		d.source = b.Source
@@ -50,7 +50,7 @@ func (d *inputDigest) add(b *sources.Batch) {
 	}
 }
 
-func (d *inputDigest) lengthsOf(c *array.String) []int32 {
+func (d *Digest) lengthsOf(c *array.String) []int32 {
 	offsets := c.ValueOffsets()
 	d.lengths = d.lengths[:0]
 	for i := range c.Len() {
@@ -64,7 +64,8 @@ func (d *inputDigest) lengthsOf(c *array.String) []int32 {
 	return d.lengths
 }
 
-func (d *inputDigest) sum() string {
+// Sum is the checksum of what was added, in hex.
+func (d *Digest) Sum() string {
 	all := xxh3.New()
 	for _, part := range append([]*xxh3.Hasher{&d.rows, &d.rejects}, d.columnHashers()...) {
 		sum := part.Sum128().Bytes()
@@ -74,7 +75,7 @@ func (d *inputDigest) sum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (d *inputDigest) columnHashers() (hashers []*xxh3.Hasher) {
+func (d *Digest) columnHashers() (hashers []*xxh3.Hasher) {
 	for i := range d.columns {
 		hashers = append(hashers, &d.columns[i].values, &d.columns[i].lengths)
 	}

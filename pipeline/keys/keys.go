@@ -1,4 +1,9 @@
-package pipeline
+// Package keys takes input rows to the keys they are asked about: identifiers in
+// canonical form, or searches. It also knows which rows nobody is asked about:
+// addresses that are not public, and people on suppression lists.
+//
+// A run and its plan use the same code, so that a plan counts what a run asks.
+package keys
 
 import (
 	"net/netip"
@@ -15,30 +20,32 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// rowKeys makes the keys of rows, as a run and its plan ask for them.
-type rowKeys struct {
-	columns  inputColumns
-	keyer    keyer
-	suppress *suppressor
+// Maker makes the keys of rows. It is used by one goroutine at a time.
+type Maker struct {
+	kept, identifier int // how many columns are kept, and which holds the identifier
+	keyer            keyer
+	suppress         *Suppressor
 }
 
-func (d *decision) newRowKeys(suppress *suppressor) *rowKeys {
-	job := d.run.Job
-	return &rowKeys{d.columns, keyer{job.Operation, profile.Rules{Hosts: job.NetworkHosts}}, suppress}
+// NewMaker makes a Maker for an operation. Of the columns that are read the
+// first kept ones are kept; identifier is the column of the identifier. hosts are
+// those of network profiles.
+func NewMaker(op resolution.Operation, hosts []string, kept, identifier int, suppress *Suppressor) *Maker {
+	return &Maker{kept, identifier, keyer{op, profile.Rules{Hosts: hosts}}, suppress}
 }
 
-// begin sets b to the rows of a batch.
-func (k *rowKeys) begin(b *columns.Batch, in *sources.Batch) {
+// Begin sets b to the rows of a batch, without keys.
+func (m *Maker) Begin(b *columns.Batch, in *sources.Batch) {
 	b.Reset(in.Len())
-	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:k.columns.kept]
+	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
 }
 
-// fill sets b to the rows of a batch and their keys. Rows of listed people are
+// Fill sets b to the rows of a batch and their keys. Rows of listed people are
 // suppressed.
-func (k *rowKeys) fill(b *columns.Batch, in *sources.Batch) {
-	k.begin(b, in)
-	k.keyer.keys(b, in.Columns[k.columns.identifier])
-	k.suppress.rows(b)
+func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
+	m.Begin(b, in)
+	m.keyer.keys(b, in.Columns[m.identifier])
+	m.suppress.Rows(b)
 }
 
 // keyer brings the identifiers of a batch into canonical form. What cannot be
@@ -87,10 +94,10 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 	return err
 }
 
-// distinctKeys are the distinct keys of a batch, and for each row which of them
+// Distinct are the distinct keys of a batch, and for each row which of them
 // is its own: -1 for rows without a key, suppressed rows, and rows that asks
 // rules out.
-func distinctKeys(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
+func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
 	first := make(map[string]int, b.Len())
 	question = make([]int, b.Len())
 	for i, o := range b.Outcomes {
@@ -110,9 +117,9 @@ func distinctKeys(b *columns.Batch, asks func(i int) bool) (keys []string, quest
 	return keys, question
 }
 
-// asks reports whether a service is asked about a row's key. It is not asked
+// Asks reports whether a service is asked about a row's key. It is not asked
 // about addresses that are not public.
-func asks(b *columns.Batch, i int) bool {
+func Asks(b *columns.Batch, i int) bool {
 	if len(b.Addrs) == 0 {
 		return true
 	}

@@ -1,0 +1,131 @@
+// Package cut cuts the rows of an input into parts by row count alone, so that
+// which row is in which part depends on the input and nothing else.
+package cut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// ErrInputChanged says that rows of a recorded part are no longer what they
+// were when the part was made.
+var ErrInputChanged = errors.New("the input has changed since the dataset was begun")
+
+// Sink takes the batches of one part, in order. Either End or Abandon is called,
+// once.
+type Sink interface {
+	Take(ctx context.Context, b *sources.Batch) error
+	End() error // all rows of the part were taken
+	Abandon()   // they will never all come
+}
+
+// Cutter cuts the rows of Reader into parts. Malformed lines go with the rows
+// they are read with; what follows the very last row stays in its part.
+type Cutter struct {
+	Reader      *sources.Reader
+	RowsPerPart int
+	// Recorded are the parts that earlier runs made. Their rows are read past and
+	// compared, and Keep, if not nil, is told of them.
+	Recorded map[int]sinks.Part
+	Keep     func(number int, p sinks.Part)
+	// Start begins a part that has to be made.
+	Start    func(ctx context.Context, number int) (Sink, error)
+	Progress *stats.Progress
+}
+
+// Run reads to the end, to the first error, or until ctx ends. Rows that changed
+// are ErrInputChanged.
+func (c *Cutter) Run(ctx context.Context) error {
+	perPart := int64(c.RowsPerPart)
+	number, rows := 0, int64(0) // of the open part
+	part, err := c.open(ctx, number)
+	if err != nil {
+		return err
+	}
+	for {
+		room := perPart - rows
+		if room == 0 {
+			room = perPart // the part is full; what comes decides whether it ends
+		}
+		b, err := c.Reader.Next(ctx, int(room))
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			part.Abandon()
+			return err
+		}
+		if b.Len() > 0 && rows == perPart {
+			if err := part.End(); err != nil {
+				return err
+			}
+			number, rows = number+1, 0
+			if part, err = c.open(ctx, number); err != nil {
+				return err
+			}
+		}
+		rows += int64(b.Len())
+		c.Progress.CountRead(b.Len())
+		if err := part.Take(ctx, b); err != nil {
+			part.Abandon()
+			return err
+		}
+	}
+	if err := part.End(); err != nil {
+		return err
+	}
+	return c.checkRecordedEnd(number + 1)
+}
+
+// checkRecordedEnd reports recorded parts beyond the end of the input.
+func (c *Cutter) checkRecordedEnd(parts int) error {
+	for number, p := range c.Recorded {
+		if number >= parts {
+			return fmt.Errorf("%w: there are no rows of %s any more; use another --out, or --overwrite", ErrInputChanged, p.Name)
+		}
+	}
+	return nil
+}
+
+// open starts a part: recorded ones are read past and compared.
+func (c *Cutter) open(ctx context.Context, number int) (Sink, error) {
+	if recorded, ok := c.Recorded[number]; ok {
+		return &recordedPart{cutter: c, number: number, recorded: recorded, digest: &Digest{}}, nil
+	}
+	return c.Start(ctx, number)
+}
+
+// recordedPart reads past the rows of a part that an earlier run made, and
+// checks that they are the rows it was made from.
+type recordedPart struct {
+	cutter   *Cutter
+	number   int
+	recorded sinks.Part
+	digest   *Digest
+}
+
+func (p *recordedPart) Take(_ context.Context, b *sources.Batch) error {
+	p.digest.Add(b)
+	b.Release()
+	return nil
+}
+
+func (p *recordedPart) End() error {
+	if p.digest.Sum() != p.recorded.InputDigest {
+		return fmt.Errorf("%w: rows of %s; use another --out, or --overwrite", ErrInputChanged, p.recorded.Name)
+	}
+	if p.cutter.Keep != nil {
+		p.cutter.Keep(p.number, p.recorded)
+	}
+	p.cutter.Progress.CountPart()
+	p.cutter.Progress.CountEarlier(p.recorded.Totals)
+	return nil
+}
+
+func (p *recordedPart) Abandon() {}

@@ -92,6 +92,22 @@ func TestImports(t *testing.T) {
 	}
 }
 
+func TestFolderSize(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		files int
+		want  string // part of the refusal; "" is allowed
+	}{
+		{"sources", maxFiles, ""},
+		{"sources", maxFiles + 1, "may have 16"},
+	} {
+		p := pkg{path: c.path, name: c.path, doc: "Package " + c.path + " reads.", files: c.files}
+		if got := strings.Join(violations(p), "\n"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s with %d files: got %q, want %q", c.path, c.files, got, c.want)
+		}
+	}
+}
+
 // TestViolations gives whole trees with one thing wrong each.
 func TestViolations(t *testing.T) {
 	const email = module + "/transforms/email"

@@ -85,6 +85,16 @@ var leaves = map[string]string{
 	"sinks/schema": "what a column of a dataset is",
 }
 
+// maxFiles is how many files of code a folder may have.
+const maxFiles = 16
+
+// crowded lists the folders that have more, with their number. Lower it with
+// every file that goes; no folder is added.
+var crowded = map[string]int{
+	"pipeline":          23,
+	"pipeline/purchase": 17,
+}
+
 // inits lists the packages that may have a func init, with the reason.
 var inits = map[string]string{}
 
@@ -102,6 +112,9 @@ func violations(p pkg) []string {
 		if i.blank {
 			fail("imports %s for its effects: wire it in cmd", i.path)
 		}
+	}
+	if limit := max(maxFiles, crowded[p.path]); p.files > limit {
+		fail("has %d files of code, and may have %d: move what belongs together into a package", p.files, limit)
 	}
 	if _, allowed := inits[p.path]; p.inits > 0 && !allowed {
 		fail("has a func init: wire it in cmd")

@@ -22,6 +22,7 @@ type pkg struct {
 	doc     string // package comment
 	imports []imported
 	inits   int
+	files   int // test files and generated ones aside
 }
 
 // imported is an import of a package of ours.
@@ -85,6 +86,9 @@ func skip(tree fs.FS, folder string) error {
 
 // add takes in one more file of the package.
 func (p *pkg) add(file *ast.File) error {
+	if !ast.IsGenerated(file) {
+		p.files++
+	}
 	if text := file.Doc.Text(); text != "" {
 		p.doc = text
 	}

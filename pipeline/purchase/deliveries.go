@@ -13,8 +13,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// ErrUnknownDelivery says that a delivery answers nothing that was asked, as
-// far as is known.
+// ErrUnknownDelivery says that no open or answered question is known that a
+// delivery answers.
 var ErrUnknownDelivery = errors.New("nobody waits for this answer")
 
 // Delivery is an answer that comes after its call.
@@ -22,13 +22,13 @@ type Delivery struct {
 	// ID is the resolution's id, and ClientRef the metadata.client_ref of its
 	// call, which is the question's hash in hex. One of them may be empty.
 	ID, ClientRef string
-	// Status is what the body would have had for a status as the answer to its
+	// Status is the HTTP status that the body would have as the answer to its
 	// call.
 	Status int
 	Body   []byte
 	// RequestID is the service's name for the delivery.
 	RequestID string
-	// Spent is what the answer cost in credits, nil when the headers do not
+	// Spent is the cost of the answer in credits; nil when the headers do not
 	// say.
 	Spent *int64
 }
@@ -46,17 +46,17 @@ type Deliveries struct {
 	waiting map[answers.Hash][]waiter
 }
 
-// NewDeliveries makes the Deliveries for the answers of one service, under its name in the
-// store. price is what an answer costs whose cost was not said.
+// NewDeliveries makes the Deliveries for the answers of one service, under its
+// name in the store. price is for answers that do not say what they cost.
 func NewDeliveries(store Store, service string, reader Reader, now func() time.Time, price Price) *Deliveries {
 	return &Deliveries{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
 }
 
-// Deliver stores an answer under the run that asked, and wakes who waits for
-// it. It returns when the answer is on disk: from then on the service need not
-// send it again. An answer that was stored before, be it by its call or by an
-// earlier delivery, and the news that a resolution goes on are nil, as nothing
-// is left to do.
+// Deliver stores an answer under the run that asked, and wakes those who wait
+// for it. It returns when the answer is on disk: from then on the service need
+// not send it again. It returns nil without storing anything for an answer that
+// is stored already, by its call or by an earlier delivery, and for the news
+// that a resolution is not finished yet.
 //
 // A resolution that failed ends its call without an answer; it was not billed.
 //
@@ -134,7 +134,7 @@ func (l *Deliveries) Hint(ctx context.Context, id string) error {
 // errUnfinished says that a delivery tells of a resolution that goes on.
 var errUnfinished = errors.New("the resolution is not finished")
 
-// read makes of a delivery what is stored of it.
+// read makes the stored form of a delivery.
 func (l *Deliveries) read(q answers.Question, d Delivery) (answers.Answer, error) {
 	c := newCodec(q.Operation, nil, l.reader, l.price)
 	r, err := c.read(d.Status, d.Body)
@@ -152,11 +152,10 @@ func (l *Deliveries) read(q answers.Question, d Delivery) (answers.Answer, error
 	return a, nil
 }
 
-// Listen tells who waits for the answer to a question when it is worth looking
-// in the store: after an answer was delivered, or the call ended without one.
-// Of a search it may also be that somebody whose word proves nothing said so;
-// then it is worth asking for. What happened before Listen is not told: look
-// once after it. forget is called when nobody listens any more.
+// Listen returns a channel that receives when it is worth looking for the answer
+// to a question: after an answer was delivered, or the call ended without one,
+// or after a Hint. What happened before Listen is not reported: look once after
+// it. Call forget to stop listening.
 func (l *Deliveries) Listen(h answers.Hash) (arrived <-chan struct{}, forget func()) {
 	w := make(waiter, 1) // however often there is news before somebody looks
 	l.mu.Lock()
@@ -165,7 +164,7 @@ func (l *Deliveries) Listen(h answers.Hash) (arrived <-chan struct{}, forget fun
 	return w, func() { l.leave(h, w) }
 }
 
-// waiter is where one who listens is told.
+// waiter is the channel of one listener.
 type waiter chan struct{}
 
 func (l *Deliveries) leave(h answers.Hash, w waiter) {
@@ -179,14 +178,14 @@ func (l *Deliveries) leave(h answers.Hash, w waiter) {
 	}
 }
 
-// wake tells all who wait for a question.
+// wake tells all listeners of a question.
 func (l *Deliveries) wake(h answers.Hash) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.waiting[h] {
 		select {
 		case w <- struct{}{}:
-		default: // was told already, and has not looked yet
+		default: // it was told already, and has not looked yet
 		}
 	}
 }

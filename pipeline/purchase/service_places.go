@@ -13,12 +13,12 @@ import (
 // and maxPlaces how many at most, whatever it would do.
 const initialPlaces, maxPlaces = 4, 16
 
-// places bounds the pages that a service is making at a time. How many it
-// makes is not announced: there is one place more for each page that is made,
-// until the service refuses one. Whoever waits longest is next.
+// places bounds the pages that a service is making at a time. Services do not
+// announce how many they make: each page that is made adds a place, until the
+// service refuses a page. Callers are served in the order in which they came.
 type places struct {
 	mu      sync.Mutex
-	most    int // places there are, at first initialPlaces
+	limit   int // places there are, at first initialPlaces
 	ceiling int // that there may be
 	taken   int
 	takes   int // so far
@@ -27,13 +27,13 @@ type places struct {
 
 func newPlaces(ceiling int) *places {
 	ceiling = max(ceiling, 1)
-	return &places{most: min(initialPlaces, ceiling), ceiling: ceiling}
+	return &places{limit: min(initialPlaces, ceiling), ceiling: ceiling}
 }
 
 // take waits for a place.
 func (p *places) take(ctx context.Context) error {
 	p.mu.Lock()
-	if p.taken < p.most && len(p.waiting) == 0 {
+	if p.taken < p.limit && len(p.waiting) == 0 {
 		p.grant()
 		p.mu.Unlock()
 		return nil
@@ -58,7 +58,7 @@ func (p *places) take(ctx context.Context) error {
 	}
 }
 
-// occupy takes a place whether there is one or not: the service makes the page
+// occupy takes a place even if none is free: the service is making the page
 // already.
 func (p *places) occupy() {
 	p.mu.Lock()
@@ -71,30 +71,30 @@ func (p *places) grant() {
 	p.takes++
 }
 
-// leave gives a place back. made says that it was good for a page.
+// leave gives a place back. made says that the service made a page in it.
 func (p *places) leave(made bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
-	if made && p.most < p.ceiling {
-		p.most++
+	if made && p.limit < p.ceiling {
+		p.limit++
 	}
 	p.next()
 }
 
-// refuse gives a place back that the service has not.
+// refuse gives a place back that the service does not have, and adds no more.
 func (p *places) refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
 	p.ceiling = max(min(p.ceiling, p.taken), 1)
-	p.most = min(p.most, p.ceiling)
+	p.limit = min(p.limit, p.ceiling)
 	p.next()
 }
 
-// next lets in who waits.
+// next gives free places to those who wait.
 func (p *places) next() {
-	for p.taken < p.most && len(p.waiting) > 0 {
+	for p.taken < p.limit && len(p.waiting) > 0 {
 		p.grant()
 		close(p.waiting[0])
 		p.waiting = p.waiting[1:]
@@ -114,12 +114,12 @@ func (p *places) watch(send func()) (others bool) {
 	return before || after || now != takes
 }
 
-// tooManyActive is how services say that they make as many pages as they will.
+// tooManyActive is the code of a service that makes as many pages as it will.
 const tooManyActive = "too_many_active_resolutions"
 
-// noPlace is the refusal of a service to make a page because of the others that
-// it is making: by their number, or because it holds credits back for each as
-// if it were to be full. Any other error is none.
+// noPlace returns the refusal of a service to make a page because of the others
+// that it is making: because of their number, or because it holds credits back
+// for each as if that were to be full. It returns nil for any other error.
 func noPlace(err error, others bool) *resolution.CallError {
 	var failure *resolution.CallError
 	if errors.As(err, &failure) && (failure.Class == resolution.Limited && failure.Code == tooManyActive || failure.Class == resolution.NoCredits && others) {

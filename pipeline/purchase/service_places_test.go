@@ -54,15 +54,15 @@ func TestPlacesInTurn(t *testing.T) {
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 8}) {
 			t.Errorf("%v had a place", order)
 		}
-		if p.most != 4 || p.taken != 4 {
-			t.Errorf("%d of %d places are taken", p.taken, p.most)
+		if p.limit != 4 || p.taken != 4 {
+			t.Errorf("%d of %d places are taken", p.taken, p.limit)
 		}
 		for range 3 {
 			p.leave(true)
 			synctest.Wait()
 		}
-		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 8, 9, 10, 11}) || p.most != 4 || p.taken != 4 {
-			t.Errorf("%v had a place, %d of %d are taken", order, p.taken, p.most)
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 8, 9, 10, 11}) || p.limit != 4 || p.taken != 4 {
+			t.Errorf("%v had a place, %d of %d are taken", order, p.taken, p.limit)
 		}
 		waiting.Wait()
 	})

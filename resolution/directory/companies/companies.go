@@ -81,3 +81,25 @@ func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 		e.Company.YearFounded = &e.founded
 	}
 }
+
+// FillAll fills the entries of the domains; an empty one is nobody's. Where no
+// company has a domain, the entry has the domain and nothing else. Call it under
+// columnfile.Guard.
+func (f *File) FillAll(domains []string, arena *records.Arena, entries []Entry) {
+	var rows [together]uint32
+	for len(domains) > 0 {
+		n := min(together, len(domains))
+		f.FindAll(domains[:n], rows[:n])
+		for i, row := range rows[:n] {
+			if row != records.None {
+				f.Fill(row, arena, &entries[i])
+			} else {
+				entries[i].Company = resolution.Company{Domain: domains[i]}
+			}
+		}
+		domains, entries = domains[n:], entries[n:]
+	}
+}
+
+// together is how many domains are looked up side by side.
+const together = 256

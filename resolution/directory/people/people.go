@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -52,6 +53,9 @@ type Person struct {
 // Entry is memory for a person and what it points to.
 type Entry struct {
 	Person   Person
+	emails   []resolution.ContactEmail
+	phones   []resolution.ContactPhone
+	keys     []string
 	lastSeen time.Time
 }
 
@@ -82,13 +86,9 @@ func (f *File) Person(key string) (p *Person, err error) {
 	if row == records.None {
 		return nil, nil
 	}
-	return f.person(row), nil
-}
-
-func (f *File) person(row uint32) *Person {
 	e := &Entry{}
 	f.Fill(row, &records.Arena{}, e)
-	return &e.Person
+	return &e.Person, nil
 }
 
 // PersonByEmail finds a person by an email's key: a plain address, or the
@@ -104,21 +104,19 @@ func (f *File) PersonByEmail(key string) (p *Person, emailKey string, err error)
 	if !ok {
 		return nil, "", nil
 	}
-	for row := range f.digests.Rows(records.HashOf(string(digest))) {
-		p := f.person(row)
-		if at := p.emailOf(digest, address); at >= 0 {
-			return p, p.EmailKeys[at], nil
-		}
+	e := &Entry{}
+	if emailKey = f.fillByDigest(string(digest), address, records.HashOf(string(digest)), &records.Arena{}, e); emailKey == "" {
+		return nil, "", nil
 	}
-	return nil, "", nil
+	return &e.Person, emailKey, nil
 }
 
 // emailOf is the place of the email that has the digest, -1 without one.
 // address is the address that the digest was made of, "" when it is unknown.
-func (p *Person) emailOf(digest []byte, address string) int {
+func (p *Person) emailOf(digest, address string) int {
 	if address != "" {
 		for i, key := range p.EmailKeys {
-			if key == address || key == hex.EncodeToString(digest) {
+			if key == address || key == hex.EncodeToString([]byte(digest)) {
 				return i
 			}
 		}
@@ -127,7 +125,7 @@ func (p *Person) emailOf(digest []byte, address string) int {
 	found := -1
 	for i, key := range p.EmailKeys {
 		for _, d := range lookupDigests(key) {
-			if string(d.raw) != string(digest) {
+			if string(d.raw) != digest {
 				continue
 			}
 			if !d.respelled {
@@ -148,10 +146,10 @@ func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	var t [fields]string
 	f.Read(row, arena, t[:])
 	*p = Person{
-		NetworkURL: t[networkURL], CompanyDomain: t[companyDomain], EmailKeys: p.EmailKeys[:0],
+		NetworkURL: t[networkURL], CompanyDomain: t[companyDomain],
 		Contact: resolution.Contact{
 			FirstName: t[firstName], LastName: t[lastName], Headline: t[headline], JobTitle: t[jobTitle],
-			Seniority: t[seniority], Department: t[department], Emails: p.Emails[:0], Phones: p.Phones[:0],
+			Seniority: t[seniority], Department: t[department],
 			Address: resolution.Address{Street: t[street], ZipCode: t[zipCode], City: t[city], State: t[state]},
 		},
 	}
@@ -163,26 +161,40 @@ func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	default:
 		p.FullName = strings.TrimSpace(arena.Join(p.FirstName, " ", p.LastName))
 	}
-	for key := range strings.SplitSeq(t[emails], ";") {
-		if key == "" {
-			continue
-		}
-		p.EmailKeys = append(p.EmailKeys, key)
+	e.keys, e.emails, e.phones = e.keys[:0], e.emails[:0], e.phones[:0]
+	for key := range members(t[emails]) {
+		e.keys = append(e.keys, key)
 		if strings.Contains(key, "@") {
-			p.Emails = append(p.Emails, resolution.ContactEmail{Email: key})
+			e.emails = append(e.emails, resolution.ContactEmail{Email: key})
 		}
 	}
-	if len(p.Emails) > 0 {
-		p.Email = p.Emails[0].Email
+	for number := range members(t[phones]) {
+		e.phones = append(e.phones, resolution.ContactPhone{Phone: number})
 	}
-	for number := range strings.SplitSeq(t[phones], ";") {
-		if number != "" {
-			p.Phones = append(p.Phones, resolution.ContactPhone{Phone: number})
-		}
+	if len(e.keys) > 0 {
+		p.EmailKeys = e.keys
+	}
+	if len(e.emails) > 0 {
+		p.Emails, p.Email = e.emails, e.emails[0].Email
+	}
+	if len(e.phones) > 0 {
+		p.Phones = e.phones
 	}
 	if t[lastSeen] != "" {
 		micros, _ := binary.Varint([]byte(t[lastSeen]))
 		e.lastSeen = time.UnixMicro(micros).UTC()
 		p.LastSeenAt = &e.lastSeen
+	}
+}
+
+// members yields the members of a list with ;.
+func members(list string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for list != "" {
+			var member string
+			if member, list, _ = strings.Cut(list, ";"); !yield(member) {
+				return
+			}
+		}
 	}
 }

@@ -1,0 +1,56 @@
+package people
+
+import "github.com/leadetl/leadetl/resolution/directory/records"
+
+// together is how many keys are looked up side by side.
+const together = 256
+
+// FillAll fills the entries of the profile keys that somebody has, and sets
+// found. An empty key is nobody's. Call it under columnfile.Guard.
+func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, found []bool) {
+	var rows [together]uint32
+	for len(keys) > 0 {
+		n := min(together, len(keys))
+		f.FindAll(keys[:n], rows[:n])
+		for i, row := range rows[:n] {
+			if found[i] = row != records.None; found[i] {
+				f.Fill(row, arena, &entries[i])
+			}
+		}
+		keys, entries, found = keys[n:], entries[n:], found[n:]
+	}
+}
+
+// FillAllByDigest fills the entries of the raw digests that somebody's email
+// has, and sets emails to that email. addresses are those the digests were made
+// of, "" when unknown. An empty digest is nobody's. Call it under
+// columnfile.Guard.
+func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string) {
+	var hashes [together]records.Hash
+	var rows [together]uint32
+	for len(digests) > 0 {
+		n := min(together, len(digests))
+		for i, digest := range digests[:n] {
+			hashes[i] = records.HashOf(digest)
+		}
+		f.digests.FirstRows(hashes[:n], rows[:n])
+		for i, row := range rows[:n] {
+			if row != records.None && digests[i] != "" {
+				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i])
+			}
+		}
+		digests, addresses, entries, emails = digests[n:], addresses[n:], entries[n:], emails[n:]
+	}
+}
+
+// fillByDigest fills an entry with the person who has an email with the digest.
+// The result is that email, "" when nobody has.
+func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry) string {
+	for row := range f.digests.Rows(h) {
+		f.Fill(row, arena, e)
+		if at := e.Person.emailOf(digest, address); at >= 0 {
+			return e.Person.EmailKeys[at]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package records
+
+// together is how many keys FindAll looks up side by side, so that the
+// processor waits for the memory of many of them at once.
+const together = 32
+
+// FindAll sets rows to the row of each key, None without one. A key that is
+// empty is not looked up. Call it under columnfile.Guard.
+func (f *File) FindAll(keys []string, rows []uint32) {
+	var hashes [together]Hash
+	for from := 0; from < len(keys); from += together {
+		part := keys[from:min(from+together, len(keys))]
+		for i, key := range part {
+			hashes[i] = HashOf(key)
+		}
+		found := rows[from : from+len(part)]
+		f.keys.FirstRows(hashes[:len(part)], found)
+		for i, key := range part {
+			switch row := found[i]; {
+			case key == "":
+				found[i] = None
+			case row != None && !f.hasKey(row, key):
+				found[i] = f.Find(key) // another key with the same 32 bits of hash
+			}
+		}
+	}
+}
+
+// FirstRows sets rows to the first row that may have each hash, None without
+// one. Call it under columnfile.Guard.
+func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
+	var ends [together][2]uint32
+	for len(hashes) > 0 {
+		n := min(together, len(hashes))
+		for i, h := range hashes[:n] {
+			copy(ends[i][:], x.starts.Slice(h.High>>x.shift, h.High>>x.shift+2))
+		}
+		for i, h := range hashes[:n] {
+			rows[i] = None
+			for _, e := range x.entries.Slice(uint64(ends[i][0]), uint64(ends[i][1])) {
+				if uint32(e>>32) == uint32(h.High) {
+					rows[i] = uint32(e)
+					break
+				}
+			}
+		}
+		hashes, rows = hashes[n:], rows[n:]
+	}
+}

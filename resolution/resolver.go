@@ -50,3 +50,20 @@ var (
 	ErrUnavailable = errors.New("resolver unavailable") // may be tried again
 	ErrDenied      = errors.New("denied by resolver")   // credentials or credits; must not be retried as is
 )
+
+// BatchResolver is an optional skill of a Resolver whose answers are look-ups
+// in memory: many keys at once, without a request or an allocation a row.
+type BatchResolver interface {
+	Resolver
+	// NewBatch returns memory for the answers of an operation on one record.
+	NewBatch(Operation) Batch
+}
+
+// Batch answers many keys at once. It is used by one goroutine.
+type Batch interface {
+	// Resolve sets answers to those that Resolver.Resolve gives to each key, in
+	// canonical form. Nothing is asked about an empty key, and its answer is
+	// zero. The answers are valid until the next call, and the keys must stay
+	// valid as long.
+	Resolve(ctx context.Context, keys []string, answers []Answer) error
+}

@@ -1,0 +1,322 @@
+package embedded
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+)
+
+var _ resolution.BatchResolver = (*Engine)(nil)
+
+// NewBatch returns memory for the answers of an operation on one record.
+func (e *Engine) NewBatch(op resolution.Operation) resolution.Batch {
+	return &batch{engine: e, operation: op}
+}
+
+// batch is the memory of answers. Element i of every slice belongs to key i;
+// each is as long as the keys once it is used.
+type batch struct {
+	engine    *Engine
+	operation resolution.Operation
+	arena     records.Arena // texts of all answers
+
+	keys      []string // those that may be answered, "" for the others
+	leads     []resolution.Lead
+	people    []people.Entry
+	found     []bool // whether people has the key's
+	domains   []string
+	companies []companies.Entry
+	hashes    hashes
+
+	addrs       []netip.Addr
+	owners      []uint32
+	orgTypes    []string
+	confidences []float64
+	visits      []visits.Visit
+	ends        []int           // of each address's visits
+	urls        []string        // visitors being looked up
+	seen        []*visits.Visit // the visit that answers
+}
+
+// Resolve answers keys; see resolution.Batch.
+func (b *batch) Resolve(ctx context.Context, keys []string, answers []resolution.Answer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.start(keys, answers)
+	var err error
+	switch b.operation {
+	case resolution.EmailToHEM:
+		err = b.emailToHEM(answers)
+	case resolution.NetworkToHEM, resolution.NetworkToPhone, resolution.Enrichment:
+		err = b.byProfile(answers)
+	case resolution.IPToCompany:
+		err = b.ipToCompany(answers)
+	case resolution.Deanonymization:
+		err = b.deanonymization(answers)
+	default:
+		return fmt.Errorf("embedded %s: %w: not an operation on one record", b.operation, resolution.ErrInvalid)
+	}
+	if err != nil {
+		return fmt.Errorf("embedded %s: %w", b.operation, err)
+	}
+	return nil
+}
+
+func (b *batch) start(keys []string, answers []resolution.Answer) {
+	clear(answers)
+	b.arena.Reset()
+	b.hashes.reset()
+	b.leads = resize(b.leads, len(keys))
+	b.domains = resize(b.domains, len(keys))
+	clear(b.domains)
+	b.keys = append(b.keys[:0], keys...)
+	if b.engine.options.Listed == nil {
+		return
+	}
+	for i, key := range keys {
+		if b.engine.listed(b.operation.Identifier(), key) {
+			b.keys[i], answers[i] = "", noMatch(NotFound)
+		}
+	}
+}
+
+// resize makes a slice n long. Its elements are of any content.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return append(s[:cap(s)], make([]T, n-cap(s))...)
+	}
+	return s[:n]
+}
+
+// match answers a key with its lead.
+func (b *batch) match(answers []resolution.Answer, i int, lead resolution.Lead) {
+	b.leads[i] = lead
+	answers[i].Lead = &b.leads[i]
+}
+
+// person is the person found for key i, nil when nobody knows them, or may.
+func (b *batch) person(i int) *people.Person {
+	if !b.found[i] || b.engine.hides(&b.people[i].Person) {
+		return nil
+	}
+	return &b.people[i].Person
+}
+
+// fillPeople looks the people of keys up.
+func (b *batch) fillPeople(keys []string) error {
+	b.people, b.found = resize(b.people, len(keys)), resize(b.found, len(keys))
+	if b.engine.directory == nil {
+		clear(b.found)
+		return nil
+	}
+	return readable(b.engine.directory.FillPeople(keys, &b.arena, b.people, b.found))
+}
+
+// readable says that the directory's files failed us.
+func readable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: read directory: %w", resolution.ErrUnavailable, err)
+}
+
+func (b *batch) byProfile(answers []resolution.Answer) error {
+	if err := b.fillPeople(b.keys); err != nil {
+		return err
+	}
+	for i, key := range b.keys {
+		p := b.person(i)
+		switch {
+		case key == "":
+		case p == nil:
+			answers[i] = noMatch(NotFound)
+		case b.operation == resolution.NetworkToPhone:
+			if len(p.Phones) == 0 {
+				answers[i] = noMatch(NoPhone)
+				continue
+			}
+			b.match(answers, i, resolution.Lead{Phone: p.Phones[0].Phone})
+		case b.operation == resolution.NetworkToHEM:
+			if len(p.EmailKeys) == 0 {
+				answers[i] = noMatch(NoEmail)
+				continue
+			}
+			b.hashes.add(i, p.EmailKeys...)
+			b.match(answers, i, resolution.Lead{NetworkURL: p.NetworkURL})
+		default:
+			b.lead(answers, i, p)
+		}
+	}
+	return b.complete(answers)
+}
+
+// lead answers a key with everything there is to say of a person. complete adds
+// hashes and company.
+func (b *batch) lead(answers []resolution.Answer, i int, p *people.Person) {
+	lead := resolution.Lead{Contact: p.Contact, NetworkURL: p.NetworkURL}
+	if len(p.Phones) > 0 {
+		lead.Phone = p.Phones[0].Phone
+	}
+	b.hashes.add(i, p.EmailKeys...)
+	b.domains[i] = p.CompanyDomain
+	b.match(answers, i, lead)
+}
+
+// complete adds the hashes and the companies of the leads.
+func (b *batch) complete(answers []resolution.Answer) error {
+	for lead, hashes := range b.hashes.all() {
+		b.leads[lead].HashedEmails = hashes
+	}
+	if !slices.ContainsFunc(b.domains, func(domain string) bool { return domain != "" }) {
+		return nil
+	}
+	b.companies = resize(b.companies, len(b.keys))
+	if err := b.engine.directory.FillCompanies(b.domains, &b.arena, b.companies); err != nil {
+		return readable(err)
+	}
+	for i, domain := range b.domains {
+		if domain != "" {
+			answers[i].Lead.Company = &b.companies[i].Company
+		}
+	}
+	return nil
+}
+
+func (b *batch) emailToHEM(answers []resolution.Answer) error {
+	for i, key := range b.keys {
+		if key != "" {
+			b.hashes.add(i, key)
+		}
+	}
+	if b.engine.directory == nil {
+		for i, key := range b.keys {
+			if key != "" {
+				b.match(answers, i, resolution.Lead{})
+			}
+		}
+		return b.complete(answers)
+	}
+	digests, addresses := b.domains, make([]string, len(b.keys)) // no lead has a company
+	raw := b.arena.Take(32 * len(b.keys))
+	for i, hashes := range b.hashes.all() {
+		sum := raw[32*i : 32*i+32]
+		n, err := hex.Decode(sum, []byte(hashes[len(hashes)-1].Email))
+		if err != nil {
+			return fmt.Errorf("%w: the key is no email", resolution.ErrInvalid)
+		}
+		digests[i] = text(sum[:n])
+		if strings.Contains(b.keys[i], "@") {
+			addresses[i] = b.keys[i]
+		}
+	}
+	emails := make([]string, len(b.keys))
+	b.people = resize(b.people, len(b.keys))
+	if err := b.engine.directory.FillPeopleByDigest(digests, addresses, &b.arena, b.people, emails); err != nil {
+		return readable(err)
+	}
+	clear(b.domains)
+	b.hashes.reset()
+	for i, key := range b.keys {
+		if key == "" {
+			continue
+		}
+		lead := resolution.Lead{}
+		if emails[i] != "" {
+			p := &b.people[i].Person
+			if b.engine.hides(p) {
+				answers[i] = noMatch(NotFound)
+				continue
+			}
+			lead.NetworkURL = p.NetworkURL
+			// A digest has the hashes of the address behind it; an address has
+			// its own, also where the directory has no more of it than a digest.
+			if addresses[i] == "" {
+				key = emails[i]
+			}
+		}
+		b.hashes.add(i, key)
+		b.match(answers, i, lead)
+	}
+	return b.complete(answers)
+}
+
+// parse sets the addresses of the keys that may be looked up, and answers the
+// others.
+func (b *batch) parse(answers []resolution.Answer) error {
+	b.addrs = resize(b.addrs, len(b.keys))
+	for i, key := range b.keys {
+		b.addrs[i] = netip.Addr{}
+		if key == "" {
+			continue
+		}
+		a, err := parseAddr(key)
+		if err != nil {
+			return err
+		}
+		found, ok := ipaddr.LookupAddr(a)
+		if !ok {
+			answers[i] = noMatch(classReason(ipaddr.ClassOf(a)))
+			continue
+		}
+		b.addrs[i] = found
+	}
+	return nil
+}
+
+func (b *batch) ipToCompany(answers []resolution.Answer) error {
+	if err := b.parse(answers); err != nil {
+		return err
+	}
+	if err := b.findCompanies(answers); err != nil {
+		return err
+	}
+	for i := range answers {
+		if b.owners[i] != 0 {
+			answers[i].OrgType = b.orgTypes[i]
+		}
+	}
+	return nil
+}
+
+// findCompanies answers the addresses with the companies of their ranges.
+func (b *batch) findCompanies(answers []resolution.Answer) error {
+	n := len(b.keys)
+	b.owners, b.orgTypes = resize(b.owners, n), resize(b.orgTypes, n)
+	b.companies, b.found = resize(b.companies, n), resize(b.found, n)
+	clear(b.owners)
+	clear(b.orgTypes)
+	if d := b.engine.directory; d != nil {
+		if err := d.Owners(b.addrs, b.owners); err != nil {
+			return readable(err)
+		}
+		if err := d.FillOwners(b.owners, &b.arena, b.companies, b.orgTypes, b.found); err != nil {
+			return readable(err)
+		}
+	}
+	for i, addr := range b.addrs {
+		switch {
+		case !addr.IsValid():
+		case b.owners[i] == 0:
+			answers[i] = noMatch(NotFound)
+		case ranges.IsProvider(b.orgTypes[i]) && !b.engine.options.IncludeProviders:
+			answers[i] = noMatch(providerReason(b.orgTypes[i]))
+		case !b.found[i]:
+			answers[i] = noMatch(NoCompany)
+		default:
+			b.match(answers, i, resolution.Lead{Company: &b.companies[i].Company})
+		}
+	}
+	return nil
+}

@@ -2,8 +2,8 @@ package pipeline
 
 import (
 	"context"
-	"net/netip"
 	"slices"
+	"unsafe"
 
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
@@ -20,14 +20,6 @@ import (
 // works it out in columns and asks nobody.
 type Purer interface {
 	Pure(op resolution.Operation) bool
-}
-
-// CompanyFinder is an optional skill of a Resolver whose ip_to_company
-// answers are look-ups in memory: the same answer as Resolve gives, without a
-// request per row. The company is shared and must not be changed; it is nil
-// when there is none, and reason says why. Called from many goroutines.
-type CompanyFinder interface {
-	CompanyOf(addr netip.Addr) (c *resolution.Company, orgType, reason string, err error)
 }
 
 // localRows are rows that the engine answers at once, a batch at a time.
@@ -67,10 +59,13 @@ type engineAnswers struct {
 	operation resolution.Operation
 	workers   int
 	asking    *semaphore.Weighted // shared by all parts
-	finder    CompanyFinder       // nil without the skill
 	pure      bool
 	leads     []*resolution.Lead
-	companies []*resolution.Company
+
+	// Of a resolver with the skill:
+	batches []resolution.Batch // one a worker
+	keys    []string           // of the rows, "" for those that are not asked about
+	answers []resolution.Answer
 }
 
 func newEngineAnswers(r *Run, asking *semaphore.Weighted) *engineAnswers {
@@ -78,8 +73,10 @@ func newEngineAnswers(r *Run, asking *semaphore.Weighted) *engineAnswers {
 	if p, ok := r.Resolver.(Purer); ok {
 		a.pure = p.Pure(a.operation)
 	}
-	if a.operation == resolution.IPToCompany {
-		a.finder, _ = r.Resolver.(CompanyFinder)
+	if batcher, ok := r.Resolver.(resolution.BatchResolver); ok {
+		for range a.workers {
+			a.batches = append(a.batches, batcher.NewBatch(a.operation))
+		}
 	}
 	return a
 }
@@ -94,34 +91,61 @@ func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 		b.OrgTypes = slices.Grow(b.OrgTypes[:0], n)[:n]
 		clear(b.OrgTypes)
 	}
-	if a.finder != nil {
-		a.companies = slices.Grow(a.companies[:0], n)[:n]
-		clear(a.companies)
-		b.Companies = a.companies
-		return a.find(b)
-	}
 	a.leads = slices.Grow(a.leads[:0], n)[:n]
 	clear(a.leads)
 	b.Leads = a.leads
+	if a.batches != nil {
+		return a.askTogether(ctx, b)
+	}
 	return a.ask(ctx, b)
 }
 
-// find looks the companies up in memory.
-func (a *engineAnswers) find(b *columns.Batch) error {
+// minTogether is how many keys are worth a goroutine.
+const minTogether = 256
+
+// askTogether puts the keys of the batch to the resolver, a share of them to
+// each worker.
+func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error {
+	n := b.Len()
+	a.keys, a.answers = slices.Grow(a.keys[:0], n)[:n], slices.Grow(a.answers[:0], n)[:n]
 	for i, o := range b.Outcomes {
-		if o != outcome.Matched {
-			continue // nothing is asked about it
+		a.keys[i] = ""
+		if o == outcome.Matched {
+			key := b.Keys.At(i)
+			a.keys[i] = unsafe.String(unsafe.SliceData(key), len(key)) // the batch keeps its keys longer
 		}
-		c, orgType, reason, err := a.finder.CompanyOf(b.Addrs[i])
-		if err != nil {
-			return err
-		}
-		b.OrgTypes[i], b.Companies[i] = orgType, c
-		if c == nil {
-			b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, reason
+	}
+	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	share := max(minTogether, (n+a.workers-1)/a.workers)
+	for from := 0; from < n; from += share {
+		p.Go(func(ctx context.Context) error {
+			if err := a.asking.Acquire(ctx, 1); err != nil {
+				return err
+			}
+			defer a.asking.Release(1)
+			to := min(from+share, n)
+			return a.batches[from/share].Resolve(ctx, a.keys[from:to], a.answers[from:to])
+		})
+	}
+	if err := p.Wait(); err != nil {
+		return err
+	}
+	for i, key := range a.keys {
+		if key != "" {
+			take(b, i, a.answers[i])
 		}
 	}
 	return nil
+}
+
+// take takes the answer to the key of a row.
+func take(b *columns.Batch, i int, answer resolution.Answer) {
+	if b.Leads[i] = answer.Lead; !answer.Matched() {
+		b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, answer.Reason
+	}
+	if b.OrgTypes != nil {
+		b.OrgTypes[i] = answer.OrgType
+	}
 }
 
 // ask puts each distinct key of the batch to the resolver once, from several
@@ -152,15 +176,8 @@ func (a *engineAnswers) ask(ctx context.Context, b *columns.Batch) error {
 		return err
 	}
 	for i, q := range question {
-		if q < 0 {
-			continue
-		}
-		answer := answers[q]
-		if b.Leads[i] = answer.Lead; !answer.Matched() {
-			b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, answer.Reason
-		}
-		if b.OrgTypes != nil {
-			b.OrgTypes[i] = answer.OrgType
+		if q >= 0 {
+			take(b, i, answers[q])
 		}
 	}
 	return nil

@@ -25,9 +25,6 @@ type Batch struct {
 	// Leads holds what was found, nil elements where nothing was. The whole
 	// slice is nil when the answers follow from the keys alone.
 	Leads []*resolution.Lead
-	// Companies are what ip_to_company found, nil elements where nothing was;
-	// Leads is nil then.
-	Companies []*resolution.Company
 	// Emails are the cleaned addresses of the rows with a key; email_to_hem.
 	Emails []email.Address
 	// IPClasses and OrgTypes describe the addresses; ip_to_company.
@@ -64,7 +61,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Leads, b.Companies = nil, nil
+	b.Leads = nil
 	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]
 }

@@ -96,14 +96,10 @@ var nobody = &resolution.Lead{}
 
 // company is the row's company, or one without anything.
 func (b *Batch) company(i int) *resolution.Company {
-	c := b.lead(i).Company
-	if b.Companies != nil {
-		c = b.Companies[i]
+	if c := b.lead(i).Company; c != nil {
+		return c
 	}
-	if c == nil {
-		return noCompany
-	}
-	return c
+	return noCompany
 }
 
 // appendKnown appends a value, or null when it is not known.

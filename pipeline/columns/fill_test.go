@@ -170,18 +170,6 @@ func TestBlocksFromLeads(t *testing.T) {
 	}
 }
 
-// What a CompanyFinder found fills the same columns as a lead does.
-func TestCompaniesFillAsLeads(t *testing.T) {
-	settings := columns.Settings{Operation: resolution.IPToCompany}
-	leads := leadBatch(fullLead, nil, &resolution.Lead{Company: &resolution.Company{Name: "Other"}})
-	companies := leadBatch(leads.Leads...)
-	companies.Leads, companies.Companies = nil, []*resolution.Company{fullCompany, nil, {Name: "Other"}}
-	a, b := builder(t, settings).Record(leads), builder(t, settings).Record(companies)
-	if !array.RecordEqual(a, b) {
-		t.Errorf("from companies %v, from leads %v", facts(t, b), facts(t, a))
-	}
-}
-
 func TestFixedBlock(t *testing.T) {
 	kept := array.NewStringBuilder(memory.DefaultAllocator)
 	for _, v := range []string{"x", "", "z"} {

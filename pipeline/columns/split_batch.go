@@ -14,7 +14,7 @@ import (
 // Cut is the end of the run of rows that begins at from and whose text takes
 // no more than limit bytes of the columns; it is at least one row long.
 func (b *Batch) Cut(from, limit int) int {
-	if b.Leads == nil && b.Companies == nil && b.Finds == nil {
+	if b.Leads == nil && b.Finds == nil {
 		return b.Len()
 	}
 	size := 0
@@ -98,7 +98,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
 		Keys:  Strings{Data: b.Keys.Data, Offsets: b.Keys.Offsets[from : to+1]},
-		Leads: cut(b.Leads, from, to), Companies: cut(b.Companies, from, to), Emails: cut(b.Emails, from, to),
+		Leads: cut(b.Leads, from, to), Emails: cut(b.Emails, from, to),
 		IPClasses: cut(b.IPClasses, from, to), OrgTypes: cut(b.OrgTypes, from, to), Addrs: cut(b.Addrs, from, to),
 		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
 	}
@@ -112,7 +112,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
-		Leads: pick(b.Leads, rows), Companies: pick(b.Companies, rows), Emails: pick(b.Emails, rows),
+		Leads: pick(b.Leads, rows), Emails: pick(b.Emails, rows),
 		IPClasses: pick(b.IPClasses, rows), OrgTypes: pick(b.OrgTypes, rows), Addrs: pick(b.Addrs, rows),
 		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
 	}

@@ -32,7 +32,6 @@ func wideBatch(n int) *Batch {
 		if i%4 == 3 {
 			c, b.Outcomes[i], b.Reasons[i] = nil, outcome.NoMatch, "not_found"
 		}
-		b.Companies = append(b.Companies, c)
 		b.Leads = append(b.Leads, &resolution.Lead{Phone: fmt.Sprint(i), Company: c})
 		b.Finds = append(b.Finds, Find{SearchRow: 1, Page: int32(i + 1), LeadID: fmt.Sprint("lead_", i), MatchedKeywords: []string{fmt.Sprint("k", i)}})
 		b.Counts = append(b.Counts, &resolution.SearchCount{Leads: int64(i)})
@@ -49,10 +48,10 @@ func TestRecordsOfACutBatch(t *testing.T) {
 		only func(b *Batch) // leaves what the operation needs
 		cuts bool
 	}{
-		{resolution.IPToCompany, func(b *Batch) { b.Leads, b.Finds, b.Counts, b.Receipts = nil, nil, nil, nil }, true},
-		{resolution.Enrichment, func(b *Batch) { b.Companies, b.Finds, b.Counts = nil, nil, nil }, true},
-		{resolution.KeywordToLead, func(b *Batch) { b.Companies, b.Counts = nil, nil }, true},
-		{resolution.KeywordToLeadCount, func(b *Batch) { b.Companies, b.Leads, b.Finds = nil, nil, nil }, false},
+		{resolution.IPToCompany, func(b *Batch) { b.Finds, b.Counts, b.Receipts = nil, nil, nil }, true},
+		{resolution.Enrichment, func(b *Batch) { b.Finds, b.Counts = nil, nil }, true},
+		{resolution.KeywordToLead, func(b *Batch) { b.Counts = nil }, true},
+		{resolution.KeywordToLeadCount, func(b *Batch) { b.Leads, b.Finds = nil, nil }, false},
 	} {
 		b := wideBatch(n)
 		c.only(b)

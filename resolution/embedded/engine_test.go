@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -169,45 +170,55 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
-// TestCompanyOfIsResolve compares the two ways to the same answer.
-func TestCompanyOfIsResolve(t *testing.T) {
+// TestBatchOfAddresses compares the two ways to the same answer over addresses
+// of all kinds.
+func TestBatchOfAddresses(t *testing.T) {
 	d := sample(t)
 	random := rand.New(rand.NewPCG(3, 4))
-	var addrs []netip.Addr
+	var keys []string
 	for range 3000 {
-		addrs = append(addrs, netip.AddrFrom4([4]byte{192, []byte{31, 52, 175}[random.IntN(3)], []byte{196, 193, 48}[random.IntN(3)], byte(random.Uint32())}))
+		a := netip.AddrFrom4([4]byte{192, []byte{31, 52, 175}[random.IntN(3)], []byte{196, 193, 48}[random.IntN(3)], byte(random.Uint32())})
+		keys = append(keys, a.String())
 	}
-	for _, s := range []string{"10.0.0.1", "2001:20:1::17", "2620:4f:8000::9", "64:ff9b::c01f:c405", "2001:db8::1", "::1"} {
-		addrs = append(addrs, netip.MustParseAddr(s))
-	}
+	keys = append(keys, "10.0.0.1", "2001:20:1::17", "2620:4f:8000::9", "64:ff9b::c01f:c405", "2001:db8::1", "::1")
 	for _, o := range []Options{{}, {IncludeProviders: true}} {
 		e := New(d, o)
-		for _, a := range addrs {
-			c, orgType, reason, err := e.CompanyOf(a)
-			if err != nil {
+		for _, op := range []resolution.Operation{resolution.IPToCompany, resolution.Deanonymization} {
+			got := make([]resolution.Answer, len(keys))
+			if err := e.NewBatch(op).Resolve(t.Context(), keys, got); err != nil {
 				t.Fatal(err)
 			}
-			got, err := e.Resolve(t.Context(), resolution.Request{Operation: resolution.IPToCompany, Key: a.String()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := resolution.Answer{Reason: reason, OrgType: orgType}
-			if c != nil {
-				want.Lead = &resolution.Lead{Company: c}
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s: Resolve %+v, CompanyOf %+v", a, got, want)
+			for i, key := range keys {
+				want, err := e.Resolve(t.Context(), resolution.Request{Operation: op, Key: key})
+				if err != nil || !reflect.DeepEqual(got[i], want) {
+					t.Fatalf("%s of %s: %+v, want %+v, %v", op, key, got[i], want, err)
+				}
 			}
 		}
 	}
 }
 
-func TestCompanyOfAllocatesNothing(t *testing.T) {
+// TestBatchAllocatesNothing: the memory of a batch is used again.
+func TestBatchAllocatesNothing(t *testing.T) {
 	e := New(sample(t), Options{})
-	for _, s := range []string{"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"} {
-		a := netip.MustParseAddr(s)
-		if n := testing.AllocsPerRun(100, func() { e.CompanyOf(a) }); n != 0 {
-			t.Errorf("%s: %v allocations", s, n)
+	for op, some := range map[resolution.Operation][]string{
+		resolution.EmailToHEM:      {"ada.example@bakery.example", "nobody@nowhere.example"},
+		resolution.NetworkToHEM:    {"network.example/in/ada-example", "network.example/in/nobody"},
+		resolution.NetworkToPhone:  {"network.example/in/ada-example", "network.example/in/nobody"},
+		resolution.Enrichment:      {"network.example/in/ada-example", "network.example/in/nobody"},
+		resolution.IPToCompany:     {"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"},
+		resolution.Deanonymization: {"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"},
+	} {
+		keys := slices.Repeat(some, 500)
+		answers := make([]resolution.Answer, len(keys))
+		b := e.NewBatch(op)
+		n := testing.AllocsPerRun(5, func() {
+			if err := b.Resolve(t.Context(), keys, answers); err != nil {
+				t.Error(err)
+			}
+		})
+		if n > 20 {
+			t.Errorf("%s: %v allocations for %d keys", op, n, len(keys))
 		}
 	}
 }

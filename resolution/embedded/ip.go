@@ -10,14 +10,10 @@ import (
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-// CompanyOf answers ip_to_company for a column of addresses: Resolve without
-// text and, for ranges met before, without allocation. c is nil when there is
-// no match, and reason says why; orgType is what is known of the range either
-// way, "" outside of any. The company is shared: do not change it.
-//
-// a is unmapped, as ipaddr.Parse returns it. The error wraps
-// resolution.ErrUnavailable.
-func (e *Engine) CompanyOf(a netip.Addr) (c *resolution.Company, orgType, reason string, err error) {
+// companyOf finds the company of an address. c is nil when there is no match, and
+// reason says why. orgType is what is known of the range either way, "" outside
+// of any.
+func (e *Engine) companyOf(a netip.Addr) (c *resolution.Company, orgType, reason string, err error) {
 	found, ok := ipaddr.LookupAddr(a)
 	if !ok {
 		return nil, "", classReason(ipaddr.ClassOf(a)), nil
@@ -90,7 +86,7 @@ func (e *Engine) ipToCompany(key string) (resolution.Answer, error) {
 	if err != nil {
 		return resolution.Answer{}, err
 	}
-	c, orgType, reason, err := e.CompanyOf(a)
+	c, orgType, reason, err := e.companyOf(a)
 	if err != nil {
 		return resolution.Answer{}, err
 	}
@@ -145,7 +141,7 @@ func (e *Engine) deanonymization(ctx context.Context, key string) (resolution.An
 			return match(lead), nil
 		}
 	}
-	c, orgType, reason, err := e.CompanyOf(a)
+	c, orgType, reason, err := e.companyOf(a)
 	if err != nil {
 		return resolution.Answer{}, err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
-// Range is who an address belongs to. It is shared: do not change it.
+// Range is who an address belongs to.
 type Range struct {
 	// OrgType is one of the words of this package, Unknown when nobody said.
 	OrgType string
@@ -45,10 +45,9 @@ type File struct {
 	names    columnfile.CheckedTexts
 
 	companies *companies.File // nil without companies
-	// rows holds the row of each owner's company plus one, 0 as long as it was
-	// not looked up.
-	rows       []atomic.Uint32
-	remembered remembered[uint32, answer]
+	// rows holds the row of each owner's company plus 2, 1 when it has none, 0 as
+	// long as it was not looked up.
+	rows []atomic.Uint32
 }
 
 // Open opens a file that Import has written. Owners are joined to the companies
@@ -74,7 +73,6 @@ func Open(path string, known *companies.File) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, r.Err), c.Close())
 	}
 	f.companies, f.rows = known, make([]atomic.Uint32, f.orgTypes.Len())
-	f.remembered = remember[uint32, answer](rememberedBits)
 	return f, nil
 }
 
@@ -179,40 +177,21 @@ func (f *File) companyRow(owner uint32) uint32 {
 }
 
 // Range finds the narrowest range around an address that may be looked up
-// (ipaddr.LookupAddr); nil when there is none. It costs no allocation and no
-// lock when the owner has been read before and is still remembered.
+// (ipaddr.LookupAddr); nil when there is none.
 func (f *File) Range(addr netip.Addr) (r *Range, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	owner := f.Owner(addr)
 	if owner == 0 {
 		return nil, nil
 	}
-	hash := uint64(owner) * 0x9e3779b97f4a7c15
-	if a := f.remembered.find(hash, owner); a != nil {
-		return &a.Range, nil
+	one := &struct {
+		Range
+		entry companies.Entry
+	}{Range: Range{OrgType: f.OrgType(owner)}}
+	if f.Fill(owner, &records.Arena{}, &one.entry) {
+		one.Company = &one.entry.Company
 	}
-	m := &recollection[uint32, answer]{key: owner}
-	a := &m.value
-	var arena records.Arena
-	if f.Fill(owner, &arena, &a.entry) {
-		a.Company = &a.entry.Company
-	}
-	a.OrgType = f.OrgType(owner)
-	if arena.Size() <= rememberedText {
-		f.remembered.keep(hash, m)
-	}
-	return &a.Range, nil
-}
-
-// A remembered answer is some 300 bytes and at most a kilobyte of text,
-// usually two hundred bytes: all of them are about 70 MB, and never more than
-// 200 MB.
-const rememberedBits, rememberedText = 17, 1 << 10
-
-// answer is a Range with everything it points to.
-type answer struct {
-	Range
-	entry companies.Entry
+	return &one.Range, nil
 }
 
 // number is an IPv6 address. IPv4 addresses are the numbers below 2^32, where

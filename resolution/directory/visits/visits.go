@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"time"
+	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution/directory/records"
@@ -29,8 +30,8 @@ const (
 // Visit is one person seen behind an address.
 type Visit struct {
 	NetworkURL string
-	SeenAt     *time.Time // UTC, nil when unknown
-	Confidence float64    // 0 to 1
+	SeenAt     time.Time // UTC, zero when unknown
+	Confidence float64   // 0 to 1
 }
 
 // File is the visits of one import. It is safe from many goroutines.
@@ -56,7 +57,8 @@ func (f *File) Visits(addr netip.Addr) (visits []Visit, err error) {
 // under columnfile.Guard.
 func (f *File) Append(to []Visit, addr netip.Addr, arena *records.Arena) []Visit {
 	var raw [16]byte
-	row := f.Find(string(keyOf(addr, &raw)))
+	key := keyOf(addr, &raw)
+	row := f.Find(unsafe.String(unsafe.SliceData(key), len(key)))
 	if row == records.None {
 		return to
 	}
@@ -72,7 +74,8 @@ func (f *File) Append(to []Visit, addr netip.Addr, arena *records.Arena) []Visit
 
 func keyOf(addr netip.Addr, raw *[16]byte) []byte {
 	if addr.Is4() {
-		return append(raw[:0], addr.AsSlice()...)
+		four := addr.As4()
+		return append(raw[:0], four[:]...)
 	}
 	*raw = addr.As16()
 	return raw[:]
@@ -102,8 +105,7 @@ func decode(text string) (v Visit, rest string) {
 	}
 	v.Confidence = math.Float64frombits(number(8))
 	if number(1) == 1 {
-		at := time.UnixMicro(int64(number(8))).UTC()
-		v.SeenAt = &at
+		v.SeenAt = time.UnixMicro(int64(number(8))).UTC()
 	}
 	n := number(4)
 	v.NetworkURL = text[:n]

@@ -227,7 +227,7 @@ func TestRefusedPartitions(t *testing.T) {
 		job        func(*pipeline.Job)
 		want       string
 	}{
-		{"no such column", landed(1), func(j *pipeline.Job) { j.PartitionBy = "city" }, `parted by "city": it is not among the input columns that are kept`},
+		{"no such column", landed(1), func(j *pipeline.Job) { j.PartitionBy = "city" }, `partition rows by "city": it is not among the kept input columns`},
 		{"a column that is not kept", landed(1), func(j *pipeline.Job) { j.PartitionBy, j.KeepAll, j.Keep = "country", false, []string{"id"} }, "name it in --keep"},
 		{"the identifier", landed(1), func(j *pipeline.Job) { j.PartitionBy = "email" }, "it is what they are resolved by"},
 		{"another identifier", "email,Phone\na@b.example,1\n", func(j *pipeline.Job) { j.PartitionBy = "phone" }, `by its name it holds identifiers (phone)`},

@@ -281,13 +281,6 @@ func DefaultCosts() Costs {
 	}
 }
 
-// With returns the prices of c with some of them changed.
-func (c Costs) With(changes Costs) Costs {
-	all := maps.Clone(c)
-	maps.Copy(all, changes)
-	return all
-}
-
 func (c Costs) validate() (errs []error) {
 	known := DefaultCosts()
 	for _, name := range slices.Sorted(maps.Keys(c)) {

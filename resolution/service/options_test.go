@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,11 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Requests.Keywords = 0 }, "keywords"},
 		{func(o *Options) { o.Limits.Single.Events = -1 }, "limit of single-record operations"},
 		{func(o *Options) { o.Limits.ActiveJobs = -1 }, "unfinished jobs"},
-		{func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichments": 1}) }, `"enrichments": there is no such price`},
-		{func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichment": -1}) }, "enrichment: not from 0"},
+		{func(o *Options) { o.Costs = o.Costs.with(Costs{"enrichments": 1}) }, `"enrichments": there is no such price`},
+		{func(o *Options) { o.Costs = o.Costs.with(Costs{"enrichment": -1}) }, "enrichment: not from 0"},
 		{func(o *Options) { o.Limits.KeptBytes = -1 }, "bytes kept"},
 		{func(o *Options) { o.Costs = Costs{} }, "enrichment: missing"},
-		{func(o *Options) { o.Costs = o.Costs.With(Costs{DeanonymizationCompany: 4}) }, "more than deanonymization"},
+		{func(o *Options) { o.Costs = o.Costs.with(Costs{DeanonymizationCompany: 4}) }, "more than deanonymization"},
 		{func(o *Options) { o.JobWorkers = 0 }, "job workers"},
 		{func(o *Options) { o.Lease = 0 }, "lease"},
 		{func(o *Options) { o.MaxBody = 0 }, "largest body"},
@@ -89,4 +90,11 @@ func TestPrices(t *testing.T) {
 			t.Errorf("%s of %+v: %d credits, want %d", f.operation, f.lead, got, f.want)
 		}
 	}
+}
+
+// with returns the prices of c with some of them changed.
+func (c Costs) with(changes Costs) Costs {
+	all := maps.Clone(c)
+	maps.Copy(all, changes)
+	return all
 }

@@ -87,7 +87,7 @@ func TestProblems(t *testing.T) {
 		{name: "a field", body: `{"network_url":"::"}`, status: 400, code: "validation_error"},
 		{name: "a callback to the inside", path: "/lead/resolution/email_to_hem", body: `{"email":"a@b.example","callback_url":"https://10.0.0.1/"}`,
 			status: 400, code: "callback_url_not_allowed"},
-		{name: "too few credits", change: func(o *Options) { o.Costs = o.Costs.With(Costs{"enrichment": plenty + 1}) },
+		{name: "too few credits", change: func(o *Options) { o.Costs = o.Costs.with(Costs{"enrichment": plenty + 1}) },
 			status: 400, code: "insufficient_credits"},
 		{name: "an unknown resolution", path: "/resolve/keyword_to_lead/result", body: `{"resolution_id":"res_` + strings.Repeat("0", 32) + `"}`,
 			status: 404, code: "resolution_not_found"},
@@ -177,7 +177,7 @@ func TestCheckOrder(t *testing.T) {
 			}},
 		{code: "validation_error", body: `{"network_url":"::","callback_url":"https://10.0.0.1/"}`},
 		{code: "callback_url_not_allowed", body: `{"network_url":"` + ada + `","callback_url":"https://10.0.0.1/"}`},
-		{code: "insufficient_credits", change: func(o *Options) { o.Costs = o.Costs.With(Costs{"network_to_hem": plenty + 1}) }},
+		{code: "insufficient_credits", change: func(o *Options) { o.Costs = o.Costs.with(Costs{"network_to_hem": plenty + 1}) }},
 		{code: "unavailable", change: failing(resolution.ErrUnavailable)},
 	}
 	for i, second := range faults[1:] {

@@ -114,11 +114,11 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 		panic(http.ErrAbortHandler) // the caller is gone
 	}
 	p := wire.AsProblem(err)
-	if p.Status >= 500 && p.Cause != nil && s.complaints.Allow() {
+	if p.Kind.Status >= 500 && p.Cause != nil && s.complaints.Allow() {
 		s.log.Error("request failed", "request", id, "operation", name, "error", p.Cause)
 	}
 	wire.WriteProblem(w, r, id, p)
-	return p.Status
+	return p.Kind.Status
 }
 
 var errPanicked = errors.New("a handler panicked")

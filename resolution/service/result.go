@@ -57,7 +57,7 @@ func writeUnfinished(b *bytes.Buffer, job *state.Job, payload []byte) {
 
 // failures are the error codes of jobs, with their answers.
 var failures = map[string]struct {
-	*wire.Kind
+	kind   *wire.Kind
 	detail string
 }{
 	wire.InternalError.Code: {wire.InternalError, "The search failed. Its credits were given back."},
@@ -84,7 +84,7 @@ func finished(job *state.Job) *wire.Envelope {
 			f = failures[wire.InternalError.Code]
 		}
 		e.Message = f.detail
-		body := wire.Refuse(f.Kind, "%s", f.detail).Body("", "")
+		body := wire.Refuse(f.kind, "%s", f.detail).Body("", "")
 		e.Problem = &body
 	}
 	return e

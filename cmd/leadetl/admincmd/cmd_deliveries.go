@@ -52,7 +52,7 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 				}
 				names := map[int64]string{}
 				for _, a := range accounts {
-					names[a.ID] = a.Name
+					names[a.Organization.ID] = a.Organization.Name
 				}
 				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ID\tSTATE\tRECEIVER\tATTEMPTS\tSTATUS\tFAILURE\tCREATED\tNEXT\tENDED\tRESOLUTION\tORGANIZATION")

@@ -67,7 +67,7 @@ func newAdminOrgListCommand(std cli.Streams) *cobra.Command {
 				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 				fmt.Fprintln(table, "ID\tNAME\tCREDITS\tRESERVED\tCREATED")
 				for _, a := range accounts {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Public, a.Name, figures.Grouped(a.Available), figures.Grouped(a.Reserved), cli.Timestamp(a.Created))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Organization.Public, a.Organization.Name, figures.Grouped(a.Balance.Available), figures.Grouped(a.Balance.Reserved), cli.Timestamp(a.Organization.Created))
 				}
 				return table.Flush()
 			})

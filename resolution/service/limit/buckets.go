@@ -66,9 +66,6 @@ func New(r Rate) *Buckets {
 	return b
 }
 
-// Rate is the rate of every bucket.
-func (b *Buckets) Rate() Rate { return b.rate }
-
 // Take takes a token from the key's bucket if there is one, and says what is
 // left. A refused call takes nothing, so that asking again and again does not
 // keep a caller out.
@@ -142,18 +139,6 @@ func (b *Buckets) Sweep(now time.Time) {
 		s.sweep(b.rate, now)
 		s.mu.Unlock()
 	}
-}
-
-// Len is the number of keys remembered, for metrics.
-func (b *Buckets) Len() int {
-	n := 0
-	for i := range b.shards {
-		s := &b.shards[i]
-		s.mu.Lock()
-		n += len(s.buckets)
-		s.mu.Unlock()
-	}
-	return n
 }
 
 // tokens is what is in the bucket, not looking back past its latest time.

@@ -23,7 +23,8 @@ func rateOf(t testing.TB, text string) limit.Rate {
 }
 
 func TestTake(t *testing.T) {
-	b := limit.New(rateOf(t, "60/min burst 3"))
+	r := rateOf(t, "60/min burst 3")
+	b := limit.New(r)
 	for i, c := range []struct {
 		after      time.Duration // since the start
 		allowed    bool
@@ -42,7 +43,7 @@ func TestTake(t *testing.T) {
 		{time.Hour, true, 2, time.Second, 0},
 	} {
 		got := b.Take("org_1", start.Add(c.after))
-		want := limit.Decision{Allowed: c.allowed, Rate: b.Rate(), Remaining: c.remaining, Reset: c.reset, RetryAfter: c.retryAfter}
+		want := limit.Decision{Allowed: c.allowed, Rate: r, Remaining: c.remaining, Reset: c.reset, RetryAfter: c.retryAfter}
 		if got != want {
 			t.Errorf("take %d after %v: got %+v, want %+v", i, c.after, got, want)
 		}

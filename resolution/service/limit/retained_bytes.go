@@ -31,13 +31,6 @@ func (r *RetainedBytes) Add(n int64, now time.Time) {
 	r.total += n
 }
 
-// Total returns the bytes that count, as of the last Add or Wait.
-func (r *RetainedBytes) Total() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.total
-}
-
 // Wait returns how long it takes until fewer bytes than limit, which is
 // positive, count; 0 when fewer count already.
 func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {

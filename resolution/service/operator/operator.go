@@ -144,7 +144,8 @@ func (h *Handler) listOrganizations(r *http.Request) (any, error) {
 	accounts, err := h.State.Organizations(r.Context())
 	list := []organizationView{}
 	for _, a := range accounts {
-		list = append(list, organizationView{a.Public, a.Name, a.Created.UTC().Format(wire.TimeFormat), balanceView(a.Balance)})
+		o := a.Organization
+		list = append(list, organizationView{o.Public, o.Name, o.Created.UTC().Format(wire.TimeFormat), balanceView(a.Balance)})
 	}
 	return map[string]any{"organizations": list}, err
 }

@@ -82,7 +82,7 @@ func (t *tx) enter(e entry) error {
 	if reserved != 0 {
 		t.reservations[e.of] = open + reserved
 	}
-	t.Wrote = true
+	t.sql.Wrote = true
 	t.ledger.Add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.of[:], e.of == uuid.Nil),
 		orNull(string(e.operation), e.operation == ""), orNull(e.note, e.note == ""))
 	return nil
@@ -101,7 +101,7 @@ func (t *tx) account(organization int64) (*account, error) {
 		return a, nil
 	}
 	a := &account{}
-	found, err := t.Row(selectBalance, []any{organization}, &a.Available, &a.Reserved)
+	found, err := t.sql.Row(selectBalance, []any{organization}, &a.Available, &a.Reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (t *tx) openReservation(of uuid.UUID) (int64, error) {
 		return open, nil
 	}
 	var open int64
-	if _, err := t.Row("SELECT coalesce(sum(reserved), 0) FROM ledger WHERE resolution = ? AND reserved <> 0", []any{of[:]}, &open); err != nil {
+	if _, err := t.sql.Row("SELECT coalesce(sum(reserved), 0) FROM ledger WHERE resolution = ? AND reserved <> 0", []any{of[:]}, &open); err != nil {
 		return 0, err
 	}
 	t.reservations[of] = open
@@ -140,7 +140,7 @@ func (t *tx) writeAccounts() error {
 		if !a.changed {
 			continue
 		}
-		if err := t.Exec("UPDATE organizations SET available = ?, reserved = ? WHERE id = ?", a.Available, a.Reserved, id); err != nil {
+		if err := t.sql.Exec("UPDATE organizations SET available = ?, reserved = ? WHERE id = ?", a.Available, a.Reserved, id); err != nil {
 			return err
 		}
 	}

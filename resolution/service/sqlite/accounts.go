@@ -31,14 +31,14 @@ func (s *Store) CreateOrganization(ctx context.Context, name string, credits int
 	}
 	o := state.Organization{Public: publicID("org_"), Name: name, Created: moment(millis(now))}
 	err = s.writer.Write(ctx, func(t *tx) error {
-		taken, err := t.Row("SELECT 1 FROM organizations WHERE name = ?", []any{name}, new(int))
+		taken, err := t.sql.Row("SELECT 1 FROM organizations WHERE name = ?", []any{name}, new(int))
 		if err != nil {
 			return err
 		}
 		if taken {
 			return fmt.Errorf("organization %q: %w", name, state.ErrExists)
 		}
-		if o.ID, err = t.Insert("INSERT INTO organizations(public, name, created) VALUES (?, ?, ?)", o.Public, name, millis(now)); err != nil {
+		if o.ID, err = t.sql.Insert("INSERT INTO organizations(public, name, created) VALUES (?, ?, ?)", o.Public, name, millis(now)); err != nil {
 			return err
 		}
 		if len(sealedSecret) > 0 {
@@ -63,8 +63,8 @@ const accountColumns = "SELECT id, public, name, created, available, reserved FR
 
 func scanAccount(row interface{ Scan(...any) error }) (a state.Account, err error) {
 	var created int64
-	err = row.Scan(&a.ID, &a.Public, &a.Name, &created, &a.Available, &a.Reserved)
-	a.Created = moment(created)
+	err = row.Scan(&a.Organization.ID, &a.Organization.Public, &a.Organization.Name, &created, &a.Balance.Available, &a.Balance.Reserved)
+	a.Organization.Created = moment(created)
 	return a, err
 }
 

@@ -14,7 +14,7 @@ func audit(t testing.TB, s *Store, organizations ...int64) (lines int) {
 			t.Fatal(err)
 		}
 		for _, a := range all {
-			organizations = append(organizations, a.ID)
+			organizations = append(organizations, a.Organization.ID)
 		}
 	}
 	for _, id := range organizations {

@@ -25,14 +25,14 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		if _, err := t.available(k.Organization); err != nil {
 			return err
 		}
-		taken, err := t.Row("SELECT 1 FROM keys WHERE hash = ?", []any{k.Hash[:]}, new(int))
+		taken, err := t.sql.Row("SELECT 1 FROM keys WHERE hash = ?", []any{k.Hash[:]}, new(int))
 		if err != nil {
 			return err
 		}
 		if taken {
 			return fmt.Errorf("key: %w", state.ErrExists)
 		}
-		if k.ID, err = t.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked)); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		var revoked *int64
-		found, err := t.Row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
+		found, err := t.sql.Row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
 		switch {
 		case err != nil:
 			return err
@@ -58,7 +58,7 @@ func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) err
 		case revoked != nil:
 			return nil
 		}
-		if err := t.Exec("UPDATE keys SET revoked = ? WHERE public = ?", millis(now), public); err != nil {
+		if err := t.sql.Exec("UPDATE keys SET revoked = ? WHERE public = ?", millis(now), public); err != nil {
 			return err
 		}
 		return t.raiseCredentials()
@@ -90,13 +90,13 @@ func (s *Store) RotateSecret(ctx context.Context, organization int64, sealed []b
 		if _, err := t.available(organization); err != nil {
 			return err
 		}
-		if err := t.Exec("DELETE FROM secrets WHERE organization = ? AND expires IS NOT NULL", organization); err != nil {
+		if err := t.sql.Exec("DELETE FROM secrets WHERE organization = ? AND expires IS NOT NULL", organization); err != nil {
 			return err
 		}
-		if err := t.Exec("UPDATE secrets SET expires = ? WHERE organization = ?", millis(oldUntil), organization); err != nil {
+		if err := t.sql.Exec("UPDATE secrets SET expires = ? WHERE organization = ?", millis(oldUntil), organization); err != nil {
 			return err
 		}
-		if err := t.Exec("DELETE FROM secrets WHERE organization = ? AND expires <= ?", organization, millis(now)); err != nil {
+		if err := t.sql.Exec("DELETE FROM secrets WHERE organization = ? AND expires <= ?", organization, millis(now)); err != nil {
 			return err
 		}
 		if err := t.addSecret(organization, sealed, now); err != nil {
@@ -107,7 +107,7 @@ func (s *Store) RotateSecret(ctx context.Context, organization int64, sealed []b
 }
 
 func (t *tx) addSecret(organization int64, sealed []byte, now time.Time) error {
-	return t.Exec("INSERT INTO secrets(organization, sealed, created) VALUES (?, ?, ?)", organization, sealed, millis(now))
+	return t.sql.Exec("INSERT INTO secrets(organization, sealed, created) VALUES (?, ?, ?)", organization, sealed, millis(now))
 }
 
 const secretColumns = "SELECT id, organization, sealed, created, expires FROM secrets"
@@ -137,7 +137,7 @@ const credentialsVersion = "SELECT value FROM meta WHERE name = 'credentials'"
 
 // raiseCredentials is part of every change that Credentials shows.
 func (t *tx) raiseCredentials() error {
-	return t.Exec("UPDATE meta SET value = value + 1 WHERE name = 'credentials'")
+	return t.sql.Exec("UPDATE meta SET value = value + 1 WHERE name = 'credentials'")
 }
 
 // Credentials reads them all.

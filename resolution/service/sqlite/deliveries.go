@@ -40,7 +40,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 	return s.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
 		var kept bool
-		found, err := t.Row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
+		found, err := t.sql.Row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
 		switch {
 		case err != nil:
 			return err
@@ -49,7 +49,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 		case !kept:
 			return fmt.Errorf("delivery: %w", state.ErrGone)
 		}
-		if err := t.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
+		if err := t.sql.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
 		}
 		return t.awaitsNext(l)
@@ -78,17 +78,17 @@ func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Tim
 // them, nil when there is none.
 func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
 	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"
-	_, err = t.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
+	_, err = t.sql.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
 		[]any{organization, after, stepRows}, &end)
 	if err != nil || end == nil {
 		return nil, 0, err
 	}
 	args := []any{millis(now), organization, after, *end}
-	err = t.Exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
+	err = t.sql.Exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	replays, err = t.Update("UPDATE outbox SET "+replayed+these, args...)
+	replays, err = t.sql.Update("UPDATE outbox SET "+replayed+these, args...)
 	return end, replays, err
 }

@@ -64,7 +64,7 @@ func (t *tx) mayCreate(job state.Job, maxActive int) error {
 	}
 	var taken bool
 	var active int
-	_, err := t.Row(`SELECT EXISTS(SELECT 1 FROM resolutions WHERE id = ?),
+	_, err := t.sql.Row(`SELECT EXISTS(SELECT 1 FROM resolutions WHERE id = ?),
 		(SELECT count(*) FROM resolutions WHERE organization = ? AND finished IS NULL)`, []any{job.ID[:], job.Organization}, &taken, &active)
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (t *tx) mayCreate(job state.Job, maxActive int) error {
 
 // queue writes a new job, which sees what was seen.
 func (t *tx) queue(j state.Job, seen state.Snapshot) error {
-	return t.Exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, receiver, reserved,
+	return t.sql.Exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, receiver, reserved,
 			taken, day_start, day_end, edition)
 		VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		j.ID[:], j.Organization, string(j.Operation), millis(j.Requested), j.Work, j.Payload, j.CallbackURL, j.Receiver, j.Reserved,
@@ -131,7 +131,7 @@ func scanJob(scan func(into ...any) error) (j state.Job, expired bool, err error
 // when there is none within the window.
 func (t *tx) seen(j state.Job) (seen state.Snapshot, found bool, err error) {
 	var taken, start, end int64
-	found, err = t.Row("SELECT taken, day_start, day_end, edition FROM snapshots WHERE organization = ? AND fingerprint = ? AND taken > ?",
+	found, err = t.sql.Row("SELECT taken, day_start, day_end, edition FROM snapshots WHERE organization = ? AND fingerprint = ? AND taken > ?",
 		[]any{j.Organization, j.Search[:], millis(j.Sees.Taken.Add(-state.SnapshotWindow))}, &taken, &start, &end, &seen.Edition)
 	seen.Taken, seen.Start, seen.End = moment(taken), moment(start), moment(end)
 	return seen, found, err
@@ -139,6 +139,6 @@ func (t *tx) seen(j state.Job) (seen state.Snapshot, found bool, err error) {
 
 // see makes what a new job sees what later ones with its hash see.
 func (t *tx) see(j state.Job) error {
-	return t.Exec("INSERT OR REPLACE INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, ?, ?, ?, ?)",
+	return t.sql.Exec("INSERT OR REPLACE INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, ?, ?, ?, ?)",
 		j.Organization, j.Search[:], millis(j.Sees.Taken), millis(j.Sees.Start), millis(j.Sees.End), j.Sees.Edition)
 }

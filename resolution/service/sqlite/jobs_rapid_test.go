@@ -260,9 +260,9 @@ func (m *jobModel) check(r *rapid.T) {
 		r.Fatalf("%+v, %v", balances, err)
 	}
 	for _, b := range balances {
-		_, reserved := m.active(b.ID)
-		want := state.Balance{Available: m.credits[b.ID] - reserved, Reserved: reserved}
-		if b.Balance != want || b.Available < 0 || b.Reserved < 0 {
+		_, reserved := m.active(b.Organization.ID)
+		want := state.Balance{Available: m.credits[b.Organization.ID] - reserved, Reserved: reserved}
+		if b.Balance != want || b.Balance.Available < 0 || b.Balance.Reserved < 0 {
 			r.Fatalf("balance %+v, want %+v", b.Balance, want)
 		}
 	}

@@ -49,10 +49,10 @@ const firstOfAll = `WITH RECURSIVE active(organization) AS (
 func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error) {
 	var job *state.Job
 	err := s.writer.Write(ctx, func(t *tx) error {
-		t.Wrote, job = true, nil // t.Row writes here
+		t.sql.Wrote, job = true, nil // t.Row writes here
 		var found bool
 		leased, _, err := scanJob(func(into ...any) (err error) {
-			found, err = t.Row(leaseNext, []any{millis(now), millis(until)}, into...)
+			found, err = t.sql.Row(leaseNext, []any{millis(now), millis(until)}, into...)
 			return err
 		})
 		if found {
@@ -72,7 +72,7 @@ func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job,
 // process did not survive, or what it was killed with, and counts as a death.
 func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
-		rows, err := t.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
+		rows, err := t.sql.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
 		n = int(rows)
 		return err
 	})
@@ -89,7 +89,7 @@ func (s *Store) RenewLease(ctx context.Context, id uuid.UUID, lease int, until t
 		if _, err := t.leased(id, lease); err != nil {
 			return err
 		}
-		return t.Exec("UPDATE resolutions SET held = ? WHERE id = ?", millis(until), id[:])
+		return t.sql.Exec("UPDATE resolutions SET held = ? WHERE id = ?", millis(until), id[:])
 	})
 }
 
@@ -111,7 +111,7 @@ func (s *Store) requeue(ctx context.Context, id uuid.UUID, lease int, held any, 
 		if _, err := t.leased(id, lease); err != nil {
 			return err
 		}
-		return t.Exec("UPDATE resolutions SET status = 'queued', held = ?, failures = failures + ? WHERE id = ?", held, failures, id[:])
+		return t.sql.Exec("UPDATE resolutions SET status = 'queued', held = ?, failures = failures + ? WHERE id = ?", held, failures, id[:])
 	})
 }
 
@@ -170,7 +170,7 @@ type unfinishedJob struct {
 
 func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
 	var j unfinishedJob
-	found, err := t.Row("SELECT organization, operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
+	found, err := t.sql.Row("SELECT organization, operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
 		&j.organization, &j.operation, &j.reserved, &j.status, &j.lease)
 	switch {
 	case err != nil:
@@ -194,7 +194,7 @@ func (t *tx) finish(j unfinishedJob, f state.Finish) error {
 	if err := t.enter(e); err != nil {
 		return err
 	}
-	err := t.Exec("UPDATE resolutions SET status = ?, held = NULL, finished = ?, spent = ?, result = ?, error = ? WHERE id = ?",
+	err := t.sql.Exec("UPDATE resolutions SET status = ?, held = NULL, finished = ?, spent = ?, result = ?, error = ? WHERE id = ?",
 		string(f.Status), millis(f.At), f.Spent, f.Result, f.Error, f.ID[:])
 	if err != nil || f.Callback == nil {
 		return err

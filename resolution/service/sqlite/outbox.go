@@ -12,13 +12,13 @@ import (
 // not posted again. The organization has to exist.
 func (t *tx) post(c state.Callback) error {
 	due := millis(c.Due)
-	posted, err := t.Update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
+	posted, err := t.sql.Update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?6) ON CONFLICT(webhook) DO NOTHING`,
 		c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due)
 	if err != nil || posted == 0 {
 		return err
 	}
-	if err := t.Exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
+	if err := t.sql.Exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
 		return err
 	}
 	return t.awaits(state.Lane{Organization: c.Organization, Receiver: c.Receiver}, due)
@@ -34,7 +34,7 @@ func nonNil(b []byte) []byte {
 
 // awaits notes a pending delivery of a lane.
 func (t *tx) awaits(l state.Lane, due int64) error {
-	return t.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+	return t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due)
 }
 
@@ -42,15 +42,15 @@ func (t *tx) awaits(l state.Lane, due int64) error {
 // changed.
 func (t *tx) awaitsNext(l state.Lane) error {
 	var due *int64
-	_, err := t.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
+	_, err := t.sql.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
 		[]any{l.Organization, l.Receiver}, &due)
 	if err != nil {
 		return err
 	}
 	if due == nil {
-		return t.Exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
+		return t.sql.Exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
 	}
-	return t.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+	return t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due", l.Organization, l.Receiver, *due)
 }
 
@@ -69,7 +69,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 		var l state.Lane
 		var current string
 		var due int64
-		found, err := t.Row("SELECT organization, receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &l.Organization, &l.Receiver, &current, &due)
+		found, err := t.sql.Row("SELECT organization, receiver, state, due FROM outbox WHERE id = ?", []any{a.ID}, &l.Organization, &l.Receiver, &current, &due)
 		switch {
 		case err != nil:
 			return err
@@ -81,7 +81,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 		if a.State == state.Pending {
 			due = millis(a.Due)
 		}
-		err = t.Exec("UPDATE outbox SET state = ?, attempts = attempts + 1, due = ?, status = ?, failure = ?, finished = ? WHERE id = ?",
+		err = t.sql.Exec("UPDATE outbox SET state = ?, attempts = attempts + 1, due = ?, status = ?, failure = ?, finished = ? WHERE id = ?",
 			a.State, due, a.Status, a.Failure, finished, a.ID)
 		if err != nil {
 			return err

@@ -377,14 +377,14 @@ func flood(t testing.TB, d *desk, receiver string, n int) {
 	first := d.callbacks(receiver, 1, -100*time.Hour)
 	d.post(first...)
 	err := d.writer.Write(t.Context(), func(t *tx) error {
-		err := t.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		err := t.sql.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 			INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
 			SELECT 'msg_' || i, organization, resolution, receiver, url, created, state, due + i FROM n, outbox WHERE webhook = ?`,
 			n-1, first[0].WebhookID)
 		if err != nil {
 			return err
 		}
-		return t.Exec("INSERT OR IGNORE INTO bodies SELECT id, zeroblob(500) FROM outbox")
+		return t.sql.Exec("INSERT OR IGNORE INTO bodies SELECT id, zeroblob(500) FROM outbox")
 	})
 	if err != nil {
 		t.Fatal(err)

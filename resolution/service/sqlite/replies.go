@@ -38,7 +38,7 @@ func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	found := t.keys[r.Key]
 	if !found {
 		var err error
-		if found, err = t.Row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-replyLife))}, new(int)); err != nil {
+		if found, err = t.sql.Row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-replyLife))}, new(int)); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func (t *tx) store(r *state.Reply, at time.Time) {
 	if r == nil {
 		return
 	}
-	t.Wrote = true
+	t.sql.Wrote = true
 	t.keys[r.Key] = true
 	t.replies.Add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(r.Body))
 }

@@ -56,7 +56,7 @@ func (s *Store) purge(ctx context.Context, statements []string, before int64) (c
 		var n int64
 		err := s.writer.Write(ctx, func(t *tx) (err error) {
 			for _, statement := range statements {
-				if n, err = t.Update(statement, before, stepRows); err != nil {
+				if n, err = t.sql.Update(statement, before, stepRows); err != nil {
 					return err
 				}
 			}
@@ -98,7 +98,7 @@ func (s *Store) purgeReplies(ctx context.Context, now, before int64) (count int,
 
 func (s *Store) purgeRepliesTo(ctx context.Context, last, end, before int64) (n int, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
-		rows, err := t.Update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
+		rows, err := t.sql.Update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
 		n = int(rows)
 		return err
 	})

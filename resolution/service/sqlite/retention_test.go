@@ -131,10 +131,10 @@ func TestPurgeInSteps(t *testing.T) {
 	err := d.writer.Write(t.Context(), func(t *tx) error {
 		for range rows {
 			id := uuid.New()
-			if err := t.Exec("INSERT INTO resolutions(id, organization, operation, status, requested, reserved, finished, taken, day_start, day_end, edition) VALUES (?, ?, 'x', 'completed', 0, 0, 0, 0, 0, 0, '')", id[:], d.first); err != nil {
+			if err := t.sql.Exec("INSERT INTO resolutions(id, organization, operation, status, requested, reserved, finished, taken, day_start, day_end, edition) VALUES (?, ?, 'x', 'completed', 0, 0, 0, 0, 0, 0, '')", id[:], d.first); err != nil {
 				return err
 			}
-			if err := t.Exec("INSERT INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, 0, 0, 0, '')", d.first, id[:]); err != nil {
+			if err := t.sql.Exec("INSERT INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, 0, 0, 0, '')", d.first, id[:]); err != nil {
 				return err
 			}
 			t.store(&state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200, Body: []byte("{}")}, time.UnixMilli(0))
@@ -147,7 +147,7 @@ func TestPurgeInSteps(t *testing.T) {
 	for _, state := range []string{state.Delivered, state.Dead} {
 		flood(t, d, state+".example:443", rows)
 		err := d.writer.Write(t.Context(), func(t *tx) error {
-			return t.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443")
+			return t.sql.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443")
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -161,14 +161,14 @@ func TestPurgeInSteps(t *testing.T) {
 	}
 	// The database refuses the third step of the last thing.
 	broken := fmt.Sprintf("CREATE TRIGGER full BEFORE DELETE ON outbox WHEN OLD.state = 'dead' AND (SELECT count(*) FROM outbox) <= %d BEGIN SELECT RAISE(ABORT, 'full'); END", rows-2*stepRows)
-	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.Exec(broken) }); err != nil {
+	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec(broken) }); err != nil {
 		t.Fatal(err)
 	}
 	want := state.Purged{Results: rows, Tombstones: rows, Replies: rows, Snapshots: rows, DeliveredBodies: rows, Delivered: rows, Dead: 2 * stepRows}
 	if p, err := d.Purge(t.Context(), d.now, state.DefaultRetention()); err == nil || p != want {
 		t.Errorf("before it broke: %+v, %v\nwant %+v", p, err, want)
 	}
-	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.Exec("DROP TRIGGER full") }); err != nil {
+	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec("DROP TRIGGER full") }); err != nil {
 		t.Fatal(err)
 	}
 	want = state.Purged{Dead: rows - 2*stepRows}

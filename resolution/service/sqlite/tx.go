@@ -13,7 +13,7 @@ import (
 // only way to them inside a group; a query of those tables would not see what
 // the group did.
 type tx struct {
-	*groupcommit.Tx
+	sql *groupcommit.Tx
 
 	accounts     map[int64]*account
 	reservations map[uuid.UUID]int64 // what is open, of those looked at
@@ -24,7 +24,7 @@ type tx struct {
 
 func newTx(t *groupcommit.Tx) *tx {
 	return &tx{
-		Tx:           t,
+		sql:          t,
 		accounts:     map[int64]*account{},
 		reservations: map[uuid.UUID]int64{},
 		ledger:       groupcommit.NewBatch("INSERT INTO ledger(at, organization, kind, credits, available, reserved, resolution, operation, note) VALUES ", 9, ""),
@@ -44,10 +44,10 @@ func (t *tx) Reset() {
 
 // Flush writes what the group held back.
 func (t *tx) Flush() error {
-	if err := t.replies.Flush(t.Tx); err != nil {
+	if err := t.replies.Flush(t.sql); err != nil {
 		return err
 	}
-	if err := t.ledger.Flush(t.Tx); err != nil {
+	if err := t.ledger.Flush(t.sql); err != nil {
 		return err
 	}
 	return t.writeAccounts()

@@ -99,11 +99,11 @@ func TestFaultIsOneChanges(t *testing.T) {
 	org := organization(t, s, "Acme", 10)
 	for i, err := range together(s, 4, func(i int) error {
 		if i == 1 {
-			return s.writer.Write(t.Context(), func(t *tx) error { return t.Exec("INSERT INTO nowhere VALUES (1)") })
+			return s.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec("INSERT INTO nowhere VALUES (1)") })
 		}
 		if i == 2 { // refused when the group ends, for its sums do not fit the ledger's check
 			return s.writer.Write(t.Context(), func(t *tx) error {
-				t.Wrote = true
+				t.sql.Wrote = true
 				t.ledger.Add(0, org, "gift", 1, 1, 0, nil, nil, nil)
 				return nil
 			})

@@ -12,8 +12,8 @@ type Organization struct {
 
 // Account is an organization with its credits.
 type Account struct {
-	Organization
-	Balance
+	Organization Organization
+	Balance      Balance
 }
 
 // Key is the record of an API key. The key itself is not stored.

@@ -55,7 +55,7 @@ var (
 
 // Problem is one refusal. Its text contains nothing that was submitted.
 type Problem struct {
-	*Kind
+	Kind   *Kind
 	Detail string
 	Fields []request.Problem // of validation_error
 
@@ -68,7 +68,7 @@ type Problem struct {
 	Cause             error // for the log alone
 }
 
-func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
+func (p *Problem) Error() string { return p.Kind.Code + ": " + p.Detail }
 
 func (p *Problem) Unwrap() error { return p.Cause }
 
@@ -117,8 +117,8 @@ type ProblemBody struct {
 // Body returns the error object of an answer.
 func (p *Problem) Body(instance, requestID string) ProblemBody {
 	b := ProblemBody{
-		Type: "urn:leadetl:error:" + p.Code, Code: p.Code, Title: p.Title, Status: p.Status, Detail: p.Detail,
-		Instance: instance, RequestID: requestID, Retryable: p.Retryable, Errors: p.Fields,
+		Type: "urn:leadetl:error:" + p.Kind.Code, Code: p.Kind.Code, Title: p.Kind.Title, Status: p.Kind.Status, Detail: p.Detail,
+		Instance: instance, RequestID: requestID, Retryable: p.Kind.Retryable, Errors: p.Fields,
 	}
 	if b.Errors == nil {
 		b.Errors = []request.Problem{}

@@ -69,7 +69,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *P
 	inner := p.Body(r.URL.EscapedPath(), requestID)
 	if acceptsProblem(r.Header) {
 		body, _ := json.Marshal(inner) // strings and numbers: no error
-		WriteBody(w, p.Status, problemType, body)
+		WriteBody(w, p.Kind.Status, problemType, body)
 		return
 	}
 	body, _ := json.Marshal(struct {
@@ -77,7 +77,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *P
 		Message string      `json:"message"`
 		Error   ProblemBody `json:"error"`
 	}{false, p.Detail, inner})
-	WriteBody(w, p.Status, JSONType, body)
+	WriteBody(w, p.Kind.Status, JSONType, body)
 }
 
 // WriteBody writes an answer.

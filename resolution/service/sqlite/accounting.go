@@ -12,26 +12,27 @@ import (
 
 const selectBalance = "SELECT available, reserved FROM organizations WHERE id = ?"
 
-// account is an organization's sums as a group sees them: read once, written
-// once at its end.
+// account is an organization's balance within one group: read once, and written
+// once at the end of the group.
 type account struct {
-	state.Balance
+	balance state.Balance
 	changed bool
 }
 
-// entry is an Entry on its way into the ledger.
+// entry is a ledger entry that is about to be written.
 type entry struct {
 	organization int64
 	kind         state.Kind
 	credits      int64
 	reserved     bool // a capture takes reserved credits, not available ones
-	of           uuid.UUID
+	resolution   uuid.UUID
 	operation    resolution.Operation
 	note         string
 	at           time.Time
 }
 
-// changes is the arithmetic of credits, all of it.
+// changes returns what the entry adds to the available and to the reserved
+// credits. No other code computes credits.
 func (e entry) changes() (available, reserved int64) {
 	switch e.kind {
 	case state.Grant, state.Adjust:
@@ -46,11 +47,11 @@ func (e entry) changes() (available, reserved int64) {
 	case state.Release:
 		return e.credits, -e.credits
 	}
-	panic("state: no kind of entry: " + string(e.kind))
+	panic("sqlite: unknown kind of ledger entry: " + string(e.kind))
 }
 
-// enter is the only way into the ledger: the entry and its organization's
-// sums change together, or neither does. An entry of 0 credits is none.
+// enter is the only way to write to the ledger: the entry and its organization's
+// balance change together, or neither does. An entry of 0 credits is ignored.
 // Errors, with nothing written: *InsufficientError, ErrNotFound,
 // resolution.ErrInvalid.
 func (t *tx) enter(e entry) error {
@@ -62,28 +63,28 @@ func (t *tx) enter(e entry) error {
 		return err
 	}
 	available, reserved := e.changes()
-	var open int64 // of the resolution's reservation
+	var open int64 // what is still reserved for the resolution
 	if reserved != 0 {
-		if open, err = t.openReservation(e.of); err != nil {
+		if open, err = t.openReservation(e.resolution); err != nil {
 			return err
 		}
 	}
 	switch {
-	case a.Available+available < 0:
-		return &state.InsufficientError{Required: -available, Balance: a.Available}
+	case a.balance.Available+available < 0:
+		return &state.InsufficientError{Required: -available, Balance: a.balance.Available}
 	case open+reserved < 0:
-		return fmt.Errorf("%w: %s of more than is reserved", resolution.ErrInvalid, e.kind)
-	case available+reserved > 0 && a.Available+a.Reserved+available+reserved > creditLimit:
+		return fmt.Errorf("%w: %s of more credits than are reserved", resolution.ErrInvalid, e.kind)
+	case available+reserved > 0 && a.balance.Available+a.balance.Reserved+available+reserved > creditLimit:
 		return fmt.Errorf("%w: a balance is at most %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
-	a.Available += available
-	a.Reserved += reserved
+	a.balance.Available += available
+	a.balance.Reserved += reserved
 	a.changed = true
 	if reserved != 0 {
-		t.reservations[e.of] = open + reserved
+		t.reservations[e.resolution] = open + reserved
 	}
 	t.sql.Wrote = true
-	t.ledger.Add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.of[:], e.of == uuid.Nil),
+	t.ledger.Add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.resolution[:], e.resolution == uuid.Nil),
 		orNull(string(e.operation), e.operation == ""), orNull(e.note, e.note == ""))
 	return nil
 }
@@ -95,13 +96,13 @@ func orNull[T any](v T, null bool) any {
 	return v
 }
 
-// account finds an organization's sums; ErrNotFound when there is none.
+// account returns the account of an organization, or ErrNotFound.
 func (t *tx) account(organization int64) (*account, error) {
 	if a := t.accounts[organization]; a != nil {
 		return a, nil
 	}
 	a := &account{}
-	found, err := t.sql.Row(selectBalance, []any{organization}, &a.Available, &a.Reserved)
+	found, err := t.sql.Row(selectBalance, []any{organization}, &a.balance.Available, &a.balance.Reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -112,35 +113,35 @@ func (t *tx) account(organization int64) (*account, error) {
 	return a, nil
 }
 
-// available is what an organization has left; ErrNotFound when there is none.
+// available returns the available credits of an organization, or ErrNotFound.
 func (t *tx) available(organization int64) (int64, error) {
 	a, err := t.account(organization)
 	if err != nil {
 		return 0, err
 	}
-	return a.Available, nil
+	return a.balance.Available, nil
 }
 
-// openReservation is what is still reserved for a resolution.
-func (t *tx) openReservation(of uuid.UUID) (int64, error) {
-	if open, known := t.reservations[of]; known {
+// openReservation returns the credits that are still reserved for a resolution.
+func (t *tx) openReservation(id uuid.UUID) (int64, error) {
+	if open, known := t.reservations[id]; known {
 		return open, nil
 	}
 	var open int64
-	if _, err := t.sql.Row("SELECT coalesce(sum(reserved), 0) FROM ledger WHERE resolution = ? AND reserved <> 0", []any{of[:]}, &open); err != nil {
+	if _, err := t.sql.Row("SELECT coalesce(sum(reserved), 0) FROM ledger WHERE resolution = ? AND reserved <> 0", []any{id[:]}, &open); err != nil {
 		return 0, err
 	}
-	t.reservations[of] = open
+	t.reservations[id] = open
 	return open, nil
 }
 
-// writeAccounts writes the sums that changed.
+// writeAccounts writes the balances that changed.
 func (t *tx) writeAccounts() error {
 	for id, a := range t.accounts {
 		if !a.changed {
 			continue
 		}
-		if err := t.sql.Exec("UPDATE organizations SET available = ?, reserved = ? WHERE id = ?", a.Available, a.Reserved, id); err != nil {
+		if err := t.sql.Exec("UPDATE organizations SET available = ?, reserved = ? WHERE id = ?", a.balance.Available, a.balance.Reserved, id); err != nil {
 			return err
 		}
 	}

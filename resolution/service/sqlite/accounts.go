@@ -16,9 +16,9 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// CreateOrganization makes an organization of a new name with its callback
-// secret and, when credits are not 0, a first grant. Errors: ErrExists for a
-// name that is taken, resolution.ErrInvalid for one that is no name.
+// CreateOrganization makes an organization with its callback secret and, when
+// credits are not 0, a first grant. Errors: ErrExists for a name that is taken,
+// resolution.ErrInvalid for an invalid name.
 func (s *Store) CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error) {
 	name, err := cleanName(name)
 	if err != nil {
@@ -94,20 +94,21 @@ func cleanName(name string) (string, error) {
 	case name == "":
 		return "", fmt.Errorf("%w: an organization needs a name", resolution.ErrInvalid)
 	case !printable(name):
-		return "", fmt.Errorf("%w: a name has at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
+		return "", fmt.Errorf("%w: a name must have at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
 	case isPublicID("org_", name):
-		return "", fmt.Errorf("%w: a name that looks like an organization's id would be taken for one", resolution.ErrInvalid)
+		return "", fmt.Errorf("%w: a name must not look like the id of an organization", resolution.ErrInvalid)
 	}
 	return name, nil
 }
 
-// printable reports whether s can stand in a name: valid, visible, not too long.
+// printable reports whether s can be part of a name: valid UTF-8, visible, not too
+// long.
 func printable(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= nameLength &&
 		strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// publicID makes a name for the outside: a prefix and 64 random bits.
+// publicID makes a public id: a prefix and 64 random bits.
 func publicID(prefix string) string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

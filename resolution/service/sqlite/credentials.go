@@ -11,14 +11,14 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// AddKey records a key and returns the record with its ID and Public, which
-// it makes. Errors: ErrNotFound for an unknown organization, ErrExists for a
-// hash that is recorded already, resolution.ErrInvalid for a label of more
+// AddKey stores a key and returns the record with a new ID and Public. Errors:
+// ErrNotFound for an unknown organization, ErrExists for a known hash,
+// resolution.ErrInvalid for a label of more
 // than 100 characters or with unprintable ones.
 func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	k.Label = strings.TrimSpace(k.Label)
 	if !printable(k.Label) {
-		return state.Key{}, fmt.Errorf("%w: a label has at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
+		return state.Key{}, fmt.Errorf("%w: a label must have at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
 	}
 	k.Public = publicID("key_")
 	err := s.writer.Write(ctx, func(t *tx) error {
@@ -44,8 +44,8 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	return k, nil
 }
 
-// RevokeKey ends a key by its public name. One that was revoked before stays
-// as it is, without error; ErrNotFound when there is none.
+// RevokeKey revokes a key by its public id. Revoking it again changes nothing and
+// is no error. An unknown id is ErrNotFound.
 func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		var revoked *int64
@@ -77,14 +77,15 @@ func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
 	return k, err
 }
 
-// Keys lists an organization's keys, the oldest first, ended ones too.
+// Keys lists the keys of an organization, the oldest first, with expired and
+// revoked ones.
 func (s *Store) Keys(ctx context.Context, organization int64) ([]state.Key, error) {
 	return collect(ctx, s.reads, scanKey, keyColumns+" WHERE organization = ? ORDER BY id", organization)
 }
 
-// RotateSecret gives an organization a new callback secret. The one before
-// stays valid until oldUntil, which may be now; one before that ends now, so
-// there are never more than two. ErrNotFound for an unknown organization.
+// RotateSecret gives an organization a new callback secret. The previous one stays
+// valid until oldUntil, which may be now. An older one ends now, so there are
+// never more than two. An unknown organization is ErrNotFound.
 func (s *Store) RotateSecret(ctx context.Context, organization int64, sealed []byte, now, oldUntil time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(organization); err != nil {
@@ -120,14 +121,14 @@ func scanSecret(row interface{ Scan(...any) error }) (x state.Secret, err error)
 	return x, err
 }
 
-// Secrets lists an organization's valid callback secrets, the present one
+// Secrets lists the valid callback secrets of an organization, the current one
 // first.
 func (s *Store) Secrets(ctx context.Context, organization int64, now time.Time) ([]state.Secret, error) {
 	return collect(ctx, s.reads, scanSecret, secretColumns+" WHERE organization = ? AND (expires IS NULL OR expires > ?) ORDER BY id DESC", organization, millis(now))
 }
 
-// CredentialsVersion rises with every change to organizations, keys and
-// secrets: while it stays, Credentials would say the same again.
+// CredentialsVersion rises with every change to organizations, keys and secrets.
+// While it is the same, Credentials returns the same.
 func (s *Store) CredentialsVersion(ctx context.Context) (version int64, err error) {
 	err = s.reads.QueryRowContext(ctx, credentialsVersion).Scan(&version)
 	return version, unavailable(err)
@@ -135,12 +136,12 @@ func (s *Store) CredentialsVersion(ctx context.Context) (version int64, err erro
 
 const credentialsVersion = "SELECT value FROM meta WHERE name = 'credentials'"
 
-// raiseCredentials is part of every change that Credentials shows.
+// raiseCredentials must be part of every change to what Credentials returns.
 func (t *tx) raiseCredentials() error {
 	return t.sql.Exec("UPDATE meta SET value = value + 1 WHERE name = 'credentials'")
 }
 
-// Credentials reads them all.
+// Credentials reads all organizations, keys and secrets.
 func (s *Store) Credentials(ctx context.Context) (c state.Credentials, err error) {
 	// In one transaction, so that the version belongs to what is read.
 	reading, err := s.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})

@@ -9,9 +9,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// Deliveries lists at most limit deliveries, the newest first and without
-// their bodies: an organization's, or everybody's for 0, in one state, or in
-// any for "".
+// Deliveries lists at most limit deliveries without their bodies, the newest
+// first. Organization 0 selects all organizations, and an empty state all states.
 func (s *Store) Deliveries(ctx context.Context, organization int64, which string, limit int) ([]state.Delivery, error) {
 	var conditions []string
 	var args []any
@@ -29,13 +28,12 @@ func (s *Store) Deliveries(ctx context.Context, organization int64, which string
 	return collect(ctx, s.reads, scan, query+" ORDER BY id DESC LIMIT ?", append(args, max(limit, 0))...)
 }
 
-// replayed is what a replay sets; ?1 is the present moment.
+// replayed is what a replay sets; ?1 is the current time.
 const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, failure = NULL, finished = NULL"
 
-// ReplayDelivery makes a delivery pending as if it had never been tried, due
-// now and under its old webhook id: a dead one, a delivered one, and a pending
-// one, which then waits no longer. ErrNotFound is an unknown webhook id,
-// ErrGone one whose body is no longer kept.
+// ReplayDelivery makes a delivery pending and due now, as if it had never been
+// tried, under its old webhook id. It may be dead, delivered, or pending. Errors:
+// ErrNotFound for an unknown webhook id, ErrGone when the body is no longer kept.
 func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
@@ -52,13 +50,13 @@ func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 		if err := t.sql.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
 		}
-		return t.awaitsNext(l)
+		return t.updateLane(l)
 	})
 }
 
-// ReplayDead replays every dead delivery of an organization, some in each of
-// many changes, and returns their number, also beside an error. One that dies
-// again meanwhile is not replayed again.
+// ReplayDead replays every dead delivery of an organization in many small steps.
+// It returns their number, also with an error. A delivery that dies again
+// meanwhile is not replayed twice.
 func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
 	for last := int64(0); ; {
 		var end *int64
@@ -74,8 +72,8 @@ func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Tim
 	}
 }
 
-// replayDead replays the first dead deliveries after one; end is the last of
-// them, nil when there is none.
+// replayDead replays one step of dead deliveries, starting behind the id after.
+// end is the last id of the step, nil when there is none.
 func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
 	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"
 	_, err = t.sql.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",

@@ -12,14 +12,14 @@ import (
 )
 
 // DueDeliveries returns at most limit deliveries of a scope that are due, the
-// longest due first. A delivery is due until it is settled: one that is under
-// way is returned again, unless its lane is busy.
+// longest due first. A delivery is due until it is settled: one with a running
+// attempt is returned again, unless its lane is busy.
 //
-// next is the soonest moment at which something in the scope is due that was
-// not returned: zero when there is nothing, and past when more is due than was
+// next is when the first delivery that was not returned becomes due. It is zero
+// when there is none, and in the past when more deliveries are due than were
 // returned.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
-	// One transaction: what lanes await and what is pending have to agree.
+	// One transaction: lanes and deliveries have to agree.
 	reading, err := s.reads.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, time.Time{}, unavailable(err)
@@ -36,8 +36,8 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, sco
 	return due, optionalMoment(c.next), nil
 }
 
-// chooser picks deliveries without their bodies, and remembers the moment of
-// the first that it had to leave.
+// chooser picks deliveries, first without their bodies, and remembers when the
+// first one that it did not pick is due.
 type chooser struct {
 	reading *sql.Tx
 	now     int64
@@ -50,19 +50,18 @@ type chooser struct {
 type dueDelivery struct{ id, due int64 }
 
 type dueLane struct {
-	state.Lane
-	due int64
+	lane state.Lane
+	due  int64
 }
 
-// leave notes that something due at a moment is not picked.
+// leave records that a delivery due at the given time is not picked.
 func (c *chooser) leave(due int64) {
 	if c.next == nil || due < *c.next {
 		c.next = &due
 	}
 }
 
-// choose asks the lanes that wait longest, as many as could each have a place,
-// for the first of theirs.
+// choose picks from the lanes that have waited longest, at most limit of them.
 func (c *chooser) choose(ctx context.Context) error {
 	waiting, err := c.lanes(ctx)
 	if err != nil {
@@ -77,8 +76,8 @@ func (c *chooser) choose(ctx context.Context) error {
 		return err
 	}
 	defer first.Close() // with the transaction, at the latest
-	for _, lane := range waiting {
-		if err := c.firstOf(ctx, first, lane.Lane); err != nil {
+	for _, l := range waiting {
+		if err := c.firstOf(ctx, first, l.lane); err != nil {
 			return err
 		}
 	}
@@ -90,8 +89,8 @@ func (c *chooser) choose(ctx context.Context) error {
 	return nil
 }
 
-// lanes lists those of the scope, of each organization no more than could have
-// a place.
+// lanes lists the lanes of the scope: of each organization at most limit, and the
+// next one.
 func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
 	busy := map[state.Lane]bool{}
 	for _, l := range c.scope.Busy {
@@ -99,7 +98,7 @@ func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
 	}
 	if c.scope.Only != nil {
 		lanes, err = c.named(ctx)
-		return slices.DeleteFunc(lanes, func(l dueLane) bool { return busy[l.Lane] || slices.Contains(c.scope.Full, l.Organization) }), err
+		return slices.DeleteFunc(lanes, func(l dueLane) bool { return busy[l.lane] || slices.Contains(c.scope.Full, l.lane.Organization) }), err
 	}
 	organizations, err := c.organizations(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int6
 		if err != nil {
 			return nil, err
 		}
-		if busy[l.Lane] {
+		if busy[l.lane] {
 			continue
 		}
 		lanes = append(lanes, l)
@@ -141,10 +140,10 @@ func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int6
 	return lanes, rows.Err()
 }
 
-// first returns the lanes that are due, as many as could each have a place.
+// first returns the lanes that are due, at most limit.
 func (c *chooser) first(lanes []dueLane) []dueLane {
 	slices.SortFunc(lanes, func(a, b dueLane) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Receiver, b.Receiver), cmp.Compare(a.Organization, b.Organization))
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.lane.Receiver, b.lane.Receiver), cmp.Compare(a.lane.Organization, b.lane.Organization))
 	})
 	for i, l := range lanes {
 		if l.due > c.now || i == c.limit {
@@ -156,7 +155,8 @@ func (c *chooser) first(lanes []dueLane) []dueLane {
 }
 
 // awaiting is a recursive table of the organizations that have lanes, and when
-// their first is due: one step in the index for each, however many lanes.
+// the first lane of each is due. It takes one step in the index for each
+// organization, however many lanes it has.
 const awaiting = `
 	each(organization) AS (
 		SELECT min(organization) FROM lanes
@@ -167,7 +167,7 @@ const awaiting = `
 		SELECT organization, (SELECT min(due) FROM lanes WHERE lanes.organization = each.organization) FROM each WHERE organization IS NOT NULL
 	)`
 
-// organizations lists those that have lanes and are not full.
+// organizations lists the organizations that have lanes and are not full.
 func (c *chooser) organizations(ctx context.Context) (organizations []int64, err error) {
 	rows, err := c.reading.QueryContext(ctx, "WITH RECURSIVE "+awaiting+" SELECT organization FROM each WHERE organization IS NOT NULL")
 	if err != nil {
@@ -213,11 +213,11 @@ func (c *chooser) named(ctx context.Context) (lanes []dueLane, err error) {
 }
 
 func scanLane(rows *sql.Rows) (l dueLane, err error) {
-	err = rows.Scan(&l.Organization, &l.Receiver, &l.due)
+	err = rows.Scan(&l.lane.Organization, &l.lane.Receiver, &l.due)
 	return l, err
 }
 
-// read reads what was picked.
+// read reads the picked deliveries with their bodies.
 func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 	if len(c.chosen) == 0 {
 		return nil, nil
@@ -239,9 +239,9 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 	return due, nil
 }
 
-// firstOf picks a lane's first deliveries.
+// firstOf picks the first deliveries of a lane.
 func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane state.Lane) error {
-	// One more than is picked, to know when it is due.
+	// One more than may be picked, to know when it is due.
 	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1)
 	if err != nil {
 		return err

@@ -12,17 +12,16 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// CreateJob queues a job, sets its credits aside and stores the reply that
-// says so, in one change. It returns the organization's credits left. What it
-// says of attempts and of the end is not read; a nil reply is none.
+// CreateJob queues a job, reserves its credits and stores the reply, which may be
+// nil, in one change. It returns the organization's available credits. It ignores
+// the fields about attempts and the end of the job.
 //
-// An organization has at most maxActive unfinished jobs, where 0 is any
-// number: one more is ErrTooManyActive. Too few credits are an
-// *InsufficientError, an unknown organization is ErrNotFound, a known id
-// ErrExists.
+// An organization may have maxActive unfinished jobs; 0 is no limit. Errors:
+// ErrTooManyActive above it, *InsufficientError without enough credits,
+// ErrNotFound for an unknown organization, ErrExists for a known id.
 func (s *Store) CreateJob(ctx context.Context, job state.Job, maxActive int, reply *state.Reply) (available int64, err error) {
 	if job.Reserved < 0 {
-		return 0, fmt.Errorf("%w: a job reserves %d credits", resolution.ErrInvalid, job.Reserved)
+		return 0, fmt.Errorf("%w: a job cannot reserve %d credits", resolution.ErrInvalid, job.Reserved)
 	}
 	err = s.writer.Write(ctx, func(t *tx) error {
 		if err := t.mayCreate(job, maxActive); err != nil {
@@ -35,7 +34,7 @@ func (s *Store) CreateJob(ctx context.Context, job state.Job, maxActive int, rep
 		if err != nil {
 			return err
 		}
-		err = t.enter(entry{organization: job.Organization, kind: state.Reserve, credits: job.Reserved, of: job.ID, operation: job.Operation, at: job.Requested})
+		err = t.enter(entry{organization: job.Organization, kind: state.Reserve, credits: job.Reserved, resolution: job.ID, operation: job.Operation, at: job.Requested})
 		if err != nil {
 			return err
 		}
@@ -57,7 +56,7 @@ func (s *Store) CreateJob(ctx context.Context, job state.Job, maxActive int, rep
 	return available, nil
 }
 
-// mayCreate looks for what is against a new job, credits apart.
+// mayCreate returns why a job cannot be created; it does not check credits.
 func (t *tx) mayCreate(job state.Job, maxActive int) error {
 	if _, err := t.account(job.Organization); err != nil {
 		return err
@@ -77,7 +76,7 @@ func (t *tx) mayCreate(job state.Job, maxActive int) error {
 	return nil
 }
 
-// queue writes a new job, which sees what was seen.
+// queue writes a new job. seen is the data it searches.
 func (t *tx) queue(j state.Job, seen state.Snapshot) error {
 	return t.sql.Exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, receiver, reserved,
 			taken, day_start, day_end, edition)
@@ -86,15 +85,15 @@ func (t *tx) queue(j state.Job, seen state.Snapshot) error {
 		millis(seen.Taken), millis(seen.Start), millis(seen.End), seen.Edition)
 }
 
-// FindJob returns an organization's job. An id that is unknown, or another
-// organization's, is ErrNotFound; one whose result Purge has let go is
-// ErrExpired, and in the end ErrNotFound again.
+// FindJob returns a job of an organization. Errors: ErrNotFound for an unknown id
+// and for a job of another organization, ErrExpired after Purge removed its
+// result. Purge later removes the rest too, and then it is ErrNotFound again.
 func (s *Store) FindJob(ctx context.Context, organization int64, id uuid.UUID) (*state.Job, error) {
 	return s.findJob(ctx, "id = ? AND organization = ?", id[:], organization)
 }
 
-// AnyonesJob is FindJob for those who administer: the job may be of any
-// organization.
+// AnyonesJob is FindJob for administrators: it finds the jobs of all
+// organizations.
 func (s *Store) AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error) {
 	return s.findJob(ctx, "id = ?", id[:])
 }
@@ -116,7 +115,7 @@ func (s *Store) findJob(ctx context.Context, which string, args ...any) (*state.
 const jobColumns = `id, organization, operation, status, requested, work, payload, coalesce(callback, ''), coalesce(receiver, ''), reserved,
 	taken, day_start, day_end, edition, lease, failures, deaths, finished, spent, result, coalesce(error, ''), expired`
 
-// scanJob hands scan the places for jobColumns.
+// scanJob reads jobColumns.
 func scanJob(scan func(into ...any) error) (j state.Job, expired bool, err error) {
 	var requested, taken, start, end int64
 	var finished *int64
@@ -127,8 +126,8 @@ func scanJob(scan func(into ...any) error) (j state.Job, expired bool, err error
 	return j, expired, err
 }
 
-// seen is what an earlier job with the hash of a new one sees; found is false
-// when there is none within the window.
+// seen returns the snapshot that an earlier job with the same hash used; found is
+// false when there is none within the window.
 func (t *tx) seen(j state.Job) (seen state.Snapshot, found bool, err error) {
 	var taken, start, end int64
 	found, err = t.sql.Row("SELECT taken, day_start, day_end, edition FROM snapshots WHERE organization = ? AND fingerprint = ? AND taken > ?",
@@ -137,7 +136,7 @@ func (t *tx) seen(j state.Job) (seen state.Snapshot, found bool, err error) {
 	return seen, found, err
 }
 
-// see makes what a new job sees what later ones with its hash see.
+// see stores the snapshot of a new job for later jobs with the same hash.
 func (t *tx) see(j state.Job) error {
 	return t.sql.Exec("INSERT OR REPLACE INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, ?, ?, ?, ?)",
 		j.Organization, j.Search[:], millis(j.Sees.Taken), millis(j.Sees.Start), millis(j.Sees.End), j.Sees.Edition)

@@ -10,14 +10,14 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// leaseNext leases the next job: ?1 is the present moment, ?2 when the lease
-// passes.
+// leaseNext leases the next job: ?1 is the current time, ?2 when the lease
+// expires.
 const leaseNext = `UPDATE resolutions SET status = 'processing', held = ?2, lease = lease + 1, deaths = deaths + (status = 'processing')
 	WHERE rowid = coalesce((` + firstOfIdle + `), (` + firstOfAll + `)) RETURNING ` + jobColumns
 
-// firstOfIdle is the usual case: among the oldest free jobs is one of an
-// organization with none under way. The indexes here are named because their
-// orders are what they are for: a statement fails rather than look at all jobs.
+// firstOfIdle is the usual case: one of the oldest free jobs belongs to an
+// organization that has no running job. The statements name their indexes so
+// that they fail instead of scanning all jobs when an index is missing.
 const firstOfIdle = `SELECT free.rowid FROM (
 		SELECT r.rowid, r.organization, r.requested FROM resolutions r INDEXED BY resolutions_unfinished
 			WHERE r.finished IS NULL AND (r.held IS NULL OR r.held <= ?1) ORDER BY r.requested, r.rowid LIMIT 64) free
@@ -25,8 +25,9 @@ const firstOfIdle = `SELECT free.rowid FROM (
 		WHERE r.organization = free.organization AND r.status = 'processing' AND r.held > ?1)
 	ORDER BY free.requested, free.rowid LIMIT 1`
 
-// firstOfAll walks unfinished jobs an organization at a time, each up to its
-// oldest that is free: the number of one's jobs costs nothing.
+// firstOfAll finds the oldest free job of each organization, and takes the one
+// whose organization has the fewest running jobs. Its cost does not depend on how
+// many jobs an organization has.
 const firstOfAll = `WITH RECURSIVE active(organization) AS (
 		SELECT min(organization) FROM resolutions INDEXED BY resolutions_active WHERE finished IS NULL
 		UNION ALL
@@ -39,13 +40,14 @@ const firstOfAll = `WITH RECURSIVE active(organization) AS (
 	ORDER BY (SELECT count(*) FROM resolutions r INDEXED BY resolutions_processing
 		WHERE r.organization = active.organization AND r.status = 'processing' AND r.held > ?1), first.requested, first.rowid LIMIT 1`
 
-// LeaseJob gives a worker the next job that waits, or that was leased to a
-// worker whose lease passed by now, and nil when there is none. The job is the
-// worker's until until, and longer if nobody asks for it; see Job.Lease.
+// LeaseJob leases the next job that is queued or whose lease has expired by now;
+// nil when there is none. The worker holds it until the given time, and after
+// that until another worker leases it; see Job.Lease. An expired lease counts as
+// a death.
 //
-// Next is the oldest job of the organizations that have the fewest under way:
-// one whose searches take long never has all workers while others wait. A
-// lease that passed counts as a death.
+// The next job is the oldest one of the organizations with the fewest running
+// jobs, so that slow searches of one organization never occupy all workers while
+// others wait.
 func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error) {
 	var job *state.Job
 	err := s.writer.Write(ctx, func(t *tx) error {
@@ -66,10 +68,9 @@ func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job,
 	return job, nil
 }
 
-// RequeueLeased puts every job that a worker had back into the queue, at its
-// old place, and returns their number. It is for the start of a service, when
-// no worker of an earlier process is left: what is leased then is what that
-// process did not survive, or what it was killed with, and counts as a death.
+// RequeueLeased puts every leased job back into the queue, at its old place, and
+// returns their number. Call it when a service starts: no worker of an earlier
+// process is left then, so each of these attempts counts as a death.
 func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		rows, err := t.sql.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
@@ -82,8 +83,8 @@ func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// RenewLease keeps a job for the worker that has it under a lease.
-// ErrLeaseLost and ErrFinished, for a cancelled one too, tell it to stop.
+// RenewLease extends the lease of a job. The worker must stop on ErrLeaseLost,
+// and on ErrFinished, which a cancelled job returns too.
 func (s *Store) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
@@ -94,7 +95,7 @@ func (s *Store) RenewLease(ctx context.Context, id uuid.UUID, lease int, until t
 }
 
 // PostponeJob puts a job whose attempt failed back into the queue, at its old
-// place, from which nobody leases it before until. Its errors are RenewLease's.
+// place. It is not leased again before until. Errors are those of RenewLease.
 func (s *Store) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
 	return s.requeue(ctx, id, lease, millis(until), 1)
 }
@@ -115,7 +116,7 @@ func (s *Store) requeue(ctx context.Context, id uuid.UUID, lease int, held any, 
 	})
 }
 
-// leased is unfinished for the worker that has the job under a lease.
+// leased is unfinished for the worker that holds the lease.
 func (t *tx) leased(id uuid.UUID, lease int) (unfinishedJob, error) {
 	j, err := t.unfinished(id)
 	if err == nil && (j.status != state.Processing || j.lease != lease) {
@@ -124,15 +125,14 @@ func (t *tx) leased(id uuid.UUID, lease int) (unfinishedJob, error) {
 	return j, err
 }
 
-// FinishJob ends a job in one change: its result, the capture of the credits
-// spent, the release of the rest, and the callback if there is one, which is
-// posted for the job's organization and resolution. It is ErrLeaseLost when
-// another worker has the job, or nobody, since it went back into the queue, and
-// ErrFinished when it was finished or cancelled before. A lease that has passed is no
-// obstacle as long as no one took the job over.
+// FinishJob ends a job in one change: it stores the result, captures the credits
+// spent, releases the rest, and posts the callback if there is one, for the job's
+// organization and resolution. Errors: ErrLeaseLost when another worker holds the
+// job or it is queued again, ErrFinished when it was finished or cancelled
+// before. An expired lease still counts until another worker leases the job.
 func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
 	if f.Status != state.Completed && f.Status != state.Failed {
-		return fmt.Errorf("%w: a job does not finish as %q", resolution.ErrInvalid, f.Status)
+		return fmt.Errorf("%w: a job cannot finish as %q", resolution.ErrInvalid, f.Status)
 	}
 	return s.writer.Write(ctx, func(t *tx) error {
 		j, err := t.leased(f.ID, f.Lease)
@@ -146,9 +146,9 @@ func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
 	})
 }
 
-// CancelJob ends a job without a result, whoever has it, and gives its whole
-// reservation back. It is ErrNotFound for an unknown id and ErrFinished for a
-// job that has ended.
+// CancelJob ends a job without a result, also while a worker holds it, and
+// releases its whole reservation. Errors: ErrNotFound for an unknown id,
+// ErrFinished for a finished job.
 func (s *Store) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		j, err := t.unfinished(id)
@@ -159,7 +159,7 @@ func (s *Store) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callb
 	})
 }
 
-// unfinishedJob is what a change to a job under way needs to know of it.
+// unfinishedJob has the fields of a job that a change to it needs.
 type unfinishedJob struct {
 	organization int64
 	operation    resolution.Operation
@@ -183,9 +183,9 @@ func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
 	return j, nil
 }
 
-// finish writes the end of a job that was looked at.
+// finish writes the end of a job.
 func (t *tx) finish(j unfinishedJob, f state.Finish) error {
-	e := entry{organization: j.organization, reserved: true, of: f.ID, operation: j.operation, at: f.At}
+	e := entry{organization: j.organization, reserved: true, resolution: f.ID, operation: j.operation, at: f.At}
 	e.kind, e.credits = state.Capture, f.Spent
 	if err := t.enter(e); err != nil {
 		return err

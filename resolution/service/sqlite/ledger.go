@@ -11,12 +11,12 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// creditLimit bounds one entry and one balance, so that sums stay far from
-// the ends of an int64 and exact in JSON.
+// creditLimit bounds one entry and one balance, so that sums never overflow an
+// int64 and are exact in JSON.
 const creditLimit = 1_000_000_000_000
 
-// Grant gives an organization credits, at least one. The note says why, for
-// those who read the ledger.
+// Grant adds at least one credit to an organization. The note is shown in the
+// ledger.
 func (s *Store) Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
 	if err := checkGrant(credits); err != nil {
 		return state.Balance{}, err
@@ -24,18 +24,18 @@ func (s *Store) Grant(ctx context.Context, organization, credits int64, note str
 	return s.enter(ctx, entry{organization: organization, kind: state.Grant, credits: credits, note: note, at: now})
 }
 
-// Adjust corrects an organization's available credits upwards or downwards.
-// Taking more than is available is an *InsufficientError.
+// Adjust adds to or subtracts from the available credits of an organization.
+// Subtracting more than is available returns an *InsufficientError.
 func (s *Store) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
 	if credits == 0 || credits > creditLimit || credits < -creditLimit {
-		return state.Balance{}, fmt.Errorf("%w: an adjustment is not 0 and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
+		return state.Balance{}, fmt.Errorf("%w: an adjustment must not be 0, and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
 	return s.enter(ctx, entry{organization: organization, kind: state.Adjust, credits: credits, note: note, at: now})
 }
 
 func checkGrant(credits int64) error {
 	if credits < 1 || credits > creditLimit {
-		return fmt.Errorf("%w: a grant is 1 to %d credits", resolution.ErrInvalid, int64(creditLimit))
+		return fmt.Errorf("%w: a grant must be 1 to %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (s *Store) enter(ctx context.Context, e entry) (b state.Balance, err error)
 		if err != nil {
 			return err
 		}
-		b = a.Balance
+		b = a.balance
 		return nil
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) enter(ctx context.Context, e entry) (b state.Balance, err error)
 	return b, nil
 }
 
-// Balance reads what an organization has.
+// Balance reads the credits of an organization.
 func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balance, err error) {
 	err = s.reads.QueryRowContext(ctx, selectBalance, organization).Scan(&b.Available, &b.Reserved)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -67,8 +67,8 @@ func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balanc
 	return b, unavailable(err)
 }
 
-// Ledger reads up to limit entries of an organization, in order, from the one
-// that follows the entry with the number after; 0 is before the first.
+// Ledger reads up to limit entries of an organization in order, starting behind
+// the entry with number after; 0 starts with the first.
 func (s *Store) Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error) {
 	return collect(ctx, s.reads, scanEntry,
 		"SELECT seq, at, kind, credits, available, reserved, resolution, operation, note FROM ledger WHERE organization = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -85,19 +85,19 @@ func scanEntry(row interface{ Scan(...any) error }) (e state.Entry, err error) {
 	return e, err
 }
 
-// Settle takes what a finished call costs and keeps what it leaves, in one
-// transaction: the capture of its credits, its stored reply, its callback. It
-// returns the credits available afterwards.
+// Settle charges a finished call in one transaction: it captures the credits,
+// stores the reply and posts the callback. It returns the credits available
+// afterwards. A charge without credits, reply and callback only reads the
+// balance.
 //
-// Errors: *InsufficientError, ErrReplyStored, ErrNotFound for an unknown
-// organization; nothing was changed then. A charge of nothing that leaves
-// nothing is only a look at the balance.
+// Errors, with nothing changed: *InsufficientError, ErrReplyStored, ErrNotFound
+// for an unknown organization.
 func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, err error) {
 	if c.Credits < 0 || c.Credits > creditLimit {
-		return 0, fmt.Errorf("%w: a charge is 0 to %d credits", resolution.ErrInvalid, int64(creditLimit))
+		return 0, fmt.Errorf("%w: a charge must be 0 to %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
 	if c.Callback != nil && c.Callback.Organization != c.Organization {
-		return 0, fmt.Errorf("%w: the callback is another organization's", resolution.ErrInvalid)
+		return 0, fmt.Errorf("%w: the callback belongs to another organization", resolution.ErrInvalid)
 	}
 	if c.Credits == 0 && c.Reply == nil && c.Callback == nil {
 		b, err := s.Balance(ctx, c.Organization)
@@ -111,7 +111,7 @@ func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, er
 		if err := t.mayStore(c.Reply, c.At); err != nil {
 			return err
 		}
-		err = t.enter(entry{organization: c.Organization, kind: state.Capture, credits: c.Credits, of: c.Resolution, operation: c.Operation, at: c.At})
+		err = t.enter(entry{organization: c.Organization, kind: state.Capture, credits: c.Credits, resolution: c.Resolution, operation: c.Operation, at: c.At})
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, er
 				return err
 			}
 		}
-		available = a.Available
+		available = a.balance.Available
 		return nil
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ func TestLedgerArithmetic(t *testing.T) {
 		return func(n int64) func(*testing.T, script) error {
 			return func(t *testing.T, x script) error {
 				return x.change(t, func(tx *tx) error {
-					return tx.enter(entry{organization: x.org, kind: kind, credits: n, reserved: true, of: x.of, operation: op, at: noon})
+					return tx.enter(entry{organization: x.org, kind: kind, credits: n, reserved: true, resolution: x.of, operation: op, at: noon})
 				})
 			}
 		}
@@ -125,14 +125,14 @@ func TestReservationsAreApart(t *testing.T) {
 	org := organization(t, s, "Acme", 10)
 	one, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	err := s.writer.Write(t.Context(), func(tx *tx) error {
-		return tx.enter(entry{organization: org, kind: state.Reserve, credits: 5, of: one, at: noon})
+		return tx.enter(entry{organization: org, kind: state.Reserve, credits: 5, resolution: one, at: noon})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]uuid.UUID{"another": other, "none": uuid.Nil} {
 		err := s.writer.Write(t.Context(), func(tx *tx) error {
-			return tx.enter(entry{organization: org, kind: state.Release, credits: 1, of: of, at: noon})
+			return tx.enter(entry{organization: org, kind: state.Release, credits: 1, resolution: of, at: noon})
 		})
 		if !errors.Is(err, resolution.ErrInvalid) {
 			t.Errorf("release for %s: %v, want ErrInvalid", name, err)

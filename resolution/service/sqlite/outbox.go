@@ -8,8 +8,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// post puts a callback into the outbox. A webhook id that is there already is
-// not posted again. The organization has to exist.
+// post puts a callback into the outbox, unless its webhook id is there already.
+// The organization has to exist.
 func (t *tx) post(c state.Callback) error {
 	due := millis(c.Due)
 	posted, err := t.sql.Update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
@@ -21,10 +21,10 @@ func (t *tx) post(c state.Callback) error {
 	if err := t.sql.Exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
 		return err
 	}
-	return t.awaits(state.Lane{Organization: c.Organization, Receiver: c.Receiver}, due)
+	return t.noteDue(state.Lane{Organization: c.Organization, Receiver: c.Receiver}, due)
 }
 
-// nonNil makes a missing body an empty one.
+// nonNil turns a missing body into an empty one.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -32,15 +32,14 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// awaits notes a pending delivery of a lane.
-func (t *tx) awaits(l state.Lane, due int64) error {
+// noteDue records that a lane has a pending delivery.
+func (t *tx) noteDue(l state.Lane, due int64) error {
 	return t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due)
 }
 
-// awaitsNext notes what is pending in a lane after one of its deliveries
-// changed.
-func (t *tx) awaitsNext(l state.Lane) error {
+// updateLane recomputes when a lane is due, after one of its deliveries changed.
+func (t *tx) updateLane(l state.Lane) error {
 	var due *int64
 	_, err := t.sql.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
 		[]any{l.Organization, l.Receiver}, &due)
@@ -54,8 +53,8 @@ func (t *tx) awaitsNext(l state.Lane) error {
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due", l.Organization, l.Receiver, *due)
 }
 
-// SettleDelivery records an attempt at a pending delivery. Unknown is
-// ErrNotFound; one that is delivered or dead is ErrFinished.
+// SettleDelivery records an attempt at a pending delivery. Errors: ErrNotFound for
+// an unknown delivery, ErrFinished for one that is delivered or dead.
 func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 	var finished any
 	switch a.State {
@@ -63,7 +62,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 	case state.Delivered, state.Dead:
 		finished = millis(a.At)
 	default:
-		return fmt.Errorf("%w: a delivery is not %q", resolution.ErrInvalid, a.State)
+		return fmt.Errorf("%w: %q is not a state of a delivery", resolution.ErrInvalid, a.State)
 	}
 	return s.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
@@ -86,7 +85,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 		if err != nil {
 			return err
 		}
-		return t.awaitsNext(l)
+		return t.updateLane(l)
 	})
 }
 
@@ -94,8 +93,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 const deliveryColumns = `id, webhook, organization, resolution, receiver, url, created, state, attempts, due,
 	coalesce(status, 0), coalesce(failure, ''), finished`
 
-// scanDelivery reads deliveryColumns, and into more what was asked for after
-// them.
+// scanDelivery reads deliveryColumns, and the columns behind them into more.
 func scanDelivery(row interface{ Scan(...any) error }, more ...any) (d state.Delivery, err error) {
 	var created, due int64
 	var finished *int64

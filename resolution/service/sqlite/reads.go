@@ -8,13 +8,13 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// queryer is a pool of reading connections, or one reading transaction.
+// queryer is a pool of read connections, or one read transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// collect reads all rows of a query. Its error is of the class
-// resolution.ErrUnavailable, or the context's.
+// collect reads all rows of a query. The error is resolution.ErrUnavailable or
+// the context's.
 func collect[T any](ctx context.Context, from queryer, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -31,12 +31,12 @@ func collect[T any](ctx context.Context, from queryer, scan func(interface{ Scan
 	return all, unavailable(rows.Err())
 }
 
-// millis is a moment as the database keeps it: milliseconds since 1970 UTC.
+// millis is a time as the database stores it: milliseconds since 1970 UTC.
 func millis(t time.Time) int64 { return t.UnixMilli() }
 
 func moment(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// optional is a moment that may be none: the zero time is NULL.
+// optional is millis for a time that may be missing: the zero time is NULL.
 func optional(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -52,8 +52,8 @@ func optionalMoment(ms *int64) time.Time {
 	return moment(*ms)
 }
 
-// Stats counts unfinished jobs and reads how many deliveries there are: what
-// waits or died of those costs nothing, however many they are.
+// Stats counts unfinished jobs and deliveries. The numbers of deliveries are kept
+// by triggers, so reading them is cheap however many there are.
 func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
 	var job, due *int64
 	err = s.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT

@@ -9,11 +9,11 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// replyLife is how long an Idempotency-Key is answered from its stored reply.
+// replyLife is how long the stored reply answers an Idempotency-Key.
 const replyLife = 24 * time.Hour
 
-// Reply finds the reply stored under a key in the 24 hours before now; nil
-// when there is none.
+// Reply returns the reply stored under a key in the 24 hours before now, nil
+// without one.
 func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error) {
 	r := state.Reply{Key: key}
 	var fingerprint []byte
@@ -29,8 +29,8 @@ func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.
 	return &r, nil
 }
 
-// mayStore looks whether a reply can be stored: ErrReplyStored when its key
-// has one. A nil reply can always be stored.
+// mayStore returns ErrReplyStored when the key of a reply has one already. A nil
+// reply can always be stored.
 func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	if r == nil {
 		return nil
@@ -48,7 +48,7 @@ func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	return nil
 }
 
-// store stores a reply that mayStore found nothing against; nil is nothing.
+// store stores a reply that mayStore allowed. It ignores nil.
 func (t *tx) store(r *state.Reply, at time.Time) {
 	if r == nil {
 		return

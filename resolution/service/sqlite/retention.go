@@ -7,13 +7,13 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// stepRows bounds the rows of one change that concerns many: a charge that
-// comes meanwhile waits for no more than one such step.
+// stepRows bounds the rows that one step of a large change touches. A charge
+// that arrives meanwhile waits for at most one step.
 const stepRows = 100
 
-// Purge lets go of what is older than r says. It works in many small changes,
-// between which others have their turn, until there is nothing left or ctx
-// ends; what it counts is gone also beside an error.
+// Purge removes what is older than r allows. It works in many small steps, so
+// that other changes can run between them, until nothing is left or ctx ends.
+// The counts are valid also when it returns an error.
 func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p state.Purged, err error) {
 	if p.Replies, err = s.purgeReplies(ctx, millis(now), millis(now.Add(-r.Replies))); err != nil {
 		return p, err
@@ -21,7 +21,7 @@ func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p 
 	for _, step := range []struct {
 		count      *int
 		kept       time.Duration
-		statements []string // one change: ?1 is the moment it is about, ?2 how many rows
+		statements []string // one change: ?1 is the latest time to remove, ?2 the maximum of rows
 	}{
 		{&p.Results, r.Results, []string{`UPDATE resolutions SET expired = 1, work = NULL, payload = NULL, result = NULL, callback = NULL, receiver = NULL
 			WHERE rowid IN (SELECT rowid FROM resolutions WHERE expired = 0 AND finished <= ?1 LIMIT ?2)`}},
@@ -44,12 +44,13 @@ func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p 
 	return p, nil
 }
 
-// oldDeliveries finds the same ones each time it is asked inside a change.
+// oldDeliveries selects deliveries. It selects the same ones for all statements of
+// one change.
 func oldDeliveries(which string) string {
 	return "(SELECT id FROM outbox WHERE " + which + " AND finished <= ?1 ORDER BY finished, id LIMIT ?2)"
 }
 
-// purge repeats a change until it finds too little for another, and counts the
+// purge repeats a change until it removes less than a full step, and counts the
 // rows of its last statement.
 func (s *Store) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
 	for {
@@ -72,11 +73,11 @@ func (s *Store) purge(ctx context.Context, statements []string, before int64) (c
 	}
 }
 
-// purgeReplies walks replies in the order in which they were appended, up to
-// where they are younger: an index of their moments would cost every call.
-// The order is that of time unless the clock was set. Replies that are yet to
-// come, of a clock that was ahead, are passed over; from their moment on they
-// keep those behind them for as long as themselves, and no longer.
+// purgeReplies walks the replies in the order they were appended, and stops at a
+// step without an old one: an index by time would slow every call down. The order
+// is that of time unless the clock was set. Replies with a time in the future,
+// from a clock that was ahead, are skipped. Once that time has passed, they delay
+// the removal of the replies behind them, until they are removed themselves.
 func (s *Store) purgeReplies(ctx context.Context, now, before int64) (count int, err error) {
 	for last := int64(0); ; {
 		var end, old, ahead int64

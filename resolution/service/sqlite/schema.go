@@ -2,17 +2,17 @@ package sqlite
 
 import "github.com/leadetl/leadetl/internal/groupcommit"
 
-// ErrNewer says that a later program has written the state. It is left as it
-// is.
+// ErrNewer says that a newer version of the program wrote the state. It is not
+// changed.
 var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
 var migrations = []string{firstSchema}
 
-// Moments are milliseconds since 1970 UTC; resolutions are the 16 bytes of
-// their UUID. Where rows come fast a check is no IN with a list: SQLite would
-// build a table of the list for every row.
+// Times are milliseconds since 1970 UTC; resolutions are the 16 bytes of their
+// UUID. Checks on busy tables avoid IN with a list: SQLite would build a table of
+// the list for every row.
 const firstSchema = `
 CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO meta VALUES ('credentials', 0); -- raised by every change to organizations, keys and secrets

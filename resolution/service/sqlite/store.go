@@ -1,33 +1,33 @@
-// Package sqlite keeps everything a service must not forget, in one SQLite
-// database: organizations and their credentials, the credit ledger, stored
-// replies, keyword jobs and callbacks under way.
+// Package sqlite stores the state of a service in one SQLite database:
+// organizations and their credentials, the credit ledger, stored replies,
+// keyword jobs and pending callbacks.
 //
 // The one thing to know before using it: every change goes through one writer
 // that commits changes in groups, and a method that changes something returns
-// after its group is on disk. What a method refused, and what was under way
-// when the process was killed, left nothing behind.
+// after its group is on disk. A refused change, and one that was interrupted by
+// a kill, leaves no trace.
 //
 // # For operators
 //
-// A state folder holds service.sqlite, and beside it service.sqlite-wal and
-// service.sqlite-shm while a process has it open: all three belong together.
-// They are readable for their owner alone. API keys are in it only as keyed
-// hashes and callback secrets only encrypted, both under a pepper that is no
-// part of it; replies, results and callback bodies are in it as they were sent.
+// A state folder holds service.sqlite and, while a process has it open,
+// service.sqlite-wal and service.sqlite-shm. The three belong together. Only
+// their owner can read them. API keys are stored only as keyed hashes and
+// callback secrets only encrypted, both under a pepper that is kept elsewhere.
+// Replies, results and callback bodies are stored as they were sent.
 //
-// Any sqlite3 from 3.37 reads it, also while the service runs:
+// Any sqlite3 from 3.37 can read the database while the service runs:
 //
 //	sqlite3 -readonly service.sqlite 'SELECT name, available, reserved FROM organizations'
 //	sqlite3 service.sqlite '.backup copy.sqlite'
 //
-// The backup above is whole; a copy of the file alone, made while a process
-// has it open, is not. Put a copy in place only when no process has the folder
-// open, and without the -wal and -shm files of what was there before.
+// The backup above is complete. A copy of the file alone, made while a process
+// has it open, is not. Restore a copy only when no process has the folder open,
+// and delete the old -wal and -shm files first.
 //
-// A full disk, a folder that became read-only or a lock that another process
-// keeps is resolution.ErrUnavailable for each change until it passes; nothing
-// has to be restarted. The ledger cannot be changed by ordinary statements:
-// an error in it is put right with another line.
+// On a full disk, a read-only folder or a lock held by another process, every
+// change returns resolution.ErrUnavailable until the cause is removed. No
+// restart is needed. The ledger is append-only: correct an error in it with
+// another entry.
 package sqlite
 
 import (
@@ -45,14 +45,14 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// databaseName is the database's file in the state folder.
+// databaseName is the name of the database file in the state folder.
 const databaseName = "service.sqlite"
 
-// ErrNoState says that a folder holds no service's state.
+// ErrNoState says that a folder holds no state of a service.
 var ErrNoState = errors.New("no service state")
 
-// Store is an open state folder. It is safe from many goroutines; Close must
-// come after the last use.
+// Store is an open state folder. It is safe for concurrent use. Close must be
+// the last call.
 type Store struct {
 	lock   *filelock.Lock // nil for an administrator
 	reads  *sql.DB
@@ -61,14 +61,13 @@ type Store struct {
 
 var errClosed = fmt.Errorf("%w: the state is closed", resolution.ErrUnavailable)
 
-// pragmas of the writer: references hold, and the ledger's triggers also
-// against a REPLACE; 16 MiB of pages are kept in memory; and the log goes back
-// into the database after 16 MiB.
+// pragmas of the writer: foreign keys are enforced; a REPLACE fires the triggers
+// of the ledger too; 16 MiB of pages are cached; the write-ahead log is
+// checkpointed after 16 MiB.
 var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-16384)", "wal_autocheckpoint(4000)"}
 
-// Serve opens the state in dir for a service, making it where there is none.
-// The folder is the service's alone until Close: a second one gets
-// filelock.ErrLocked.
+// Serve opens the state in dir for a service and creates it if there is none.
+// It locks the folder until Close: a second service gets filelock.ErrLocked.
 func Serve(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -85,8 +84,9 @@ func Serve(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Administer opens the state in dir beside a service that may be running. A
-// folder without state is ErrNoState, unless create makes it one.
+// Administer opens the state in dir for an administrator; a service may be
+// running on it. For a folder without state it returns ErrNoState, or creates
+// the state if create is true.
 func Administer(dir string, create bool) (*Store, error) {
 	if create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -131,7 +131,7 @@ func open(dir string) (_ *Store, err error) {
 	return s, nil
 }
 
-// unavailable marks an error of the database as one that may pass.
+// unavailable marks an error of the database as temporary.
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -139,8 +139,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: service state: %w", resolution.ErrUnavailable, err)
 }
 
-// Close ends the writer after the changes already asked for, and gives
-// everything back.
+// Close waits for the changes already requested, and releases all resources.
 func (s *Store) Close() error {
 	var errs []error
 	if s.writer != nil {
@@ -155,7 +154,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping reads from the database: it says whether the state can be used.
+// Ping reads from the database, to check that the state can be used.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	return unavailable(s.reads.QueryRowContext(ctx, "SELECT 1 FROM meta LIMIT 1").Scan(&one))

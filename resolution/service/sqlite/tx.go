@@ -8,15 +8,14 @@ import (
 
 // tx is the transaction of one group.
 //
-// Organizations' sums, ledger entries and replies are held back and written
-// together when the group ends, so account, enter, mayStore and store are the
-// only way to them inside a group; a query of those tables would not see what
-// the group did.
+// Balances, ledger entries and replies are collected and written together when
+// the group ends. Inside a group, use account, enter, mayStore and store for them:
+// a query of those tables does not see what the group did.
 type tx struct {
 	sql *groupcommit.Tx
 
 	accounts     map[int64]*account
-	reservations map[uuid.UUID]int64 // what is open, of those looked at
+	reservations map[uuid.UUID]int64 // open reservations, of those read
 	ledger       *groupcommit.Batch
 	keys         map[[32]byte]bool // of the replies below
 	replies      *groupcommit.Batch
@@ -42,7 +41,7 @@ func (t *tx) Reset() {
 	t.replies.Reset()
 }
 
-// Flush writes what the group held back.
+// Flush writes what the group collected.
 func (t *tx) Flush() error {
 	if err := t.replies.Flush(t.sql); err != nil {
 		return err

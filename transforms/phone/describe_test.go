@@ -1,6 +1,9 @@
 package phone
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/nyaruka/phonenumbers"
@@ -21,5 +24,67 @@ func TestDescribeExamples(t *testing.T) {
 				t.Errorf("Describe(%s), an example of %s in %s, = %+v", e164, typeNames[kind], region, d)
 			}
 		}
+	}
+}
+
+// TestDescribeIsTheLibrarys holds the tables against the library, over numbers
+// near those that are given out.
+func TestDescribeIsTheLibrarys(t *testing.T) {
+	var examples []string
+	for code := range phonenumbers.GetSupportedCallingCodes() {
+		for _, region := range phonenumbers.GetRegionCodesForCountryCode(code) {
+			for kind := range typeNames {
+				if example := phonenumbers.GetExampleNumberForType(region, kind); example != nil {
+					examples = append(examples, phonenumbers.Format(example, phonenumbers.E164))
+				}
+			}
+		}
+		examples = append(examples, fmt.Sprintf("+%d123456789", code), fmt.Sprintf("+%d80012345", code))
+	}
+	slices.Sort(examples)
+	random := rand.New(rand.NewPCG(1, 2))
+	fast := 0
+	check := func(e164 string) {
+		t.Helper()
+		if got, want := Describe(e164), describeSlowly(e164); got != want {
+			t.Fatalf("%s: %+v, the library says %+v", e164, got, want)
+		}
+		if _, _, ok := planOf(e164); ok {
+			fast++
+		}
+	}
+	changes := 20
+	if testing.Short() {
+		changes = 2
+	}
+	n := 0
+	for _, example := range examples {
+		check(example)
+		for range changes {
+			b := []byte(example)
+			for range 1 + random.IntN(3) {
+				b[1+random.IntN(len(b)-1)] = byte('0' + random.IntN(10))
+			}
+			switch random.IntN(8) {
+			case 0:
+				b = b[:len(b)-1]
+			case 1:
+				b = append(b, byte('0'+random.IntN(10)))
+			}
+			check(string(b))
+			n++
+		}
+	}
+	for _, odd := range []string{"", "+", "+1", "+12", "1234", "+0123456", "+99912345678", "+1202555010a", "+12025550100123456789"} {
+		check(odd)
+	}
+	if fast < n/2 {
+		t.Errorf("%d of %d numbers were read by the tables", fast, n)
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		Describe("+12025550100")
 	}
 }

@@ -1,0 +1,136 @@
+package phone
+
+import (
+	"errors"
+	"regexp/syntax"
+	"slices"
+)
+
+// digitPattern is a regular expression over digits as a table: matching costs a
+// step a digit. (Package regexp takes microseconds for the patterns of numbering
+// plans, and a number is held against a dozen of them.)
+type digitPattern struct {
+	next   [][10]uint16 // by state and digit; state 0 matches nothing any more
+	accept []bool       // by state
+}
+
+// startState is where matching starts.
+const startState = 1
+
+// maxStates bounds a table. The largest of the plans have some hundred states.
+const maxStates = 1 << 13
+
+var errPattern = errors.New("not a pattern of digits")
+
+// compileDigits makes the table of an expression. The empty one matches nothing.
+func compileDigits(expression string) (*digitPattern, error) {
+	p := &digitPattern{next: make([][10]uint16, 2), accept: make([]bool, 2)}
+	if expression == "" {
+		return p, nil
+	}
+	re, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	// A state is the set of instructions that matching may be at.
+	numbers := map[string]uint16{"": 0}
+	var sets [][]uint32
+	number := func(set []uint32) (uint16, error) {
+		key := make([]byte, 0, 4*len(set))
+		for _, pc := range set {
+			key = append(key, byte(pc), byte(pc>>8), byte(pc>>16), byte(pc>>24))
+		}
+		n, known := numbers[string(key)]
+		if !known {
+			if n = uint16(len(numbers)); n == maxStates {
+				return 0, errPattern
+			}
+			numbers[string(key)] = n
+			sets = append(sets, set)
+		}
+		return n, nil
+	}
+	start, err := closure(prog, []uint32{uint32(prog.Start)})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := number(start); err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(sets); i++ {
+		state := i + 1
+		if state >= len(p.next) {
+			p.next, p.accept = append(p.next, [10]uint16{}), append(p.accept, false)
+		}
+		p.accept[state] = slices.ContainsFunc(sets[i], func(pc uint32) bool { return prog.Inst[pc].Op == syntax.InstMatch })
+		for digit := range 10 {
+			var after []uint32
+			for _, pc := range sets[i] {
+				if in := &prog.Inst[pc]; in.Op != syntax.InstMatch && in.MatchRune(rune('0'+digit)) {
+					after = append(after, in.Out)
+				}
+			}
+			set, err := closure(prog, after)
+			if err != nil {
+				return nil, err
+			}
+			if p.next[state][digit], err = number(set); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// closure is the instructions that are reached without a digit, sorted.
+func closure(prog *syntax.Prog, from []uint32) (set []uint32, err error) {
+	seen := map[uint32]bool{}
+	for len(from) > 0 {
+		pc := from[len(from)-1]
+		from = from[:len(from)-1]
+		if seen[pc] {
+			continue
+		}
+		seen[pc] = true
+		switch in := &prog.Inst[pc]; in.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			from = append(from, in.Out, in.Arg)
+		case syntax.InstCapture, syntax.InstNop:
+			from = append(from, in.Out)
+		case syntax.InstEmptyWidth:
+			return nil, errPattern // none of the plans has one
+		case syntax.InstFail:
+		default:
+			set = append(set, pc)
+		}
+	}
+	slices.Sort(set)
+	return set, nil
+}
+
+// matches reports whether the whole of some digits matches.
+func (p *digitPattern) matches(digits string) bool {
+	state := uint16(startState)
+	for i := range len(digits) {
+		state = p.next[state][digits[i]-'0']
+	}
+	return p.accept[state]
+}
+
+// matchesPrefix reports whether digits begin with a match, be it empty.
+func (p *digitPattern) matchesPrefix(digits string) bool {
+	state := uint16(startState)
+	for i := 0; ; i++ {
+		if p.accept[state] {
+			return true
+		}
+		if i == len(digits) || state == 0 {
+			return false
+		}
+		state = p.next[state][digits[i]-'0']
+	}
+}

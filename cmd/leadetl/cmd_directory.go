@@ -58,7 +58,7 @@ A bad line is reported with file, line and reason, and left out; when more than
 --max-bad-lines are bad the import fails and the old data stays.`,
 		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
-		Annotations: cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted; the old data stays"}),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
 		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {

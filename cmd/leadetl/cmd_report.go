@@ -43,7 +43,7 @@ else, and holds no value of any row. Of a dataset on S3 it goes where --out says
   leadetl report out/hems --open
   leadetl report out/hems --out last-night.html
   leadetl report s3://leads/hems/ --out last-night.html --open`,
-		Annotations: cli.ExitCodes(map[int]string{cli.ExitService: "S3 cannot be reached"}),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: ""}),
 		Args:        oneDataset,
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.run(c.Context(), args[0], std)

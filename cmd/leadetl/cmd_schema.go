@@ -57,8 +57,9 @@ printed are to be filled in.`,
   leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
   leadetl schema --dataset out/hems --redshift-manifest --location s3://lake/hems
   leadetl schema enrichment --dialect markdown`,
-		Args:      runcmd.OneOperation,
-		ValidArgs: runcmd.OperationNames(),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later"}),
+		Args:        runcmd.OneOperation,
+		ValidArgs:   runcmd.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			operation := ""
 			if len(args) == 1 {

@@ -54,7 +54,7 @@ that warehouse does not accept: names, types, values that are too long.`,
   leadetl verify s3://leads/hems/`,
 		Annotations: cli.ExitCodes(map[int]string{
 			cli.ExitRejects:     "issues found, or the dataset does not load into --target; see standard output",
-			cli.ExitService:     "S3 cannot be reached",
+			cli.ExitTryAgain:    "S3 out of reach; run the same command later",
 			cli.ExitInterrupted: "interrupted",
 		}),
 		Args: func(_ *cobra.Command, args []string) error {

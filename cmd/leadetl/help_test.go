@@ -19,8 +19,9 @@ const helpWidth = 100
 func TestHelp(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/home/ada/.local/state")
 	more := map[string][]string{
-		"leadetl run":              {"3  ", "130"},
-		"leadetl directory import": {"130"},
+		"leadetl run":              {"3  ", "4  ", "5  ", "130"},
+		"leadetl plan":             {"3  ", "5  ", "130"},
+		"leadetl directory import": {"5  ", "130"},
 		"leadetl directory verify": {"130"},
 		"leadetl answers stat":     {"130"},
 		"leadetl answers list":     {"130"},

@@ -259,7 +259,7 @@ func (x *tormentor) ended(p *process) {
 	case code == cli.ExitBudget && x.refill > 0:
 		x.service.Grant(x.refill)
 		x.stops++
-	case code == cli.ExitService && strings.Contains(p.said.String(), "refuses"):
+	case code == cli.ExitUsage && strings.Contains(p.said.String(), "refuses"):
 		x.stops++
 	default:
 		x.Fatalf("a run ended with exit code %d:\n%s", code, tail(p.said.String()))

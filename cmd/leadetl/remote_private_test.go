@@ -39,7 +39,7 @@ func TestRemotePrivate(t *testing.T) {
 			said := map[string]string{}
 
 			s.Deny(100, -1)
-			p := j.run(cli.ExitService)
+			p := j.run(cli.ExitUsage)
 			said["output of a run that is denied"], said["log of a run that is denied"] = p.printed.String(), p.said.String()
 			s.Deny(0, 0)
 

@@ -44,31 +44,31 @@ func TestRemoteStops(t *testing.T) {
 		{
 			name:   "the key is revoked in the middle",
 			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, -1) },
-			code:   cli.ExitService, says: "refuses", again: true,
+			code:   cli.ExitUsage, says: "refuses", again: true,
 			relief: func(_ *testing.T, s *badservice.Service) { s.Deny(0, 0) },
 		},
 		{
 			name:   "one call is denied",
 			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, 1) },
-			code:   cli.ExitService, says: "refuses",
+			code:   cli.ExitUsage, says: "refuses",
 			relief: func(*testing.T, *badservice.Service) {},
 		},
 		{
 			name:   "the service goes away",
 			during: stopAfter(100),
-			code:   cli.ExitService, says: "out of reach", again: true,
+			code:   cli.ExitTryAgain, says: "out of reach", again: true,
 			relief: startAgain,
 		},
 		{
 			name:   "the service was never there",
 			before: func(t *testing.T, s *badservice.Service) { stopAfter(0)(t, s) },
-			code:   cli.ExitService, says: "out of reach",
+			code:   cli.ExitTryAgain, says: "out of reach",
 			relief: startAgain,
 		},
 		{
 			name:   "nothing but 503",
 			before: func(_ *testing.T, s *badservice.Service) { s.SetFaults(badservice.Faults{Unavailable: 1}) },
-			code:   cli.ExitService, says: "out of reach",
+			code:   cli.ExitTryAgain, says: "out of reach",
 			relief: func(_ *testing.T, s *badservice.Service) { s.SetFaults(badservice.Faults{}) },
 		},
 	} {
@@ -142,7 +142,7 @@ func TestRemoteHalfOpen(t *testing.T) {
 	proxy := newToxiproxy(t, url)
 	j := newRemoteJob(t, "ip_to_company", proxy.url, addressList(rows), "--idempotent", "--concurrency", "8", "--timeout", "300ms", "--give-up-after", "3s")
 	proxy.poison(toxic{"timeout", "downstream", 1, map[string]int{"timeout": 0}})
-	if p := j.run(cli.ExitService); !strings.Contains(p.said.String(), "out of reach") {
+	if p := j.run(cli.ExitTryAgain); !strings.Contains(p.said.String(), "out of reach") {
 		t.Errorf("it says\n%s", tail(p.said.String()))
 	}
 	if len(s.Ledger()) == 0 || len(j.unknown()) == 0 {

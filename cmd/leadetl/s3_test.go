@@ -207,7 +207,7 @@ func TestS3TwoProcesses(t *testing.T) {
 		"state":   "leadetl: --out: s3://leads/out/: in use by another process",
 		"another": "leadetl: --out: s3://leads/out/_lock: in use by another process: process ",
 	} {
-		if said := second.run(cli.ExitUsage, "s3://leads/in/a.csv", "s3://leads/out/", "--overwrite", "--state", j.path(state)); !strings.HasPrefix(said, want) {
+		if said := second.run(cli.ExitTryAgain, "s3://leads/in/a.csv", "s3://leads/out/", "--overwrite", "--state", j.path(state)); !strings.HasPrefix(said, want) {
 			t.Errorf("%s: %s\nwant %s", state, said, want)
 		}
 	}
@@ -238,7 +238,7 @@ func TestS3Plan(t *testing.T) {
 	if code := p.code(); code != cli.ExitDone || writes > 0 || !strings.Contains(p.printed.String(), "from s3://leads/in/a.csv") {
 		t.Errorf("exit code %d, %d writes\n%s%s", code, writes, p.printed, p.said)
 	}
-	if said := j.run(cli.ExitUsage, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
+	if said := j.run(cli.ExitTryAgain, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
 		t.Errorf("a lock in nobody's hand: %s", said)
 	}
 }
@@ -334,8 +334,8 @@ func TestS3Refused(t *testing.T) {
 		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `this machine's clock is too far off`},
 		{"expired credentials", nil, refuse(400, "ExpiredToken", always), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired`},
 		{"expired in the middle", nil, refuse(400, "ExpiredToken", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitUsage, `the credentials have expired .*; get new ones and run the same command to resume`},
-		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
-		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitService, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done; run the same command to resume`},
+		{"out of reach", nil, refuse(503, "ServiceUnavailable", always), "s3://leads/in/", "s3://leads/out", cli.ExitTryAgain, `the store does not answer \(ServiceUnavailable, HTTP 503\)`},
+		{"out of reach in the middle", nil, refuse(503, "SlowDown", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "part-") }), "s3://leads/in/", "s3://leads/out", cli.ExitTryAgain, `the store does not answer \(SlowDown, HTTP 503\).*0 parts done; run the same command to resume`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.env != nil {

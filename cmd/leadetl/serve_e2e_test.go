@@ -149,19 +149,20 @@ func TestServeRefusesToStart(t *testing.T) {
 		name  string
 		flags []string
 		want  string
+		code  int
 	}{
-		{"a second service on the state", []string{"--state", p.state, "--directory", p.directory}, "in use"},
-		{"the internal listener for everybody", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "0.0.0.0:0"}, "--internal-listen 0.0.0.0:0 can be reached from other machines"},
-		{"the internal listener for everybody by IPv6", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached"},
-		{"the internal listener on every address", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached"},
-		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen"},
-		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is not a directory of reference data"},
-		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key"},
-		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, wire.PepperName)}, "is not the secret that the keys of this state are hashed under"},
+		{"a second service on the state", []string{"--state", p.state, "--directory", p.directory}, "in use", cli.ExitTryAgain},
+		{"the internal listener for everybody", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "0.0.0.0:0"}, "--internal-listen 0.0.0.0:0 can be reached from other machines", cli.ExitUsage},
+		{"the internal listener for everybody by IPv6", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached", cli.ExitUsage},
+		{"the internal listener on every address", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached", cli.ExitUsage},
+		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen", cli.ExitUsage},
+		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is not a directory of reference data", cli.ExitUsage},
+		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key", cli.ExitUsage},
+		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, wire.PepperName)}, "is not the secret that the keys of this state are hashed under", cli.ExitUsage},
 	} {
 		refused := p.start(f.flags...)
-		if code := refused.code(); code != cli.ExitUsage || !strings.Contains(refused.said.String(), f.want) {
-			t.Errorf("%s: exit code %d, want %d; it said\n%swant %q", f.name, code, cli.ExitUsage, refused.said, f.want)
+		if code := refused.code(); code != f.code || !strings.Contains(refused.said.String(), f.want) {
+			t.Errorf("%s: exit code %d, want %d; it said\n%swant %q", f.name, code, f.code, refused.said, f.want)
 		}
 	}
 	if a := newCaller(t, s.public, "").do("GET", "/readyz", ""); a.status != http.StatusOK {

@@ -47,6 +47,12 @@ type Limit struct {
 // NewLimit is a limit with a count as its default.
 func NewLimit(count int64) Limit { return Limit{text: strconv.FormatInt(count, 10), count: count} }
 
+// NewLimitShare is a limit with a share as its default, from 0 to 1.
+func NewLimitShare(fraction float64) Limit {
+	share := NewShare(fraction)
+	return Limit{text: share.text, share: share}
+}
+
 // IsSet reports whether there is a limit.
 func (l Limit) IsSet() bool { return l.text != "" }
 

@@ -114,7 +114,7 @@ func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempo
 	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin}))
 	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies
 	if err != nil {
-		return failed(w.wrote(), resolution.Unavailable, failure(err))
+		return failed(w.wrote(), classOf(err), failure(err))
 	}
 	defer response.Body.Close()
 	var text bytes.Buffer

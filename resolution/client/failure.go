@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"syscall"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // failure says in our own words why no answer came: the error's own may hold
@@ -48,6 +50,19 @@ func failure(err error) string {
 		return "connection reset"
 	}
 	return "the connection broke"
+}
+
+// classOf tells a wrong address from a service that is out of reach: a service
+// without TLS at an https address, or with a certificate that is not its own or
+// of an unknown authority, is the same at the next call.
+func classOf(err error) resolution.Class {
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var plain tls.RecordHeaderError
+	if errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &plain) {
+		return resolution.Denied
+	}
+	return resolution.Unavailable
 }
 
 // proxyError is the HTTP status with which a proxy refused a connection to the

@@ -37,6 +37,8 @@ func (a answer) err(body value) error {
 		e.Class, e.Detail = resolution.Denied, settings[retired]
 	case a.status == http.StatusUnsupportedMediaType:
 		e.Class, e.Detail = resolution.Denied, "the service takes no JSON there; is its address right?"
+	case a.status == http.StatusBadRequest && a.saysTLS():
+		e.Class, e.Detail = resolution.Denied, "the service speaks TLS; write its address with https://"
 	case settings[e.Code] != "":
 		e.Class, e.Detail = resolution.Denied, settings[e.Code]
 	case a.status == http.StatusRequestTimeout, a.status == http.StatusConflict, a.status == http.StatusTooEarly, a.status >= 500:
@@ -75,6 +77,12 @@ func (a answer) unsuccessful(e *resolution.CallError, body value) error {
 		e.Class, e.Detail = resolution.Unavailable, "the service reports a failure"
 	}
 	return e
+}
+
+// saysTLS reports whether a server says in plain text that it speaks TLS. The
+// texts are those of Go's net/http, nginx and Apache httpd.
+func (a answer) saysTLS() bool {
+	return says(string(a.body[:min(len(a.body), 4096)]), "an http request to an https server", "plain http request was sent to https port", "speaking plain http to an ssl-enabled server port")
 }
 
 // isNotReady reports whether an answer without success says that it only

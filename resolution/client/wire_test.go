@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -169,6 +170,34 @@ func TestRedirectsAreRefused(t *testing.T) {
 	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
 	if !errors.Is(err, resolution.ErrDenied) {
 		t.Errorf("error %v, want ErrDenied", err)
+	}
+}
+
+// A service at the other scheme is a wrong address, and stays one.
+func TestWrongSchemeIsDenied(t *testing.T) {
+	answers := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the service was reached") })
+	plain, encrypted := httptest.NewServer(answers), httptest.NewUnstartedServer(answers)
+	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0)
+	encrypted.StartTLS()
+	defer plain.Close()
+	defer encrypted.Close()
+	for _, address := range []string{strings.Replace(plain.URL, "http:", "https:", 1), strings.Replace(encrypted.URL, "https:", "http:", 1), encrypted.URL} {
+		_, err := newClient(t, to(address)).Do(t.Context(), enrichment)
+		var e *resolution.CallError
+		if !errors.As(err, &e) || e.Class != resolution.Denied || e.Billed() {
+			t.Errorf("%s: error %v, want class %s", address, err, resolution.Denied)
+		}
+	}
+	for _, text := range []string{
+		"<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head>",
+		"Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+	} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, http.StatusBadRequest) }))
+		_, err := newClient(t, to(proxy.URL)).Do(t.Context(), enrichment)
+		proxy.Close()
+		if !errors.Is(err, resolution.ErrDenied) {
+			t.Errorf("%s: error %v, want ErrDenied", text, err)
+		}
 	}
 }
 

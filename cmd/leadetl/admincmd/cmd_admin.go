@@ -42,6 +42,7 @@ type admin struct {
 // command makes a command of admin with the flags all have.
 func (a *admin) command(c *cobra.Command) *cobra.Command {
 	a.now = time.Now
+	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitTryAgain: "state locked by another process; run the same command later"})
 	c.Flags().StringVar(&a.state, "state", wire.DefaultServiceStateDir(), "`folder` of the service's state")
 	return c
 }

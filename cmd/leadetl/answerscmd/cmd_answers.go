@@ -41,7 +41,7 @@ type stored struct {
 
 // command makes a command of answers with the flag all have.
 func (s *stored) command(c *cobra.Command) *cobra.Command {
-	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"})
+	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitTryAgain: "stored answers in use by another process; run the same command later", cli.ExitInterrupted: "interrupted"})
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs")
 	return c

@@ -71,6 +71,7 @@ may have been billed, and asked again it may be bought twice.`,
 	})
 	c.Annotations = cli.ExitCodes(map[int]string{
 		cli.ExitRejects:     "done, but rows had no identifier or open calls were kept",
+		cli.ExitTryAgain:    "stored answers in use by another process, or S3 out of reach; run the same command later",
 		cli.ExitInterrupted: "interrupted; answers forgotten so far stay forgotten",
 	})
 	flags := c.Flags()

@@ -12,11 +12,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
@@ -31,16 +34,31 @@ const (
 	ExitUsage       = 2
 	ExitRejects     = 3
 	ExitBudget      = 4
-	ExitService     = 5
+	ExitTryAgain    = 5
 	ExitInterrupted = 130
 )
 
-// commonExits are the exit codes of every command, and what they mean.
-var commonExits = map[int]string{
-	ExitDone:    "done",
-	exitFailure: "internal failure, such as a full disk",
-	ExitUsage:   "usage, configuration or unreadable input",
+// An exitMeaning is what an exit code tells whoever started the program.
+type exitMeaning struct {
+	code  int
+	means string
+	next  string // who acts, and how
 }
+
+// exitTable is what the exit codes mean. Help texts are made of it, and the
+// tables of README.md and docs/nightly.md repeat it.
+var exitTable = []exitMeaning{
+	{ExitDone, "done", "nobody has to act"},
+	{exitFailure, "internal failure, such as a full disk", "a person repairs it"},
+	{ExitUsage, "wrong usage, configuration, credentials, address or input; a retry does not help", "a person corrects it; never retry"},
+	{ExitRejects, "done, but rows failed or rejects exceed --max-rejects; see --fail-on", "a person looks at the dataset; never retry"},
+	{ExitBudget, "budget or credits exhausted; raise the limit and run the same command to resume", "a person raises the limit, then the same command resumes"},
+	{ExitTryAgain, "service or S3 out of reach, or dataset or state in use; run the same command later", "the scheduler runs the same command again later"},
+	{ExitInterrupted, "interrupted; run the same command to resume", "the scheduler runs the same command again"},
+}
+
+// commonExits are the exit codes of every command.
+var commonExits = map[int]string{ExitDone: "", exitFailure: "", ExitUsage: ""}
 
 // codedError is an error whose exit code was decided where it came up.
 type codedError struct {
@@ -51,11 +69,13 @@ type codedError struct {
 func (e codedError) Error() string { return e.err.Error() }
 func (e codedError) Unwrap() error { return e.err }
 
-// WithCode makes the program exit with code because of err.
+// WithCode makes the program exit with code because of err, unless exitRules
+// say what err is.
 func WithCode(code int, err error) error { return codedError{err, code} }
 
-// UsageError makes the program exit with exitUsage because of err. It is nil
-// when err is.
+// UsageError makes the program exit with ExitUsage because of err, unless
+// exitRules say what err is: a flag may name a folder that is in use, or a full
+// disk. It is nil when err is.
 func UsageError(err error) error {
 	if err == nil {
 		return nil
@@ -72,13 +92,18 @@ type exitRule struct {
 // exitRules is the table from errors to exit codes. The first rule that
 // applies decides.
 var exitRules = []exitRule{
+	{exitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull)},
+	{exitFailure, isSQLite(sqlite3.SQLITE_FULL)},
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
-	{ExitService, isAny(purchase.ErrRefused, purchase.ErrUnreachable, objects.ErrUnavailable)},
+	{ExitUsage, isAny(purchase.ErrRefused)},
+	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
+	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},
-	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, sinks.ErrForeign, filelock.ErrLocked, objects.ErrLockLost)},
+	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, answers.ErrNewer)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*pipeline.JobError]},
+	{ExitUsage, isAny(fs.ErrPermission, fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS)},
 	{ExitUsage, isFolderRefused},
 }
 
@@ -87,13 +112,13 @@ func ExitCode(err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	if coded, ok := errors.AsType[codedError](err); ok {
-		return coded.code
-	}
 	for _, rule := range exitRules {
 		if rule.applies(err) {
 			return rule.code
 		}
+	}
+	if coded, ok := errors.AsType[codedError](err); ok {
+		return coded.code
 	}
 	return exitFailure
 }
@@ -104,16 +129,23 @@ func isAny(kinds ...error) func(error) bool {
 	}
 }
 
+// isSQLite tests for primary result codes of SQLite.
+func isSQLite(codes ...int) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(codes, func(code int) bool { return groupcommit.Is(err, code) })
+	}
+}
+
 func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// isFolderRefused reports whether a folder could not be made for another
-// reason than a full disk.
+// isFolderRefused reports whether a folder could not be made. A full disk has
+// a rule of its own.
 func isFolderRefused(err error) bool {
 	path, ok := errors.AsType[*fs.PathError](err)
-	return ok && path.Op == "mkdir" && !errors.Is(err, syscall.ENOSPC)
+	return ok && path.Op == "mkdir"
 }
 
 // message is an error as it is printed: each problem on a line of its own,

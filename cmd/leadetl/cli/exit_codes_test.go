@@ -5,13 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -39,7 +46,26 @@ func TestExitCode(t *testing.T) {
 		{cut.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
 		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, columnfile.ErrDamaged), 2},
-		{filelock.ErrLocked, 2},
+		{answers.ErrNewer, 2},
+		{objects.ErrChanged, 2},
+		{&objects.RefusedError{Problem: "the bucket is not there"}, 2},
+		{&fs.PathError{Op: "open", Path: "a.csv", Err: fs.ErrNotExist}, 2},
+		{&fs.PathError{Op: "open", Path: "a.csv", Err: fs.ErrPermission}, 2},
+		{&fs.PathError{Op: "mkdir", Path: "out", Err: syscall.ENOTDIR}, 2},
+		{&fs.PathError{Op: "open", Path: "out/part", Err: syscall.EROFS}, 2},
+		{purchase.ErrRefused, 2},
+		{answers.ErrFull, 1},
+		{UsageError(&fs.PathError{Op: "open", Path: "state", Err: syscall.ENOSPC}), 1},
+		{fmt.Errorf("%w: %w", answers.ErrFull, purchase.ErrUnreachable), 1},
+		{purchase.ErrBudget, 4},
+		{purchase.ErrNoCredits, 4},
+		{purchase.ErrUnreachable, 5},
+		{objects.ErrUnavailable, 5},
+		{objects.ErrLockLost, 5},
+		{filelock.ErrLocked, 5},
+		{UsageError(fmt.Errorf("--state: %w", filelock.ErrLocked)), 5},
+		{UsageError(fmt.Errorf("--in: %w", objects.ErrUnavailable)), 5},
+		{UsageError(context.Canceled), 130},
 		{WithCode(ExitRejects, errors.New("rejects")), 3},
 		{context.Canceled, 130},
 		{WithCode(ExitInterrupted, errors.New("interrupted")), 130},
@@ -57,6 +83,47 @@ func wrap(err error) error {
 		return nil
 	}
 	return errors.Join(fmt.Errorf("run: %w", err), nil)
+}
+
+// A writer that waits for another's transaction gives up with SQLite's error.
+func TestExitCodeOfALockedDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.sqlite")
+	if err := groupcommit.Create(path); err != nil {
+		t.Fatal(err)
+	}
+	var conns [2]*groupcommit.Conn
+	for i := range conns {
+		c, err := groupcommit.Connect(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns[i] = c
+	}
+	if err := conns[0].Begin(); err != nil {
+		t.Fatal(err)
+	}
+	conns[1].Patience = 0
+	if err := conns[1].Begin(); ExitCode(err) != ExitTryAgain {
+		t.Errorf("exit code %d for %v, want %d", ExitCode(err), err, ExitTryAgain)
+	}
+}
+
+// The tables in the pages are the one in code.
+func TestExitTableInPages(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/nightly.md"} {
+		text, err := os.ReadFile(filepath.Join("../../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "\n| exit code | meaning | who acts |\n|---|---|---|\n"
+		for _, row := range exitTable {
+			want += fmt.Sprintf("| %d | %s | %s |\n", row.code, row.means, row.next)
+		}
+		if !strings.Contains(strings.ReplaceAll(string(text), "`", ""), want+"\n") {
+			t.Errorf("%s lacks the table%s", page, want)
+		}
+	}
 }
 
 func TestMessage(t *testing.T) {

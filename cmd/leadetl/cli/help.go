@@ -2,9 +2,9 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -137,8 +137,8 @@ func writeGroups(out *bufio.Writer, flags *pflag.FlagSet) {
 	}
 }
 
-// ExitCodes annotates a command with what its exit codes mean, beside those of
-// every command.
+// ExitCodes annotates a command with its exit codes, beside those of every
+// command. An empty text stands for the words of exitTable.
 func ExitCodes(own map[int]string) map[string]string {
 	all := maps.Clone(commonExits)
 	maps.Copy(all, own)
@@ -148,8 +148,10 @@ func ExitCodes(own map[int]string) map[string]string {
 // exitCodeLines lists exit codes for a help text.
 func exitCodeLines(meanings map[int]string) string {
 	var b strings.Builder
-	for _, code := range slices.Sorted(maps.Keys(meanings)) {
-		fmt.Fprintf(&b, "\n  %-5d%s", code, meanings[code])
+	for _, row := range exitTable {
+		if text, has := meanings[row.code]; has {
+			fmt.Fprintf(&b, "\n  %-5d%s", row.code, cmp.Or(text, row.means))
+		}
 	}
 	return b.String()
 }

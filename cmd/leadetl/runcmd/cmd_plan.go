@@ -34,8 +34,8 @@ and the stored answers do not change.`,
 		Example: `  leadetl plan enrichment --in people.csv --out leads --resolver https://leads.example --rate 9/s
   leadetl plan --job nightly.yaml --json`,
 		Annotations: cli.ExitCodes(map[int]string{
-			cli.ExitRejects:     "the run would exit with 3: rows would fail, or rejects exceed --max-rejects",
-			cli.ExitService:     "S3 cannot be reached",
+			cli.ExitRejects:     "the run would exit with 3: rows would fail or rejects exceed --max-rejects; see --fail-on",
+			cli.ExitTryAgain:    "",
 			cli.ExitInterrupted: "interrupted",
 		}),
 		Args: OneOperation,
@@ -97,13 +97,16 @@ type plannedJSON struct {
 // foresee is how the run would end with exit code 3, as far as that is
 // known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
-	if p.Failed > 0 {
+	if p.Failed > 0 && f.failOn.failed {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s of the dataset failed, and the same command would not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
 	}
-	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.maxRejects.Exceeded(rejects, lines) {
+	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.failOn.rejects && f.maxRejects.Exceeded(rejects, lines) {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
 	}
-	if p.Calls != nil && p.Calls.Failed > 0 {
+	if p.Rows < f.minRows && f.failOn.rejects {
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", p.Rows, f.minRows))
+	}
+	if p.Calls != nil && p.Calls.Failed > 0 && f.failOn.failed {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail because their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))
 	}
 	return nil

@@ -39,6 +39,8 @@ type runFlags struct {
 	state         string
 	workers       int
 	maxRejects    cliflag.Limit
+	minRows       int64
+	failOn        failOn
 	dropAnswers   string
 	metricsListen string
 	dataset       JobFlags
@@ -48,6 +50,7 @@ type runFlags struct {
 	s3            wire.S3
 	log           cli.LogFlags
 
+	limited  bool         // --max-rejects is given
 	planning bool         // nothing is asked and nothing written
 	drop     *dropAnswers // nil without --drop-answers
 }
@@ -85,14 +88,9 @@ does nothing. Every flag is also a key of the job file; flags win.`,
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
   leadetl run keyword_to_lead --keywords 'crm;erp' --states CA --directory dir --out leads
   leadetl run --job nightly.yaml`,
-		Annotations: cli.ExitCodes(map[int]string{
-			cli.ExitRejects:     "done, but rows failed or rejects exceed --max-rejects",
-			cli.ExitBudget:      "budget or credits exhausted; raise the limit and run the same command to resume",
-			cli.ExitService:     "the service refuses calls, or it or S3 cannot be reached; run the same command to resume",
-			cli.ExitInterrupted: "interrupted; run the same command to resume",
-		}),
-		Args:      OneOperation,
-		ValidArgs: OperationNames(),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitRejects: "", cli.ExitBudget: "", cli.ExitTryAgain: "", cli.ExitInterrupted: ""}),
+		Args:        OneOperation,
+		ValidArgs:   OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			operation, err := f.settle(c.Flags(), args)
 			if err != nil {
@@ -109,6 +107,7 @@ does nothing. Every flag is also a key of the job file; flags win.`,
 // as run.
 func (f *runFlags) register(c *cobra.Command) {
 	f.dataset = DefaultJobFlags()
+	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.5), failOn{failed: true, rejects: true}
 	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
 		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
@@ -116,12 +115,14 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
 		f.dataset.registerInput(flags)
 	})
-	cli.Group(c, "Output", []string{"out", "overwrite", "column", "keep", "partition-by", "max-rejects"}, func(flags *pflag.FlagSet) {
+	cli.Group(c, "Output", []string{"out", "overwrite", "column", "keep", "partition-by", "max-rejects", "fail-on"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing, or s3://bucket/prefix/")
 		flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset in --out")
 		f.dataset.RegisterColumns(flags)
 		f.dataset.registerParts(flags)
-		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1% (default: no limit)")
+		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%")
+		flags.Int64Var(&f.minRows, "min-rows", 0, "exit with 3 when the input has less than this `number` of rows")
+		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
 		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
 		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, about 100 MB each; with a service always one; the dataset is the same for any number")
 	})
@@ -159,6 +160,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 		operation = args[0]
 	}
 	op := resolution.Operation(operation)
+	f.limited = flags.Changed("max-rejects")
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
 	}
@@ -189,6 +191,9 @@ func (f *runFlags) job(operation string) (pipeline.Job, error) {
 	}
 	if f.out == "" {
 		errs = append(errs, errors.New("no --out; name the output folder"))
+	}
+	if f.minRows < 0 {
+		errs = append(errs, fmt.Errorf("--min-rows is %d; it cannot be less than 0", f.minRows))
 	}
 	if f.workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
@@ -242,7 +247,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 	if errors.Is(err, context.Canceled) {
 		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; run the same command to resume", figures.Plural(result.Made+result.Skipped, "part")))
 	}
-	if err != nil && result != nil && (cli.ExitCode(err) == cli.ExitBudget || cli.ExitCode(err) == cli.ExitService) {
+	if err != nil && result != nil && isResumable(err) {
 		return fmt.Errorf("%w; %s done; run the same command to resume", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
 	}
 	if err != nil {
@@ -257,17 +262,11 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 		return cli.UsageError(fmt.Errorf("the dataset is complete, but %s lacks responses that only a new run can write; use --overwrite to make both again", f.dropAnswers))
 	}
 	t := result.Totals
-	if lines := t.Rows + t.Malformed; !f.maxRejects.IsSet() && t.Malformed*100 > lines {
+	if lines := t.Rows + t.Malformed; !f.limited && t.Malformed*100 > lines {
 		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
 	}
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
-	if err := failedRows(t); err != nil {
-		return err
-	}
-	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
-	}
-	return nil
+	return f.judge(t)
 }
 
 // finishedLevel is the level of the totals in the log. People have the table;

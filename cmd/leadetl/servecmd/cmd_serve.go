@@ -75,7 +75,8 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 		Example: `  leadetl serve --demo
   leadetl serve --directory dir --state state --listen :8443 --tls-cert cert.pem --tls-key key.pem
   leadetl serve --config serve.yaml`,
-		Args: cli.NoArguments,
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "state in use by another process, or S3 out of reach; run the same command later"}),
+		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.config != "" {
 				if err := cliflag.ApplyFile("config", f.config, c.Flags(), nil); err != nil {

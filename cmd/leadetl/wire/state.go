@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -67,7 +66,7 @@ func OpenPepper(ctx context.Context, s *sqlite.Store, path string) (credential.P
 
 // StateError tells what the caller has to put right from what failed.
 func StateError(err error) error {
-	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) || errors.Is(err, filelock.ErrLocked) {
+	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
 		return cli.UsageError(err)
 	}
 	return err

@@ -1,0 +1,81 @@
+package runcmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// failOn is which problems of a finished dataset make a run exit with
+// cli.ExitRejects.
+type failOn struct{ failed, rejects bool }
+
+// The words of --fail-on.
+const (
+	failOnNever   = "never"
+	failOnFailed  = "failed"
+	failOnRejects = "rejects"
+)
+
+func (f *failOn) String() string {
+	var words []string
+	if f.failed {
+		words = append(words, failOnFailed)
+	}
+	if f.rejects {
+		words = append(words, failOnRejects)
+	}
+	if words == nil {
+		return failOnNever
+	}
+	return strings.Join(words, ",")
+}
+
+// Type is the word for the value in help texts.
+func (f *failOn) Type() string { return "problems" }
+
+// Set reads the words.
+func (f *failOn) Set(text string) error {
+	var set failOn
+	for word := range strings.SplitSeq(text, ",") {
+		switch word = strings.TrimSpace(word); {
+		case word == failOnFailed:
+			set.failed = true
+		case word == failOnRejects:
+			set.rejects = true
+		case word != failOnNever || text != failOnNever:
+			return errors.New("write never, failed, rejects, or failed,rejects")
+		}
+	}
+	*f = set
+	return nil
+}
+
+// judge decides whether a finished dataset has problems that --fail-on names.
+// Too few rows count as rejects.
+func (f *runFlags) judge(t sinks.Totals) error {
+	if err := failedRows(t); err != nil && f.failOn.failed {
+		return err
+	}
+	if !f.failOn.rejects {
+		return nil
+	}
+	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
+	}
+	if t.Rows < f.minRows {
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", t.Rows, f.minRows))
+	}
+	return nil
+}
+
+// isResumable reports whether the same command resumes a run that stopped with
+// err, once the cause is gone.
+func isResumable(err error) bool {
+	code := cli.ExitCode(err)
+	return code == cli.ExitBudget || code == cli.ExitTryAgain || errors.Is(err, purchase.ErrRefused)
+}

@@ -116,16 +116,16 @@ func TestNulls(t *testing.T) {
 
 func TestJobProblems(t *testing.T) {
 	for want, change := range map[string]func(*pipeline.Job){
-		"":                      func(*pipeline.Job) {},
-		`operation "nonsense"`:  func(j *pipeline.Job) { j.Operation = "nonsense" },
-		"of keyword operations": func(j *pipeline.Job) { j.AsOf = time.Now() },
-		"rows per part is 0":    func(j *pipeline.Job) { j.RowsPerPart = 0 },
-		`compression "gzip"`:    func(j *pipeline.Job) { j.Compression = sinks.Compression("gzip") },
-		"no HEM type":           func(j *pipeline.Job) { j.HEMTypes = nil },
-		`HEM type "sha512"`:     func(j *pipeline.Job) { j.HEMTypes = []string{"md5", "sha512"} },
-		"HEM profiles":          func(j *pipeline.Job) { j.Operation, j.HEMProfiles = resolution.Enrichment, []email.Profile{email.UID2} },
-		`default region "us"`:   func(j *pipeline.Job) { j.DefaultRegion = "us" },
-		"no network host":       func(j *pipeline.Job) { j.NetworkHosts = nil },
+		"":                       func(*pipeline.Job) {},
+		`operation "nonsense"`:   func(j *pipeline.Job) { j.Operation = "nonsense" },
+		"for keyword operations": func(j *pipeline.Job) { j.AsOf = time.Now() },
+		"rows per part is 0":     func(j *pipeline.Job) { j.RowsPerPart = 0 },
+		`compression "gzip"`:     func(j *pipeline.Job) { j.Compression = sinks.Compression("gzip") },
+		"no HEM type is given":   func(j *pipeline.Job) { j.HEMTypes = nil },
+		`HEM type "sha512"`:      func(j *pipeline.Job) { j.HEMTypes = []string{"md5", "sha512"} },
+		"HEM profiles":           func(j *pipeline.Job) { j.Operation, j.HEMProfiles = resolution.Enrichment, []email.Profile{email.UID2} },
+		`default region "us"`:    func(j *pipeline.Job) { j.DefaultRegion = "us" },
+		"no network host":        func(j *pipeline.Job) { j.NetworkHosts = nil },
 	} {
 		job := pipeline.DefaultJob(resolution.EmailToHEM)
 		change(&job)

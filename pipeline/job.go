@@ -19,15 +19,15 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// DefaultRowsPerPart gives files of 50 to 200 MB. SearchesPerPart is that of
-// keyword_to_lead, where a row in is as many rows out as it has leads.
+// DefaultRowsPerPart gives files of 50 to 200 MB. SearchesPerPart is for
+// keyword_to_lead, where one input row gives one output row for each lead.
 const (
 	DefaultRowsPerPart = 1_000_000
 	SearchesPerPart    = 1_000
 )
 
-// Job is what decides on the bytes of a dataset, beside its input and the
-// answers. Start from DefaultJob.
+// Job holds the settings that decide the bytes of a dataset. Its input and the
+// answers decide the rest. Start from DefaultJob.
 type Job struct {
 	Operation resolution.Operation
 	// Column is the input column that holds the identifier, or the keywords of
@@ -56,17 +56,16 @@ type Job struct {
 	// path of the dataset, from the outermost folder inwards. Output is what
 	// they lead to.
 	Partitions []sinks.Partition
-	// PartitionBy is a kept input column that the rows of each part are parted
-	// by: its values are in the path of each file, below Partitions, and in no
-	// file. Empty is none.
+	// PartitionBy is a kept input column that the rows of each part are
+	// partitioned by: its values are in the path of each file, below Partitions,
+	// and not in the file. Empty means that rows are not partitioned.
 	PartitionBy string
-	// SearchDefaults are what the rows of a list of searches mean where a
-	// column is missing or a cell empty, by field and as a cell has it. Keyword
-	// operations only.
+	// SearchDefaults are used for a search where its column is missing or its
+	// cell is empty: the text of a cell by field. Keyword operations only.
 	SearchDefaults map[string]string
-	// AsOf is the day (UTC) that searches take for today: those without dates
-	// are about the days that end on it, and none may be about a later one.
-	// Zero is the day on which the dataset is begun. Keyword operations only.
+	// AsOf is the day (UTC) that searches take as today: searches without dates
+	// cover the days up to it, and no search may ask for a later day. Zero is
+	// the day on which the dataset is begun. Keyword operations only.
 	AsOf time.Time
 }
 
@@ -100,7 +99,7 @@ func (j Job) Validate() error {
 		errs = append(errs, err)
 	}
 	if len(j.HEMTypes) == 0 {
-		errs = append(errs, errors.New("no HEM type; name at least one of md5, sha1, sha256"))
+		errs = append(errs, errors.New("no HEM type is given; name at least one of md5, sha1, sha256"))
 	}
 	for _, t := range j.HEMTypes {
 		if !slices.Contains(columns.HEMTypes, t) {
@@ -108,26 +107,26 @@ func (j Job) Validate() error {
 		}
 	}
 	if len(j.HEMProfiles) > 0 && j.Operation != resolution.EmailToHEM {
-		errs = append(errs, fmt.Errorf("HEM profiles are columns of email_to_hem; %s has none", j.Operation))
+		errs = append(errs, fmt.Errorf("HEM profiles are for email_to_hem only; the operation is %s", j.Operation))
 	}
 	if len(j.SearchDefaults) > 0 && !j.Operation.IsKeyword() {
-		errs = append(errs, fmt.Errorf("defaults of searches are of keyword operations; %s is none", j.Operation))
+		errs = append(errs, fmt.Errorf("defaults of searches are for keyword operations only; the operation is %s", j.Operation))
 	}
 	if !j.AsOf.IsZero() && !j.Operation.IsKeyword() {
-		errs = append(errs, fmt.Errorf("a day that searches take for today is of keyword operations; %s is none", j.Operation))
+		errs = append(errs, fmt.Errorf("the day that searches take as today is for keyword operations only; the operation is %s", j.Operation))
 	}
 	errs = append(errs, checkPartitions(j.Partitions)...)
 	if !isRegion(j.DefaultRegion) {
-		errs = append(errs, fmt.Errorf("default region %q; give two capital letters, such as US or GB", j.DefaultRegion))
+		errs = append(errs, fmt.Errorf("default region %q is not valid; give two capital letters, such as US or GB", j.DefaultRegion))
 	}
 	if len(j.NetworkHosts) == 0 {
-		errs = append(errs, errors.New("no network host; name at least one"))
+		errs = append(errs, errors.New("no network host is given; name at least one"))
 	}
 	return errors.Join(errs...)
 }
 
-// JobError says that a job's settings do not go with each other or with its
-// input: a mistake of who wrote the job.
+// JobError says that a job's settings contradict each other or its input. The
+// author of the job has to correct them.
 type JobError struct{ Err error }
 
 func (e *JobError) Error() string { return e.Err.Error() }

@@ -139,7 +139,7 @@ const recordBytes = 16 << 20
 // write writes the rows of a batch, and counts them.
 func (m *partMaker) write(b *columns.Batch) error {
 	m.suppress.Answers(b)
-	parted, err := m.folders.of(b)
+	parted, err := m.folders.split(b)
 	if err != nil {
 		return err
 	}

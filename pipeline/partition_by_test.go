@@ -229,8 +229,8 @@ func TestRefusedPartitions(t *testing.T) {
 	}{
 		{"no such column", landed(1), func(j *pipeline.Job) { j.PartitionBy = "city" }, `partition rows by "city": it is not among the kept input columns`},
 		{"a column that is not kept", landed(1), func(j *pipeline.Job) { j.PartitionBy, j.KeepAll, j.Keep = "country", false, []string{"id"} }, "name it in --keep"},
-		{"the identifier", landed(1), func(j *pipeline.Job) { j.PartitionBy = "email" }, "it is what they are resolved by"},
-		{"another identifier", "email,Phone\na@b.example,1\n", func(j *pipeline.Job) { j.PartitionBy = "phone" }, `by its name it holds identifiers (phone)`},
+		{"the identifier", landed(1), func(j *pipeline.Job) { j.PartitionBy = "email" }, "it identifies them"},
+		{"another identifier", "email,Phone\na@b.example,1\n", func(j *pipeline.Job) { j.PartitionBy = "phone" }, `its name says that it holds identifiers (phone)`},
 		{"a name with a space", "email,my land\na@b.example,1\n", func(j *pipeline.Job) { j.PartitionBy = "my land" }, "rename the column in the input"},
 		{"too many values", many.String(), func(j *pipeline.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions+1 },
 			"part-00000: its rows have more than 100 values of n"},

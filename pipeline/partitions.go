@@ -12,12 +12,12 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// partitionName is what all warehouses take for a column, and none for a
-// folder that is not data.
+// partitionName is the form of a name that every warehouse accepts for a
+// column, and that no warehouse takes for a hidden folder.
 var partitionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
-// maxPartitionValue keeps a folder's name, of which every byte may become
-// three, below what file systems take.
+// maxPartitionValue is in bytes. Escaping may turn each byte into three, and
+// file systems accept 255 for the name of a folder.
 const maxPartitionValue = 64
 
 func checkPartitions(partitions []sinks.Partition) (errs []error) {
@@ -25,9 +25,9 @@ func checkPartitions(partitions []sinks.Partition) (errs []error) {
 	for _, p := range partitions {
 		switch folded := strings.ToLower(p.Name); {
 		case !partitionName.MatchString(p.Name) || len(p.Name) > maxPartitionValue:
-			errs = append(errs, fmt.Errorf("partition %q; a name has letters, digits and underscores, and begins with a letter", p.Name))
+			errs = append(errs, fmt.Errorf("partition %q is not a valid name; use letters, digits and underscores, and begin with a letter", p.Name))
 		case seen[folded]:
-			errs = append(errs, fmt.Errorf("partition %q is there twice", p.Name))
+			errs = append(errs, fmt.Errorf("partition %q is given twice", p.Name))
 		case p.Value == "" || len(p.Value) > maxPartitionValue || !utf8.ValidString(p.Value) || strings.ContainsFunc(p.Value, isControl):
 			errs = append(errs, fmt.Errorf("partition %s needs a value of 1 to %d bytes, without control characters", p.Name, maxPartitionValue))
 		default:
@@ -46,8 +46,8 @@ func partitionNames(partitions []sinks.Partition) (names []string) {
 	return names
 }
 
-// PartitionColumn is the column that a job's rows are parted by, as it is
-// spelled among those that are kept; empty when they are not parted.
+// PartitionColumn is the column that a job's rows are partitioned by, spelled as
+// in kept; empty when rows are not partitioned.
 func PartitionColumn(j Job, kept []string) (string, error) {
 	if j.PartitionBy == "" {
 		return "", nil
@@ -58,18 +58,18 @@ func PartitionColumn(j Job, kept []string) (string, error) {
 	case !slices.Contains(kept, name):
 		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns; name it in --keep", j.PartitionBy)
 	case identifies && !j.Operation.IsKeyword():
-		return "", fmt.Errorf("rows cannot be parted by %q: it is what they are resolved by, and paths are in logs and reports", name)
+		return "", fmt.Errorf("cannot partition rows by %q: it identifies them, and paths appear in logs and reports", name)
 	case identifies && j.DropIdentifier:
-		return "", fmt.Errorf("rows cannot be parted by %q: --drop-identifier leaves it out", name)
+		return "", fmt.Errorf("cannot partition rows by %q: --drop-identifier leaves it out", name)
 	case !partitionName.MatchString(name) || len(name) > maxPartitionValue:
-		return "", fmt.Errorf("rows cannot be parted by %q: a folder's name has letters, digits and underscores, and begins with a letter; rename the column in the input", name)
+		return "", fmt.Errorf("cannot partition rows by %q: the name of a folder has letters, digits and underscores, and begins with a letter; rename the column in the input", name)
 	case personal:
-		return "", fmt.Errorf("rows cannot be parted by %q: by its name it holds identifiers (%s), and paths are in logs and reports", name, kind)
+		return "", fmt.Errorf("cannot partition rows by %q: its name says that it holds identifiers (%s), and paths appear in logs and reports", name, kind)
 	}
 	return name, nil
 }
 
-// partitionFolders are those that the rows of one part are parted into.
+// partitionFolders are the folders that the rows of one part go to.
 type partitionFolders struct {
 	layout *columns.Layout
 	part   int
@@ -80,12 +80,12 @@ func newPartitionFolders(layout *columns.Layout, part int) *partitionFolders {
 	return &partitionFolders{layout: layout, part: part, seen: map[string]bool{}}
 }
 
-// isParted reports whether rows are parted by a column.
-func (f *partitionFolders) isParted() bool { return f.layout.Partition() != "" }
+// isPartitioned reports whether rows are partitioned by a column.
+func (f *partitionFolders) isPartitioned() bool { return f.layout.Partition() != "" }
 
 // empty is the folder of a part without rows.
 func (f *partitionFolders) empty() string {
-	if !f.isParted() {
+	if !f.isPartitioned() {
 		return ""
 	}
 	folder, _ := sinks.PartitionFolder(f.layout.Partition(), "")
@@ -98,10 +98,10 @@ type folderRows struct {
 	*columns.Batch
 }
 
-// of parts the rows of a batch, in an order that follows from them. Without a
-// column to part by all of them go to the dataset's own folder.
-func (f *partitionFolders) of(b *columns.Batch) ([]folderRows, error) {
-	if !f.isParted() {
+// split sorts the rows of a batch by folder, in an order that follows from the
+// rows. Without a partition column all rows go to the dataset's own folder.
+func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
+	if !f.isPartitioned() {
 		return []folderRows{{"", b}}, nil
 	}
 	var all []folderRows
@@ -115,16 +115,16 @@ func (f *partitionFolders) of(b *columns.Batch) ([]folderRows, error) {
 	return all, nil
 }
 
-// add is the folder of a value, which is one of the part's.
+// add returns the folder of a value, and counts it as one of the part's.
 func (f *partitionFolders) add(value string) (folder string, err error) {
 	column := f.layout.Partition()
 	folder, ok := sinks.PartitionFolder(column, value)
 	if !ok {
-		return "", f.fail("a value of %s has %d bytes, which is too long for the name of a folder; part by a column of short values", column, len(value))
+		return "", f.fail("a value of %s has %d bytes, which is too long for the name of a folder; partition by a column of short values", column, len(value))
 	}
 	f.seen[folder] = true
 	if len(f.seen) > sinks.MaxPartitions {
-		return "", f.fail("its rows have more than %d values of %s, each of which is a file; part by a column of fewer values, sort the input by it, or give fewer --rows-per-part",
+		return "", f.fail("its rows have more than %d values of %s, each of which is a file; partition by a column of fewer values, sort the input by it, or give fewer --rows-per-part",
 			sinks.MaxPartitions, column)
 	}
 	return folder, nil

@@ -92,8 +92,8 @@ type PlannedCalls struct {
 // PlannedFiles are the files of the whole dataset.
 type PlannedFiles struct {
 	Parts int `json:"parts"`
-	// Partitioned are the Parquet files of rows, where these are parted by a
-	// column: people whom only answers show to be suppressed may make it more.
+	// Partitioned are the Parquet files of rows, where these are partitioned by
+	// a column. Suppressed people whom only answers show may add files.
 	Partitioned int `json:"partition_files,omitempty"`
 	// Bytes are about how large the parts are together. Where AtLeast is set,
 	// what answers will add to them is not known: of a keyword job all of it.

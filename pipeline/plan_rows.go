@@ -22,26 +22,25 @@ import (
 )
 
 // rowPlanner reads the rows that are not recorded yet and brings their
-// identifiers into canonical form, as the run does. Unlike there, no order has
-// to be kept: a batch is a worker's business.
+// identifiers into canonical form, as the run does. Batches may be worked on in
+// any order.
 type rowPlanner struct {
-	decision *decision
-	keys     *distinct.Set
-	later    *distinct.Set // pages after the first of searches that were begun
-	batches  chan plannedBatch
-	sample   *sample
-	parts    int // to be made
-	parted   []*plannedPart
-	rejects  int // of them with malformed lines
-	began    time.Time
+	decision    *decision
+	keys        *distinct.Set
+	later       *distinct.Set // pages after the first of searches that were begun
+	batches     chan plannedBatch
+	sample      *sample
+	parts       int // to be made
+	partitioned []*plannedPart
+	rejects     int // of them with malformed lines
+	began       time.Time
 
 	mu        sync.Mutex
 	totals    sinks.Totals // Matched are the rows somebody is asked about
 	morePages bool
 }
 
-// plannedBatch is a batch, and whether it is one of those by which the size of
-// files is told.
+// plannedBatch is a batch. The size of files is estimated from sampled ones.
 type plannedBatch struct {
 	*sources.Batch
 	sampled bool
@@ -79,12 +78,12 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 	return r, cutErr
 }
 
-// start is where the rows of a part go that a run would make.
+// start begins a part that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
 	r.parts++
 	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.layout, number)}
-	if p.folders.isParted() {
-		r.parted = append(r.parted, p)
+	if p.folders.isPartitioned() {
+		r.partitioned = append(r.partitioned, p)
 	}
 	return p, nil
 }
@@ -94,17 +93,17 @@ type plannedPart struct {
 	planner        *rowPlanner
 	begun, rejects bool
 
-	parting sync.Mutex
+	mu      sync.Mutex
 	folders *partitionFolders
 }
 
-// partRows notes the files that the rows of a batch are parted into.
-func (p *plannedPart) partRows(b *columns.Batch) error {
-	if !p.folders.isParted() || b.Len() == 0 {
+// noteFolders notes the folders that the rows of a batch go to.
+func (p *plannedPart) noteFolders(b *columns.Batch) error {
+	if !p.folders.isPartitioned() || b.Len() == 0 {
 		return nil
 	}
-	p.parting.Lock()
-	defer p.parting.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, value := range p.planner.decision.columns.layout.PartitionValues(b) {
 		if _, err := p.folders.add(value); err != nil {
 			return err
@@ -113,9 +112,9 @@ func (p *plannedPart) partRows(b *columns.Batch) error {
 	return nil
 }
 
-// partitionFiles are the files that rows are parted into.
+// partitionFiles counts the files that partitioned rows go to.
 func (r *rowPlanner) partitionFiles() (n int) {
-	for _, p := range r.parted {
+	for _, p := range r.partitioned {
 		n += max(len(p.folders.seen), 1)
 	}
 	return n
@@ -192,7 +191,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	} else {
 		w.identifiers(b, in.Batch)
 	}
-	if err := in.part.partRows(b); err != nil {
+	if err := in.part.noteFolders(b); err != nil {
 		return err
 	}
 	counted := count(b)
@@ -219,7 +218,7 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 	}
 }
 
-// question is one as it is told from others.
+// question is the key that tells a question from others, and its cost.
 func (w *rowWorker) question(key []byte) distinct.Key {
 	k := distinct.Key{Hash: w.hash(key), Cost: w.price}
 	if w.run.Remote != nil && w.run.Job.Operation == resolution.KeywordToLead {

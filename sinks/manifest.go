@@ -14,7 +14,7 @@ const ManifestFormat = 1
 
 // Manifest says what a dataset holds: its files with sizes and checksums, its
 // columns, its totals, and the job it was made by. It holds no value of any
-// row, but of a column that rows are parted by: those are in the files' names.
+// row, but of a column that rows are partitioned by: those are in the files' names.
 type Manifest struct {
 	Format        int             `json:"format"`
 	Program       string          `json:"program"` // name and version that wrote the dataset
@@ -44,10 +44,10 @@ type Input struct {
 
 // Part is one run of consecutive input rows and the files made from it.
 type Part struct {
-	// File is the part's file. Where rows are parted by a column it is the sum
+	// File is the part's file. Where rows are partitioned by a column it is the sum
 	// of Files, and no file has its name.
 	File
-	// Files are the files of a part whose rows are parted by a column, one for
+	// Files are the files of a part whose rows are partitioned by a column, one for
 	// each value, in the order of their names.
 	Files   []File `json:"files,omitempty"`
 	Rejects *File  `json:"rejects,omitempty"` // nil when every line was a row
@@ -186,7 +186,7 @@ func (m *Manifest) Reconcile() error {
 			return fmt.Errorf("%s: %d rows and %d bytes, its files have %d and %d", p.Name, p.Rows, p.Bytes, rows, bytes)
 		}
 		if parted := p.Files != nil; parted != (m.PartitionBy != "") {
-			return fmt.Errorf("%s: files by value in a dataset that is not parted by a column, or none in one that is", p.Name)
+			return fmt.Errorf("%s: files by value in a dataset that is not partitioned by a column, or none in one that is", p.Name)
 		}
 		var malformed int64
 		if p.Rejects != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// MaxPartitions bounds the values of a column that the rows of one part are
-// parted by: each is a file.
+// MaxPartitions is how many values of the partition column one part may
+// have: each is a file.
 const MaxPartitions = 100
 
 // maxPartitionFolder keeps names that are made of a folder's below the 255
@@ -74,8 +74,8 @@ const commitsAtOnce = 16
 const arrayBytes = 256
 
 // PartFiles starts the files of the part with this number. A part without rows
-// has one in the folder called empty; where that is "", rows are not parted, and
-// the file is there at once.
+// has one in the folder called empty; where that is "", rows are not partitioned,
+// and the file is there at once.
 func (d *Dataset) PartFiles(number int, t Table, empty string) (*PartFiles, error) {
 	p := &PartFiles{dataset: d, number: number, table: t, empty: empty, pages: &d.pages, buffer: fileBuffer, in: map[string]*Writer{}}
 	if empty == "" {

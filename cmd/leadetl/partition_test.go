@@ -68,7 +68,7 @@ func TestVerifyPartedRows(t *testing.T) {
 		}, "a file of part 1 of the manifest is not in a folder of a value of land"},
 		{"no column", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.PartitionBy = "" })
-		}, "files by value in a dataset that is not parted by a column"},
+		}, "files by value in a dataset that is not partitioned by a column"},
 		{"another column", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.PartitionBy = "ID" })
 		}, "a partition has this name too"},
@@ -143,7 +143,7 @@ func TestPartitionColumnMistakes(t *testing.T) {
 		{"land,id", "--partition-by land is a column with more behind it"},
 		{"land,dt=2026-11-20", "--partition-by land is a column with more behind it"},
 		{"dt=2026-11-20,country", `cannot partition rows by "country": it is not among the kept input columns`},
-		{"email", "it is what they are resolved by"},
+		{"email", "it identifies them"},
 		{" ", "write NAME=VALUE"},
 	} {
 		for _, command := range []string{"run", "plan"} {

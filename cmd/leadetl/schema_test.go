@@ -109,9 +109,9 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"--dataset", filepath.Join(t.TempDir(), "none"), "--dialect", "duckdb"}, "no dataset"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begins with a letter"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begin with a letter"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt="}, "partition dt needs a value"},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is there twice`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is given twice`},
 	} {
 		var errOut bytes.Buffer
 		code := execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)

@@ -8,7 +8,7 @@ import (
 
 // Partitioned are rows of a batch that go to one folder.
 type Partitioned struct {
-	Value string // of the column that rows are parted by; empty for null too
+	Value string // of the column that rows are partitioned by; empty for null too
 	*Batch
 }
 

@@ -91,7 +91,7 @@ func (c *checker) listed() {
 	}
 }
 
-// parted looks at the entries of a part whose rows are parted by a column.
+// parted looks at the entries of a part whose rows are partitioned by a column.
 func (c *checker) parted(p *sinks.Part, want, which string) {
 	before := ""
 	for _, f := range p.Files {

@@ -185,7 +185,7 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 	}
 }
 
-// checkFolder: where rows are parted by a column, the path of somebody who is
+// checkFolder: where rows are partitioned by a column, the path of somebody who is
 // suppressed says nothing.
 func (g *groupFacts) checkFolder(outcomes []parquet.ByteArray) {
 	for i := 0; g.file.valued && i < len(outcomes); i++ {

@@ -93,7 +93,11 @@ func number(name string, t arrow.DataType) schema.Column { return withStatistics
 
 func of(name string, t arrow.DataType) schema.Column { return schema.New(name, t, true) }
 
-func required(c schema.Column) schema.Column       { c.Nullable = false; return c }
+func required(c schema.Column) schema.Column { c.Nullable = false; return c }
+
+// repeating is a column of text in which few values stand for many rows.
+func repeating(name string) schema.Column { c := text(name); c.Repeats = true; return c }
+
 func random(c schema.Column) schema.Column         { c.Random = true; return c }
 func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
 
@@ -105,7 +109,7 @@ func fixedColumns() []schema.Column {
 		required(number("source_row", arrow.PrimitiveTypes.Int64)),
 		text("key"),
 		required(of("outcome", wordType)),
-		text("reason"),
+		repeating("reason"),
 		text("resolution_id"),
 		withStatistics(of("resolved_at", instantType)),
 		of("answered_by", wordType),
@@ -203,11 +207,11 @@ func blockColumns(s Settings) []schema.Column {
 		return leadColumns(s)
 	case resolution.Deanonymization:
 		return slices.Concat(leadColumns(s), []schema.Column{
-			text("match_level"),
+			repeating("match_level"),
 			number("confidence", arrow.PrimitiveTypes.Float64),
 		})
 	case resolution.KeywordToLead:
-		return slices.Concat(findColumns(), leadColumns(s), []schema.Column{text("lead_type")})
+		return slices.Concat(findColumns(), leadColumns(s), []schema.Column{repeating("lead_type")})
 	case resolution.KeywordToLeadCount:
 		return countColumns()
 	}
@@ -248,7 +252,7 @@ func profileColumnName(p email.Profile) string {
 
 func phoneColumns() []schema.Column {
 	return []schema.Column{
-		text("phone"), text("phone_raw"), text("phone_region"), text("phone_type"),
+		text("phone"), text("phone_raw"), repeating("phone_region"), repeating("phone_type"),
 		of("phone_valid", arrow.FixedWidthTypes.Boolean),
 	}
 }
@@ -268,29 +272,29 @@ func countColumns() []schema.Column {
 }
 
 func addressColumns() []schema.Column {
-	return []schema.Column{text("ip_class"), text("org_type")}
+	return []schema.Column{repeating("ip_class"), repeating("org_type")}
 }
 
 func companyColumns() []schema.Column {
 	return []schema.Column{
-		text("company_name"), text("company_domain"), text("company_website_url"),
-		text("company_network_url"), text("company_industry"),
-		text("company_revenue"),
+		repeating("company_name"), repeating("company_domain"), repeating("company_website_url"),
+		repeating("company_network_url"), repeating("company_industry"),
+		repeating("company_revenue"),
 		number("company_revenue_min", arrow.PrimitiveTypes.Int64), number("company_revenue_max", arrow.PrimitiveTypes.Int64),
-		text("company_employee_count"),
+		repeating("company_employee_count"),
 		number("company_employee_min", arrow.PrimitiveTypes.Int64), number("company_employee_max", arrow.PrimitiveTypes.Int64),
 		number("company_year_founded", arrow.PrimitiveTypes.Int32),
-		text("company_street"), text("company_zip_code"), text("company_city"),
-		text("company_state"), text("company_about"),
+		repeating("company_street"), repeating("company_zip_code"), repeating("company_city"),
+		repeating("company_state"), repeating("company_about"),
 	}
 }
 
 func contactColumns() []schema.Column {
 	return []schema.Column{
-		text("first_name"), text("last_name"), text("full_name"), text("headline"),
-		text("job_title"), text("seniority"), text("department"),
+		repeating("first_name"), repeating("last_name"), text("full_name"), repeating("headline"),
+		repeating("job_title"), repeating("seniority"), repeating("department"),
 		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
-		text("street"), text("zip_code"), text("city"), text("state"),
+		text("street"), repeating("zip_code"), repeating("city"), repeating("state"),
 		of("last_seen_at", instantType),
 	}
 }

@@ -63,6 +63,8 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
 		switch {
+		case c.Arrow.ID() == arrow.STRING && c.Repeats:
+			e.columns = append(e.columns, newRepeatingColumn(text))
 		case c.Arrow.ID() == arrow.STRING:
 			e.columns = append(e.columns, text)
 		case numberWidth(c.Arrow) > 0:

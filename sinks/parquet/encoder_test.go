@@ -49,6 +49,8 @@ var everyKind = Table{
 		schema.New("words", wordListType, true),
 		schema.New("day", arrow.FixedWidthTypes.Date32, true),
 		schema.New("required_day", arrow.FixedWidthTypes.Date32, false),
+		repeating(schema.New("city", arrow.BinaryTypes.String, true)),
+		repeating(schema.New("required_city", arrow.BinaryTypes.String, false)),
 	},
 	Metadata: map[string]string{"leadetl.operation": "test", "leadetl.rules_version": "1", "a": "b"},
 }
@@ -61,6 +63,7 @@ func text(nullable bool, c Compression, random bool) Table {
 }
 
 func random(c schema.Column) schema.Column         { c.Random = true; return c }
+func repeating(c schema.Column) schema.Column      { c.Repeats = true; return c }
 func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
 
 // textRecord is a record of one text column; nil is null.
@@ -177,8 +180,11 @@ func encode(t fataler, spec Table, limit pageLimit, pool *PagePool, groups ...[]
 		t.Fatal(err)
 	}
 	for _, c := range e.columns {
-		if c, ok := c.(*textColumn); ok {
+		switch c := c.(type) {
+		case *textColumn:
 			c.limit = limit
+		case *repeatingColumn:
+			c.plain.limit = limit
 		}
 	}
 	for _, records := range groups {
@@ -300,6 +306,7 @@ func someRows(n int) [][]any {
 			int64(i + 1), int64(i * 1000), int32(1900 + i%7), float64(i) / 8, i%2 == 0, int64(1_700_000_000_000_000 + i),
 			[]any{nil, pairs{}, pairs{{"a", "md5"}}, pairs{{"b", nil}, {nil, "sha1"}, {"", ""}}}[i%4],
 			[]any{words{"crm", "", nil}, nil, words{"sales software"}, words{}, words{nil}}[i%5], []any{nil, int32(20_000 + i)}[i%2], int32(-i),
+			[]any{nil, "Springfield", "Riverton", ""}[i%4], fmt.Sprint("a city with a long name ", i%3),
 		} {
 			columns[c] = append(columns[c], v)
 		}
@@ -559,6 +566,8 @@ func TestTypesInTheFile(t *testing.T) {
 	}
 }
 
-// isWord reports whether a column of everyKind is a dictionary array, which is
-// what gives a chunk a dictionary.
-func isWord(name string) bool { return name == "word" || name == "maybe_word" }
+// isWord reports whether a column of everyKind has a dictionary: its arrays
+// have, or its values repeat.
+func isWord(name string) bool {
+	return name == "word" || name == "maybe_word" || name == "city" || name == "required_city"
+}

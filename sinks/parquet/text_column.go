@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/metadata"
 )
 
-// textColumn is a flat string column without a dictionary.
+// textColumn is a flat string column of PLAIN pages.
 type textColumn struct {
 	nullable bool
 	compress func(dst, src []byte) []byte // nil leaves pages as they are
@@ -84,25 +84,29 @@ func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunk
 	}
 	describe(chunk)
 	for _, p := range c.pages {
-		plain := p.encoded(c.nullable, g.scratch)
-		if p.mixed() {
-			g.scratch = plain
-		}
-		stored := plain
-		if c.compress != nil {
-			g.packed = c.compress(g.packed[:cap(g.packed)], plain)
-			stored = g.packed
-		}
-		data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(p.n), parquet.Encodings.Plain, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
-		_, err := out.WriteDataPage(data)
-		data.Release()
-		if err != nil {
+		if err := c.writePage(g, out, p, parquet.Encodings.Plain); err != nil {
 			return err
 		}
-		g.bytes += int64(len(plain))
 		c.pool.put(p)
 	}
 	clear(c.pages)
 	c.pages = c.pages[:0]
 	return out.Close(false, false)
+}
+
+func (c *textColumn) writePage(g *rowGroup, out file.PageWriter, p *page, encoding parquet.Encoding) error {
+	plain := p.encoded(c.nullable, g.scratch)
+	if p.mixed() {
+		g.scratch = plain
+	}
+	stored := plain
+	if c.compress != nil {
+		g.packed = c.compress(g.packed[:cap(g.packed)], plain)
+		stored = g.packed
+	}
+	data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(p.n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
+	defer data.Release()
+	_, err := out.WriteDataPage(data)
+	g.bytes += int64(len(plain))
+	return err
 }

@@ -22,9 +22,13 @@ type Column struct {
 	Arrow arrow.DataType `json:"-"` // how it is written
 	// Statistics writes min and max. Never set it on a column that can hold
 	// personal data: they are values in clear text.
-	Statistics bool    `json:"-"`
-	Random     bool    `json:"-"` // the values cannot be compressed
-	Meaning    Meaning `json:"-"`
+	Statistics bool `json:"-"`
+	Random     bool `json:"-"` // the values cannot be compressed
+	// Repeats is for text whose values come again and again, such as cities:
+	// a row group holds each value once where that makes it smaller. Never set
+	// it on identifiers and digests, for which trying is a waste.
+	Repeats bool    `json:"-"`
+	Meaning Meaning `json:"-"`
 }
 
 // Meaning tells people what a column holds, and verify what its values look

@@ -1,0 +1,129 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+)
+
+// dictionary numbers values in the order in which they first come. It is a hash
+// table over one block of memory: a Go map takes several times the memory, and
+// a file has a dictionary for each of dozens of columns.
+type dictionary struct {
+	data   []byte   // the values as a PLAIN page: each behind its length
+	starts []uint32 // of each value in data
+	slots  []uint32 // by hash: the number of a value + 1, or 0; the length is a power of two
+}
+
+// hashSeed differs between processes. Numbers do not depend on it.
+var hashSeed = maphash.MakeSeed()
+
+const (
+	leastSlots  = 64
+	lengthBytes = 4 // before each value
+)
+
+// number finds the number of a value, which is new when it is the last one.
+func (d *dictionary) number(value []byte) (number uint32, added bool) {
+	if 2*len(d.starts) >= len(d.slots) {
+		d.grow()
+	}
+	slot := d.slot(value)
+	if n := d.slots[slot]; n > 0 {
+		return n - 1, false
+	}
+	number = uint32(len(d.starts))
+	d.slots[slot] = number + 1
+	d.starts = append(d.starts, uint32(len(d.data)))
+	d.data = append(binary.LittleEndian.AppendUint32(d.data, uint32(len(value))), value...)
+	return number, true
+}
+
+// slot is where the number of a value is, or goes.
+func (d *dictionary) slot(value []byte) int {
+	mask := len(d.slots) - 1
+	slot := int(maphash.Bytes(hashSeed, value)) & mask
+	for d.slots[slot] > 0 && !bytes.Equal(d.value(d.slots[slot]-1), value) {
+		slot = (slot + 1) & mask
+	}
+	return slot
+}
+
+func (d *dictionary) grow() {
+	d.slots = make([]uint32, max(leastSlots, 2*len(d.slots)))
+	for n := range d.starts {
+		d.slots[d.slot(d.value(uint32(n)))] = uint32(n) + 1
+	}
+}
+
+// value is the value with a number. It is valid until the next one is added.
+func (d *dictionary) value(number uint32) []byte {
+	start := d.starts[number]
+	end := start + lengthBytes + binary.LittleEndian.Uint32(d.data[start:])
+	return d.data[start+lengthBytes : end]
+}
+
+func (d *dictionary) len() int { return len(d.starts) }
+
+// reset forgets the values and keeps the memory.
+func (d *dictionary) reset() {
+	clear(d.slots)
+	d.data, d.starts = d.data[:0], d.starts[:0]
+}
+
+// appendNumbers appends numbers of so many bits as runs of equal ones and
+// groups of eight packed ones.
+// Source: Apache Parquet format, "RLE / Bit-Packing Hybrid".
+func appendNumbers(to []byte, numbers []uint32, width int) []byte {
+	for at := 0; at < len(numbers); {
+		if n := runLength(numbers[at:]); n >= 8 {
+			to = binary.AppendUvarint(to, uint64(n)<<1)
+			for shift := 0; shift < width; shift += 8 {
+				to = append(to, byte(numbers[at]>>shift))
+			}
+			at += n
+			continue
+		}
+		end := at + 8
+		for end < len(numbers) && !startsRun(numbers[end:]) {
+			end += 8
+		}
+		to = binary.AppendUvarint(to, uint64(end-at)/8<<1|1)
+		to = appendPacked(to, numbers[at:min(end, len(numbers))], width)
+		at = end
+	}
+	return to
+}
+
+func runLength(numbers []uint32) int {
+	n := 1
+	for n < len(numbers) && numbers[n] == numbers[0] {
+		n++
+	}
+	return n
+}
+
+// startsRun reports whether eight equal numbers come first.
+func startsRun(numbers []uint32) bool {
+	return len(numbers) >= 8 && runLength(numbers[:8]) == 8
+}
+
+// appendPacked appends numbers bit by bit, the lowest first, and zeros up to a
+// multiple of eight numbers.
+func appendPacked(to []byte, numbers []uint32, width int) []byte {
+	var bits uint64
+	have := 0
+	for _, n := range numbers {
+		bits |= uint64(n) << have
+		if have += width; have >= 32 {
+			to = binary.LittleEndian.AppendUint32(to, uint32(bits))
+			bits >>= 32
+			have -= 32
+		}
+	}
+	for have += (-len(numbers) & 7) * width; have > 0; have -= 8 {
+		to = append(to, byte(bits))
+		bits >>= 8
+	}
+	return to
+}

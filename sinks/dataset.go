@@ -51,6 +51,10 @@ var ErrCorrupt = place.ErrCorrupt
 // ErrForeign says that the output folder holds files no dataset has.
 var ErrForeign = errors.New("folder holds other files")
 
+// ErrNested says that the output folder lies in the folder of another dataset, or
+// the other way round: readers of the outer folder would read both.
+var ErrNested = errors.New("a dataset cannot lie in the folder of another one")
+
 // ParseCompression finds the codec called name.
 func ParseCompression(name string) (Compression, error) { return parquet.ParseCompression(name) }
 
@@ -63,14 +67,18 @@ type Dataset struct {
 
 // Open makes the folder if need be and takes hold of it. Another process
 // working there is filelock.ErrLocked; files that belong to no dataset are
-// ErrForeign, and none of them is touched.
+// ErrForeign, another dataset above or below is ErrNested, and nothing of either
+// is touched.
 func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
 	p, err := place.Open(ctx, uri, o)
 	if err != nil {
 		return nil, err
 	}
 	d := &Dataset{place: p}
-	if err := d.refuseForeign(); err != nil {
+	if err = d.refuseEnclosed(); err == nil {
+		err = d.refuseForeign()
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return d, nil
@@ -84,12 +92,27 @@ func (d *Dataset) Close() error { return d.place.Close() }
 // form.
 func (d *Dataset) Dir() string { return d.place.URI() }
 
+// refuseEnclosed keeps a run from writing below another dataset.
+func (d *Dataset) refuseEnclosed() error {
+	above, err := d.place.Enclosing()
+	if err != nil || above == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w: it lies in the dataset %s; choose a folder outside that", d.Dir(), ErrNested, above)
+}
+
 // refuseForeign keeps a run from mixing its files with those of others. It is
 // called before a run writes; files that appear later are left alone.
 func (d *Dataset) refuseForeign() error {
 	_, foreign, err := d.place.Files()
 	if err != nil || len(foreign) == 0 {
 		return err
+	}
+	folders := slices.DeleteFunc(slices.Clone(foreign), func(name string) bool { return path.Dir(name) == RejectsFolder })
+	if inside, err := d.place.Inside(folders); err != nil {
+		return err
+	} else if inside != "" {
+		return fmt.Errorf("%s: %w: it holds the dataset %s; choose a folder beside that", d.Dir(), ErrNested, inside)
 	}
 	more := ""
 	if len(foreign) > 3 {

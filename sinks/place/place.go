@@ -31,6 +31,12 @@ type Place interface {
 	// included, and of everything else. An empty folder of a partition is listed
 	// with a slash behind its name.
 	Files() (own, foreign []string, err error)
+	// Enclosing is the closest folder above the place that holds a dataset,
+	// finished or not; "" when there is none.
+	Enclosing() (string, error)
+	// Inside is a finished dataset in a folder below the place; "" when there is
+	// none. names says which files and folders of the place to look at.
+	Inside(names []string) (string, error)
 	// Walk lists every file at or below the place, in any order. A place that
 	// does not exist is fs.ErrNotExist, where that can be told.
 	Walk(ctx context.Context) ([]string, error)

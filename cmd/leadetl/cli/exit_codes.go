@@ -99,7 +99,7 @@ var exitRules = []exitRule{
 	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},
-	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, answers.ErrNewer)},
+	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, answers.ErrNewer)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*pipeline.JobError]},

@@ -43,6 +43,7 @@ func TestExitCode(t *testing.T) {
 		{&pipeline.JobError{Err: errors.New("twice")}, 2},
 		{sources.ErrChanged, 2},
 		{pipeline.ErrOtherJob, 2},
+		{sinks.ErrNested, 2},
 		{cut.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
 		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, columnfile.ErrDamaged), 2},

@@ -1,0 +1,125 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/objects"
+)
+
+// Enclosing is the closest folder above this one that holds a dataset, finished
+// or not; "" when there is none. A folder that may not be read counts as none.
+func (f *folder) Enclosing() (string, error) {
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Stat(filepath.Join(parent, ManifestName)); err == nil {
+			return parent, nil
+		}
+		parts, err := filepath.Glob(filepath.Join(escapePattern(parent), "part-*.parquet"))
+		if err != nil {
+			return "", err
+		}
+		for _, name := range parts {
+			if partName.MatchString(filepath.Base(name)) {
+				return parent, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// escapePattern makes a pattern that matches a path alone.
+func escapePattern(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// Inside is a dataset in a folder below this one, by its path; "" when there is
+// none. names are the files and folders to look at.
+func (f *folder) Inside(names []string) (string, error) {
+	for _, name := range names {
+		found := ""
+		err := filepath.WalkDir(f.Path(name), func(file string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == ManifestName && filepath.Dir(file) != filepath.Clean(f.dir) {
+				found = filepath.Dir(file)
+				return fs.SkipAll
+			}
+			return nil // what cannot be read is refused as a foreign file
+		})
+		if err != nil || found != "" {
+			return found, err
+		}
+	}
+	return "", nil
+}
+
+// Enclosing is as that of folder. A prefix that may not be read counts as none.
+func (b *bucket) Enclosing() (string, error) {
+	key := strings.TrimSuffix(b.at.Key, "/")
+	for key != "" {
+		key = path.Dir(key)
+		parent := objects.Location{Bucket: b.at.Bucket, Key: key + "/"}
+		if key == "." {
+			parent.Key, key = "", ""
+		}
+		found, err := b.holdsDataset(parent)
+		var refused *objects.RefusedError
+		switch {
+		case errors.As(err, &refused):
+			continue
+		case err != nil:
+			return "", err
+		case found:
+			return parent.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// holdsDataset reports whether a manifest or a part lies right in a prefix.
+func (b *bucket) holdsDataset(at objects.Location) (bool, error) {
+	if _, err := b.store.Stat(b.ctx, at.Below(ManifestName)); !errors.Is(err, fs.ErrNotExist) {
+		return err == nil, err
+	}
+	for info, err := range b.store.List(b.ctx, at.Below("part-")) {
+		if err != nil {
+			return false, err
+		}
+		if partName.MatchString(strings.TrimPrefix(info.Key, at.Key)) {
+			return true, nil
+		}
+		break // the keys of our parts come first: part-00000
+	}
+	return false, nil
+}
+
+// insideAtMost bounds the keys of each folder that Inside looks at.
+const insideAtMost = 1000
+
+// Inside is as that of folder. It looks at the first keys of each folder.
+func (b *bucket) Inside(names []string) (string, error) {
+	for _, name := range names {
+		looked := 0
+		for info, err := range b.store.List(b.ctx, b.at.Below(name)) {
+			if err != nil {
+				return "", err
+			}
+			if below := strings.TrimPrefix(info.Key, b.at.Key); path.Base(below) == ManifestName && below != ManifestName {
+				return objects.Location{Bucket: b.at.Bucket, Key: strings.TrimSuffix(info.Key, ManifestName)}.String(), nil
+			}
+			if looked++; looked == insideAtMost {
+				break
+			}
+		}
+	}
+	return "", nil
+}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"unicode"
+
+	"github.com/leadetl/leadetl/internal/fileaccess"
 )
 
 // maxFileSize bounds a file that is read as a secret, in bytes.
@@ -26,7 +28,8 @@ var (
 // variable env. White space around the secret is dropped; line ends and other
 // control characters inside it are an error.
 //
-// A file that others may access (a mode other than 0600 or 0400) is ErrExposed.
+// A file that others may access is ErrExposed: its mode is 0600 or 0400, or 0640
+// or 0440 with a group that the process is in.
 // Pipes are read with any mode: they store nothing. Errors name the file or
 // variable and what to do, and never contain what was read.
 func Read(env, file string) (Text, error) {
@@ -102,10 +105,12 @@ func readFile(name string) (string, error) {
 	return string(content), nil
 }
 
-// private returns an error if others may access a file.
+// private returns an error if others may access a file. The process's own group
+// may read it, as it may read secrets that are mounted for it.
 func private(name string, info fs.FileInfo) error {
-	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
-		return fmt.Errorf("%s has mode %04o and is %w: chmod 600 it, or where it is mounted, mount it with mode 0400",
+	mode := info.Mode()
+	if mode.IsRegular() && (mode.Perm()&0o020 != 0 || fileaccess.Others(info, 0o7) != 0) {
+		return fmt.Errorf("%s has mode %04o and is %w: chmod 600 it, or where it is mounted, mount it with mode 0400, or 0440 with a group of this process",
 			name, mode.Perm(), ErrExposed)
 	}
 	return nil

@@ -48,7 +48,9 @@ func TestReadFile(t *testing.T) {
 		{"two lines", "a\nb", 0o600, "", "more than one line"},
 		{"a NUL", hidden + "\x00x", 0o600, "", "control characters"},
 		{"too large", strings.Repeat("a", 64<<10+1), 0o600, "", "too large"},
-		{"readable for the group", hidden, 0o640, "", "has mode 0640 and is open to other users: chmod 600"},
+		{"readable for the process's group", hidden, 0o640, hidden, ""},
+		{"as mounted secrets are", hidden, 0o440, hidden, ""},
+		{"readable for the group, and for others", hidden, 0o444, "", "has mode 0444 and is open to other users: chmod 600"},
 		{"readable for all", hidden, 0o644, "", "has mode 0644"},
 		{"readable for others", hidden, 0o604, "", "has mode 0604"},
 		{"writable for the group", hidden, 0o620, "", "has mode 0620"},
@@ -61,7 +63,7 @@ func TestReadFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantRead(t, c.name, file, c.want, c.err)
-		if _, err := secret.Read("", file); errors.Is(err, secret.ErrExposed) != (c.mode&0o077 != 0) {
+		if _, err := secret.Read("", file); errors.Is(err, secret.ErrExposed) != (c.mode&0o027 != 0) {
 			t.Errorf("%s: got %v, ErrExposed or not", c.name, err)
 		}
 	}

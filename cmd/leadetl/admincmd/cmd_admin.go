@@ -56,6 +56,9 @@ func (a *admin) sealing(c *cobra.Command) *cobra.Command {
 
 // open opens the state, making it where a command may be the first.
 func (a *admin) open(create bool) (*sqlite.Store, error) {
+	if err := wire.CheckState(a.state); err != nil {
+		return nil, err
+	}
 	s, err := sqlite.Administer(a.state, create)
 	if errors.Is(err, sqlite.ErrNoState) {
 		return nil, cli.UsageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))

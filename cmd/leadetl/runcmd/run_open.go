@@ -32,6 +32,9 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
+	if err := wire.CheckState(f.state); err != nil {
+		return nil, nil, err
+	}
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)

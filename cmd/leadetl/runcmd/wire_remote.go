@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -37,6 +39,7 @@ const APIKeyVariable = "LEADETL_API_KEY"
 // remoteFlags are the flags of a run whose answers come from a service.
 type remoteFlags struct {
 	resolver       string
+	serviceName    string
 	apiKeyFile     string
 	headerName     string
 	caFile         string
@@ -61,6 +64,7 @@ type remoteFlags struct {
 func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 	flags.StringVar(&f.resolver, "resolver", EmbeddedResolver, "`source` of answers: embedded, or the address of a service (called through the proxy in HTTPS_PROXY if set)")
 	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
+	flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)")
 	flags.StringVar(&f.headerName, "header-name", client.DefaultOptions().HeaderName, "`header` that carries the key; Authorization carries it as a bearer token")
 	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
 	flags.Var(&f.refresh, "refresh-older-than", "buy stored matches again that are older than this (default: never)")
@@ -95,7 +99,7 @@ func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 
 // onlyRemote are the flags that mean nothing to the embedded engine.
 var onlyRemote = []string{
-	"api-key-file", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
+	"api-key-file", "service-name", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
 	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "callback-url",
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
@@ -117,6 +121,9 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 	}
 	if err := checkCallbackURL(f.callbackURL); err != nil {
 		errs = append(errs, err)
+	}
+	if flags.Changed("service-name") && (strings.Trim(f.serviceName, "/ ") == "" || strings.ContainsFunc(f.serviceName, unicode.IsControl)) {
+		errs = append(errs, errors.New("--service-name is empty or has control characters; give a name such as leads"))
 	}
 	if f.concurrency < 1 {
 		errs = append(errs, fmt.Errorf("--concurrency is %d; it must be at least 1", f.concurrency))
@@ -154,7 +161,9 @@ func needsCallback(op resolution.Operation) bool {
 }
 
 // name is the service as stored answers know it.
-func (f *remoteFlags) name() string { return strings.TrimRight(f.resolver, "/") }
+func (f *remoteFlags) name() string {
+	return strings.TrimRight(cmp.Or(f.serviceName, f.resolver), "/")
+}
 
 // price is what a call of the operation costs.
 func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
@@ -314,7 +323,7 @@ func checkOffline(ctx context.Context, store *answers.Store, asked answers.Scope
 		stored = append(stored, cli.Printable(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
 	}
 	slices.Sort(stored)
-	log.Warn(fmt.Sprintf("no answers of %s from %s are stored; use the --resolver they were bought from", asked.Operation, asked.Service),
+	log.Warn(fmt.Sprintf("no answers of %s from %s are stored; use the --resolver or --service-name they were bought from", asked.Operation, asked.Service),
 		"stored", strings.Join(slices.Compact(stored), ", "))
 	return nil
 }

@@ -180,6 +180,9 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 		defer func() { err = errors.Join(err, demo.remove()) }()
 		f.directory, f.state, f.pepper = demo.directory, demo.state, ""
 	}
+	if err := wire.CheckState(f.state); err != nil {
+		return err
+	}
 	engine, err := f.engine(ctx, log)
 	if err != nil {
 		return err

@@ -17,6 +17,9 @@ const AnswersFolder = "answers"
 
 // OpenAnswers opens the stored answers of a state folder.
 func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
+	if err := CheckState(state); err != nil {
+		return nil, err
+	}
 	s, err := answers.Open(filepath.Join(state, AnswersFolder), o)
 	switch {
 	case errors.Is(err, answers.ErrNone):

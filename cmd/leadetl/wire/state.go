@@ -9,26 +9,54 @@ import (
 	"path/filepath"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/fileaccess"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// DefaultStateDir is leadetl's folder under the user's state folder.
+// DefaultStateDir is leadetl's folder under the user's state folder, "" for a
+// user without a home. What was bought is never put where others could delete
+// it, such as a temporary folder.
 // Source: XDG Base Directory Specification 0.8.
 func DefaultStateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // others are to be ignored
 		return filepath.Join(dir, "leadetl")
 	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "leadetl")
+	if err != nil || !filepath.IsAbs(home) {
+		return ""
 	}
 	return filepath.Join(home, ".local", "state", "leadetl")
 }
 
-func DefaultServiceStateDir() string { return filepath.Join(DefaultStateDir(), "service") }
+// DefaultServiceStateDir is the folder of a service in DefaultStateDir, "" where
+// that is.
+func DefaultServiceStateDir() string {
+	if dir := DefaultStateDir(); dir != "" {
+		return filepath.Join(dir, "service")
+	}
+	return ""
+}
+
+// CheckState refuses a state folder that is not named, or that others may
+// write to. A folder that does not exist is made for its user alone.
+func CheckState(dir string) error {
+	if dir == "" {
+		return cli.UsageError(errors.New("no state folder: HOME is not set; name a folder that is kept with --state"))
+	}
+	for _, folder := range []string{dir, filepath.Join(dir, AnswersFolder)} {
+		info, err := os.Stat(folder)
+		if err != nil || !info.IsDir() {
+			continue // whoever uses it says what is wrong
+		}
+		if fileaccess.Others(info, 0o2) != 0 {
+			return cli.UsageError(fmt.Errorf("--state: other users may write to %s (mode %04o): chmod go-w it, or name another folder", folder, info.Mode().Perm()))
+		}
+	}
+	return nil
+}
 
 // PepperName is the pepper's file where --pepper-file names none.
 const PepperName = "pepper"

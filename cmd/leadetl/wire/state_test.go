@@ -17,4 +17,11 @@ func TestDefaultStateDir(t *testing.T) {
 			t.Errorf("with XDG_STATE_HOME=%q it is %s, want %s", xdg, got, want)
 		}
 	}
+	t.Setenv("XDG_STATE_HOME", "")
+	for _, home := range []string{"", "relative/to"} {
+		t.Setenv("HOME", home)
+		if got := DefaultStateDir() + DefaultServiceStateDir(); got != "" {
+			t.Errorf("with HOME=%q it is %s, want none", home, got)
+		}
+	}
 }

@@ -89,7 +89,8 @@ func TestLoadPepper(t *testing.T) {
 		{"too long", known + "00", 0o600, "does not hold 64 hex digits"},
 		{"no hex", "zz" + known[2:], 0o600, "does not hold 64 hex digits"},
 		{"empty", "", 0o600, "is empty"},
-		{"readable for the group", known, 0o640, "open to other users: chmod 600"},
+		{"readable for the process's group", known, 0o440, ""},
+		{"writable for the group", known, 0o660, "open to other users: chmod 600"},
 		{"readable for all", known, 0o644, "open to other users: chmod 600"},
 	} {
 		path := filepath.Join(t.TempDir(), "pepper")

@@ -40,8 +40,8 @@ func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
 		Long: `Replace kinds of reference data from CSV or Parquet files. Columns are found by
-their header names, in any order; others are ignored; lists in one cell are
-separated by semicolons.
+name, in any order; other columns are ignored. Lists in a cell are separated by
+semicolons.
 
   people     network_url, first_name last_name headline job_title seniority
              department email emails phone phones street zip_code city state
@@ -54,8 +54,8 @@ separated by semicolons.
              job_title lead_type
   visits     ip network_url seen_at confidence
 
-A bad line is reported with file, line and reason, and left out; when more than
---max-bad-lines are bad the import fails and the old data stays.`,
+Bad lines are skipped and reported with file, line and reason. When more than
+--max-bad-lines are bad, the import fails and the old data stays.`,
 		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
@@ -85,12 +85,12 @@ A bad line is reported with file, line and reason, and left out; when more than
 	flags.StringVar(&files.IPRanges, "ip-ranges", "", "`file` of IP ranges, CSV or MMDB")
 	flags.StringVar(&files.Searches, "searches", "", "`file` of keyword searches")
 	flags.StringVar(&files.Visits, "visits", "", "`file` of visits")
-	flags.Var(&badLines, "max-bad-lines", "`share` of bad lines up to which a file is imported without them")
+	flags.Var(&badLines, "max-bad-lines", "maximum `share` of bad lines to skip; with more the import fails")
 	flags.StringVar(&options.DefaultRegion, "default-region", options.DefaultRegion, "`region` of phone numbers without a country code")
-	flags.StringSliceVar(&options.NetworkHosts, "network-hosts", options.NetworkHosts, "`hosts` whose profile addresses are known by their form")
-	flags.StringSliceVar(&fields.Name, "mmdb-name", nil, "`fields` of an MMDB that hold the name, first non-empty wins")
-	flags.StringSliceVar(&fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB that hold the domain")
-	flags.StringSliceVar(&fields.Type, "mmdb-type", nil, "`fields` of an MMDB that hold the type of organization")
+	flags.StringSliceVar(&options.NetworkHosts, "network-hosts", options.NetworkHosts, "`hosts` of profile URLs")
+	flags.StringSliceVar(&fields.Name, "mmdb-name", nil, "`fields` of an MMDB file with the name; the first non-empty one is used")
+	flags.StringSliceVar(&fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB file with the domain")
+	flags.StringSliceVar(&fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")
 	return c
 }
 
@@ -106,11 +106,10 @@ func overrideFields(to *ranges.Fields, given ranges.Fields) {
 	}
 }
 
-// shownBadLines is how many places of a kind are printed; the report counts
-// them all.
+// shownBadLines is how many places of a kind are printed; all are counted.
 const shownBadLines = 20
 
-// printPlaces names the lines and cells that were not taken over.
+// printPlaces lists the lines and cells that were left out.
 func printPlaces(to io.Writer, report directory.Report) {
 	list := func(what string, places []imports.BadLine, count int64) {
 		shown := places[:min(len(places), shownBadLines)]
@@ -132,7 +131,7 @@ func printImport(to io.Writer, report directory.Report) error {
 	for _, k := range report.Kinds {
 		notes := []string{"from " + k.Source}
 		if k.Replaced > 0 {
-			notes = append(notes, figures.Plural(k.Replaced, "key")+" came again")
+			notes = append(notes, figures.Plural(k.Replaced, "duplicate key"))
 		}
 		if k.Bad > 0 {
 			notes = append(notes, figures.Plural(k.Bad, "bad line")+" skipped")

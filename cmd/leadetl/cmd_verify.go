@@ -111,9 +111,9 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return err
 	}
-	v := verdict{dataset: dataset, result: result, took: time.Since(started), target: target}
+	v := verification{dataset: dataset, result: result, took: time.Since(started), target: target}
 	if target != "" && result.Manifest != nil {
-		if v.trips, err = tripsOf(target, result); err != nil {
+		if v.issues, err = issuesOf(target, result); err != nil {
 			return err
 		}
 	}
@@ -134,13 +134,13 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	return nil
 }
 
-// tripsOf holds a dataset against a warehouse's limits.
-func tripsOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Trip, error) {
+// issuesOf holds a dataset against a warehouse's limits.
+func issuesOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Issue, error) {
 	var longest []int64
 	for _, c := range r.Columns {
 		longest = append(longest, c.Longest)
 	}
-	return warehouse.Trips(target, tableOf(r.Manifest), longest)
+	return warehouse.Issues(target, tableOf(r.Manifest), longest)
 }
 
 // verifyRules are the rules of an operation as they are in the schema that the

@@ -14,26 +14,26 @@ import (
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
 
-// verdict is what is printed of a dataset.
-type verdict struct {
+// verification is what is printed of a dataset.
+type verification struct {
 	dataset string
 	result  *verify.Result
 	took    time.Duration
 	target  warehouse.Dialect // empty for none
-	trips   []warehouse.Trip
+	issues  []warehouse.Issue
 }
 
 // fails counts the reasons why the dataset does not load into the target.
-func (v verdict) fails() (n int) {
-	for _, trip := range v.trips {
-		if trip.Fails {
+func (v verification) fails() (n int) {
+	for _, issue := range v.issues {
+		if issue.Fails {
 			n++
 		}
 	}
 	return n
 }
 
-func (v verdict) print(to io.Writer) error {
+func (v verification) print(to io.Writer) error {
 	if r := v.result; !r.Whole() {
 		out := bufio.NewWriter(to)
 		for _, failure := range r.Failures {
@@ -55,30 +55,30 @@ func (v verdict) print(to io.Writer) error {
 	if err := table.Print(to); err != nil {
 		return err
 	}
-	return v.printTrips(to)
+	return v.printIssues(to)
 }
 
-// printTrips lists what the target does not accept.
-func (v verdict) printTrips(to io.Writer) error {
+// printIssues lists what the target does not accept.
+func (v verification) printIssues(to io.Writer) error {
 	if v.target == "" {
 		return nil
 	}
 	out := bufio.NewWriter(to)
 	fmt.Fprintln(out, string(v.target))
-	for _, trip := range v.trips {
+	for _, issue := range v.issues {
 		kind := "note "
-		if trip.Fails {
+		if issue.Fails {
 			kind = "fails"
 		}
-		fmt.Fprintf(out, "  %s  %s\n", kind, cli.Printable(trip.String()))
+		fmt.Fprintf(out, "  %s  %s\n", kind, cli.Printable(issue.String()))
 	}
-	if len(v.trips) == 0 {
+	if len(v.issues) == 0 {
 		fmt.Fprintln(out, "  no issues found")
 	}
 	return out.Flush()
 }
 
-func (v verdict) speed() string {
+func (v verification) speed() string {
 	took := v.took.Round(10 * time.Millisecond).String()
 	if v.took < time.Second {
 		return took
@@ -86,22 +86,22 @@ func (v verdict) speed() string {
 	return fmt.Sprintf("%s, %s rows/s", took, figures.Grouped(int64(float64(v.result.Rows)/v.took.Seconds())))
 }
 
-// verdictJSON is a verdict as it is printed for programs.
-type verdictJSON struct {
-	Dataset  string           `json:"dataset"`
-	Whole    bool             `json:"whole"`
-	Rows     int64            `json:"rows"`
-	Files    int              `json:"files"`
-	Bytes    int64            `json:"bytes"`
-	Seconds  float64          `json:"seconds"`
-	Failures []verify.Failure `json:"failures"`
-	More     int              `json:"more_failures,omitempty"`
-	Target   string           `json:"target,omitempty"`
-	Trips    []warehouse.Trip `json:"trips,omitempty"`
+// verificationJSON is a verification as it is printed for programs.
+type verificationJSON struct {
+	Dataset  string            `json:"dataset"`
+	Whole    bool              `json:"whole"`
+	Rows     int64             `json:"rows"`
+	Files    int               `json:"files"`
+	Bytes    int64             `json:"bytes"`
+	Seconds  float64           `json:"seconds"`
+	Failures []verify.Failure  `json:"failures"`
+	More     int               `json:"more_failures,omitempty"`
+	Target   string            `json:"target,omitempty"`
+	Issues   []warehouse.Issue `json:"trips,omitempty"`
 }
 
-func (v verdict) printJSON(to io.Writer) error {
+func (v verification) printJSON(to io.Writer) error {
 	r := v.result
 	failures := append([]verify.Failure{}, r.Failures...)
-	return json.NewEncoder(to).Encode(verdictJSON{v.dataset, r.Whole(), r.Rows, r.Files, r.Bytes, v.took.Seconds(), failures, r.More, string(v.target), v.trips})
+	return json.NewEncoder(to).Encode(verificationJSON{v.dataset, r.Whole(), r.Rows, r.Files, r.Bytes, v.took.Seconds(), failures, r.More, string(v.target), v.issues})
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Trip is something that a warehouse trips over, or that is to be known before
-// a dataset is loaded into it.
-type Trip struct {
+// Issue is a problem of a warehouse with a dataset, or a note to read before
+// loading.
+type Issue struct {
 	Column string `json:"column,omitempty"`
 	// Fails says that a load with the statements of Write fails or loses
 	// something; else what is said is for information.
@@ -16,7 +16,7 @@ type Trip struct {
 	Problem string `json:"problem"`
 }
 
-func (t Trip) String() string {
+func (t Issue) String() string {
 	if t.Column == "" {
 		return t.Problem
 	}
@@ -57,17 +57,17 @@ var limits = map[Dialect]rules{
 // Source: BigQuery documentation, "Specify a schema".
 var bigQueryPrefixes = []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"}
 
-// Trips lists what a warehouse would trip over in a table. longest is the size
+// Issues lists the problems of a warehouse with a table. longest is the size
 // in bytes of each column's longest value, of a list all its values together;
 // it may be nil, for a table without rows.
-func Trips(d Dialect, t Table, longest []int64) ([]Trip, error) {
+func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 	limit, known := limits[d]
 	if !known {
 		return nil, fmt.Errorf("unknown warehouse %q", d)
 	}
-	var trips []Trip
+	var issues []Issue
 	fails := func(column, format string, args ...any) {
-		trips = append(trips, Trip{Column: column, Fails: true, Problem: fmt.Sprintf(format, args...)})
+		issues = append(issues, Issue{Column: column, Fails: true, Problem: fmt.Sprintf(format, args...)})
 	}
 	if limit.columns > 0 && len(t.Columns)+len(t.partitions()) > limit.columns {
 		fails("", "a table has at most %d columns, and the dataset %d", limit.columns, len(t.Columns)+len(t.partitions()))
@@ -94,9 +94,9 @@ func Trips(d Dialect, t Table, longest []int64) ([]Trip, error) {
 		}
 	}
 	if lists && limit.note != "" {
-		trips = append(trips, Trip{Problem: limit.note})
+		issues = append(issues, Issue{Problem: limit.note})
 	}
-	return trips, nil
+	return issues, nil
 }
 
 // nameProblem is what is wrong with a column's name; empty when nothing is.

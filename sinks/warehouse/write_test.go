@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestTrips(t *testing.T) {
+func TestIssues(t *testing.T) {
 	column := func(name, typeName string) schema.Column {
 		return schema.Column{Name: name, Type: typeName, Nullable: true}
 	}
@@ -124,14 +124,14 @@ func TestTrips(t *testing.T) {
 		{"a long name", Redshift, column(long, "STRING"), 0, "at most 127 bytes", true},
 		{"a long name elsewhere", BigQuery, column(long, "STRING"), 0, "", false},
 	} {
-		trips, err := Trips(c.d, Table{Columns: []schema.Column{c.column}}, []int64{c.longest})
+		issues, err := Issues(c.d, Table{Columns: []schema.Column{c.column}}, []int64{c.longest})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
 		found := ""
 		fails := false
-		for _, trip := range trips {
+		for _, trip := range issues {
 			found, fails = found+trip.String()+"\n", fails || trip.Fails
 		}
 		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) || fails != c.fails {
@@ -140,20 +140,20 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-func TestTripsOfTables(t *testing.T) {
+func TestIssuesOfTables(t *testing.T) {
 	many := Table{Columns: make([]schema.Column, 1_601)}
 	for i := range many.Columns {
 		many.Columns[i] = schema.Column{Name: strings.Repeat("a", i%100+1) + strings.Repeat("b", i/100), Type: "STRING"}
 	}
-	trips, err := Trips(Redshift, many, nil)
-	if err != nil || len(trips) == 0 || !strings.Contains(trips[0].String(), "at most 1600 columns") {
-		t.Error(trips, err)
+	issues, err := Issues(Redshift, many, nil)
+	if err != nil || len(issues) == 0 || !strings.Contains(issues[0].String(), "at most 1600 columns") {
+		t.Error(issues, err)
 	}
-	trips, err = Trips(Spark, Table{Columns: []schema.Column{{Name: "id", Type: "STRING"}, {Name: "ID", Type: "STRING"}}}, nil)
-	if err != nil || len(trips) != 1 || trips[0].String() != "column ID: id is the same name there: case is ignored" {
-		t.Error(trips, err)
+	issues, err = Issues(Spark, Table{Columns: []schema.Column{{Name: "id", Type: "STRING"}, {Name: "ID", Type: "STRING"}}}, nil)
+	if err != nil || len(issues) != 1 || issues[0].String() != "column ID: id is the same name there: case is ignored" {
+		t.Error(issues, err)
 	}
-	if _, err := Trips(Markdown, sample, nil); err == nil {
+	if _, err := Issues(Markdown, sample, nil); err == nil {
 		t.Error("Markdown has limits")
 	}
 }

@@ -24,22 +24,21 @@ func NewCommand(std cli.Streams) *cobra.Command {
 		Short: "Show, export and forget answers that runs have bought",
 		Long: `Runs with --resolver URL store every answer they buy, and every call without an
 answer that may have been billed, in the folder answers of their state folder.
-These commands need it while no run uses it; sqlite3 -readonly can read
+These commands need that no run uses it; sqlite3 -readonly can read
 STATE/answers/answers.sqlite at any time.`,
 	}
 	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std))
 	return c
 }
 
-// stored is where the answers are that a command works on, and which of them
-// it is about.
+// stored selects the answers that a command works on.
 type stored struct {
 	state     string
 	service   string
 	operation string
 }
 
-// command makes a command of answers with the flag all have.
+// command adds what all commands of answers share.
 func (s *stored) command(c *cobra.Command) *cobra.Command {
 	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitTryAgain: "stored answers in use by another process; run the same command later", cli.ExitInterrupted: "interrupted"})
 	c.Flags().SortFlags = false
@@ -55,7 +54,7 @@ func (s *stored) filtered(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// operations are those that stored answers can be of.
+// operations are the operations of stored answers.
 var operations = slices.Concat(resolution.SingleRecord, []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount})
 
 // filter is what filtered's flags choose.

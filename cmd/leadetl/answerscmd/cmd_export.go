@@ -18,12 +18,12 @@ func newAnswersExportCommand(std cli.Streams) *cobra.Command {
 	c := at.filtered(&cobra.Command{
 		Use:   "export",
 		Short: "Write stored answers as JSON lines, with keys and bodies",
-		Long: `Write the stored answers as JSON lines, the oldest first: what was asked, what
-became of it, and the answer as it was received. A body that is JSON is in
-body; other text is in body_text, and what is no text in body_base64.
+		Long: `Write the stored answers as JSON lines, oldest first: the question, its outcome,
+and the answer as received. JSON bodies are in body, other text in body_text,
+and binary bodies in body_base64.
 
-This is personal data: the keys that were asked about, and the answers. --out
-makes a file for its owner alone, whole or not at all.`,
+The output is personal data: the keys and the answers. With --out only the
+owner can read the file, and an interrupted export writes no file.`,
 		Example: `  leadetl answers export --operation enrichment --out answers.jsonl`,
 		Args:    cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -39,7 +39,7 @@ makes a file for its owner alone, whole or not at all.`,
 			})
 		},
 	})
-	c.Flags().StringVar(&out, "out", "", "`file` to write, in place of one that is there (default: standard output)")
+	c.Flags().StringVar(&out, "out", "", "`file` to write; replaces an existing one (default: standard output)")
 	return c
 }
 

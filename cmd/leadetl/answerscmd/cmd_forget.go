@@ -43,26 +43,25 @@ func newAnswersForgetCommand(std cli.Streams) *cobra.Command {
 	c := f.stored.command(&cobra.Command{
 		Use:   "forget --file FILE… | --in FILE… | --key-hash HASH… | --older-than AGE",
 		Short: "Delete stored answers, by person, by identifier, by key hash or by age",
-		Long: `Delete what is stored about people or addresses, so that their bytes are gone
-from the file and its log (copies of it are yours to delete):
+		Long: `Delete stored answers about people or identifiers. The bytes are removed from the
+database and its log; backups of it are yours to delete.
 
-  --file        of the people on lists like those of leadetl run --suppress:
-                emails, phones, profile URLs, IPs, or digests of them. Every
-                stored answer is read, and everything goes that is asked about
-                them or names them in its answer, a whole page of a search too.
-  --in          of the identifiers in CSV or Parquet files: the answers to all
-                operations that are asked about them, of every service. They
-                are brought into canonical form as a run would; an email is
-                forgotten under its digests too. Rows that are no identifiers
-                are counted and named by their numbers.
-  --key-hash    of questions that a report or leadetl answers list names
-  --older-than  the answers received before that
+  --file        people on lists like those of leadetl run --suppress: emails,
+                phones, profile URLs, IPs, or digests of them. Reads every
+                stored answer, and deletes all answers whose question or body
+                names a listed person, also whole pages of searches.
+  --in          identifiers in CSV or Parquet files: deletes their answers for
+                all operations and services. Identifiers are normalized as in
+                a run; emails are also deleted by their digests. Rows without
+                a valid identifier are counted and listed by row number.
+  --key-hash    questions by their key hash, from a report or leadetl answers list
+  --older-than  answers received before that age
 
-Answers to keyword searches hold people that no key names: --file finds them,
-or forget those by age or by key hash. Datasets that were written stay as they are.
+Answers to keyword searches name people that are not in their keys: use --file,
+or delete them by age or key hash. Existing datasets are not changed.
 
-A question with an open call is kept, unless --even-open says otherwise: it
-may have been billed, and asked again it may be bought twice.`,
+Questions with an open call are kept, because the call may have been billed and
+a new one could be billed again. --even-open deletes them too.`,
 		Example: `  leadetl answers forget --file optouts.csv
   leadetl answers forget --in requests.csv --column email
   leadetl answers forget --older-than 400d`,
@@ -75,16 +74,16 @@ may have been billed, and asked again it may be bought twice.`,
 		cli.ExitInterrupted: "interrupted; answers forgotten so far stay forgotten",
 	})
 	flags := c.Flags()
-	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one a line or in CSV or Parquet columns; may be given again")
-	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a glob in quotes, or - for standard input; CSV or Parquet, .gz and .zst too; may be given again")
-	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: email, network_url or ip, whichever there is; of --file as of --suppress)")
-	flags.StringVar(&f.identifier, "identifier", "", "`kind` of what --column holds: email, network_url or ip (default: its name)")
+	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one per line or in CSV or Parquet columns; repeatable")
+	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
+	flags.StringVar(&f.column, "column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
+	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --column: email, network_url or ip (default: the column's name)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
-	flags.StringSliceVar(&f.networkHosts, "network-hosts", pipeline.DefaultJob("").NetworkHosts, "`hosts` whose profile addresses are known by their form")
-	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers of --file without a country code")
-	flags.StringArrayVar(&f.hashes, "key-hash", nil, "key `hash` of a question; may be given again")
-	flags.Var(&f.olderThan, "older-than", "`age` of the answers that are deleted, such as 400d")
-	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget questions with an open call, which may then be bought twice")
+	flags.StringSliceVar(&f.networkHosts, "network-hosts", pipeline.DefaultJob("").NetworkHosts, "`hosts` of profile URLs")
+	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers in --file without a country code")
+	flags.StringArrayVar(&f.hashes, "key-hash", nil, "key `hash` of a question; repeatable")
+	flags.Var(&f.olderThan, "older-than", "minimum `age` of the answers to delete, such as 400d")
+	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget questions with an open call; they may be billed twice")
 	return c
 }
 
@@ -124,7 +123,7 @@ func parseHashes(texts []string) (hashes []answers.Hash, err error) {
 	for i, text := range texts {
 		h, err := answers.ParseHash(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fmt.Errorf("--key-hash, the %d. one: %w; leadetl answers list shows them", i+1, err)
+			return nil, fmt.Errorf("--key-hash number %d: %w; leadetl answers list shows key hashes", i+1, err)
 		}
 		hashes = append(hashes, h)
 	}
@@ -164,7 +163,7 @@ func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) (err err
 // kinds are the identifiers that can be forgotten.
 var kinds = []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP}
 
-// identifiers says which column holds the identifiers, and of what kind.
+// identifiers returns the column that holds the identifiers, and their kind.
 func (f *forgetFlags) identifiers(first sources.File) (column string, kind resolution.Identifier, err error) {
 	named := func(name string) (found resolution.Identifier) {
 		for _, k := range kinds {
@@ -200,17 +199,17 @@ func (f *forgetFlags) identifiers(first sources.File) (column string, kind resol
 	case 1:
 		return found[0], named(found[0]), nil
 	case 0:
-		return "", "", fmt.Errorf("%s has no column email, network_url or ip; name the identifier's with --column", first.URI)
+		return "", "", fmt.Errorf("%s has no column email, network_url or ip; name the column with --column", first.URI)
 	}
-	return "", "", fmt.Errorf("%s has the columns %s; choose one with --column, and forget the other's afterwards", first.URI, strings.Join(found, " and "))
+	return "", "", fmt.Errorf("%s has the columns %s; choose one with --column, then run again for the other", first.URI, strings.Join(found, " and "))
 }
 
-// keys brings cells of a kind into canonical form.
+// keys normalizes cells of a kind.
 func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]string, error) {
 	return func(cell string) ([]string, error) { return keys.Canonical(kind, cell, f.networkHosts) }
 }
 
-// ofKind are the scopes whose questions are asked about a kind of identifier.
+// ofKind returns the scopes whose keys are a kind of identifier.
 func ofKind(scopes []answers.Scope, kind resolution.Identifier) (of []answers.Scope) {
 	for _, s := range scopes {
 		if s.Operation.Identifier() == kind {
@@ -220,7 +219,7 @@ func ofKind(scopes []answers.Scope, kind resolution.Identifier) (of []answers.Sc
 	return of
 }
 
-// eraser forgets questions and counts what became of them.
+// eraser forgets questions and counts them.
 type eraser struct {
 	store     *answers.Store
 	evenOpen  bool
@@ -233,8 +232,7 @@ type eraser struct {
 	found     []answers.Found
 }
 
-// eraseAll forgets all that is asked in the scopes about the identifiers of a
-// column.
+// eraseAll forgets the questions of the scopes about the identifiers in a column.
 func (e *eraser) eraseAll(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), scopes []answers.Scope) error {
 	for {
 		b, err := from.Next(ctx, 0)
@@ -272,8 +270,7 @@ func (e *eraser) passOver(place string) {
 	}
 }
 
-// erase forgets those of the questions about which something is stored. It
-// orders them.
+// erase forgets the questions that are stored. It sorts them.
 func (e *eraser) erase(ctx context.Context, questions []answers.Hash) (err error) {
 	slices.SortFunc(questions, func(a, b answers.Hash) int { return bytes.Compare(a[:], b[:]) })
 	questions = slices.Compact(questions)

@@ -13,9 +13,9 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// forgetLists forgets everything that names somebody on lists like those of
-// --suppress. Every stored answer is read for that: a digest does not say
-// which keys to look for, and an answer about one person may name another.
+// forgetLists forgets every answer that names a person on the lists. It reads all
+// stored answers: a digest does not tell which keys to look up, and an answer
+// about one person may name another.
 func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
 	flags := wire.Suppress{Lists: f.files}
 	if f.column != "" {
@@ -32,10 +32,10 @@ func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
 	})
 }
 
-// erasedAtOnce bounds the questions that are forgotten in one go.
+// erasedAtOnce is the number of questions forgotten in one transaction.
 const erasedAtOnce = 1000
 
-// eraseNamed forgets the questions whose key or answer names somebody.
+// eraseNamed forgets the questions whose key or answer names a listed person.
 func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error {
 	var questions []answers.Hash
 	add := func(h answers.Hash) error {
@@ -67,8 +67,8 @@ func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error 
 	return e.erase(ctx, questions)
 }
 
-// namesIn reports whether a text in a JSON body names somebody, wherever it
-// stands. What is no JSON has no texts.
+// namesIn reports whether any string in a JSON body names a listed person. Other
+// bodies have no strings.
 func namesIn(body []byte, who *suppression.Finder) bool {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	for {

@@ -22,13 +22,13 @@ func newAnswersListCommand(std cli.Streams) *cobra.Command {
 	c := at.filtered(&cobra.Command{
 		Use:   "list",
 		Short: "List stored answers, or calls without one, by key hash",
-		Long: `List the stored answers, the oldest first, or with --unknown or --parked the
-calls that have none. Nothing personal is shown: a question is named by its key
-hash, the SHA-256 of the service, the operation and the key, as in reports.
+		Long: `List the stored answers, oldest first, or with --unknown or --parked the calls
+without an answer. The list has no personal data: questions are shown by their
+key hash, the SHA-256 of service, operation and key, as in reports.
 
-An unknown call may have been billed: with its idempotency key and its request
-id the service's support can say what became of it. A run sends it again only
-with --idempotent or --retry-unknown.`,
+An unknown call may have been billed. The service's support can look it up by
+its idempotency key and request id. A run sends it again only with --idempotent
+or --retry-unknown.`,
 		Example: `  leadetl answers list --unknown
   leadetl answers list --operation enrichment --json | jq -r .key_hash`,
 		Args: cli.NoArguments,
@@ -47,9 +47,9 @@ with --idempotent or --retry-unknown.`,
 		},
 	})
 	flags := c.Flags()
-	flags.BoolVar(&unknown, "unknown", false, "list the calls that may have been billed and have no answer")
-	flags.BoolVar(&parked, "parked", false, "list the calls whose answers come later")
-	flags.BoolVar(&asJSON, "json", false, "print JSON, a line each")
+	flags.BoolVar(&unknown, "unknown", false, "list calls without an answer that may have been billed")
+	flags.BoolVar(&parked, "parked", false, "list calls that will be answered later")
+	flags.BoolVar(&asJSON, "json", false, "print JSON lines")
 	return c
 }
 

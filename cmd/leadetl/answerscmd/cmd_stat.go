@@ -20,11 +20,11 @@ func newAnswersStatCommand(std cli.Streams) *cobra.Command {
 		Use:   "stat",
 		Short: "Show how many answers are stored, and what they cost",
 		Long: `Count the stored answers of each service, operation and outcome, and the calls
-that have none. CREDITS is what the answers cost together; UNPRICED of them
-came without a price. What was forgotten is not counted any more.
+without an answer. CREDITS is the total cost of the answers; UNPRICED counts the
+answers without a price. Forgotten answers are not counted.
 
-An open call is unknown when it may have been billed and no answer came, and
-parked when its answer comes later; leadetl answers list names them.`,
+An open call is unknown when it has no answer but may have been billed, and
+parked when its answer will come later; leadetl answers list shows them.`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return at.on(c.Context(), func(s *answers.Store) error {

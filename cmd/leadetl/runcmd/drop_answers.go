@@ -18,9 +18,9 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// dropAnswers writes the answers to the consumer deletion lists of California's
-// Delete Request and Opt-out Platform (DROP): for each list a file of its name
-// with an ID and a status a row, as the platform takes it.
+// dropAnswers writes the responses to consumer deletion lists of California's
+// Delete Request and Opt-out Platform (DROP): for each list a file with the same
+// name, and an ID and a status in each row.
 // Source: privacy.ca.gov, DROP technical specifications, 1.2.0.
 type dropAnswers struct {
 	folder  string
@@ -28,15 +28,15 @@ type dropAnswers struct {
 	lists   []sources.File
 }
 
-// The statuses an answer may have that a run knows of. Whether data are exempt
-// (2) or several people were opted out together (4) is for people to say.
+// The statuses that a run can determine. Exempt data (2) and several people opted
+// out together (4) are decided by people.
 const (
 	dropDeleted  = "3"
 	dropNotFound = "5"
 )
 
-// dropName is how the platform calls its lists; the answer has the name of the
-// list, so a list that was renamed cannot be answered.
+// dropName matches the names of the platform's lists. A response has the name of
+// its list, so a renamed list cannot be answered.
 var dropName = regexp.MustCompile(`^[0-9]{8}_[0-9]{4}_([A-Za-z]+)(?:_[A-Za-z0-9]{1,10})?\.csv$`)
 
 // openDropAnswers finds the lists to answer among those of --suppress.
@@ -57,26 +57,26 @@ func openDropAnswers(ctx context.Context, folder string, uris []string, reading 
 		}
 		for _, file := range files {
 			if len(file.Columns) != 2 || !strings.EqualFold(file.Columns[0], "ID") || !strings.EqualFold(file.Columns[1], "Hash") {
-				continue // another list than DROP's
+				continue // not a DROP list
 			}
 			name := d.name(file)
 			switch parts := dropName.FindStringSubmatch(name); {
 			case parts == nil:
-				return nil, fmt.Errorf("--drop-answers: %s has the columns of a DROP list and not the name of one, such as 20260801_1234_Email.csv, which its answer needs", file.URI)
+				return nil, fmt.Errorf("--drop-answers: %s has the columns of a DROP list, but not the name of one, such as 20260801_1234_Email.csv; rename it back, because its response gets the same name", file.URI)
 			case parts[1] != "Email" && parts[1] != "Phone":
-				return nil, fmt.Errorf("--drop-answers: %s is a list of %s, which no run compares with; answer it by other means, and leave it out here", file.URI, parts[1])
+				return nil, fmt.Errorf("--drop-answers: %s is a list of %s; runs compare emails and phones only: remove it from --suppress and answer it by hand", file.URI, parts[1])
 			case named[name] != "":
-				return nil, fmt.Errorf("--drop-answers: %s and %s have one name, and so would their answers", named[name], file.URI)
+				return nil, fmt.Errorf("--drop-answers: %s and %s have the same name, so their responses would too; rename one", named[name], file.URI)
 			}
 			named[name] = file.URI
 			if sameFile(file.URI, filepath.Join(folder, name)) {
-				return nil, fmt.Errorf("--drop-answers: the answers to %s would replace it; give another folder", file.URI)
+				return nil, fmt.Errorf("--drop-answers: the response to %s would overwrite it; use another folder", file.URI)
 			}
 			d.lists = append(d.lists, file)
 		}
 	}
 	if len(d.lists) == 0 {
-		return nil, errors.New("--drop-answers: none of the lists of --suppress is a DROP list, a CSV file with the columns ID and Hash")
+		return nil, errors.New("--drop-answers: no list in --suppress is a DROP list (a CSV file with the columns ID and Hash)")
 	}
 	return d, nil
 }
@@ -87,8 +87,7 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// name is that of a list and its answer: what it was packed with is no part of
-// it.
+// name is the name of a list and its response, without the suffix of compression.
 func (d *dropAnswers) name(list sources.File) string {
 	name := filepath.Base(list.URI)
 	for _, packed := range []string{".gz", ".zst"} {
@@ -97,7 +96,7 @@ func (d *dropAnswers) name(list sources.File) string {
 	return name
 }
 
-// present reports whether every list has its answer.
+// present reports whether every list has its response.
 func (d *dropAnswers) present() bool {
 	for _, list := range d.lists {
 		if _, err := os.Stat(filepath.Join(d.folder, d.name(list))); err != nil {
@@ -107,7 +106,7 @@ func (d *dropAnswers) present() bool {
 	return true
 }
 
-// write writes all answers.
+// write writes all responses.
 func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error {
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
 		return cli.UsageError(wire.FolderError("drop-answers", err))
@@ -120,8 +119,8 @@ func (d *dropAnswers) write(ctx context.Context, found suppression.Found) error 
 	return nil
 }
 
-// answer writes the answer to one list, which is read again. An ID with a hash
-// that cannot be read gets none.
+// answer reads a list again and writes its response. IDs with an invalid hash are
+// left out.
 func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppression.Found) (err error) {
 	list, err := wire.OpenInput(ctx, []string{file.URI}, d.reading)
 	if err != nil {
@@ -129,7 +128,7 @@ func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppr
 	}
 	defer func() { err = errors.Join(err, list.Close()) }()
 	if now := list.Files()[0]; now.Size != file.Size || !now.ModTime.Equal(file.ModTime) {
-		return sources.ErrChanged // whom it names now, the run may not have looked for
+		return sources.ErrChanged // the run may not have looked for the people it names now
 	}
 	reader, err := list.Reader(file.Columns)
 	if err != nil {

@@ -60,18 +60,19 @@ func NewCommand(std cli.Streams) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the Lead Resolution Service Interface",
 		Long: `Serve the Lead Resolution Service Interface over HTTP, answering from a
-directory (see leadetl directory --help), which is read again when an import
-replaces it. Organizations, keys and credits are managed with leadetl admin,
-also while the service runs.
+directory (see leadetl directory --help). The service reloads the directory when
+an import replaces it. Manage organizations, keys and credits with leadetl
+admin, also while the service runs.
 
 The interface is described at /docs and /openapi.json. /healthz says whether
-the process lives, /readyz whether it should get requests. The internal
-listener has /metrics for Prometheus and, for who has the system key
+the process is alive, /readyz whether it is ready for requests. The internal
+listener has /metrics for Prometheus and, with the system key
 (` + wire.SystemKeyVariable + ` or --system-key-file), /internal/*.
 
-On SIGTERM the service finishes what is under way and ends. A service that was
-killed loses nothing it had answered: the next one goes on with its jobs and
-callbacks. Every flag is also a key of the config file; flags win.`,
+On SIGTERM the service finishes open requests and exits. A killed service loses
+no answers; after a restart it continues its jobs and callbacks.
+
+Every flag is also a key of the config file; flags win.`,
 		Example: `  leadetl serve --demo
   leadetl serve --directory dir --state state --listen :8443 --tls-cert cert.pem --tls-key key.pem
   leadetl serve --config serve.yaml`,
@@ -89,44 +90,44 @@ callbacks. Every flag is also a key of the config file; flags win.`,
 	o, flags := &f.options, c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.config, "config", "", "YAML `file` with the settings")
-	flags.BoolVar(&f.demo, "demo", false, "serve the sample directory with an organization of its own, and say how to call it; nothing is kept")
-	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import; none to answer email_to_hem alone")
-	flags.StringVar(&f.state, "state", wire.DefaultServiceStateDir(), "`folder` of what the service must not forget")
-	flags.StringVar(&f.pepper, "pepper-file", "", "`file` of the secret that keys are hashed under, made if missing (default: pepper, in the state folder)")
+	flags.BoolVar(&f.demo, "demo", false, "serve sample data with a demo organization and print how to call it; nothing is kept")
+	flags.StringVar(&f.directory, "directory", "", "`folder` of the reference data, made by leadetl directory import; none to answer email_to_hem only")
+	flags.StringVar(&f.state, "state", wire.DefaultServiceStateDir(), "`folder` for the service's state: organizations, keys, credits and jobs")
+	flags.StringVar(&f.pepper, "pepper-file", "", "`file` with the secret for hashing API keys, created if missing (default: pepper, in the state folder)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on")
-	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, of this machine alone; none for no such listener")
-	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of the certificate and those above it; read again when it changes")
+	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, on this machine only; none turns it off")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` with the certificate chain; reloaded when it changes")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of the certificate's key")
 	flags.StringVar(&f.systemKeyFile, "system-key-file", "", "`file` of the system key (x-sys-key)")
-	flags.StringVar(&f.tokens.JWKSFile, "jwt-jwks", "", "`file` of the public keys (JWKS) that organization tokens are signed with")
-	flags.StringVar(&f.tokens.Issuer, "jwt-issuer", "", "`issuer` organization tokens must be of")
-	flags.StringVar(&f.tokens.Audience, "jwt-audience", "", "`audience` organization tokens must be for")
-	flags.Var(wire.Rate{Rate: &o.Limits.Single}, "limit-single", "`rate` of single-record calls of an organization; 0 is no limit")
-	flags.Var(wire.Rate{Rate: &o.Limits.Create}, "limit-create", "`rate` of keyword searches begun by an organization")
-	flags.Var(wire.Rate{Rate: &o.Limits.Result}, "limit-result", "`rate` of result calls of an organization")
-	flags.Var(wire.Rate{Rate: &o.Limits.FailedAuth}, "limit-failed-auth", "`rate` of wrong credentials from an address")
-	flags.IntVar(&o.Limits.ActiveJobs, "limit-active-jobs", o.Limits.ActiveJobs, "`number` of unfinished keyword searches of an organization; 0 is no limit")
-	flags.Int64Var(&o.Limits.KeptBytes, "limit-kept", o.Limits.KeptBytes, "`number` of bytes an organization may leave to be kept in a day: replies, callbacks and searches; 0 is no limit")
+	flags.StringVar(&f.tokens.JWKSFile, "jwt-jwks", "", "`file` with the public keys (JWKS) that verify organization tokens")
+	flags.StringVar(&f.tokens.Issuer, "jwt-issuer", "", "required `issuer` of organization tokens")
+	flags.StringVar(&f.tokens.Audience, "jwt-audience", "", "required `audience` of organization tokens")
+	flags.Var(wire.Rate{Rate: &o.Limits.Single}, "limit-single", "`rate` of single-record calls per organization; 0: no limit")
+	flags.Var(wire.Rate{Rate: &o.Limits.Create}, "limit-create", "`rate` of new keyword searches per organization")
+	flags.Var(wire.Rate{Rate: &o.Limits.Result}, "limit-result", "`rate` of result calls per organization")
+	flags.Var(wire.Rate{Rate: &o.Limits.FailedAuth}, "limit-failed-auth", "`rate` of failed authentications per IP address")
+	flags.IntVar(&o.Limits.ActiveJobs, "limit-active-jobs", o.Limits.ActiveJobs, "`number` of unfinished keyword searches per organization; 0: no limit")
+	flags.Int64Var(&o.Limits.KeptBytes, "limit-kept", o.Limits.KeptBytes, "`number` of bytes stored per organization and day: replies, callbacks and searches; 0: no limit")
 	assign := func(a *cliflag.Assignments, name, what string) { flags.Var(a, name, a.Usage(what)) }
-	assign(costsOf(o.Costs), "credit-cost", "`price=credits` in place of the default")
-	assign(cliflag.Numbers("keywords=50", f.requestLimits()), "request-limit", "`limit=number` of what a request may hold")
-	flags.Var(&f.callbackAllow, "callback-allow", "`network` (CIDR) callbacks may go to although it is private, over plain http too; for tests; may be given again")
-	flags.Var((*cliflag.Networks)(&o.TrustedProxies), "trusted-proxy", "`network` (CIDR) of proxies whose X-Forwarded-For is believed; may be given again")
+	assign(costsOf(o.Costs), "credit-cost", "`price=credits` instead of the default")
+	assign(cliflag.Numbers("keywords=50", f.requestLimits()), "request-limit", "`limit=number` for one request")
+	flags.Var(&f.callbackAllow, "callback-allow", "private `network` (CIDR) that callbacks may go to, also over plain http; for tests; repeatable")
+	flags.Var((*cliflag.Networks)(&o.TrustedProxies), "trusted-proxy", "`network` (CIDR) of proxies whose X-Forwarded-For is trusted; repeatable")
 	flags.IntVar(&o.JobWorkers, "job-workers", o.JobWorkers, "`number` of keyword searches run at once")
-	flags.Int64Var(&o.MaxBody, "max-body", o.MaxBody, "greatest `number` of bytes in a request's body")
-	flags.IntVar(&o.Connections.MaxHeaderBytes, "max-header", o.Connections.MaxHeaderBytes, "greatest `number` of bytes in a request's header")
+	flags.Int64Var(&o.MaxBody, "max-body", o.MaxBody, "maximum `number` of bytes in a request body")
+	flags.IntVar(&o.Connections.MaxHeaderBytes, "max-header", o.Connections.MaxHeaderBytes, "maximum `number` of bytes in a request header")
 	flags.IntVar(&o.CallbackConcurrency, "callback-concurrency", o.CallbackConcurrency, "`number` of callbacks posted at once")
-	flags.IntVar(&o.CallbackPerReceiver, "callback-per-receiver", o.CallbackPerReceiver, "`number` of callbacks posted at once to one receiver")
-	flags.IntVar(&o.Connections.Max, "max-connections", o.Connections.Max, "`number` of connections open at once; further ones wait")
-	assign(cliflag.Durations("read=10s", f.timeouts()), "timeout", "`what=time` that something may take")
-	assign(cliflag.Durations("results=90d", f.retention()), "retain", "`what=time` for which something finished is kept")
-	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that is going: from when its answers say so, after when there are none, and a link to read more if there is one")
-	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` whose profile addresses are known by their form")
+	flags.IntVar(&o.CallbackPerReceiver, "callback-per-receiver", o.CallbackPerReceiver, "`number` of callbacks posted at once to the same receiver")
+	flags.IntVar(&o.Connections.Max, "max-connections", o.Connections.Max, "maximum `number` of open connections; more wait")
+	assign(cliflag.Durations("read=10s", f.timeouts()), "timeout", "`what=time`: time limits")
+	assign(cliflag.Durations("results=90d", f.retention()), "retain", "`what=time`: how long finished things are kept")
+	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that will be removed: the date its answers first say so, the date it stops, and an optional link")
+	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` of profile URLs")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")
-	f.suppress.Register(flags, "about whom nothing is answered")
+	f.suppress.Register(flags, "to leave out of answers")
 	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
-	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
+	flags.StringVar(&f.logLevel, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
 	return c
 }
 
@@ -159,7 +160,7 @@ func (f *serveFlags) retention() map[string]*time.Duration {
 	}
 }
 
-// flagNone is the --internal-listen and the --directory that is none.
+// flagNone turns off --internal-listen and --directory.
 const flagNone = "none"
 
 // serve wires a service together and runs it until ctx ends.

@@ -1,9 +1,11 @@
 package pipeline
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -80,4 +82,104 @@ func (d *decision) identity(asOf time.Time) identity {
 	id.Partitions, id.PartitionBy = j.Partitions, c.layout.Partition()
 	id.SearchDefaults, id.AsOf = j.SearchDefaults, formatDay(asOf)
 	return id
+}
+
+// settingNames are the settings of an identity as users know them, in the order
+// in which differences are told. Inputs are compared one by one.
+var settingNames = []struct{ field, name string }{
+	{"operation", "operation"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"},
+	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
+	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"},
+	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
+	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
+	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},
+}
+
+// withoutValues are settings whose values are not shown: search flags may be
+// about people, and fingerprints say nothing.
+var withoutValues = []string{"search_defaults", "suppression"}
+
+// differences says how the identity now differs from an earlier one, in words.
+func differences(before, now json.RawMessage) string {
+	var was, is map[string]json.RawMessage
+	var compact bytes.Buffer // a manifest is indented
+	if json.Compact(&compact, before) != nil || json.Unmarshal(compact.Bytes(), &was) != nil || json.Unmarshal(now, &is) != nil {
+		return otherSettings
+	}
+	var all []string
+	for _, s := range settingNames {
+		switch old, changed := was[s.field], is[s.field]; {
+		case bytes.Equal(old, changed):
+		case slices.Contains(withoutValues, s.field), s.field == "answers" && !isService(old) && !isService(changed):
+			all = append(all, s.name+" changed")
+		default:
+			all = append(all, fmt.Sprintf("%s was %s and is %s", s.name, settingText(old), settingText(changed)))
+		}
+	}
+	if text := inputDifferences(was["inputs"], is["inputs"]); text != "" {
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return otherSettings
+	}
+	return strings.Join(all, "; ")
+}
+
+// otherSettings is what is said when the differences are not known.
+const otherSettings = "other settings, inputs, directory or suppression lists"
+
+// isService reports whether answers come from a service. Others have a
+// fingerprint.
+func isService(answers json.RawMessage) bool { return bytes.HasPrefix(answers, []byte(`"service `)) }
+
+// settingText is a value of a setting as a user would write it.
+func settingText(value json.RawMessage) string {
+	var partitions []sinks.Partition
+	var list []string
+	var text string
+	switch {
+	case value == nil || bytes.Equal(value, []byte("null")) || bytes.Equal(value, []byte("[]")):
+		return "not set"
+	case json.Unmarshal(value, &text) == nil && len(text) == 2*sha256.Size:
+		return "a directory"
+	case json.Unmarshal(value, &text) == nil:
+		return text
+	case json.Unmarshal(value, &list) == nil:
+		return strings.Join(list, ",")
+	case json.Unmarshal(value, &partitions) == nil:
+		for _, p := range partitions {
+			list = append(list, p.Name+"="+p.Value)
+		}
+		return strings.Join(list, ",")
+	}
+	return string(value) // a number or true
+}
+
+// inputsShown bounds the inputs that are named: a list may have thousands.
+const inputsShown = 3
+
+func inputDifferences(before, now json.RawMessage) string {
+	var was, is []string
+	if json.Unmarshal(before, &was) != nil || json.Unmarshal(now, &is) != nil {
+		return "other inputs"
+	}
+	var all []string
+	for _, c := range []struct {
+		word       string
+		some, less []string
+	}{{"added", is, was}, {"gone", was, is}} {
+		only := slices.DeleteFunc(slices.Clone(c.some), func(uri string) bool { return slices.Contains(c.less, uri) })
+		if len(only) == 0 {
+			continue
+		}
+		more := ""
+		if len(only) > inputsShown {
+			more = fmt.Sprintf(" and %d more", len(only)-inputsShown)
+		}
+		all = append(all, "inputs "+c.word+": "+strings.Join(only[:min(len(only), inputsShown)], ", ")+more)
+	}
+	if len(all) == 0 && !slices.Equal(was, is) {
+		return "inputs in another order"
+	}
+	return strings.Join(all, "; ")
 }

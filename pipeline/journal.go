@@ -32,6 +32,8 @@ type journal struct {
 
 type journalHeader struct {
 	JobID string `json:"job_id"`
+	// Job is the identity whose hash JobID is, to say what another job changes.
+	Job json.RawMessage `json:"job,omitempty"`
 	// Run names the work on the dataset from its first process to the one that
 	// finishes it, and BegunAt is when that was.
 	Run     string        `json:"run"`

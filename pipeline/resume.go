@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,7 +43,7 @@ func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {
 // newHeader is the header of a run that begins a dataset.
 func (d *decision) newHeader() journalHeader {
 	return journalHeader{
-		JobID: d.jobID, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
+		JobID: d.jobID, Job: d.settings, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
 		Out: d.run.Output.Dir(), Inputs: d.inputs,
 	}
 }
@@ -57,7 +58,7 @@ func (d *decision) resume(there earlier) error {
 	case there.err != nil:
 		return there.err
 	case m != nil && m.JobID != d.jobID:
-		return d.otherJob()
+		return d.otherJob(m.Job)
 	case there.journalErr != nil:
 		return there.journalErr
 	case m != nil:
@@ -89,11 +90,12 @@ func (d *decision) checkEmpty(header journalHeader) error {
 	case header.JobID == "":
 		return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", d.run.Output.Dir(), ErrOtherJob, d.run.StateDir)
 	}
-	return d.otherJob()
+	return d.otherJob(header.Job)
 }
 
-func (d *decision) otherJob() error {
-	return fmt.Errorf("%s: %w (other settings, inputs, directory or suppression lists); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob)
+// otherJob is ErrOtherJob with what differs from the job whose dataset is there.
+func (d *decision) otherJob(there json.RawMessage) error {
+	return fmt.Errorf("%s: %w (%s); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob, differences(there, d.settings))
 }
 
 // checkRecorded sorts the recorded parts into those that stay and those that

@@ -326,23 +326,32 @@ func TestOverwriteGoesOnWithItsOwn(t *testing.T) {
 }
 
 // A folder that holds another job's dataset, finished or not, is left as it
-// is; --overwrite replaces it.
+// is, and the error says what differs; --overwrite replaces it.
 func TestOtherJobIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(*setup)
+		want   string // in the error, without the folder of the run
 	}{
-		{"rows per part", func(s *setup) { s.rowsPerPart = 21 }},
-		{"compression", func(s *setup) { s.job = func(j *pipeline.Job) { j.Compression = sinks.Zstd } }},
-		{"kept columns", func(s *setup) { s.job = func(j *pipeline.Job) { j.KeepAll = false } }},
-		{"HEM types", func(s *setup) { s.job = func(j *pipeline.Job) { j.HEMTypes = []string{"md5"} } }},
-		{"identifier dropped", func(s *setup) { s.job = func(j *pipeline.Job) { j.DropIdentifier = true } }},
-		{"answers", func(s *setup) { s.answers = "another directory" }},
+		{"rows per part", func(s *setup) { s.rowsPerPart = 21 }, "(--rows-per-part was 20 and is 21)"},
+		{"compression", func(s *setup) { s.job = func(j *pipeline.Job) { j.Compression = sinks.Zstd } }, "(--compression was snappy and is zstd)"},
+		{"kept columns", func(s *setup) { s.job = func(j *pipeline.Job) { j.KeepAll = false } }, "(--keep was id,email and is not set)"},
+		{"HEM types", func(s *setup) { s.job = func(j *pipeline.Job) { j.HEMTypes = []string{"md5"} } }, "(list of HEM columns was hem_md5,hem_sha1,hem_sha256 and is hem_md5)"},
+		{"identifier dropped", func(s *setup) { s.job = func(j *pipeline.Job) { j.DropIdentifier = true } }, "--drop-identifier was false and is true"},
+		{"answers", func(s *setup) { s.answers = "another directory" }, "(source of answers changed)"},
+		{"a service", func(s *setup) { s.answers = "service https://leads.example" }, "(source of answers was not set and is service https://leads.example)"},
 		{"operation", func(s *setup) {
 			s.op, s.job = resolution.NetworkToHEM, func(j *pipeline.Job) { j.Column = "email" }
-		}},
-		{"inputs", func(s *setup) { s.in = []string{filepath.Join(s.dir, "in", "1.csv")} }},
+		}, "(operation was email_to_hem and is network_to_hem; "},
+		{"fewer inputs", func(s *setup) { s.in = []string{filepath.Join(s.dir, "in", "1.csv")} }, "(inputs gone: in/2.csv, in/3.csv)"},
+		{"other inputs", func(s *setup) {
+			s.rowsPerPart = 21
+			for _, name := range []string{"4.csv", "5.csv", "6.csv", "7.csv"} {
+				s.input(t, "../more/"+name, emails(0, 2))
+			}
+			s.in = []string{filepath.Join(s.dir, "more", "*"), filepath.Join(s.dir, "in", "[12].csv")}
+		}, "(--rows-per-part was 20 and is 21; inputs added: more/4.csv, more/5.csv, more/6.csv and 1 more; inputs gone: in/3.csv)"},
 	} {
 		for _, finished := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
@@ -353,11 +362,13 @@ func TestOtherJobIsRefused(t *testing.T) {
 				} else {
 					stop(t, s, 35)
 				}
-				before := listing(t, s.dir)
 				other := s
 				c.change(&other)
+				before := listing(t, s.dir)
 				if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
 					t.Errorf("%v, want ErrOtherJob", err)
+				} else if got := strings.ReplaceAll(err.Error(), s.dir+"/", ""); !strings.Contains(got, c.want) {
+					t.Errorf("%s\nwant %s", got, c.want)
 				}
 				if after := listing(t, s.dir); !maps.Equal(after, before) {
 					t.Errorf("files before %v, after %v", before, after)

@@ -19,9 +19,6 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// pageBuffer is how much of a column is read from disk at a time.
-const pageBuffer = 256 << 10
-
 // stepBytes and stepRows bound what is decoded at a time.
 const (
 	stepBytes = rows.FullBytes

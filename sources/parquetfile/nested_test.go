@@ -39,7 +39,7 @@ func nestedRow(i int) []string {
 	row := []string{
 		fmt.Sprint(i),
 		fmt.Sprintf(`["t%d","u%d"]`, i, i%5),
-		fmt.Sprintf(`{"age":%d,"at":{"city":"c%d"},"name":"n%d"}`, i+1, i%9, i),
+		fmt.Sprintf(`{"name":"n%d","age":%d,"at":{"city":"c%d"}}`, i, i+1, i%9),
 		fmt.Sprintf(`"e%d@example.com"`, i),
 		fmt.Sprintf(`[{"title":"a%d","years":[%d,2]},{"title":"b%d","years":[]}]`, i, i+3, i),
 		fmt.Sprintf(`[%d]`, i+4),

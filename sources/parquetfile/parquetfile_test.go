@@ -192,33 +192,34 @@ func TestBatchBoundaries(t *testing.T) {
 	}
 }
 
-// What is decoded at a time must fit the widest row group, not the average of
-// the file.
-func TestStep(t *testing.T) {
+// The memory that pages take depends on the pages, and not on the rows or on
+// the row group.
+func TestMemory(t *testing.T) {
 	wide := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 64<<10)) } // packs well
 	for _, c := range []struct {
-		name     string
-		record   arrow.Record
-		min, max int
+		name   string
+		record arrow.Record
+		most   int
 	}{
-		{"no rows", texts(0, nil), stepRows, stepRows},
-		{"narrow rows", texts(2000, func(i int) string { return fmt.Sprint(i) }), stepRows, stepRows},
-		{"wide rows", texts(100, wide), 100, 128},
-		{"one row beyond the bound", texts(1, func(int) string { return strings.Repeat("x", stepBytes+1) }), 1, 1},
-		{"a narrow row group, then a wide one", texts(1100, func(i int) string {
-			if i < 1000 {
-				return fmt.Sprint(i)
-			}
-			return wide(i)
-		}), 100, 128},
+		{"no rows", texts(0, nil), 0},
+		{"narrow rows", texts(10_000, func(i int) string { return fmt.Sprint(i) }), 1 << 20},
+		{"wide rows", texts(1000, wide), 20 << 20},
+		{"one wide row", texts(1, func(int) string { return strings.Repeat("x", 8<<20) }), 16 << 20},
 	} {
-		r, err := Open("a.parquet", bytes.NewReader(write(t, c.record, 1000)))
+		r, err := Open("a.parquet", bytes.NewReader(write(t, c.record, 100)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := int(r.reader.Props.BatchSize)
-		if step < c.min || step > c.max {
-			t.Errorf("%s: %d rows at a time, want %d to %d", c.name, step, c.min, c.max)
+		if err := r.Select(t.Context(), []int{0, 1}); err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			b := rows.NewBuilder(2, 1000)
+			err = r.Fill(t.Context(), b, 1000)
+			b.Discard()
+		}
+		if err != io.EOF || r.Row() != c.record.NumRows() || r.memory.taken > c.most {
+			t.Errorf("%s: %d rows and %d bytes for pages, at most %d wanted; %v", c.name, r.Row(), r.memory.taken, c.most, err)
 		}
 		r.Close()
 	}

@@ -263,6 +263,15 @@ func appendPoint(dst, digits []byte, scale int32) []byte {
 	return append(dst, digits[whole:]...)
 }
 
+// appendFloat writes numbers of everyday size without an exponent: a phone
+// number or an id that went through a spreadsheet stays readable as one.
+func appendFloat(dst []byte, v float64, bits int) []byte {
+	if size := math.Abs(v); size == 0 || size >= 1e-6 && size < 1e21 {
+		return strconv.AppendFloat(dst, v, 'f', -1, bits)
+	}
+	return strconv.AppendFloat(dst, v, 'g', -1, bits)
+}
+
 // appendValue appends a value as JSON. What JSON cannot hold (NaN) becomes
 // null, and binary that is no text hex.
 func (l *leaf) appendValue(dst []byte, v value) []byte {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -13,23 +15,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ApplyFile sets the flags that a YAML file names. Every flag is a key, with _
-// or - between words. Flags of the command line win. nameFlag is the flag that
-// names the file, such as "job"; it is not a key. other holds keys that are
-// not flags, and receives their values.
+// ApplyFile sets the flags that a YAML file names and that are not given yet.
+// Every flag is a key, with _ or - between words. nameFlag is the flag that
+// names the file, such as "job"; it is not a key. other holds keys that are not
+// flags, and receives their values. ${NAME} in a value is an environment
+// variable. Paths that begin with ./ are relative to the file's folder.
 //
 // The error joins every problem of the file, each with its line.
 func ApplyFile(nameFlag, path string, flags *pflag.FlagSet, other map[string]*string) error {
-	f := settingsFile{nameFlag: nameFlag, path: path, flags: flags, other: other, given: map[string]bool{}, seen: map[string]bool{}}
+	f := settingsFile{keys: settingsKeys{nameFlag: nameFlag, flags: flags, other: other}, path: path, given: givenFlags(flags), seen: map[string]bool{}}
 	return f.apply()
 }
 
 type settingsFile struct {
-	nameFlag string
+	keys     settingsKeys
 	path     string
-	flags    *pflag.FlagSet
-	other    map[string]*string
-	given    map[string]bool // flags of the command line
+	given    map[string]bool // flags that are set already
 	seen     map[string]bool // keys so far
 	problems []error
 }
@@ -37,20 +38,19 @@ type settingsFile struct {
 func (f *settingsFile) apply() error {
 	data, err := os.ReadFile(f.path)
 	if err != nil {
-		return openError(f.nameFlag, f.path, err)
+		return openError(f.keys.nameFlag, f.path, err)
 	}
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // duplicates get our own message
 	if err != nil {
 		return f.syntaxError(err)
 	}
-	f.flags.Visit(func(flag *pflag.Flag) { f.given[flag.Name] = true })
 	for _, doc := range file.Docs {
 		if doc.Body == nil {
 			continue
 		}
 		mapping, ok := doc.Body.(ast.MapNode)
 		if !ok {
-			f.fail(doc.Body, "a %s file consists of `key: value` lines", f.nameFlag)
+			f.fail(doc.Body, "a %s file consists of `key: value` lines", f.keys.nameFlag)
 			continue
 		}
 		for entries := mapping.MapRange(); entries.Next(); {
@@ -89,48 +89,60 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		return
 	}
 	f.seen[name] = true
-	flag, other := f.flags.Lookup(name), f.other[name]
-	if other == nil && (flag == nil || name == f.nameFlag || name == "help" || name == "help-all") {
-		f.fail(key, "unknown key %q; did you mean %q?", written, nearest(word, f.keys()))
+	if !f.keys.known(name) {
+		f.fail(key, "%v", f.keys.unknown(written))
 		return
 	}
 	values, isList, err := scalars(value)
-	list, takesList := pflag.SliceValue(nil), false
-	if flag != nil {
-		list, takesList = flag.Value.(pflag.SliceValue)
+	if err != nil {
+		f.fail(key, "%s %v", word, err)
+		return
+	}
+	if isList && !f.keys.takesList(name) {
+		f.fail(key, "%s takes one value, not a list", word)
+		return
+	}
+	flag, other := f.keys.flags.Lookup(name), f.keys.other[name]
+	if f.given[name] {
+		return // and the variables in it may be unset
+	}
+	if values, err = f.resolve(flag, values); err != nil {
+		f.fail(key, "%s: %v", word, err)
+		return
 	}
 	switch {
-	case err != nil:
-		f.fail(key, "%s %v", word, err)
-	case isList && !takesList:
-		f.fail(key, "%s takes one value, not a list", word)
 	case other != nil:
 		*other = values[0]
-	case f.given[name]:
 	case isList:
-		if err := list.Replace(values); err != nil { // each as it stands, commas and all
+		if err := flag.Value.(pflag.SliceValue).Replace(values); err != nil { // each as it stands, commas and all
 			f.fail(value, "%s: %v", word, err)
 		}
 	default:
-		err = f.flags.Set(name, values[0])
-	}
-	var wrong *pflag.InvalidValueError
-	if errors.As(err, &wrong) {
-		f.fail(key, "%s %q: %s", word, wrong.GetValue(), ExpectedValue(wrong))
+		if err := f.keys.flags.Set(name, values[0]); err != nil {
+			f.fail(key, "%v", settingError(word, err))
+		}
 	}
 }
 
-// keys are the known keys, spelled with _.
-func (f *settingsFile) keys() (keys []string) {
-	for name := range f.other {
-		keys = append(keys, name)
+// resolve replaces variables in the values of a key, and makes paths relative
+// to the file's folder. flag is nil for keys that are not flags.
+func (f *settingsFile) resolve(flag *pflag.Flag, values []string) (resolved []string, err error) {
+	isPath := false
+	if flag != nil {
+		kind, _ := pflag.UnquoteUsage(flag)
+		isPath = slices.Contains([]string{"file", "folder", "URI"}, kind)
 	}
-	for _, name := range Names(f.flags) {
-		if name != f.nameFlag {
-			keys = append(keys, strings.ReplaceAll(name, "-", "_"))
+	for _, value := range values {
+		fromFolder := isPath && strings.HasPrefix(value, "./")
+		if value, err = expand(value); err != nil {
+			return nil, err
 		}
+		if fromFolder {
+			value = filepath.Join(filepath.Dir(f.path), value)
+		}
+		resolved = append(resolved, value)
 	}
-	return keys
+	return resolved, nil
 }
 
 // scalars is a value of a settings file as text, or as a list of texts.

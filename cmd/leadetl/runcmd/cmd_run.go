@@ -3,6 +3,7 @@
 package runcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ const maxDefaultWorkers = 8
 // runFlags are the flags of run and plan.
 type runFlags struct {
 	jobFile       string
+	set           []string
 	in            []string
 	delimiter     string
 	directory     string
@@ -82,7 +84,12 @@ for -. Without --in, these flags are one search. With --in, some of them are
 defaults for rows that have no value.
 
 To resume an interrupted run, run the same command. On a finished dataset it
-does nothing. Every flag is also a key of the job file; flags win.`,
+does nothing.
+
+Every flag is also a key of the job file, and an environment variable: --rate is
+rate, and LEADETL_RATE. Flags win over the environment, which wins over the file.
+In the file, ${NAME} is an environment variable, and paths that begin with ./ are
+relative to the file's folder.`,
 		Example: `  leadetl run email_to_hem --in emails.csv --out hems
   leadetl run ip_to_company --in 'visits/*.csv.gz' --column client --directory dir --out companies
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
@@ -110,6 +117,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.5), failOn{failed: true, rejects: true}
 	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
+		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
 		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
 		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
@@ -148,14 +156,20 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Complete(c, "s3-sse", "AES256", "aws:kms", "aws:kms:dsse")
 }
 
-// settle applies the job file, if there is one, and says which operation is
-// meant.
+// settle applies --set, the environment and the job file, in this order of
+// precedence, and returns the operation.
 func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string, err error) {
+	var setOperation string
+	err = errors.Join(cliflag.ApplySettings("job", f.set, flags, map[string]*string{"operation": &setOperation}), cliflag.ApplyEnvironment(flags, "set"))
+	if err != nil {
+		return "", cli.UsageError(err)
+	}
 	if f.jobFile != "" {
 		if err := cliflag.ApplyFile("job", f.jobFile, flags, map[string]*string{"operation": &operation}); err != nil {
 			return "", cli.UsageError(err)
 		}
 	}
+	operation = cmp.Or(setOperation, operation)
 	if len(args) == 1 {
 		operation = args[0]
 	}

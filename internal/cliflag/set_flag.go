@@ -1,0 +1,89 @@
+package cliflag
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// setFlag is the flag with key=value pairs for ApplySettings; it is not a key.
+const setFlag = "set"
+
+// ApplySettings sets flags from key=value pairs. The keys are those of the
+// settings file that the flag nameFlag names. Keys of list flags may be
+// repeated. other is as in ApplyFile. The error joins every problem.
+func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other map[string]*string) error {
+	keys := settingsKeys{nameFlag: nameFlag, flags: flags, other: other}
+	given, seen := givenFlags(flags), map[string]bool{}
+	var problems []error
+	for _, pair := range pairs {
+		written, value, ok := strings.Cut(pair, "=")
+		name := strings.ReplaceAll(written, "_", "-")
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Errorf("--set %q: write key=value", pair))
+			continue
+		case !keys.known(name):
+			problems = append(problems, fmt.Errorf("--set: %w", keys.unknown(written)))
+			continue
+		case given[name]:
+			problems = append(problems, fmt.Errorf("--set %s: --%s is also given; use one of them", written, name))
+			continue
+		case seen[name] && !keys.takesList(name):
+			problems = append(problems, fmt.Errorf("--set %s is given twice", written))
+			continue
+		}
+		seen[name] = true
+		if to := other[name]; to != nil {
+			*to = value
+		} else if err := flags.Set(name, value); err != nil {
+			problems = append(problems, settingError("--set "+written, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func givenFlags(flags *pflag.FlagSet) map[string]bool {
+	given := map[string]bool{}
+	flags.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
+	return given
+}
+
+// settingsKeys are the keys of a settings file.
+type settingsKeys struct {
+	nameFlag string
+	flags    *pflag.FlagSet
+	other    map[string]*string // keys that are not flags
+}
+
+func (k settingsKeys) known(name string) bool {
+	if k.other[name] != nil {
+		return true
+	}
+	return k.flags.Lookup(name) != nil && name != k.nameFlag && name != setFlag && name != "help" && name != "help-all"
+}
+
+func (k settingsKeys) takesList(name string) bool {
+	flag := k.flags.Lookup(name)
+	if flag == nil {
+		return false
+	}
+	_, ok := flag.Value.(pflag.SliceValue)
+	return ok
+}
+
+// unknown is the error of an unknown key.
+func (k settingsKeys) unknown(written string) error {
+	var keys []string
+	for name := range k.other {
+		keys = append(keys, name)
+	}
+	for _, name := range Names(k.flags) {
+		if k.known(name) {
+			keys = append(keys, strings.ReplaceAll(name, "-", "_"))
+		}
+	}
+	return fmt.Errorf("unknown key %q; did you mean %q?", written, nearest(strings.ReplaceAll(written, "-", "_"), keys))
+}

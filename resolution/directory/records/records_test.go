@@ -19,14 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRoundTrip writes more records than the memory of an index holds, and more
-// texts than a dictionary takes: every key finds its last record.
+// TestRoundTrip writes more texts than a dictionary takes, and keys again: every
+// key finds its last record.
 func TestRoundTrip(t *testing.T) {
-	const n = 1_000_000
-	keys := n / 2
-	if testing.Short() {
-		keys = n / 20
-	}
+	const keys = 100_000
 	path := filepath.Join(t.TempDir(), "people-000001.cols")
 	w, err := NewWriter(path, []bool{false, true, false})
 	if err != nil {

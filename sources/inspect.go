@@ -149,34 +149,6 @@ func (in *input) inspectCSV(u *unpack.Reader, delimiter byte) (sample []byte, er
 	return sample, err
 }
 
-// checkKind refuses what is no text by its first bytes.
-func (in *input) checkKind(head []byte) error {
-	e := &FormatError{File: in.URI}
-	switch {
-	case parquetMagic(head) && in.packing != unpack.None:
-		e.Problem = "is Parquet compressed with " + string(in.packing) + ", which cannot be read in place"
-		e.Advice = "Decompress it first: " + string(in.packing) + " -d FILE"
-	case parquetMagic(head) && in.once:
-		e.Problem = "is Parquet, which cannot be read from a stream: it is read from its end"
-		e.Advice = "Save it to a file and name that"
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		e.Problem = "is a ZIP archive or a spreadsheet, not CSV or Parquet"
-		e.Advice = "Unzip it, or save the sheet as CSV (UTF-8)"
-	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
-		e.Problem = "is a spreadsheet, not CSV or Parquet"
-		e.Advice = "Save the sheet as CSV (UTF-8)"
-	case bytes.HasPrefix(head, []byte("BZh")) && bytes.IndexByte(head, 0) >= 0:
-		e.Problem = "is compressed with bzip2; only gzip and zstd are supported"
-		e.Advice = "Decompress it first: bzip2 -d FILE"
-	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
-		e.Problem = "is compressed with xz; only gzip and zstd are supported"
-		e.Advice = "Decompress it first: xz -d FILE"
-	default:
-		return nil
-	}
-	return e
-}
-
 // parquetMagic tells Parquet by its first bytes. What follows the four letters
 // is binary; in a CSV file whose first column is called PAR1 it is not.
 func parquetMagic(head []byte) bool {

@@ -259,6 +259,37 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Files of other kinds are named for what they are, and text that begins like
+// them is read.
+func TestSignatures(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"pdf":             {"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is a PDF document"},
+		"gzip in gzip":    {gz(gz("a\n1\n")), "is compressed twice, with gzip and then with gzip"},
+		"gzip in zstd":    {zst(gz("a\n1\n")), "is compressed twice, with gzip and then with zstd"},
+		"avro":            {"Obj\x01\x04\x14avro.codec", "is an Avro file"},
+		"orc":             {"ORC\x08\x03\x10\x00", "is an ORC file"},
+		"arrow":           {"ARROW1\x00\x00\xff\xff\xff\xff", "is an Arrow file"},
+		"arrow stream":    {"\xff\xff\xff\xff\x10\x01\x00\x00", "is a stream of Arrow"},
+		"sqlite":          {"SQLite format 3\x00\x10\x00", "is an SQLite database"},
+		"7z":              {"7z\xbc\xaf\x27\x1c\x00\x04", "is a 7z archive"},
+		"rar":             {"Rar!\x1a\x07\x01\x00", "is a RAR archive"},
+		"encrypted":       {"PARE\x15\x00\x15\x00PARE", "is an encrypted Parquet file"},
+		"ORC as a name":   {"ORC,a\n1,2\n", ""},
+		"PARE as a name":  {"PARE,a\n1,2\n", ""},
+		"gzipped columns": {gz("a\n1\n"), ""},
+	} {
+		folder(t, map[string]string{"a.csv": c.text})
+		l, err := Open(t.Context(), []string{"a.csv"}, Options{})
+		if err == nil {
+			l.Close()
+		}
+		var format *FormatError
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &format) || !strings.HasPrefix(err.Error(), "a.csv "+c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 func TestFiles(t *testing.T) {
 	folder(t, map[string]string{"b.csv": "id, email\n1,x\n", "a.csv": "PAR1,x\n"})
 	l, err := Open(t.Context(), []string{"b.csv", "-", "a.csv"}, Options{Stdin: strings.NewReader("\tip\n")})

@@ -28,8 +28,11 @@ func (s Sample) checkEncoding() error {
 	case bigEndian:
 		return refuse("is UTF-16 text, not UTF-8", "iconv -f UTF-16BE -t UTF-8")
 	}
-	if singleByte(p, s.Whole) {
+	switch otherEncoding(p, s.Whole) {
+	case western:
 		return refuse("is Latin-1 or Windows-1252 text, not UTF-8", "iconv -f WINDOWS-1252 -t UTF-8")
+	case unknownEncoding:
+		return &rows.FormatError{File: s.Name, Problem: "is not UTF-8 text", Advice: "Save it as UTF-8, or convert it with iconv from the encoding it was written in"}
 	}
 	// A carriage return at the very end is a line end that was cut.
 	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(p, "\r"), '\r') >= 0 {
@@ -68,24 +71,69 @@ func utf16Pattern(p []byte) byteOrder {
 	return noOrder
 }
 
-// singleByte reports whether p is text of one byte a character, with some
-// beyond ASCII: it holds invalid UTF-8 and no valid character of more bytes.
-// Where there are both, it is UTF-8 with bad lines.
-func singleByte(p []byte, whole bool) bool {
-	invalid := false
+type encoding uint8
+
+const (
+	utf8Encoding encoding = iota // UTF-8, maybe with bad lines
+	western                      // Latin-1 or Windows-1252
+	unknownEncoding
+)
+
+// otherEncoding tells the encoding of a sample: UTF-8, one byte a character of
+// a western language, or another one, which is not named: a wrong name would
+// turn into wrong text.
+//
+// It is not UTF-8 when it has invalid bytes and no valid character of more
+// than one, or so few of them that they are there by chance, as in GBK.
+func otherEncoding(p []byte, whole bool) encoding {
+	invalid, valid, letters := 0, 0, 0
 	for i := firstHigh(p, 0); i < len(p); i = firstHigh(p, i) {
 		if !whole && !utf8.FullRune(p[i:]) {
 			break // cut by the end of the sample
 		}
-		r, n := utf8.DecodeRune(p[i:])
-		if r != utf8.RuneError || n > 1 {
-			return false
+		if r, n := utf8.DecodeRune(p[i:]); r != utf8.RuneError || n > 1 {
+			valid++
+			i += n
+			continue
 		}
-		invalid = true
+		invalid++
+		if isWestern(p, i) {
+			letters++
+		}
 		i++
 	}
-	return invalid
+	const byChance = 10 // invalid bytes to one valid character
+	switch {
+	case invalid == 0 || valid > 0 && invalid < byChance*valid:
+		return utf8Encoding
+	case valid == 0 && letters >= invalid-invalid/10:
+		return western
+	}
+	return unknownEncoding
 }
+
+// isWestern reports whether the byte at i is likely a letter or sign of a
+// western language: one that stands alone between ASCII. The words of
+// Cyrillic encodings, and the characters of East Asian ones, are runs of high
+// bytes, and bytes below 0xa0 begin most of those in Shift-JIS.
+func isWestern(p []byte, i int) bool {
+	if i > 0 && p[i-1] >= utf8.RuneSelf || i+1 < len(p) && p[i+1] >= utf8.RuneSelf {
+		return false
+	}
+	switch c := p[i]; {
+	case c >= 0xc0:
+		return c != 0xd7 && c != 0xf7
+	case c >= 0xa0:
+		// Signs. In Central European encodings some are letters within words.
+		return i == 0 || !isLetter(p[i-1]) || c == 0xaa || c == 0xba || c == 0xae || c == 0xb7 || c == 0xa0
+	default:
+		// The euro sign, quotes and dashes, and the letters that Latin-1 lacks.
+		return bytes.IndexByte([]byte{0x80, 0x85, 0x8a, 0x8c, 0x8e, 0x91, 0x92, 0x93, 0x94, 0x96, 0x97, 0x99, 0x9a, 0x9c, 0x9e, 0x9f}, c) >= 0 &&
+			(c == 0x92 || i+1 == len(p) || !isLetter(p[i+1]) || i > 0 && isLetter(p[i-1]))
+	}
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // firstHigh returns the offset of the first byte beyond ASCII from i on.
 func firstHigh(p []byte, i int) int {

@@ -67,7 +67,10 @@ func Inspect(s Sample, delimiter byte) (Header, error) {
 		return Header{}, &rows.FormatError{File: s.Name, Line: line,
 			Problem: "has a header line with broken quotes (" + f.fault + ")",
 			Advice:  "Correct the quotes in its first line"}
-	case firstInvalid(text[:f.end]) < f.end || bytes.IndexByte(text[:f.end], 0) >= 0:
+	case bytes.IndexByte(text[:f.end], 0) >= 0:
+		return Header{}, &rows.FormatError{File: s.Name, Line: line,
+			Problem: "has a header line with zero bytes: it is no text file, or a damaged one", Advice: "Write it again as CSV (UTF-8)"}
+	case firstInvalid(text[:f.end]) < f.end:
 		return Header{}, &rows.FormatError{File: s.Name, Line: line,
 			Problem: "has a header line that is not UTF-8 text", Advice: "Correct its first line"}
 	}

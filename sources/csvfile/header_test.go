@@ -43,10 +43,18 @@ func TestInspect(t *testing.T) {
 		{"utf-16 big-endian without mark", "\x00i\x00d\x00,\x00b\x00\n", "a.csv is UTF-16 text, not UTF-8. Convert it: iconv -f UTF-16BE -t UTF-8 < a.csv > a.utf8.csv"},
 		{"utf-32", "\xff\xfe\x00\x00a\x00\x00\x00", "a.csv is UTF-32 text, not UTF-8. Convert it: iconv -f UTF-32 -t UTF-8 < a.csv > a.utf8.csv"},
 		{"latin-1", "id,name\n1,Andr\xe9\n", "a.csv is Latin-1 or Windows-1252 text, not UTF-8. Convert it: iconv -f WINDOWS-1252 -t UTF-8 < a.csv > a.utf8.csv"},
+		{"latin-1, many words", "id,name\n1,Ren\xe9e M\xfcller\n2,Jos\xe9 Pe\xf1a\n", "a.csv is Latin-1 or Windows-1252 text, not UTF-8. Convert it: iconv -f WINDOWS-1252 -t UTF-8 < a.csv > a.utf8.csv"},
+		{"windows-1252", "id,name\n1,O\x92Brien \x80\n", "a.csv is Latin-1 or Windows-1252 text, not UTF-8. Convert it: iconv -f WINDOWS-1252 -t UTF-8 < a.csv > a.utf8.csv"},
+		{"shift-jis", "id,name\n1,\x8e\x52\x93\x63\n2,\x83\x65\x83\x58\x83\x67\n", notUTF8},
+		{"koi8-r", "id,name\n1,\xe9\xd7\xc1\xce\n", notUTF8},
+		{"windows-1251", "id,name\n1,\xc8\xe2\xe0\xed\n", notUTF8},
+		{"gbk", "id,name\n1,\xd5\xc5\xc8\xfd\n2,\xc0\xee\xcb\xc4\n", notUTF8},
+		{"gbk with a pair that is valid UTF-8 by chance", "id,name\n" + strings.Repeat("1,\xd5\xc5\xc8\xfd\n", 9) + "2,\xc2\xa9\n", notUTF8},
+		{"windows-1250", "id,name\n1,Micha\xb3\n", notUTF8},
 		{"lone carriage returns", "a,b\r1,2\r", `a.csv has lines that end in a carriage return alone. Convert it: tr '\r' '\n' < a.csv > a.utf8.csv`},
 		{"broken quotes", "\n\"a\"b,c\n1,2\n", "a.csv:2 has a header line with broken quotes (stray_quote). Correct the quotes in its first line"},
 		{"unclosed quote", "\"a,b\n1,2\n", "a.csv:1 has a header line with broken quotes (unclosed_quote). Correct the quotes in its first line"},
-		{"nul", "a\x00,b\n1,2\n3,4\n", "a.csv:1 has a header line that is not UTF-8 text. Correct its first line"},
+		{"nul", "a\x00,b\n1,2\n3,4\n", "a.csv:1 has a header line with zero bytes: it is no text file, or a damaged one. Write it again as CSV (UTF-8)"},
 		{"a very long line", strings.Repeat("x", SampleSize+1), "a.csv:1 has a header line of more than 1 MiB. Check that it is a CSV file and that every quote in its first line is closed"},
 	}
 	for _, test := range tests {
@@ -77,6 +85,8 @@ func TestConversionAdvice(t *testing.T) {
 		}
 	}
 }
+
+const notUTF8 = "a.csv is not UTF-8 text. Save it as UTF-8, or convert it with iconv from the encoding it was written in"
 
 // The end of the sample may cut a character; that makes it no Latin-1.
 func TestSampleMayCutACharacter(t *testing.T) {

@@ -3,7 +3,6 @@ package service
 import (
 	"crypto/sha256"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ func (h *keysHeld) release(k heldKey) {
 // once calls the handler, unless a call with the same Idempotency-Key was
 // answered before or is in progress.
 func (s *Service) once(c *call) (*wire.Reply, error) {
-	given, ok, err := idempotencyKey(c.request.Header)
+	given, ok, err := wire.IdempotencyKey(c.request.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func (s *Service) once(c *call) (*wire.Reply, error) {
 	}
 	if other, ok := s.keys.hold(k); !ok {
 		if other != k.fingerprint {
-			return nil, errReused
+			return nil, wire.ErrKeyReused
 		}
 		p := wire.Refuse(wire.KeyInFlight, "A request with this Idempotency-Key is being answered. Ask again for its answer.")
 		p.RetryAfter = time.Second
@@ -81,48 +80,9 @@ func (s *Service) once(c *call) (*wire.Reply, error) {
 		c.key = &k
 		return c.route.handle(c)
 	case stored.Fingerprint != k.fingerprint:
-		return nil, errReused
+		return nil, wire.ErrKeyReused
 	}
 	again := &wire.Reply{Body: stored.Body, Replayed: true, Billed: c.route.class != result}
 	again.Remaining, err = s.balance(c.request.Context(), c.account)
 	return again, err
-}
-
-var errReused = wire.Refuse(wire.KeyReused, "This Idempotency-Key was used with another body. Use a new key for a new request.")
-
-// idempotencyKey reads the header Idempotency-Key: 1 to 255 printable ASCII
-// characters, bare or as a string of RFC 8941. Both spellings mean the same key.
-func idempotencyKey(h http.Header) (key string, given bool, err error) {
-	values := h["Idempotency-Key"]
-	if len(values) == 0 {
-		return "", false, nil
-	}
-	key, ok := strings.Trim(values[0], " \t"), len(values) == 1
-	if ok && strings.HasPrefix(key, `"`) {
-		key, ok = unquote(key)
-	}
-	if !ok || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", false, wire.Refuse(wire.ValidationError, "The header Idempotency-Key has to be 1 to 255 printable ASCII characters, bare or in quotes.")
-	}
-	return key, true, nil
-}
-
-// unquote reads a string of RFC 8941, 3.3.3, without parameters.
-func unquote(s string) (string, bool) {
-	if len(s) < 2 || s[len(s)-1] != '"' {
-		return "", false
-	}
-	var b strings.Builder
-	for i := 1; i < len(s)-1; i++ {
-		if s[i] == '"' {
-			return "", false
-		}
-		if s[i] == '\\' {
-			if i++; i == len(s)-1 || s[i] != '"' && s[i] != '\\' {
-				return "", false
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String(), true
 }

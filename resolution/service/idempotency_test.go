@@ -3,45 +3,10 @@ package service
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
 )
-
-func TestIdempotencyKeyForms(t *testing.T) {
-	for _, c := range []struct {
-		header string
-		key    string // "" is refused
-	}{
-		{`8e03978e-40d5-43dd-bc93-6894a57f9324`, `8e03978e-40d5-43dd-bc93-6894a57f9324`},
-		{`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, `8e03978e-40d5-43dd-bc93-6894a57f9324`},
-		{`"a \"b\" \\ c"`, `a "b" \ c`},
-		{`a "b"`, `a "b"`},
-		{strings.Repeat("k", 255), strings.Repeat("k", 255)},
-		{strings.Repeat("k", 256), ""},
-		{`""`, ""},
-		{`"`, ""},
-		{`"a`, ""},
-		{`"a"b"`, ""},
-		{`"a\b"`, ""},
-		{`"a\"`, ""},
-		{"ä", ""},
-		{"a\tb", ""},
-		{"", ""},
-	} {
-		key, given, err := idempotencyKey(http.Header{"Idempotency-Key": {c.header}})
-		if key != c.key || given != (c.key != "") || (err == nil) != given {
-			t.Errorf("%s: %q %v %v, want %q", c.header, key, given, err, c.key)
-		}
-	}
-	if _, given, err := idempotencyKey(http.Header{}); given || err != nil {
-		t.Error("no header: ", given, err)
-	}
-	if _, _, err := idempotencyKey(http.Header{"Idempotency-Key": {"a", "b"}}); err == nil {
-		t.Error("two headers are taken")
-	}
-}
 
 // TestIdempotency: a second request after a first under the same key.
 func TestIdempotency(t *testing.T) {

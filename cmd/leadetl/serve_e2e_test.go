@@ -155,6 +155,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		{"the internal listener for everybody", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "0.0.0.0:0"}, "--internal-listen 0.0.0.0:0 can be reached from other machines", cli.ExitUsage},
 		{"the internal listener for everybody by IPv6", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", "[::]:0"}, "--internal-listen [::]:0 can be reached", cli.ExitUsage},
 		{"the internal listener on every address", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached", cli.ExitUsage},
+		{"no address to serve on", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", ""}, "--listen is empty", cli.ExitUsage},
 		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen", cli.ExitUsage},
 		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is not a directory of reference data", cli.ExitUsage},
 		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key", cli.ExitUsage},
@@ -167,6 +168,21 @@ func TestServeRefusesToStart(t *testing.T) {
 	}
 	if a := newCaller(t, s.public, "").do("GET", "/readyz", ""); a.status != http.StatusOK {
 		t.Errorf("the service that was there before: %d", a.status)
+	}
+}
+
+// TestServeWithoutInternalListener: none and an empty address open no internal
+// listener. To net.Listen, an empty address is every address of the machine.
+func TestServeWithoutInternalListener(t *testing.T) {
+	t.Parallel()
+	for _, none := range []string{"none", ""} {
+		s := newPlace(t).serve("--internal-listen", none)
+		if s.internal != "" {
+			t.Errorf("--internal-listen %q: it listens on %s", none, s.internal)
+		}
+		if code := s.stop(os.Interrupt); code != 0 && code != cli.ExitInterrupted {
+			t.Errorf("--internal-listen %q: exit code %d\n%s", none, code, s.said)
+		}
 	}
 }
 

@@ -179,7 +179,8 @@ func (s *served) await() {
 	if line == nil {
 		s.Fatalf("the service ended with exit code %d:\n%s", s.process.ProcessState.ExitCode(), s.said)
 	}
-	s.public, s.internal = line["url"].(string), line["internal"].(string)
+	s.public = line["url"].(string)
+	s.internal, _ = line["internal"].(string) // "" without an internal listener
 }
 
 // ended reports whether the process is gone.

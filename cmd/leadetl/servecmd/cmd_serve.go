@@ -95,7 +95,7 @@ Every flag is also a key of the config file; flags win.`,
 	flags.StringVar(&f.state, "state", wire.DefaultServiceStateDir(), "`folder` for the service's state: organizations, keys, credits and jobs")
 	flags.StringVar(&f.pepper, "pepper-file", "", "`file` with the secret for hashing API keys, created if missing (default: pepper, in the state folder)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on")
-	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, on this machine only; none turns it off")
+	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, on this machine only; none or an empty value turns it off")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` with the certificate chain; reloaded when it changes")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of the certificate's key")
 	flags.StringVar(&f.systemKeyFile, "system-key-file", "", "`file` of the system key (x-sys-key)")
@@ -162,6 +162,13 @@ func (f *serveFlags) retention() map[string]*time.Duration {
 
 // flagNone turns off --internal-listen and --directory.
 const flagNone = "none"
+
+// hasInternal reports whether there is an internal listener. An empty address,
+// perhaps of an unset variable, is none: to net.Listen it means every address of
+// the machine.
+func (f *serveFlags) hasInternal() bool {
+	return f.internalListen != flagNone && f.internalListen != ""
+}
 
 // serve wires a service together and runs it until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.Streams) (err error) {
@@ -256,7 +263,10 @@ func (f *serveFlags) check() error {
 			errs = append(errs, fmt.Errorf("--jwt-jwks, --jwt-issuer and --jwt-audience belong together: %w", err))
 		}
 	}
-	if f.internalListen != flagNone {
+	if f.listen == "" {
+		errs = append(errs, errors.New("--listen is empty; give an address, such as 127.0.0.1:8080"))
+	}
+	if f.hasInternal() {
 		host, _, err := net.SplitHostPort(f.internalListen)
 		if addr, notIP := netip.ParseAddr(host); err == nil && host != "localhost" && (notIP != nil || !addr.IsLoopback()) {
 			errs = append(errs, fmt.Errorf("--internal-listen %s can be reached from other machines; it has to be an address of this machine alone, such as 127.0.0.1:8081", f.internalListen))
@@ -297,7 +307,7 @@ func (f *serveFlags) openListeners() (public, internal net.Listener, err error) 
 	if public, err = net.Listen("tcp", f.listen); err != nil {
 		return nil, nil, fmt.Errorf("--listen: %w; another is named with --listen", err)
 	}
-	if f.internalListen == flagNone {
+	if !f.hasInternal() {
 		return public, nil, nil
 	}
 	if internal, err = net.Listen("tcp", f.internalListen); err != nil {

@@ -3,6 +3,7 @@ package service
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,57 @@ func TestInternalCredits(t *testing.T) {
 	listed := f.system(http.MethodGet, "/internal/organizations", "")
 	if organizations, _ := listed.at("organizations").([]any); len(organizations) != 1 || !strings.Contains(string(listed.raw), `"name":"Example Customer"`) {
 		t.Errorf("%s", listed.raw)
+	}
+}
+
+// TestInternalCreditsOnce: a repeated change of credits is made once.
+func TestInternalCreditsOnce(t *testing.T) {
+	f := newFixture(t)
+	byID, byName := "/internal/organizations/"+f.organization.Public+"/credits", "/internal/organizations/Example%20Customer/credits"
+	change := func(path, key, body string) answer {
+		return f.do(http.MethodPost, f.internal+path, body, "Authorization", "", "X-Sys-Key", "system", "Idempotency-Key", key)
+	}
+	first := change(byID, "invoice 17", `{"credits":5,"note":"invoice 17"}`)
+	if first.status != http.StatusOK || first.at("balance", "available") != plenty+5.0 || first.header.Get("Idempotent-Replayed") != "" {
+		t.Fatalf("%d %s", first.status, first.raw)
+	}
+	for _, path := range []string{byID, byName} {
+		again := change(path, `"invoice 17"`, `{ "note": "invoice 17", "credits": 5 }`)
+		if again.status != http.StatusOK || string(again.raw) != string(first.raw) || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("again at %s: %d %s", path, again.status, again.raw)
+		}
+	}
+	for _, c := range []struct {
+		name, key, body, code string
+		status                int
+		available             float64
+	}{
+		{"another body", "invoice 17", `{"credits":6}`, "idempotency_key_reused", 422, 0},
+		{"an invalid key", `"`, `{"credits":1}`, "validation_error", 400, 0},
+		{"a refused change", "back", `{"credits":-1000000}`, "insufficient_credits", 400, 0},
+		{"the key of a refused change", "back", `{"credits":-5}`, "", 200, plenty},
+		{"the same again", "back", `{"credits":-5}`, "", 200, plenty},
+	} {
+		a := change(byID, c.key, c.body)
+		if a.status != c.status || a.code() != c.code || c.status == 200 && a.at("balance", "available") != c.available {
+			t.Errorf("%s: %d %s", c.name, a.status, a.raw)
+		}
+	}
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if a := change(byID, "at once", `{"credits":7}`); a.status != http.StatusOK || a.at("balance", "available") != plenty+7.0 {
+				t.Errorf("at once: %d %s", a.status, a.raw)
+			}
+		})
+	}
+	all.Wait()
+	if b, err := f.store.Balance(t.Context(), f.organization.ID); err != nil || b.Available != plenty+7 {
+		t.Errorf("%+v %v, want %d", b, err, plenty+7)
+	}
+	// An organization's own key of the same text is another key.
+	if a := f.post(enrichment, askAda, "Idempotency-Key", "at once"); a.status != http.StatusOK || a.header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("%d %s", a.status, a.raw)
 	}
 }
 

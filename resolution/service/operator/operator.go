@@ -5,8 +5,9 @@ package operator
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/secret"
@@ -36,8 +38,8 @@ var errNoSystemKey = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: Cha
 type State interface {
 	Organizations(ctx context.Context) ([]state.Account, error)
 	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
-	Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error)
-	Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error)
+	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
+	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
 	Deliveries(ctx context.Context, organization int64, state string, limit int) ([]state.Delivery, error)
 	ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error
 	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
@@ -88,10 +90,18 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, path string) err
 	if err != nil {
 		return problemOf(err)
 	}
+	if stored, ok := answer.(*state.Reply); ok {
+		wire.WriteReply(w, &wire.Reply{Body: stored.Body, Replayed: true})
+	} else {
+		wire.WriteReply(w, &wire.Reply{Body: encode(answer)})
+	}
+	return nil
+}
+
+func encode(answer any) []byte {
 	var b bytes.Buffer
 	wire.WriteJSON(&b, answer)
-	wire.WriteBody(w, http.StatusOK, wire.JSONType, b.Bytes())
-	return nil
+	return b.Bytes()
 }
 
 func (h *Handler) route(path []string) (method string, handle func(*http.Request) (any, error)) {
@@ -150,13 +160,20 @@ func (h *Handler) listOrganizations(r *http.Request) (any, error) {
 	return map[string]any{"organizations": list}, err
 }
 
-// grantCredits adds credits, or removes them when the number is negative.
+// grantCredits adds credits, or removes them when the number is negative. With an
+// Idempotency-Key it does so once: the reply is stored in the same transaction,
+// and a repeated call gets it again.
 func (h *Handler) grantCredits(r *http.Request, organization string) (any, error) {
 	var asked struct {
 		Credits int64  `json:"credits"`
 		Note    string `json:"note"`
 	}
-	if err := readBody(r, &asked); err != nil {
+	key, given, err := wire.IdempotencyKey(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	object, err := readBody(r, &asked)
+	if err != nil {
 		return nil, err
 	}
 	if asked.Credits == 0 {
@@ -166,16 +183,41 @@ func (h *Handler) grantCredits(r *http.Request, organization string) (any, error
 	if err != nil {
 		return nil, err
 	}
-	change := h.State.Grant
-	if asked.Credits < 0 {
-		change = h.State.Adjust
+	view := func(b state.Balance) any {
+		return map[string]any{"id": found.Public, "balance": balanceView(b)}
 	}
-	b, err := change(r.Context(), found.ID, asked.Credits, asked.Note, h.Now())
+	change := state.CreditChange{Organization: found.ID, Credits: asked.Credits, Note: asked.Note, At: h.Now()}
+	if given {
+		change.Reply = &state.Reply{
+			Key:         sha256.Sum256([]byte("operator\n" + found.Public + "/credits\n" + key)), // no key of the public listener: those begin with the organization
+			Fingerprint: sha256.Sum256(object.Canonical()),
+			Status:      http.StatusOK,
+		}
+		change.Body = func(b state.Balance) []byte { return encode(view(b)) }
+	}
+	b, err := h.State.ChangeCredits(r.Context(), change)
+	if errors.Is(err, state.ErrReplyStored) {
+		return h.storedReply(r.Context(), change)
+	}
 	if err != nil {
 		return nil, err
 	}
 	h.Credited(found.ID, b.Available)
-	return map[string]any{"id": found.Public, "balance": balanceView(b)}, nil
+	return view(b), nil
+}
+
+// storedReply returns the reply to an earlier change with the same key.
+func (h *Handler) storedReply(ctx context.Context, change state.CreditChange) (*state.Reply, error) {
+	stored, err := h.State.Reply(ctx, change.Reply.Key, change.At)
+	switch {
+	case err != nil:
+		return nil, err
+	case stored == nil:
+		return nil, fmt.Errorf("%w: the stored reply was removed meanwhile", resolution.ErrUnavailable)
+	case stored.Fingerprint != change.Reply.Fingerprint:
+		return nil, wire.ErrKeyReused
+	}
+	return stored, nil
 }
 
 type deliveryView struct {
@@ -286,18 +328,18 @@ const maxBody = 64 << 10
 
 // readBody reads a body: one object that request.Parse accepts, with no unknown
 // members.
-func readBody(r *http.Request, into any) error {
+func readBody(r *http.Request, into any) (request.Object, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	if err != nil {
-		return wire.Unreadable(r, err)
+		return request.Object{}, wire.Unreadable(r, err)
 	}
-	if _, err := request.Parse(body); err != nil {
-		return wire.Malformed(err)
+	object, err := request.Parse(body)
+	if err != nil {
+		return request.Object{}, wire.Malformed(err)
 	}
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return wire.Refuse(wire.MalformedJSON, "The body is not an object of the fields that are asked for.")
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if err := json.Unmarshal(body, into, json.RejectUnknownMembers(true)); err != nil {
+		return request.Object{}, wire.Refuse(wire.MalformedJSON, "The body is not an object of the fields that are asked for.")
 	}
-	return nil
+	return object, nil
 }

@@ -21,16 +21,37 @@ func (s *Store) Grant(ctx context.Context, organization, credits int64, note str
 	if err := checkGrant(credits); err != nil {
 		return state.Balance{}, err
 	}
-	return s.enter(ctx, entry{organization: organization, kind: state.Grant, credits: credits, note: note, at: now})
+	return s.ChangeCredits(ctx, state.CreditChange{Organization: organization, Credits: credits, Note: note, At: now})
 }
 
 // Adjust adds to or subtracts from the available credits of an organization.
 // Subtracting more than is available returns an *InsufficientError.
 func (s *Store) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
-	if credits == 0 || credits > creditLimit || credits < -creditLimit {
-		return state.Balance{}, fmt.Errorf("%w: an adjustment must not be 0, and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
+	if err := checkAdjustment(credits); err != nil {
+		return state.Balance{}, err
 	}
-	return s.enter(ctx, entry{organization: organization, kind: state.Adjust, credits: credits, note: note, at: now})
+	return s.enter(ctx, entry{organization: organization, kind: state.Adjust, credits: credits, note: note, at: now}, nil, nil)
+}
+
+// ChangeCredits makes a grant, or an adjustment when the credits are negative,
+// and stores its reply in the same transaction. Errors, with nothing changed:
+// those of Grant and Adjust, and ErrReplyStored.
+func (s *Store) ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error) {
+	kind, check := state.Grant, checkGrant
+	if c.Credits < 0 {
+		kind, check = state.Adjust, checkAdjustment
+	}
+	if err := check(c.Credits); err != nil {
+		return state.Balance{}, err
+	}
+	return s.enter(ctx, entry{organization: c.Organization, kind: kind, credits: c.Credits, note: c.Note, at: c.At}, c.Reply, c.Body)
+}
+
+func checkAdjustment(credits int64) error {
+	if credits == 0 || credits > creditLimit || credits < -creditLimit {
+		return fmt.Errorf("%w: an adjustment must not be 0, and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
+	}
+	return nil
 }
 
 func checkGrant(credits int64) error {
@@ -40,8 +61,13 @@ func checkGrant(credits int64) error {
 	return nil
 }
 
-func (s *Store) enter(ctx context.Context, e entry) (b state.Balance, err error) {
+// enter writes one entry and stores a reply, if there is one, with the body made
+// from the new balance.
+func (s *Store) enter(ctx context.Context, e entry, reply *state.Reply, body func(state.Balance) []byte) (b state.Balance, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
+		if err := t.mayStore(reply, e.at); err != nil {
+			return err
+		}
 		if err := t.enter(e); err != nil {
 			return err
 		}
@@ -50,6 +76,11 @@ func (s *Store) enter(ctx context.Context, e entry) (b state.Balance, err error)
 			return err
 		}
 		b = a.balance
+		if reply != nil {
+			stored := *reply
+			stored.Body = body(b)
+			t.store(&stored, e.at)
+		}
 		return nil
 	})
 	if err != nil {

@@ -68,6 +68,16 @@ type Charge struct {
 	At           time.Time
 }
 
+// CreditChange grants credits, or takes them back when Credits is negative.
+type CreditChange struct {
+	Organization int64
+	Credits      int64 // not 0
+	Note         string
+	At           time.Time
+	Reply        *Reply               // to store, without its body; or nil
+	Body         func(Balance) []byte // makes the body of Reply from the new balance; has no other effect
+}
+
 // Reply is the stored answer to a call with an Idempotency-Key.
 type Reply struct {
 	Key         [32]byte // hash of organization, path and Idempotency-Key

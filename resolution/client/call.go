@@ -93,6 +93,9 @@ type answer struct {
 	poll      bool // to a question for a result
 }
 
+// isOK reports whether the status is a 2xx.
+func (a answer) isOK() bool { return a.status >= 200 && a.status < 300 }
+
 // post sends one request, at most once.
 func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempotencyKey string, body []byte) (answer, error) {
 	failed := func(sent bool, class resolution.Class, detail string) (answer, error) {

@@ -27,15 +27,14 @@ type Delivery struct {
 }
 
 // ReadDelivery reads a callback, whose signature is the caller's business.
-// What is no JSON object is resolution.ErrInvalid.
+// A body that is not a JSON object is resolution.ErrInvalid.
 func ReadDelivery(h http.Header, body []byte) (Delivery, error) {
-	a := answer{status: http.StatusOK, header: h, body: body}
-	m := a.object()
+	e := answer{status: http.StatusOK, header: h, body: body}.envelope()
+	m := e.body
 	if m == nil {
-		return Delivery{}, fmt.Errorf("%w: the callback is no JSON object", resolution.ErrInvalid)
+		return Delivery{}, fmt.Errorf("%w: the callback is not a JSON object", resolution.ErrInvalid)
 	}
-	about := a.about(m)
-	d := Delivery{ID: about.ID, RequestID: about.RequestID, Spent: about.Spent, Kind: status(m)}
+	d := Delivery{ID: e.about.ID, RequestID: e.about.RequestID, Spent: e.about.Spent, Kind: e.status}
 	if kind, is := strings.CutPrefix(strings.ToLower(text(m.get("type"))), "resolution."); is {
 		d.Kind = kind
 	}

@@ -98,19 +98,16 @@ func day(t time.Time) string {
 
 // searchReply reads an answer to Start or Poll.
 func (a answer) searchReply() (resolution.SearchReply, error) {
-	body := a.object()
-	if err := a.over(body); err != nil {
-		return resolution.SearchReply{}, err
-	}
-	if err := a.err(body); err != nil {
-		var e *resolution.CallError
-		if a.poll && errors.As(err, &e) && (a.isMiss(body) || a.status == http.StatusGone && e.Code != retired) {
-			e.Class, e.Detail = resolution.Invalid, "the service does not know the resolution any more"
+	e := a.envelope()
+	body := e.body
+	if err := e.err(); err != nil {
+		var refused *resolution.CallError
+		if a.poll && errors.As(err, &refused) && (e.isMiss() || a.status == http.StatusGone && refused.Code != retired) {
+			refused.Class, refused.Detail = resolution.Invalid, "the service no longer knows the resolution"
 		}
 		return resolution.SearchReply{}, err
 	}
-	r := resolution.SearchReply{About: a.about(body)}
-	word := status(body)
+	r := resolution.SearchReply{About: e.about}
 	found, isList := leads(body)
 	count, isCount := counted(body)
 	switch {
@@ -123,12 +120,10 @@ func (a answer) searchReply() (resolution.SearchReply, error) {
 		r.Result.Total, r.HasMore = pages(body, len(r.Result.Leads))
 	case a.operation == resolution.KeywordToLeadCount && isCount:
 		r.Count = count
-	case word != "" && isFinished(word):
-		return resolution.SearchReply{}, &resolution.CallError{Operation: a.operation, Class: resolution.Protocol, Status: a.status, RequestID: r.RequestID, Sent: true,
-			Detail: "the search is finished, but its result is missing"}
+	case e.status != "" && isFinished(e.status):
+		return resolution.SearchReply{}, e.unreadable("the search is finished, but its result is missing")
 	case r.ID == "":
-		return resolution.SearchReply{}, &resolution.CallError{Operation: a.operation, Class: resolution.Protocol, Status: http.StatusOK, RequestID: r.RequestID, Sent: true,
-			Detail: "the answer names no resolution"}
+		return resolution.SearchReply{}, e.unreadable("the answer does not name its resolution")
 	default:
 		r.Pending = true
 	}

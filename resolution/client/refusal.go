@@ -3,25 +3,28 @@ package client
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// err returns the refusal in an answer, nil when there is none. Services refuse
-// with an object, a text, a list of details, a page of HTML or an empty body, so
-// the status decides and the body only adds detail.
-func (a answer) err(body value) error {
-	if a.status >= 200 && a.status < 300 && isAnswer(body) {
+// err returns the refusal or the failure in an answer, nil when there is none.
+// Services refuse with an object, a text, a list of details, a page of HTML or an
+// empty body, so the status decides and the body only adds detail.
+func (in envelope) err() error {
+	a, body := in.answer, in.body
+	switch {
+	case in.isOver():
+		return in.over()
+	case a.isOK() && isAnswer(body):
 		return nil
 	}
-	e := &resolution.CallError{Operation: a.operation, Status: a.status, Code: code(body), RequestID: a.requestID(), Sent: true, Pace: pace(a.header, body, time.Now()), Body: a.body}
+	e := &resolution.CallError{Operation: a.operation, Status: a.status, Code: code(body), RequestID: in.about.RequestID, Sent: true, Pace: in.about.Pace, Body: a.body}
 	switch {
-	case a.status >= 200 && a.status < 300:
-		return a.unsuccessful(e, body)
+	case a.isOK():
+		return in.unsuccessful(e)
 	case a.status >= 300 && a.status < 400:
-		e.Class, e.Detail = resolution.Denied, "the service redirects, which is not followed; name the address it is at"
-	case a.status == http.StatusPaymentRequired, a.saysNoCredits(e.Code, body):
+		e.Class, e.Detail = resolution.Denied, "the service redirects, and redirects are not followed; use the address it redirects to"
+	case a.status == http.StatusPaymentRequired, in.saysNoCredits(e.Code):
 		e.Class = resolution.NoCredits
 	case a.status == http.StatusTooManyRequests:
 		e.Class = resolution.Limited
@@ -30,13 +33,13 @@ func (a answer) err(body value) error {
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden, a.status == http.StatusProxyAuthRequired:
 		e.Class = resolution.Denied
 	case a.status == http.StatusNotFound && len(body) == 0 && strings.Contains(a.header.Get("Content-Type"), "json"):
-		e.Class, e.Detail = resolution.Protocol, "the answer is no JSON object" // perhaps a miss, damaged on its way
+		e.Class, e.Detail = resolution.Protocol, "the answer is not a JSON object" // perhaps a miss, damaged on its way
 	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is its address right?"
 	case a.status == http.StatusGone:
 		e.Class, e.Detail = resolution.Denied, settings[retired]
 	case a.status == http.StatusUnsupportedMediaType:
-		e.Class, e.Detail = resolution.Denied, "the service takes no JSON there; is its address right?"
+		e.Class, e.Detail = resolution.Denied, "the service does not accept JSON there; is its address right?"
 	case a.status == http.StatusBadRequest && a.saysTLS():
 		e.Class, e.Detail = resolution.Denied, "the service speaks TLS; write its address with https://"
 	case settings[e.Code] != "":
@@ -54,7 +57,7 @@ const retired = "operation_retired"
 
 // settings are the codes of refusals that every other call would get too.
 var settings = map[string]string{
-	"callback_url_not_allowed": "the service does not post to this callback address; --callback-url names another",
+	"callback_url_not_allowed": "the service does not post to this callback address; set another with --callback-url",
 	"unsupported_version":      "the service does not speak this version of the interface",
 	retired:                    "the service no longer has this operation",
 }
@@ -67,11 +70,11 @@ func isAnswer(body value) bool {
 }
 
 // unsuccessful reads the refusal in a 2xx.
-func (a answer) unsuccessful(e *resolution.CallError, body value) error {
+func (in envelope) unsuccessful(e *resolution.CallError) error {
 	switch {
-	case len(body) == 0:
-		e.Class, e.Detail = resolution.Protocol, "the answer is no JSON object"
-	case a.saysNoCredits(e.Code, body):
+	case len(in.body) == 0:
+		e.Class, e.Detail = resolution.Protocol, "the answer is not a JSON object"
+	case in.saysNoCredits(e.Code):
 		e.Class = resolution.NoCredits
 	default:
 		e.Class, e.Detail = resolution.Unavailable, "the service reports a failure"
@@ -95,17 +98,17 @@ func isNotReady(body value) bool {
 	return says(text(body.get("message")), "not ready", "still processing", "in progress", "try again later", "retry later")
 }
 
-// saysNoCredits reports whether a refusal is for want of credits, by code or
-// by text.
-func (a answer) saysNoCredits(code string, body value) bool {
-	switch a.status {
+// saysNoCredits reports whether a refusal says, by its code or its text, that the
+// account is out of credits.
+func (in envelope) saysNoCredits(code string) bool {
+	switch in.answer.status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusTooManyRequests, http.StatusOK:
 	default:
 		return false
 	}
 	words := []string{"insufficient credit", "insufficient_credit", "not enough credit", "out of credit", "no credits", "credits exhausted",
 		"insufficient balance", "insufficient_balance", "insufficient funds", "insufficient_funds", "quota exceeded: credits"}
-	return says(code, words...) || says(reason(body), words...)
+	return says(code, words...) || says(reason(in.body), words...)
 }
 
 // code is the service's error code, "" when it has none.

@@ -17,31 +17,26 @@ const NoMatch = "no_match"
 
 // reply reads an answer to a single-record call.
 func (a answer) reply() (resolution.Reply, error) {
-	body := a.object()
-	if a.isMiss(body) {
-		r := resolution.Reply{About: a.about(body)}
+	e := a.envelope()
+	r := resolution.Reply{About: e.about}
+	if e.isMiss() {
 		r.Answer.Reason = NoMatch
 		return r, nil
 	}
-	if err := a.over(body); err != nil {
+	if err := e.err(); err != nil {
 		return resolution.Reply{}, err
 	}
-	if err := a.err(body); err != nil {
-		return resolution.Reply{}, err
+	if isMistyped(e.body.get("lead")) {
+		return resolution.Reply{}, e.unreadable("the lead of the answer is not an object")
 	}
-	if isMistyped(body.get("lead")) {
-		return resolution.Reply{}, &resolution.CallError{Operation: a.operation, Class: resolution.Protocol, Status: a.status, RequestID: a.requestID(), Sent: true,
-			Detail: "the answer's lead is no object", Pace: pace(a.header, body, time.Now())}
-	}
-	r := resolution.Reply{About: a.about(body)}
-	found, said := leadOf(body)
+	found, said := leadOf(e.body)
 	p := picker{}
 	lead := p.lead(a.operation, found)
 	r.Quarantined = p.quarantined
 	switch {
 	case has(a.operation, &lead) && said != saidNo:
 		r.Answer.Lead = &lead
-	case said != saidNo && !isFinished(status(body)):
+	case said != saidNo && !isFinished(e.status):
 		r.Pending = true
 	default:
 		r.Answer.Reason = NoMatch
@@ -49,7 +44,26 @@ func (a answer) reply() (resolution.Reply, error) {
 	return r, nil
 }
 
-// about reads what surrounds the data of an answer.
+// envelope is an answer or a callback with what every kind of them has.
+type envelope struct {
+	answer answer
+	body   value // empty when it is not a JSON object
+	about  resolution.About
+	status string // the word for the resolution's status, in lower case
+}
+
+// envelope reads what is around the data of an answer.
+func (a answer) envelope() envelope {
+	body := decode(bytes.TrimPrefix(a.body, []byte("\ufeff")))
+	return envelope{answer: a, body: body, about: a.about(body), status: status(body)}
+}
+
+// unreadable is the error of an answer whose data cannot be read.
+func (e envelope) unreadable(detail string) error {
+	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, RequestID: e.about.RequestID, Sent: true,
+		Detail: detail, Pace: e.about.Pace}
+}
+
 func (a answer) about(body value) resolution.About {
 	r := resolution.About{
 		ID:        text(object(body.get("resolution")).get("id")),
@@ -72,9 +86,6 @@ func (a answer) about(body value) resolution.About {
 	}
 	return r
 }
-
-// object is the body as a JSON object, empty when it is none.
-func (a answer) object() value { return decode(bytes.TrimPrefix(a.body, []byte("\ufeff"))) }
 
 func (a answer) requestID() string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
@@ -150,22 +161,19 @@ func status(body value) string {
 	return strings.ToLower(s)
 }
 
-// over returns the error of a 2xx that reports a resolution as failed or
-// cancelled; nil for any other answer. Such a resolution is not billed.
-func (a answer) over(body value) error {
-	word := status(body)
-	if a.status < 200 || a.status > 299 || !isOver(word) {
-		return nil
+// isOver reports whether a 2xx says that a resolution failed or was cancelled.
+func (e envelope) isOver() bool { return e.answer.isOK() && isOver(e.status) }
+
+// over returns the error of a resolution that is over. It is not billed.
+func (e envelope) over() error {
+	err := &resolution.CallError{
+		Operation: e.answer.operation, Class: resolution.Unavailable, Status: e.answer.status, Code: cmp.Or(code(e.body), e.status), RequestID: e.about.RequestID, Sent: true,
+		Over: e.about.ID != "" || isSearch(e.answer.operation), Detail: "the service could not finish the resolution", Pace: e.about.Pace, Body: e.answer.body,
 	}
-	about := a.about(body)
-	e := &resolution.CallError{
-		Operation: a.operation, Class: resolution.Unavailable, Status: a.status, Code: cmp.Or(code(body), word), RequestID: about.RequestID, Sent: true,
-		Over: about.ID != "" || isSearch(a.operation), Detail: "the service could not finish the resolution", Pace: about.Pace, Body: a.body,
+	if e.saysNoCredits(err.Code) {
+		err.Class, err.Detail = resolution.NoCredits, ""
 	}
-	if a.saysNoCredits(e.Code, body) {
-		e.Class, e.Detail = resolution.NoCredits, ""
-	}
-	return e
+	return err
 }
 
 // isFinished reports whether a status is final. Unknown words are not.
@@ -180,8 +188,8 @@ func isFinished(status string) bool {
 // isMiss reports whether the answer is a 404 that means no data: one with an
 // error code. A 404 without code, and our own service's not_found, mean that the
 // address is wrong.
-func (a answer) isMiss(body value) bool {
-	return a.status == http.StatusNotFound && code(body) != "" && text(object(body.get("error")).get("type")) != nothingHere
+func (e envelope) isMiss() bool {
+	return e.answer.status == http.StatusNotFound && code(e.body) != "" && text(object(e.body.get("error")).get("type")) != nothingHere
 }
 
 // nothingHere is the type of the error for a path that is no operation's.

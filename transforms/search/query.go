@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Query is one search in canonical form: two that mean the same are equal.
+// Query is one search in canonical form: two queries with the same meaning are
+// equal.
 type Query struct {
-	// Lists are in the order of their bytes, each value once and folded:
-	// free text in small letters with single spaces, states in large ones.
+	// Lists are sorted by bytes, and have each value once: free text in lower case
+	// with single spaces, states in upper case.
 	Keywords, Cities, States, Zips         []string
 	JobTitleInclusions, JobTitleExclusions []string
 	LeadType                               string // b2b, b2c, or empty for either
@@ -19,15 +20,15 @@ type Query struct {
 	Start, End time.Time
 	// HEMs bounds the hashed emails of a lead.
 	HEMs int
-	// Limit is how many leads are on a page; 0 of a count.
+	// Limit is the number of leads on a page; 0 for a count.
 	Limit int
-	// Page is the one page asked for; 0 is all of them.
+	// Page is the requested page; 0 is all pages.
 	Page int
-	// Deanonymize and SuperEnrichment ask for more of each lead.
+	// Deanonymize and SuperEnrichment request more fields of each lead.
 	Deanonymize, SuperEnrichment bool
 }
 
-// Pages is the number of the last page that can be asked for.
+// Pages returns the number of the last page that can be requested.
 func (q Query) Pages(l Limits) int {
 	if q.Limit == 0 {
 		return 1
@@ -35,7 +36,7 @@ func (q Query) Pages(l Limits) int {
 	return l.Depth / q.Limit
 }
 
-// On is the query about one of its pages.
+// On returns the query for one of its pages.
 func (q Query) On(page int) Query {
 	q.Page = page
 	return q
@@ -59,8 +60,9 @@ type written struct {
 	Zips               []string `json:"zips,omitempty"`
 }
 
-// Key is the query as JSON, the same for the same query: a search is known by
-// it, and an answer to a page is by that of On(page).
+// Key returns the query as JSON, always the same for the same query. A search is
+// stored under it, and the answer to a page under the key of On(page). Stored keys
+// depend on how encoding/json writes.
 func (q Query) Key() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -71,25 +73,23 @@ func (q Query) Key() string {
 		Limit: q.Limit, LimitOfHEMs: q.HEMs, Page: q.Page, States: q.States, SuperEnrichment: q.SuperEnrichment, Zips: q.Zips,
 	})
 	if err != nil {
-		panic("search: " + err.Error()) // texts, numbers and truths can be written
+		panic("search: " + err.Error()) // strings, numbers and booleans can always be written
 	}
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-var errNoKey = errors.New("no key of a search")
+var errNoKey = errors.New("not the key of a search")
 
 // ParseKey reads what Key wrote.
 func ParseKey(key string) (Query, error) {
 	var w written
-	d := json.NewDecoder(bytes.NewReader([]byte(key)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil {
-		return Query{}, errNoKey // the decoder's words may repeat the key
+	if err := json.Unmarshal([]byte(key), &w); err != nil {
+		return Query{}, errNoKey // the error of the decoder may repeat the key
 	}
 	start, startErr := time.Parse(DayFormat, w.DateStart)
 	end, endErr := time.Parse(DayFormat, w.DateEnd)
 	if startErr != nil || endErr != nil {
-		return Query{}, fmt.Errorf("%w: its days are none", errNoKey)
+		return Query{}, fmt.Errorf("%w: its days are not dates", errNoKey)
 	}
 	q := Query{
 		Keywords: w.Keywords, Cities: w.Cities, States: w.States, Zips: w.Zips,
@@ -97,8 +97,8 @@ func ParseKey(key string) (Query, error) {
 		LeadType: w.LeadType, Start: start, End: end, HEMs: w.LimitOfHEMs, Limit: w.Limit, Page: w.Page,
 		Deanonymize: w.Deanonymize, SuperEnrichment: w.SuperEnrichment,
 	}
-	if q.Key() != key {
-		return Query{}, fmt.Errorf("%w: another spelling", errNoKey)
+	if q.Key() != key { // unknown or repeated names, another order or spelling
+		return Query{}, fmt.Errorf("%w: not in the form that Key writes", errNoKey)
 	}
 	return q, nil
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 )
 
-// An API key is a prefix, which says what it is to people and to scanners of
-// leaked secrets, 32 random base62 digits (190 bits), and 6 base62 digits of
-// the CRC32 (IEEE) of everything before them. The checksum protects nothing:
-// it tells a mistyped or cut key from one that was never made or is revoked
-// without a look at the store.
+// An API key is a prefix, which people and scanners for leaked secrets recognize,
+// 32 random base62 digits (190 bits), and 6 base62 digits of the CRC32 (IEEE) of
+// everything before them. The checksum protects nothing: it detects a mistyped or
+// truncated key without a look at the store.
 const (
 	livePrefix   = "lrk_live_"
 	testPrefix   = "lrk_test_"
@@ -35,9 +34,9 @@ func NewKey(test bool) secret.Text {
 	return newKey(livePrefix)
 }
 
-// NewSystemKey makes a key for the internal operations: lrk_sys_… in the same
-// form. It is no API key: WellFormed is false of it. Compare system keys with
-// secret.Text.Equal, which is constant in time.
+// NewSystemKey makes a key for the internal operations, lrk_sys_…, in the same
+// form. It is not an API key: WellFormed is false for it. Compare system keys with
+// secret.Text.Equal, which takes constant time.
 func NewSystemKey() secret.Text { return newKey(systemPrefix) }
 
 func newKey(prefix string) secret.Text {
@@ -46,8 +45,8 @@ func newKey(prefix string) secret.Text {
 	for limit := len(prefix) + randomLength; len(key) < limit; {
 		rand.Read(random[:])
 		for _, b := range random {
-			// 248 is the greatest multiple of 62 in a byte: what is above
-			// would make the first eight digits likelier.
+			// 248 is the greatest multiple of 62 in a byte: higher values would
+			// make the first eight digits more likely.
 			if b < 248 && len(key) < limit {
 				key = append(key, base62[b%62])
 			}
@@ -87,8 +86,8 @@ func isBase62(b byte) bool {
 	return '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
 
-// Hint is what may be shown of a key so that its owner knows it again: the
-// last 4 characters before the checksum. It is "" of a key that is not
+// Hint returns the part of a key that may be shown, so that its owner recognizes
+// it: the last 4 characters before the checksum. It is "" for a key that is not
 // WellFormed.
 func Hint(key string) string {
 	if !WellFormed(key) {

@@ -31,9 +31,9 @@ const (
 	maxRSABits = 8192
 )
 
-// verificationKey is a public key with the one algorithm it verifies. That the
-// key names the algorithm, and a token merely agrees, is what keeps a token
-// from having a public key taken for something else.
+// verificationKey is a public key with the one algorithm it verifies. The key, not
+// the token, chooses the algorithm. Otherwise a token could have a public key used
+// as an HMAC secret.
 type verificationKey struct {
 	alg    string
 	public crypto.PublicKey // of the type golang-jwt wants for alg
@@ -41,20 +41,19 @@ type verificationKey struct {
 
 // keySet holds the keys by their kid.
 //
-// A JWKS library would save the decoding of three kinds of key, but none of the
-// checks: private key material, two keys of one kid, weak or oversized RSA keys
-// and keys without kid are refused here, each with its reason.
+// A JWKS library would decode the three kinds of key, but make none of the checks:
+// this code refuses private key material, two keys with one kid, weak or oversized
+// RSA keys and keys without kid, each with its reason.
 type keySet map[string]verificationKey
 
-// errUnused says that a key is sound as far as we know, but of no use to us.
+// errUnused says that a key is valid but for another purpose or algorithm.
 var errUnused = errors.New("not for verifying EdDSA, ES256 or RS256")
 
-// parseKeySet reads a JWK Set. Keys for other purposes and algorithms are
-// passed over, as the standard wants; anything else that is wrong with one
-// fails the set, by the key's position in the list, and its kid. So does
-// private or symmetric key material: the file is read as public, and a secret
-// in it is likely published elsewhere too. Source: RFC 7517, RFC 7518 section
-// 6, RFC 8037.
+// parseKeySet reads a JWK Set. It skips keys for other purposes and algorithms, as
+// the standard requires. Any other fault of a key fails the whole set; the error
+// names the position and the kid of the key. Private or symmetric key material
+// fails it too: the file counts as public, so such a secret is probably published.
+// Source: RFC 7517, RFC 7518 section 6, RFC 8037.
 func parseKeySet(data []byte) (keySet, error) {
 	set, err := parseObject(data)
 	if err != nil {
@@ -86,7 +85,7 @@ func parseKeySet(data []byte) (keySet, error) {
 	return keys, nil
 }
 
-// privateMembers are what a JWK has only when it is a secret.
+// privateMembers are the members that only a secret JWK has.
 var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
 
 func parseKey(raw []byte) (kid string, key verificationKey, err error) {
@@ -97,7 +96,7 @@ func parseKey(raw []byte) (kid string, key verificationKey, err error) {
 	kid, named := jwk.text("kid")
 	for _, name := range privateMembers {
 		if jwk.has(name) {
-			return kid, key, fmt.Errorf("it holds private key material (%s): replace this key, which must count as known to others, and list its public half alone", name)
+			return kid, key, fmt.Errorf("it holds private key material (%s): replace this key, which must count as exposed, and list only its public half", name)
 		}
 	}
 	if use, given := jwk.text("use"); given && use != "sig" {
@@ -113,7 +112,7 @@ func parseKey(raw []byte) (kid string, key verificationKey, err error) {
 		return kid, key, errUnused
 	}
 	if !named {
-		return "", key, errors.New("it has no kid, so that no token can name it")
+		return "", key, errors.New("it has no kid, so no token can name it")
 	}
 	return kid, key, nil
 }
@@ -138,7 +137,7 @@ func (o object) public() (alg string, key crypto.PublicKey, err error) {
 	return "", nil, errUnused
 }
 
-// bytes is the member's value as Base64urlUInt or the like, without padding.
+// bytes decodes a member in base64url without padding.
 func (o object) bytes(name string) ([]byte, error) {
 	s, _ := o.text(name)
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
@@ -173,7 +172,7 @@ func (o object) ecdsaKey() (*ecdsa.PublicKey, error) {
 	}
 	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y))
 	if err != nil {
-		return nil, errors.New("its x and y are no point of P-256")
+		return nil, errors.New("its x and y are not a point of P-256")
 	}
 	return key, nil
 }

@@ -14,8 +14,8 @@ var errNoObject = errors.New("not a JSON object with each name once")
 // ISS is not iss.
 type object map[string]jsontext.Value
 
-// parseObject reads one object and nothing after it. A name that occurs twice
-// is an error: two readers of one token must not see two different ones.
+// parseObject reads one object and nothing after it. A name that occurs twice is
+// an error: all readers of a token must see the same one.
 func parseObject(data []byte) (object, error) {
 	var o object
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {

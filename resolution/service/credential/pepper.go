@@ -17,33 +17,32 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 )
 
-// pepperLength is in bytes.
+// pepperLength is the length of a pepper in bytes.
 const pepperLength = 32
 
-// The labels (HKDF info) under which the keys for different work are derived
-// from one pepper. What is stored depends on them: they are never changed.
+// The labels (HKDF info) that derive a key for each purpose from one pepper.
+// Stored data depends on them: never change them.
 const (
 	hashLabel = "leadetl/service/credential: hash of an api key"
 	sealLabel = "leadetl/service/credential: seal of a secret"
 )
 
-// Pepper is a server's own secret. What the store keeps of credentials was
-// hashed or sealed under it, and is worth nothing to one who has the store
-// alone. It lives in a file outside the store; when that is lost, so are all
-// keys and signing secrets.
+// Pepper is the secret of a server. Stored credentials are hashed or sealed under
+// it, so a stolen store alone reveals none. It is kept in a file outside the store.
+// If the file is lost, all keys and signing secrets are lost.
 //
-// The zero value is not usable. A Pepper is safe from many goroutines, and
-// prints as the word redacted.
+// The zero value is not usable. A Pepper is safe for concurrent use, and prints as
+// the word redacted.
 type Pepper struct{ derived *derived }
 
 // derived are the keys made from a pepper, 32 bytes each.
 type derived struct{ hash, seal []byte }
 
-// LoadPepper reads the pepper in the file at path: 64 hex digits. Where there
-// is no such file, and create says so, it makes one with mode 0600 first; of
-// any number of processes that do so at once, one makes it and all return it.
-// A file that is open to other users is secret.ErrExposed, a missing one
-// fs.ErrNotExist. Errors never hold what the file does.
+// LoadPepper reads the pepper in the file at path: 64 hex digits. If the file is
+// missing and create is true, it makes one with mode 0600 first. When several
+// processes do so at once, one makes it and all return it. Errors:
+// secret.ErrExposed for a file that other users can read, fs.ErrNotExist for a
+// missing one. They never contain the content of the file.
 func LoadPepper(path string, create bool) (Pepper, error) {
 	text, err := secret.Read("", path)
 	if create && errors.Is(err, fs.ErrNotExist) {
@@ -57,16 +56,16 @@ func LoadPepper(path string, create bool) (Pepper, error) {
 	}
 	raw, err := hex.DecodeString(text.Reveal())
 	if err != nil || len(raw) != pepperLength {
-		return Pepper{}, fmt.Errorf("read the pepper: %s does not hold %d hex digits: put the file back from a copy", path, 2*pepperLength)
+		return Pepper{}, fmt.Errorf("read the pepper: %s does not hold %d hex digits; restore the file from a backup", path, 2*pepperLength)
 	}
 	return newPepper(raw)
 }
 
-// createPepper puts a new pepper at path unless a file is there.
+// createPepper writes a new pepper to path unless a file is there.
 //
-// The file appears whole and never replaces one: it is linked to the name,
-// which fails when the name is taken. A rename would not, and of two
-// processes the first would then go on with a pepper that is no more.
+// The file appears complete and never replaces another: it is linked to its name,
+// which fails when the name is taken. A rename would replace the file of another
+// process, which would then work with a pepper that is lost.
 func createPepper(path string) error {
 	raw := make([]byte, pepperLength)
 	rand.Read(raw)
@@ -98,24 +97,23 @@ func newPepper(raw []byte) (Pepper, error) {
 	return Pepper{&derived{hash, seal}}, nil
 }
 
-// Hash is what is stored of an API key: its HMAC-SHA-256. A key has 190 random
-// bits, so that no slow hash is needed.
+// Hash returns what is stored of an API key: its HMAC-SHA-256. A key has 190
+// random bits, so it needs no slow hash.
 func (p Pepper) Hash(key string) [32]byte {
 	mac := hmac.New(sha256.New, p.derived.hash)
 	io.WriteString(mac, key)
 	return [32]byte(mac.Sum(nil))
 }
 
-// malformed is hashed in place of what is no key. It is none itself.
+// malformed is hashed in place of a malformed key.
 const malformed = "this is as long as an API key, and is never one"
 
-// Identify is how a key that a caller presented is looked up: by its hash,
-// provided it is well formed. Where it is not, the hash is one no key has, and
-// has taken the same time, so that looking it up too makes the answer to a
-// malformed, an unknown and a known key cost the same.
+// Identify returns the hash under which to look up a key that a caller presented.
+// For a malformed key it returns, after the same time, a hash that no key has. Look
+// that up too: then malformed, unknown and known keys take the same time.
 //
-// The look-up itself need not be constant in time: nobody without the pepper
-// can choose the hash it compares.
+// The look-up need not take constant time: nobody without the pepper can choose
+// the hash it compares.
 func (p Pepper) Identify(key string) (hash [32]byte, wellFormed bool) {
 	if wellFormed = WellFormed(key); !wellFormed {
 		key = malformed

@@ -6,23 +6,21 @@ import (
 	"errors"
 )
 
-// sealVersion begins what Seal returns, so that another way of sealing can be
-// told from this one.
+// sealVersion is the first byte of sealed bytes, so that the format can change.
 const sealVersion = 1
 
-// ErrSeal says that sealed bytes do not open: they were sealed under another
+// ErrSeal says that sealed bytes cannot be opened: they were sealed under another
 // pepper, or changed since.
 var ErrSeal = errors.New("sealed under another pepper, or damaged")
 
-// Seal encrypts what must be kept and read again, as a callback secret is:
-// version 1, a random nonce of 12 bytes, the ciphertext of AES-256-GCM and its
-// tag of 16. The same bytes seal differently each time; a pepper is good for
-// 2³² of them.
+// Seal encrypts bytes that Open decrypts again, such as a callback secret. The
+// result is version 1, a random nonce of 12 bytes, the ciphertext of AES-256-GCM
+// and its tag of 16 bytes. It differs each time; one pepper may seal 2³² times.
 func (p Pepper) Seal(plain []byte) []byte {
 	return p.aead().Seal([]byte{sealVersion}, nil, plain, []byte{sealVersion})
 }
 
-// Open gives back what was sealed, or ErrSeal.
+// Open decrypts what Seal encrypted. The error is ErrSeal.
 func (p Pepper) Open(sealed []byte) ([]byte, error) {
 	if len(sealed) == 0 || sealed[0] != sealVersion {
 		return nil, ErrSeal
@@ -34,7 +32,7 @@ func (p Pepper) Open(sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// aead cannot fail: the key's length is right.
+// aead cannot fail: the length of the key is right.
 func (p Pepper) aead() cipher.AEAD {
 	block, err := aes.NewCipher(p.derived.seal)
 	if err != nil {

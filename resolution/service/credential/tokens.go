@@ -1,10 +1,9 @@
-// Package credential says who calls: it makes, checks and keeps API keys and
-// verifies the JSON Web Tokens of organizations.
+// Package credential identifies callers: it makes and checks API keys and verifies
+// the JSON Web Tokens of organizations.
 //
-// The one thing to know before using it: it knows no store. A key becomes a
-// hash under the server's Pepper (Identify), and what has that hash is the
-// store's to say. No error and nothing printed here holds a credential or what
-// is in one.
+// The one thing to know before using it: it has no store. A key becomes a hash
+// under the server's Pepper (Identify), and the store knows the owner of the hash.
+// Errors and logs here never contain a credential or a part of one.
 package credential
 
 import (
@@ -18,11 +17,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// TokenOptions say which tokens are accepted. All are required.
+// TokenOptions say which tokens are accepted. All fields are required.
 type TokenOptions struct {
 	JWKSFile string // the issuer's public keys, a JWK Set (RFC 7517)
-	Issuer   string // what the claim iss must be
-	Audience string // what the claim aud must be, or name among others
+	Issuer   string // the required claim iss
+	Audience string // what the claim aud must be or contain
 }
 
 // Validate joins everything that is wrong with the options.
@@ -32,7 +31,7 @@ func (o TokenOptions) Validate() error {
 		{"file of keys", o.JWKSFile}, {"issuer", o.Issuer}, {"audience", o.Audience},
 	} {
 		if f.value == "" {
-			errs = append(errs, fmt.Errorf("tokens need the %s", f.name))
+			errs = append(errs, fmt.Errorf("the %s is missing", f.name))
 		}
 	}
 	return errors.Join(errs...)
@@ -41,8 +40,7 @@ func (o TokenOptions) Validate() error {
 // maxKeySetSize bounds a JWK Set, in bytes.
 const maxKeySetSize = 1 << 20
 
-// Tokens verifies tokens against the keys in a file. It is safe from many
-// goroutines.
+// Tokens verifies tokens against the keys in a file. It is safe for concurrent use.
 type Tokens struct {
 	options TokenOptions
 	parser  *jwt.Parser
@@ -52,11 +50,11 @@ type Tokens struct {
 	last   reading // guarded by reload
 }
 
-// reading is what is known of the version of the file that was read last.
+// reading describes the version of the file that was read last.
 type reading struct {
-	info    os.FileInfo // nil when there was none
-	settled bool        // it was read twice
-	failed  bool        // it is no set of keys, and that was said
+	info    os.FileInfo // nil when the file was missing
+	settled bool        // this version was read twice
+	failed  bool        // this version is no key set, and the error was returned
 }
 
 // sameVersion reports whether info is of the version that was read.
@@ -67,8 +65,8 @@ func (r reading) sameVersion(info os.FileInfo) bool {
 	return os.SameFile(info, r.info) && info.Size() == r.info.Size() && info.ModTime().Equal(r.info.ModTime())
 }
 
-// OpenTokens reads the keys. Options that are not valid, and a file that is
-// missing or has something wrong, are errors.
+// OpenTokens reads the keys. Invalid options and a missing or invalid file are
+// errors.
 func OpenTokens(o TokenOptions) (*Tokens, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -80,10 +78,9 @@ func OpenTokens(o TokenOptions) (*Tokens, error) {
 	return t, nil
 }
 
-// Reload reads the keys again if their file has changed, which costs a stat
-// when it has not: call it every second. When the new version is missing or
-// has something wrong, the old keys stay, and the error is returned once for
-// that version.
+// Reload reads the keys again if their file has changed; otherwise it costs one
+// stat, so call it every second. If the new version is missing or invalid, the old
+// keys stay, and the error is returned once for that version.
 func (t *Tokens) Reload() error {
 	t.reload.Lock()
 	defer t.reload.Unlock()
@@ -100,8 +97,8 @@ func (t *Tokens) Reload() error {
 		keys, err = readKeySet(t.options.JWKSFile)
 	}
 	said := same && t.last.failed
-	// A file may change twice between two ticks of its file system's clock. It
-	// counts as unchanged only when it was read a call later, too.
+	// A file may change twice within one tick of the file system's clock, so a
+	// version is read again by the next call before it counts as unchanged.
 	t.last = reading{info: info, settled: same, failed: err != nil}
 	switch {
 	case err == nil:

@@ -12,24 +12,23 @@ import (
 const (
 	shardCount = 64 // a power of two
 
-	// minSweep is how many keys come to a shard, at least, before it looks
-	// for idle ones.
+	// minSweep is the least number of new keys in a shard between two sweeps
+	// for idle keys.
 	minSweep = 64
 
-	// defaultMaxKeys bounds the keys of a shard.
+	// defaultMaxKeys bounds the keys of one shard.
 	defaultMaxKeys = 4096
 )
 
-// Buckets holds a token bucket for each key. It is safe from many goroutines,
-// and exact: of any number of simultaneous calls for one key, those allowed
-// are as many as there were tokens.
+// Buckets holds a token bucket for each key. It is safe for concurrent use and
+// exact: of simultaneous calls for one key, it allows as many as there were
+// tokens.
 //
-// Memory is bounded by the keys that are busy, not by those ever seen: a
-// bucket that is full again is as good as a new one, and is dropped after as
-// many new keys have come to its shard of the map as it held. Where more than
-// 262,144 keys (about 50 MB) are busy at once, one of them is forgotten for
-// each that comes, and begins again full. So let no caller choose its keys
-// freely: key an IPv6 address by its /64.
+// Memory is bounded by the keys in use, not by all keys ever seen. A bucket that
+// is full again equals a new one, so sweeps drop it. Above 262,144 keys in use at
+// once (about 50 MB), each new key drops a random other one, which starts full
+// when it comes back. So callers must not choose their keys freely: key an IPv6
+// address by its /64.
 type Buckets struct {
 	rate    Rate
 	maxKeys int // of a shard
@@ -40,20 +39,20 @@ type Buckets struct {
 type shard struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
-	room    int      // keys that may come until the next sweep
-	_       [64]byte // the next shard's lock is in another cache line
+	room    int      // new keys until the next sweep
+	_       [64]byte // keeps the locks of two shards in different cache lines
 }
 
-// bucket is a limiter with the latest time it was asked about: a caller whose
-// time is older, because another overtook it, must not turn the limiter back,
-// which would give out the time between twice.
+// bucket is a limiter with the latest time it was used at. Callers may arrive out
+// of order; an older time must not turn the limiter back, or the tokens of the
+// time between would be given out twice.
 type bucket struct {
 	limiter *rate.Limiter
 	latest  time.Time
 }
 
-// New makes empty Buckets. With None, everything is allowed. It panics on a
-// rate that Validate refuses.
+// New makes Buckets without keys. With None, everything is allowed. It panics on
+// a rate that Validate refuses.
 func New(r Rate) *Buckets {
 	if err := r.Validate(); err != nil {
 		panic(err)
@@ -66,15 +65,14 @@ func New(r Rate) *Buckets {
 	return b
 }
 
-// Take takes a token from the key's bucket if there is one, and says what is
-// left. A refused call takes nothing, so that asking again and again does not
-// keep a caller out.
+// Take takes a token from the bucket of the key if there is one, and returns what
+// is left. A refused call takes nothing, so repeated calls do not prolong the wait.
 func (b *Buckets) Take(key string, now time.Time) Decision {
 	return b.decide(key, now, true)
 }
 
-// Peek says what Take would, but for Remaining and Reset, which are as they
-// stand. It takes nothing and remembers no key.
+// Peek returns what Take would return, with Remaining and Reset before the call.
+// It takes nothing and stores no key.
 func (b *Buckets) Peek(key string, now time.Time) Decision {
 	return b.decide(key, now, false)
 }
@@ -99,7 +97,7 @@ func (b *Buckets) decide(key string, now time.Time, take bool) Decision {
 	return known.decide(b.rate, now, take)
 }
 
-// add makes room for a key, and its bucket.
+// add makes a bucket for a new key, and room for it.
 func (s *shard) add(key string, r Rate, maxKeys int, now time.Time) *bucket {
 	if s.room == 0 {
 		s.sweep(r, now)
@@ -116,9 +114,9 @@ func (s *shard) add(key string, r Rate, maxKeys int, now time.Time) *bucket {
 	return b
 }
 
-// sweep keeps the buckets that are not full, in a new map: one that shrinks
-// does not give its memory back. The next is due after as many new keys as
-// this one kept, so that a key's share of the work does not grow.
+// sweep keeps the buckets that are not full, in a new map: a map that shrinks does
+// not free its memory. The next sweep is due after as many new keys as this one
+// kept, so the cost for each key stays constant.
 func (s *shard) sweep(r Rate, now time.Time) {
 	busy := make(map[string]*bucket, len(s.buckets)/2)
 	for key, b := range s.buckets {
@@ -129,9 +127,8 @@ func (s *shard) sweep(r Rate, now time.Time) {
 	s.buckets, s.room = busy, max(len(busy), minSweep)
 }
 
-// Sweep forgets the keys whose buckets are full. Take does so by itself when
-// keys become many; a service that calls this now and then also gets the
-// memory of a past rush back.
+// Sweep drops the keys whose buckets are full. Take does so by itself as new keys
+// come; calling Sweep now and then also frees the memory of a past peak.
 func (b *Buckets) Sweep(now time.Time) {
 	for i := range b.shards {
 		s := &b.shards[i]
@@ -141,7 +138,8 @@ func (b *Buckets) Sweep(now time.Time) {
 	}
 }
 
-// tokens is what is in the bucket, not looking back past its latest time.
+// tokens returns the tokens in the bucket at now, or at its latest time if that is
+// later.
 func (b *bucket) tokens(now time.Time) float64 {
 	if now.Before(b.latest) {
 		now = b.latest
@@ -165,15 +163,14 @@ func (b *bucket) decide(r Rate, now time.Time, take bool) Decision {
 	return d
 }
 
-// until is how long it takes until the bucket, which now holds tokens, holds
-// at least want, which is at most Burst.
+// until returns how long it takes until a bucket that holds tokens now holds at
+// least want, which is at most Burst.
 func (b *bucket) until(r Rate, want, tokens float64, now time.Time) time.Duration {
 	if tokens >= want {
 		return 0
 	}
 	wait := time.Duration(math.Ceil((want - tokens) * float64(r.Per) / float64(r.Events)))
-	// What is true of real numbers may fail by the last bit of a float64: ask
-	// the limiter itself, as it will be asked then.
+	// A float64 may be off by its last bit: ask the limiter itself.
 	for step := time.Duration(1); b.limiter.TokensAt(now.Add(wait)) < want; step *= 2 {
 		wait += step
 	}

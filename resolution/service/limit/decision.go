@@ -6,28 +6,25 @@ import (
 	"time"
 )
 
-// Decision says whether a call may go on, and what is left for the next.
+// Decision says whether a call is allowed, and what is left for the next.
 type Decision struct {
 	Allowed bool
-	Rate    Rate // None: nothing is limited, and the rest is zero
+	Rate    Rate // None: no limit, and the other fields are zero
 
-	// Remaining is the whole tokens left now: so many calls at once would be
-	// allowed.
+	// Remaining is the number of calls that would be allowed now, at once.
 	Remaining int
 
-	// Reset is how long it takes until the bucket is full again, if nobody
-	// takes from it meanwhile.
+	// Reset is how long it takes until the bucket is full again without further
+	// calls.
 	Reset time.Duration
 
-	// RetryAfter is how long it takes until there is a token again; zero when
-	// allowed. A caller that waits so long is allowed, if nobody else takes
-	// its key's tokens meanwhile.
+	// RetryAfter is how long it takes until the next token; zero when allowed. A
+	// call after that time is allowed unless another took the token.
 	RetryAfter time.Duration
 }
 
-// Header sets the headers that tell a client of the decision, under the name
-// of a policy, which is a plain word such as single. With None it sets
-// nothing. Times are whole seconds, rounded up.
+// Header sets the headers that tell a client the decision. policy is a plain word,
+// such as single. With None it sets nothing. Times are whole seconds, rounded up.
 //
 //	RateLimit-Policy: "single";q=600;w=60    Events; Per
 //	RateLimit: "single";r=19;t=1             Remaining; Reset, or when refused RetryAfter
@@ -36,13 +33,13 @@ type Decision struct {
 //	X-RateLimit-Reset: 1                     Reset
 //	Retry-After: 1                           RetryAfter, at least 1; only when refused
 //
-// Source: draft-ietf-httpapi-ratelimit-headers-11. Its section 6 wants no
+// Source: draft-ietf-httpapi-ratelimit-headers-11. Its section 6 forbids a
 // Retry-After before the end of the window t, hence the two meanings of t.
 func (d Decision) Header(h http.Header, policy string) {
 	if d.Rate == None {
 		return
 	}
-	// The names are in canonical form, or each would be brought into it anew.
+	// The names are in canonical form, so Set need not convert them.
 	remaining, window := strconv.Itoa(d.Remaining), seconds(d.Reset)
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Rate.Events))
 	h.Set("X-Ratelimit-Remaining", remaining)

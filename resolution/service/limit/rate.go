@@ -24,8 +24,8 @@ const (
 	maxWindows = 1000
 )
 
-// Rate is a limit: Events in Per, of which Burst may come at once. The zero
-// value is None.
+// Rate is a limit of Events in the time Per, with up to Burst events at once. The
+// zero value is None.
 type Rate struct {
 	Events int
 	Per    time.Duration // a second, a minute, an hour or a day
@@ -35,7 +35,7 @@ type Rate struct {
 // None is no limit.
 var None = Rate{}
 
-// unit is a window a rate is told in.
+// unit is the time unit of a rate.
 type unit struct {
 	name string
 	per  time.Duration
@@ -75,7 +75,7 @@ func parse(s string) (r Rate, err error) {
 		return None, errors.New("a rate needs a unit, such as 10/s")
 	}
 	if r.Events, err = strconv.Atoi(number); err != nil {
-		return None, errors.New("the number before the unit is not whole")
+		return None, errors.New("the number before the unit is not a whole number")
 	}
 	r.Burst = r.Events
 	if len(fields) == 3 {
@@ -86,7 +86,7 @@ func parse(s string) (r Rate, err error) {
 	return r, nil
 }
 
-// Validate says what is wrong with a rate that New would not take.
+// Validate returns what is wrong with a rate; New panics on such a rate.
 func (r Rate) Validate() error {
 	switch {
 	case r == None:
@@ -106,7 +106,7 @@ func (r Rate) String() string {
 	if r == None {
 		return "0"
 	}
-	window := r.Per.String() // for a window ParseRate does not make
+	window := r.Per.String() // a window that ParseRate does not make
 	for _, u := range units {
 		if u.per == r.Per {
 			window = u.name

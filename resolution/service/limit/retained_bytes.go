@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A sliding day, in steps: the bytes of an hour count until a day after that
-// hour's end.
+// A sliding day in steps of an hour: the bytes of an hour count until a day after
+// the end of that hour.
 const (
 	RetainedStep  = time.Hour
 	retainedSteps = 24
 )
 
 // RetainedBytes counts the bytes that an organization stored within a day. It is
-// in memory only: after a restart the day begins again. The zero value is empty.
+// kept in memory only: a restart resets it. The zero value is empty.
 // It is safe for concurrent use.
 type RetainedBytes struct {
 	mu     sync.Mutex
@@ -31,8 +31,8 @@ func (r *RetainedBytes) Add(n int64, now time.Time) {
 	r.total += n
 }
 
-// Wait returns how long it takes until fewer bytes than limit, which is
-// positive, count; 0 when fewer count already.
+// Wait returns how long it takes until fewer than limit bytes count; 0 when that
+// is so now. The limit must be positive.
 func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,8 @@ func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {
 	return max(time.Unix(0, (step+size)*int64(RetainedStep)).Sub(now), time.Second)
 }
 
-// advance forgets the steps that are over. Callers read the clock before they
-// get the lock, so it may seem to go back: then no step is over.
+// advance drops the steps that are over. Callers read the clock before they get
+// the lock, so now may be earlier than in the last call: then no step is over.
 func (r *RetainedBytes) advance(now time.Time) {
 	step := now.UnixNano() / int64(RetainedStep)
 	if step-r.newest >= int64(len(r.steps)) {

@@ -69,7 +69,7 @@ func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
 	flags.Var(&f.refresh, "refresh-older-than", "buy stored matches again that are older than this (default: never)")
 	flags.Var(&f.refreshNoMatch, "refresh-no-match-older-than", "buy stored answers without a match again that are older than this (default: never)")
-	flags.BoolVar(&f.offline, "offline", false, "use stored answers only; other rows are skipped")
+	flags.BoolVar(&f.offline, "offline", false, "use stored answers only; other rows are skipped, and flags about calls have no effect")
 	flags.BoolVar(&f.idempotent, "idempotent", false, "the service honors Idempotency-Key, as leadetl serve does: calls without an answer are sent again with the same key")
 	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again; they may be billed twice")
 }
@@ -140,9 +140,6 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 	if flags.Changed("directory") {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
 	}
-	if f.offline && (f.idempotent || f.retryUnknown) {
-		errs = append(errs, errors.New("--offline makes no calls; leave out --idempotent and --retry-unknown"))
-	}
 	if !planning && f.lacksCallback(op) {
 		errs = append(errs, fmt.Errorf("%s needs an address for callbacks: name one with --callback-url, or listen with --callback-listen", op))
 	}
@@ -182,7 +179,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	r = &purchase.Remote{
 		Reader: reader{}, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
-		Offline: f.offline, Idempotent: f.idempotent, RetryUnknown: f.retryUnknown,
+		Offline: f.offline, Idempotent: f.idempotent && !f.offline, RetryUnknown: f.retryUnknown && !f.offline,
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
@@ -211,7 +208,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		return nil, nil, cli.UsageError(err)
 	}
 	r.Counters.Paced(r.Pace.Snapshot)
-	if f.callbacks.listen != "" {
+	if f.callbacks.listen != "" && !f.offline {
 		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Reader, time.Now, r.Price)
 	}
 	if f.offline {

@@ -81,7 +81,7 @@ func (s *Store) judge(r request, asked string, err error) error {
 	code, status := codeOf(err)
 	switch {
 	case slices.Contains(again, code), status >= 500 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout,
-		status == http.StatusConflict && code != "BucketAlreadyExists", status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
+		status == http.StatusConflict && code == "", status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
 		if isRedirect(code, status) && !isElsewhere(asked, err) {
 			return s.refusal(r, code, status, err)
 		}

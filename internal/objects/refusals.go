@@ -22,6 +22,10 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 		where += ", endpoint " + s.options.Endpoint
 	}
 	switch {
+	case code == "ExistingObjectIsDirectory", code == "XMinioObjectExistsAsDirectory": // versitygw, MinIO
+		e.Problem, e.Advice = "a folder has the name of this object", "remove the folder"
+	case code == "ObjectParentIsFile", code == "XMinioParentIsObject": // versitygw, MinIO
+		e.Problem, e.Advice = "an object has the name of the folder", "remove that object"
 	case code == "NoSuchBucket":
 		e.Problem = "the bucket does not exist"
 		e.Advice = "check its name, and --s3-endpoint where the store is not AWS"

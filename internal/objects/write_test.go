@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -92,6 +94,52 @@ func TestPut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPutIntoFolder: names that a store on a file system can never take are
+// refused at once, and not tried again for minutes.
+func TestPutIntoFolder(t *testing.T) {
+	server, proxy, store := stores(t)
+	if err := os.MkdirAll(filepath.Join(server.Dir, bucket, "taken/part.parquet/below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	upload(t, store, "taken/file", []byte("x"))
+	for key, want := range map[string]string{
+		"taken/part.parquet": "a folder has the name of this object",
+		"taken/file/below":   "an object has the name of the folder",
+	} {
+		before := proxy.Seen()
+		_, err := store.Put(t.Context(), at(key), objects.ContentOf([]byte("new"), "text/plain"))
+		var refused *objects.RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want it refused: %s", key, err, want)
+		}
+		if n := proxy.Seen() - before; n > 3 {
+			t.Errorf("%s: %d requests", key, n)
+		}
+	}
+}
+
+// TestRefusedForGood: of the answers 4xx only those are tried again that say
+// that it may help.
+func TestRefusedForGood(t *testing.T) {
+	_, proxy, _ := stores(t)
+	for _, c := range []struct {
+		status int
+		code   string
+		again  bool
+	}{
+		{400, "InvalidArgument", false}, {405, "MethodNotAllowed", false}, {409, "InvalidBucketState", false}, {411, "MissingContentLength", false}, {413, "EntityTooLarge", false},
+		{408, "", true}, {409, "OperationAborted", true}, {409, "ConditionalRequestConflict", true}, {429, "TooManyRequests", true},
+	} {
+		proxy.Do(func(*http.Request) s3test.Fault { return answer(c.status, c.code) })
+		store := objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, GiveUpAfter: 200 * time.Millisecond})
+		_, _, err := store.ListFolder(t.Context(), at("in/"))
+		if err == nil || errors.Is(err, objects.ErrUnavailable) != c.again {
+			t.Errorf("%d %s: %v, want it tried again: %v", c.status, c.code, err, c.again)
+		}
+	}
+	proxy.Do(nil)
 }
 
 func sum(text string) []byte {

@@ -58,7 +58,7 @@ func TestShownCommands(t *testing.T) {
 	}
 	requireNoOthers(t, filepath.Join(folder, "out"), folders...)
 	requireNoOthers(t, filepath.Join(folder, ".home"))
-	requireNoOthers(t, folder, "Makefile", "testdata", "bin", "out", ".tools", ".home")
+	requireNoOthers(t, folder, "Makefile", "deploy", "testdata", "bin", "out", ".tools", ".home")
 }
 
 // startsAlone says whether a page empties its own folder and names its own state
@@ -269,13 +269,19 @@ func checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	nightly, err := os.ReadFile(moduleRoot + "/deploy/nightly.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
 	leadetl, err := exec.LookPath("leadetl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]string{
-		"Makefile":  string(makefile),
-		".tools/go": "#!/bin/sh\n[ \"$*\" = 'build -o bin/ ./cmd/leadetl' ]\n",
+		"Makefile": string(makefile),
+
+		"deploy/nightly.sh": string(nightly),
+		".tools/go":         "#!/bin/sh\n[ \"$*\" = 'build -o bin/ ./cmd/leadetl' ]\n",
 	}
 	for name, text := range files {
 		path := filepath.Join(folder, name)

@@ -193,7 +193,7 @@ func TestRemoteFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := `mount -t tmpfs -o size=1m none "$STATE" && { "$@"; first=$?; mount -o remount,size=100m "$STATE" && "$@"; echo "codes $first $?"; }`
+	script := `mount -t tmpfs -o size=1m,mode=700 none "$STATE" && { "$@"; first=$?; mount -o remount,size=100m "$STATE" && "$@"; echo "codes $first $?"; }`
 	c := exec.Command("unshare", append([]string{"--mount", "--map-root-user", "sh", "-c", script, "sh", program}, j.args()...)...)
 	c.Env = append(os.Environ(), "GORACE="+hasty, runcmd.APIKeyVariable+"="+remoteKey, "STATE="+j.path("state"))
 	said, err := c.CombinedOutput()

@@ -36,7 +36,7 @@ func (e *BudgetError) Error() string {
 	if e.Spent == "" {
 		return fmt.Sprintf("%v: %s %s", ErrBudget, e.Flag, e.Limit)
 	}
-	return fmt.Sprintf("%v: %s %s, %s spent; raise the limit and run the same command to resume", ErrBudget, e.Flag, e.Limit, e.Spent)
+	return fmt.Sprintf("%v: %s %s, %s spent; raise the limit", ErrBudget, e.Flag, e.Limit, e.Spent)
 }
 
 func (e *BudgetError) Unwrap() error { return ErrBudget }

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const moduleRoot = "../../.."
+
+// isRetried reports whether exitTable says that the scheduler tries again.
+func isRetried(code int) bool {
+	return slices.ContainsFunc(exitTable, func(row exitMeaning) bool { return row.code == code && strings.HasPrefix(row.next, "the scheduler ") })
+}
+
+// notRetried are the failures that need a person.
+func notRetried() (codes []int) {
+	for _, row := range exitTable {
+		if row.code != ExitDone && !isRetried(row.code) {
+			codes = append(codes, row.code)
+		}
+	}
+	return codes
+}
+
+func readPage(t *testing.T, name string) string {
+	text, err := os.ReadFile(filepath.Join(moduleRoot, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// block is a fenced block of docs/nightly.md.
+func block(t *testing.T, language string) string {
+	_, rest, found := strings.Cut(readPage(t, "docs/nightly.md"), "\n```"+language+"\n")
+	text, _, ended := strings.Cut(rest, "\n```")
+	if !found || !ended {
+		t.Fatalf("docs/nightly.md has no %s", language)
+	}
+	return text + "\n"
+}
+
+// codesAfter are the numbers behind a word.
+func codesAfter(text, pattern string) (codes []int) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		for _, word := range regexp.MustCompile(`\d+`).FindAllString(m[1], -1) {
+			code, _ := strconv.Atoi(word)
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// The codes after which a scheduler must not try again are those of the table.
+func TestRecipesKnowTheExitCodes(t *testing.T) {
+	for name, got := range map[string][]int{
+		"deploy/cronjob.yaml":            codesAfter(readPage(t, "deploy/cronjob.yaml"), `(?m)action: FailJob\n(?:.*\n){3}\s+values: \[(.*)\]$`),
+		"docs/nightly.md":                codesAfter(block(t, "yaml"), `operator: In, values: \[(.*)\]`),
+		"deploy/leadetl-nightly.service": codesAfter(readPage(t, "deploy/leadetl-nightly.service"), `(?m)^RestartPreventExitStatus=(.*)$`),
+	} {
+		if !slices.Equal(got, notRetried()) {
+			t.Errorf("%s does not retry after %v, want %v", name, got, notRetried())
+		}
+	}
+	if strings.Contains(readPage(t, "deploy/leadetl-nightly.service"), "SuccessExitStatus") {
+		t.Error("a failure is a success of deploy/leadetl-nightly.service")
+	}
+}
+
+// stub is a program in place of leadetl that writes its arguments to calls and
+// ends with the code in the file code.
+func stub(t *testing.T, folder string) string {
+	t.Helper()
+	path := filepath.Join(folder, "leadetl")
+	script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >>%[1]s/calls\nread code <%[1]s/code\nexit $code\n", folder)
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// call runs a command without any environment but env, while leadetl ends with
+// leadetlCode. It returns the exit code and what leadetl was called with.
+func call(t *testing.T, folder, command string, leadetlCode int, env ...string) (code int, calls []string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, "code"), []byte(fmt.Sprintln(leadetlCode)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(filepath.Join(folder, "calls"))
+	out, err := exec.Command("env", append(append([]string{"-i"}, env...), "/bin/sh", "-c", command)...).CombinedOutput()
+	if ended, ok := err.(*exec.ExitError); ok {
+		code = ended.ExitCode()
+	} else if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	text, _ := os.ReadFile(filepath.Join(folder, "calls"))
+	return code, strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// The lines of the crontab work without HOME and PATH. A night keeps its date
+// until it is done, and is tried again only where the table says so.
+func TestCronRecipe(t *testing.T) {
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("no flock")
+	}
+	lines := regexp.MustCompile(`(?m)^[\d*/ ]+  leadetl  (.*)$`).FindAllStringSubmatch(block(t, "crontab"), -1)
+	if len(lines) != 2 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, row := range exitTable {
+		folder := t.TempDir()
+		env := "LEADETL=" + stub(t, folder)
+		if err := os.Mkdir(filepath.Join(folder, "nights"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "nightly.sh"), []byte(readPage(t, "deploy/nightly.sh")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var commands []string
+		for _, line := range lines {
+			commands = append(commands, strings.NewReplacer(`\%`, "%", "/srv/lists", folder).Replace(line[1]))
+		}
+		before := time.Now().UTC().Format(time.DateOnly)
+		code, calls := call(t, folder, commands[0], row.code, env)
+		night := time.Now().UTC().Format(time.DateOnly)
+		if night != before {
+			t.Skip("midnight passed")
+		}
+		want := "run --job nightly.yaml --out hems/dt=" + night + " --state state --quiet"
+		if code != row.code || !slices.Equal(calls, []string{want}) {
+			t.Errorf("exit code %d, calls %q, want %d and %q", code, calls, row.code, want)
+		}
+		due, _ := filepath.Glob(filepath.Join(folder, "nights/*"))
+		if (len(due) == 1) != isRetried(row.code) {
+			t.Errorf("after exit code %d these nights are due: %q", row.code, due)
+		}
+		if len(due) == 1 { // another day comes
+			if err := os.Rename(due[0], filepath.Join(folder, "nights/2020-01-02")); err != nil {
+				t.Fatal(err)
+			}
+			if code, calls = call(t, folder, commands[1], ExitDone, env); code != ExitDone || len(calls) != 1 || !strings.Contains(calls[0], "dt=2020-01-02 ") {
+				t.Errorf("a retry: exit code %d, calls %q", code, calls)
+			}
+		}
+		if code, calls = call(t, folder, commands[1], ExitDone, env); code != ExitDone || calls[0] != "" {
+			t.Errorf("nothing is due: exit code %d, calls %q", code, calls)
+		}
+	}
+}
+
+// The DAG's command tries again where the table says so, with the same date.
+func TestAirflowRecipe(t *testing.T) {
+	_, command, _ := strings.Cut(block(t, "python"), `COMMAND = """`)
+	command, _, found := strings.Cut(command, `"""`)
+	if !found || !strings.Contains(block(t, "python"), "retries=0") {
+		t.Fatalf("no command without retries in\n%s", block(t, "python"))
+	}
+	command = strings.NewReplacer("{{ ds }}", "2026-11-20", "sleep 900", ":").Replace(command)
+	for _, row := range exitTable {
+		folder := t.TempDir()
+		stub(t, folder)
+		code, calls := call(t, folder, command, row.code, "PATH="+folder+":/usr/bin:/bin")
+		tries := 1
+		if isRetried(row.code) {
+			tries = 10
+		}
+		if code != row.code || len(calls) != tries || len(slices.Compact(calls)) != 1 {
+			t.Errorf("exit code %d: %d after %d tries %q, want %d tries", row.code, code, len(calls), calls, tries)
+		}
+	}
+}
+
+// The date in Kubernetes is that of the Job, whenever its pod starts.
+func TestKubernetesRecipe(t *testing.T) {
+	m := regexp.MustCompile(`args: \["(exec leadetl .*)"\]`).FindStringSubmatch(block(t, "yaml"))
+	if m == nil {
+		t.Fatal("no args")
+	}
+	folder := t.TempDir()
+	stub(t, folder)
+	scheduled := time.Date(2026, 11, 20, 2, 30, 0, 0, time.UTC)
+	code, calls := call(t, folder, m[1], ExitTryAgain, "PATH="+folder+":/usr/bin:/bin", fmt.Sprintf("JOB_NAME=leads-%d", scheduled.Unix()/60))
+	if code != ExitTryAgain || len(calls) != 1 || !strings.Contains(calls[0], " --out /datasets/leads/dt=2026-11-20 ") {
+		t.Errorf("exit code %d, calls %q", code, calls)
+	}
+	for _, page := range []string{block(t, "yaml"), readPage(t, "deploy/cronjob.yaml")} {
+		if !strings.Contains(page, "batch.kubernetes.io/job-name") {
+			t.Errorf("the Job's name is not known in\n%s", page)
+		}
+	}
+}
+
+// The unit that fixes the date is not the one that is restarted.
+func TestSystemdRecipe(t *testing.T) {
+	m := regexp.MustCompile(`(?m)^ExecStart=/bin/sh -c '(.*)'$`).FindStringSubmatch(readPage(t, "deploy/leadetl-night.service"))
+	if m == nil {
+		t.Fatal("leadetl-night.service starts no shell")
+	}
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "nights"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := strings.NewReplacer("$$", "$", "%%", "%").Replace(m[1])
+	if code, _ := call(t, folder, "cd "+folder+" && "+command, ExitDone); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if due, _ := filepath.Glob(filepath.Join(folder, "nights/20??-??-??")); len(due) != 1 {
+		t.Errorf("nights %q", due)
+	}
+	if nightly := readPage(t, "deploy/leadetl-nightly.service"); strings.Contains(nightly, "date ") || !strings.Contains(nightly, "\nRestart=on-failure\n") {
+		t.Errorf("leadetl-nightly.service is\n%s", nightly)
+	}
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		out, _ := exec.Command(analyze, "calendar", "*-*-* 02:30:00 UTC").CombinedOutput()
+		if !strings.Contains(string(out), "Next elapse") && !strings.Contains(string(out), "Normalized form") {
+			t.Errorf("the timer's time: %s", out)
+		}
+	}
+}

@@ -67,7 +67,7 @@ that warehouse does not accept: names, types, values that are too long.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), 8), "`number` of row groups read at a time, about 200 MB each")
+	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), 8), "`number` of columns read at a time, about 200 MB for each")
 	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits are checked: "+warehouse.Names(warehouse.Warehouses))
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print issues only")

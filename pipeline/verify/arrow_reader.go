@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
@@ -111,6 +112,35 @@ type leaf struct {
 	booleans      []bool
 	numbers32     []int32 // room for a batch
 	batch         int64   // values and nulls read at a time
+}
+
+// spareLeaves keeps leaves that nobody looks at any more, for their memory.
+type spareLeaves struct {
+	mu   sync.Mutex
+	most int
+	list []*leaf
+}
+
+// get is a leaf to be used again; nil when there is none.
+func (s *spareLeaves) get() *leaf {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.list)
+	if n == 0 {
+		return nil
+	}
+	l := s.list[n-1]
+	s.list = s.list[:n-1]
+	return l
+}
+
+func (s *spareLeaves) put(l *leaf) {
+	clear(l.texts) // they hold on to pages
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) < s.most {
+		s.list = append(s.list, l)
+	}
 }
 
 // batchLevels is how many values are read at a time, at the most: what a footer

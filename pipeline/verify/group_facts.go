@@ -50,6 +50,30 @@ func isTogether(column string) bool {
 	return together[column] || strings.HasSuffix(column, "_min") || strings.HasSuffix(column, "_max")
 }
 
+// fork is what one of several columns is read with at the same time. It reads
+// what g holds, and nothing that is found is in g before join.
+func (g *groupFacts) fork() *groupFacts {
+	return &groupFacts{
+		file: g.file, rows: g.rows, found: rowFindings{file: g.found.file, rowGroup: g.found.rowGroup, before: g.found.before},
+		leaves: maps.Clone(g.leaves), bytes: map[string][]int64{}, columns: map[string]*ColumnFacts{},
+		suppressed: g.suppressed, anySuppressed: g.anySuppressed,
+	}
+}
+
+// join takes in what was read with a fork.
+func (g *groupFacts) join(fork *groupFacts) {
+	maps.Copy(g.leaves, fork.leaves)
+	maps.Copy(g.columns, fork.columns)
+	g.found.list = append(g.found.list, fork.found.list...) // of other columns than before
+	if g.hashed == nil {
+		g.hashed = fork.hashed
+		return
+	}
+	for i, hashed := range fork.hashed {
+		g.hashed[i] = g.hashed[i] || hashed
+	}
+}
+
 // add takes in a leaf column, in the order of the file. It reports whether the
 // leaf is kept.
 func (g *groupFacts) add(path string, l *leaf) (kept bool) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/sourcegraph/conc"
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/sinks"
@@ -269,49 +270,87 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 	return g
 }
 
-// readGroup reads the leaves of a row group. Those of one that is wrong are
-// not kept.
+// readGroup reads the leaves of a row group, several columns at a time: first
+// those that others are looked at with. Leaves of a column that is wrong are not
+// kept.
 func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Failure) {
 	one, err := openArrow(f.opened)
 	two, _, err2 := openSecond(f.opened)
 	if err := errors.Join(err, err2); err != nil {
 		return []Failure{{File: f.Name, RowGroup: i + 1, Problem: err.Error()}}
 	}
-	var used *leaf
-	for _, j := range f.readingOrder(i) {
-		chunk := f.foot.groups[i].chunks[j]
-		l, err := readLeaf(one, two, i, j, g.rows, used)
-		used = nil
+	before, after := f.readingOrder(i)
+	for _, columns := range [][][]int{before, after} {
+		forks, failed := make([]*groupFacts, len(columns)), make([][]Failure, len(columns))
+		var reading conc.WaitGroup
+		for n, leaves := range columns {
+			forks[n] = g.fork()
+			reading.Go(func() {
+				c.reading <- struct{}{}
+				defer func() { <-c.reading }()
+				failed[n] = c.readColumn(forks[n], readers{one, two}, i, leaves)
+			})
+		}
+		reading.Wait()
+		for n, fork := range forks {
+			g.join(fork)
+			problems = append(problems, failed[n]...)
+		}
+		if f.isPart && c.ruled && g.suppressed == nil {
+			g.findSuppressed()
+		}
+	}
+	return problems
+}
+
+// readers are both readers of a file. They are used by several goroutines.
+type readers struct {
+	one arrowReader
+	two secondReader
+}
+
+// readColumn reads the leaves of a top-level column.
+func (c *checker) readColumn(g *groupFacts, r readers, rowGroup int, leaves []int) (problems []Failure) {
+	for _, j := range leaves {
+		path := g.file.foot.groups[rowGroup].chunks[j].path
+		l, err := readLeaf(r.one, r.two, rowGroup, j, g.rows, c.spare.get())
 		var differs *differError
 		switch {
 		case errors.As(err, &differs):
-			problems = append(problems, Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Row: g.found.before + max(differs.row, 1), Problem: differs.problem})
+			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Row: g.found.before + max(differs.row, 1), Problem: differs.problem})
 		case err != nil:
-			problems = append(problems, Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: err.Error()})
+			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Problem: err.Error()})
 		default:
-			kept := g.add(chunk.path, l)
-			if f.isPart && c.ruled {
-				g.checkColumn(chunk.path, l, c.rules)
+			kept := g.add(path, l)
+			if g.file.isPart && c.ruled {
+				g.checkColumn(path, l, c.rules)
 			}
 			if !kept {
-				used = l
+				c.spare.put(l)
 			}
 		}
 	}
 	return problems
 }
 
-// readingOrder is that of the leaves of a row group in which they are read:
-// those that others are looked at with before the others.
-func (f *parquetFile) readingOrder(rowGroup int) (order []int) {
-	for _, first := range []bool{true, false} {
-		for j, chunk := range f.foot.groups[rowGroup].chunks {
-			if _, own := f.forms[chunk.path]; own && isTogether(chunk.path) == first || !own && !first {
-				order = append(order, j)
-			}
+// readingOrder has the leaves of each top-level column of a row group: those
+// that others are looked at with, and the others.
+func (f *parquetFile) readingOrder(rowGroup int) (before, after [][]int) {
+	last := ""
+	for j, chunk := range f.foot.groups[rowGroup].chunks {
+		column, _, _ := strings.Cut(chunk.path, ".")
+		_, own := f.forms[chunk.path]
+		switch {
+		case own && isTogether(chunk.path):
+			before = append(before, []int{j})
+		case column == last:
+			after[len(after)-1] = append(after[len(after)-1], j)
+		default:
+			after = append(after, []int{j})
 		}
+		last = column
 	}
-	return order
+	return before, after
 }
 
 // readLeaf reads a leaf column of a row group with both implementations.

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,8 +37,8 @@ func (g *groupFacts) check(rules Rules) {
 			g.checkBounds(lower+"_min", lower+"_max")
 		}
 	}
-	for column, l := range g.leaves {
-		g.checkSuppressed(column, l)
+	for _, column := range slices.Sorted(maps.Keys(g.leaves)) {
+		g.checkSuppressed(column, g.leaves[column])
 	}
 	outcomes := g.texts("outcome")
 	g.countRows(outcomes)
@@ -157,19 +158,22 @@ var ofSuppressed = map[string]bool{
 	"source": true, "source_row": true, "outcome": true, "reason": true, "answered_by": true, "credits": true, "search_row": true,
 }
 
+// findSuppressed remembers the rows of people who are suppressed, once the
+// outcomes are read.
+func (g *groupFacts) findSuppressed() {
+	g.suppressed = make([]bool, g.rows)
+	for i, outcome := range g.texts("outcome") {
+		g.suppressed[i] = string(outcome) == "suppressed"
+	}
+	g.anySuppressed = slices.Contains(g.suppressed, true)
+}
+
 // checkSuppressed looks for values in the rows of people who must not be in
 // the dataset, also in columns carried over from the input.
 func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 	column, _, _ := strings.Cut(path, ".")
 	if _, own := g.file.forms[column]; own && ofSuppressed[column] || l.definition == nil {
 		return
-	}
-	if g.suppressed == nil {
-		g.suppressed = make([]bool, g.rows)
-		for i, outcome := range g.texts("outcome") {
-			g.suppressed[i] = string(outcome) == "suppressed"
-		}
-		g.anySuppressed = slices.Contains(g.suppressed, true)
 	}
 	if !g.anySuppressed {
 		return

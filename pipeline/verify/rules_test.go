@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -281,6 +282,36 @@ func TestProblemsOfManyRows(t *testing.T) {
 		}
 	}
 	requireFound(t, write(t, rows), testRules(false), "column confidence, row 11: it is not a number from 0 to 1 (and 89 more rows of the row group)")
+}
+
+// However many columns are read at a time, the result is the same.
+func TestAnyWorkers(t *testing.T) {
+	var rows []map[string]any
+	for i := range 300 {
+		r := row(i + 1)
+		switch i % 5 {
+		case 1:
+			r["confidence"], r["hem_sha1"], r["phone_region"] = 2.0, "x", "us"
+		case 2:
+			r["outcome"], r["reason"] = "suppressed", "suppressed"
+		case 3:
+			r["company_revenue_min"], r["id"] = int64(5), nil
+		}
+		rows = append(rows, r)
+	}
+	dir, o := write(t, rows), testRules(false)
+	o.Workers = 1
+	want, err := Check(t.Context(), open(t, dir), o)
+	if err != nil || len(want.Failures) < 8 {
+		t.Fatal(err, want.Failures)
+	}
+	for workers := 2; workers <= 9; workers++ {
+		o.Workers = workers
+		got, err := Check(t.Context(), open(t, dir), o)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers: %v\n%v\nwant\n%v", workers, err, got, want)
+		}
+	}
 }
 
 // TestFacts: what warehouses are told of a dataset comes from its values.

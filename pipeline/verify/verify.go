@@ -45,8 +45,8 @@ type Options struct {
 	// Rules finds the rules of an operation and a version of its schema; false
 	// when they are not known.
 	Rules func(operation string, schemaVersion int) (Rules, bool)
-	// Workers bounds the row groups that are read at a time, each about 200 MB
-	// of memory. At least 1.
+	// Workers bounds the columns that are read at a time, and the row groups
+	// that these belong to: about 200 MB of memory for each row group. At least 1.
 	Workers int
 	// Progress is what is done so far, of rows that are read. It may be nil.
 	Progress *atomic.Int64
@@ -79,7 +79,10 @@ const maxFailures = 200
 
 // Check verifies the whole dataset.
 func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
-	c := &checker{dataset: d, options: o, result: &Result{}, found: newFindings()}
+	c := &checker{
+		dataset: d, options: o, result: &Result{}, found: newFindings(),
+		reading: make(chan struct{}, o.Workers), spare: spareLeaves{most: o.Workers},
+	}
 	if c.options.Progress == nil {
 		c.options.Progress = new(atomic.Int64)
 	}
@@ -103,4 +106,6 @@ type checker struct {
 	ruled   bool // the rules are known
 	result  *Result
 	found   *findings
+	reading chan struct{} // has one for each column that is being read
+	spare   spareLeaves
 }

@@ -148,15 +148,20 @@ func isFolderRefused(err error) bool {
 	return ok && path.Op == "mkdir"
 }
 
-// message is an error as it is printed: each problem on a line of its own,
-// behind the program's name. The words by which a service's client tells whose
-// fault it was say nothing to who typed the command.
-func message(err error) string {
+// Reason is an error in words. The words by which a service's client tells whose
+// fault it was are left out: they say nothing to users of the command.
+func Reason(err error) string {
 	text := err.Error()
 	for _, word := range []error{resolution.ErrInvalid, resolution.ErrUnavailable} {
 		text = strings.ReplaceAll(text, word.Error()+": ", "")
 	}
-	return "leadetl: " + strings.ReplaceAll(text, "\n", "\nleadetl: ")
+	return text
+}
+
+// message is an error as it is printed: each problem on a line of its own,
+// after the program's name.
+func message(err error) string {
+	return "leadetl: " + strings.ReplaceAll(Reason(err), "\n", "\nleadetl: ")
 }
 
 // ReportError prints why a command failed, in the form its log has.

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -50,6 +51,7 @@ type runFlags struct {
 	search        searchFlags
 	suppress      wire.Suppress
 	s3            wire.S3
+	summaryJSON   string
 	log           cli.LogFlags
 
 	limited  bool         // --max-rejects is given
@@ -99,11 +101,16 @@ relative to the file's folder.`,
 		Args:        OneOperation,
 		ValidArgs:   OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
+			started := time.Now()
 			operation, err := f.settle(c.Flags(), args)
-			if err != nil {
-				return err
+			if err == nil {
+				err = cli.UsageError(f.checkSummary())
 			}
-			return f.run(c.Context(), operation, std)
+			var made *report.Report
+			if err == nil {
+				made, err = f.run(c.Context(), operation, std)
+			}
+			return f.writeSummary(made, operation, started, err, std.Out)
 		},
 	}
 	f.register(c)
@@ -146,6 +153,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Group(c, "Logging", []string{"quiet"}, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.log.Quiet, "quiet", false, "print errors and warnings only")
 		f.log.Register(flags)
+		flags.StringVar(&f.summaryJSON, "summary-json", "", "`file` for the closing table as JSON, also of failed runs, with the exit code; - for standard output")
 		flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464")
 	})
 	completeJob(c)
@@ -221,17 +229,18 @@ func (f *runFlags) job(operation string) (pipeline.Job, error) {
 	return job, job.Validate()
 }
 
-// run wires a job together and runs it.
-func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (err error) {
+// run wires a job together and runs it. made is the report of the run; nil when
+// it ended before it read a row.
+func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (made *report.Report, err error) {
 	run, closeRun, err := f.open(ctx, operation, std)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeRun()) }()
 	if f.metricsListen != "" {
 		closeMetrics, failed := listenMetrics(f.metricsListen, run.Progress, run.Log)
 		if failed != nil {
-			return failed
+			return nil, failed
 		}
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
@@ -239,7 +248,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	stop := f.display(run.Log, std).Run(run.Progress)
 	result, err := run.Do(ctx)
 	stop()
-	return f.close(result, err, runview.Summary{
+	return reportOf(result, run), f.close(result, err, runview.Summary{
 		Operation: run.Job.Operation, Files: run.Input.Files(), Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
@@ -267,7 +276,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 	if err != nil {
 		return err
 	}
-	if !f.log.Quiet {
+	if !f.log.Quiet && f.summaryJSON != standardOutput {
 		if err := summary.Print(std.Out); err != nil {
 			return err
 		}

@@ -1,0 +1,125 @@
+package runcmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// standardOutput is the --summary-json that is printed.
+const standardOutput = "-"
+
+// summaryJSON is how a run ended, for programs: the members of _report.json and
+// the exit code.
+type summaryJSON struct {
+	*report.Report
+	Exit exitJSON `json:"exit"`
+}
+
+type exitJSON struct {
+	Code   int    `json:"code"`
+	Reason string `json:"reason"` // the error in words; empty for code 0
+}
+
+// checkSummary finds out before a run whether its summary can be written.
+func (f *runFlags) checkSummary() error {
+	if f.summaryJSON == "" || f.summaryJSON == standardOutput {
+		return nil
+	}
+	if info, err := os.Stat(f.summaryJSON); err == nil && info.IsDir() {
+		return fmt.Errorf("--summary-json: %s is a folder; name a file in it", f.summaryJSON)
+	}
+	folder := filepath.Dir(f.summaryJSON)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("--summary-json: there is no folder %s; create it", folder)
+	}
+	return nil
+}
+
+// writeSummary writes --summary-json for a run that ended with err, and
+// returns err. made is nil when the run ended before it had a report.
+func (f *runFlags) writeSummary(made *report.Report, operation string, started time.Time, err error, out io.Writer) error {
+	if f.summaryJSON == "" || f.checkSummary() != nil {
+		return err
+	}
+	if made == nil {
+		made = unmade(operation, f.out, started, err)
+	}
+	summary := summaryJSON{made, exitJSON{Code: cli.ExitCode(err)}}
+	if err != nil {
+		summary.Exit.Reason = cli.Reason(err)
+	}
+	data, failed := json.MarshalIndent(summary, "", "  ")
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	data = append(data, '\n')
+	if f.summaryJSON == standardOutput {
+		_, failed = out.Write(data)
+	} else {
+		failed = writeFile(f.summaryJSON, data)
+	}
+	if failed != nil {
+		failed = fmt.Errorf("--summary-json: %w", failed)
+	}
+	return errors.Join(err, failed)
+}
+
+// unmade is the report of a run that ended before it read a row.
+func unmade(operation, out string, started time.Time, err error) *report.Report {
+	now := time.Now()
+	r := &report.Report{
+		Format: report.Format, Program: cli.ProgramVersion(), Operation: operation, Output: out,
+		StartedAt: started.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond), Seconds: report.Seconds(now.Sub(started)),
+		Stop: report.Stop{Reason: report.StopFinished}, Inputs: []sinks.Input{}, Files: []sinks.File{},
+		Series: stats.Series{RowsPerSecond: []float64{}, CallsPerSecond: []float64{}},
+	}
+	switch {
+	case cli.ExitCode(err) == cli.ExitInterrupted:
+		r.Stop.Reason = report.StopInterrupted
+	case err != nil:
+		r.Stop = report.Stop{Reason: report.StopFailed, Detail: cli.Reason(err)}
+	}
+	return r
+}
+
+// reportOf is the report of a run that ended with result. When there was
+// nothing to do, it is the report in the dataset's folder.
+func reportOf(result *pipeline.Result, run *pipeline.Run) *report.Report {
+	switch {
+	case result == nil:
+		return nil
+	case result.Report != nil:
+		return result.Report
+	}
+	var last report.Report
+	data, err := run.Output.Report()
+	if err != nil || json.Unmarshal(data, &last) != nil {
+		last = *unmade(string(run.Job.Operation), run.Output.Dir(), time.Now(), nil)
+		last.Totals, last.Parts.Earlier = result.Totals, result.Skipped
+	}
+	return &last
+}
+
+func writeFile(path string, data []byte) (err error) {
+	file, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Abort()) }()
+	if _, err := file.Write(data); err != nil {
+		return err
+	}
+	return file.Commit()
+}

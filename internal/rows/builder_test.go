@@ -81,7 +81,7 @@ func TestFormatError(t *testing.T) {
 	}{
 		{FormatError{File: "a.csv", Problem: "is empty"}, "a.csv is empty"},
 		{FormatError{File: "a.csv", Line: 3, Problem: "is odd", Advice: "Mend it"}, "a.csv:3 is odd. Mend it"},
-		{FormatError{File: "a.csv", Problem: "cannot be read: permission denied", Err: ErrChanged}, "a.csv may not be read"},
+		{FormatError{File: "a.csv", Problem: "cannot be read: permission denied", Err: ErrChanged}, "a.csv cannot be read: permission denied"},
 	}
 	for _, test := range tests {
 		if got := test.err.Error(); got != test.want {

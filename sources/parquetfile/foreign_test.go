@@ -135,6 +135,32 @@ func TestNullType(t *testing.T) {
 	}
 }
 
+// Spark wraps around in years beyond 290,000. What it writes then is refused.
+func TestInt96(t *testing.T) {
+	for _, c := range []struct {
+		nanos int64
+		day   uint32
+		want  string
+	}{
+		{10_800_000_000_000, 5373484, "9999-12-31T03:00:00Z"},
+		{0, 2440588, "1970-01-01T00:00:00Z"},
+		{-32_509_551_616_000, 4189105064, errInt96.Error()},
+	} {
+		got := func() (text string) {
+			defer func() {
+				if p := recover(); p != nil {
+					text = fmt.Sprint(p)
+				}
+			}()
+			v := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, uint64(c.nanos)), c.day)
+			return string(appendInt96(nil, v))
+		}()
+		if got != c.want {
+			t.Errorf("%d %d: %s, want %s", c.nanos, c.day, got, c.want)
+		}
+	}
+}
+
 func TestIntervals(t *testing.T) {
 	for _, c := range []struct {
 		months, days, millis uint32

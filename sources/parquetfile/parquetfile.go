@@ -186,6 +186,8 @@ func (r *Reader) unreadable(err error) error {
 		format.Problem, format.Advice = "cannot be read: "+err.Error(), "Write it again with pages of a few megabytes"
 	case errors.Is(err, errTooLarge):
 		format.Problem, format.Advice = "cannot be read: "+err.Error(), "Leave the column out, or shorten the value"
+	case errors.Is(err, errInt96):
+		format.Problem, format.Advice = "cannot be read: "+err.Error(), "Write the column again as TIMESTAMP, or leave it out"
 	case errors.Is(err, errCounts):
 		format.Problem, format.Advice = "is damaged: "+err.Error(), "Copy or write it again"
 	}

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -150,12 +151,18 @@ func instant(v int64, unit format.TimeUnitValue) time.Time {
 	return time.Unix(0, v).UTC()
 }
 
+// errInt96 is what Spark makes of years beyond 290,000.
+var errInt96 = errors.New("an INT96 is no time of a day")
+
 // appendInt96 writes the instants of Impala and Spark: nanoseconds of a day,
 // and the Julian number of the day. They reach further than nanoseconds since
 // 1970 do.
 func appendInt96(dst, v []byte) []byte {
 	const julian1970 = 2440588
 	nanos := int64(binary.LittleEndian.Uint64(v[:8]))
+	if nanos < 0 || nanos > int64(24*time.Hour) {
+		panic(errInt96) // Reader makes it an error
+	}
 	day := int64(int32(binary.LittleEndian.Uint32(v[8:]))) - julian1970
 	return time.Unix(day*secondsPerDay, nanos).UTC().AppendFormat(dst, localLayout+"Z")
 }

@@ -7,8 +7,8 @@ type Call struct {
 	Request
 	// IdempotencyKey is sent as the header of that name; empty sends none.
 	IdempotencyKey string
-	// ClientRef is sent as metadata.client_ref, by which a callback that does
-	// not name the resolution is told; empty sends none.
+	// ClientRef is sent as metadata.client_ref. It identifies a callback that does
+	// not name its resolution; empty sends none.
 	ClientRef string
 }
 
@@ -37,11 +37,10 @@ type About struct {
 	// Replayed says that the service answered from an earlier call with the
 	// same idempotency key.
 	Replayed bool
-	// Pending says that the answer comes later: by a callback, or when it is
-	// asked for.
+	// Pending says that the answer comes later: by a callback or by polling.
 	Pending bool
-	// Quarantined counts members left out because they were not what they
-	// claimed to be, such as a plain address in place of a hash.
+	// Quarantined counts values left out because they have the wrong form, such as
+	// a plain address in place of a hash.
 	Quarantined int
 	// Pace is what the service said about its limits.
 	Pace Pace
@@ -52,26 +51,25 @@ type About struct {
 	Body []byte
 }
 
-// Reply is what a service said to one Call.
+// Reply is the answer of a service to one Call.
 type Reply struct {
 	About
 	// Answer is the data, or the absence of data.
 	Answer Answer
 }
 
-// SearchReply is what a service said about a search. Its ID is what the result
-// is asked for by.
+// SearchReply is the answer of a service about a search. Poll for the result with
+// its ID.
 type SearchReply struct {
 	About
 	// Result is the page of a finished list, Count that of a finished count.
 	Result SearchResult
 	Count  SearchCount
-	// HasMore says that there are pages behind this one.
+	// HasMore says that more pages follow.
 	HasMore bool
 }
 
-// Pace is what an answer says about how fast to go on. Zero members were not
-// said.
+// Pace is what an answer says about the rate of calls. A zero field was not sent.
 type Pace struct {
 	// RetryAfter is how long to wait before the next call.
 	RetryAfter time.Duration

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Class is what a call that gave no answer asks of the caller.
+// Class says what a caller should do about a call without an answer.
 type Class string
 
 // The classes.
@@ -56,7 +56,7 @@ func (e *CallError) Error() string {
 	return text
 }
 
-// Reason is why there was no answer, without what was asked.
+// Reason returns why there was no answer, without the operation.
 func (e *CallError) Reason() string {
 	var b strings.Builder
 	b.WriteString(strings.ReplaceAll(string(e.Class), "_", " "))
@@ -72,7 +72,7 @@ func (e *CallError) Reason() string {
 	return b.String()
 }
 
-// Unwrap gives the answers to the caller's three questions.
+// Unwrap returns ErrInvalid, ErrDenied or ErrUnavailable, and the Cause.
 func (e *CallError) Unwrap() []error {
 	errs := []error{ErrUnavailable}
 	switch e.Class {
@@ -87,9 +87,9 @@ func (e *CallError) Unwrap() []error {
 	return errs
 }
 
-// Billed reports whether the call may have cost something although it gave no
-// answer. An answer that refuses the request costs nothing; one that never
-// came, broke off, cannot be understood or tells of a failure inside may have.
+// Billed reports whether the call may have been billed although it gave no answer.
+// A refusal is not billed. An answer that is missing, incomplete, unreadable or
+// reports an internal failure may be.
 func (e *CallError) Billed() bool {
 	if !e.Sent || e.Over {
 		return false

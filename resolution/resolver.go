@@ -17,7 +17,7 @@ type Request struct {
 	Key string
 }
 
-// Answer is what a Resolver said about one key.
+// Answer is the answer of a Resolver for one key.
 type Answer struct {
 	// Lead is the data found, nil when there was no match.
 	Lead *Lead

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// KeywordSearch says which of the searches people made are asked for. The
-// values of one field are alternatives, the fields all have to hold. Zero
-// fields hold for every search.
+// KeywordSearch selects searches that people made. One value of each field must
+// match, and all fields must match. A zero field matches every search.
 type KeywordSearch struct {
 	// Keywords are matched as phrases: a search is found when it has the words
 	// of one of them, in their order and side by side, without regard to case.
@@ -21,15 +20,15 @@ type KeywordSearch struct {
 	// Start and End are the first and the last day, both included: midnight UTC.
 	Start, End time.Time
 	// JobTitleInclusions and JobTitleExclusions are parts of job titles,
-	// without regard to case. An exclusion outdoes an inclusion, and a search
-	// without a job title is of no inclusion.
+	// without regard to case. An exclusion has precedence, and a search
+	// without a job title matches no inclusion.
 	JobTitleInclusions, JobTitleExclusions []string
 	// Edition is the state of the data to search in, as Searcher.Edition gave
 	// it; empty is the present one.
 	Edition string
 }
 
-// SearchPage says which leads of a search are asked for, and how much of each.
+// SearchPage selects a page of the leads of a search, and the fields of each lead.
 type SearchPage struct {
 	Number int // from 1
 	Limit  int // leads on a page

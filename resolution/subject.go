@@ -2,13 +2,12 @@ package resolution
 
 import "iter"
 
-// Phone is what a lead may be known by beside the kinds of identifier that
-// operations are asked about.
+// Phone is a kind of identifier that a lead may have, but that no operation takes.
 const Phone Identifier = "phone"
 
-// Identifiers are the values in a lead that say who it is about, each with its
-// kind: Email (an address or a digest of one), Phone and NetworkURL. Those of
-// its company are not among them.
+// Identifiers returns the values in a lead that identify the person, each with its
+// kind: Email (an address or a digest of one), Phone and NetworkURL. It leaves out
+// those of the company.
 func (l *Lead) Identifiers() iter.Seq2[Identifier, string] {
 	return func(yield func(Identifier, string) bool) {
 		given := func(kind Identifier, value string) bool { return value == "" || yield(kind, value) }

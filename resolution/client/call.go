@@ -14,9 +14,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// The bounds of what is read of an answer. A single record is a few
-// kilobytes; a page of a thousand leads with everything known is some
-// megabytes.
+// The bounds of an answer, in bytes. A single record takes a few kilobytes; a page
+// of a thousand complete leads takes some megabytes.
 const (
 	maxHeader = 64 << 10
 	maxBody   = 32 << 20
@@ -35,7 +34,7 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 	return a.reply()
 }
 
-// paths are where the single-record operations are.
+// paths are the paths of the single-record operations.
 var paths = map[resolution.Operation]string{
 	resolution.EmailToHEM:      "/lead/resolution/email_to_hem",
 	resolution.NetworkToHEM:    "/lead/resolution/network_to_hem",
@@ -45,7 +44,7 @@ var paths = map[resolution.Operation]string{
 	resolution.Deanonymization: "/lead/deanonymization",
 }
 
-// question is the path and the body of a call.
+// question returns the path and the body of a call.
 func (c *Client) question(call resolution.Call) (path string, body []byte, err error) {
 	path, ok := paths[call.Operation]
 	if !ok {
@@ -70,7 +69,7 @@ func (c *Client) question(call resolution.Call) (path string, body []byte, err e
 	return path, body, err
 }
 
-// singleBody is a question about one record on the wire.
+// singleBody is the JSON body of a question about one record.
 type singleBody struct {
 	Email       string   `json:"email,omitempty"`
 	NetworkURL  string   `json:"network_url,omitempty"`
@@ -79,7 +78,7 @@ type singleBody struct {
 	Metadata    metadata `json:"metadata,omitzero"`
 }
 
-// metadata comes back with a callback.
+// metadata is echoed in a callback.
 type metadata struct {
 	ClientRef string `json:"client_ref"`
 }
@@ -90,7 +89,7 @@ type answer struct {
 	status    int
 	header    http.Header
 	body      []byte
-	poll      bool // to a question for a result
+	poll      bool // the answer to a Poll
 }
 
 // isOK reports whether the status is a 2xx.
@@ -106,10 +105,10 @@ func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempo
 	}
 	timed, done := context.WithTimeout(ctx, c.options.Timeout)
 	defer done()
-	// net/http sends a request again by itself when a kept connection breaks,
-	// an idempotency key is set, and GetBody gives the body a second time. Ours
-	// cannot be had twice. The reader is of a kind that net/http knows to be in
-	// memory: headers and body leave in one write.
+	// net/http repeats a request by itself when a kept connection breaks, an
+	// idempotency key is set and GetBody returns the body again. Without GetBody it
+	// does not. It knows that a bytes.Reader is in memory, so it sends headers and
+	// body in one write.
 	var w watch
 	request := (&http.Request{
 		Method: http.MethodPost, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
@@ -132,7 +131,7 @@ func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempo
 	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes()}, nil
 }
 
-// at is where a path of the interface is.
+// at returns the URL of a path of the interface.
 func (c *Client) at(path string) *url.URL {
 	u := *c.base
 	u.Path += path
@@ -142,7 +141,7 @@ func (c *Client) at(path string) *url.URL {
 	return &u
 }
 
-// header is a request's.
+// header returns the headers of a request.
 func (c *Client) header(idempotencyKey string) http.Header {
 	h := make(http.Header, 6)
 	h["Content-Type"] = wireJSON
@@ -159,7 +158,7 @@ func (c *Client) header(idempotencyKey string) http.Header {
 	return h
 }
 
-// The headers that are always the same; nobody writes to them.
+// The headers that are the same in all requests. They are read-only.
 var (
 	wireJSON  = []string{"application/json"}
 	userAgent = []string{"leadetl"}

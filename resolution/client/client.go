@@ -1,10 +1,10 @@
 // Package client calls a service of the Lead Resolution Service Interface over
 // HTTP: strict in what it sends, tolerant in what it accepts.
 //
-// The one thing to know before using it: a call is sent at most once. Nothing
-// below it sends a request again, redirects are refused, and an error says
-// whether the service can have seen the call (resolution.CallError.Sent), which
-// is what decides whether it may be made again.
+// The one thing to know before using it: a call is sent at most once. The client
+// never repeats a request and follows no redirect. An error says whether the
+// service may have seen the call (resolution.CallError.Sent), which decides whether
+// the caller may repeat it.
 package client
 
 import (
@@ -30,21 +30,20 @@ type Options struct {
 	BaseURL string
 	// Key is the API key or token.
 	Key secret.Text
-	// HeaderName is the header that carries Key. Authorization, the default,
-	// carries it as a bearer; any other as it is.
+	// HeaderName is the header for Key. Authorization, the default, sends it as a
+	// bearer token; any other header sends it as it is.
 	HeaderName string
-	// CallbackURL is sent with every call that may carry one; empty sends none.
+	// CallbackURL is sent with every call that may have one; empty sends none.
 	CallbackURL string
-	// Concurrency is how many calls are made at once at most: so many
-	// connections are kept.
+	// Concurrency is the maximum of simultaneous calls, and of kept connections.
 	Concurrency int
 	// Timeout bounds a call from the dial to the last byte of the answer.
 	Timeout time.Duration
-	// RootCAs are trusted in place of the system's; nil is the system's.
+	// RootCAs are trusted instead of the system's; nil trusts the system's.
 	RootCAs *x509.CertPool
 }
 
-// DefaultOptions are the settings of the command line, but for the service.
+// DefaultOptions are the defaults of the command line, without BaseURL and Key.
 func DefaultOptions() Options {
 	return Options{HeaderName: "Authorization", Concurrency: 64, Timeout: 30 * time.Second}
 }
@@ -58,7 +57,7 @@ func (o Options) Validate() error {
 	if o.Key.Empty() {
 		errs = append(errs, errors.New("no API key"))
 	} else if strings.ContainsFunc(o.Key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, errors.New("the API key holds characters no header can carry"))
+		errs = append(errs, errors.New("the API key has characters that a header cannot carry"))
 	}
 	if o.HeaderName == "" || strings.ContainsFunc(o.HeaderName, notToken) {
 		errs = append(errs, fmt.Errorf("%q is no header name", o.HeaderName))
@@ -72,7 +71,7 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// notToken tells what a header name does not hold.
+// notToken reports whether r cannot be part of a header name.
 // Source: RFC 9110, 5.6.2.
 func notToken(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
@@ -94,7 +93,7 @@ func (o Options) base() (*url.URL, error) {
 	return u, nil
 }
 
-// Client calls one service. It is safe from many goroutines.
+// Client calls one service. It is safe for concurrent use.
 type Client struct {
 	base    *url.URL
 	options Options
@@ -103,8 +102,8 @@ type Client struct {
 
 var _ resolution.Resolver = (*Client)(nil)
 
-// New makes a client; no connection is made yet. The error joins everything
-// that is wrong with o and is resolution.ErrInvalid.
+// New makes a client without opening a connection. The error joins everything that
+// is wrong with o and is resolution.ErrInvalid.
 func New(o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
@@ -124,23 +123,23 @@ func New(o Options) (*Client, error) {
 		MaxIdleConnsPerHost:    o.Concurrency,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		// Answers are small and their size is bounded as it comes; what is
-		// packed could be of any size unpacked.
+		// Answers are small and bounded in size. A compressed answer could be of
+		// any size after decompression.
 		DisableCompression: true,
 	}
-	// One connection a call in flight, as many as Concurrency: HTTP/2 would put
-	// all calls on one, and the loss of one would leave all of them unknown.
+	// HTTP/1.1: each call in flight has its own connection. HTTP/2 would put all
+	// calls on one, and losing it would make all of them unknown.
 	transport.Protocols = new(http.Protocols)
 	transport.Protocols.SetHTTP1(true)
 	o.HeaderName = http.CanonicalHeaderKey(o.HeaderName)
 	return &Client{base: base, options: o, http: transport}, nil
 }
 
-// Close closes the connections that are not in use.
+// Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Resolve is Do of a request alone. A service that answers later is
-// resolution.ErrUnavailable here: who wants to wait for it calls Do.
+// Resolve is Do for a request alone. If the service answers later, it returns
+// resolution.ErrUnavailable; call Do to wait for the answer.
 func (c *Client) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 	reply, err := c.Do(ctx, resolution.Call{Request: r})
 	if err != nil {

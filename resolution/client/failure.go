@@ -14,8 +14,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// failure says in our own words why no answer came: the error's own may hold
-// addresses.
+// failure returns in our own words why no answer came: the text of the error may
+// contain addresses.
 func failure(err error) string {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
@@ -35,13 +35,13 @@ func failure(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.As(err, &unknown):
-		return "the service's certificate is of an unknown authority; --ca-file names one to trust"
+		return "the service's certificate is from an unknown authority; name one to trust with --ca-file"
 	case errors.As(err, &host):
 		return "the service's certificate is for another host"
 	case errors.As(err, &certificate):
 		return "the service's certificate is not valid"
 	case errors.As(err, &plain):
-		return "what is at the address speaks no TLS; is the service there http?"
+		return "the service does not speak TLS; write its address with http://"
 	case errors.As(err, &alert):
 		return "no TLS connection could be agreed on"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
@@ -70,7 +70,7 @@ func classOf(err error) resolution.Class {
 type proxyError int
 
 func (e proxyError) Error() string {
-	return fmt.Sprintf("the proxy makes no connection to the service: status %d", int(e))
+	return fmt.Sprintf("the proxy does not connect to the service: status %d", int(e))
 }
 
 // heedProxy is a transport's OnProxyConnectResponse. The transport's own error

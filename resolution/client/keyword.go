@@ -10,7 +10,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// creations and results are where keyword searches are started and asked for.
+// creations and results are the paths that start keyword searches and return their
+// results.
 var (
 	creations = map[resolution.Operation]string{
 		resolution.KeywordToLead:      "/resolve/keyword_to_lead",
@@ -22,7 +23,7 @@ var (
 	}
 )
 
-// searchBody is a search on the wire.
+// searchBody is the JSON body of a search.
 type searchBody struct {
 	Keywords           []string `json:"keywords"`
 	Cities             []string `json:"cities,omitempty"`
@@ -42,8 +43,8 @@ type searchBody struct {
 	Metadata           metadata `json:"metadata,omitzero"`
 }
 
-// Start asks the service to begin a search. Members of s that are zero are
-// not sent, so that the service's defaults hold.
+// Start asks the service to begin a search. Zero fields of s are not sent, so that
+// the defaults of the service apply.
 func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution.SearchReply, error) {
 	path, ok := creations[s.Operation]
 	if !ok {
@@ -63,8 +64,8 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 	return a.searchReply()
 }
 
-// Poll asks for the outcome of a search that was started. A search the
-// service does not know any more is Invalid, with the status 404 or 410.
+// Poll asks for the result of a search. A search that the service no longer knows
+// is Invalid, with status 404 or 410.
 func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.SearchReply, error) {
 	path, ok := results[op]
 	if !ok || id == "" {
@@ -140,7 +141,7 @@ func isOver(status string) bool {
 	return false
 }
 
-// leads finds the list of leads, wherever a service puts it.
+// leads finds the list of leads, in all the places where services put it.
 func leads(body value) (found value, ok bool) {
 	for _, v := range []value{object(body.get("lead")).get("leads"), body.get("leads"), body.get("lead"), object(body.get("data")).get("leads"), body.get("data"), body.get("results")} {
 		if v.kind() == '[' {

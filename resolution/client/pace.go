@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// pace reads the headers of an answer, and where they say nothing the members
-// of its body. Retry-After outdoes the rest, RateLimit the X-RateLimit family.
+// pace reads the limits from the headers of an answer, or from its body when the
+// headers have none. Retry-After has precedence, then RateLimit, then X-RateLimit.
 //
 // Source: RFC 9110, 10.2.3 (Retry-After); draft-ietf-httpapi-ratelimit-headers,
 // of 2025 (RateLimit: "p";r=1;t=2, RateLimit-Policy: "p";q=10;w=60) and before
@@ -24,7 +24,7 @@ func pace(h http.Header, body value, now time.Time) resolution.Pace {
 		p.RetryAfter = bodyRetryAfter(body)
 	}
 	if len(h) == 0 {
-		return p // a kept answer
+		return p // a stored answer
 	}
 	p.Quota, p.Window = quota(h)
 	if remaining, reset, ok := rateLimit(h.Get("Ratelimit")); ok {
@@ -55,7 +55,7 @@ var (
 func parse(text string) (n float64, is bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] == '"' {
-		return 0, false // most are, and an error costs more than a number
+		return 0, false // common, and a parse error is slow
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil
@@ -64,7 +64,7 @@ func parse(text string) (n float64, is bool) {
 // waitUntil is retry.After that also reads two forms that services send and
 // that RFC 9110 does not have: fractions of a second, and RFC 3339 dates.
 func waitUntil(text string, now time.Time) time.Duration {
-	if text == "" { // as in most answers; to find no date in it costs more than the rest
+	if text == "" { // as in most answers; parsing it as a date is slow
 		return 0
 	}
 	if wait := retry.After(text, now); wait > 0 {
@@ -93,7 +93,7 @@ func bodyRetryAfter(body value) time.Duration {
 	return 0
 }
 
-// rateLimit reads the RateLimit header, of several limits the tightest.
+// rateLimit reads the RateLimit header: of several limits, the tightest.
 func rateLimit(text string) (remaining int, reset time.Duration, ok bool) {
 	for item := range strings.SplitSeq(text, ",") {
 		r, t := -1.0, -1.0

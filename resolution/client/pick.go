@@ -11,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// first is the first of the named members that is text.
+// first returns the first of the named members that is text.
 func first(m value, names ...string) string {
 	for _, name := range names {
 		if s := text(m.get(name)); s != "" {
@@ -31,8 +31,7 @@ func number(v value) (float64, bool) {
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// year is a year written as a number, a string or a float; nil when it is
-// none.
+// year is a year written as a number, a string or a float; nil for anything else.
 func year(v value) *int32 {
 	n, ok := number(v)
 	if !ok || n != math.Trunc(n) || n < 1 || n > 9999 {
@@ -67,11 +66,11 @@ func moment(v value) *time.Time {
 	return nil
 }
 
-// picker takes leads from what services send, and counts what it had to leave.
+// picker reads leads from what services send, and counts what it left out.
 type picker struct{ quarantined int }
 
-// lead reads the data of an operation's answer. A company operation may have
-// the company's members in the place of the lead.
+// lead reads the data of an answer. For a company operation, the members of the
+// company may stand in place of the lead.
 func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 	if m == nil {
 		return resolution.Lead{}
@@ -126,8 +125,8 @@ func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 	return l
 }
 
-// hash adds a hashed email. One that holds an @ is an address somebody forgot
-// to hash, and is left out.
+// hash adds a hashed email. One with an @ is an address that was not hashed, and
+// is left out.
 func (p *picker) hash(l *resolution.Lead, v value) {
 	m := object(v)
 	h := resolution.HashedEmail{Email: text(v), Type: hashType(first(m, "type", "algorithm"))}
@@ -212,7 +211,7 @@ func company(m value) *resolution.Company {
 	return &c
 }
 
-// withoutScheme is an address as the interface shows it.
+// withoutScheme returns an address as the interface shows it.
 func withoutScheme(s string) string {
 	for _, scheme := range []string{"https://", "http://"} {
 		if len(s) > len(scheme) && strings.EqualFold(s[:len(scheme)], scheme) {

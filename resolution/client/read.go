@@ -2,8 +2,8 @@ package client
 
 import "github.com/leadetl/leadetl/resolution"
 
-// Read makes of the status and body of a kept answer what Do made of them when
-// they came: what an answer says of its data is in these alone.
+// Read reads the status and body of a stored answer, and returns what Do returned
+// when the answer came: its data depends on these two only.
 func Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
 	return kept(op, status, body).reply()
 }

@@ -14,46 +14,45 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// ErrNotAsked says that a callback answers nothing that was asked.
+// ErrNotAsked says that a callback answers no question that was asked.
 var ErrNotAsked = errors.New("the callback answers nothing that was asked")
 
 const (
-	// maxCallback bounds a callback's body: it is held in memory before
-	// anybody knows who sent it.
+	// maxCallback bounds the body of a callback, in bytes: it is held in memory
+	// before its signature is checked.
 	maxCallback = 1 << 20
-	// rememberedCallbacks is how many of the last callbacks are known again.
+	// rememberedCallbacks is how many of the last callbacks are recognized when they
+	// come again.
 	rememberedCallbacks = 4096
-	// storeTimeout is how long an answer may take to be stored: less than the
-	// 15 s for which services wait.
+	// storeTimeout is how long storing an answer may take: less than the 15 s that
+	// services wait.
 	storeTimeout = 10 * time.Second
 )
 
-// Receiver takes a service's callbacks, on any path. What is signed is handed
-// on, and has its 204 once it is kept: a service that hears anything else sends
-// it again. What is not signed, or not well, proves nothing; it is refused, and
-// at most a hint that there is something to ask for.
+// Receiver takes the callbacks of a service, on any path. It delivers a signed
+// callback and answers 204 once it is stored; after any other status the service
+// sends it again. It refuses a callback without a valid signature, and uses it at
+// most as a hint to ask the service for the result.
 //
-// It is safe from many goroutines. Limits of connections and times are its
-// server's.
+// It is safe for concurrent use. The server limits connections and times.
 type Receiver struct {
 	options ReceiverOptions
 	stored  memory
-	told    rate.Sometimes // anybody can post, and need not fill the log
+	told    rate.Sometimes // limits log lines: anybody can post
 }
 
-// ReceiverOptions say what a Receiver does with callbacks. Hint alone may be
-// nil.
+// ReceiverOptions say what a Receiver does with callbacks. Only Hint may be nil.
 type ReceiverOptions struct {
 	// Verify checks the signature over the raw body and returns the webhook's
 	// id, which is the same when it is sent again.
 	Verify func(h http.Header, body []byte) (id string, err error)
-	// Deliver stores a callback before it returns. Its error is ErrNotAsked, a
-	// resolution.ErrInvalid for what will never be understood, or any other
-	// for what may work the next time. It is called from many goroutines.
+	// Deliver stores a callback before it returns. Its error is ErrNotAsked,
+	// resolution.ErrInvalid for a callback that can never be understood, or any
+	// other error when another attempt may succeed. It is called concurrently.
 	Deliver func(ctx context.Context, d Delivery, body []byte) error
-	// Hint hears of the resolution that an unproven callback names.
+	// Hint receives the id of the resolution that an unverified callback names.
 	Hint func(ctx context.Context, id string)
-	// Log tells what came of callbacks, never what they hold.
+	// Log gets what happened to callbacks, never their contents.
 	Log *slog.Logger
 }
 
@@ -83,7 +82,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(r.take(q.Context(), q.Header, body))
 }
 
-// take is what becomes of a callback, as the status it is answered with.
+// take handles a callback and returns the status to answer.
 func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 	d, unread := ReadDelivery(h, body)
 	id, err := r.options.Verify(h, body)
@@ -101,7 +100,7 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 		r.options.Log.Warn("a callback cannot be understood", "webhook", id)
 		return http.StatusUnprocessableEntity
 	}
-	// Whoever gives up on its answer has sent it all the same.
+	// The callback is stored even if its sender no longer waits.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer done()
 	switch err = r.options.Deliver(ctx, d, body); {
@@ -120,7 +119,7 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 	return http.StatusServiceUnavailable
 }
 
-// memory knows the last ids it was given. The zero memory is empty and ready.
+// memory holds the last ids added to it. The zero value is empty and ready.
 type memory struct {
 	mu    sync.Mutex
 	known map[string]bool

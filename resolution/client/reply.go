@@ -11,8 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// NoMatch is the reason of an answer without data: a service does not say
-// more.
+// NoMatch is the reason of an answer without data: services give no other.
 const NoMatch = "no_match"
 
 // reply reads an answer to a single-record call.
@@ -96,16 +95,16 @@ func (a answer) requestID() string {
 	return ""
 }
 
-// said is whether an answer says that it has data.
+// said is what an answer says about having data.
 type said int
 
 const (
 	saidNothing said = iota
-	saidYes          // data follow
+	saidYes          // there are data
 	saidNo           // there are none
 )
 
-// leadOf finds the data in an answer, wherever a service puts them.
+// leadOf finds the data in an answer, in all the places where services put them.
 func leadOf(body value) (lead value, s said) {
 	for _, name := range []string{"data", "found"} {
 		if yes, is := truth(body.get(name)); yes {
@@ -131,8 +130,8 @@ func leadOf(body value) (lead value, s said) {
 	return nil, s
 }
 
-// isMistyped reports whether a lead is neither an object nor one of the ways
-// to write that there is none. What it says is lost then: it is no miss.
+// isMistyped reports whether a lead is neither an object nor one of the ways to
+// write that there is none. Its data cannot be read, but it is not a miss.
 func isMistyped(lead value) bool {
 	if len(lead) == 0 {
 		return false
@@ -192,7 +191,7 @@ func (e envelope) isMiss() bool {
 	return e.answer.status == http.StatusNotFound && code(e.body) != "" && text(object(e.body.get("error")).get("type")) != nothingHere
 }
 
-// nothingHere is the type of the error for a path that is no operation's.
+// nothingHere is the type of the error for an unknown path.
 const nothingHere = "urn:leadetl:error:not_found"
 
 // has reports whether a lead has the data the operation asks for.

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// retiring is what a service says of an operation's end, as dates: "deprecated
-// since 2026-11-01, ends 2027-05-01". What is said but cannot be read as a
-// date is said without one.
+// retiring returns what a service says about the end of an operation: "deprecated
+// since 2026-11-01, ends 2027-05-01". A value that is not a date is left out.
 //
 // Source: RFC 9745 (Deprecation: @unix; drafts of it had a date or "true"),
 // RFC 8594 (Sunset: a date).
@@ -24,7 +23,7 @@ func retiring(h http.Header) string {
 	return strings.Join(said, ", ")
 }
 
-// dated is the day of a header's moment behind a word, "" where it is none.
+// dated returns a word and the date of a header, "" when it is not a date.
 func dated(word, text string) string {
 	var at time.Time
 	if seconds, err := strconv.ParseInt(strings.TrimPrefix(text, "@"), 10, 64); err == nil {

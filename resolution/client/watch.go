@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// wire is a connection that knows how many bytes were given to the system
-// to send: as long as none of a request was, it cannot have reached the
-// service.
+// wire is a connection that counts the bytes handed to the system to send. A
+// request of which none was sent cannot have reached the service.
 type wire struct {
 	net.Conn
 	bytes atomic.Int64
@@ -34,8 +33,8 @@ func watched(d dial) dial {
 	}
 }
 
-// watch follows one request: on which connection it is, and how many bytes had
-// been sent there before it.
+// watch follows one request: its connection, and how many bytes were sent there
+// before it.
 type watch struct {
 	conn   *wire // nil before there is one
 	before int64

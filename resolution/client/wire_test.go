@@ -267,7 +267,7 @@ func TestNoTLS(t *testing.T) {
 	defer server.Close()
 	_, err := newClient(t, to("https"+strings.TrimPrefix(server.URL, "http"))).Do(t.Context(), enrichment)
 	var e *resolution.CallError
-	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "speaks no TLS") {
+	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "does not speak TLS") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestProxyRefuses(t *testing.T) {
 	c.http.Proxy = http.ProxyURL(address)
 	_, err = c.Do(t.Context(), enrichment)
 	var e *resolution.CallError
-	if !errors.As(err, &e) || e.Sent || e.Detail != "the proxy makes no connection to the service: status 407" {
+	if !errors.As(err, &e) || e.Sent || e.Detail != "the proxy does not connect to the service: status 407" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -303,7 +303,7 @@ func TestOptions(t *testing.T) {
 		{"a user", func(o *Options) { o.BaseURL = "https://user:word@service.example" }, "names a user"},
 		{"a query", func(o *Options) { o.BaseURL = "https://service.example/?a=b" }, "query"},
 		{"no key", func(o *Options) { o.Key = secret.New("") }, "no API key"},
-		{"a key with a line break", func(o *Options) { o.Key = secret.New("a\nb") }, "no header can carry"},
+		{"a key with a line break", func(o *Options) { o.Key = secret.New("a\nb") }, "a header cannot carry"},
 		{"a header that is none", func(o *Options) { o.HeaderName = "X Key" }, "no header name"},
 		{"no concurrency", func(o *Options) { o.Concurrency = 0 }, "concurrency"},
 		{"no timeout", func(o *Options) { o.Timeout = 0 }, "timeout"},

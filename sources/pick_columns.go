@@ -2,7 +2,9 @@ package sources
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/leadetl/leadetl/internal/rows"
 )
@@ -54,5 +56,23 @@ func (in *input) noColumn(name string) error {
 	}
 	e.Problem += "; it has: " + strings.Join(names, ", ") + more
 	e.Advice = "Choose with --column and --keep"
+	similar := in.matches(func(s string) bool { return bare(s) != "" && bare(s) == bare(name) })
+	if len(similar) > 0 {
+		var quoted []string
+		for _, place := range similar {
+			quoted = append(quoted, strconv.Quote(in.Columns[place]))
+		}
+		e.Advice = "Did you mean " + strings.Join(quoted, " or ") + "? " + e.Advice
+	}
 	return e
+}
+
+// bare is a name without case and punctuation: E-Mail and e_mail are email.
+func bare(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
 }

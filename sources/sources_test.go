@@ -210,8 +210,8 @@ func TestRefused(t *testing.T) {
 		columns []string
 		want    string
 	}{
-		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Choose with --column and --keep`},
-		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Choose with --column and --keep`},
+		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --column and --keep`},
+		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --column and --keep`},
 		{[]string{"twice.csv"}, []string{"email"}, `twice.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"cases.csv"}, []string{"email"}, `cases.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"data.csv"}, []string{"email"}, `data.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line`},

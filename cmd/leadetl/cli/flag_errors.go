@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,12 +22,33 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &wrong):
 		return fmt.Errorf("--%s %q: %s%s", wrong.GetFlag().Name, wrong.GetValue(), cliflag.ExpectedValue(wrong), see)
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		var names []string
-		for _, name := range cliflag.Names(c.Flags()) {
-			names = append(names, "--"+name)
-		}
-		name := "--" + unknown.GetSpecifiedName()
-		return fmt.Errorf("unknown flag: %s%s%s", name, cliflag.Suggest(name, names), see)
+		name := unknown.GetSpecifiedName()
+		return fmt.Errorf("unknown flag: --%s%s%s", name, suggestFlag(name, cliflag.Names(c.Flags())), see)
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedShortnames()
+		long, _, _ := strings.Cut(name, "=")
+		return fmt.Errorf("unknown flag: -%s%s%s", name, suggestFlag(long, cliflag.Names(c.Flags())), see)
 	}
 	return fmt.Errorf("%w%s", err, see)
+}
+
+// flagOf is the flag for a name that other programs use.
+var flagOf = map[string]string{"i": "in", "input": "in", "o": "out", "output": "out"}
+
+// suggestFlag ends a message about an unknown flag with the known one that was
+// probably meant.
+func suggestFlag(name string, known []string) string {
+	for _, meant := range []string{name, flagOf[name]} { // name: -out for --out
+		if slices.Contains(known, meant) {
+			return fmt.Sprintf("; did you mean %q?", "--"+meant)
+		}
+	}
+	var flags []string
+	for _, flag := range known {
+		flags = append(flags, "--"+flag)
+	}
+	if len(name) == 1 {
+		return ""
+	}
+	return cliflag.Suggest("--"+name, flags)
 }

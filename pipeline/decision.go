@@ -37,6 +37,8 @@ type decision struct {
 	// finished is the manifest of the dataset that is there; nil when there is
 	// none, or it is not finished.
 	finished *sinks.Manifest
+	// hasReport says that the report of the last run is there.
+	hasReport bool
 }
 
 // decide works out the decision of a run. Do removes what Overwrite replaces;
@@ -51,6 +53,9 @@ func (r *Run) decide(planning bool) (*decision, error) {
 		return nil, err
 	}
 	if d.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
+		return nil, err
+	}
+	if d.hasReport, err = r.Output.HasReport(); err != nil {
 		return nil, err
 	}
 	there := readEarlier(r.Output, d.journal)
@@ -75,8 +80,8 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	return d, nil
 }
 
-// isComplete reports whether the dataset is complete, and no input was changed
-// since.
+// isComplete reports whether all parts of the dataset are there, and no input
+// was changed since.
 func (d *decision) isComplete() bool {
 	return d.finished != nil && len(d.recorded) == len(d.finished.Parts) && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched)
 }

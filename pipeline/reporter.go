@@ -28,7 +28,7 @@ func newReporter(w *work) *reporter { return &reporter{w, stats.Record(w.decisio
 func (r *reporter) finished() (*report.Report, error) {
 	r.recorder.Stop()
 	made, err := r.make(nil)
-	if d := r.work.decision; err == nil && (d.finished == nil || made.Parts.Made > 0) {
+	if d := r.work.decision; err == nil && (d.finished == nil || !d.hasReport || made.Parts.Made > 0) {
 		err = made.Write(d.run.Output)
 	}
 	return made, err

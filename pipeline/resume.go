@@ -20,6 +20,7 @@ import (
 // finished dataset, the journal of an unfinished one, or both.
 type earlier struct {
 	manifest   *sinks.Manifest // nil without one
+	lost       bool            // of a dataset that was finished and has lost _SUCCESS since
 	header     journalHeader   // zero without a journal
 	parts      map[int]sinks.Part
 	err        error // of the manifest
@@ -31,6 +32,11 @@ type earlier struct {
 func readEarlier(output *sinks.Dataset, j *journal) (e earlier) {
 	e.manifest, e.err = output.Manifest()
 	e.header, e.parts, e.journalErr = j.read()
+	if e.err == nil && e.manifest == nil && e.journalErr == nil && e.header.JobID == "" {
+		// A run keeps its journal until _SUCCESS is written.
+		e.manifest, e.err = output.UnfinishedManifest()
+		e.lost = e.manifest != nil
+	}
 	return e
 }
 
@@ -65,7 +71,9 @@ func (d *decision) resume(there earlier) error {
 		for number, p := range m.Parts {
 			recorded[number] = p
 		}
-		d.finished = m
+		if !there.lost {
+			d.finished = m
+		}
 	case ours:
 		recorded = there.parts
 	default:

@@ -221,11 +221,11 @@ func TestDamagedFiles(t *testing.T) {
 		{"rejects cut short", "_rejects/part-00001.parquet", cut, 1},
 		{"a part too many", "part-00005.parquet", stray, 0},
 		{"a part's temporary file", ".part-00001.parquet.tmp", stray, 0},
-		{"_SUCCESS gone", "_SUCCESS", os.Remove, 5},
+		{"_SUCCESS gone", "_SUCCESS", os.Remove, 0},
 		{"manifest gone", "_manifest.json", os.Remove, 5},
 	} {
 		for _, finished := range []bool{true, false} {
-			if !finished && (c.made == 5 || c.name == "nothing") {
+			if !finished && (c.made == 5 || c.file == "_SUCCESS" || c.name == "nothing") {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestDamagedFiles(t *testing.T) {
 				}
 				result, err := s.do(t.Context())
 				if c.made == 5 {
-					// Without _SUCCESS there is nothing that says the folder is ours.
+					// Without the manifest there is nothing that says the folder is ours.
 					if err == nil {
 						t.Fatal("went on")
 					}
@@ -384,6 +384,50 @@ func TestOtherJobIsRefused(t *testing.T) {
 				requireSame(t, content(t, other.outDir()), content(t, alone.outDir()))
 			})
 		}
+	}
+}
+
+// A finished dataset that has lost _SUCCESS or its report is the same job's: the
+// same run puts the files back, and makes no part again.
+func TestLostFilesAreMended(t *testing.T) {
+	t.Parallel()
+	for _, lost := range [][]string{{"_SUCCESS"}, {"_report.json"}, {"_report.html"}, {"_SUCCESS", "_report.json", "_report.html"}} {
+		t.Run(strings.Join(lost, " "), func(t *testing.T) {
+			s := five(t, t.TempDir())
+			s.rowsPerPart = 20
+			s.mustDo(t)
+			want := content(t, s.outDir())
+			parts := listing(t, s.outDir())["part-00000.parquet"]
+			for _, name := range lost {
+				if err := os.Remove(filepath.Join(s.outDir(), name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			other := s
+			other.rowsPerPart = 21
+			if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 20 and is 21") {
+				t.Errorf("%v, want ErrOtherJob and why", err)
+			}
+			if lost[0] == "_SUCCESS" {
+				s.state = "another state folder" // the manifest says enough
+			}
+			if result := s.mustDo(t); result.Made != 0 || result.Skipped == 0 {
+				t.Errorf("%d parts made, %d skipped", result.Made, result.Skipped)
+			}
+			after := listing(t, s.outDir())
+			for _, name := range []string{"_SUCCESS", "_report.json", "_report.html"} {
+				if _, found := after[name]; !found {
+					t.Errorf("%s is not back", name)
+				}
+			}
+			requireSame(t, content(t, s.outDir()), want)
+			if after["part-00000.parquet"] != parts {
+				t.Error("a part was made again")
+			}
+			if result := s.mustDo(t); result.Report != nil {
+				t.Error("the mended dataset is not complete")
+			}
+		})
 	}
 }
 

@@ -74,7 +74,7 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	defer d.journal.close()
-	if d.isComplete() {
+	if d.isComplete() && d.hasReport {
 		return d.tidyComplete()
 	}
 	if err := d.checkFound(); err != nil {

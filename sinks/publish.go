@@ -30,6 +30,20 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 	return m, nil
 }
 
+// UnfinishedManifest reads the manifest of a dataset without _SUCCESS; nil when
+// there is none that can be read.
+func (d *Dataset) UnfinishedManifest() (*Manifest, error) {
+	data, err := d.place.Read(ManifestName)
+	m := new(Manifest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && json.Unmarshal(data, m) != nil:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return m, nil
+}
+
 // Publish removes what is not of the manifest (Tidy), writes the manifest and,
 // last of all, _SUCCESS.
 func (d *Dataset) Publish(m *Manifest) error {

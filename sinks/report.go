@@ -3,6 +3,7 @@ package sinks
 import (
 	"errors"
 	"io/fs"
+	"slices"
 )
 
 // WriteReport replaces the report of the last run and its page, each whole or
@@ -16,6 +17,12 @@ func (d *Dataset) WriteReport(report, page []byte) error {
 		return err
 	}
 	return d.place.Write(ReportPageName, page)
+}
+
+// HasReport reports whether the report and its page are there.
+func (d *Dataset) HasReport() (bool, error) {
+	names, _, err := d.place.Files()
+	return err == nil && slices.Contains(names, ReportName) && slices.Contains(names, ReportPageName), err
 }
 
 // Report reads the report of the last run; nil when there is none.

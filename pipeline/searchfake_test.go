@@ -194,6 +194,17 @@ func (d *desk) Poll(ctx context.Context, op resolution.Operation, id string) (re
 	return d.result(ctx, op, p, first)
 }
 
+// finished reports whether a page of the search for word is done. The caller
+// holds mu, as start and poll do.
+func (d *desk) finished(word string) bool {
+	for _, p := range d.pages {
+		if p.call.Keywords[0] == word && p.done {
+			return true
+		}
+	}
+	return false
+}
+
 // hurry makes all pages at once from here on.
 func (d *desk) hurry() {
 	d.mu.Lock()

@@ -185,7 +185,7 @@ func TestPlanOfSearchGoingOn(t *testing.T) {
 		d := &desk{}
 		ctx, cancel := context.WithCancel(t.Context())
 		d.poll = func(int) (error, bool) {
-			if d.made["crowd 9 2026-11-13 2"] > 0 { // it is parked by now
+			if d.made["crowd 9 2026-11-13 2"] > 0 && d.finished("nobody") { // the page is parked by now
 				cancel()
 				return failure(s.op, resolution.Unavailable, 503, true), false
 			}

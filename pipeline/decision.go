@@ -8,6 +8,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -25,8 +26,8 @@ type decision struct {
 	asOf     time.Time
 	settings []byte // the identity as JSON
 	jobID    string
-	journal  *journal
-	header   journalHeader // of this run
+	journal  *journal.Journal
+	header   journal.Header // of this run
 
 	// recorded are the parts that earlier runs recorded, that are still as
 	// recorded, and that are not made again.
@@ -52,7 +53,7 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	if d.columns, err = chooseColumns(r); err != nil {
 		return nil, err
 	}
-	if d.journal, err = newJournal(r.StateDir, r.Output.Dir()); err != nil {
+	if d.journal, err = journal.New(r.StateDir, r.Output.Dir()); err != nil {
 		return nil, err
 	}
 	if d.hasReport, err = r.Output.HasReport(); err != nil {
@@ -69,10 +70,10 @@ func (r *Run) decide(planning bool) (*decision, error) {
 		return d, d.resume(there)
 	}
 	if !planning {
-		if err := errors.Join(r.Output.Clear(), d.journal.remove()); err != nil {
+		if err := errors.Join(r.Output.Clear(), d.journal.Remove()); err != nil {
 			return nil, err
 		}
-		if err := d.checkEmpty(journalHeader{}); err != nil {
+		if err := d.checkEmpty(journal.Header{}); err != nil {
 			return nil, err
 		}
 	}

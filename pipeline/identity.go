@@ -183,3 +183,11 @@ func inputDifferences(before, now json.RawMessage) string {
 	}
 	return strings.Join(all, "; ")
 }
+
+// fingerprint is that of the lists, for the dataset's identity.
+func (r *Run) fingerprint() string {
+	if r.Suppression == nil {
+		return ""
+	}
+	return r.Suppression.Fingerprint()
+}

@@ -47,7 +47,7 @@ func newProgressLog(d *decision) *progressLog {
 
 func (l *progressLog) beginJournal() error {
 	d := l.decision
-	if err := d.journal.begin(d.header, d.recorded); err != nil || d.finished == nil {
+	if err := d.journal.Begin(d.header, d.recorded); err != nil || d.finished == nil {
 		return err
 	}
 	if onlyImproved := d.improving && !d.damaged && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched); onlyImproved {
@@ -79,7 +79,7 @@ func (l *progressLog) keep(number int, p sinks.Part) {
 // publish records a part that this run made.
 func (l *progressLog) publish(ctx context.Context, number int, p sinks.Part) error {
 	run := l.decision.run
-	if err := l.decision.journal.record(number, p); err != nil {
+	if err := l.decision.journal.Record(number, p); err != nil {
 		return fmt.Errorf("record %s: %w", p.Name, err)
 	}
 	l.mu.Lock()
@@ -146,7 +146,7 @@ func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 		return err
 	}
 	for i, number := range numbers {
-		if err := l.decision.journal.record(number, parts[i]); err != nil {
+		if err := l.decision.journal.Record(number, parts[i]); err != nil {
 			return err
 		}
 		l.mu.Lock()
@@ -181,5 +181,5 @@ func (l *progressLog) inOrder() (parts []sinks.Part) {
 func (l *progressLog) changedDataset() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.decision.journal.file != nil && (l.decision.finished == nil || l.withdrew)
+	return l.decision.journal.Begun() && (l.decision.finished == nil || l.withdrew)
 }

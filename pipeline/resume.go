@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // earlier is what earlier runs left, of whatever job: the manifest of a
@@ -21,7 +23,7 @@ import (
 type earlier struct {
 	manifest   *sinks.Manifest // nil without one
 	lost       bool            // of a dataset that was finished and has lost _SUCCESS since
-	header     journalHeader   // zero without a journal
+	header     journal.Header  // zero without a journal
 	parts      map[int]sinks.Part
 	err        error // of the manifest
 	journalErr error
@@ -29,9 +31,9 @@ type earlier struct {
 
 // readEarlier reads manifest and journal. What cannot be read is reported by
 // resume, as a run that overwrites need not read it.
-func readEarlier(output *sinks.Dataset, j *journal) (e earlier) {
+func readEarlier(output *sinks.Dataset, j *journal.Journal) (e earlier) {
 	e.manifest, e.err = output.Manifest()
-	e.header, e.parts, e.journalErr = j.read()
+	e.header, e.parts, e.journalErr = j.Read()
 	if e.err == nil && e.manifest == nil && e.journalErr == nil && e.header.JobID == "" {
 		// A run keeps its journal until _SUCCESS is written.
 		e.manifest, e.err = output.UnfinishedManifest()
@@ -47,8 +49,8 @@ func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {
 }
 
 // newHeader is the header of a run that begins a dataset.
-func (d *decision) newHeader() journalHeader {
-	return journalHeader{
+func (d *decision) newHeader() journal.Header {
+	return journal.Header{
 		JobID: d.jobID, Job: d.settings, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
 		Out: d.run.Output.Dir(), Inputs: d.inputs,
 	}
@@ -90,7 +92,7 @@ func (d *decision) resume(there earlier) error {
 
 // checkEmpty refuses an output folder with parts of a run that is not known.
 // header is that of the journal, if there is one.
-func (d *decision) checkEmpty(header journalHeader) error {
+func (d *decision) checkEmpty(header journal.Header) error {
 	empty, err := d.run.Output.Empty()
 	switch {
 	case err != nil || empty:
@@ -146,4 +148,69 @@ func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
 		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // until the user decides
 	}
 	return t.Skipped > 0 || t.Failed > waiting
+}
+
+// checkFound reports whether it is known of every recorded part what it has
+// found on the lists.
+func (d *decision) checkFound() error {
+	if d.run.TellFound == nil {
+		return nil
+	}
+	for number := range d.recorded {
+		if _, err := d.journal.Found(number); err != nil {
+			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
+		}
+	}
+	return nil
+}
+
+// chooseDay decides which day a keyword job takes for today: the job's own, or
+// the day on which its dataset was begun, so that a resumed run makes the same
+// searches, or else the present day. Of other jobs it is zero.
+func (d *decision) chooseDay(there earlier) (time.Time, error) {
+	job := d.run.Job
+	if !job.Operation.IsKeyword() {
+		return time.Time{}, nil
+	}
+	if !job.AsOf.IsZero() {
+		return search.Midnight(job.AsOf), nil
+	}
+	for _, begun := range there.days(d.run.Overwrite) {
+		if _, id, err := d.identity(begun.day).encode(); err != nil || id == begun.jobID {
+			return begun.day, err
+		}
+	}
+	return search.Midnight(time.Now()), nil
+}
+
+// begunOn is a day on which a job was begun.
+type begunOn struct {
+	day   time.Time
+	jobID string
+}
+
+// days are those of the datasets that earlier runs left. A finished one does
+// not count when it is replaced.
+func (e *earlier) days(replaced bool) (days []begunOn) {
+	add := func(text, jobID string) {
+		if day, err := time.Parse(search.DayFormat, text); err == nil {
+			days = append(days, begunOn{day, jobID})
+		}
+	}
+	var id identity
+	if m := e.manifest; e.err == nil && m != nil && !replaced && json.Unmarshal(m.Job, &id) == nil {
+		add(id.AsOf, m.JobID)
+	}
+	if e.journalErr == nil {
+		add(e.header.AsOf, e.header.JobID)
+	}
+	return days
+}
+
+// formatDay writes the day of a keyword job; empty for other jobs.
+func formatDay(day time.Time) string {
+	if day.IsZero() {
+		return ""
+	}
+	return day.Format(search.DayFormat)
 }

@@ -73,7 +73,7 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.journal.close()
+	defer d.journal.Close()
 	if d.isComplete() && d.hasReport {
 		return d.tidyComplete()
 	}
@@ -108,7 +108,7 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err := r.Output.Publish(m); err != nil {
 		return result, err
 	}
-	if err := d.journal.remove(); err != nil {
+	if err := d.journal.Remove(); err != nil {
 		return result, err
 	}
 	result.Manifest = m
@@ -118,7 +118,7 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 // tidyComplete is the result of a run with nothing to do. It removes what a run
 // that was killed while it finished may have left.
 func (d *decision) tidyComplete() (*Result, error) {
-	if err := errors.Join(d.run.Output.Tidy(d.finished), d.journal.remove()); err != nil {
+	if err := errors.Join(d.run.Output.Tidy(d.finished), d.journal.Remove()); err != nil {
 		return nil, err
 	}
 	return &Result{Manifest: d.finished, Totals: d.finished.Totals, Skipped: len(d.recorded)}, nil
@@ -183,4 +183,21 @@ func (w *work) makeParts(ctx context.Context) (err error) {
 		return err // why reading ended
 	}
 	return cutErr
+}
+
+// tellFound tells what all parts have found, before the dataset is published.
+func (w *work) tellFound() error {
+	d := w.decision
+	if d.run.TellFound == nil {
+		return nil
+	}
+	all := suppression.Found{}
+	for number := range w.log.parts {
+		found, err := d.journal.Found(number)
+		if err != nil {
+			return err
+		}
+		all.Add(found)
+	}
+	return d.run.TellFound(all)
 }

@@ -1,4 +1,6 @@
-package pipeline
+// Package journal keeps the durable progress of unfinished datasets. A part that
+// is not in the journal of its dataset does not count.
+package journal
 
 import (
 	"bytes"
@@ -19,18 +21,19 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// journal is the durable progress of one unfinished dataset: a line for the
+// Journal is the durable progress of one unfinished dataset: a line for the
 // job, then a line a recorded part, each on disk before it counts. It lives
 // in the state folder, under a name made from the dataset's, and is removed
 // when the dataset is finished.
-type journal struct {
+type Journal struct {
 	dir    string
 	mu     sync.Mutex
 	file   *os.File
 	failed error // of a write that may have left half a line: nothing may follow it
 }
 
-type journalHeader struct {
+// Header is what a journal says of its job.
+type Header struct {
 	JobID string `json:"job_id"`
 	// Job is the identity whose hash JobID is, to say what another job changes.
 	Job json.RawMessage `json:"job,omitempty"`
@@ -38,18 +41,18 @@ type journalHeader struct {
 	// finishes it, and BegunAt is when that was.
 	Run     string        `json:"run"`
 	BegunAt time.Time     `json:"begun_at"`
-	AsOf    string        `json:"as_of,omitempty"` // see Job.AsOf
+	AsOf    string        `json:"as_of,omitempty"` // the day that searches take for today
 	Out     string        `json:"out"`
 	Inputs  []sinks.Input `json:"inputs"` // as they were when the job was begun
 }
 
-type journalPart struct {
+type part struct {
 	Number int        `json:"number"`
 	Part   sinks.Part `json:"part"`
 }
 
-// newJournal names the journal of the dataset at out; it touches nothing.
-func newJournal(stateDir, out string) (*journal, error) {
+// New names the journal of the dataset at out; it touches nothing.
+func New(stateDir, out string) (*Journal, error) {
 	name := out // of one on S3 its URI
 	if !objects.Is(out) {
 		abs, err := filepath.Abs(out)
@@ -59,16 +62,16 @@ func newJournal(stateDir, out string) (*journal, error) {
 		name = abs
 	}
 	sum := sha256.Sum256([]byte(name))
-	return &journal{dir: filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))}, nil
+	return &Journal{dir: filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))}, nil
 }
 
-func (j *journal) path() string { return filepath.Join(j.dir, "journal.jsonl") }
+func (j *Journal) path() string { return filepath.Join(j.dir, "journal.jsonl") }
 
-// read returns the recorded parts by number and the job they are of; no
+// Read returns the recorded parts by number and the job they are of; no
 // journal gives a zero header. A line that a crash or a power cut left
 // damaged never counted: reading ends there, and what came after it is made
 // again.
-func (j *journal) read() (header journalHeader, parts map[int]sinks.Part, err error) {
+func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
 	data, err := os.ReadFile(j.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return header, nil, nil
@@ -82,7 +85,7 @@ func (j *journal) read() (header journalHeader, parts map[int]sinks.Part, err er
 	}
 	parts = map[int]sinks.Part{}
 	for _, line := range lines[1:] {
-		var p journalPart
+		var p part
 		if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &p) != nil {
 			break
 		}
@@ -91,8 +94,8 @@ func (j *journal) read() (header journalHeader, parts map[int]sinks.Part, err er
 	return header, parts, nil
 }
 
-// begin replaces the journal by one that holds parts and takes more.
-func (j *journal) begin(header journalHeader, parts map[int]sinks.Part) error {
+// Begin replaces the journal by one that holds parts and takes more.
+func (j *Journal) Begin(header Header, parts map[int]sinks.Part) error {
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (j *journal) begin(header journalHeader, parts map[int]sinks.Part) error {
 		return err
 	}
 	for number, p := range parts {
-		if err := encoder.Encode(journalPart{number, p}); err != nil {
+		if err := encoder.Encode(part{number, p}); err != nil {
 			return err
 		}
 	}
@@ -120,9 +123,9 @@ func (j *journal) begin(header journalHeader, parts map[int]sinks.Part) error {
 	return nil
 }
 
-// record makes a part count. It is safe from several goroutines.
-func (j *journal) record(number int, p sinks.Part) error {
-	line, err := json.Marshal(journalPart{number, p})
+// Record makes a part count. It is safe from several goroutines.
+func (j *Journal) Record(number int, p sinks.Part) error {
+	line, err := json.Marshal(part{number, p})
 	if err != nil {
 		return err
 	}
@@ -137,18 +140,18 @@ func (j *journal) record(number int, p sinks.Part) error {
 	return j.failed
 }
 
-func (j *journal) foundPath(number int) string {
+func (j *Journal) foundPath(number int) string {
 	return filepath.Join(j.dir, fmt.Sprintf("found-%05d", number))
 }
 
-// keepFound keeps which entries of suppression lists a part has found. It is on
+// KeepFound keeps which entries of suppression lists a part has found. It is on
 // disk when it returns.
-func (j *journal) keepFound(number int, found suppression.Found) error {
+func (j *Journal) KeepFound(number int, found suppression.Found) error {
 	return atomicfile.Write(j.foundPath(number), found.Encode())
 }
 
-// found is what keepFound kept.
-func (j *journal) found(number int) (suppression.Found, error) {
+// Found is what KeepFound kept.
+func (j *Journal) Found(number int) (suppression.Found, error) {
 	data, err := os.ReadFile(j.foundPath(number))
 	if err != nil {
 		return nil, err
@@ -156,52 +159,16 @@ func (j *journal) found(number int) (suppression.Found, error) {
 	return suppression.DecodeFound(data)
 }
 
-// close keeps the journal for the next run.
-func (j *journal) close() error {
+// Begun reports whether this process has begun the journal.
+func (j *Journal) Begun() bool { return j.file != nil }
+
+// Close keeps the journal for the next run.
+func (j *Journal) Close() error {
 	if j.file == nil {
 		return nil
 	}
 	return j.file.Close()
 }
 
-// remove ends the journal: its dataset is finished.
-func (j *journal) remove() error { return os.RemoveAll(j.dir) }
-
-// fingerprint is that of the lists, for the dataset's identity.
-func (r *Run) fingerprint() string {
-	if r.Suppression == nil {
-		return ""
-	}
-	return r.Suppression.Fingerprint()
-}
-
-// tellFound tells what all parts have found, before the dataset is published.
-func (w *work) tellFound() error {
-	d := w.decision
-	if d.run.TellFound == nil {
-		return nil
-	}
-	all := suppression.Found{}
-	for number := range w.log.parts {
-		found, err := d.journal.found(number)
-		if err != nil {
-			return err
-		}
-		all.Add(found)
-	}
-	return d.run.TellFound(all)
-}
-
-// checkFound reports whether it is known of every recorded part what it has
-// found on the lists.
-func (d *decision) checkFound() error {
-	if d.run.TellFound == nil {
-		return nil
-	}
-	for number := range d.recorded {
-		if _, err := d.journal.found(number); err != nil {
-			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
-		}
-	}
-	return nil
-}
+// Remove ends the journal: its dataset is finished.
+func (j *Journal) Remove() error { return os.RemoveAll(j.dir) }

@@ -19,8 +19,10 @@ import (
 //
 //   - send holds the price in the budget, waits for its turn, and puts the intent
 //     on disk before the request leaves;
-//   - conclude is the only way out. It puts on disk what came of the request
-//     before anything of it counts.
+//   - conclude ends the request. It puts on disk what came of it before anything
+//     of it counts. One kind of request ends without it: if the error is no
+//     CallError, nothing is known. Then send leaves the call open on disk and its
+//     price held, and the run ends.
 //
 // The states of a call:
 //

@@ -43,14 +43,21 @@ func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
+// insideAtMost bounds what Inside looks at in each folder, so that a wrong
+// folder, such as a home folder, is refused at once.
+const insideAtMost = 1000
+
 // Inside is a dataset in a folder below this one, by its path; "" when there is
 // none. names are the files and folders to look at.
 func (f *folder) Inside(names []string) (string, error) {
 	for _, name := range names {
-		found := ""
+		found, looked := "", 0
 		err := filepath.WalkDir(f.Path(name), func(file string, d fs.DirEntry, err error) error {
 			if err == nil && d.Name() == ManifestName && filepath.Dir(file) != filepath.Clean(f.dir) {
 				found = filepath.Dir(file)
+				return fs.SkipAll
+			}
+			if looked++; looked == insideAtMost {
 				return fs.SkipAll
 			}
 			return nil // what cannot be read is refused as a foreign file
@@ -101,9 +108,6 @@ func (b *bucket) holdsDataset(at objects.Location) (bool, error) {
 	}
 	return false, nil
 }
-
-// insideAtMost bounds the keys of each folder that Inside looks at.
-const insideAtMost = 1000
 
 // Inside is as that of folder. It looks at the first keys of each folder.
 func (b *bucket) Inside(names []string) (string, error) {

@@ -112,7 +112,12 @@ func reportOf(result *pipeline.Result, run *pipeline.Run) *report.Report {
 	return &last
 }
 
+// writeFile replaces a file as a whole. A device or a pipe is written to as it
+// is, and so is what a link leads to.
 func writeFile(path string, data []byte) (err error) {
+	if there, err := os.Lstat(path); err == nil && !there.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0o666)
+	}
 	file, err := atomicfile.Create(path)
 	if err != nil {
 		return err

@@ -113,6 +113,11 @@ func readOrBeginManifest(dir string) (m manifest, begun bool, err error) {
 				resolution.ErrInvalid, dir, f.Name(), manifestName)
 		}
 	}
+	for _, f := range files {
+		if !strings.HasPrefix(f.Name(), ".") {
+			return m, false, fmt.Errorf("%w: %s holds other files (%s); choose an empty or new folder for the directory", resolution.ErrInvalid, dir, f.Name())
+		}
+	}
 	m.Format = manifestFormat
 	return m, true, m.write(dir)
 }

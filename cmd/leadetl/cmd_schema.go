@@ -79,6 +79,7 @@ printed are to be filled in.`,
 	f.job.RegisterColumns(flags)
 	f.s3.RegisterReading(flags)
 	flags.StringVar(&f.resolver, "resolver", runcmd.EmbeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
+	cli.Complete(c, "dialect", strings.Split(warehouse.Names(warehouse.Dialects), ", ")...)
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +74,8 @@ that warehouse does not accept: names, types, values that are too long.`,
 	flags.BoolVar(&f.quiet, "quiet", false, "print issues only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	f.s3.RegisterReading(flags)
+	cli.Complete(c, "target", strings.Split(warehouse.Names(warehouse.Warehouses), ", ")...)
+	cli.Complete(c, "log-format", cli.LogFormats...)
 	return c
 }
 

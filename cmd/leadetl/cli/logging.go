@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -52,6 +53,22 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(to, &options)), nil
 	}
 	return nil, fmt.Errorf("unknown --log-format %q; it is text or json", format)
+}
+
+// CompleteList lets shells complete each value of a flag that takes several,
+// separated by commas.
+func CompleteList(c *cobra.Command, flag string, values ...string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		var all []cobra.Completion
+		for _, v := range values {
+			all = append(all, before+v)
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+	if err != nil {
+		panic(err) // there is no such flag
+	}
 }
 
 // Complete lets shells complete the values of a flag.

@@ -158,6 +158,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	})
 	completeJob(c)
 	cli.Complete(c, "log-format", cli.LogFormats...)
+	cli.CompleteList(c, "fail-on", "failed", "rejects", "never")
 	cli.Complete(c, "log-level", cli.LogLevels...)
 	cli.Complete(c, "resolver", EmbeddedResolver)
 	cli.Complete(c, "lead-type", "b2b", "b2c")

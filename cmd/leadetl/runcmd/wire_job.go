@@ -74,8 +74,8 @@ func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
 // completeJob lets shells complete the values of the flags.
 func completeJob(c *cobra.Command) {
 	cli.Complete(c, "keep", keepAll, keepNone)
-	cli.Complete(c, "hem-profiles", "plain", "uid2", "google")
-	cli.Complete(c, "hem-types", columns.HEMTypes...)
+	cli.CompleteList(c, "hem-profiles", "plain", "uid2", "google")
+	cli.CompleteList(c, "hem-types", columns.HEMTypes...)
 	if c.Flags().Lookup("compression") != nil {
 		cli.Complete(c, "compression", string(sinks.Snappy), string(sinks.Zstd), "none")
 	}

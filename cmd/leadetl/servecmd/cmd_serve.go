@@ -128,6 +128,8 @@ Every flag is also a key of the config file; flags win.`,
 	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
+	cli.Complete(c, "log-format", cli.LogFormats...)
+	cli.Complete(c, "log-level", cli.LogLevels...)
 	return c
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -20,7 +22,7 @@ import (
 type decision struct {
 	run     *Run
 	inputs  []sinks.Input
-	columns inputColumns
+	columns job.Columns
 	// asOf is the day that searches take for today, midnight UTC; zero for
 	// other operations.
 	asOf     time.Time
@@ -46,11 +48,11 @@ type decision struct {
 // Plan, which has planning set, changes nothing.
 func (r *Run) decide(planning bool) (*decision, error) {
 	if err := r.Job.Validate(); err != nil {
-		return nil, &JobError{err}
+		return nil, &job.Error{Err: err}
 	}
 	d := &decision{run: r, inputs: inputsOf(r.Input)}
 	var err error
-	if d.columns, err = chooseColumns(r); err != nil {
+	if d.columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
 		return nil, err
 	}
 	if d.journal, err = journal.New(r.StateDir, r.Output.Dir()); err != nil {
@@ -63,7 +65,7 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	if d.asOf, err = d.chooseDay(there); err != nil {
 		return nil, err
 	}
-	if d.settings, d.jobID, err = d.identity(d.asOf).encode(); err != nil {
+	if d.settings, d.jobID, err = d.identity(d.asOf).Encode(); err != nil {
 		return nil, err
 	}
 	if !r.Overwrite || there.isBegun(d.jobID, d.inputs) {
@@ -79,6 +81,19 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	}
 	d.header = d.newHeader()
 	return d, nil
+}
+
+// identity is the run's if its searches take asOf for today.
+func (d *decision) identity(asOf time.Time) job.Identity {
+	id := job.NewIdentity(d.run.Job, d.columns)
+	id.Answers, id.AsOf, id.TellFound = d.run.Answers, formatDay(asOf), d.run.TellFound != nil
+	for _, input := range d.inputs {
+		id.Inputs = append(id.Inputs, input.URI)
+	}
+	if d.run.Suppression != nil {
+		id.Suppression = d.run.Suppression.Fingerprint()
+	}
+	return id
 }
 
 // isComplete reports whether all parts of the dataset are there, and no input
@@ -107,16 +122,16 @@ func (d *decision) cut(ctx context.Context, reader *sources.Reader, start func(c
 }
 
 func (d *decision) newSuppressor() *keys.Suppressor {
-	return keys.NewSuppressor(d.run.Suppression, d.run.Job.Operation, d.run.TellFound != nil, d.columns.read[:d.columns.kept], d.columns.identifier)
+	return keys.NewSuppressor(d.run.Suppression, d.run.Job.Operation, d.run.TellFound != nil, d.columns.Read[:d.columns.Kept], d.columns.Identifier)
 }
 
 func (d *decision) newKeys(suppress *keys.Suppressor) *keys.Maker {
-	return keys.NewMaker(d.run.Job.Operation, d.run.Job.NetworkHosts, d.columns.kept, d.columns.identifier, suppress)
+	return keys.NewMaker(d.run.Job.Operation, d.run.Job.NetworkHosts, d.columns.Kept, d.columns.Identifier, suppress)
 }
 
 func (d *decision) newSearchReader() keys.SearchReader {
-	job := d.run.Job
-	return keys.SearchReader{Fields: d.columns.fields, Defaults: job.SearchDefaults, Today: d.asOf, Count: job.Operation == resolution.KeywordToLeadCount}
+	j := d.run.Job
+	return keys.SearchReader{Fields: d.columns.Fields, Defaults: j.SearchDefaults, Today: d.asOf, Count: j.Operation == resolution.KeywordToLeadCount}
 }
 
 // asksRows reports whether each row is a question to a service.

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -26,16 +27,16 @@ func TestGolden(t *testing.T) {
 		name, in string
 		op       resolution.Operation
 		engine   *embedded.Engine
-		job      func(*pipeline.Job)
+		job      func(*job.Job)
 	}{
 		{"email_to_hem", "emails.csv", resolution.EmailToHEM, embedded.New(people, embedded.Options{}), nil},
-		{"email_to_hem_alone", "emails.csv", resolution.EmailToHEM, embedded.New(nil, embedded.Options{}), func(j *pipeline.Job) {
+		{"email_to_hem_alone", "emails.csv", resolution.EmailToHEM, embedded.New(nil, embedded.Options{}), func(j *job.Job) {
 			j.HEMProfiles = []email.Profile{email.UID2, email.Google}
 		}},
 		{"network_to_hem", "profiles.csv", resolution.NetworkToHEM, embedded.New(people, embedded.Options{}), nil},
 		{"network_to_phone", "profiles.csv", resolution.NetworkToPhone, embedded.New(people, embedded.Options{}), nil},
 		{"ip_to_company", "ips.csv", resolution.IPToCompany, embedded.New(people, embedded.Options{}), nil},
-		{"ip_to_company_providers", "ips.csv", resolution.IPToCompany, embedded.New(people, embedded.Options{IncludeProviders: true}), func(j *pipeline.Job) {
+		{"ip_to_company_providers", "ips.csv", resolution.IPToCompany, embedded.New(people, embedded.Options{IncludeProviders: true}), func(j *job.Job) {
 			j.IncludeProviders = true
 			j.DropIdentifier = true
 		}},
@@ -79,7 +80,7 @@ func TestGolden(t *testing.T) {
 
 // asOfSample is soon after the last of the sample's searches. Only the columns
 // that say what was searched for are kept.
-func asOfSample(j *pipeline.Job) {
+func asOfSample(j *job.Job) {
 	j.AsOf = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
 	j.KeepAll, j.Keep = false, []string{"id"}
 }

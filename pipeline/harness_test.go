@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet/file"
@@ -53,7 +55,7 @@ func fewerChecks(n int) {
 // hashes the emails of in/*.csv.
 type setup struct {
 	dir         string // of in, out and state
-	job         func(*pipeline.Job)
+	job         func(*job.Job)
 	op          resolution.Operation
 	in          []string // URIs; nil is every file of in
 	stdin       string
@@ -114,7 +116,7 @@ func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, output.Close()) }()
-	job := pipeline.DefaultJob(resolution.EmailToHEM)
+	job := job.Default(resolution.EmailToHEM)
 	if s.op != "" {
 		job.Operation = s.op
 	}

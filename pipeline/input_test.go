@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/email"
@@ -23,14 +24,14 @@ import (
 
 // What comes of the input's columns: the kept ones of the first row, by name.
 func TestInputColumns(t *testing.T) {
-	all := func(*pipeline.Job) {}
-	keep := func(names ...string) func(*pipeline.Job) {
-		return func(j *pipeline.Job) { j.KeepAll, j.Keep = false, names }
+	all := func(*job.Job) {}
+	keep := func(names ...string) func(*job.Job) {
+		return func(j *job.Job) { j.KeepAll, j.Keep = false, names }
 	}
 	for _, c := range []struct {
 		name  string
 		files []string // headers; the cells are the names of their columns
-		job   func(*pipeline.Job)
+		job   func(*job.Job)
 		want  string // kept columns and cells of each row; "!" and a part of the error
 	}{
 		{"all", []string{"id,email"}, all, `"id": "id", "email": "email"`},
@@ -39,9 +40,9 @@ func TestInputColumns(t *testing.T) {
 		{"the identifier alone", []string{"id,email"}, keep("email"), `"email": "email"`},
 		{"in another case", []string{"ID,EMail"}, all, `"ID": "ID", "EMail": "EMail"`},
 		{"kept in another case", []string{"Id,Email"}, keep("ID"), `"ID": "Id"`},
-		{"another identifier", []string{"id,Contact"}, func(j *pipeline.Job) { j.Column = "contact" }, `"id": "id", "Contact": "Contact"`},
-		{"dropped", []string{"id,Email"}, func(j *pipeline.Job) { j.DropIdentifier = true }, `"id": "id"`},
-		{"dropped, kept by name", []string{"id,Email"}, func(j *pipeline.Job) { keep("EMAIL", "id")(j); j.DropIdentifier = true }, `"id": "id"`},
+		{"another identifier", []string{"id,Contact"}, func(j *job.Job) { j.Column = "contact" }, `"id": "id", "Contact": "Contact"`},
+		{"dropped", []string{"id,Email"}, func(j *job.Job) { j.DropIdentifier = true }, `"id": "id"`},
+		{"dropped, kept by name", []string{"id,Email"}, func(j *job.Job) { keep("EMAIL", "id")(j); j.DropIdentifier = true }, `"id": "id"`},
 		{"collision", []string{"key,email,SOURCE"}, all, `"in_key": "key", "email": "email", "in_SOURCE": "SOURCE"`},
 		{"files in another order", []string{"id,email", "email,id"}, all, `"id": "id", "email": "email"`},
 		{"files in another case", []string{"id,email", "Id,EMAIL"}, all, `"id": "id", "email": "email"|"id": "Id", "email": "EMAIL"`},
@@ -115,19 +116,19 @@ func TestNulls(t *testing.T) {
 }
 
 func TestJobProblems(t *testing.T) {
-	for want, change := range map[string]func(*pipeline.Job){
-		"":                       func(*pipeline.Job) {},
-		`operation "nonsense"`:   func(j *pipeline.Job) { j.Operation = "nonsense" },
-		"for keyword operations": func(j *pipeline.Job) { j.AsOf = time.Now() },
-		"rows per part is 0":     func(j *pipeline.Job) { j.RowsPerPart = 0 },
-		`compression "gzip"`:     func(j *pipeline.Job) { j.Compression = sinks.Compression("gzip") },
-		"no HEM type is given":   func(j *pipeline.Job) { j.HEMTypes = nil },
-		`HEM type "sha512"`:      func(j *pipeline.Job) { j.HEMTypes = []string{"md5", "sha512"} },
-		"HEM profiles":           func(j *pipeline.Job) { j.Operation, j.HEMProfiles = resolution.Enrichment, []email.Profile{email.UID2} },
-		`default region "us"`:    func(j *pipeline.Job) { j.DefaultRegion = "us" },
-		"no network host":        func(j *pipeline.Job) { j.NetworkHosts = nil },
+	for want, change := range map[string]func(*job.Job){
+		"":                       func(*job.Job) {},
+		`operation "nonsense"`:   func(j *job.Job) { j.Operation = "nonsense" },
+		"for keyword operations": func(j *job.Job) { j.AsOf = time.Now() },
+		"rows per part is 0":     func(j *job.Job) { j.RowsPerPart = 0 },
+		`compression "gzip"`:     func(j *job.Job) { j.Compression = sinks.Compression("gzip") },
+		"no HEM type is given":   func(j *job.Job) { j.HEMTypes = nil },
+		`HEM type "sha512"`:      func(j *job.Job) { j.HEMTypes = []string{"md5", "sha512"} },
+		"HEM profiles":           func(j *job.Job) { j.Operation, j.HEMProfiles = resolution.Enrichment, []email.Profile{email.UID2} },
+		`default region "us"`:    func(j *job.Job) { j.DefaultRegion = "us" },
+		"no network host":        func(j *job.Job) { j.NetworkHosts = nil },
 	} {
-		job := pipeline.DefaultJob(resolution.EmailToHEM)
+		job := job.Default(resolution.EmailToHEM)
 		change(&job)
 		switch err := job.Validate(); {
 		case want == "" && err != nil:

@@ -50,8 +50,8 @@ func newPartMaker(w *work, number int) *partMaker {
 	suppress := d.newSuppressor()
 	return &partMaker{
 		work: w, decision: d, number: number, keys: d.newKeys(suppress), suppress: suppress,
-		builder: d.columns.layout.NewBuilder(), folders: newPartitionFolders(d.columns.layout, number),
-		rejected: &rejectsWriter{dataset: d.run.Output, table: d.columns.rejects, number: number},
+		builder: d.columns.Layout.NewBuilder(), folders: newPartitionFolders(d.columns.Layout, number),
+		rejected: &rejectsWriter{dataset: d.run.Output, table: d.columns.Rejects, number: number},
 	}
 }
 
@@ -61,7 +61,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err e
 	if err := m.work.log.beginJournalOnce(); err != nil {
 		return err
 	}
-	if m.writer, err = m.decision.run.Output.PartFiles(m.number, m.decision.columns.table, m.folders.empty()); err != nil {
+	if m.writer, err = m.decision.run.Output.PartFiles(m.number, m.decision.columns.Table, m.folders.empty()); err != nil {
 		return err
 	}
 	err = m.fill(ctx, q, leave)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
@@ -44,7 +46,7 @@ func landed(n int) string {
 	return b.String()
 }
 
-func byCountry(j *pipeline.Job) { j.PartitionBy = "Country" }
+func byCountry(j *job.Job) { j.PartitionBy = "Country" }
 
 // partedRun is a setup of parts of 20 rows that are parted by their lands.
 func partedRun(t tb, dir string, rows int) setup {
@@ -182,7 +184,7 @@ func TestSearchesPartedByColumn(t *testing.T) {
 	parted := func(t *testing.T) setup {
 		s := searching(t, "keywords,country\ncrowd 3,US\nnobody,DE\ncrowd 2,\ncrowd 4,US\n")
 		day := s.job
-		s.job = func(j *pipeline.Job) { day(j); byCountry(j) }
+		s.job = func(j *job.Job) { day(j); byCountry(j) }
 		return s
 	}
 	requireRows := func(t *testing.T, s setup) {
@@ -224,24 +226,24 @@ func TestRefusedPartitions(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, list string
-		job        func(*pipeline.Job)
+		job        func(*job.Job)
 		want       string
 	}{
-		{"no such column", landed(1), func(j *pipeline.Job) { j.PartitionBy = "city" }, `partition rows by "city": it is not among the kept input columns`},
-		{"a column that is not kept", landed(1), func(j *pipeline.Job) { j.PartitionBy, j.KeepAll, j.Keep = "country", false, []string{"id"} }, "name it in --keep"},
-		{"the identifier", landed(1), func(j *pipeline.Job) { j.PartitionBy = "email" }, "it identifies them"},
-		{"another identifier", "email,Phone\na@b.example,1\n", func(j *pipeline.Job) { j.PartitionBy = "phone" }, `its name says that it holds identifiers (phone)`},
-		{"a name with a space", "email,my land\na@b.example,1\n", func(j *pipeline.Job) { j.PartitionBy = "my land" }, "rename the column in the input"},
-		{"too many values", many.String(), func(j *pipeline.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions+1 },
+		{"no such column", landed(1), func(j *job.Job) { j.PartitionBy = "city" }, `partition rows by "city": it is not among the kept input columns`},
+		{"a column that is not kept", landed(1), func(j *job.Job) { j.PartitionBy, j.KeepAll, j.Keep = "country", false, []string{"id"} }, "name it in --keep"},
+		{"the identifier", landed(1), func(j *job.Job) { j.PartitionBy = "email" }, "it identifies them"},
+		{"another identifier", "email,Phone\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "phone" }, `its name says that it holds identifiers (phone)`},
+		{"a name with a space", "email,my land\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "my land" }, "rename the column in the input"},
+		{"too many values", many.String(), func(j *job.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions+1 },
 			"part-00000: its rows have more than 100 values of n"},
-		{"a long value", "email,n\na@b.example,x\nb@b.example," + strings.Repeat("long ", 50) + "\n", func(j *pipeline.Job) { j.PartitionBy = "n" },
+		{"a long value", "email,n\na@b.example,x\nb@b.example," + strings.Repeat("long ", 50) + "\n", func(j *job.Job) { j.PartitionBy = "n" },
 			"part-00000: a value of n has 250 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := setup{dir: t.TempDir(), job: c.job}
 			s.input(t, "in.csv", c.list)
 			_, err := s.do(t.Context())
-			var job *pipeline.JobError
+			var job *job.Error
 			if !errors.As(err, &job) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -256,7 +258,7 @@ func TestRefusedPartitions(t *testing.T) {
 		})
 	}
 	// As many as there may be in a part are no mistake.
-	s := setup{dir: t.TempDir(), job: func(j *pipeline.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions }}
+	s := setup{dir: t.TempDir(), job: func(j *job.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions }}
 	s.input(t, "in.csv", many.String())
 	var p *pipeline.Plan
 	if err := s.open(t.Context(), func(run *pipeline.Run) (err error) { p, err = run.Plan(t.Context()); return err }); err != nil {

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"pgregory.net/rapid"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -31,7 +32,7 @@ func TestAnyCutAndAnyWorkers(t *testing.T) {
 			s.input(rt, fmt.Sprintf("%d.csv", i), "id,email,note\n"+strings.Join(lines, ""))
 			rowCount += len(lines)
 		}
-		s.job = func(j *pipeline.Job) {
+		s.job = func(j *job.Job) {
 			if n%8 == 0 {
 				j.Compression = sinks.Zstd
 			}
@@ -171,7 +172,7 @@ func TestRejectedLines(t *testing.T) {
 	}
 
 	s.out = "dropped"
-	s.job = func(j *pipeline.Job) { j.DropIdentifier = true }
+	s.job = func(j *job.Job) { j.DropIdentifier = true }
 	s.mustDo(t)
 	for name, data := range content(t, s.outDir()) {
 		for _, row := range rowsOf(t, data) {

@@ -238,10 +238,10 @@ func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 	}
 	if s.builder == nil {
 		columns := s.decision.columns
-		s.builder = columns.layout.NewBuilder()
+		s.builder = columns.Layout.NewBuilder()
 		var errOne, errAll error
-		s.one, errOne = columns.table.NewSizer()
-		s.all, errAll = columns.table.NewSizer()
+		s.one, errOne = columns.Table.NewSizer()
+		s.all, errAll = columns.Table.NewSizer()
 		if err := errors.Join(errOne, errAll); err != nil {
 			return err
 		}

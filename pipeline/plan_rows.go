@@ -51,7 +51,7 @@ type plannedBatch struct {
 // compared. Keys go to keys, and of searches the pages after the first that
 // were begun to later.
 func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
-	reader, err := d.run.Input.Reader(d.columns.read)
+	reader, err := d.run.Input.Reader(d.columns.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 // start begins a part that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
 	r.parts++
-	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.layout, number)}
+	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.Layout, number)}
 	if p.folders.isPartitioned() {
 		r.partitioned = append(r.partitioned, p)
 	}
@@ -104,7 +104,7 @@ func (p *plannedPart) noteFolders(b *columns.Batch) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, value := range p.planner.decision.columns.layout.PartitionValues(b) {
+	for _, value := range p.planner.decision.columns.Layout.PartitionValues(b) {
 		if _, err := p.folders.add(value); err != nil {
 			return err
 		}

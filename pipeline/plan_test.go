@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
@@ -99,7 +101,7 @@ func TestPlanOfOperations(t *testing.T) {
 		op      resolution.Operation
 		in      string
 		special int64
-		job     func(*pipeline.Job)
+		job     func(*job.Job)
 	}{
 		{resolution.EmailToHEM, "emails.csv", 0, nil},
 		{resolution.NetworkToHEM, "profiles.csv", 0, nil},

@@ -7,21 +7,9 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
-	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
-
-// rejectsTable is the schema of _rejects: where a line is, why it is malformed,
-// and the line itself. The line is left out when identifiers are dropped, and
-// when people are suppressed: nobody can tell whether it holds one of them.
-func rejectsTable(j Job, suppress bool) sinks.Table {
-	all := columns.RejectsColumns()
-	if j.DropIdentifier || suppress {
-		all = all[:len(all)-1]
-	}
-	return sinks.Table{Columns: all, Compression: j.Compression}
-}
 
 // rejectsWriter writes the malformed lines of one part; a part without any
 // has no file.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -105,7 +107,7 @@ func (d *decision) checkEmpty(header journal.Header) error {
 
 // otherJob is ErrOtherJob with what differs from the job whose dataset is there.
 func (d *decision) otherJob(there json.RawMessage) error {
-	return fmt.Errorf("%s: %w (%s); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob, differences(there, d.settings))
+	return fmt.Errorf("%s: %w (%s); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob, job.Differences(there, d.settings))
 }
 
 // checkRecorded sorts the recorded parts into those that stay and those that
@@ -158,7 +160,7 @@ func (d *decision) checkFound() error {
 	}
 	for number := range d.recorded {
 		if _, err := d.journal.Found(number); err != nil {
-			return &JobError{fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
+			return &job.Error{Err: fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
 		}
 	}
 	return nil
@@ -176,7 +178,7 @@ func (d *decision) chooseDay(there earlier) (time.Time, error) {
 		return search.Midnight(job.AsOf), nil
 	}
 	for _, begun := range there.days(d.run.Overwrite) {
-		if _, id, err := d.identity(begun.day).encode(); err != nil || id == begun.jobID {
+		if _, id, err := d.identity(begun.day).Encode(); err != nil || id == begun.jobID {
 			return begun.day, err
 		}
 	}
@@ -197,7 +199,7 @@ func (e *earlier) days(replaced bool) (days []begunOn) {
 			days = append(days, begunOn{day, jobID})
 		}
 	}
-	var id identity
+	var id job.Identity
 	if m := e.manifest; e.err == nil && m != nil && !replaced && json.Unmarshal(m.Job, &id) == nil {
 		add(id.AsOf, m.JobID)
 	}

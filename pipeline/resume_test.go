@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
@@ -287,11 +289,11 @@ func TestSameJobInOtherWords(t *testing.T) {
 	t.Parallel()
 	s := five(t, t.TempDir())
 	s.mustDo(t)
-	for name, job := range map[string]func(*pipeline.Job){
-		"HEM types in another order": func(j *pipeline.Job) { j.HEMTypes = []string{"sha256", "md5", "sha1"} },
-		"default region":             func(j *pipeline.Job) { j.DefaultRegion = "GB" },
-		"network hosts":              func(j *pipeline.Job) { j.NetworkHosts = []string{"network.example"} },
-		"providers":                  func(j *pipeline.Job) { j.IncludeProviders = true },
+	for name, job := range map[string]func(*job.Job){
+		"HEM types in another order": func(j *job.Job) { j.HEMTypes = []string{"sha256", "md5", "sha1"} },
+		"default region":             func(j *job.Job) { j.DefaultRegion = "GB" },
+		"network hosts":              func(j *job.Job) { j.NetworkHosts = []string{"network.example"} },
+		"providers":                  func(j *job.Job) { j.IncludeProviders = true },
 	} {
 		again := s
 		again.job = job
@@ -335,14 +337,14 @@ func TestOtherJobIsRefused(t *testing.T) {
 		want   string // in the error, without the folder of the run
 	}{
 		{"rows per part", func(s *setup) { s.rowsPerPart = 21 }, "(--rows-per-part was 20 and is 21)"},
-		{"compression", func(s *setup) { s.job = func(j *pipeline.Job) { j.Compression = sinks.Zstd } }, "(--compression was snappy and is zstd)"},
-		{"kept columns", func(s *setup) { s.job = func(j *pipeline.Job) { j.KeepAll = false } }, "(--keep was id,email and is not set)"},
-		{"HEM types", func(s *setup) { s.job = func(j *pipeline.Job) { j.HEMTypes = []string{"md5"} } }, "(list of HEM columns was hem_md5,hem_sha1,hem_sha256 and is hem_md5)"},
-		{"identifier dropped", func(s *setup) { s.job = func(j *pipeline.Job) { j.DropIdentifier = true } }, "--drop-identifier was false and is true"},
+		{"compression", func(s *setup) { s.job = func(j *job.Job) { j.Compression = sinks.Zstd } }, "(--compression was snappy and is zstd)"},
+		{"kept columns", func(s *setup) { s.job = func(j *job.Job) { j.KeepAll = false } }, "(--keep was id,email and is not set)"},
+		{"HEM types", func(s *setup) { s.job = func(j *job.Job) { j.HEMTypes = []string{"md5"} } }, "(list of HEM columns was hem_md5,hem_sha1,hem_sha256 and is hem_md5)"},
+		{"identifier dropped", func(s *setup) { s.job = func(j *job.Job) { j.DropIdentifier = true } }, "--drop-identifier was false and is true"},
 		{"answers", func(s *setup) { s.answers = "another directory" }, "(source of answers changed)"},
 		{"a service", func(s *setup) { s.answers = "service https://leads.example" }, "(source of answers was not set and is service https://leads.example)"},
 		{"operation", func(s *setup) {
-			s.op, s.job = resolution.NetworkToHEM, func(j *pipeline.Job) { j.Column = "email" }
+			s.op, s.job = resolution.NetworkToHEM, func(j *job.Job) { j.Column = "email" }
 		}, "(operation was email_to_hem and is network_to_hem; "},
 		{"fewer inputs", func(s *setup) { s.in = []string{filepath.Join(s.dir, "in", "1.csv")} }, "(inputs gone: in/2.csv, in/3.csv)"},
 		{"other inputs", func(s *setup) {

@@ -1,3 +1,10 @@
+// Package pipeline runs a job: rows in, answers, columns, Parquet parts out.
+//
+// The one thing to know before using it: a run is made of parts, each a fixed
+// count of consecutive input rows. A part is published whole and then
+// recorded, so a run that is killed anywhere and started again skips what is
+// recorded and makes the rest, and which row is in which part depends on the
+// input alone. The same input, answers and settings give the same bytes.
 package pipeline
 
 import (
@@ -5,6 +12,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
@@ -25,7 +34,7 @@ var ErrOtherJob = errors.New("the folder holds another job's dataset")
 
 // Run is one run of a job and everything it is wired to. It is used once.
 type Run struct {
-	Job      Job
+	Job      job.Job
 	Input    *sources.List
 	Output   *sinks.Dataset
 	Resolver resolution.Resolver // nil with Remote, and for keyword operations
@@ -126,12 +135,12 @@ func (d *decision) tidyComplete() (*Result, error) {
 
 // manifest is that of the finished dataset.
 func (d *decision) manifest(log *progressLog) *sinks.Manifest {
-	job := d.run.Job
+	j := d.run.Job
 	m := &sinks.Manifest{
-		Format: sinks.ManifestFormat, Program: d.run.Program, Operation: string(job.Operation),
+		Format: sinks.ManifestFormat, Program: d.run.Program, Operation: string(j.Operation),
 		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 		JobID: d.jobID, Job: d.settings, Inputs: d.inputs, Totals: log.result().Totals, Parts: log.inOrder(),
-		Schema: d.columns.layout.Columns(), Partitions: job.Partitions, PartitionBy: d.columns.layout.Partition(),
+		Schema: d.columns.Layout.Columns(), Partitions: j.Partitions, PartitionBy: d.columns.Layout.Partition(),
 		CompletedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	return m
@@ -158,7 +167,7 @@ func (w *work) stopBuying(cause error) {
 // so that no core does.
 func (w *work) makeParts(ctx context.Context) (err error) {
 	run := w.decision.run
-	reader, err := run.Input.Reader(w.decision.columns.read)
+	reader, err := run.Input.Reader(w.decision.columns.Read)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -39,7 +41,7 @@ func numbers(from, to, limit int) (all []string) {
 }
 
 func searching(t tb, list string) setup {
-	s := setup{dir: t.(interface{ TempDir() string }).TempDir(), op: resolution.KeywordToLead, job: func(j *pipeline.Job) {
+	s := setup{dir: t.(interface{ TempDir() string }).TempDir(), op: resolution.KeywordToLead, job: func(j *job.Job) {
 		j.AsOf = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	}}
 	s.input(t, "searches.csv", list)
@@ -92,7 +94,7 @@ func TestColumnsOfSearches(t *testing.T) {
 	s := searching(t, "id,Topic,STATES,Page\nA,crowd 2,ca,\nB,crowd 1,,1\nC,,,\n")
 	s.searcher = &crowd{}
 	keep := s.job
-	s.job = func(j *pipeline.Job) { keep(j); j.Column = "topic" }
+	s.job = func(j *job.Job) { keep(j); j.Column = "topic" }
 	s.mustDo(t)
 	got := rows(t, parts(content(t, s.outDir())))
 	for i, want := range []string{
@@ -108,7 +110,7 @@ func TestColumnsOfSearches(t *testing.T) {
 		}
 	}
 	s.out, s.state = "dropped", "state2"
-	s.job = func(j *pipeline.Job) { keep(j); j.Column, j.DropIdentifier = "topic", true }
+	s.job = func(j *job.Job) { keep(j); j.Column, j.DropIdentifier = "topic", true }
 	s.mustDo(t)
 	for _, row := range rows(t, parts(content(t, s.outDir()))) {
 		if strings.Contains(row, "crowd") || strings.Contains(row, `"key"`) || !strings.Contains(row, `"STATES"`) {
@@ -122,7 +124,7 @@ func TestFilterInOneFileOnly(t *testing.T) {
 	s := searching(t, "keywords\ncrowd 2\n")
 	s.input(t, "z.csv", "keywords,states\ncrowd 2,CA\n")
 	s.searcher = &crowd{}
-	s.job = func(j *pipeline.Job) { j.KeepAll = false }
+	s.job = func(j *job.Job) { j.KeepAll = false }
 	if _, err := s.do(t.Context()); err == nil || !strings.Contains(err.Error(), `searches.csv has no column "states"`) {
 		t.Errorf("%v", err)
 	}
@@ -278,7 +280,7 @@ func TestDayOfSearches(t *testing.T) {
 			t.Errorf("asked about %q, want %q", days[10:], want)
 		}
 		s.overwrite = false
-		s.job = func(j *pipeline.Job) { j.AsOf = time.Date(1999, 5, 5, 13, 0, 0, 0, time.UTC) }
+		s.job = func(j *job.Job) { j.AsOf = time.Date(1999, 5, 5, 13, 0, 0, 0, time.UTC) }
 		if _, err := s.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
 			t.Errorf("as of another day: %v", err)
 		}

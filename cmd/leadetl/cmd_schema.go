@@ -14,8 +14,8 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -113,16 +113,16 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 
 // ofOperation is the table of an operation under the flags.
 func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli.Streams) (warehouse.Table, error) {
-	job, err := f.job.Job(operation)
+	j, err := f.job.Job(operation)
 	if err == nil {
-		err = job.Validate()
+		err = j.Validate()
 	}
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)
 	}
-	kept := job.Keep
+	var files []sources.File
 	switch {
-	case job.KeepAll && len(f.in) > 0:
+	case j.KeepAll && len(f.in) > 0:
 		log, err := cli.NewLogger(std.Err, "text", "warn")
 		if err != nil {
 			return warehouse.Table{}, err
@@ -136,33 +136,21 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 			return warehouse.Table{}, err
 		}
 		defer list.Close()
-		if files := list.Files(); len(files) > 0 {
-			kept = files[0].Columns
-		}
-	case job.KeepAll:
+		files = list.Files()
+	case j.KeepAll:
 		fmt.Fprintln(std.Err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
 	}
-	if job.KeepAll && len(f.in) == 0 && job.PartitionBy != "" {
-		kept = []string{job.PartitionBy} // one of those that are not listed
+	kept := j.KeptOf(files)
+	if j.KeepAll && len(f.in) == 0 && j.PartitionBy != "" {
+		kept = []string{j.PartitionBy} // one of those that are not listed
 	}
-	partition, err := pipeline.PartitionColumn(job, kept)
-	if err != nil {
-		return warehouse.Table{}, cli.UsageError(err)
-	}
-	settings := columns.Settings{
-		Operation: job.Operation, Kept: kept, Identifier: pipeline.IdentifierColumn(job, kept), DropIdentifier: job.DropIdentifier,
-		HEMTypes: job.HEMTypes, HEMProfiles: job.HEMProfiles, PartitionBy: partition, Remote: f.resolver != runcmd.EmbeddedResolver,
-	}
-	for _, p := range job.Partitions {
-		settings.Partitions = append(settings.Partitions, p.Name)
-	}
-	layout, err := columns.NewLayout(settings)
+	layout, err := j.Layout(kept, job.Source{Remote: f.resolver != runcmd.EmbeddedResolver})
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)
 	}
 	return warehouse.Table{
 		Name: f.table, Operation: operation, Version: columns.SchemaVersion, Columns: layout.Columns(),
-		Partitions: job.Partitions, PartitionBy: layout.Partition(), Location: f.location,
+		Partitions: j.Partitions, PartitionBy: layout.Partition(), Location: f.location,
 	}, nil
 }
 

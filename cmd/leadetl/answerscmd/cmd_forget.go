@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
@@ -79,8 +80,8 @@ a new one could be billed again. --even-open deletes them too.`,
 	flags.StringVar(&f.column, "column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
 	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --column: email, network_url or ip (default: the column's name)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
-	flags.StringSliceVar(&f.networkHosts, "network-hosts", pipeline.DefaultJob("").NetworkHosts, "`hosts` of profile URLs")
-	flags.StringVar(&f.defaultRegion, "default-region", pipeline.DefaultJob("").DefaultRegion, "`region` of phone numbers in --file without a country code")
+	flags.StringSliceVar(&f.networkHosts, "network-hosts", job.Default("").NetworkHosts, "`hosts` of profile URLs")
+	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers in --file without a country code")
 	flags.StringArrayVar(&f.hashes, "key-hash", nil, "key `hash` of a question; repeatable")
 	flags.Var(&f.olderThan, "older-than", "minimum `age` of the answers to delete, such as 400d")
 	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget questions with an open call; they may be billed twice")

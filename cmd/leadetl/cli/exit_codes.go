@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/spf13/cobra"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -102,7 +104,7 @@ var exitRules = []exitRule{
 	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, answers.ErrNewer)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*objects.RefusedError]},
-	{ExitUsage, isType[*pipeline.JobError]},
+	{ExitUsage, isType[*job.Error]},
 	{ExitUsage, isAny(fs.ErrPermission, fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS)},
 	{ExitUsage, isFolderRefused},
 }

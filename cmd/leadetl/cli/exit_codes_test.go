@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
@@ -40,7 +42,7 @@ func TestExitCode(t *testing.T) {
 		{DataError(fmt.Errorf("%w: broken", resolution.ErrInvalid)), 2},
 		{DataError(syscall.EIO), 1},
 		{&sources.FormatError{File: "a.csv", Problem: "is empty"}, 2},
-		{&pipeline.JobError{Err: errors.New("twice")}, 2},
+		{&job.Error{Err: errors.New("twice")}, 2},
 		{sources.ErrChanged, 2},
 		{pipeline.ErrOtherJob, 2},
 		{sinks.ErrNested, 2},

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -185,7 +187,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	op := resolution.Operation(operation)
 	f.limited = flags.Changed("max-rejects")
 	if !flags.Changed("rows-per-part") {
-		f.dataset.rowsPerPart = pipeline.DefaultJob(op).RowsPerPart
+		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
 	return operation, cli.UsageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
@@ -207,7 +209,7 @@ func OneOperation(_ *cobra.Command, args []string) error {
 }
 
 // job is the job of the flags. Its error joins every problem.
-func (f *runFlags) job(operation string) (pipeline.Job, error) {
+func (f *runFlags) job(operation string) (job.Job, error) {
 	var errs []error
 	if len(f.in) == 0 && !f.search.isGiven() {
 		errs = append(errs, errors.New("no --in; name the input"))

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline"
@@ -118,7 +120,7 @@ var needs = map[resolution.Operation][]directory.Kind{
 
 // openResolver opens the embedded engine on the directory. answers identifies
 // the data it answers from, "" when the answers do not depend on any.
-func (f *runFlags) openResolver(job pipeline.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
+func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
 	if job.Operation == resolution.KeywordToLeadCount { // of others the rows are suppressed
 		options.Listed = wire.ListedIn(lists)

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -41,7 +42,7 @@ const (
 
 // DefaultJobFlags are those of a command line without any.
 func DefaultJobFlags() JobFlags {
-	job := pipeline.DefaultJob("")
+	job := job.Default("")
 	return JobFlags{
 		keep: []string{keepAll}, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
@@ -67,7 +68,7 @@ func (f *JobFlags) registerInput(flags *pflag.FlagSet) {
 
 // registerParts registers the flags that decide on files.
 func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
-	flags.IntVar(&f.rowsPerPart, "rows-per-part", f.rowsPerPart, fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", pipeline.SearchesPerPart))
+	flags.IntVar(&f.rowsPerPart, "rows-per-part", f.rowsPerPart, fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", job.SearchesPerPart))
 	flags.StringVar(&f.compression, "compression", f.compression, "Parquet `codec`: snappy, zstd or none")
 }
 
@@ -83,14 +84,14 @@ func completeJob(c *cobra.Command) {
 
 // Job is a job of these settings, not validated yet. Its error joins every
 // problem.
-func (f *JobFlags) Job(operation string) (pipeline.Job, error) {
+func (f *JobFlags) Job(operation string) (job.Job, error) {
 	var errs []error
 	if operation == "" {
 		errs = append(errs, errors.New("no operation; say which, as in: leadetl run email_to_hem"))
 	} else if _, err := resolution.ParseOperation(operation); err != nil {
 		errs = append(errs, err)
 	}
-	job := pipeline.DefaultJob(resolution.Operation(operation))
+	job := job.Default(resolution.Operation(operation))
 	job.Column, job.DropIdentifier = f.column, f.dropIdentifier
 	switch {
 	case len(f.keep) == 0 || slices.Contains(f.keep, ""):

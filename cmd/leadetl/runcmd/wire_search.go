@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/job"
+
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -192,7 +193,7 @@ func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
 }
 
 // apply sets what searches of a job mean.
-func (f *searchFlags) apply(job *pipeline.Job) {
+func (f *searchFlags) apply(job *job.Job) {
 	job.AsOf = f.asOf.Midnight()
 	job.SearchDefaults = f.defaults(job.Operation)
 }

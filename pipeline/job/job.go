@@ -1,11 +1,6 @@
-// Package pipeline runs a job: rows in, answers, columns, Parquet parts out.
-//
-// The one thing to know before using it: a run is made of parts, each a fixed
-// count of consecutive input rows. A part is published whole and then
-// recorded, so a run that is killed anywhere and started again skips what is
-// recorded and makes the rest, and which row is in which part depends on the
-// input alone. The same input, answers and settings give the same bytes.
-package pipeline
+// Package job says what a job is: its settings, the columns that it reads and
+// writes, and what tells it from other jobs.
+package job
 
 import (
 	"errors"
@@ -27,7 +22,7 @@ const (
 )
 
 // Job holds the settings that decide the bytes of a dataset. Its input and the
-// answers decide the rest. Start from DefaultJob.
+// answers decide the rest. Start from Default.
 type Job struct {
 	Operation resolution.Operation
 	// Column is the input column that holds the identifier, or the keywords of
@@ -69,8 +64,8 @@ type Job struct {
 	AsOf time.Time
 }
 
-// DefaultJob is a job of op with every setting at its default.
-func DefaultJob(op resolution.Operation) Job {
+// Default is a job of op with every setting at its default.
+func Default(op resolution.Operation) Job {
 	rows := DefaultRowsPerPart
 	if op == resolution.KeywordToLead {
 		rows = SearchesPerPart
@@ -125,12 +120,12 @@ func (j Job) Validate() error {
 	return errors.Join(errs...)
 }
 
-// JobError says that a job's settings contradict each other or its input. The
+// Error says that a job's settings contradict each other or its input. The
 // author of the job has to correct them.
-type JobError struct{ Err error }
+type Error struct{ Err error }
 
-func (e *JobError) Error() string { return e.Err.Error() }
-func (e *JobError) Unwrap() error { return e.Err }
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
 
 func isRegion(s string) bool {
 	return len(s) == 2 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'A' && s[1] <= 'Z'

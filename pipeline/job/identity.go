@@ -1,4 +1,4 @@
-package pipeline
+package job
 
 import (
 	"bytes"
@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// identity is what two runs share exactly when they make the same dataset of
+// Identity is what two runs share exactly when they make the same dataset of
 // the same rows.
-type identity struct {
+type Identity struct {
 	Operation        resolution.Operation `json:"operation"`
 	Inputs           []string             `json:"inputs"`
 	Column           string               `json:"column"`
@@ -40,7 +39,8 @@ type identity struct {
 	RulesVersion     int                  `json:"rules_version"`
 }
 
-func (id identity) encode() (settings json.RawMessage, jobID string, err error) {
+// Encode is the identity as JSON, and its hash.
+func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) {
 	settings, err = json.Marshal(id)
 	if err != nil {
 		return nil, "", err
@@ -49,20 +49,16 @@ func (id identity) encode() (settings json.RawMessage, jobID string, err error) 
 	return settings, hex.EncodeToString(sum[:]), nil
 }
 
-// identity is the run's if its searches take asOf for today. Its lists are in
-// one order, and settings that make no difference to the operation are left out.
-func (d *decision) identity(asOf time.Time) identity {
-	j, c := d.run.Job, d.columns
-	id := identity{
-		Operation: j.Operation, Column: c.read[c.identifier], Keep: c.read[:c.kept], DropIdentifier: j.DropIdentifier,
-		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Answers: d.run.Answers,
-		Suppression: d.run.fingerprint(), TellFound: d.run.TellFound != nil,
-		SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
+// NewIdentity is the identity of a job as far as its settings and columns decide
+// on it. Its lists are in one order, and settings that make no difference to the
+// operation are left out.
+func NewIdentity(j Job, c Columns) Identity {
+	id := Identity{
+		Operation: j.Operation, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier,
+		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(),
+		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
-	for _, input := range d.inputs {
-		id.Inputs = append(id.Inputs, input.URI)
-	}
-	for _, own := range c.layout.Own() {
+	for _, own := range c.Layout.Own() {
 		switch {
 		case strings.HasPrefix(own.Name, "hem_"): // types and profiles, in the columns' order
 			id.HEMs = append(id.HEMs, own.Name)
@@ -79,8 +75,6 @@ func (d *decision) identity(asOf time.Time) identity {
 	case resolution.IP:
 		id.IncludeProviders = j.IncludeProviders
 	}
-	id.Partitions, id.PartitionBy = j.Partitions, c.layout.Partition()
-	id.SearchDefaults, id.AsOf = j.SearchDefaults, formatDay(asOf)
 	return id
 }
 
@@ -99,8 +93,8 @@ var settingNames = []struct{ field, name string }{
 // about people, and fingerprints say nothing.
 var withoutValues = []string{"search_defaults", "suppression"}
 
-// differences says how the identity now differs from an earlier one, in words.
-func differences(before, now json.RawMessage) string {
+// Differences says how the identity now differs from an earlier one, in words.
+func Differences(before, now json.RawMessage) string {
 	var was, is map[string]json.RawMessage
 	var compact bytes.Buffer // a manifest is indented
 	if json.Compact(&compact, before) != nil || json.Unmarshal(compact.Bytes(), &was) != nil || json.Unmarshal(now, &is) != nil {
@@ -182,12 +176,4 @@ func inputDifferences(before, now json.RawMessage) string {
 		return "inputs in another order"
 	}
 	return strings.Join(all, "; ")
-}
-
-// fingerprint is that of the lists, for the dataset's identity.
-func (r *Run) fingerprint() string {
-	if r.Suppression == nil {
-		return ""
-	}
-	return r.Suppression.Fingerprint()
 }

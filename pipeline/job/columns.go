@@ -1,0 +1,179 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/search"
+)
+
+// Columns says which input columns are read and what comes out.
+type Columns struct {
+	Read       []string // columns to read, the kept ones first
+	Kept       int      // how many of them are kept
+	Identifier int      // which of them is resolved
+	// Fields are those that hold the fields of searches, by field.
+	Fields map[string]int
+	Layout *columns.Layout
+	// Table is that of the parts, Rejects that of the malformed lines.
+	Table, Rejects sinks.Table
+}
+
+// Source is what the columns of a dataset depend on beside job and input.
+type Source struct {
+	Remote   bool // a service answers
+	Suppress bool // people on lists are left out
+}
+
+// ChooseColumns decides on the columns of a job with this input.
+func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err error) {
+	files := input.Files()
+	kept := j.KeptOf(files)
+	c.Read, c.Kept = slices.Clone(kept), len(kept)
+	c.Identifier = c.place(identifierColumn(j, kept))
+	if j.Operation.IsKeyword() {
+		c.addSearchFields(files)
+	}
+	if err := input.Check(c.Read); err != nil {
+		return c, err
+	}
+	if j.KeepAll {
+		if err := checkSameColumns(files, kept); err != nil {
+			return c, err
+		}
+	}
+	if c.Layout, err = j.Layout(kept, from); err != nil {
+		return c, err
+	}
+	c.Table = sinks.Table{
+		Columns: c.Layout.Columns(), Compression: j.Compression,
+		Metadata: map[string]string{
+			"leadetl.operation":      string(j.Operation),
+			"leadetl.schema_version": fmt.Sprint(columns.SchemaVersion),
+			"leadetl.rules_version":  fmt.Sprint(columns.RulesVersion),
+		},
+	}
+	c.Rejects = rejectsTable(j, from.Suppress)
+	return c, nil
+}
+
+// KeptOf are the columns of input files that a job keeps.
+func (j Job) KeptOf(files []sources.File) []string {
+	if j.KeepAll && len(files) > 0 {
+		return files[0].Columns
+	}
+	return j.Keep
+}
+
+// Layout is how the answers of a job become columns, if it keeps these of the
+// input. Settings that contradict each other are an Error.
+func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
+	partition, err := partitionColumn(j, kept)
+	if err != nil {
+		return nil, &Error{err}
+	}
+	settings := columns.Settings{
+		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier,
+		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
+		PartitionBy: partition, Remote: from.Remote, Suppress: from.Suppress,
+	}
+	for _, p := range j.Partitions {
+		settings.Partitions = append(settings.Partitions, p.Name)
+	}
+	layout, err := columns.NewLayout(settings)
+	if err != nil {
+		return nil, &Error{err}
+	}
+	return layout, nil
+}
+
+// rejectsTable is the schema of _rejects: where a line is, why it is malformed,
+// and the line itself. The line is left out when identifiers are dropped, and
+// when people are suppressed: nobody can tell whether it holds one of them.
+func rejectsTable(j Job, suppress bool) sinks.Table {
+	all := columns.RejectsColumns()
+	if j.DropIdentifier || suppress {
+		all = all[:len(all)-1]
+	}
+	return sinks.Table{Columns: all, Compression: j.Compression}
+}
+
+// checkSameColumns refuses files with columns that the first one, whose columns
+// are kept, lacks.
+func checkSameColumns(files []sources.File, kept []string) error {
+	for _, f := range files[min(1, len(files)):] {
+		for _, c := range f.Columns {
+			if !containsFold(kept, c) {
+				return &Error{fmt.Errorf("%s has a column %q that %s has not; name the columns to keep with --keep", f.URI, c, files[0].URI)}
+			}
+		}
+	}
+	return nil
+}
+
+// place is the place of a column among those that are read. It is added if it
+// is not among them.
+func (c *Columns) place(name string) int {
+	name = matchFold(c.Read, name)
+	at := slices.Index(c.Read, name)
+	if at < 0 {
+		at = len(c.Read)
+		c.Read = append(c.Read, name)
+	}
+	return at
+}
+
+// addSearchFields finds the columns that hold the fields of searches, by the
+// fields' names, in whichever file has one: a filter must not be lost because
+// another file goes without it.
+func (c *Columns) addSearchFields(files []sources.File) {
+	c.Fields = map[string]int{keywordsColumn: c.Identifier}
+	for _, field := range search.Fields {
+		if field == keywordsColumn {
+			continue
+		}
+		for _, f := range files {
+			if containsFold(f.Columns, field) {
+				c.Fields[field] = c.place(matchFold(f.Columns, field))
+				break
+			}
+		}
+	}
+}
+
+// keywordsColumn is what keyword operations are asked about unless Job.Column
+// names another.
+const keywordsColumn = "keywords"
+
+// identifierColumn is the input column that a job's rows are resolved by, as it
+// is spelled among those that are kept.
+func identifierColumn(j Job, kept []string) string {
+	identifier := j.Column
+	switch {
+	case identifier != "":
+	case j.Operation.IsKeyword():
+		identifier = keywordsColumn
+	default:
+		identifier = string(j.Operation.Identifier())
+	}
+	return matchFold(kept, identifier)
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// matchFold is name as it is spelled in names: exactly, else in any case.
+func matchFold(names []string, name string) string {
+	if slices.Contains(names, name) {
+		return name
+	}
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+		return names[i]
+	}
+	return name
+}

@@ -114,7 +114,7 @@ func (d *decision) scope() answers.Scope {
 // cut cuts the rows of reader into parts. start begins a part that has to be
 // made; keep, if not nil, is told of recorded parts whose rows are the same.
 func (d *decision) cut(ctx context.Context, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
-	d.run.Progress.ReadFrom(reader.Position)
+	d.run.Progress.Begin(d.run.Job.Operation.IsKeyword())
 	c := cut.Cutter{
 		Reader: reader, RowsPerPart: d.run.Job.RowsPerPart, Recorded: d.recorded, Start: start, Keep: keep, Progress: d.run.Progress,
 	}

@@ -64,8 +64,9 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
 		Inputs: d.inputs, Output: d.run.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
-		Parts:  report.Parts{Made: result.Made, Earlier: result.Skipped},
-		Series: r.recorder.Series(now),
+		Parts:    report.Parts{Made: result.Made, Earlier: result.Skipped},
+		Progress: report.ProgressOf(d.run.Progress.Snapshot()),
+		Series:   r.recorder.Series(now),
 	}
 	if t := result.Totals; t.Rows > 0 {
 		made.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4

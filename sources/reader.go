@@ -23,7 +23,7 @@ type Reader struct {
 	err     error   // what ended the reading
 
 	before int64        // stored bytes of the files behind us
-	read   atomic.Int64 // before, and what is read of current
+	read   atomic.Int64 // before, and what the rows of current take so far
 	total  int64
 }
 
@@ -131,16 +131,18 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 		order[i] = at
 	}
 	r.stored, r.order = len(fields), order
+	progress := func(read int64) { r.read.Store(max(r.read.Load(), r.before+read)) } // a packed file's share is a guess
 	if in.Format == formatParquet {
-		r.current, err = openParquet(ctx, in, fields, func(read int64) { r.read.Store(r.before + read) })
+		r.current, err = openParquet(ctx, in, fields, progress)
 	} else {
-		r.current, err = openCSV(ctx, in, fields, &r.read)
+		r.current, err = openCSV(ctx, in, fields, progress)
 	}
 	return err
 }
 
-// Position returns how many of the stored (packed) bytes are read, for
-// progress; bytesTotal is -1 when it is unknown, as for standard input.
+// Position returns how many of the stored (packed) bytes the rows so far take,
+// for progress; what is read ahead does not count. bytesTotal is -1 when it is
+// unknown, as for standard input.
 func (r *Reader) Position() (bytesRead, bytesTotal int64) { return r.read.Load(), r.total }
 
 // Close ends the reading and what runs for it. Batches stay valid until they

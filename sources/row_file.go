@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/readahead"
@@ -37,13 +38,16 @@ type csvInput struct {
 	unpacked  *unpack.Reader
 	ahead     *readahead.Reader
 	ended     bool // read to its end, so that nothing waits for more
+
+	progress func(bytesRead int64)
+	sizes    sizes
 }
 
-func openCSV(ctx context.Context, in *input, fields []int, read *atomic.Int64) (rowFile, error) {
-	c := &csvInput{in: in}
+func openCSV(ctx context.Context, in *input, fields []int, progress func(int64)) (rowFile, error) {
+	c := &csvInput{in: in, progress: progress}
 	var text io.Reader
 	if in.stream != nil {
-		read.Add(in.stream.count(read))
+		c.sizes.stored.Store(in.stream.count(&c.sizes.stored))
 		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.unpacked)
 	} else {
 		b, err := in.beginReading(ctx)
@@ -51,14 +55,23 @@ func openCSV(ctx context.Context, in *input, fields []int, read *atomic.Int64) (
 			return nil, err
 		}
 		c.beingRead = b
-		if c.unpacked, err = unpack.NewReader(counter{b.text, read}); err != nil {
+		if c.unpacked, err = unpack.NewReader(counter{b.text, &c.sizes.stored}); err != nil {
 			return nil, errors.Join(in.blame(b.file, err), b.close())
 		}
 		text = c.unpacked
 	}
-	c.ahead = readahead.New(text, readahead.BlockSize, readahead.Headroom)
+	c.sizes.text = text
+	c.ahead = readahead.New(&c.sizes, readahead.BlockSize, readahead.Headroom)
 	c.Reader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
 	return c, nil
+}
+
+// Fill counts what the rows take of the stored bytes as their share of the text
+// that is read ahead.
+func (c *csvInput) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
+	err := c.Reader.Fill(ctx, b, maxRows)
+	c.progress(c.sizes.storedUpTo(c.Reader.Offset()))
+	return err
 }
 
 func (c *csvInput) finish(err error) error {
@@ -133,6 +146,34 @@ func (in *input) verdict(f stored, err error) error {
 		return nil
 	}
 	return f.unchanged()
+}
+
+// sizes reads unpacked text, and knows how many stored bytes it takes.
+type sizes struct {
+	text   io.Reader
+	stored atomic.Int64 // read so far
+
+	mu             sync.Mutex
+	ofText, ofFile int64 // of the same moment
+}
+
+func (s *sizes) Read(p []byte) (int, error) {
+	n, err := s.text.Read(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ofText += int64(n)
+	s.ofFile = s.stored.Load()
+	return n, err
+}
+
+// storedUpTo is about how many stored bytes the text takes up to an offset.
+func (s *sizes) storedUpTo(offset int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ofText == 0 {
+		return 0
+	}
+	return int64(float64(s.ofFile) * min(float64(offset)/float64(s.ofText), 1))
 }
 
 // counter adds what is read of a file to a count.

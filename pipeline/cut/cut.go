@@ -71,12 +71,14 @@ func (c *Cutter) Run(ctx context.Context) error {
 			}
 		}
 		rows += int64(b.Len())
-		c.Progress.CountRead(b.Len())
+		position, total := c.Reader.Position()
+		c.Progress.CountRead(b.Len(), position, total)
 		if err := part.Take(ctx, b); err != nil {
 			part.Abandon()
 			return err
 		}
 	}
+	c.Progress.CountAllRead()
 	if err := part.End(); err != nil {
 		return err
 	}

@@ -157,6 +157,13 @@ func tiles(r *Report) []tile {
 	var list []tile
 	add := func(name, value, note, kind string) { list = append(list, tile{name, value, note, kind}) }
 	if unfinished(r) {
+		if p := r.Progress; p.Of > 0 {
+			of := "of about "
+			if p.Exact {
+				of = "of "
+			}
+			add("Rows done", figures.Grouped(p.Rows), of+count(p.Of, "row"), "")
+		}
 		c := r.Service.Calls
 		add("Questions closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
 		if c.Closed > 0 {

@@ -38,6 +38,7 @@ type Report struct {
 	Fresh     sinks.Totals `json:"fresh"`
 	MatchRate float64      `json:"match_rate"`
 	Parts     Parts        `json:"parts"`
+	Progress  Progress     `json:"progress"`
 	Files     []sinks.File `json:"files"`
 
 	// Service is nil where none was asked.
@@ -70,6 +71,21 @@ const (
 type Parts struct {
 	Made    int `json:"made"`
 	Earlier int `json:"earlier"` // that earlier runs made
+}
+
+// Progress is how much of the input was done when the run ended, as the
+// progress line counts it.
+type Progress struct {
+	Rows int64 `json:"rows"`
+	// Of is an estimate of all rows of the input, unless Exact; 0 where nothing is
+	// known.
+	Of    int64 `json:"of"`
+	Exact bool  `json:"exact"`
+}
+
+// ProgressOf is that of a run that ended.
+func ProgressOf(s stats.Snapshot) Progress {
+	return Progress{Rows: s.InputDone(), Of: s.InputRows(), Exact: s.AllRead}
 }
 
 // Service is what was asked of a service.

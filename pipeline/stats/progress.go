@@ -3,6 +3,7 @@
 package stats
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/sinks"
@@ -17,11 +18,23 @@ type Progress struct {
 
 	rows, matched, noMatch, rejected, failed, suppressed, skipped, malformed atomic.Int64
 
-	searches atomic.Int64
-	known    atomic.Int64
-	read     atomic.Int64
-	parts    atomic.Int64
-	position atomic.Pointer[func() (read, total int64)]
+	searching            atomic.Bool
+	searches             atomic.Int64
+	known, knownRejected atomic.Int64
+	parts                atomic.Int64
+
+	mu   sync.Mutex
+	read reading
+	// leastDone and leastShare are the most that was seen done: estimates
+	// change, but what is done stays done.
+	leastDone  int64
+	leastShare float64
+}
+
+// reading is how far the input is read. Rows and bytes are of the same moment.
+type reading struct {
+	rows, bytes, total int64
+	begun, all         bool
 }
 
 // Snapshot is a look at a Progress.
@@ -30,14 +43,21 @@ type Snapshot struct {
 	// runs made are among them, and Known counts those.
 	Rows, Matched, NoMatch, Rejected, Failed, Suppressed, Skipped int64
 	Malformed                                                     int64
-	Known                                                         int64
-	// Searches counts the input rows that are done where these are keyword
-	// searches, of which each makes rows of its own; else it is 0.
-	Searches int64
-	// RowsRead runs ahead of Rows: rows wait for their answers.
+	Known, KnownRejected                                          int64
+	// Searching says that the input rows are keyword searches, of which each
+	// makes rows of its own. Searches counts those that are done.
+	Searching bool
+	Searches  int64
+	// RowsRead runs ahead of Rows: rows wait for their answers. AllRead says
+	// that it is all of them.
 	RowsRead              int64
+	AllRead               bool
 	Parts                 int64 // published and recorded
-	BytesRead, BytesTotal int64 // of the input as stored; total is -1 when unknown
+	BytesRead, BytesTotal int64 // of RowsRead, as stored; total is -1 when unknown
+	// LeastDone and LeastShare are the most that was seen before of InputDone
+	// and Share.
+	LeastDone  int64
+	LeastShare float64
 	// Calls is nil where no service is asked.
 	Calls *CallSnapshot
 }
@@ -47,54 +67,85 @@ func (p *Progress) Snapshot() Snapshot {
 	s := Snapshot{
 		Rows: p.rows.Load(), Matched: p.matched.Load(), NoMatch: p.noMatch.Load(), Rejected: p.rejected.Load(),
 		Failed: p.failed.Load(), Suppressed: p.suppressed.Load(), Skipped: p.skipped.Load(), Malformed: p.malformed.Load(),
-		Known: p.known.Load(), Searches: p.searches.Load(), RowsRead: p.read.Load(), Parts: p.parts.Load(), BytesTotal: -1,
-	}
-	if position := p.position.Load(); position != nil {
-		s.BytesRead, s.BytesTotal = (*position)()
+		Known: p.known.Load(), KnownRejected: p.knownRejected.Load(), Searching: p.searching.Load(), Searches: p.searches.Load(),
+		Parts: p.parts.Load(), BytesTotal: -1,
 	}
 	if p.Calls != nil {
 		calls := p.Calls.Snapshot()
 		s.Calls = &calls
 	}
+	p.mu.Lock() // last: no row is counted as done before it is counted as read
+	defer p.mu.Unlock()
+	if p.read.begun {
+		s.RowsRead, s.AllRead, s.BytesRead, s.BytesTotal = p.read.rows, p.read.all, p.read.bytes, p.read.total
+	}
+	s.LeastDone, s.LeastShare = p.leastDone, p.leastShare
+	p.leastDone, p.leastShare = s.InputDone(), s.Share()
 	return s
 }
 
 // InputDone estimates the input rows that are done, those in the middle of a
 // batch included: of a batch that waits for a service the answers come one by
 // one, and Rows grows when the last of them is there. It is exact when nothing
-// is under way.
+// is under way, and never shrinks.
 func (s Snapshot) InputDone() int64 {
-	c := s.Calls
-	switch {
-	case s.Searches > 0:
-		return s.Searches
-	case c == nil || c.Asked == 0:
-		return s.Rows
+	done := s.Rows
+	switch c := s.Calls; {
+	case s.Searching:
+		done = s.Searches
+	case c != nil && c.Asked > 0:
+		// Rows without a key ask nothing. The others ask as many questions as
+		// until now: their twins are known when their batch is done.
+		perQuestion := float64(c.Asked+c.Duplicates) / float64(c.Asked)
+		asked := s.Known + s.Rejected - s.KnownRejected + int64(float64(c.Closed)*perQuestion)
+		done = max(done, min(asked, s.RowsRead))
 	}
-	// Rows without a key ask nothing. The others ask as many questions as
-	// until now: their twins are known when their batch is done.
-	perQuestion := float64(c.Asked+c.Duplicates) / float64(c.Asked)
-	done := s.Known + s.Rejected + int64(float64(c.Closed)*perQuestion)
-	return max(s.Rows, min(done, s.RowsRead))
+	return max(done, s.LeastDone)
 }
 
 // InputRows estimates the rows of the whole input by the share of its bytes
 // that is read, exactly when that is all; 0 where nothing is known.
 func (s Snapshot) InputRows() int64 {
 	switch {
+	case s.AllRead:
+		return s.RowsRead
 	case s.BytesTotal < 0 || s.BytesRead <= 0:
 		return 0
-	case s.BytesRead >= s.BytesTotal:
-		return s.RowsRead
 	}
-	return int64(float64(s.RowsRead) * float64(s.BytesTotal) / float64(s.BytesRead))
+	return max(s.RowsRead, int64(float64(s.RowsRead)*float64(s.BytesTotal)/float64(s.BytesRead)))
 }
 
-// ReadFrom says where the position in the input is looked up.
-func (p *Progress) ReadFrom(position func() (read, total int64)) { p.position.Store(&position) }
+// Share estimates the share of the whole input that is done: by rows, or by
+// bytes before the first row. It never shrinks; 0 where nothing is known.
+func (s Snapshot) Share() float64 {
+	share := 0.0
+	switch all := s.InputRows(); {
+	case all > 0:
+		share = float64(s.InputDone()) / float64(all)
+	case s.BytesTotal > 0:
+		share = float64(s.BytesRead) / float64(s.BytesTotal)
+	}
+	return min(max(share, s.LeastShare), 1)
+}
 
-// CountRead counts rows that were read.
-func (p *Progress) CountRead(rows int) { p.read.Add(int64(rows)) }
+// Begin says before the first row whether the rows are keyword searches.
+func (p *Progress) Begin(searches bool) { p.searching.Store(searches) }
+
+// CountRead counts rows that were read, up to a position in the bytes of the
+// input.
+func (p *Progress) CountRead(rows int, position, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read.rows += int64(rows)
+	p.read.bytes, p.read.total, p.read.begun = position, total, true
+}
+
+// CountAllRead says that CountRead has counted the last rows.
+func (p *Progress) CountAllRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read.all, p.read.begun = true, true
+}
 
 // CountPart counts a part that is published and recorded.
 func (p *Progress) CountPart() { p.parts.Add(1) }
@@ -102,6 +153,7 @@ func (p *Progress) CountPart() { p.parts.Add(1) }
 // CountEarlier counts the lines of a part that an earlier run made.
 func (p *Progress) CountEarlier(t sinks.Totals) {
 	p.known.Add(t.Rows)
+	p.knownRejected.Add(t.Rejected)
 	p.Count(t)
 }
 

@@ -98,6 +98,9 @@ func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 	return nil
 }
 
+// Offset is where in the file, unpacked, the next record begins.
+func (r *Reader) Offset() int64 { return r.base + int64(r.pos) }
+
 // plain takes lines without a quote until it meets something else.
 func (r *Reader) plain(b *rows.Builder, maxRows int) {
 	for b.Len() < maxRows && !b.Full() {

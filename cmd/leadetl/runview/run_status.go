@@ -50,7 +50,12 @@ func (s status) line() []said {
 }
 
 // rows are those that are done, in the middle of a batch too.
-func (s status) rows() int64 { return max(s.snapshot.Rows, s.snapshot.InputDone()) }
+func (s status) rows() int64 {
+	if s.snapshot.Searching {
+		return s.snapshot.Rows
+	}
+	return s.snapshot.InputDone()
+}
 
 // matched is the share of the rows that matched; that of the questions until
 // the first rows are whole.
@@ -61,22 +66,20 @@ func (s status) matched() string {
 	return figures.Share(s.snapshot.Matched, s.snapshot.Rows)
 }
 
-// progress is how much is done, of how much: rows where they wait for a
-// service, else bytes of the input. Reading runs far ahead of a service.
+// shareSteps is what the whole bar has.
+const shareSteps = 10_000
+
+// progress is how much of the bar is full, in shareSteps.
 func (s status) progress() (done, of int64) {
-	if s.snapshot.Calls != nil {
-		return s.snapshot.InputDone(), s.snapshot.InputRows()
-	}
-	return s.snapshot.BytesRead, s.snapshot.BytesTotal
+	return int64(s.snapshot.Share() * shareSteps), shareSteps
 }
 
 // done is the share of the input that is done, or how much of it is read.
 func (s status) done() string {
-	done, of := s.progress()
-	if of <= 0 {
+	if s.snapshot.InputRows() == 0 && s.snapshot.BytesTotal <= 0 {
 		return figures.Size(s.snapshot.BytesRead)
 	}
-	return fmt.Sprintf("%d%%", min(100, 100*done/of))
+	return fmt.Sprintf("%d%%", int(100*s.snapshot.Share()+1e-9)) // 0.29 is less than 29/100
 }
 
 // rowRate is how many rows a second this run makes.
@@ -92,7 +95,7 @@ func (s status) callRate() float64 {
 
 // left is the time left at the pace of late.
 func (s status) left() string {
-	done, of := s.progress()
+	done, of := s.snapshot.InputDone(), s.snapshot.InputRows()
 	perSecond, _ := s.history.rates(recently)
 	if of <= 0 || perSecond <= 0 || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
 		return ""
@@ -121,7 +124,7 @@ type mark struct {
 func (h *history) note(now time.Time, s stats.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	done, _ := status{snapshot: s}.progress()
+	done := s.InputDone()
 	if s.Known != h.known { // passing by what is made says nothing of making
 		h.marks, h.known = nil, s.Known
 	}

@@ -19,15 +19,15 @@ func TestProgressInWords(t *testing.T) {
 		done, left, perSecond string
 	}{
 		{"nothing yet", stats.Snapshot{BytesTotal: 100}, "0%", "", "0"},
-		{"a quarter", stats.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000}, "25%", "1m left", "5,000"},
-		{"a quarter, of which half was there", stats.Snapshot{BytesRead: 25, BytesTotal: 100, Rows: 100_000, Known: 50_000}, "25%", "1m left", "2,500"},
-		{"all", stats.Snapshot{BytesRead: 100, BytesTotal: 100, Rows: 400}, "100%", "0s left", "20"},
+		{"a quarter", stats.Snapshot{BytesRead: 25, BytesTotal: 100, RowsRead: 100_000, Rows: 100_000}, "25%", "1m left", "5,000"},
+		{"a quarter, of which half was there", stats.Snapshot{BytesRead: 25, BytesTotal: 100, RowsRead: 100_000, Rows: 100_000, Known: 50_000}, "25%", "2m left", "2,500"},
+		{"all", stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 400, Rows: 400}, "100%", "0s left", "20"},
 		{"standard input", stats.Snapshot{BytesRead: 2_500_000, BytesTotal: -1}, "2.5 MB", "", "0"},
 		{"an empty file", stats.Snapshot{}, "0 B", "", "0"},
 		{"years", stats.Snapshot{BytesRead: 1, BytesTotal: 1e9}, "0%", "", "0"},
 		{
 			"everything read, an eighth answered",
-			stats.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 1000}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 1000}},
 			"12%", "2m20s left", "0",
 		},
 		{
@@ -37,18 +37,18 @@ func TestProgressInWords(t *testing.T) {
 		},
 		{
 			"searches",
-			stats.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 10, Rows: 5000, Searches: 5, Calls: &stats.CallSnapshot{Asked: 70, Closed: 60}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 10, Rows: 5000, Searching: true, Searches: 5, Calls: &stats.CallSnapshot{Asked: 70, Closed: 60}},
 			"50%", "20s left", "250",
 		},
 		{
 			"a service that is down",
-			stats.Snapshot{BytesRead: 100, BytesTotal: 100, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 1000, Reason: "dead"}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 1000, Reason: "dead"}},
 			"12%", "", "0",
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &watcher{started: time.Now()}
-			none := stats.Snapshot{Known: c.s.Known, BytesTotal: c.s.BytesTotal}
+			none := stats.Snapshot{Rows: c.s.Known, Known: c.s.Known, BytesTotal: c.s.BytesTotal}
 			w.history.note(time.Now(), none)
 			time.Sleep(20 * time.Second)
 			w.history.note(time.Now(), c.s)
@@ -150,7 +150,7 @@ func TestLiveLineFits(t *testing.T) {
 			}, 80, "0%  40 rows  75.0% matched  0 calls/s  0 credits",
 		},
 		{
-			"no service", status{snapshot: stats.Snapshot{Rows: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
+			"no service", status{snapshot: stats.Snapshot{Rows: 5, RowsRead: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
 			80, "50%  5 rows  80.0% matched  5 rows/s",
 		},
 	} {

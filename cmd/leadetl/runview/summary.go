@@ -89,15 +89,15 @@ func (s Summary) service() *report.Service {
 
 // ofAll says how many input rows there are to be done, as far as is known.
 func (s Summary) ofAll() string {
-	done, all := s.Progress.InputDone(), s.Progress.InputRows()
-	if all == 0 {
+	p := report.ProgressOf(s.Progress)
+	if p.Of == 0 {
 		return inputNames(s.Files)
 	}
 	about := "about "
-	if s.Progress.BytesRead >= s.Progress.BytesTotal {
+	if p.Exact {
 		about = ""
 	}
-	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(all), inputNames(s.Files), figures.Grouped(max(all-done, 0)))
+	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(p.Of), inputNames(s.Files), figures.Grouped(max(p.Of-p.Rows, 0)))
 }
 
 // addCalls adds what was asked of the service, and what it cost.

@@ -127,7 +127,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 				Asked: 500, Closed: 100, Matched: 75, Calls: 100, ByClass: map[string]int64{"answered": 100}, Credits: 150,
 			}}}},
 			Progress: stats.Snapshot{
-				RowsRead: 1000, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 500, Closed: 100, Matched: 75},
+				RowsRead: 1000, BytesRead: 9, BytesTotal: 9, AllRead: true, Calls: &stats.CallSnapshot{Asked: 500, Closed: 100, Matched: 75},
 			},
 		}
 		change(&c)
@@ -152,7 +152,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   report      leads/_report.html
 `},
 		{"later, with much unread", func(c *Summary) {
-			c.Progress.Rows, c.Progress.Matched, c.Progress.Failed, c.Progress.BytesTotal = 90, 60, 2, 90
+			c.Progress.Rows, c.Progress.Matched, c.Progress.Failed, c.Progress.BytesTotal, c.Progress.AllRead = 90, 60, 2, 90, false
 			c.Result.Made = 1
 		}, `enrichment, not finished
   rows        100  of about 10,000 from a.csv, 9,900 left

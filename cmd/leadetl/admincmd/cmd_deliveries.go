@@ -42,7 +42,7 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 				return cli.UsageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))
 			}
 			show := func(s *sqlite.Store, organization int64) error {
-				deliveries, err := s.Deliveries(c.Context(), organization, is, limit)
+				deliveries, err := s.Deliveries(c.Context(), organization, is, 0, limit)
 				if err != nil {
 					return err
 				}
@@ -108,7 +108,7 @@ func newAdminDeliveriesReplayCommand(std cli.Streams) *cobra.Command {
 				var errs []error
 				done := 0
 				for _, id := range args {
-					err := s.ReplayDelivery(c.Context(), id, a.now())
+					err := s.ReplayDelivery(c.Context(), 0, id, a.now())
 					switch {
 					case errors.Is(err, state.ErrNotFound):
 						err = cli.UsageError(fmt.Errorf("%s: there is no such delivery; leadetl admin deliveries list names them", id))

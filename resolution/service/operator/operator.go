@@ -40,8 +40,8 @@ type State interface {
 	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
 	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
 	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
-	Deliveries(ctx context.Context, organization int64, state string, limit int) ([]state.Delivery, error)
-	ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error
+	Deliveries(ctx context.Context, organization int64, state string, before int64, limit int) ([]state.Delivery, error)
+	ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error
 	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
 	CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error
 }
@@ -259,7 +259,7 @@ func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 		}
 		organization = found.ID
 	}
-	deliveries, err := h.State.Deliveries(r.Context(), organization, query.Get("state"), limit)
+	deliveries, err := h.State.Deliveries(r.Context(), organization, query.Get("state"), 0, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 }
 
 func (h *Handler) replayDelivery(r *http.Request, webhook string) (any, error) {
-	if err := h.State.ReplayDelivery(r.Context(), webhook, h.Now()); err != nil {
+	if err := h.State.ReplayDelivery(r.Context(), 0, webhook, h.Now()); err != nil {
 		return nil, err
 	}
 	h.Posted()

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-const selectBalance = "SELECT available, reserved FROM organizations WHERE id = ?"
+const selectBalance = "SELECT available, reserved FROM organizations WHERE id = ? AND deleted IS NULL"
 
 // account is an organization's balance within one group: read once, and written
 // once at the end of the group.
@@ -24,7 +25,8 @@ type entry struct {
 	organization int64
 	kind         state.Kind
 	credits      int64
-	reserved     bool // a capture takes reserved credits, not available ones
+	key          int64 // that the call was made with, 0 for none
+	reserved     bool  // a capture takes reserved credits, not available ones
 	resolution   uuid.UUID
 	operation    resolution.Operation
 	note         string
@@ -85,7 +87,10 @@ func (t *tx) enter(e entry) error {
 	}
 	t.sql.Wrote = true
 	t.ledger.Add(millis(e.at), e.organization, string(e.kind), e.credits, available, reserved, orNull(e.resolution[:], e.resolution == uuid.Nil),
-		orNull(string(e.operation), e.operation == ""), orNull(e.note, e.note == ""))
+		orNull(string(e.operation), e.operation == ""), orNull(e.note, e.note == ""), orNull(e.key, e.key == 0))
+	if e.kind == state.Capture {
+		t.use(usageRow{e.organization, day(e.at), string(e.operation), e.key}, usageSum{charges: 1, credits: e.credits})
+	}
 	return nil
 }
 
@@ -146,4 +151,71 @@ func (t *tx) writeAccounts() error {
 		}
 	}
 	return nil
+}
+
+// usageRow is the primary key of a row of usage.
+type usageRow struct {
+	organization, day int64
+	operation         string
+	key               int64
+}
+
+type usageSum struct{ requests, limited, charges, credits int64 }
+
+// day is the number of a day, counted from 1970 UTC.
+func day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
+
+// use adds to a row of usage; the group writes it when it ends.
+func (t *tx) use(r usageRow, more usageSum) {
+	t.sql.Wrote = true
+	sum := t.usage[r]
+	sum.requests += more.requests
+	sum.limited += more.limited
+	sum.charges += more.charges
+	sum.credits += more.credits
+	t.usage[r] = sum
+}
+
+func (t *tx) writeUsage() error {
+	for r, sum := range t.usage {
+		err := t.sql.Exec(`INSERT INTO usage(organization, day, operation, key, requests, limited, charges, credits) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT(organization, day, operation, key) DO UPDATE SET requests = requests + excluded.requests, limited = limited + excluded.limited,
+				charges = charges + excluded.charges, credits = credits + excluded.credits`,
+			r.organization, r.day, r.operation, r.key, sum.requests, sum.limited, sum.charges, sum.credits)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CountRequests adds to the requests that Usage returns. Counts of an
+// organization that is gone are dropped.
+func (s *Store) CountRequests(ctx context.Context, counts []state.Requests) error {
+	return s.writer.Write(ctx, func(t *tx) error {
+		for _, c := range counts {
+			known, err := t.sql.Row("SELECT 1 FROM organizations WHERE id = ?", []any{c.Organization}, new(int))
+			if err != nil {
+				return err
+			}
+			if known {
+				t.use(usageRow{c.Organization, c.Day, c.Operation, c.Key}, usageSum{requests: c.Total, limited: c.Limited})
+			}
+		}
+		return nil
+	})
+}
+
+// Usage reads what an organization did from one day to another, both included,
+// by day, operation and key.
+func (s *Store) Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error) {
+	scan := func(row interface{ Scan(...any) error }) (u state.Usage, err error) {
+		var day int64
+		err = row.Scan(&day, &u.Operation, &u.Key, &u.KeyLabel, &u.Requests, &u.Limited, &u.Charges, &u.Credits)
+		u.Day = time.Unix(day*24*60*60, 0).UTC()
+		return u, err
+	}
+	return collect(ctx, s.reads, scan, `SELECT u.day, u.operation, coalesce(k.public, ''), coalesce(k.label, ''), u.requests, u.limited, u.charges, u.credits
+		FROM usage u LEFT JOIN keys k ON k.id = u.key WHERE u.organization = ? AND u.day BETWEEN ? AND ? ORDER BY u.day, u.operation, u.key`,
+		organization, day(from), day(to))
 }

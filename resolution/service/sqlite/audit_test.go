@@ -3,7 +3,7 @@ package sqlite
 import "testing"
 
 // audit checks the ledger's promise for all organizations, or for those given:
-// its sums are those of its lines, and grants + adjustments − captures − open
+// its sums and its usage are those of its lines, and grants + adjustments − captures − open
 // reservations = available ≥ 0. All of one is read in one statement, so it may
 // run while the state is used. It returns the number of lines.
 func audit(t testing.TB, s *Store, organizations ...int64) (lines int) {
@@ -42,6 +42,13 @@ func auditOne(t testing.TB, s *Store, id int64) (lines int) {
 	}
 	if given-captured-open != available || available < 0 || open != reserved {
 		t.Errorf("organization %d: %d given − %d captured − %d open = %d available (%d reserved)", id, given, captured, open, available, reserved)
+	}
+	var charges, spent, counted, used int64
+	err = s.reads.QueryRowContext(t.Context(), `SELECT
+		(SELECT count(*) FROM ledger WHERE organization = ?1 AND kind = 'capture'), (SELECT coalesce(sum(credits), 0) FROM ledger WHERE organization = ?1 AND kind = 'capture'),
+		coalesce(sum(charges), 0), coalesce(sum(credits), 0) FROM usage WHERE organization = ?1`, id).Scan(&charges, &spent, &counted, &used)
+	if err != nil || charges != counted || spent != used {
+		t.Errorf("organization %d: usage has %d credits of %d charges, its ledger %d of %d (%v)", id, used, counted, spent, charges, err)
 	}
 	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// AddKey stores a key and returns the record with a new ID and Public. Errors:
+// AddKey stores a key and returns the record with a new ID and Public. A test key
+// belongs to the TestOrganization of the one that is given. Errors:
 // ErrNotFound for an unknown organization, ErrExists for a known hash,
 // resolution.ErrInvalid for a label of more
 // than 100 characters or with unprintable ones.
@@ -25,6 +27,20 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		if _, err := t.available(k.Organization); err != nil {
 			return err
 		}
+		var isTest bool
+		if _, err := t.sql.Row("SELECT test_of IS NOT NULL FROM organizations WHERE id = ?", []any{k.Organization}, &isTest); err != nil {
+			return err
+		}
+		if isTest && !k.Test {
+			return fmt.Errorf("%w: this organization has test keys alone", resolution.ErrInvalid)
+		}
+		if k.Test && !isTest {
+			test, err := t.testOf(k.Organization, k.Created)
+			if err != nil {
+				return err
+			}
+			k.Organization = test
+		}
 		taken, err := t.sql.Row("SELECT 1 FROM keys WHERE hash = ?", []any{k.Hash[:]}, new(int))
 		if err != nil {
 			return err
@@ -32,8 +48,9 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		if taken {
 			return fmt.Errorf("key: %w", state.ErrExists)
 		}
-		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked)); err != nil {
+		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked, operations, networks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked),
+			strings.Join(k.Operations, ","), joinNetworks(k.Networks)); err != nil {
 			return err
 		}
 		return t.raiseCredentials()
@@ -65,22 +82,52 @@ func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) err
 	})
 }
 
-const keyColumns = "SELECT id, public, organization, label, hash, hint, created, expires, revoked FROM keys"
+const keyColumns = `SELECT k.id, k.public, k.organization, k.label, k.hash, k.hint, k.created, k.expires, k.revoked, k.operations, k.networks,
+	o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization`
 
 func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
 	var hash []byte
 	var created int64
 	var expires, revoked *int64
-	err = row.Scan(&k.ID, &k.Public, &k.Organization, &k.Label, &hash, &k.Hint, &created, &expires, &revoked)
+	var operations, networks string
+	err = row.Scan(&k.ID, &k.Public, &k.Organization, &k.Label, &hash, &k.Hint, &created, &expires, &revoked, &operations, &networks, &k.Test)
 	copy(k.Hash[:], hash)
 	k.Created, k.Expires, k.Revoked = moment(created), optionalMoment(expires), optionalMoment(revoked)
+	if operations != "" {
+		k.Operations = strings.Split(operations, ",")
+	}
+	if err == nil {
+		k.Networks, err = splitNetworks(networks)
+	}
 	return k, err
 }
 
-// Keys lists the keys of an organization, the oldest first, with expired and
-// revoked ones.
+func joinNetworks(networks []netip.Prefix) string {
+	var all []string
+	for _, n := range networks {
+		all = append(all, n.String())
+	}
+	return strings.Join(all, ",")
+}
+
+func splitNetworks(text string) (networks []netip.Prefix, err error) {
+	for one := range strings.SplitSeq(text, ",") {
+		if one == "" {
+			continue
+		}
+		n, err := netip.ParsePrefix(one)
+		if err != nil {
+			return nil, err
+		}
+		networks = append(networks, n)
+	}
+	return networks, nil
+}
+
+// Keys lists the keys of an organization and its test keys, the oldest first,
+// with expired and revoked ones.
 func (s *Store) Keys(ctx context.Context, organization int64) ([]state.Key, error) {
-	return collect(ctx, s.reads, scanKey, keyColumns+" WHERE organization = ? ORDER BY id", organization)
+	return collect(ctx, s.reads, scanKey, keyColumns+" WHERE ?1 IN (k.organization, o.test_of) ORDER BY k.id", organization)
 }
 
 // RotateSecret gives an organization a new callback secret. The previous one stays
@@ -152,14 +199,14 @@ func (s *Store) Credentials(ctx context.Context) (c state.Credentials, err error
 	if err := reading.QueryRowContext(ctx, credentialsVersion).Scan(&c.Version); err != nil {
 		return state.Credentials{}, unavailable(err)
 	}
-	accounts, err := collect(ctx, reading, scanAccount, accountColumns+" ORDER BY id")
+	accounts, err := collect(ctx, reading, scanAccount, accountColumns+" WHERE deleted IS NULL ORDER BY id")
 	if err != nil {
 		return state.Credentials{}, err
 	}
 	for _, a := range accounts {
 		c.Organizations = append(c.Organizations, a.Organization)
 	}
-	if c.Keys, err = collect(ctx, reading, scanKey, keyColumns+" ORDER BY id"); err != nil {
+	if c.Keys, err = collect(ctx, reading, scanKey, keyColumns+" WHERE o.deleted IS NULL ORDER BY k.id"); err != nil {
 		return state.Credentials{}, err
 	}
 	if c.Secrets, err = collect(ctx, reading, scanSecret, secretColumns+" ORDER BY organization, id DESC"); err != nil {

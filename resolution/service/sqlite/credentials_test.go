@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestKeys(t *testing.T) {
 	}
 	want := first
 	want.ID, want.Public, want.Label = k.ID, k.Public, "nightly job"
-	if k != want || k.ID == 0 || !isPublicID("key_", k.Public) {
+	if !reflect.DeepEqual(k, want) || k.ID == 0 || !isPublicID("key_", k.Public) {
 		t.Errorf("added %+v, want %+v with an id", k, want)
 	}
 	for _, c := range []struct {
@@ -48,7 +49,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("revoked nothing: %v, want ErrNotFound", err)
 	}
 	want.Revoked = noon.Add(time.Minute) // the first time counts
-	if keys, err := s.Keys(t.Context(), org); err != nil || len(keys) != 1 || keys[0] != want {
+	if keys, err := s.Keys(t.Context(), org); err != nil || len(keys) != 1 || !reflect.DeepEqual(keys[0], want) {
 		t.Errorf("got %+v (%v), want %+v", keys, err, want)
 	}
 }

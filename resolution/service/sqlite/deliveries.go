@@ -10,10 +10,14 @@ import (
 )
 
 // Deliveries lists at most limit deliveries without their bodies, the newest
-// first. Organization 0 selects all organizations, and an empty state all states.
-func (s *Store) Deliveries(ctx context.Context, organization int64, which string, limit int) ([]state.Delivery, error) {
+// first. Organization 0 selects all organizations, an empty state all states, and
+// before, if not 0, those with a smaller ID.
+func (s *Store) Deliveries(ctx context.Context, organization int64, which string, before int64, limit int) ([]state.Delivery, error) {
 	var conditions []string
 	var args []any
+	if before != 0 {
+		conditions, args = append(conditions, "id < ?"), append(args, before)
+	}
 	if organization != 0 {
 		conditions, args = append(conditions, "organization = ?"), append(args, organization)
 	}
@@ -31,10 +35,11 @@ func (s *Store) Deliveries(ctx context.Context, organization int64, which string
 // replayed is what a replay sets; ?1 is the current time.
 const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, failure = NULL, finished = NULL"
 
-// ReplayDelivery makes a delivery pending and due now, as if it had never been
-// tried, under its old webhook id. It may be dead, delivered, or pending. Errors:
-// ErrNotFound for an unknown webhook id, ErrGone when the body is no longer kept.
-func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.Time) error {
+// ReplayDelivery makes a delivery of an organization, or of any one for 0,
+// pending and due now, as if it had never been tried, under its old webhook id.
+// It may be dead, delivered, or pending. Errors: ErrNotFound for an unknown
+// webhook id, ErrGone when the body is no longer kept.
+func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
 		var kept bool
@@ -42,7 +47,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, webhookID string, now time.T
 		switch {
 		case err != nil:
 			return err
-		case !found:
+		case !found, organization != 0 && l.Organization != organization:
 			return fmt.Errorf("delivery: %w", state.ErrNotFound)
 		case !kept:
 			return fmt.Errorf("delivery: %w", state.ErrGone)

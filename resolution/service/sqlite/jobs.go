@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -34,7 +35,7 @@ func (s *Store) CreateJob(ctx context.Context, job state.Job, maxActive int, rep
 		if err != nil {
 			return err
 		}
-		err = t.enter(entry{organization: job.Organization, kind: state.Reserve, credits: job.Reserved, resolution: job.ID, operation: job.Operation, at: job.Requested})
+		err = t.enter(entry{organization: job.Organization, kind: state.Reserve, credits: job.Reserved, key: job.Key, resolution: job.ID, operation: job.Operation, at: job.Requested})
 		if err != nil {
 			return err
 		}
@@ -79,10 +80,10 @@ func (t *tx) mayCreate(job state.Job, maxActive int) error {
 // queue writes a new job. seen is the data it searches.
 func (t *tx) queue(j state.Job, seen state.Snapshot) error {
 	return t.sql.Exec(`INSERT INTO resolutions(id, organization, operation, status, requested, work, payload, callback, receiver, reserved,
-			taken, day_start, day_end, edition)
-		VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			taken, day_start, day_end, edition, key)
+		VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		j.ID[:], j.Organization, string(j.Operation), millis(j.Requested), j.Work, j.Payload, j.CallbackURL, j.Receiver, j.Reserved,
-		millis(seen.Taken), millis(seen.Start), millis(seen.End), seen.Edition)
+		millis(seen.Taken), millis(seen.Start), millis(seen.End), seen.Edition, orNull(j.Key, j.Key == 0))
 }
 
 // FindJob returns a job of an organization. Errors: ErrNotFound for an unknown id
@@ -97,6 +98,24 @@ func (s *Store) FindJob(ctx context.Context, organization int64, id uuid.UUID) (
 func (s *Store) AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error) {
 	return s.findJob(ctx, "id = ?", id[:])
 }
+
+// Jobs lists at most limit jobs of an organization, the newest first, without
+// their contents. It begins behind the job before, uuid.Nil begins with the
+// newest. An empty status selects all.
+func (s *Store) Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error) {
+	scan := func(row interface{ Scan(...any) error }) (state.Job, error) {
+		j, _, err := scanJob(row.Scan)
+		return j, err
+	}
+	if before == uuid.Nil {
+		before = uuid.Max
+	}
+	return collect(ctx, s.reads, scan, "SELECT "+listedJobColumns+" FROM resolutions WHERE organization = ?1 AND id < ?2 AND (?3 = '' OR status = ?3) ORDER BY id DESC LIMIT ?4",
+		organization, before[:], string(status), max(limit, 0))
+}
+
+// listedJobColumns are jobColumns without what a job contains.
+var listedJobColumns = strings.NewReplacer("work, payload,", "NULL, NULL,", " result,", " NULL,").Replace(jobColumns)
 
 func (s *Store) findJob(ctx context.Context, which string, args ...any) (*state.Job, error) {
 	job, expired, err := scanJob(s.reads.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM resolutions WHERE "+which, args...).Scan)
@@ -113,14 +132,14 @@ func (s *Store) findJob(ctx context.Context, which string, args ...any) (*state.
 
 // jobColumns are what scanJob reads, in its order.
 const jobColumns = `id, organization, operation, status, requested, work, payload, coalesce(callback, ''), coalesce(receiver, ''), reserved,
-	taken, day_start, day_end, edition, lease, failures, deaths, finished, spent, result, coalesce(error, ''), expired`
+	taken, day_start, day_end, edition, lease, failures, deaths, finished, spent, result, coalesce(error, ''), expired, coalesce(key, 0)`
 
 // scanJob reads jobColumns.
 func scanJob(scan func(into ...any) error) (j state.Job, expired bool, err error) {
 	var requested, taken, start, end int64
 	var finished *int64
 	err = scan(&j.ID, &j.Organization, &j.Operation, &j.Status, &requested, &j.Work, &j.Payload, &j.CallbackURL, &j.Receiver, &j.Reserved,
-		&taken, &start, &end, &j.Sees.Edition, &j.Lease, &j.Failures, &j.Deaths, &finished, &j.Spent, &j.Result, &j.Error, &expired)
+		&taken, &start, &end, &j.Sees.Edition, &j.Lease, &j.Failures, &j.Deaths, &finished, &j.Spent, &j.Result, &j.Error, &expired, &j.Key)
 	j.Sees.Taken, j.Sees.Start, j.Sees.End = moment(taken), moment(start), moment(end)
 	j.Requested, j.Finished = moment(requested), optionalMoment(finished)
 	return j, expired, err

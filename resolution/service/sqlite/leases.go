@@ -162,6 +162,7 @@ func (s *Store) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callb
 // unfinishedJob has the fields of a job that a change to it needs.
 type unfinishedJob struct {
 	organization int64
+	key          int64
 	operation    resolution.Operation
 	reserved     int64
 	status       state.Status
@@ -170,8 +171,8 @@ type unfinishedJob struct {
 
 func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
 	var j unfinishedJob
-	found, err := t.sql.Row("SELECT organization, operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
-		&j.organization, &j.operation, &j.reserved, &j.status, &j.lease)
+	found, err := t.sql.Row("SELECT organization, coalesce(key, 0), operation, reserved, status, lease FROM resolutions WHERE id = ?", []any{id[:]},
+		&j.organization, &j.key, &j.operation, &j.reserved, &j.status, &j.lease)
 	switch {
 	case err != nil:
 		return j, err
@@ -185,7 +186,7 @@ func (t *tx) unfinished(id uuid.UUID) (unfinishedJob, error) {
 
 // finish writes the end of a job.
 func (t *tx) finish(j unfinishedJob, f state.Finish) error {
-	e := entry{organization: j.organization, reserved: true, resolution: f.ID, operation: j.operation, at: f.At}
+	e := entry{organization: j.organization, key: j.key, reserved: true, resolution: f.ID, operation: j.operation, at: f.At}
 	e.kind, e.credits = state.Capture, f.Spent
 	if err := t.enter(e); err != nil {
 		return err

@@ -102,15 +102,24 @@ func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balanc
 // the entry with number after; 0 starts with the first.
 func (s *Store) Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error) {
 	return collect(ctx, s.reads, scanEntry,
-		"SELECT seq, at, kind, credits, available, reserved, resolution, operation, note FROM ledger WHERE organization = ? AND seq > ? ORDER BY seq LIMIT ?",
-		organization, after, limit)
+		entryColumns+" WHERE l.organization = ? AND l.seq > ? ORDER BY l.seq LIMIT ?", organization, after, limit)
 }
+
+// LatestCharges reads up to limit single-record calls of an organization that
+// cost credits, the newest first.
+func (s *Store) LatestCharges(ctx context.Context, organization int64, limit int) ([]state.Entry, error) {
+	return collect(ctx, s.reads, scanEntry,
+		entryColumns+" WHERE l.organization = ? AND l.kind = 'capture' AND l.reserved = 0 ORDER BY l.seq DESC LIMIT ?", organization, limit)
+}
+
+const entryColumns = `SELECT l.seq, l.at, l.kind, l.credits, l.available, l.reserved, l.resolution, l.operation, l.note,
+	coalesce(k.public, ''), coalesce(k.label, '') FROM ledger l LEFT JOIN keys k ON k.id = l.key`
 
 func scanEntry(row interface{ Scan(...any) error }) (e state.Entry, err error) {
 	var at int64
 	var of []byte
 	var operation, note sql.NullString
-	err = row.Scan(&e.Seq, &at, &e.Kind, &e.Credits, &e.Available, &e.Reserved, &of, &operation, &note)
+	err = row.Scan(&e.Seq, &at, &e.Kind, &e.Credits, &e.Available, &e.Reserved, &of, &operation, &note, &e.Key, &e.KeyLabel)
 	copy(e.Resolution[:], of)
 	e.At, e.Operation, e.Note = moment(at), resolution.Operation(operation.String), note.String
 	return e, err
@@ -142,7 +151,7 @@ func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, er
 		if err := t.mayStore(c.Reply, c.At); err != nil {
 			return err
 		}
-		err = t.enter(entry{organization: c.Organization, kind: state.Capture, credits: c.Credits, resolution: c.Resolution, operation: c.Operation, at: c.At})
+		err = t.enter(entry{organization: c.Organization, kind: state.Capture, credits: c.Credits, key: c.Key, resolution: c.Resolution, operation: c.Operation, at: c.At})
 		if err != nil {
 			return err
 		}

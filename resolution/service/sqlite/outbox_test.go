@@ -76,7 +76,7 @@ func (d *desk) die(organization int64, receiver string) *state.Callback {
 // delivery finds one by its webhook id.
 func (d *desk) delivery(webhook string) state.Delivery {
 	d.t.Helper()
-	all, err := d.Deliveries(d.t.Context(), 0, "", math.MaxInt32)
+	all, err := d.Deliveries(d.t.Context(), 0, "", 0, math.MaxInt32)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestDelivery(t *testing.T) {
 		}
 		listed := want
 		listed.Body = nil
-		if all, err := d.Deliveries(t.Context(), 0, "", 10); err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0]) != fmt.Sprintf("%+v", listed) {
+		if all, err := d.Deliveries(t.Context(), 0, "", 0, 10); err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0]) != fmt.Sprintf("%+v", listed) {
 			t.Fatalf("%s lists\n%+v, %v\nwant\n%+v", when, all, err, listed)
 		}
 	}
@@ -261,7 +261,7 @@ func TestDelivery(t *testing.T) {
 		t.Helper()
 		d.now = d.now.Add(time.Hour)
 		want.State, want.Attempts, want.Status, want.Failure, want.Finished, want.Due = state.Pending, 0, 0, "", time.Time{}, d.now
-		if err := d.ReplayDelivery(t.Context(), c.WebhookID, d.now); err != nil {
+		if err := d.ReplayDelivery(t.Context(), 0, c.WebhookID, d.now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestDelivery(t *testing.T) {
 	d.settle(state.Attempt{ID: 1, State: state.Pending, Due: d.now.Add(24 * time.Hour), Failure: "refused", At: d.now})
 	replay()
 	check("a replayed pending one")
-	if err := d.ReplayDelivery(t.Context(), "msg_unknown", d.now); !errors.Is(err, state.ErrNotFound) {
+	if err := d.ReplayDelivery(t.Context(), 0, "msg_unknown", d.now); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("replaying an unknown one: %v, want %v", err, state.ErrNotFound)
 	}
 	if n := d.count("lanes"); n != 1 {
@@ -311,7 +311,7 @@ func TestDeliveriesFilter(t *testing.T) {
 		{"an unknown organization's: none", 77, "", 10, ""},
 		{"none asked for", 0, "", 0, ""},
 	} {
-		list, err := d.Deliveries(t.Context(), c.organization, c.state, c.limit)
+		list, err := d.Deliveries(t.Context(), c.organization, c.state, 0, c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,25 @@ func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p 
 			return p, err
 		}
 	}
-	return p, nil
+	p.Deleted, err = s.purgeDeleted(ctx, now)
+	return p, err
+}
+
+// purgeDeleted removes the jobs and callbacks of deleted organizations.
+func (s *Store) purgeDeleted(ctx context.Context, now time.Time) (count int, err error) {
+	for _, statement := range []string{
+		"DELETE FROM resolutions WHERE rowid IN (SELECT r.rowid FROM organizations o JOIN resolutions r ON r.organization = o.id WHERE o.deleted <= ?1 LIMIT ?2)",
+		"DELETE FROM outbox WHERE id IN (SELECT x.id FROM organizations o JOIN outbox x ON x.organization = o.id WHERE o.deleted <= ?1 LIMIT ?2)",
+	} {
+		n, err := s.purge(ctx, []string{statement}, millis(now))
+		count += n
+		if err != nil {
+			return count, err
+		}
+	}
+	return count, s.writer.Write(ctx, func(t *tx) error { // few, and none while its deliveries were there
+		return t.sql.Exec("DELETE FROM lanes WHERE organization IN (SELECT id FROM organizations WHERE deleted IS NOT NULL)")
+	})
 }
 
 // oldDeliveries selects deliveries. It selects the same ones for all statements of

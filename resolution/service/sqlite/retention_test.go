@@ -97,7 +97,7 @@ func TestPurge(t *testing.T) {
 				if x.body {
 					want = nil
 				}
-				if err := d.ReplayDelivery(t.Context(), x.webhook, d.now); !errors.Is(err, want) {
+				if err := d.ReplayDelivery(t.Context(), 0, x.webhook, d.now); !errors.Is(err, want) {
 					t.Errorf("replay: %v, want %v", err, want)
 				}
 			}

@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
-var migrations = []string{firstSchema}
+var migrations = []string{firstSchema, accountsSchema}
 
 // Times are milliseconds since 1970 UTC; resolutions are the 16 bytes of their
 // UUID. Checks on busy tables avoid IN with a list: SQLite would build a table of
@@ -180,4 +180,36 @@ CREATE TABLE lanes(
 	PRIMARY KEY(organization, receiver)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX lanes_due ON lanes(organization, due);
+`
+
+// accountsSchema is what an organization sees and does by itself: scopes of its
+// keys, which key paid for what, use by day, and test keys.
+const accountsSchema = `
+ALTER TABLE organizations ADD COLUMN test_of INTEGER REFERENCES organizations; -- not null: it has the test ledger of that organization
+ALTER TABLE organizations ADD COLUMN suspended INTEGER; -- since when nobody may call
+ALTER TABLE organizations ADD COLUMN deleted INTEGER; -- its ledger is kept
+CREATE UNIQUE INDEX organizations_test ON organizations(test_of) WHERE test_of IS NOT NULL;
+
+ALTER TABLE keys ADD COLUMN operations TEXT NOT NULL DEFAULT ''; -- that it may call, by commas; empty for all
+ALTER TABLE keys ADD COLUMN networks TEXT NOT NULL DEFAULT ''; -- that it may call from, by commas; empty for all
+
+ALTER TABLE ledger ADD COLUMN key INTEGER REFERENCES keys; -- with which the call was made
+ALTER TABLE resolutions ADD COLUMN key INTEGER REFERENCES keys;
+CREATE INDEX resolutions_organization ON resolutions(organization, id);
+CREATE INDEX outbox_newest ON outbox(organization, id);
+
+-- Credits and charges are sums of the ledger and change with it.
+CREATE TABLE usage(
+	organization INTEGER NOT NULL REFERENCES organizations,
+	day INTEGER NOT NULL, -- since 1970 UTC
+	operation TEXT NOT NULL,
+	key INTEGER NOT NULL, -- 0 when no key is known
+	requests INTEGER NOT NULL DEFAULT 0,
+	limited INTEGER NOT NULL DEFAULT 0, -- of them, refused with 429
+	charges INTEGER NOT NULL DEFAULT 0,
+	credits INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY(organization, day, operation, key)
+) STRICT, WITHOUT ROWID;
+INSERT INTO usage(organization, day, operation, key, charges, credits)
+	SELECT organization, at / 86400000, coalesce(operation, ''), 0, count(*), sum(credits) FROM ledger WHERE kind = 'capture' GROUP BY 1, 2, 3;
 `

@@ -53,7 +53,7 @@ func TestStatsCountDeliveries(t *testing.T) {
 	d.settle(state.Attempt{ID: 2, State: state.Delivered, Status: 200, At: d.now})
 	check("a delivery")
 	for _, c := range []*state.Callback{first, first, second} {
-		if err := d.ReplayDelivery(t.Context(), c.WebhookID, d.now); err != nil {
+		if err := d.ReplayDelivery(t.Context(), 0, c.WebhookID, d.now); err != nil {
 			t.Fatal(err)
 		}
 		check("a replay")

@@ -17,6 +17,7 @@ type tx struct {
 	accounts     map[int64]*account
 	reservations map[uuid.UUID]int64 // open reservations, of those read
 	ledger       *groupcommit.Batch
+	usage        map[usageRow]usageSum
 	keys         map[[32]byte]bool // of the replies below
 	replies      *groupcommit.Batch
 }
@@ -26,7 +27,8 @@ func newTx(t *groupcommit.Tx) *tx {
 		sql:          t,
 		accounts:     map[int64]*account{},
 		reservations: map[uuid.UUID]int64{},
-		ledger:       groupcommit.NewBatch("INSERT INTO ledger(at, organization, kind, credits, available, reserved, resolution, operation, note) VALUES ", 9, ""),
+		usage:        map[usageRow]usageSum{},
+		ledger:       groupcommit.NewBatch("INSERT INTO ledger(at, organization, kind, credits, available, reserved, resolution, operation, note, key) VALUES ", 10, ""),
 		keys:         map[[32]byte]bool{},
 		replies:      groupcommit.NewBatch("INSERT OR REPLACE INTO replies(at, key, fingerprint, status, body) VALUES ", 5, ""),
 	}
@@ -36,6 +38,7 @@ func newTx(t *groupcommit.Tx) *tx {
 func (t *tx) Reset() {
 	clear(t.accounts)
 	clear(t.reservations)
+	clear(t.usage)
 	clear(t.keys)
 	t.ledger.Reset()
 	t.replies.Reset()
@@ -47,6 +50,9 @@ func (t *tx) Flush() error {
 		return err
 	}
 	if err := t.ledger.Flush(t.sql); err != nil {
+		return err
+	}
+	if err := t.writeUsage(); err != nil {
 		return err
 	}
 	return t.writeAccounts()

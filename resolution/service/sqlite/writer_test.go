@@ -104,7 +104,7 @@ func TestFaultIsOneChanges(t *testing.T) {
 		if i == 2 { // refused when the group ends, for its sums do not fit the ledger's check
 			return s.writer.Write(t.Context(), func(t *tx) error {
 				t.sql.Wrote = true
-				t.ledger.Add(0, org, "gift", 1, 1, 0, nil, nil, nil)
+				t.ledger.Add(0, org, "gift", 1, 1, 0, nil, nil, nil, nil)
 				return nil
 			})
 		}

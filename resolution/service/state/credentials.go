@@ -1,6 +1,10 @@
 package state
 
-import "time"
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
 
 // Organization is one customer of the service.
 type Organization struct {
@@ -8,6 +12,11 @@ type Organization struct {
 	Public  string // org_ and 16 hex digits: its name to the outside
 	Name    string
 	Created time.Time
+
+	// TestOf is the organization whose test keys belong to this one, which then
+	// has the ledger and the resolutions of their calls; 0 for a usual one.
+	TestOf    int64
+	Suspended time.Time // since when nobody may call; zero for one that may
 }
 
 // Account is an organization with its credits.
@@ -21,12 +30,26 @@ type Key struct {
 	ID           int64
 	Public       string // key_ and 16 hex digits: its name to the outside
 	Organization int64
+	Test         bool     // a test key: its Organization has a TestOf
 	Label        string   // its purpose, in its owner's words; may be empty
 	Hash         [32]byte // HMAC-SHA-256 under the pepper
 	Hint         string   // its last characters, to tell keys apart
 	Created      time.Time
 	Expires      time.Time // zero: never
 	Revoked      time.Time // zero: never
+
+	Operations []string       // that it may call; nil for all
+	Networks   []netip.Prefix // that it may call from; nil for all
+}
+
+// May reports whether the key may call an operation.
+func (k Key) May(operation string) bool {
+	return len(k.Operations) == 0 || slices.Contains(k.Operations, operation)
+}
+
+// From reports whether the key may be used at an address.
+func (k Key) From(a netip.Addr) bool {
+	return len(k.Networks) == 0 || slices.ContainsFunc(k.Networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Secret is a callback secret of an organization, encrypted under the pepper.

@@ -55,11 +55,35 @@ type Entry struct {
 	Resolution uuid.UUID            // uuid.Nil when it belongs to none
 	Operation  resolution.Operation // "" when it belongs to none
 	Note       string
+	Key        string // public id of the key that called, "" when none is known
+	KeyLabel   string
+}
+
+// Usage is what an organization did with one key and one operation on a day.
+type Usage struct {
+	Day       time.Time // midnight UTC
+	Operation string
+	Key       string // public id, "" when none is known
+	KeyLabel  string
+
+	Requests int64 // not exact: the last seconds before a kill are missing
+	Limited  int64 // of them, refused with 429
+	Charges  int64 // those that cost credits
+	Credits  int64 // what they cost, as in the ledger
+}
+
+// Requests counts the requests of one organization, key and operation on a day.
+type Requests struct {
+	Organization, Key int64 // Key is 0 when none is known
+	Day               int64 // since 1970 UTC
+	Operation         string
+	Total, Limited    int64
 }
 
 // Charge is what a finished call costs, and what it leaves to be kept.
 type Charge struct {
 	Organization int64
+	Key          int64 // with which it was made, 0 without one
 	Resolution   uuid.UUID
 	Operation    resolution.Operation
 	Credits      int64     // 0 for a call that is not billed

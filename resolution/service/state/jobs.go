@@ -29,6 +29,7 @@ func (s Status) Finished() bool { return s == Completed || s == Failed || s == C
 type Job struct {
 	ID           uuid.UUID
 	Organization int64
+	Key          int64 // with which it was created, 0 without one
 	Operation    resolution.Operation
 	Status       Status
 	Requested    time.Time // to the millisecond, UTC

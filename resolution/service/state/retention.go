@@ -31,6 +31,7 @@ func DefaultRetention() Retention {
 type Purged struct {
 	Results, Tombstones, Replies, Snapshots int
 	DeliveredBodies, Delivered, Dead        int
+	Deleted                                 int // jobs and callbacks of deleted organizations
 }
 
 // Stats counts what waits in a store at one moment.

@@ -131,9 +131,11 @@ func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEno
 	var calls, credits int64
 	run := c.decision.run
 	if run.Remote.Answers != nil {
-		if calls, credits, err = run.Remote.Spent(ctx, c.decision.header.Run); err != nil {
+		spent, err := run.Remote.Spent(ctx, c.decision.header.Run)
+		if err != nil {
 			return nil, nil, err
 		}
+		calls, credits = spent.Calls, spent.Credits()
 	}
 	b, fresh := run.Remote.Budget, p.Calls-p.Again // the others may be among what was spent
 	if b.MaxCalls >= 0 && calls+p.Calls > b.MaxCalls {

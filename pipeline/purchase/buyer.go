@@ -32,6 +32,7 @@ type Buyer struct {
 	log       *slog.Logger
 	counters  *stats.CallCounters
 	account   *account
+	setAside  setAside
 	surcharge surcharge
 	inFlight  inFlight
 	outage    outage
@@ -60,12 +61,13 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	if op.IsKeyword() {
 		b.places = newPlaces(min(r.Concurrency, maxPlaces))
 	}
-	calls, credits, err := r.Spent(ctx, run)
+	spent, err := r.Spent(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.account.add(calls, credits, 0, 0)
-	b.counters.Earlier(calls, credits)
+	b.setAside.price = spent.Open
+	b.account.add(spent.Calls, spent.Credits(), 0, 0)
+	b.counters.Earlier(spent.Calls, spent.Paid)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &BudgetError{Flag: "--max-duration", Limit: d.String()})
@@ -129,6 +131,7 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 		switch d := b.remote.Decide(b.codec.operation, f, b.began, now); d {
 		case UseStored:
 			b.counters.Stored(1)
+			b.bookDelivered(e.key, f.Answer)
 			a, err := b.codec.answer(f.Answer)
 			b.finish(e, a, err)
 		case Skip:
@@ -140,6 +143,24 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 		}
 	}
 	return calls
+}
+
+// bookDelivered counts what a stored answer cost, if it has come since this
+// process began, by a callback, to a call of an earlier one.
+func (b *Buyer) bookDelivered(key string, a answers.Answer) {
+	if b.setAside.isEmpty() { // the usual case, without a hash
+		return
+	}
+	price, found := b.setAside.take(answers.Question{Scope: b.scope, Key: key}.Hash())
+	if !found {
+		return
+	}
+	cost := price
+	if a.Credits != nil {
+		cost = *a.Credits
+	}
+	b.account.add(0, cost-price, 0, 0)
+	b.counters.Settled(cost)
 }
 
 // start starts calls, those that have to be sent as soon as there are slots.

@@ -74,6 +74,7 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 	switch mine := f.Run == b.run; {
 	case f.Open != "" && mine:
 		c.charge.status, c.charge.cost = booked, c.charge.price
+		b.setAside.take(c.question.Hash())
 	case f.Open != "":
 		c.charge.status = foreign
 	}

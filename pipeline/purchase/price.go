@@ -92,26 +92,66 @@ func costOf(about resolution.About, price int64) int64 {
 	return price
 }
 
-// Spent is what a run has spent of its budget. A call that may have been billed
-// counts with the most it can cost.
-func (r *Remote) Spent(ctx context.Context, run string) (calls, credits int64, err error) {
+// Spending is what a run has spent of its budget.
+type Spending struct {
+	Calls int64 // questions
+	Paid  int64 // credits of those with an answer
+	// Open is the most that each question without an answer may have cost.
+	Open map[answers.Hash]int64
+}
+
+// Credits are all that count. A call that may have been billed counts with the
+// most it can cost.
+func (s Spending) Credits() int64 {
+	credits := s.Paid
+	for _, most := range s.Open {
+		credits += most
+	}
+	return credits
+}
+
+// Spent is what a run has spent.
+func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
+	s := Spending{Open: map[answers.Hash]int64{}}
 	paid, err := r.Answers.SumSpent(ctx, run)
 	if err != nil {
-		return 0, 0, err
+		return s, err
 	}
-	calls, credits = paid.Answers, paid.Credits+paid.Unpriced*r.Price.Max()
+	s.Calls, s.Paid = paid.Answers, paid.Credits+paid.Unpriced*r.Price.Max()
 	for _, open := range []iter.Seq2[answers.OpenCall, error]{r.Answers.Unknown(ctx), r.Answers.Parked(ctx)} {
 		for c, err := range open {
 			if err != nil {
-				return 0, 0, err
+				return s, err
 			}
 			if c.Run == run {
-				calls++
-				credits += r.Price.MaxCost(c.Question)
+				s.Calls++
+				s.Open[c.Hash] = r.Price.MaxCost(c.Question)
 			}
 		}
 	}
-	return calls, credits, nil
+	return s, nil
+}
+
+// setAside are the questions of earlier processes of the run that had no answer
+// when this one began, and what the account counts for each.
+type setAside struct {
+	mu    sync.Mutex
+	price map[answers.Hash]int64
+}
+
+func (s *setAside) isEmpty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.price) == 0
+}
+
+// take takes a question out.
+func (s *setAside) take(h answers.Hash) (price int64, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	price, found = s.price[h]
+	delete(s.price, h)
+	return price, found
 }
 
 // surcharge learns that calls cost more than was declared.

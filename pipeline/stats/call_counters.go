@@ -51,8 +51,9 @@ type CallSnapshot struct {
 	// Credits are what the answers of this run cost.
 	Credits int64 `json:"credits"`
 	// EarlierCalls and EarlierCredits are what earlier runs of the same
-	// unfinished dataset count with: a call for each question, and what may
-	// have been billed as if it were.
+	// unfinished dataset count with: a call for each question, and the credits
+	// of those that were answered. What the others cost counts when their answer
+	// comes.
 	EarlierCalls   int64 `json:"earlier_calls"`
 	EarlierCredits int64 `json:"earlier_credits"`
 	// Unknown calls may have been billed and have no answer; Parked ones wait

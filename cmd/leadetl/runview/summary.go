@@ -121,12 +121,16 @@ func (s Summary) addCalls(t *Table) {
 	t.CountIfAny("left out", c.Quarantined, "invalid fields of answers")
 }
 
-// credits says what the whole unfinished job has spent where earlier runs did,
-// and what it may.
+// credits says what the whole unfinished job has paid where earlier runs did,
+// what calls without an answer may have cost, and what it may spend.
 func credits(s *report.Service) string {
 	var notes []string
+	paid := s.Calls.EarlierCredits + s.Calls.Credits
 	if s.Calls.EarlierCredits > 0 {
-		notes = append(notes, figures.Grouped(s.Budget.Credits)+" including earlier runs of this job")
+		notes = append(notes, figures.Grouped(paid)+" including earlier runs of this job")
+	}
+	if open := s.Budget.Credits - paid; open > 0 {
+		notes = append(notes, "up to "+figures.Grouped(open)+" more for calls without an answer")
 	}
 	if most := s.Budget.MaxCredits; most != nil {
 		notes = append(notes, "budget "+figures.Grouped(*most))

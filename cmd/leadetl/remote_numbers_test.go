@@ -1,0 +1,135 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline/report"
+)
+
+// TestNumbersAfterAKill kills a run of many small parts with calls in flight,
+// interrupts the next one and finishes with a third. Table, page and JSON count
+// every credit once, as the service's ledger does, and the rows of the whole
+// input.
+func TestNumbersAfterAKill(t *testing.T) {
+	t.Parallel()
+	l := profileList(1200)
+	o := badservice.DefaultOptions()
+	o.HonourKeys, o.Latency, o.Matched, o.Credits = true, 20*time.Millisecond, 0.75, -1
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "enrichment", url, l.csv, "--network-hosts", "network.example", "--rows-per-part", "30", "--concurrency", "16", "--idempotent", "--log-level", "info")
+	until := func(p *process, calls int) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); s.Seen() < calls; time.Sleep(time.Millisecond) {
+			if p.ended() || time.Now().After(end) {
+				t.Fatalf("%d calls:\n%s", s.Seen(), tail(p.said.String()))
+			}
+		}
+	}
+	p := j.start()
+	until(p, 300)
+	if !p.kill() {
+		t.Fatal("the run had ended")
+	}
+	open := len(j.unknown())
+	if open == 0 {
+		t.Fatal("no call was in flight at the kill")
+	}
+
+	p = j.start()
+	until(p, 600)
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(); code != cli.ExitInterrupted {
+		t.Fatalf("exit code %d:\n%s", code, tail(p.said.String()))
+	}
+	// Some of the unknown calls may be of rows that were not reached again.
+	_, maybe := requireNumbers(t, s, j.path("out"), p.said.String())
+	if most := int64(2 * open); maybe > most {
+		t.Errorf("%d credits for calls without an answer, of %d calls at most", maybe, open)
+	}
+	at := requireRows(t, p.said.String(), j.path("out"))
+	if at.Rows < 300 || at.Rows > 1000 || at.Of < 1100 || at.Of > 1300 {
+		t.Errorf("%+v after 600 calls, of %d rows", at, l.rows)
+	}
+
+	p = j.run(cli.ExitDone)
+	if paid, maybe := requireNumbers(t, s, j.path("out"), p.printed.String()); paid != s.Spent() || maybe != 0 {
+		t.Errorf("%d credits and %d for calls without an answer, want %d", paid, maybe, s.Spent())
+	}
+}
+
+// requireNumbers holds table, page and JSON against each other and the ledger.
+func requireNumbers(t *testing.T, s *badservice.Service, out, table string) (paid, maybe int64) {
+	t.Helper()
+	r := lastReport(t, out)
+	paid = r.Service.Calls.Credits + r.Service.Calls.EarlierCredits
+	maybe = r.Service.Budget.Credits - paid
+	if ledger := s.Spent(); r.Service.Calls.EarlierCredits == 0 || paid > ledger || paid+maybe < ledger {
+		t.Errorf("%d credits by earlier runs, %d by this one, and maybe %d; the ledger has %d", r.Service.Calls.EarlierCredits, r.Service.Calls.Credits, maybe, ledger)
+	}
+	want := "  " + figures.Grouped(r.Service.Calls.Credits) + "  " + figures.Grouped(paid) + " including earlier runs of this job"
+	if maybe > 0 {
+		want += ", up to " + figures.Grouped(maybe) + " more for calls without an answer"
+	}
+	if line := regexp.MustCompile(`(?m)^  credits .*$`).FindString(table); !strings.HasSuffix(line, want) {
+		t.Errorf("the table has %q, want %q", line, want)
+	}
+	page, err := os.ReadFile(out + "/_report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"paid by earlier runs " + figures.Grouped(r.Service.Calls.EarlierCredits), "paid by this run " + figures.Grouped(r.Service.Calls.Credits)} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	return paid, maybe
+}
+
+// requireRows holds the rows of the table of a stopped run against the JSON.
+func requireRows(t *testing.T, said, out string) report.Progress {
+	t.Helper()
+	r := lastReport(t, out)
+	row := regexp.MustCompile(`(?m)^  rows +([\d,]+)  of (about )?([\d,]+) from`).FindStringSubmatch(said)
+	if row == nil {
+		t.Fatalf("no rows in\n%s", tail(said))
+	}
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	told := report.Progress{Rows: number(row[1]), Of: number(row[3]), Exact: row[2] == ""}
+	if told != r.Progress {
+		t.Errorf("the table says %+v, the JSON %+v", told, r.Progress)
+	}
+	return told
+}
+
+// lastReport is the report in a dataset's folder.
+func lastReport(t *testing.T, out string) (r report.Report) {
+	t.Helper()
+	data, err := os.ReadFile(out + "/_report.json")
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -125,6 +125,8 @@ func (l *progressLog) sumRest(ctx context.Context) error {
 }
 
 // sum takes the checksums of some parts and records the parts again with them.
+// The first record cannot wait for the checksum, because a kill would cost the
+// parts that wait. The second saves a resumed run from reading all parts again.
 func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil

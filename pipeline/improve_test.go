@@ -35,7 +35,7 @@ func TestUnknownRowsThatHaveAnAnswerNow(t *testing.T) {
 	}
 	for call, err := range store.Unknown(t.Context()) {
 		if err == nil {
-			err = store.Settle(t.Context(), call.Question, answers.Answer{Run: call.Run, Outcome: answers.NoMatch, Received: time.Now()})
+			err = store.Place(t.Context(), call.Question, answers.Answer{Run: call.Run, Outcome: answers.NoMatch, Received: time.Now()}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

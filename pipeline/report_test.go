@@ -29,17 +29,6 @@ import (
 
 const reportKey = "lrk_test_CanaryOfTheKey"
 
-// wire reads kept answers as the command does.
-type wire struct{}
-
-func (wire) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return client.Read(op, status, body)
-}
-
-func (wire) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
-	return client.ReadSearch(op, status, body)
-}
-
 // asking is a job whose answers come from a service.
 type asking struct {
 	setup
@@ -96,7 +85,7 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *repo
 	meter := &stats.CallCounters{}
 	meter.Paced(controller.Snapshot)
 	remote := &purchase.Remote{
-		Service: service, Reader: wire{}, Name: a.url, Answers: store, Pace: controller, Concurrency: p.Concurrency,
+		Service: service, Read: client.Read, Name: a.url, Answers: store, Pace: controller, Concurrency: p.Concurrency,
 		Budget: purchase.NoBudget, Price: purchase.Prices[resolution.Enrichment], Patience: time.Minute, Counters: meter,
 	}
 	if a.remote != nil {

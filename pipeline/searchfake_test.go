@@ -119,7 +119,7 @@ func failure(op resolution.Operation, class resolution.Class, status int, sent b
 	return &resolution.CallError{Operation: op, Class: class, Status: status, Sent: sent}
 }
 
-func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.SearchReply, error) {
+func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.starts++
@@ -127,7 +127,7 @@ func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.
 	if d.start != nil {
 		var lost bool
 		if err, lost = d.start(d.starts); err != nil && !lost {
-			return resolution.SearchReply{}, err
+			return resolution.Reply{}, err
 		}
 	}
 	if d.pages == nil {
@@ -139,11 +139,11 @@ func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.
 			d.refusals++
 			e := failure(call.Operation, resolution.Limited, 429, true)
 			e.Code, e.Pace.RetryAfter = "too_many_active_resolutions", 50*time.Millisecond
-			return resolution.SearchReply{}, e
+			return resolution.Reply{}, e
 		}
 		reserve := int64(call.Limit)
 		if d.balance > 0 && d.spent+d.held+reserve > d.balance {
-			return resolution.SearchReply{}, failure(call.Operation, resolution.NoCredits, 402, true)
+			return resolution.Reply{}, failure(call.Operation, resolution.NoCredits, 402, true)
 		}
 		d.held += reserve
 		id = fmt.Sprintf("res_%032x", len(d.pages))
@@ -153,32 +153,32 @@ func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.
 		d.mostActive = max(d.mostActive, d.active)
 	}
 	if err != nil {
-		return resolution.SearchReply{}, err
+		return resolution.Reply{}, err
 	}
 	return d.reply(call.Operation, map[string]any{"success": true, "resolution": map[string]any{"id": id, "status": "processing"}})
 }
 
-func (d *desk) reply(op resolution.Operation, body map[string]any) (resolution.SearchReply, error) {
+func (d *desk) reply(op resolution.Operation, body map[string]any) (resolution.Reply, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err)
 	}
-	return client.ReadSearch(op, 200, text)
+	return client.Read(op, 200, text)
 }
 
-func (d *desk) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.SearchReply, error) {
+func (d *desk) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.polls++
 	if d.poll != nil {
 		if err, _ := d.poll(d.polls); err != nil {
-			return resolution.SearchReply{}, err
+			return resolution.Reply{}, err
 		}
 	}
 	p := d.pages[id]
 	switch {
 	case p == nil:
-		return resolution.SearchReply{}, failure(op, resolution.Invalid, 404, true)
+		return resolution.Reply{}, failure(op, resolution.Invalid, 404, true)
 	case p.looks > 0:
 		p.looks--
 		return d.reply(op, map[string]any{"success": true, "resolution": map[string]any{"id": id, "status": "processing"}})
@@ -216,19 +216,19 @@ func (d *desk) hurry() {
 }
 
 // result is a finished page or count.
-func (d *desk) result(ctx context.Context, op resolution.Operation, p *deskPage, charge bool) (resolution.SearchReply, error) {
+func (d *desk) result(ctx context.Context, op resolution.Operation, p *deskPage, charge bool) (resolution.Reply, error) {
 	body := map[string]any{"success": true, "resolution": map[string]any{"id": p.id, "status": "completed"}}
 	cost := int64(1)
 	if op == resolution.KeywordToLeadCount {
 		count, err := d.Count(ctx, p.call.KeywordSearch, p.call.HEMs)
 		if err != nil {
-			return resolution.SearchReply{}, err
+			return resolution.Reply{}, err
 		}
 		body["lead"] = map[string]any{"count": count.Leads, "hashed_email_count": count.HashedEmails}
 	} else {
 		r, err := d.Search(ctx, p.call.KeywordSearch, p.call.SearchPage)
 		if err != nil {
-			return resolution.SearchReply{}, err
+			return resolution.Reply{}, err
 		}
 		unit := int64(1)
 		if p.call.Deanonymize {

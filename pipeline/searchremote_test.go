@@ -20,17 +20,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/client"
 )
 
-// clientReader reads kept answers as the client does.
-type clientReader struct{}
-
-func (clientReader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return client.Read(op, status, body)
-}
-
-func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
-	return client.ReadSearch(op, status, body)
-}
-
 // at runs against a desk; nil is nobody, as offline. change, if any, changes
 // how it is asked.
 func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (r *pipeline.Result, calls stats.CallSnapshot, err error) {
@@ -42,7 +31,7 @@ func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (
 	o := pace.DefaultOptions()
 	o.Concurrency = 16
 	s.remote = &purchase.Remote{
-		Reader: clientReader{}, Name: "https://leads.example", Answers: store, Pace: pace.New(o), Concurrency: o.Concurrency,
+		Read: client.Read, Name: "https://leads.example", Answers: store, Pace: pace.New(o), Concurrency: o.Concurrency,
 		Budget: purchase.NoBudget, Price: purchase.Prices[s.op], Patience: time.Minute, Counters: &stats.CallCounters{},
 	}
 	if d != nil {

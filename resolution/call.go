@@ -1,6 +1,9 @@
 package resolution
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Call is one question about one record, as it goes to a service.
 type Call struct {
@@ -51,23 +54,40 @@ type About struct {
 	Body []byte
 }
 
-// Reply is the answer of a service to one Call.
+// Reply is the answer of a service to a Call or a SearchCall. The result of a
+// search that is Pending is asked for with its ID.
 type Reply struct {
 	About
-	// Answer is the data, or the absence of data.
+	// Answer is the data about a single record, or the absence of data.
 	Answer Answer
+	// Page is the result of a finished search; nil before, and for a single record.
+	Page *FoundPage
 }
 
-// SearchReply is the answer of a service about a search. Poll for the result with
-// its ID.
-type SearchReply struct {
-	About
-	// Result is the page of a finished list, Count that of a finished count.
+// FoundPage is a page of the leads of a search, or its count.
+type FoundPage struct {
 	Result SearchResult
 	Count  SearchCount
 	// HasMore says that more pages follow.
 	HasMore bool
 }
+
+// Delivery is an answer that a service posts after the call.
+type Delivery struct {
+	// ID is the resolution's id, and ClientRef the metadata.client_ref of its
+	// call; "" where the service does not say.
+	ID, ClientRef string
+	// RequestID is the service's name for the delivery.
+	RequestID string
+	// Spent is what the answer cost in credits, nil when the headers and the body
+	// do not say.
+	Spent *int64
+	// Body has the form of an answer with status 200.
+	Body []byte
+}
+
+// ErrNotAsked says that a Delivery answers no question that was asked.
+var ErrNotAsked = errors.New("the callback answers nothing that was asked")
 
 // Pace is what an answer says about the rate of calls. A zero field was not sent.
 type Pace struct {

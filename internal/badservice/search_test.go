@@ -21,7 +21,7 @@ func TestSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	finish := func(call resolution.SearchCall) resolution.SearchReply {
+	finish := func(call resolution.SearchCall) resolution.Reply {
 		r, err := c.Start(t.Context(), call)
 		polls := 0
 		for ; err == nil && r.Pending; polls++ {
@@ -33,21 +33,21 @@ func TestSearches(t *testing.T) {
 		return r
 	}
 	what := resolution.KeywordSearch{Keywords: []string{"rye"}}
-	total, credits := finish(resolution.SearchCall{Operation: "keyword_to_lead_count", KeywordSearch: what}).Count.Leads, int64(1)
+	total, credits := finish(resolution.SearchCall{Operation: "keyword_to_lead_count", KeywordSearch: what}).Page.Count.Leads, int64(1)
 	ids := map[string]bool{}
 	for page := 1; ; page++ {
 		r := finish(resolution.SearchCall{Operation: "keyword_to_lead", KeywordSearch: what, SearchPage: resolution.SearchPage{Number: page, Limit: 40, Deanonymize: true}})
-		for _, l := range r.Result.Leads {
+		for _, l := range r.Page.Result.Leads {
 			ids[l.LeadID] = true
 			if l.FirstName == "" || l.SearchedAt.IsZero() || len(l.MatchedKeywords) != 1 {
 				t.Errorf("lead %+v", l)
 			}
 		}
-		if r.Result.Total != total || r.Spent == nil || *r.Spent != 2*int64(len(r.Result.Leads)) {
-			t.Errorf("page %d: total %d of %d, spent %v", page, r.Result.Total, total, r.Spent)
+		if r.Page.Result.Total != total || r.Spent == nil || *r.Spent != 2*int64(len(r.Page.Result.Leads)) {
+			t.Errorf("page %d: total %d of %d, spent %v", page, r.Page.Result.Total, total, r.Spent)
 		}
 		credits += *r.Spent
-		if !r.HasMore {
+		if !r.Page.HasMore {
 			break
 		}
 	}

@@ -272,7 +272,7 @@ func TestCalls(t *testing.T) {
 			return s.Put(context.Background(), q, Answer{Run: "night", Outcome: Matched, Received: noon})
 		},
 		"settle": func(s *Store, q Question) error {
-			return s.Settle(context.Background(), q, Answer{Run: "night", Outcome: Matched, Received: noon})
+			return s.Place(context.Background(), q, Answer{Run: "night", Outcome: Matched, Received: noon}, nil)
 		},
 	}
 	for _, c := range []struct {

@@ -96,18 +96,15 @@ func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 	return s.put(ctx, q, a, false, nil)
 }
 
-// Place is Settle that calls placed as soon as the answer has its place in the
-// order of changes, before it is on disk. An intent asked for from then on is
-// on disk after the answer, so no crash can leave both calls open.
+// Place is Put for an answer that may arrive twice, such as by a callback and by
+// polling: only the first is stored and paid for. It returns ErrNoCall if the
+// question has no open call any more.
+//
+// placed, if not nil, is called as soon as the answer has its place in the order of
+// changes, before it is on disk. An intent asked for from then on is on disk after
+// the answer, so no crash can leave both calls open.
 func (s *Store) Place(ctx context.Context, q Question, a Answer, placed func()) error {
 	return s.put(ctx, q, a, true, placed)
-}
-
-// Settle is Put for an answer that may arrive twice, such as by a callback and
-// by polling: only the first is stored and paid for. It returns ErrNoCall if
-// the question has no open call any more.
-func (s *Store) Settle(ctx context.Context, q Question, a Answer) error {
-	return s.put(ctx, q, a, true, nil)
 }
 
 func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed func()) error {

@@ -13,18 +13,19 @@ type Answer struct {
 	Lead    *resolution.Lead // shared by the rows, which must not change it
 	Receipt outcome.Receipt
 
-	page *resolution.SearchReply // of a page of a search, or a count
+	page      *resolution.FoundPage // of a page of a search, or a count
+	pageBytes int                   // of the page as it was received
 }
 
 func failed(reason string) Answer { return Answer{Outcome: outcome.Failed, Reason: reason} }
 
 // answerOf is what a stored answer and the reply that was stored say together.
-func answerOf(stored answers.Answer, r reply) Answer {
+func answerOf(stored answers.Answer, r resolution.Reply) Answer {
 	a := Answer{
-		Outcome: outcome.NoMatch, Reason: stored.Reason, Lead: r.record.Lead, page: r.page,
+		Outcome: outcome.NoMatch, Reason: stored.Reason, Lead: r.Answer.Lead, page: r.Page, pageBytes: len(stored.Body),
 		Receipt: outcome.Receipt{ResolutionID: stored.Resolution, ResolvedAt: stored.Received},
 	}
-	if stored.Outcome == answers.Matched || r.page != nil { // whether a search has leads is known after its last page
+	if stored.Outcome == answers.Matched || r.Page != nil { // whether a search has leads is known after its last page
 		a.Outcome, a.Reason = outcome.Matched, ""
 	}
 	if stored.Credits != nil {

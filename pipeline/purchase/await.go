@@ -76,10 +76,10 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		r, err := b.poll(open.Resolution)
 		var failure *resolution.CallError
 		switch {
-		case err == nil && r.about.Pending:
+		case err == nil && r.Pending:
 			failures = 0
 		case err == nil:
-			r.about.ID = cmp.Or(r.about.ID, open.Resolution)
+			r.ID = cmp.Or(r.ID, open.Resolution)
 			return c.orStop(c.answered(r, open.Run))
 		case stopOf(err) != nil || !errors.As(err, &failure):
 			return Answer{}, b.stopFor(err)
@@ -94,7 +94,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case !time.Now().Before(c.deadline) && !b.outage.isDown():
 			return failed(b.codec.late), nil
 		}
-		asked := r.about.Pace.RetryAfter
+		asked := r.Pace.RetryAfter
 		if failure != nil {
 			b.counters.Retried(string(failure.Class))
 			asked = failure.Pace.RetryAfter
@@ -144,14 +144,14 @@ func (c *call) takeDelivered() (Answer, error) {
 }
 
 // poll asks for a promised page once.
-func (b *Buyer) poll(id string) (reply, error) {
+func (b *Buyer) poll(id string) (resolution.Reply, error) {
 	permit, err := b.remote.Pace.Acquire(b.ctx)
 	if err != nil {
-		return reply{}, EndOf(b.ctx, err)
+		return resolution.Reply{}, EndOf(b.ctx, err)
 	}
 	began := time.Now()
 	r, err := b.codec.poll(context.WithoutCancel(b.ctx), id)
-	o, failure := b.observe(r.about, err, time.Since(began))
+	o, failure := b.observe(r.About, err, time.Since(began))
 	switch {
 	case err == nil:
 		// What is said of a limit is said of looks, of which there are many

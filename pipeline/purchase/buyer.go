@@ -53,7 +53,7 @@ type Buyer struct {
 // of ctx, and ends with Stop and Close too.
 func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, log *slog.Logger) (*Buyer, context.Context, error) {
 	b := &Buyer{
-		remote: r, codec: newCodec(op, r.Service, r.Reader, r.Price), scope: r.Scope(op), run: run,
+		remote: r, codec: newCodec(op, r.Service, r.Read, r.Price), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
 		account: newAccount(r.Budget), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log},
 		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), reading: make(chan struct{}, maxReading),

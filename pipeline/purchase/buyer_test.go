@@ -29,20 +29,20 @@ func (s answering) Do(_ context.Context, call resolution.Call) (resolution.Reply
 	return client.Read(call.Operation, status, []byte(body))
 }
 
-func (s answering) Start(_ context.Context, call resolution.SearchCall) (resolution.SearchReply, error) {
+func (s answering) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {
 	status, body, err := s(call.ClientRef)
 	if err != nil {
-		return resolution.SearchReply{}, err
+		return resolution.Reply{}, err
 	}
-	return client.ReadSearch(call.Operation, status, []byte(body))
+	return client.Read(call.Operation, status, []byte(body))
 }
 
-func (s answering) Poll(_ context.Context, op resolution.Operation, id string) (resolution.SearchReply, error) {
+func (s answering) Poll(_ context.Context, op resolution.Operation, id string) (resolution.Reply, error) {
 	status, body, err := s(id)
 	if err != nil {
-		return resolution.SearchReply{}, err
+		return resolution.Reply{}, err
 	}
-	return client.ReadSearch(op, status, []byte(body))
+	return client.Read(op, status, []byte(body))
 }
 
 // buyerFrom buys for the run "night" from a service, one call at a time, where
@@ -50,7 +50,7 @@ func (s answering) Poll(_ context.Context, op resolution.Operation, id string) (
 func buyerFrom(t *testing.T, op resolution.Operation, store *answers.Store, s Service, change func(*Remote)) *Buyer {
 	t.Helper()
 	r := &Remote{
-		Service: s, Reader: clientReader{}, Name: laterService, Answers: store, Pace: pace.New(pace.DefaultOptions()),
+		Service: s, Read: client.Read, Name: laterService, Answers: store, Pace: pace.New(pace.DefaultOptions()),
 		Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Patience: time.Minute, Counters: &stats.CallCounters{},
 	}
 	if change != nil {
@@ -78,6 +78,27 @@ func ask(t *testing.T, b *Buyer, key string) (Answer, error) {
 		return Answer{}, err
 	}
 	return got[0], nil
+}
+
+// TestUnexplainedErrorIsUnknown: a request whose error says nothing may have been
+// billed. It ends the run, and its call is unknown at once.
+func TestUnexplainedErrorIsUnknown(t *testing.T) {
+	_, store := laterOf(t)
+	odd := errors.New("odd")
+	b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) { return 0, "", odd }), nil)
+	if _, err := ask(t, b, "network.example/in/a"); !errors.Is(err, odd) {
+		t.Errorf("%v, want %v", err, odd)
+	}
+	unknown := 0
+	for c, err := range store.Unknown(t.Context()) {
+		if unknown++; err != nil || c.Run != "night" {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	calls, credits := b.Spent()
+	if s := b.counters.Snapshot(); unknown != 1 || s.Unknown != 1 || calls != 1 || credits != 3 {
+		t.Errorf("%d unknown calls on disk, %d counted, %d calls and %d credits spent; want 1, 1, 1 and 3", unknown, s.Unknown, calls, credits)
+	}
 }
 
 // TestPostedBeforeAnswered: where a callback is faster than the end of its
@@ -108,7 +129,7 @@ func TestPostedBeforeAnswered(t *testing.T) {
 			calls := 0
 			b := buyerFrom(t, c.op, store, answering(func(ref string) (int, string, error) {
 				calls++
-				err := l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: ref, Status: 200, Body: []byte(c.posted), Spent: &two})
+				err := l.Deliver(t.Context(), resolution.Delivery{ID: "res_1", ClientRef: ref, Body: []byte(c.posted), Spent: &two})
 				if err != nil {
 					t.Error(err)
 				}

@@ -20,9 +20,7 @@ import (
 //   - send holds the price in the budget, waits for its turn, and puts the intent
 //     on disk before the request leaves;
 //   - conclude ends the request. It puts on disk what came of it before anything
-//     of it counts. One kind of request ends without it: if the error is no
-//     CallError, nothing is known. Then send leaves the call open on disk and its
-//     price held, and the run ends.
+//     of it counts.
 //
 // The states of a call:
 //
@@ -121,9 +119,10 @@ func (c *call) land() {
 // answer, or is parked. The error is the request's, or why none was made, or
 // answers.ErrNoCall when a callback has brought the answer meanwhile.
 //
-// The request's place in flight is given back when its end has a place in the
-// store before the intent of the next one. So there are never more open calls
-// on disk than places, and one wait for the disk serves both.
+// The request gives its place in flight back as soon as its end is ahead of the
+// next intent in the store's log. So a kill leaves at most as many calls under way
+// on disk as there are places, and one wait for the disk serves both changes.
+// Unknown and parked calls stay open on disk too, in any number.
 func (c *call) send() (Answer, error) {
 	b := c.buyer
 	if err := c.charge.hold(b.ctx); err != nil {
@@ -153,25 +152,25 @@ func (c *call) send() (Answer, error) {
 	}
 	began := time.Now()
 	r, err := b.codec.send(durable, c.question, intent.IdempotencyKey)
-	c.flight.outcome, c.flight.failure = b.observe(r.about, err, time.Since(began))
+	c.flight.outcome, c.flight.failure = b.observe(r.About, err, time.Since(began))
 	switch failure := c.flight.failure; {
 	case failure != nil:
 		return c.fail(failure)
-	case err != nil: // nothing is known: the call stays open on disk, and its price held
-		c.land()
-		return Answer{}, err
-	case r.about.Pending:
+	case err != nil: // nothing is known, so it may have been billed
+		_, stored := c.conclude(answers.Answer{}, billed)
+		return Answer{}, errors.Join(err, stored)
+	case r.Pending:
 		if b.codec.poll != nil {
-			c.pollIn = max(initialWait, min(r.about.Pace.RetryAfter, maxWait))
+			c.pollIn = max(initialWait, min(r.Pace.RetryAfter, maxWait))
 		}
-		_, err := c.conclude(answers.Answer{Resolution: r.about.ID, Request: r.about.RequestID}, promised)
+		_, err := c.conclude(answers.Answer{Resolution: r.ID, Request: r.RequestID}, promised)
 		return Answer{}, err
 	}
 	return c.answered(r, b.run)
 }
 
 // answered concludes a call with a finished reply, which run pays for.
-func (c *call) answered(r reply, run string) (Answer, error) {
+func (c *call) answered(r resolution.Reply, run string) (Answer, error) {
 	a := c.buyer.codec.stored(c.question.Key, r)
 	a.Run = run
 	return c.close(a, answered, answerOf(a, r))

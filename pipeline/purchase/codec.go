@@ -18,91 +18,72 @@ type codec struct {
 	operation resolution.Operation
 	// send makes one request. The context must not end it: what may be billed
 	// is waited for.
-	send func(ctx context.Context, q answers.Question, idempotencyKey string) (reply, error)
+	send func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error)
 	// poll asks for a promised result; nil where a callback alone brings it.
-	poll func(ctx context.Context, id string) (reply, error)
+	poll func(ctx context.Context, id string) (resolution.Reply, error)
 	// read reads a reply again from what is stored of it.
-	read func(status int, body []byte) (reply, error)
+	read Reader
 	// price is what a reply costs where the service does not say.
-	price func(key string, r reply) int64
+	price func(key string, r resolution.Reply) int64
 	// late is the reason of a row whose promised answer does not come in time.
 	late string
 }
 
-// reply is what the service said to one question.
-type reply struct {
-	about  resolution.About
-	record resolution.Answer       // of a single record
-	page   *resolution.SearchReply // of a page or a count; nil while it is not finished
-}
-
-func newCodec(op resolution.Operation, service Service, reader Reader, price Price) codec {
+func newCodec(op resolution.Operation, service Service, read Reader, price Price) codec {
+	c := codec{operation: op, read: read}
 	if op.IsKeyword() {
-		return pageCodec(op, service, reader, price)
+		c.forPages(service, price)
+	} else {
+		c.forRecords(service, price)
 	}
-	return recordCodec(op, service, reader, price)
+	return c
 }
 
-func recordCodec(op resolution.Operation, service Service, reader Reader, price Price) codec {
-	replyOf := func(r resolution.Reply, err error) (reply, error) {
-		return reply{about: r.About, record: r.Answer}, err
+func (c *codec) forRecords(service Service, price Price) {
+	c.late = outcome.ReasonNoCallback
+	c.send = func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error) {
+		return service.Do(ctx, resolution.Call{
+			Request:        resolution.Request{Operation: c.operation, Key: q.Key},
+			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
+		})
 	}
-	return codec{
-		operation: op,
-		send: func(ctx context.Context, q answers.Question, idempotencyKey string) (reply, error) {
-			return replyOf(service.Do(ctx, resolution.Call{
-				Request:        resolution.Request{Operation: op, Key: q.Key},
-				IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
-			}))
-		},
-		read:  func(status int, body []byte) (reply, error) { return replyOf(reader.Read(op, status, body)) },
-		price: func(_ string, r reply) int64 { return price.ofRecord(op, r.record) },
-		late:  outcome.ReasonNoCallback,
-	}
+	c.price = func(_ string, r resolution.Reply) int64 { return price.ofRecord(c.operation, r.Answer) }
 }
 
-func pageCodec(op resolution.Operation, service Service, reader Reader, price Price) codec {
-	replyOf := func(r resolution.SearchReply, err error) (reply, error) {
-		if err != nil || r.Pending {
-			return reply{about: r.About}, err
+func (c *codec) forPages(service Service, price Price) {
+	c.late = outcome.ReasonUnfinished
+	c.send = func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error) {
+		query, err := search.ParseKey(q.Key)
+		if err != nil {
+			return resolution.Reply{}, err
 		}
-		return reply{about: r.About, page: &r}, nil
+		which, page := SearchOf(query)
+		return service.Start(ctx, resolution.SearchCall{
+			Operation: c.operation, KeywordSearch: which, SearchPage: page,
+			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
+		})
 	}
-	return codec{
-		operation: op,
-		send: func(ctx context.Context, q answers.Question, idempotencyKey string) (reply, error) {
-			query, err := search.ParseKey(q.Key)
-			if err != nil {
-				return reply{}, err
-			}
-			which, page := SearchOf(query)
-			return replyOf(service.Start(ctx, resolution.SearchCall{
-				Operation: op, KeywordSearch: which, SearchPage: page,
-				IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
-			}))
-		},
-		poll: func(ctx context.Context, id string) (reply, error) { return replyOf(service.Poll(ctx, op, id)) },
-		read: func(status int, body []byte) (reply, error) { return replyOf(reader.ReadSearch(op, status, body)) },
-		price: func(key string, r reply) int64 {
-			if op == resolution.KeywordToLeadCount {
-				return price.Match
-			}
-			return price.ofPage(key, len(r.page.Result.Leads))
-		},
-		late: outcome.ReasonUnfinished,
+	c.poll = func(ctx context.Context, id string) (resolution.Reply, error) {
+		return service.Poll(ctx, c.operation, id)
+	}
+	c.price = func(key string, r resolution.Reply) int64 {
+		if c.operation == resolution.KeywordToLeadCount {
+			return price.Match
+		}
+		return price.ofPage(key, len(r.Page.Result.Leads))
 	}
 }
 
 // stored is a finished reply as it is stored. A page without leads is a match:
 // it is what was asked for.
-func (c codec) stored(key string, r reply) answers.Answer {
-	cost := costOf(r.about, c.price(key, r))
+func (c codec) stored(key string, r resolution.Reply) answers.Answer {
+	cost := costOf(r.About, c.price(key, r))
 	a := answers.Answer{
-		Outcome: answers.Matched, Status: r.about.Status, Body: r.about.Body, Resolution: r.about.ID, Request: r.about.RequestID,
+		Outcome: answers.Matched, Status: r.Status, Body: r.Body, Resolution: r.ID, Request: r.RequestID,
 		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	if r.page == nil && !r.record.Matched() {
-		a.Outcome, a.Reason = answers.NoMatch, r.record.Reason
+	if r.Page == nil && !r.Answer.Matched() {
+		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
 	}
 	return a
 }
@@ -116,14 +97,11 @@ func (c codec) answer(stored answers.Answer) (Answer, error) {
 	case stored.Outcome == answers.Refused:
 		return failed(stored.Reason), nil
 	case stored.Outcome == answers.NoMatch && c.poll == nil:
-		return answerOf(stored, reply{}), nil
+		return answerOf(stored, resolution.Reply{}), nil
 	}
-	r, err := c.read(stored.Status, stored.Body)
-	if err != nil || r.page == nil && !r.record.Matched() {
+	r, err := c.read(c.operation, stored.Status, stored.Body)
+	if err != nil || r.Page == nil && !r.Answer.Matched() {
 		return Answer{}, errors.Join(errUnreadable, err)
-	}
-	if r.page != nil {
-		r.page.Body = stored.Body
 	}
 	return answerOf(stored, r), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -13,32 +14,12 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// ErrUnknownDelivery says that no open or answered question is known that a
-// delivery answers.
-var ErrUnknownDelivery = errors.New("nobody waits for this answer")
-
-// Delivery is an answer that comes after its call.
-type Delivery struct {
-	// ID is the resolution's id, and ClientRef the metadata.client_ref of its
-	// call, which is the question's hash in hex. One of them may be empty.
-	ID, ClientRef string
-	// Status is the HTTP status that the body would have as the answer to its
-	// call.
-	Status int
-	Body   []byte
-	// RequestID is the service's name for the delivery.
-	RequestID string
-	// Spent is the cost of the answer in credits; nil when the headers do not
-	// say.
-	Spent *int64
-}
-
 // Deliveries takes in the answers that come after their calls, and wakes those
 // who wait for them. It is safe from many goroutines.
 type Deliveries struct {
 	store   Store
 	service string
-	reader  Reader
+	read    Reader
 	now     func() time.Time
 	price   Price
 
@@ -48,8 +29,8 @@ type Deliveries struct {
 
 // NewDeliveries makes the Deliveries for the answers of one service, under its
 // name in the store. price is for answers that do not say what they cost.
-func NewDeliveries(store Store, service string, reader Reader, now func() time.Time, price Price) *Deliveries {
-	return &Deliveries{store: store, service: service, reader: reader, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
+func NewDeliveries(store Store, service string, read Reader, now func() time.Time, price Price) *Deliveries {
+	return &Deliveries{store: store, service: service, read: read, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
 }
 
 // Deliver stores an answer under the run that asked, and wakes those who wait
@@ -60,10 +41,10 @@ func NewDeliveries(store Store, service string, reader Reader, now func() time.T
 //
 // A resolution that failed ends its call without an answer; it was not billed.
 //
-// The error is ErrUnknownDelivery, one that wraps resolution.ErrInvalid for a
+// The error is resolution.ErrNotAsked, one that wraps resolution.ErrInvalid for a
 // body that cannot be understood, or the store's: then the service should send
 // the answer again.
-func (l *Deliveries) Deliver(ctx context.Context, d Delivery) error {
+func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	call, err := l.find(ctx, d)
 	switch {
 	case errors.Is(err, answers.ErrNoCall):
@@ -71,13 +52,13 @@ func (l *Deliveries) Deliver(ctx context.Context, d Delivery) error {
 	case err != nil:
 		return err
 	}
-	a, err := l.read(call.Question, d)
+	a, err := l.answer(call.Question, d)
 	var failed *resolution.CallError
 	switch {
 	case errors.Is(err, errUnfinished):
 		return nil
 	case errors.As(err, &failed) && failed.Over:
-		err = l.store.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: d.Status, Request: d.RequestID})
+		err = l.store.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
 	case err != nil:
 		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // its own class is about a call
 	default:
@@ -93,7 +74,7 @@ func (l *Deliveries) Deliver(ctx context.Context, d Delivery) error {
 
 // find finds the open call that a delivery answers: by the service's own name,
 // or before that is known by ours.
-func (l *Deliveries) find(ctx context.Context, d Delivery) (answers.OpenCall, error) {
+func (l *Deliveries) find(ctx context.Context, d resolution.Delivery) (answers.OpenCall, error) {
 	call, err := l.store.FindByResolution(ctx, l.service, d.ID)
 	if h, bad := answers.ParseHash(d.ClientRef); errors.Is(err, answers.ErrNoCall) && bad == nil {
 		if call, err = l.store.Find(ctx, h); err == nil && call.Service != l.service {
@@ -105,14 +86,14 @@ func (l *Deliveries) find(ctx context.Context, d Delivery) (answers.OpenCall, er
 
 // unknown is what becomes of a delivery without an open call: nothing when its
 // question has an answer.
-func (l *Deliveries) unknown(ctx context.Context, d Delivery) error {
+func (l *Deliveries) unknown(ctx context.Context, d resolution.Delivery) error {
 	h, err := answers.ParseHash(d.ClientRef)
 	if err != nil {
-		return ErrUnknownDelivery
+		return resolution.ErrNotAsked
 	}
 	found, err := l.store.LookupHashes(ctx, []answers.Hash{h}, answers.Freshness{}, nil)
 	if err == nil && !found[0].Stored {
-		err = ErrUnknownDelivery
+		err = resolution.ErrNotAsked
 	}
 	return err
 }
@@ -134,18 +115,18 @@ func (l *Deliveries) Hint(ctx context.Context, id string) error {
 // errUnfinished says that a delivery tells of a resolution that goes on.
 var errUnfinished = errors.New("the resolution is not finished")
 
-// read makes the stored form of a delivery.
-func (l *Deliveries) read(q answers.Question, d Delivery) (answers.Answer, error) {
-	c := newCodec(q.Operation, nil, l.reader, l.price)
-	r, err := c.read(d.Status, d.Body)
+// answer makes the stored form of a delivery.
+func (l *Deliveries) answer(q answers.Question, d resolution.Delivery) (answers.Answer, error) {
+	c := newCodec(q.Operation, nil, l.read, l.price)
+	r, err := c.read(q.Operation, http.StatusOK, d.Body)
 	switch {
 	case err != nil:
 		return answers.Answer{}, err
-	case r.about.Pending:
+	case r.Pending:
 		return answers.Answer{}, errUnfinished
 	}
 	a := c.stored(q.Key, r)
-	a.Status, a.Body, a.Resolution, a.Request, a.Received = d.Status, d.Body, cmp.Or(d.ID, r.about.ID), d.RequestID, l.now()
+	a.Body, a.Resolution, a.Request, a.Received = d.Body, cmp.Or(d.ID, r.ID), d.RequestID, l.now()
 	if d.Spent != nil {
 		a.Credits = d.Spent
 	}

@@ -18,17 +18,6 @@ const laterService = "https://leads.example"
 
 var laterNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// clientReader reads as the client does.
-type clientReader struct{}
-
-func (clientReader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return client.Read(op, status, body)
-}
-
-func (clientReader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
-	return client.ReadSearch(op, status, body)
-}
-
 // laterOf is a Later with a store, where a match costs 3 credits.
 func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 	t.Helper()
@@ -41,7 +30,7 @@ func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 			t.Error(err)
 		}
 	})
-	return NewDeliveries(store, laterService, clientReader{}, func() time.Time { return laterNow }, Price{Match: 3}), store
+	return NewDeliveries(store, laterService, client.Read, func() time.Time { return laterNow }, Price{Match: 3}), store
 }
 
 // asked makes an open call of the run "night", parked under the id if there is
@@ -85,7 +74,7 @@ func TestDeliver(t *testing.T) {
 		{"by our reference", phone, "res_1", "", "", true, found, nil, nil, answers.Matched, 3, "", true},
 		{"by our reference, under another id", phone, "res_9", "", "res_1", true, found, nil, nil, answers.Matched, 3, "", true},
 		{"before the call's answer", phone, "", "", "res_1", true, found, nil, nil, answers.Matched, 3, "", true},
-		{"before the call's answer, by the id alone", phone, "", "", "res_1", false, found, nil, ErrUnknownDelivery, "", 0, answers.UnderWay, false},
+		{"before the call's answer, by the id alone", phone, "", "", "res_1", false, found, nil, resolution.ErrNotAsked, "", 0, answers.UnderWay, false},
 		{"with a price in the header", phone, "res_1", "", "res_1", false, found, &two, nil, answers.Matched, 2, "", true},
 		{"with a price in the body", phone, "res_1", "", "res_1", false, `{"credits":{"spent":5},"lead":{"phone":"+12025550100"}}`, nil, nil, answers.Matched, 5, "", true},
 		{"a miss", phone, "res_1", "", "res_1", false, `{"success":true,"resolution":{"status":"completed"},"data":false,"lead":{}}`, nil, nil, answers.NoMatch, 0, "", true},
@@ -94,8 +83,8 @@ func TestDeliver(t *testing.T) {
 		{"cancelled", list, "res_1", "", "res_1", false, `{"success":false,"type":"resolution.cancelled","resolution":{"id":"res_1","status":"cancelled"}}`, nil, nil, "", 0, "", true},
 		{"not finished", phone, "res_1", "", "res_1", false, `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`, nil, nil, "", 0, answers.Parked, false},
 		{"not to be understood", phone, "res_1", "", "res_1", false, `<html>`, nil, resolution.ErrInvalid, "", 0, answers.Parked, false},
-		{"of another service", phone, "res_1", "https://other.example", "res_1", true, found, nil, ErrUnknownDelivery, "", 0, answers.Parked, false},
-		{"of nothing", phone, "res_1", "", "res_2", false, found, nil, ErrUnknownDelivery, "", 0, answers.Parked, false},
+		{"of another service", phone, "res_1", "https://other.example", "res_1", true, found, nil, resolution.ErrNotAsked, "", 0, answers.Parked, false},
+		{"of nothing", phone, "res_1", "", "res_2", false, found, nil, resolution.ErrNotAsked, "", 0, answers.Parked, false},
 		{"a page of leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[{"lead_id":"a"},{"lead_id":"b"}]}}`, nil, nil, answers.Matched, 6, "", true},
 		{"a page without leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[]}}`, nil, nil, answers.Matched, 0, "", true},
 		{"a count", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":7}}`, nil, nil, answers.Matched, 3, "", true},
@@ -109,7 +98,7 @@ func TestDeliver(t *testing.T) {
 			q := asked(t, store, service, f.operation, "network.example/in/a", f.parked)
 			arrived, forget := l.Listen(q.Hash())
 			defer forget()
-			d := Delivery{ID: f.id, Status: 200, Body: []byte(f.body), RequestID: "req_1", Spent: f.spent}
+			d := resolution.Delivery{ID: f.id, Body: []byte(f.body), RequestID: "req_1", Spent: f.spent}
 			if f.ref {
 				d.ClientRef = q.Hash().String()
 			}
@@ -143,7 +132,7 @@ func TestDeliver(t *testing.T) {
 func TestDeliverAgain(t *testing.T) {
 	l, store := laterOf(t)
 	q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "res_1")
-	d := Delivery{ID: "res_1", ClientRef: q.Hash().String(), Status: 200, Body: []byte(`{"lead":{"phone":"+12025550100"}}`)}
+	d := resolution.Delivery{ID: "res_1", ClientRef: q.Hash().String(), Body: []byte(`{"lead":{"phone":"+12025550100"}}`)}
 	var group sync.WaitGroup
 	for range 16 {
 		group.Go(func() {
@@ -166,7 +155,7 @@ func TestAnswerAndDelivery(t *testing.T) {
 	for _, deliveredFirst := range []bool{true, false} {
 		l, store := laterOf(t)
 		deliver := func(ref string) {
-			if err := l.Deliver(t.Context(), Delivery{ID: "res_1", ClientRef: ref, Status: 200, Body: []byte(body)}); err != nil {
+			if err := l.Deliver(t.Context(), resolution.Delivery{ID: "res_1", ClientRef: ref, Body: []byte(body)}); err != nil {
 				t.Errorf("delivered first %v: %v", deliveredFirst, err)
 			}
 		}
@@ -201,7 +190,7 @@ func TestListen(t *testing.T) {
 	other, forgetOther := l.Listen(answers.Hash{})
 	forgetThird()
 	for _, id := range []string{"res_1", "res_1"} {
-		err := l.Deliver(t.Context(), Delivery{ID: id, ClientRef: q.Hash().String(), Status: 200, Body: []byte(`{"lead":null}`)})
+		err := l.Deliver(t.Context(), resolution.Delivery{ID: id, ClientRef: q.Hash().String(), Body: []byte(`{"lead":null}`)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
 )
 
 // TestOutage has a service that is down: the log says once why, and so does
@@ -76,7 +77,7 @@ func TestOutage(t *testing.T) {
 				options := pace.DefaultOptions()
 				options.GiveUp = c.giveUp
 				b, _, err := Open(t.Context(), &Remote{
-					Service: service, Reader: clientReader{}, Name: laterService, Through: c.through, Answers: store, Pace: pace.New(options),
+					Service: service, Read: client.Read, Name: laterService, Through: c.through, Answers: store, Pace: pace.New(options),
 					Concurrency: 1, Idempotent: true, Budget: NoBudget, Counters: &stats.CallCounters{},
 				}, resolution.NetworkToPhone, "night", log)
 				if err != nil {

@@ -50,19 +50,19 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 		b.start(ctx, calls)
 	}
 	a, err := entries[0].wait(ctx)
-	reply := a.page
+	page, size := a.page, a.pageBytes
 	a.page = nil // it may be large
 	p := Page{Answer: a}
 	if err != nil || a.Outcome != outcome.Matched {
 		return p, err
 	}
 	if b.codec.operation == resolution.KeywordToLeadCount {
-		p.Count = &reply.Count
+		p.Count = &page.Count
 		return p, nil
 	}
-	leads := reply.Result.Leads
-	p.HasMore, p.Total = reply.HasMore && len(leads) > 0, reply.Result.Total
-	if len(reply.Body) > maxHeldBytes {
+	leads := page.Result.Leads
+	p.HasMore, p.Total = page.HasMore && len(leads) > 0, page.Result.Total
+	if size > maxHeldBytes {
 		p.Leads = func() ([]resolution.FoundLead, error) { return b.readLeads(ctx, key) }
 	} else {
 		p.Leads = func() ([]resolution.FoundLead, error) { return slices.Clone(leads), nil } // duplicates share them

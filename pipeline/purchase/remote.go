@@ -16,22 +16,19 @@ import (
 // *resolution.CallError or the context's.
 type Service interface {
 	Do(ctx context.Context, call resolution.Call) (resolution.Reply, error)
-	Start(ctx context.Context, search resolution.SearchCall) (resolution.SearchReply, error)
-	Poll(ctx context.Context, op resolution.Operation, id string) (resolution.SearchReply, error)
+	Start(ctx context.Context, search resolution.SearchCall) (resolution.Reply, error)
+	Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error)
 }
 
 // Reader reads a stored answer as Service read it when it came.
-type Reader interface {
-	Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
-	ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error)
-}
+type Reader = func(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
 
 // Remote is the service that answers the questions of a run, and how it may be
 // asked.
 type Remote struct {
 	// Service is asked; nil when Offline.
 	Service Service
-	Reader  Reader
+	Read    Reader
 	// Name says who is asked, as stored answers know it: the service's
 	// address without a slash at its end.
 	Name string
@@ -90,20 +87,41 @@ func (r *Remote) AnyUnknown(ctx context.Context, op resolution.Operation) (bool,
 // many goroutines. A method that changes something returns after the change is
 // durable. *answers.Store is one, and documents each method.
 type Store interface {
-	// Look-ups, for the buyer and for plans.
+	Lookups
+	OpenCalls
+	Calls
+	Answers
+	Ledger
+}
+
+// Lookups finds what is stored of questions, for buyers and plans.
+type Lookups interface {
 	Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error)
 	LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) ([]answers.Found, error)
+}
+
+// OpenCalls finds the call that an answer belongs to.
+type OpenCalls interface {
 	Find(ctx context.Context, h answers.Hash) (answers.OpenCall, error)
 	FindByResolution(ctx context.Context, service, id string) (answers.OpenCall, error)
+}
 
-	// The life of a call: an intent first, and then one of the others.
+// Calls records the life of a call: an intent first, and then how it went on
+// without an answer.
+type Calls interface {
 	Intent(ctx context.Context, q answers.Question, send answers.Send) (answers.Call, error)
-	Fail(ctx context.Context, q answers.Question, f answers.Failure) error
 	Park(ctx context.Context, q answers.Question, p answers.Parking) error
+	Fail(ctx context.Context, q answers.Question, f answers.Failure) error
+}
+
+// Answers stores answers, which end their calls.
+type Answers interface {
 	Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error
 	Put(ctx context.Context, q answers.Question, a answers.Answer) error
+}
 
-	// What a run has spent, and what may have been billed.
+// Ledger says what a run has spent, and what may have been billed.
+type Ledger interface {
 	SumSpent(ctx context.Context, run string) (answers.Spending, error)
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]

@@ -170,12 +170,13 @@ func (s searcher) Count(ctx context.Context, k resolution.KeywordSearch, hems in
 	return r.Count, err
 }
 
-// ask returns the finished search. Keywords of space alone are none, which a
+// ask returns the result of a search. Keywords of space alone are none, which a
 // service does not take.
-func (s searcher) ask(ctx context.Context, ask resolution.SearchCall) (r resolution.SearchReply, err error) {
+func (s searcher) ask(ctx context.Context, ask resolution.SearchCall) (found resolution.FoundPage, err error) {
 	if !slices.ContainsFunc(ask.Keywords, func(k string) bool { return spaced(k) != "" }) {
-		return r, nil
+		return found, nil
 	}
+	var r resolution.Reply
 	name := fmt.Sprintf("%#v", ask)
 	if id, known := s.begun.Load(name); known {
 		r.Pending, r.ID = true, id.(string)
@@ -188,12 +189,15 @@ func (s searcher) ask(ctx context.Context, ask resolution.SearchCall) (r resolut
 		if r, err = s.client.Poll(ctx, ask.Operation, r.ID); r.Pending {
 			select {
 			case <-ctx.Done():
-				return r, ctx.Err()
+				return found, ctx.Err()
 			case <-look.C:
 			}
 		}
 	}
-	return r, err
+	if r.Page != nil {
+		found = *r.Page
+	}
+	return found, err
 }
 
 // respelled are the keywords of a question that matched. A service takes

@@ -45,10 +45,10 @@ type searchBody struct {
 
 // Start asks the service to begin a search. Zero fields of s are not sent, so that
 // the defaults of the service apply.
-func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution.SearchReply, error) {
+func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution.Reply, error) {
 	path, ok := creations[s.Operation]
 	if !ok {
-		return resolution.SearchReply{}, &resolution.CallError{Operation: s.Operation, Class: resolution.Invalid, Detail: "not a keyword operation"}
+		return resolution.Reply{}, &resolution.CallError{Operation: s.Operation, Class: resolution.Invalid, Detail: "not a keyword operation"}
 	}
 	q := searchBody{
 		Keywords: s.Keywords, Cities: s.Cities, States: s.States, Zips: s.Zips, LeadType: s.LeadType,
@@ -59,24 +59,24 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 	q.Metadata.ClientRef = s.ClientRef
 	a, err := c.search(ctx, s.Operation, path, s.IdempotencyKey, q)
 	if err != nil {
-		return resolution.SearchReply{}, err
+		return resolution.Reply{}, err
 	}
-	return a.searchReply()
+	return a.reply()
 }
 
 // Poll asks for the result of a search. A search that the service no longer knows
 // is Invalid, with status 404 or 410.
-func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.SearchReply, error) {
+func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error) {
 	path, ok := results[op]
 	if !ok || id == "" {
-		return resolution.SearchReply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
+		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
 	}
 	a, err := c.search(ctx, op, path, "", map[string]string{"resolution_id": id})
 	if err != nil {
-		return resolution.SearchReply{}, err
+		return resolution.Reply{}, err
 	}
 	a.poll = true
-	return a.searchReply()
+	return a.reply()
 }
 
 func (c *Client) search(ctx context.Context, op resolution.Operation, path, idempotencyKey string, question any) (answer, error) {
@@ -98,7 +98,7 @@ func day(t time.Time) string {
 }
 
 // searchReply reads an answer to Start or Poll.
-func (a answer) searchReply() (resolution.SearchReply, error) {
+func (a answer) searchReply() (resolution.Reply, error) {
 	e := a.envelope()
 	body := e.body
 	if err := e.err(); err != nil {
@@ -106,25 +106,28 @@ func (a answer) searchReply() (resolution.SearchReply, error) {
 		if a.poll && errors.As(err, &refused) && (e.isMiss() || a.status == http.StatusGone && refused.Code != retired) {
 			refused.Class, refused.Detail = resolution.Invalid, "the service no longer knows the resolution"
 		}
-		return resolution.SearchReply{}, err
+		return resolution.Reply{}, err
 	}
-	r := resolution.SearchReply{About: e.about}
+	r := resolution.Reply{About: e.about}
+	var page resolution.FoundPage
 	found, isList := leads(body)
 	count, isCount := counted(body)
 	switch {
 	case a.operation == resolution.KeywordToLead && isList:
 		p := picker{}
 		for v := range found.inside() {
-			r.Result.Leads = append(r.Result.Leads, p.foundLead(object(v)))
+			page.Result.Leads = append(page.Result.Leads, p.foundLead(object(v)))
 		}
 		r.Quarantined = p.quarantined
-		r.Result.Total, r.HasMore = pages(body, len(r.Result.Leads))
+		page.Result.Total, page.HasMore = pages(body, len(page.Result.Leads))
+		r.Page = &page
 	case a.operation == resolution.KeywordToLeadCount && isCount:
-		r.Count = count
+		page.Count = count
+		r.Page = &page
 	case e.status != "" && isFinished(e.status):
-		return resolution.SearchReply{}, e.unreadable("the search is finished, but its result is missing")
+		return resolution.Reply{}, e.unreadable("the search is finished, but its result is missing")
 	case r.ID == "":
-		return resolution.SearchReply{}, e.unreadable("the answer does not name its resolution")
+		return resolution.Reply{}, e.unreadable("the answer does not name its resolution")
 	default:
 		r.Pending = true
 	}

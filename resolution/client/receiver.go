@@ -14,9 +14,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// ErrNotAsked says that a callback answers no question that was asked.
-var ErrNotAsked = errors.New("the callback answers nothing that was asked")
-
 const (
 	// maxCallback bounds the body of a callback, in bytes: it is held in memory
 	// before its signature is checked.
@@ -46,10 +43,10 @@ type ReceiverOptions struct {
 	// Verify checks the signature over the raw body and returns the webhook's
 	// id, which is the same when it is sent again.
 	Verify func(h http.Header, body []byte) (id string, err error)
-	// Deliver stores a callback before it returns. Its error is ErrNotAsked,
-	// resolution.ErrInvalid for a callback that can never be understood, or any
+	// Deliver stores a callback before it returns. Its error is
+	// resolution.ErrNotAsked, resolution.ErrInvalid for a callback that can never be understood, or any
 	// other error when another attempt may succeed. It is called concurrently.
-	Deliver func(ctx context.Context, d Delivery, body []byte) error
+	Deliver func(ctx context.Context, d resolution.Delivery) error
 	// Hint receives the id of the resolution that an unverified callback names.
 	Hint func(ctx context.Context, id string)
 	// Log gets what happened to callbacks, never their contents.
@@ -103,12 +100,12 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 	// The callback is stored even if its sender no longer waits.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer done()
-	switch err = r.options.Deliver(ctx, d, body); {
+	switch err = r.options.Deliver(ctx, d); {
 	case err == nil:
 		r.stored.add(id)
 		r.options.Log.Debug("a callback was stored", "webhook", id)
 		return http.StatusNoContent
-	case errors.Is(err, ErrNotAsked):
+	case errors.Is(err, resolution.ErrNotAsked):
 		r.options.Log.Warn("a callback answers nothing that was asked", "webhook", id)
 		return http.StatusNotFound
 	case errors.Is(err, resolution.ErrInvalid):

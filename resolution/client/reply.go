@@ -14,8 +14,11 @@ import (
 // NoMatch is the reason of an answer without data: services give no other.
 const NoMatch = "no_match"
 
-// reply reads an answer to a single-record call.
+// reply reads an answer.
 func (a answer) reply() (resolution.Reply, error) {
+	if isSearch(a.operation) {
+		return a.searchReply()
+	}
 	e := a.envelope()
 	r := resolution.Reply{About: e.about}
 	if e.isMiss() {

@@ -348,8 +348,12 @@ func TestSearchReply(t *testing.T) {
 			if errors.As(err, &e) != (f.class != "") || e != nil && (e.Class != f.class || e.Code != f.code || e.Billed() != f.billed) {
 				t.Fatalf("error %v, want %s %s", err, f.class, f.code)
 			}
-			if len(got.Result.Leads) != f.leads || got.Result.Total != f.total || got.HasMore != f.more || got.Count.Leads != f.count || got.Pending != f.pending {
-				t.Errorf("%+v", got)
+			var page resolution.FoundPage
+			if got.Page != nil {
+				page = *got.Page
+			}
+			if len(page.Result.Leads) != f.leads || page.Result.Total != f.total || page.HasMore != f.more || page.Count.Leads != f.count || got.Pending != f.pending {
+				t.Errorf("%+v, page %+v", got, page)
 			}
 		})
 	}

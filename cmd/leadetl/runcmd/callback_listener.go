@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/secret"
-	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
@@ -46,7 +46,7 @@ type callbackListenOptions struct {
 
 // callbackTaker is what callbacks are handed to: a *purchase.Deliveries.
 type callbackTaker interface {
-	Deliver(ctx context.Context, d purchase.Delivery) error
+	Deliver(ctx context.Context, d resolution.Delivery) error
 	Hint(ctx context.Context, id string) error
 }
 
@@ -119,7 +119,7 @@ func newCallbackServer(secrets []callback.Secret, to callbackTaker, log *slog.Lo
 			Verify: func(h http.Header, body []byte) (string, error) {
 				return callback.Verify(h, body, secrets, time.Now())
 			},
-			Deliver: func(ctx context.Context, d client.Delivery, body []byte) error { return deliver(ctx, to, d, body) },
+			Deliver: to.Deliver,
 			Hint: func(ctx context.Context, id string) {
 				if err := to.Hint(ctx, id); err != nil {
 					log.Debug("a callback without an answer could not be followed up", "error", err)
@@ -139,17 +139,6 @@ func newCallbackServer(secrets []callback.Secret, to callbackTaker, log *slog.Lo
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	return s
-}
-
-// deliver hands a callback to the run.
-func deliver(ctx context.Context, to callbackTaker, d client.Delivery, body []byte) error {
-	err := to.Deliver(ctx, purchase.Delivery{
-		ID: d.ID, ClientRef: d.ClientRef, Status: http.StatusOK, Body: body, RequestID: d.RequestID, Spent: d.Spent,
-	})
-	if errors.Is(err, purchase.ErrUnknownDelivery) {
-		return client.ErrNotAsked
-	}
-	return err
 }
 
 // serveCallbacks answers until the server is stopped. Should it end before, the

@@ -21,19 +21,19 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/certtest"
-	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
 
 // taken keeps what callbacks brought.
 type taken struct {
 	mu         sync.Mutex
-	deliveries []purchase.Delivery
+	deliveries []resolution.Delivery
 	hints      []string
 	err        error // of Deliver
 }
 
-func (k *taken) Deliver(_ context.Context, d purchase.Delivery) error {
+func (k *taken) Deliver(_ context.Context, d resolution.Delivery) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.deliveries = append(k.deliveries, d)
@@ -119,7 +119,7 @@ func TestListenForCallbacks(t *testing.T) {
 				{"msg_2", second, nil, 204}, // again
 				{"msg_3", other, nil, 401},
 				{"msg_4", callback.Secret{}, nil, 401},
-				{"msg_5", first, purchase.ErrUnknownDelivery, 404},
+				{"msg_5", first, resolution.ErrNotAsked, 404},
 				{"msg_6", first, errors.New("the disk is full"), 503},
 			} {
 				to.mu.Lock()
@@ -137,7 +137,7 @@ func TestListenForCallbacks(t *testing.T) {
 				t.Errorf("%d deliveries, hints %q; want 4 and 2 of res_1", len(to.deliveries), to.hints)
 			}
 			d := to.deliveries[0]
-			if d.ID != "res_1" || d.ClientRef != "ref" || d.Status != 200 || string(d.Body) != calledBack || d.RequestID != "msg_1" {
+			if d.ID != "res_1" || d.ClientRef != "ref" || string(d.Body) != calledBack || d.RequestID != "msg_1" {
 				t.Errorf("delivered %+v", d)
 			}
 			if strings.Contains(log.String(), "2025550100") || strings.Contains(log.String(), "whsec_") {

@@ -177,7 +177,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	r = &purchase.Remote{
-		Reader: reader{}, Name: f.name(), Concurrency: f.concurrency,
+		Read: client.Read, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, Idempotent: f.idempotent && !f.offline, RetryUnknown: f.retryUnknown && !f.offline,
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
@@ -209,7 +209,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	}
 	r.Counters.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" && !f.offline {
-		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Reader, time.Now, r.Price)
+		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Read, time.Now, r.Price)
 	}
 	if f.offline {
 		if err := checkOffline(ctx, store, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {
@@ -284,17 +284,6 @@ func (f *remoteFlags) warnPlain(log *slog.Logger) {
 		return
 	}
 	log.Warn("the service is called without TLS: others on the network can read the API key and the answers")
-}
-
-// reader reads kept answers as the client read them when they came.
-type reader struct{}
-
-func (reader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return client.Read(op, status, body)
-}
-
-func (reader) ReadSearch(op resolution.Operation, status int, body []byte) (resolution.SearchReply, error) {
-	return client.ReadSearch(op, status, body)
 }
 
 // errNothingStored says that there is nothing to answer offline from.

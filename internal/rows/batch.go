@@ -4,7 +4,11 @@
 // A batch lends its memory: after Release nothing of it may be used.
 package rows
 
-import "github.com/apache/arrow/go/v17/arrow/array"
+import (
+	"sort"
+
+	"github.com/apache/arrow/go/v17/arrow/array"
+)
 
 // Batch is a run of consecutive rows of one file.
 type Batch struct {
@@ -19,11 +23,26 @@ type Batch struct {
 	// Rejects are the malformed records before, between and after the rows.
 	Rejects []Reject
 
+	shifts  []lineShift
 	builder *Builder // gets its buffers back on Release
 }
 
 // Len is the number of rows, possibly 0 when there are only rejects.
 func (b *Batch) Len() int { return len(b.Rows) }
+
+// lineShift says by how much the lines of rows differ from their record
+// numbers, from a row of the batch on. It seldom changes within a file.
+type lineShift struct {
+	from int
+	by   int64
+}
+
+// Line is the 1-based physical line that row i of the batch begins on, header
+// and blank lines counted; in Parquet, which has no lines, the row's number.
+func (b *Batch) Line(i int) int64 {
+	n := sort.Search(len(b.shifts), func(n int) bool { return b.shifts[n].from > i })
+	return b.Rows[i] + b.shifts[n-1].by
+}
 
 // Release gives the batch's buffers back for reuse. Nothing of the batch,
 // rejects included, may be used afterwards. Safe from any goroutine, once.

@@ -29,6 +29,7 @@ const keepBytes = 2 * FullBytes
 type Builder struct {
 	columns []column
 	rows    []int64
+	shifts  []lineShift
 	rejects []Reject
 	size    int // bytes of values and raw lines
 }
@@ -69,7 +70,7 @@ func (b *Builder) reset(columns, maxRows int) {
 	if cap(b.rows) < maxRows {
 		b.rows = make([]int64, 0, maxRows)
 	}
-	b.rows, b.rejects, b.size = b.rows[:0], nil, 0
+	b.rows, b.shifts, b.rejects, b.size = b.rows[:0], b.shifts[:0], nil, 0
 }
 
 // Discard gives the buffers back for reuse. Call it on a Builder of which no
@@ -133,8 +134,13 @@ func (b *Builder) AddNull(col int) {
 	c.nulls++
 }
 
-// Commit ends the row with its record number.
-func (b *Builder) Commit(row int64) { b.rows = append(b.rows, row) }
+// Commit ends the row with its record number and the line it begins on.
+func (b *Builder) Commit(row, line int64) {
+	if n := len(b.shifts); n == 0 || b.shifts[n-1].by != line-row {
+		b.shifts = append(b.shifts, lineShift{len(b.rows), line - row})
+	}
+	b.rows = append(b.rows, row)
+}
 
 // Rollback forgets the values added since the last Commit.
 func (b *Builder) Rollback() {
@@ -164,7 +170,7 @@ func (b *Builder) Reject(r Reject, raw []byte) {
 // that stands there; a column may be named more than once. The Builder belongs
 // to the batch from here on.
 func (b *Builder) Batch(source string, order []int) *Batch {
-	batch := &Batch{Source: source, Rows: b.rows, Rejects: b.rejects, builder: b}
+	batch := &Batch{Source: source, Rows: b.rows, Rejects: b.rejects, shifts: b.shifts, builder: b}
 	batch.Columns = make([]*array.String, len(order))
 	for i, c := range order {
 		batch.Columns[i] = b.columns[c].array(len(b.rows))

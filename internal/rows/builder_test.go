@@ -40,13 +40,18 @@ func TestBuilder(t *testing.T) {
 			default:
 				b.SetSlot(1, append(b.Slot(1), 'b'))
 			}
-			b.Commit(row)
+			b.Commit(row, row+1+row/7)
 		}
 		batch := b.Batch("a.csv", []int{1, 0, 1})
 		want := `1 "b" "a0" "b"|2 null "a1" null|3 "b" "a2" "b"|4 "b" "a3" "b"|5 null "a4" null|` +
 			`7 "b" "a6" "b"|8 null "a7" null|9 "b" "a8" "b"|10 "b" "a9" "b"|`
 		if got := show(batch); got != want || batch.Len() != 9 || batch.Columns[0].NullN() != 3 || batch.Columns[1].NullN() != 0 {
 			t.Errorf("got %s\nwant %s", got, want)
+		}
+		for i, row := range batch.Rows {
+			if want := row + 1 + row/7; batch.Line(i) != want {
+				t.Errorf("row %d is on line %d, want %d", row, batch.Line(i), want)
+			}
 		}
 		if x := batch.Rejects; len(x) != 1 || x[0].Row != 6 || string(x[0].Raw) != "raw" {
 			t.Errorf("rejects %v", x)
@@ -58,7 +63,7 @@ func TestBuilder(t *testing.T) {
 func TestBuilderIsFull(t *testing.T) {
 	b := NewBuilder(1, 10)
 	b.Add(0, make([]byte, FullBytes-1))
-	b.Commit(1)
+	b.Commit(1, 2)
 	if b.Full() {
 		t.Error("full a byte early")
 	}

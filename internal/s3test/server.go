@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -36,10 +35,18 @@ type Server struct {
 	program string
 }
 
+// start is the folder of the package that is tested. Paths that the compiler
+// knows are no help: go test -trimpath cuts them.
+var start, _ = os.Getwd()
+
 // module is the folder of the nested module.
 func module() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../testservers/versitygw")
+	for dir := start; ; dir = filepath.Dir(dir) {
+		found := filepath.Join(dir, "internal/testservers/versitygw")
+		if _, err := os.Stat(found); err == nil || dir == filepath.Dir(dir) {
+			return found
+		}
+	}
 }
 
 // program builds the server once a process.

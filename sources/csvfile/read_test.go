@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ var manners = []manner{
 type result struct {
 	Records [][]string // of the columns picked
 	Numbers []int64    // per record
+	Lines   []int64    // per record
 	Batches []int      // rows of each
 	Rejects []string   // line:record reason raw
 }
@@ -89,6 +91,9 @@ func readColumns(text string, m manner, h Header, pick []int) (got result, err e
 			got.Records = append(got.Records, record)
 		}
 		got.Numbers = append(got.Numbers, batch.Rows...)
+		for i := range batch.Len() {
+			got.Lines = append(got.Lines, batch.Line(i))
+		}
 		got.Batches = append(got.Batches, batch.Len())
 		for _, x := range batch.Rejects {
 			got.Rejects = append(got.Rejects, fmt.Sprintf("%d:%d %s %q", x.Line, x.Row, x.Reason, x.Raw))
@@ -206,6 +211,19 @@ func TestRead(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLines: the line of a row is where it begins, whatever stands before it.
+func TestLines(t *testing.T) {
+	text := "\n\"a\nx\",b\n\n1,2\n\n\n3,\"4\n\n\"\n5,6\nragged\n7,8\n\n9,10\n"
+	for _, m := range manners {
+		for _, m.maxRows = range []int{0, 1, 2} {
+			got, err := read(text, m)
+			if want := []int64{5, 8, 11, 13, 15}; err != nil || !slices.Equal(got.Lines, want) {
+				t.Errorf("block %d, %d rows a batch: lines %d, want %d, %v", m.block, m.maxRows, got.Lines, want, err)
+			}
+		}
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *Reader) plain(b *rows.Builder, maxRows int) {
 			b.Reject(rows.Reject{Source: r.name, Line: r.line - 1, Row: r.row, Reason: rows.RaggedRow}, line)
 			continue
 		}
-		b.Commit(r.row)
+		b.Commit(r.row, r.line-1)
 	}
 }
 
@@ -238,7 +238,7 @@ func (r *Reader) take(b *rows.Builder, v []byte, f found) {
 			b.Add(column, v[s.from:s.to])
 		}
 	}
-	b.Commit(r.row)
+	b.Commit(r.row, r.line)
 }
 
 // tooLarge rejects the line that v begins and reads to its end.

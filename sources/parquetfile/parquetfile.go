@@ -123,7 +123,7 @@ func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) (err er
 			b.Reject(rows.Reject{Source: r.name, Line: r.row, Row: r.row, Reason: rows.InvalidUTF8}, nil)
 			continue
 		}
-		b.Commit(r.row)
+		b.Commit(r.row, r.row)
 	}
 	return nil
 }

@@ -121,6 +121,20 @@ func (l *List) Files() []File {
 	return files
 }
 
+// ByColumns divides a List into Lists of neighbours that have the same columns.
+// The List itself is of no more use.
+func (l *List) ByColumns() (alike []*List) {
+	for i, in := range l.inputs {
+		if i == 0 || !slices.Equal(in.Columns, l.inputs[i-1].Columns) {
+			alike = append(alike, &List{options: l.options})
+		}
+		last := alike[len(alike)-1]
+		last.inputs = append(last.inputs, in)
+	}
+	l.inputs = nil
+	return alike
+}
+
 // Check reports the first file that lacks one of the columns, or has it more
 // than once, as *FormatError.
 func (l *List) Check(columns []string) error {

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,7 +23,7 @@ func (in *input) pick(columns []string) ([]int, error) {
 		case 1:
 			places[i] = found[0]
 		case 0:
-			return nil, in.noColumn(name)
+			return nil, in.NoColumn("Choose with --column and --keep", name)
 		default:
 			return nil, &FormatError{File: in.URI, Problem: fmt.Sprintf("has %d columns %q", len(found), name),
 				Advice: "Rename all but one in its header, or choose other columns"}
@@ -43,28 +44,37 @@ func (in *input) matches(match func(string) bool) (places []int) {
 // listed is how many columns an error names.
 const listed = 40
 
-func (in *input) noColumn(name string) error {
-	e := &FormatError{File: in.URI, Problem: fmt.Sprintf("has no column %q", name)}
-	if rows.AreData(in.Columns) { // they must not be shown
+// NoColumn is the error of a file that has none of these columns. advice says
+// how to choose others.
+func (f File) NoColumn(advice string, names ...string) error {
+	e := &FormatError{File: f.URI, Problem: "has no column " + quotedOr(names)}
+	if rows.AreData(f.Columns) { // they must not be shown
 		e.Problem += ": its first line looks like data, not like the names of columns"
 		e.Advice = "Add a header line"
 		return e
 	}
-	names, more := in.Columns, ""
-	if len(names) > listed {
-		names, more = names[:listed], fmt.Sprintf(" and %d more", len(names)-listed)
+	shown, more := f.Columns, ""
+	if len(shown) > listed {
+		shown, more = shown[:listed], fmt.Sprintf(" and %d more", len(shown)-listed)
 	}
-	e.Problem += "; it has: " + strings.Join(names, ", ") + more
-	e.Advice = "Choose with --column and --keep"
-	similar := in.matches(func(s string) bool { return bare(s) != "" && bare(s) == bare(name) })
+	e.Problem += "; it has: " + strings.Join(shown, ", ") + more
+	e.Advice = advice
+	similar := slices.DeleteFunc(slices.Clone(f.Columns), func(s string) bool {
+		return bare(s) == "" || !slices.ContainsFunc(names, func(name string) bool { return bare(s) == bare(name) })
+	})
 	if len(similar) > 0 {
-		var quoted []string
-		for _, place := range similar {
-			quoted = append(quoted, strconv.Quote(in.Columns[place]))
-		}
-		e.Advice = "Did you mean " + strings.Join(quoted, " or ") + "? " + e.Advice
+		e.Advice = "Did you mean " + quotedOr(similar) + "? " + e.Advice
 	}
 	return e
+}
+
+// quotedOr is a list for a sentence: "a" or "b".
+func quotedOr(names []string) string {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	return strings.Join(quoted, " or ")
 }
 
 // bare is a name without case and punctuation: E-Mail and e_mail are email.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
+	"github.com/leadetl/leadetl/sources"
 )
 
 func newDirectoryCommand(std cli.Streams) *cobra.Command {
@@ -32,16 +36,20 @@ from your files. An import replaces all data of a kind, or changes nothing.`,
 
 func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 	var dir string
-	var files directory.Files
+	var s3 wire.S3
+	given := map[directory.Kind]*[]string{}
 	options := directory.DefaultOptions()
+	options.Called = map[string]string{}
 	badLines := cliflag.NewShare(options.MaxBadLines)
 	var fields ranges.Fields
 	c := &cobra.Command{
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
-		Long: `Replace kinds of reference data from CSV or Parquet files. Columns are found by
-name, in any order; other columns are ignored. Lists in a cell are separated by
-semicolons.
+		Long: `Replace kinds of reference data from what --in of leadetl run takes: a path, a
+quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and
+.zst too. Columns are found by name, in any order; other columns are ignored.
+--map says what the files call a column, for every kind that has it. Lists in a
+cell are separated by semicolons.
 
   people     network_url, first_name last_name headline job_title seniority
              department email emails phone phones street zip_code city state
@@ -49,7 +57,7 @@ semicolons.
   companies  domain, name website_url network_url industry revenue
              employee_count year_founded street zip_code city state about
   ip-ranges  cidr, or range_start and range_end (inclusive), with
-             company_domain or name, org_type; or any MMDB file
+             company_domain or name, org_type; or a local MMDB file
   searches   keyword searched_at network_url email city state zip_code
              job_title lead_type
   visits     ip network_url seen_at confidence
@@ -57,15 +65,20 @@ semicolons.
 Bad lines are skipped and reported with file, line and reason. When more than
 --max-bad-lines are bad, the import fails and the old data stays.`,
 		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
+  leadetl directory import --directory dir --people 's3://crm/*.parquet' --map emails=E-Mail
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
-		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach, or directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
 		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
 				return cli.UsageError(errors.New("no --directory; name the folder"))
 			}
-			if files == (directory.Files{}) {
-				return cli.UsageError(errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits"))
+			files, err := importFiles(given)
+			if err != nil {
+				return cli.UsageError(err)
+			}
+			if options.Open, err = openFiles(c.Context(), &s3, std); err != nil {
+				return cli.UsageError(err)
 			}
 			options.MaxBadLines = badLines.Fraction()
 			overrideFields(&options.Fields, fields)
@@ -80,18 +93,71 @@ Bad lines are skipped and reported with file, line and reason. When more than
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&dir, "directory", "", "`folder` of the directory, made if missing")
-	flags.StringVar(&files.People, "people", "", "`file` of people")
-	flags.StringVar(&files.Companies, "companies", "", "`file` of companies")
-	flags.StringVar(&files.IPRanges, "ip-ranges", "", "`file` of IP ranges, CSV or MMDB")
-	flags.StringVar(&files.Searches, "searches", "", "`file` of keyword searches")
-	flags.StringVar(&files.Visits, "visits", "", "`file` of visits")
+	for _, k := range directory.Kinds {
+		of := map[directory.Kind]string{directory.IPRanges: "IP ranges, also MMDB", directory.Searches: "keyword searches"}
+		given[k] = flags.StringArray(string(k), nil, "input `URI` of "+cmp.Or(of[k], string(k)))
+	}
+	var columns []string
+	for _, k := range directory.Kinds {
+		columns = append(columns, directory.ColumnsOf(k)...)
+	}
+	slices.Sort(columns)
+	called := cliflag.NewAssignments("emails=E-Mail", slices.Compact(columns), func(column, name string) error {
+		if options.Called[column] = name; name == "" {
+			return errors.New("no name")
+		}
+		return nil
+	})
+	flags.Var(called, "map", "`column=name` where the files call a column something else; repeatable")
 	flags.Var(&badLines, "max-bad-lines", "maximum `share` of bad lines to skip; with more the import fails")
 	flags.StringVar(&options.DefaultRegion, "default-region", options.DefaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&options.NetworkHosts, "network-hosts", options.NetworkHosts, "`hosts` of profile URLs")
 	flags.StringSliceVar(&fields.Name, "mmdb-name", nil, "`fields` of an MMDB file with the name; the first non-empty one is used")
 	flags.StringSliceVar(&fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB file with the domain")
 	flags.StringSliceVar(&fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")
+	s3.RegisterReading(flags)
 	return c
+}
+
+// importFiles are the files of the flags, at most one URI a kind: what an
+// import replaces should not depend on which of two came last.
+func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err error) {
+	standardInput := 0
+	for k, to := range map[directory.Kind]*string{
+		directory.People: &files.People, directory.Companies: &files.Companies, directory.IPRanges: &files.IPRanges,
+		directory.Searches: &files.Searches, directory.Visits: &files.Visits,
+	} {
+		switch uris := *given[k]; {
+		case len(uris) > 1:
+			return files, fmt.Errorf("--%s is given %d times; name all files at once, with a quoted glob", k, len(uris))
+		case len(uris) == 1 && uris[0] == "":
+			return files, fmt.Errorf("--%s is empty; name a file", k)
+		case len(uris) == 1:
+			*to = uris[0]
+			if *to == "-" {
+				standardInput++
+			}
+		}
+	}
+	switch {
+	case standardInput > 1:
+		return files, errors.New("standard input can be only one of the kinds")
+	case files == directory.Files{}:
+		return files, errors.New("nothing to import; name at least one of --people, --companies, --ip-ranges, --searches, --visits")
+	}
+	return files, nil
+}
+
+// openFiles is how imports open their files.
+func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams) (imports.OpenFiles, error) {
+	log, err := cli.NewLogger(std.Err, "text", "warn")
+	if err != nil {
+		return nil, err
+	}
+	store, err := s3.Open(ctx, log)
+	return func(ctx context.Context, uri string) (*sources.List, error) {
+		return wire.OpenInput(ctx, []string{uri}, sources.Options{Stdin: std.In, Objects: store})
+	}, err
 }
 
 func overrideFields(to *ranges.Fields, given ranges.Fields) {

@@ -119,6 +119,13 @@ func TestS3(t *testing.T) {
 		t.Errorf("%d files", len(files(t, j.object("both"))))
 	}
 
+	j.put("crm/people.csv", "LinkedIn,last_name\nnetwork.example/in/ada,Example\n")
+	said := lead(t, "directory", "import", "--directory", j.path("dir"), "--people", bucket+"/crm/*.csv", "--map", "network_url=linkedin",
+		"--s3-endpoint", j.proxy.URL, "--s3-path-style")
+	if !strings.HasPrefix(said, "people   1 row ") {
+		t.Errorf("import from S3: %s", said)
+	}
+
 	// A finished dataset is found finished, and nothing is written again.
 	before := j.proxy.Seen()
 	writes := 0

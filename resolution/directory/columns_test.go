@@ -7,13 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
-	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
-	"github.com/leadetl/leadetl/resolution/directory/searches"
-	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // TestColumns: every column the documentation names is read, in the order it
@@ -73,7 +67,7 @@ func TestColumns(t *testing.T) {
 	} {
 		t.Run(string(f.kind), func(t *testing.T) {
 			header := strings.Fields(f.header)
-			for _, read := range columnsOf(f.kind).Names {
+			for _, read := range ColumnsOf(f.kind) {
 				if !strings.Contains(" "+f.header+" ", " "+read+" ") {
 					t.Errorf("column %s is read and not documented", read)
 				}
@@ -92,10 +86,6 @@ func TestColumns(t *testing.T) {
 			}
 		})
 	}
-}
-
-func columnsOf(k Kind) tabular.Columns {
-	return map[Kind]tabular.Columns{People: people.Columns, Companies: companies.Columns, IPRanges: ranges.Columns, Searches: searches.Columns, Visits: visits.Columns}[k]
 }
 
 func noError[T any](t *testing.T, answer *T, err error) *T {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
@@ -34,7 +35,7 @@ import (
 // folder is running.
 func Import(ctx context.Context, dir string, files Files, o Options) (Report, error) {
 	var report Report
-	if err := o.Validate(); err != nil {
+	if err := errors.Join(o.Validate(), o.checkCalled(files)); err != nil {
 		return report, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
 	if files == (Files{}) {
@@ -117,6 +118,9 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 		r := imports.Report{Source: path}
 		e, err := im.kind(ctx, k, &r)
 		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.now().Sub(start)})
+		if _, named := errors.AsType[*rows.FormatError](err); named {
+			return report, fmt.Errorf("import %s: %w", k, err)
+		}
 		if err != nil {
 			return report, fmt.Errorf("import %s from %s: %w", k, path, err)
 		}
@@ -128,6 +132,7 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 }
 
 func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry, error) {
+	im.settings.Called = im.options.calledIn(k)
 	switch k {
 	case People:
 		return im.column(ctx, k, r, people.Import)

@@ -43,10 +43,10 @@ func TestBadLines(t *testing.T) {
 			"network.example/company/acme,,,,\n" + // 4
 			"network.example/in/cleo,no address;c@x.example,6.50555E+09,yesterday,no domain\n" + // 5
 			"one,two\n" + // 6
-			"network.example/in/d\xff,,,,\n" + // 7
+			"network.example/in/d\x00,,,,\n" + // 7
 			"network.example/in/\"quoted\",,,,\n" + // 8
 			"network.example/in/ada,,,,\n", // 9, again
-			3, "3 network_url: empty; 4 network_url: not_a_profile; 6 column_count; 7 network_url: invalid_utf8; 8 malformed_csv",
+			3, "3 network_url: empty; 4 network_url: not_a_profile; 6 ragged_row; 7 nul_byte; 8 network_url: invalid_url",
 			"5 email: invalid_character; 5 phone: excel_damage; 5 company_domain: invalid_domain; 5 last_seen_at: invalid_time", 1},
 		{"companies", Companies, "domain,name,year_founded\na.example,A,1990\n,B,\nno domain,C,\na.example,A again,soon\n",
 			2, "3 domain: empty; 4 domain: invalid_domain", "5 year_founded: invalid_year", 1},
@@ -115,15 +115,15 @@ func TestRefusedSources(t *testing.T) {
 		says string
 	}{
 		{"an empty file", People, "", "header"},
-		{"a missing column", People, "name,email\na,b\n", "no column network_url; there are name, email"},
-		{"neither range nor network", IPRanges, "name\na\n", "no column cidr or range_start"},
+		{"a missing column", People, "name,email\na,b\n", `has no column "network_url"; it has: name, email. Name the column of the file that holds it: --map network_url=NAME`},
+		{"neither range nor network", IPRanges, "name\na\n", `has no column "cidr" or "range_start"`},
 		{"UTF-16", People, "\xff\xfen\x00e\x00", "iconv"},
 		{"half of the lines bad", Companies, "domain\na.example\n,\n", "bad"},
 		{"an open quote that swallows the rest", Companies, "domain,name\na.example,A\nb.example,\"B\nc.example,C\nd.example,D\n", "bad"},
-		{"gzip that was cut", Companies, packed(t, "domain\na.example\n")[:20], "packed data end too early (gzip)"},
-		{"damaged gzip", Companies, packed(t, "domain\na.example\n") + "other data", "packed data are damaged"},
+		{"gzip that was cut", Companies, packed(t, "domain\na.example\n")[:20], "is truncated: its compressed data ends too early"},
+		{"damaged gzip", Companies, packed(t, "domain\na.example\n") + "other data", "has extra data after its gzip-compressed data"},
 		{"an open quote before more than memory should hold", Companies,
-			packed(t, "domain,name\na.example,A\nb.example,\""+strings.Repeat("x,\n", (64<<20)/3+1<<16)), "below line 2: "},
+			packed(t, "domain,name\na.example,A\nb.example,\""+strings.Repeat("x", 64<<20+1)), "1 of 2 lines are bad"},
 		{"not Parquet after all", People, "PAR1xxxx", ""},
 	} {
 		t.Run(f.name, func(t *testing.T) {

@@ -3,14 +3,21 @@ package directory
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// Files names the files to import, by kind; empty ones are left as they are.
+// Files names the files to import, by kind, each as sources.Open takes it: a
+// path, a glob, s3://, "-". Empty ones are left as they are.
 type Files struct {
 	People, Companies, IPRanges, Searches, Visits string
 }
@@ -43,6 +50,11 @@ type Options struct {
 	NetworkHosts []string
 	// Fields says where the fields of an MMDB are.
 	Fields ranges.Fields
+	// Called says what columns are called in the files, where it is not as we
+	// call them.
+	Called map[string]string
+	// Open opens the files that a URI names; nil opens those of this machine.
+	Open imports.OpenFiles
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
 }
@@ -54,8 +66,43 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
+// ColumnsOf are the columns that files of a kind may have.
+func ColumnsOf(k Kind) []string {
+	switch k {
+	case People:
+		return people.Columns.Names
+	case Companies:
+		return companies.Columns.Names
+	case IPRanges:
+		return ranges.Columns.Names
+	case Searches:
+		return searches.Columns.Names
+	case Visits:
+		return visits.Columns.Names
+	}
+	return nil
+}
+
+// calledIn is what columns are called in files of a kind.
+func (o Options) calledIn(k Kind) map[string]string {
+	called := maps.Clone(o.Called)
+	maps.DeleteFunc(called, func(column, _ string) bool { return !slices.Contains(ColumnsOf(k), column) })
+	return called
+}
+
+// checkCalled finds names for columns that no file of files may have.
+func (o Options) checkCalled(files Files) error {
+	var errs []error
+	for _, column := range slices.Sorted(maps.Keys(o.Called)) {
+		if !slices.ContainsFunc(Kinds, func(k Kind) bool { return files.path(k) != "" && slices.Contains(ColumnsOf(k), column) }) {
+			errs = append(errs, fmt.Errorf("column %s is in none of the kinds that are imported", column))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (o Options) settings() imports.Settings {
-	return imports.Settings{MaxBadLines: o.MaxBadLines, Region: o.DefaultRegion, Rules: profile.Rules{Hosts: o.NetworkHosts}}
+	return imports.Settings{MaxBadLines: o.MaxBadLines, Region: o.DefaultRegion, Rules: profile.Rules{Hosts: o.NetworkHosts}, Open: o.Open}
 }
 
 // DefaultFields covers the databases we know of.

@@ -1,9 +1,12 @@
 package directory
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +15,8 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestParquet: people as Parquet, in another column order, with typed lists
@@ -97,5 +102,21 @@ func TestParquet(t *testing.T) {
 	}
 	if a.Fingerprint() != b2.Fingerprint() {
 		t.Error("the same rows have two fingerprints")
+	}
+
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{len(whole) / 2, len(whole) - 60} {
+		damaged := slices.Clone(whole)
+		copy(damaged[at:], strings.Repeat("\xff", 40))
+		if err := os.WriteFile(path, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Import(t.Context(), t.TempDir(), Files{People: path}, lax())
+		if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), "people.parquet is damaged") {
+			t.Errorf("damaged at byte %d: %v", at, err)
+		}
 	}
 }

@@ -119,28 +119,21 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if err != nil {
 		return err
 	}
-	files := list.Files()
-	if len(files) == 1 {
-		return l.read(ctx, list, files[0])
+	alike := list.ByColumns()
+	for _, list := range alike {
+		defer list.Close()
 	}
-	if err := list.Close(); err != nil {
-		return err
-	}
-	for _, file := range files {
-		if list, err = OpenInput(ctx, []string{file.URI}, l.flags.Reading); err != nil {
-			return err
-		}
-		if err := l.read(ctx, list, file); err != nil {
+	for _, list := range alike {
+		if err := l.read(ctx, list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read reads one list.
-func (l *listReader) read(ctx context.Context, list *sources.List, file sources.File) (err error) {
-	defer func() { err = errors.Join(err, list.Close()) }()
-	columns, err := l.choose(file)
+// read reads lists of the same columns.
+func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
+	columns, err := l.choose(list.Files()[0])
 	if err != nil {
 		return err
 	}
@@ -149,8 +142,10 @@ func (l *listReader) read(ctx context.Context, list *sources.List, file sources.
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	if file.Format == "csv" && len(file.Columns) == 1 && len(l.flags.Columns) == 0 {
-		l.header(file)
+	for _, file := range list.Files() {
+		if file.Format == "csv" && len(file.Columns) == 1 && len(l.flags.Columns) == 0 {
+			l.header(file)
+		}
 	}
 	for {
 		batch, err := reader.Next(ctx, 0)

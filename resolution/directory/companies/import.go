@@ -5,14 +5,13 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
 // Columns are the columns of a file of companies, in the order of the fields.
-var Columns = tabular.Columns{
+var Columns = imports.Columns{
 	Names: []string{"domain", "name", "website_url", "network_url", "industry", "revenue", "employee_count", "year_founded",
 		"street", "zip_code", "city", "state", "about"},
 	Required: []string{"domain"},
@@ -46,7 +45,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 }
 
 // parse reads a line.
-func parse(row tabular.Row, r *imports.Report) (c [fields]string, ok bool) {
+func parse(row imports.Row, r *imports.Report) (c [fields]string, ok bool) {
 	copy(c[:], row.Cells)
 	if c[domain] = company.Domain(row.Cells[domain]); c[domain] == "" {
 		r.Skip(row.Line, "domain: "+imports.EmptyOr(row.Cells[domain], "invalid_domain"))

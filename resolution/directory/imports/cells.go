@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -28,18 +29,41 @@ func Share(cell string) (f float64, ok bool) {
 	return f, err == nil && f >= 0 && f <= 1 // NaN is neither
 }
 
-// List splits a cell at its semicolons and leaves empty members out.
+// List splits a cell at its semicolons and leaves empty members out. Lists of
+// Parquet come as JSON.
 func List(cell string) []string {
 	if cell == "" {
 		return nil
 	}
 	var members []string
+	if cell[0] == '[' && json.Unmarshal([]byte(cell), (*jsonMembers)(&members)) == nil {
+		return members
+	}
 	for member := range strings.SplitSeq(cell, ";") {
 		if member = strings.TrimSpace(member); member != "" {
 			members = append(members, member)
 		}
 	}
 	return members
+}
+
+// jsonMembers are the members of a JSON array as text, without null and empty
+// ones.
+type jsonMembers []string
+
+func (m *jsonMembers) UnmarshalJSON(text []byte) error {
+	var array []json.RawMessage
+	err := json.Unmarshal(text, &array)
+	for _, raw := range array {
+		var member string
+		if json.Unmarshal(raw, &member) != nil {
+			member = string(raw) // a number
+		}
+		if member = strings.TrimSpace(member); member != "" {
+			*m = append(*m, member)
+		}
+	}
+	return err
 }
 
 // EmailKey is the canonical form of an email or of the digest of one. The

@@ -4,11 +4,13 @@
 package imports
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
 
+	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -22,7 +24,15 @@ type Settings struct {
 	Region string
 	// Rules are those of profile addresses.
 	Rules profile.Rules
+	// Called says what columns are called in the files, where it is not as we
+	// call them.
+	Called map[string]string
+	// Open opens the files that a URI names; nil opens those of this machine.
+	Open OpenFiles
 }
+
+// OpenFiles opens the files that a URI names.
+type OpenFiles func(ctx context.Context, uri string) (*sources.List, error)
 
 // Content hashes normalised rows: every cell with its length in front, so
 // that no two different tables are the same bytes.

@@ -4,34 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/inorder"
-	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
 )
 
-// batchRows is how many rows one goroutine parses at a time.
-const batchRows = 256
+// Row is one line of a file: the wanted columns in the wanted order, trimmed,
+// empty where the file has no such column.
+type Row struct {
+	Line  int64    // 1-based line of a CSV file, data row of a Parquet file
+	Cells []string // valid until parse returns; what they hold stays valid
+}
 
-// Read reads the rows of r.Source. Several goroutines call parse for the
-// well-formed rows; it reports what it skips and drops in its Report, and
-// returns false for a line that is not taken over. One goroutine at a time
-// calls take with the others, in the order of the file. Too many bad lines are
-// an error.
+// Read reads the rows of all files that r.Source names. Several goroutines call
+// parse for the well-formed rows; it reports what it skips and drops in its
+// Report, and returns false for a line that is not taken over. One goroutine at
+// a time calls take with the others, in the order of the files. Too many bad
+// lines are an error.
 //
-// Errors: resolution.ErrInvalid when the content of the file is wrong.
-func Read[T any](ctx context.Context, s Settings, r *Report, want tabular.Columns, parse func(tabular.Row, *Report) (T, bool), take func(T) error) error {
-	b := batches[T]{report: r, parse: parse, take: take, width: len(want.Names)}
+// Errors: resolution.ErrInvalid when the content of a file is wrong.
+func Read[T any](ctx context.Context, s Settings, r *Report, want Columns, parse func(Row, *Report) (T, bool), take func(T) error) error {
+	b := batches[T]{report: r, parse: parse, take: take}
 	b.parsing = inorder.New(b.takeAll)
-	err := tabular.Read(ctx, r.Source, want, b.add)
-	b.flush()
+	err := b.readAll(ctx, s, want)
 	b.parsing.Wait()
-	var content *tabular.FileError
+	_, wrong := errors.AsType[*sources.FormatError](err)
 	switch {
 	case b.failed != nil:
 		return b.failed
-	case errors.As(err, &content):
+	case wrong:
 		return fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	case err != nil:
 		return err
@@ -43,35 +48,62 @@ func Read[T any](ctx context.Context, s Settings, r *Report, want tabular.Column
 	return nil
 }
 
-// batches cuts the rows of a file into batches and parses them.
+// batches reads files in batches and parses them.
 type batches[T any] struct {
 	report  *Report
-	parse   func(tabular.Row, *Report) (T, bool)
+	parse   func(Row, *Report) (T, bool)
 	take    func(T) error
-	width   int
 	parsing *inorder.Queue[batch[T]]
-	rows    []tabular.Row
-	cells   []string // of rows, width each
 
 	stopped atomic.Bool
 	failed  error // of take; set before stopped
 }
 
-// errStopped ends the reading after take has failed.
-var errStopped = errors.New("stopped")
+// readAll reads all files. Those of different columns may differ in which of
+// the wanted ones they have.
+func (b *batches[T]) readAll(ctx context.Context, s Settings, want Columns) error {
+	open := s.Open
+	if open == nil {
+		open = func(ctx context.Context, uri string) (*sources.List, error) {
+			return sources.Open(ctx, []string{uri}, sources.Options{})
+		}
+	}
+	list, err := open(ctx, b.report.Source)
+	if err != nil {
+		return err
+	}
+	alike := list.ByColumns()
+	for _, files := range alike {
+		defer files.Close()
+	}
+	for _, files := range alike {
+		if err := b.read(ctx, files, want, s.Called); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-func (b *batches[T]) add(row tabular.Row) error {
-	if b.stopped.Load() {
-		return errStopped
+// read reads files of the same columns.
+func (b *batches[T]) read(ctx context.Context, files *sources.List, want Columns, called map[string]string) (err error) {
+	names, places, err := want.find(files.Files()[0], called)
+	if err != nil {
+		return err
 	}
-	if b.rows == nil {
-		b.rows, b.cells = make([]tabular.Row, 0, batchRows), make([]string, 0, batchRows*b.width)
+	reader, err := files.Reader(names)
+	if err != nil {
+		return err
 	}
-	at := len(b.cells)
-	b.cells = append(b.cells, row.Cells...)
-	row.Cells = b.cells[at:len(b.cells):len(b.cells)]
-	if b.rows = append(b.rows, row); len(b.rows) == batchRows {
-		b.flush()
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	for !b.stopped.Load() {
+		next, err := reader.Next(ctx, 0)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b.parsing.Do(func() batch[T] { return b.parseBatch(next, places) })
 	}
 	return nil
 }
@@ -82,28 +114,39 @@ type batch[T any] struct {
 	report Report
 }
 
-// flush parses the rows that were added, on another goroutine.
-func (b *batches[T]) flush() {
-	rows := b.rows
-	b.rows, b.cells = nil, nil
-	b.parsing.Do(func() batch[T] {
-		parsed := batch[T]{make([]T, 0, len(rows)), Report{Source: b.report.Source}}
-		report := &parsed.report
-		for _, row := range rows {
-			if row.Bad != "" {
-				report.Lines += row.Spoiled
-				report.Skip(row.Line, row.Bad)
-				report.Bad += row.Spoiled - 1
-				continue
-			}
-			report.Lines++
-			if t, ok := b.parse(row, report); ok {
-				report.Rows++
-				parsed.parsed = append(parsed.parsed, t)
+// parseBatch parses the rows of a batch. What is parsed may keep cells, so they
+// are copied: one text a column.
+func (b *batches[T]) parseBatch(from *sources.Batch, places []int) batch[T] {
+	defer from.Release()
+	parsed := batch[T]{make([]T, 0, from.Len()), Report{Source: from.Source}}
+	report := &parsed.report
+	texts := make([]string, len(from.Columns))
+	for i, column := range from.Columns {
+		texts[i] = string(column.ValueBytes())
+	}
+	cells := make([]string, len(places))
+	rejects := from.Rejects
+	for n := range from.Len() {
+		row := Row{from.Line(n), cells}
+		for ; len(rejects) > 0 && rejects[0].Line < row.Line; rejects = rejects[1:] {
+			report.reject(rejects[0])
+		}
+		for i, place := range places {
+			if place >= 0 {
+				column := from.Columns[place]
+				cells[i] = strings.TrimSpace(texts[place][column.ValueOffset(n):column.ValueOffset(n+1)])
 			}
 		}
-		return parsed
-	})
+		report.Lines++
+		if t, ok := b.parse(row, report); ok {
+			report.Rows++
+			parsed.parsed = append(parsed.parsed, t)
+		}
+	}
+	for _, r := range rejects {
+		report.reject(r)
+	}
+	return parsed
 }
 
 func (b *batches[T]) takeAll(next batch[T]) {

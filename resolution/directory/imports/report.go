@@ -2,12 +2,14 @@ package imports
 
 import (
 	"fmt"
+
+	"github.com/leadetl/leadetl/sources"
 )
 
 // Report says what the import of one kind took over and what it did not. It
 // holds places and reasons, never values.
 type Report struct {
-	Source string // the file, as it was given
+	Source string // the files, as they were given
 	Lines  int64  // data lines read
 	Rows   int64  // lines taken over
 	// Replaced counts the rows whose key came again further down: the last
@@ -30,7 +32,7 @@ const MaxListed = 10_000
 type BadLine struct {
 	File   string
 	Line   int64  // 1-based line of a CSV file, data row of a Parquet file
-	Reason string // "network_url: invalid_url", "column_count"
+	Reason string // "network_url: invalid_url", "ragged_row"
 }
 
 func (b BadLine) String() string { return fmt.Sprintf("%s:%d: %s", b.File, b.Line, b.Reason) }
@@ -41,6 +43,12 @@ func (r *Report) Skip(line int64, reason string) {
 	if len(r.BadLines) < MaxListed {
 		r.BadLines = append(r.BadLines, BadLine{r.Source, line, reason})
 	}
+}
+
+// reject counts a malformed line.
+func (r *Report) reject(line sources.Reject) {
+	r.Lines++
+	r.Skip(line.Line, line.Reason)
 }
 
 // Drop counts a cell that is not taken over.

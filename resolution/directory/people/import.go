@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
@@ -15,7 +14,7 @@ import (
 )
 
 // Columns are the columns of a file of people.
-var Columns = tabular.Columns{
+var Columns = imports.Columns{
 	Names: []string{"network_url", "first_name", "last_name", "headline", "job_title", "seniority", "department",
 		"email", "emails", "phones", "street", "zip_code", "city", "state", "company_domain", "last_seen_at", "phone"},
 	Required: []string{"network_url"},
@@ -81,8 +80,8 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 
 // parser returns a function that reads a line. It is bad without a key only; any other cell
 // that cannot be read is dropped alone.
-func parser(s imports.Settings) func(tabular.Row, *imports.Report) (line, bool) {
-	return func(row tabular.Row, r *imports.Report) (l line, ok bool) {
+func parser(s imports.Settings) func(imports.Row, *imports.Report) (line, bool) {
+	return func(row imports.Row, r *imports.Report) (l line, ok bool) {
 		c := row.Cells
 		key, err := s.Rules.ParsePerson(c[0])
 		if err != nil {

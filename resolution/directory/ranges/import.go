@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"strings"
 
-	"github.com/leadetl/leadetl/internal/tabular"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/company"
@@ -17,7 +19,7 @@ import (
 )
 
 // Columns are the columns of a file of ranges.
-var Columns = tabular.Columns{
+var Columns = imports.Columns{
 	Names:  []string{"cidr", "range_start", "range_end", "company_domain", "name", "org_type"},
 	Either: [][]string{{"cidr", "range_start"}, {"company_domain", "name"}},
 }
@@ -26,18 +28,14 @@ var Columns = tabular.Columns{
 // path under its temporary name. fields says where the fields of an MMDB are.
 // Keys counts the ranges after flattening.
 func Import(ctx context.Context, settings imports.Settings, fields Fields, r *imports.Report, path string) (imports.Result, error) {
-	f, err := os.Open(r.Source)
-	if err != nil {
-		return imports.Result{}, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
-	}
-	defer f.Close()
-	isMMDB, err := hasMMDBMarker(f)
+	f, err := openMMDB(r.Source)
 	if err != nil {
 		return imports.Result{}, err
 	}
 	t := newTable()
 	content := ""
-	if isMMDB {
+	if f != nil {
+		defer f.Close()
 		content, err = t.readMMDB(ctx, f, fields, r)
 	} else {
 		content, err = t.readLines(ctx, settings, r)
@@ -79,7 +77,7 @@ func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imp
 		addrRange
 		owner
 	}
-	parse := func(row tabular.Row, r *imports.Report) (l line, ok bool) {
+	parse := func(row imports.Row, r *imports.Report) (l line, ok bool) {
 		var reason string
 		if l.addrRange, l.owner, reason = readRange(row.Cells); reason != "" {
 			r.Skip(row.Line, reason)
@@ -180,6 +178,33 @@ func lastAddr(p netip.Prefix) netip.Addr {
 	}
 	a, _ := netip.AddrFromSlice(b)
 	return a
+}
+
+// openMMDB opens an MMDB file of this machine; nil if it is something else.
+func openMMDB(name string) (*os.File, error) {
+	called := strings.HasSuffix(strings.ToLower(name), ".mmdb")
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		if called && objects.Is(name) {
+			return nil, unreadable(name, "is an MMDB file on S3", "Copy it to this machine first")
+		}
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil // reading it as a table says why
+	}
+	found, err := hasMMDBMarker(f)
+	if err == nil && found {
+		return f, nil
+	}
+	if err == nil && called {
+		err = unreadable(name, "is truncated or not an MMDB file: its end is missing", "Copy it again")
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+func unreadable(name, problem, advice string) error {
+	return fmt.Errorf("%w: %w", resolution.ErrInvalid, &rows.FormatError{File: name, Problem: problem, Advice: advice})
 }
 
 // hasMMDBMarker looks for what every MMDB has near its end.

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // Columns are the columns of a file of searches.
-var Columns = tabular.Columns{
+var Columns = imports.Columns{
 	Names: []string{"keyword", "searched_at", "network_url", "email", "city", "state", "zip_code", "job_title",
 		"lead_type"},
 	Required: []string{"keyword", "searched_at"},
@@ -50,8 +49,8 @@ type cells struct {
 
 // parser returns a function that reads a line. A line is bad without a keyword,
 // a time or somebody who searched.
-func parser(settings imports.Settings) func(tabular.Row, *imports.Report) (cells, bool) {
-	return func(row tabular.Row, r *imports.Report) (s cells, ok bool) {
+func parser(settings imports.Settings) func(imports.Row, *imports.Report) (cells, bool) {
+	return func(row imports.Row, r *imports.Report) (s cells, ok bool) {
 		c := row.Cells
 		s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
 		// Keywords are compared without case, and spaces do not tell them apart.

@@ -10,14 +10,13 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
-	"github.com/leadetl/leadetl/internal/tabular"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
 // Columns are the columns of a file of visits.
-var Columns = tabular.Columns{
+var Columns = imports.Columns{
 	Names:    []string{"ip", "network_url", "seen_at", "confidence"},
 	Required: []string{"ip", "network_url"},
 }
@@ -129,8 +128,8 @@ func compareTimes(a, b unsorted) int {
 }
 
 // parser returns a function that reads a line.
-func parser(s imports.Settings) func(tabular.Row, *imports.Report) (line, bool) {
-	return func(row tabular.Row, r *imports.Report) (l line, ok bool) {
+func parser(s imports.Settings) func(imports.Row, *imports.Report) (line, bool) {
+	return func(row imports.Row, r *imports.Report) (l line, ok bool) {
 		c := row.Cells
 		var reason string
 		if l.addr, reason = publicAddr(c[0]); reason != "" {

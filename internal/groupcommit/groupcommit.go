@@ -37,6 +37,8 @@ type Options struct {
 	Pragmas []string
 	// Migrations take the database from each version to the next.
 	Migrations []string
+	// Begun refuses an empty database with ErrEmpty instead of beginning it anew.
+	Begun bool
 	// Closed is the error of a Write after Close.
 	Closed error
 	// Fault converts an error of the database into the error for callers.
@@ -60,7 +62,7 @@ func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.migrate(context.Background(), o.Migrations); err != nil {
+	if err := conn.migrate(context.Background(), o.Migrations, o.Begun); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	tx := &Tx{conn: conn}

@@ -10,10 +10,13 @@ import (
 // It is left as it is.
 var ErrNewer = errors.New("written by a later version")
 
+// ErrEmpty says that the file of a database holds none, though it should.
+var ErrEmpty = errors.New("the database is empty")
+
 // migrate applies the migrations that the database lacks. Its version is
 // SQLite's user_version. If two processes open it at once, only one migrates; a
-// migration that fails changes nothing.
-func (c *Conn) migrate(ctx context.Context, migrations []string) (err error) {
+// migration that fails changes nothing. begun refuses an empty database.
+func (c *Conn) migrate(ctx context.Context, migrations []string, begun bool) (err error) {
 	if err := c.Begin(); err != nil {
 		return err
 	}
@@ -25,6 +28,9 @@ func (c *Conn) migrate(ctx context.Context, migrations []string) (err error) {
 	var version int
 	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
+	}
+	if version == 0 && begun {
+		return ErrEmpty
 	}
 	if version > len(migrations) {
 		return fmt.Errorf("%w: version %d, and this program knows %d: use the program that wrote it, or one after it", ErrNewer, version, len(migrations))

@@ -94,7 +94,7 @@ func OpenPepper(ctx context.Context, s *sqlite.Store, path string) (credential.P
 
 // StateError tells what the caller has to put right from what failed.
 func StateError(err error) error {
-	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
+	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) || errors.Is(err, sqlite.ErrEmpty) {
 		return cli.UsageError(err)
 	}
 	return err

@@ -18,11 +18,9 @@
 // Any sqlite3 from 3.37 can read the database while the service runs:
 //
 //	sqlite3 -readonly service.sqlite 'SELECT name, available, reserved FROM organizations'
-//	sqlite3 service.sqlite '.backup copy.sqlite'
 //
-// The backup above is complete. A copy of the file alone, made while a process
-// has it open, is not. Restore a copy only when no process has the folder open,
-// and delete the old -wal and -shm files first.
+// A copy of the file alone, made while a process has it open, is not whole.
+// Package backup makes copies and puts them back.
 //
 // On a full disk, a read-only folder or a lock held by another process, every
 // change returns resolution.ErrUnavailable until the cause is removed. No
@@ -40,16 +38,21 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// databaseName is the name of the database file in the state folder.
-const databaseName = "service.sqlite"
+// DatabaseName is the name of the database file in the state folder.
+const DatabaseName = "service.sqlite"
 
 // ErrNoState says that a folder holds no state of a service.
 var ErrNoState = errors.New("no service state")
+
+// ErrEmpty says that the file of a state is there and empty. It is refused: a
+// service that began anew would know no key and no credit.
+var ErrEmpty = errors.New("the state is empty, so its contents were lost; put a backup back with leadetl admin restore, or delete the file to begin anew")
 
 // Store is an open state folder. It is safe for concurrent use. Close must be
 // the last call.
@@ -76,7 +79,7 @@ func Serve(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(dir)
+	s, err := create(dir)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -87,23 +90,57 @@ func Serve(dir string) (*Store, error) {
 // Administer opens the state in dir for an administrator; a service may be
 // running on it. For a folder without state it returns ErrNoState, or creates
 // the state if create is true.
-func Administer(dir string, create bool) (*Store, error) {
-	if create {
+func Administer(dir string, mayCreate bool) (*Store, error) {
+	if mayCreate {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
-	} else if _, err := os.Stat(filepath.Join(dir, databaseName)); errors.Is(err, fs.ErrNotExist) {
+		return create(dir)
+	}
+	if _, err := os.Stat(filepath.Join(dir, DatabaseName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoState)
 	}
 	return open(dir)
 }
 
-func open(dir string) (_ *Store, err error) {
-	path, err := filepath.Abs(filepath.Join(dir, databaseName))
+// create opens the state in dir, which it makes if there is none. A database
+// gets its name when it is complete: an empty one is never a new one.
+func create(dir string) (_ *Store, err error) {
+	path := filepath.Join(dir, DatabaseName)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return open(dir)
+	}
+	folder, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
 		return nil, err
 	}
-	if err := groupcommit.Create(path); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	made, err := filepath.Abs(filepath.Join(folder, DatabaseName))
+	if err == nil {
+		err = groupcommit.Create(made)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, err := groupcommit.Open(groupcommit.Options{Path: made, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: unavailable}, newTx)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
+	if err := os.Link(made, path); err != nil && !errors.Is(err, fs.ErrExist) { // another process may have made it
+		return nil, err
+	}
+	if err := atomicfile.SyncDir(dir); err != nil {
+		return nil, err
+	}
+	return open(dir)
+}
+
+func open(dir string) (_ *Store, err error) {
+	path, err := filepath.Abs(filepath.Join(dir, DatabaseName))
+	if err != nil {
 		return nil, err
 	}
 	s := &Store{}
@@ -113,8 +150,11 @@ func open(dir string) (_ *Store, err error) {
 		}
 	}()
 	s.writer, err = groupcommit.Open(groupcommit.Options{
-		Path: path, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: unavailable,
+		Path: path, Pragmas: pragmas, Migrations: migrations, Begun: true, Closed: errClosed, Fault: unavailable,
 	}, newTx)
+	if errors.Is(err, groupcommit.ErrEmpty) {
+		return nil, fmt.Errorf("%s: %w", path, ErrEmpty)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

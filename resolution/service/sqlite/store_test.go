@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -119,7 +121,7 @@ func TestFolderNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			organization(t, serve(t, dir), "Acme", 1)
-			if _, err := os.Stat(filepath.Join(dir, databaseName)); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, DatabaseName)); err != nil {
 				t.Error(err)
 			}
 			if _, err := administer(t, dir).FindOrganization(t.Context(), "Acme"); err != nil {
@@ -149,15 +151,51 @@ func TestFilesArePrivate(t *testing.T) {
 
 func TestNoDatabase(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, databaseName), []byte(strings.Repeat("no database\n", 1000)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, DatabaseName), []byte(strings.Repeat("no database\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Serve(dir)
-	if err == nil || !strings.Contains(err.Error(), databaseName) || !strings.Contains(err.Error(), "not a database") {
+	if err == nil || !strings.Contains(err.Error(), DatabaseName) || !strings.Contains(err.Error(), "not a database") {
 		t.Errorf("got %v, want that the file is no database", err)
 	}
-	if err := os.Remove(filepath.Join(dir, databaseName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, DatabaseName)); err != nil {
 		t.Fatal(err)
 	}
 	serve(t, dir) // and the lock was given back
+}
+
+// A database that lost its contents is not begun anew: no key would be known.
+func TestEmptyDatabaseIsRefused(t *testing.T) {
+	for name, contents := range map[string]func(path string) error{
+		"truncated":      func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"without tables": emptyDatabase,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := contents(filepath.Join(dir, DatabaseName)); err != nil {
+				t.Fatal(err)
+			}
+			_, serving := Serve(dir)
+			_, creating := Administer(dir, true)
+			_, finding := Administer(dir, false)
+			for who, err := range map[string]error{"service": serving, "administrator that may create": creating, "administrator": finding} {
+				if !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), DatabaseName) {
+					t.Errorf("%s: %v, want ErrEmpty with the file", who, err)
+				}
+			}
+		})
+	}
+}
+
+// emptyDatabase makes a database of SQLite with no table and no version.
+func emptyDatabase(path string) error {
+	if err := groupcommit.Create(path); err != nil {
+		return err
+	}
+	c, err := groupcommit.Connect(path)
+	if err != nil {
+		return err
+	}
+	_, err = c.ExecContext(context.Background(), "CREATE TABLE other(x); DROP TABLE other")
+	return errors.Join(err, c.Close())
 }

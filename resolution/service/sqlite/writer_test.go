@@ -248,7 +248,7 @@ func TestFaultsPass(t *testing.T) {
 			s := serve(t, dir)
 			org := organization(t, s, "Acme", 10)
 			if c.begin == nil {
-				other, err := groupcommit.Connect(filepath.Join(dir, databaseName))
+				other, err := groupcommit.Connect(filepath.Join(dir, DatabaseName))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -294,7 +294,7 @@ func TestDamaged(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

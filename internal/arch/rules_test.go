@@ -73,6 +73,7 @@ var siblings = map[[2]string]string{
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 	{"resolution/service/wire", "resolution/service/request"}:                "ids and problems of fields are written as requests have them",
+	{"resolution/service/backup", "resolution/service/sqlite"}:               "it copies that state",
 	{"resolution/service/operator", "resolution/service/request"}:            "bodies of operators are read as those of callers",
 }
 

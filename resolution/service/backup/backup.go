@@ -1,0 +1,146 @@
+// Package backup copies the state of a service while it runs, and puts a copy
+// back.
+//
+// The one thing to know before using it: a copy does not hold the pepper, under
+// which its keys are hashed and its secrets are sealed.
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	driversqlite "modernc.org/sqlite"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
+)
+
+// ErrExists says that a backup would replace a file.
+var ErrExists = errors.New("there is a file of this name already; name another")
+
+// Write copies the state in dir to a new file, which only its owner can read. A
+// service may run meanwhile: the copy is the state of one moment. The file gets
+// its name when it is complete and on disk. It returns its size in bytes.
+//
+// Errors: sqlite.ErrNoState, sqlite.ErrEmpty, ErrExists.
+func Write(ctx context.Context, dir, file string) (size int64, err error) {
+	source, err := sqlite.Administer(dir, false) // it refuses what is no state
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if err := absent(file); err != nil {
+		return 0, err
+	}
+	// Two backups to one name must not meet in one temporary file.
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*.tmp")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		closing := f.Close()
+		if errors.Is(closing, fs.ErrClosed) {
+			closing = nil
+		}
+		if err != nil {
+			err = errors.Join(err, closing, os.Remove(f.Name()))
+		}
+	}()
+	if err := copyDatabase(ctx, filepath.Join(dir, sqlite.DatabaseName), f.Name()); err != nil {
+		return 0, fmt.Errorf("back up %s: %w", dir, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), absent(file)); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(f.Name(), file); err != nil {
+		return 0, err
+	}
+	return info.Size(), atomicfile.SyncDir(filepath.Dir(file))
+}
+
+// absent returns ErrExists when there is a file.
+func absent(file string) error {
+	_, err := os.Lstat(file)
+	if err == nil {
+		return fmt.Errorf("%s: %w", file, ErrExists)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// pagesAtOnce is how many pages are copied between looks at the context.
+const pagesAtOnce = 1024
+
+// copyDatabase copies a database into the existing empty file target with the
+// backup interface of SQLite. Changes that others make meanwhile are not in the
+// copy and do not restart it, because it reads in one transaction. The copy needs
+// no file beside it.
+// Source: sqlite.org/backup.html.
+func copyDatabase(ctx context.Context, source, target string) (err error) {
+	if source, err = filepath.Abs(source); err != nil {
+		return err
+	}
+	if target, err = filepath.Abs(target); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", groupcommit.URI(source, "query_only(1)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var tables int
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if err := c.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil { // the transaction begins
+		return err
+	}
+	return c.Raw(func(source any) error { return copyPages(ctx, source, groupcommit.URI(target)) })
+}
+
+// copyPages copies from a connection of the driver to a database.
+func copyPages(ctx context.Context, source any, target string) error {
+	from, ok := source.(interface {
+		NewBackup(string) (*driversqlite.Backup, error)
+	})
+	if !ok {
+		return errors.New("the driver of SQLite makes no backups")
+	}
+	b, err := from.NewBackup(target)
+	if err != nil {
+		return err
+	}
+	for more := true; more; {
+		if more, err = b.Step(pagesAtOnce); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return errors.Join(err, b.Finish())
+		}
+	}
+	to, err := b.Commit()
+	if err != nil {
+		return err
+	}
+	// The pages say that a log lies beside the database, which it does not.
+	_, err = to.(driver.ExecerContext).ExecContext(context.WithoutCancel(ctx), "PRAGMA journal_mode = DELETE", nil)
+	return errors.Join(err, to.Close())
+}

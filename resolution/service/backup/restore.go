@@ -1,0 +1,186 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
+)
+
+// Restored says what a restore did.
+type Restored struct {
+	// Replaced is the file that holds the state from before, "" if there was none.
+	Replaced string
+	// Unread is why the state from before could not be compared, nil if it was.
+	Unread error
+	Changes
+}
+
+// Restore puts a backup into the state folder dir, which it creates if there is
+// none. It keeps the state from before in the folder, and compares the two. A kill
+// at any moment leaves either state whole.
+//
+// Errors: filelock.ErrLocked while a service or an administrator has the state
+// open, resolution.ErrInvalid for a file that is not a backup, and
+// sqlite.ErrNewer for one that a newer version of the program wrote.
+func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return Restored{}, err
+	}
+	if dir, err = filepath.Abs(dir); err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return Restored{}, err
+	}
+	lock, err := filelock.Folder(dir)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	made := filepath.Join(dir, ".restore") // one that was killed may have left it
+	if err := errors.Join(os.RemoveAll(made), os.Mkdir(made, 0o700)); err != nil {
+		return Restored{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
+	if err := prepare(ctx, file, made); err != nil {
+		return Restored{}, err
+	}
+	path := filepath.Join(dir, sqlite.DatabaseName)
+	fresh := filepath.Join(made, sqlite.DatabaseName)
+	if _, err := os.Lstat(path); err == nil {
+		r.Replaced = filepath.Join(dir, "replaced-"+now.UTC().Format("20060102T150405.000Z")+".sqlite")
+		if r.Unread, err = keep(ctx, path, r.Replaced); err != nil {
+			return Restored{}, err
+		}
+		if r.Unread == nil {
+			r.Changes, r.Unread = compare(ctx, fresh, path, now)
+		}
+	}
+	// SQLite would take the log of a damaged state for that of the new one.
+	for _, log := range logs {
+		if err := remove(path + log); err != nil {
+			return Restored{}, err
+		}
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return Restored{}, err
+	}
+	return r, atomicfile.SyncDir(dir)
+}
+
+// prepare copies a backup into the folder made, checks it, and brings it to the
+// program's version.
+func prepare(ctx context.Context, file, made string) error {
+	fresh := filepath.Join(made, sqlite.DatabaseName)
+	if err := groupcommit.Create(fresh); err != nil {
+		return err
+	}
+	err := copyDatabase(ctx, file, fresh)
+	if err == nil {
+		err = check(ctx, fresh)
+	}
+	if groupcommit.Is(err, sqlite3.SQLITE_NOTADB) || groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) {
+		err = fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not a whole backup of a service: %w", file, err)
+	}
+	s, err := sqlite.Administer(made, false)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// check looks through a whole database for damage, and for the tables of a state.
+func check(ctx context.Context, path string) (err error) {
+	c, err := groupcommit.Connect(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var damage string
+	if err := c.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&damage); err != nil {
+		return err
+	}
+	if damage != "ok" {
+		return fmt.Errorf("%w: %s", resolution.ErrInvalid, damage)
+	}
+	var tables int
+	const wanted = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('organizations', 'ledger', 'keys', 'outbox')"
+	if err := c.QueryRowContext(ctx, wanted).Scan(&tables); err != nil {
+		return err
+	}
+	if tables != 4 {
+		return fmt.Errorf("%w: it holds no organizations", resolution.ErrInvalid)
+	}
+	return nil
+}
+
+// logs are the ends of the names of files that SQLite puts beside a database.
+// Source: sqlite.org/tempfiles.html.
+var logs = []string{"-wal", "-shm", "-journal"}
+
+func remove(file string) error {
+	if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// keep gives the state that will be replaced another name, and makes it one file
+// of the program's version. A state that is damaged, or was written by a newer
+// version, stays as it is, with its logs: unread says why. The error is
+// filelock.ErrLocked if a process has the state open.
+func keep(ctx context.Context, path, replaced string) (unread, err error) {
+	// Before SQLite opens a damaged database, which may remove its log.
+	if err := os.Link(path, replaced); err != nil {
+		return nil, err
+	}
+	for _, log := range logs {
+		if err := os.Link(path+log, replaced+log); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	unread, err = settle(ctx, filepath.Dir(path))
+	if unread != nil {
+		return unread, nil
+	}
+	for _, log := range logs {
+		err = errors.Join(err, remove(replaced+log))
+	}
+	if errors.Is(err, filelock.ErrLocked) {
+		err = errors.Join(err, remove(replaced))
+	}
+	return nil, err
+}
+
+// settle brings a state to the program's version and into one file, without logs.
+func settle(ctx context.Context, dir string) (unread, err error) {
+	s, unread := sqlite.Administer(dir, false)
+	if unread == nil {
+		unread = s.Close()
+	}
+	c, err := groupcommit.Connect(filepath.Join(dir, sqlite.DatabaseName))
+	if err == nil {
+		defer func() { unread = errors.Join(unread, c.Close()) }()
+		// Only the last connection can change the mode: nobody else has the state open.
+		_, err = c.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
+	}
+	if groupcommit.Is(err, sqlite3.SQLITE_BUSY) || groupcommit.Is(err, sqlite3.SQLITE_LOCKED) {
+		return nil, fmt.Errorf("%s: %w", dir, filelock.ErrLocked)
+	}
+	return errors.Join(unread, err), nil
+}

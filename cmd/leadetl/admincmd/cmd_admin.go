@@ -28,7 +28,8 @@ service follows within a second; the service need not run.
 Name an organization by its name or its id (org_…). Standard output holds only
 what a command creates, for use in scripts.`,
 	}
-	c.AddCommand(newAdminOrgCommand(std), newAdminKeyCommand(std), newAdminCreditsCommand(std), newAdminSecretCommand(std), newAdminDeliveriesCommand(std))
+	c.AddCommand(newAdminOrgCommand(std), newAdminKeyCommand(std), newAdminCreditsCommand(std), newAdminSecretCommand(std), newAdminDeliveriesCommand(std),
+		newAdminBackupCommand(std), newAdminRestoreCommand(std))
 	return c
 }
 
@@ -60,10 +61,15 @@ func (a *admin) open(create bool) (*sqlite.Store, error) {
 		return nil, err
 	}
 	s, err := sqlite.Administer(a.state, create)
+	return s, wire.StateError(a.noState(err))
+}
+
+// noState says what to do about a folder that holds no state.
+func (a *admin) noState(err error) error {
 	if errors.Is(err, sqlite.ErrNoState) {
-		return nil, cli.UsageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))
+		return cli.UsageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))
 	}
-	return s, wire.StateError(err)
+	return err
 }
 
 // on runs a command's work on the open state.

@@ -25,7 +25,7 @@ func TestStateOfVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(dir, databaseName))
+	db, err := sql.Open("sqlite", filepath.Join(dir, DatabaseName))
 	if err != nil {
 		t.Fatal(err)
 	}

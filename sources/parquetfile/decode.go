@@ -148,6 +148,21 @@ func unpack(data []byte, bit, width int) (v uint64, ok bool) {
 	return v, true
 }
 
+// bitPacked decodes the deprecated BIT_PACKED: n levels, the highest bit first.
+// It returns how many bytes they take.
+func bitPacked(data []byte, n, width int) (*hybrid, int, error) {
+	if n < 0 || n > 8*len(data)/width {
+		return nil, 0, errPage
+	}
+	size := (n*width + 7) / 8
+	turned := make([]byte, size) // with the lowest bit first
+	for i := range n * width {
+		from := i/width*width + width - 1 - i%width
+		turned[i/8] |= data[from/8] >> (7 - from%8) & 1 << (i % 8)
+	}
+	return &hybrid{width: width, left: n, packed: turned}, size, nil
+}
+
 // booleans decodes BOOLEAN in runs.
 type booleans struct{ hybrid }
 

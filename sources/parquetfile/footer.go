@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -103,6 +104,26 @@ func checkCounts(meta *format.FileMetaData, leaves []*element) error {
 		return fmt.Errorf("%w: it says %d rows, its row groups have %d", errCounts, meta.NumRows, sum)
 	}
 	return nil
+}
+
+// geometries are the columns that hold shapes in binary without a type that
+// says so. Source: GeoParquet 1.1, "File metadata".
+func geometries(meta *format.FileMetaData) map[string]bool {
+	shapes := map[string]bool{}
+	for _, pair := range meta.KeyValueMetadata {
+		var geo struct {
+			Columns map[string]struct {
+				Encoding string `json:"encoding"`
+			} `json:"columns"`
+		}
+		if pair.Key != "geo" || json.Unmarshal([]byte(pair.Value), &geo) != nil {
+			continue // it is no GeoParquet then, whatever the key says
+		}
+		for name, column := range geo.Columns {
+			shapes[name] = column.Encoding == "WKB"
+		}
+	}
+	return shapes
 }
 
 // element is a node of the schema, with its levels.

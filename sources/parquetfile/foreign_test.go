@@ -214,6 +214,70 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
+// The levels of the oldest files: eight of three bits, the highest first. The
+// example is that of the format's page about encodings.
+func TestBitPackedLevels(t *testing.T) {
+	levels, size, err := bitPacked([]byte{0b00000101, 0b00111001, 0b01110111, 0xff}, 8, 3)
+	if err != nil || size != 3 {
+		t.Fatal(size, err)
+	}
+	for want := range uint64(8) {
+		if got, err := levels.next(); got != want || err != nil {
+			t.Errorf("level %d, want %d, %v", got, want, err)
+		}
+	}
+	if _, _, err := bitPacked([]byte{0}, 3, 3); !errors.Is(err, errPage) {
+		t.Errorf("three levels in a byte: %v", err)
+	}
+	leaf := &element{SchemaElement: &format.SchemaElement{}, defined: 1}
+	leaf.Type.Set(format.Int32)
+	c := chunk{leaf: leaf, memory: new(budget), packed: []byte{0b10100000, 7, 0, 0, 0, 8, 0, 0, 0}}
+	//lint:ignore SA1019 old files have it
+	p, err := c.dataPage(&format.DataPageHeader{NumValues: 3, Encoding: format.Plain, DefinitionLevelEncoding: format.BitPacked}, len(c.packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newTestLeaf(t, leaf)
+	l.page, l.inPage = p, 3
+	for i, want := range []string{"7", "null", "8"} {
+		text, present, err := l.appendNext(nil)
+		if got := string(text); err != nil || present && got != want || !present && want != "null" {
+			t.Errorf("value %d: %q %v %v, want %s", i, got, present, err, want)
+		}
+	}
+}
+
+func newTestLeaf(t *testing.T, e *element) *leaf {
+	t.Helper()
+	l, err := newLeaf(e, new(budget))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// GeoParquet has shapes in columns of binary, and says so beside the schema.
+func TestGeoParquet(t *testing.T) {
+	for geo, want := range map[string]string{
+		`{"version":"1.1.0","primary_column":"where","columns":{"where":{"encoding":"WKB","geometry_types":["Point"]}}}`: `column "where": type GEOMETRY is not supported`,
+		`{"columns":{"where":{"encoding":"point"}}}`: "",
+		`{"columns":{"other":{"encoding":"WKB"}}}`:   "",
+		`not JSON`: "",
+	} {
+		schema := foreign.NewSchema("root", foreign.Group{"id": foreign.String(), "where": foreign.Leaf(foreign.ByteArrayType)})
+		var b bytes.Buffer
+		if err := foreign.NewWriter(&b, schema, foreign.KeyValueMetadata("geo", geo)).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := read(b.Bytes(), []int{0}, 10); err != nil {
+			t.Errorf("%s: without the column: %v", geo, err)
+		}
+		if _, _, err := read(b.Bytes(), []int{1}, 10); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", geo, err, want)
+		}
+	}
+}
+
 // A footer of no rows over chunks of values is refused.
 func TestFooterWithoutRows(t *testing.T) {
 	file := write(t, texts(3, func(i int) string { return "x" }), 10)

@@ -79,7 +79,11 @@ func (r *Reader) Row() int64 { return r.row }
 // the n-th goes to column n. Call it once, before Fill.
 func (r *Reader) Select(ctx context.Context, pick []int) (err error) {
 	defer r.recover(&err)
+	shapes := geometries(r.meta)
 	for _, i := range pick {
+		if shapes[r.columns[i]] {
+			return r.unreadable(fmt.Errorf("column %q: %w", r.columns[i], &unsupportedError{"type GEOMETRY"}))
+		}
 		f, err := newField(r.schema.children[i], &r.memory)
 		if err != nil {
 			return r.unreadable(fmt.Errorf("column %q: %w", r.columns[i], err))

@@ -55,6 +55,10 @@ func TestNumbersAfterAKill(t *testing.T) {
 	if code := p.code(); code != cli.ExitInterrupted {
 		t.Fatalf("exit code %d:\n%s", code, tail(p.said.String()))
 	}
+	finishing := regexp.MustCompile(`level=WARN msg="finishing \d+ calls?, up to 30s; press Ctrl-C again to leave them unknown"`)
+	if told := finishing.FindAllString(p.said.String(), -1); len(told) != 1 {
+		t.Errorf("%d lines about the calls in flight, want one:\n%s", len(told), tail(p.said.String()))
+	}
 	// Some of the unknown calls may be of rows that were not reached again.
 	_, maybe := requireNumbers(t, s, j.path("out"), p.said.String())
 	if most := int64(2 * open); maybe > most {

@@ -248,7 +248,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
 	started := time.Now()
-	stop := f.display(run.Log, std).Run(run.Progress)
+	stop := f.display(run.Log, std).Run(ctx, run.Progress, f.remote.timeout)
 	result, err := run.Do(ctx)
 	stop()
 	return reportOf(result, run), f.close(result, err, runview.Summary{

@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -28,16 +29,18 @@ type Display struct {
 	Quiet    bool // shows nothing
 }
 
-// Run shows the progress of a run until stop is called.
-func (d Display) Run(p *stats.Progress) (stop func()) {
-	if d.Quiet {
-		return func() {}
-	}
-	w := &watcher{progress: p, started: time.Now()}
-	if isTerminal(d.Terminal) {
+// Run shows the progress of a run until stop is called. Once ctx has ended, it
+// says which calls the run still finishes, each within timeout.
+func (d Display) Run(ctx context.Context, p *stats.Progress, timeout time.Duration) (stop func()) {
+	w := &watcher{progress: p, started: time.Now(), finishing: finishing{interrupted: ctx.Done(), timeout: timeout}}
+	switch {
+	case d.Quiet:
+		return w.finishing.warn(ctx, p, d.Log)
+	case isTerminal(d.Terminal):
 		return w.live(d.Terminal)
 	}
-	return w.log(d.Log)
+	stopWarning, stopLog := w.finishing.warn(ctx, p, d.Log), w.log(d.Log)
+	return func() { stopLog(); stopWarning() }
 }
 
 // Plan shows how much of the input a plan has read until stop is called.
@@ -71,9 +74,10 @@ func isTerminal(w io.Writer) bool {
 
 // watcher looks at a run again and again.
 type watcher struct {
-	progress *stats.Progress
-	started  time.Time
-	history  history
+	progress  *stats.Progress
+	started   time.Time
+	history   history
+	finishing finishing
 }
 
 // status is the run at a moment, in words.
@@ -129,8 +133,17 @@ func (w *watcher) live(to io.Writer) (stop func()) {
 	if w.status().snapshot.Calls != nil {
 		width = 12 // there is more to say
 	}
-	return drawBar(to, width, func(columns int) string { return besideBar(fit(w.status().line(), columns), columns) },
+	return drawBar(to, width, func(columns int) string { return besideBar(w.text(columns), columns) },
 		func() (done, of int64) { return w.status().progress() })
+}
+
+// text is what the live line says in so many columns.
+func (w *watcher) text(columns int) string {
+	s := w.status()
+	if calls := w.finishing.calls(s.now, s.snapshot.Calls); calls != "" {
+		return finishingText(calls, columns)
+	}
+	return fit(s.line(), columns)
 }
 
 // drawBar draws a bar of a width, with a text beside it that may take as many

@@ -15,6 +15,9 @@ const (
 	// paused for a while, and stored answers come a thousand times as fast as
 	// calls: the run as a whole says little about the rest of it.
 	recently = time.Minute
+	// tooSoon is how long nothing is said of the time left: the first calls leave
+	// slowly.
+	tooSoon = 3 * time.Second
 	// justNow is what calls a second are counted over.
 	justNow = 10 * time.Second
 )
@@ -97,7 +100,7 @@ func (s status) callRate() float64 {
 func (s status) left() string {
 	done, of := s.snapshot.InputDone(), s.snapshot.InputRows()
 	perSecond, _ := s.history.rates(recently)
-	if of <= 0 || perSecond <= 0 || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
+	if of <= 0 || perSecond <= 0 || s.history.span() < tooSoon || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
 		return ""
 	}
 	left := float64(max(of-done, 0)) / perSecond
@@ -141,6 +144,16 @@ func (h *history) note(now time.Time, s stats.Snapshot) {
 	for len(h.marks) > 2 && now.Sub(h.marks[1].at) >= recently {
 		h.marks = h.marks[1:]
 	}
+}
+
+// span is how long the history is.
+func (h *history) span() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.marks) == 0 {
+		return 0
+	}
+	return h.marks[len(h.marks)-1].at.Sub(h.marks[0].at)
 }
 
 // rates are how much was done and called in a second, since a mark that is so

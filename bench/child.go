@@ -15,6 +15,7 @@ type usage struct {
 	wall    time.Duration
 	cpu     time.Duration // user and system
 	peakRSS int64         // bytes
+	peakOwn int64         // of that, bytes that are no file's; sampled, 0 if the system does not say
 	output  string
 }
 
@@ -30,8 +31,16 @@ func measure(ctx context.Context, env []string, program string, args ...string) 
 	c.Env = append(os.Environ(), env...)
 	c.Stdout, c.Stderr = &stdout, &stderr
 	started := time.Now()
-	err := c.Run()
+	if err := c.Start(); err != nil {
+		return usage{}, err
+	}
+	own := make(chan int64)
+	ended := make(chan struct{})
+	go func() { own <- peakOwn(c.Process.Pid, ended) }()
+	err := c.Wait()
 	wall := time.Since(started)
+	close(ended)
+	memory := <-own
 	if err != nil {
 		return usage{}, fmt.Errorf("%s %v: %w\n%s", program, args, err, stderr.Bytes())
 	}
@@ -40,6 +49,22 @@ func measure(ctx context.Context, env []string, program string, args ...string) 
 		wall:    wall,
 		cpu:     c.ProcessState.UserTime() + c.ProcessState.SystemTime(),
 		peakRSS: rusage.Maxrss * rssUnit,
+		peakOwn: memory,
 		output:  stdout.String(),
 	}, nil
+}
+
+// peakOwn samples the memory of a process that is not backed by a file, until
+// ended is closed.
+func peakOwn(pid int, ended <-chan struct{}) (peak int64) {
+	for {
+		var kB int64
+		_, _ = fmt.Sscan(procField(fmt.Sprintf("/proc/%d/status", pid), "RssAnon"), &kB)
+		peak = max(peak, 1024*kB)
+		select {
+		case <-ended:
+			return peak
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

@@ -114,13 +114,54 @@ func writeRanges(name string, n, companies int) (end uint32, err error) {
 	return end, err
 }
 
+// publicAddress is address i of the public ones from 1.0.0.0 on.
+func publicAddress(i uint32) uint32 {
+	at := 1<<24 + i
+	for octet := byte(1); octet <= byte(at>>24); octet++ {
+		if specialOctets[octet] {
+			at += 1 << 24
+		}
+	}
+	return at
+}
+
+// publicAddresses is how many there are up to end.
+func publicAddresses(end uint32) uint32 {
+	n := end - 1<<24
+	for octet := range specialOctets {
+		if uint32(octet) < end>>24 {
+			n -= 1 << 24
+		}
+	}
+	return n
+}
+
 // writeIPs writes a list of `id,ip` with random addresses from 1.0.0.0 to end.
-func writeIPs(name string, rows int, end uint32) error {
+// Of each two addresses one is that of a visit, if there are any.
+func writeIPs(name string, rows, visits int, end uint32) error {
 	r := rand.New(rand.NewPCG(4, 4))
 	return writeFile(name, func(w *bufio.Writer) {
 		fmt.Fprintln(w, "id,ip")
 		for id := range rows {
-			fmt.Fprintf(w, "%d,%s\n", id+1, ipv4(1<<24+r.Uint32N(end-1<<24)))
+			at := r.Uint32N(publicAddresses(end))
+			if visits > 0 && r.IntN(2) == 0 {
+				at = visited(r.IntN(visits), visits, end)
+			}
+			fmt.Fprintf(w, "%d,%s\n", id+1, ipv4(publicAddress(at)))
+		}
+	})
+}
+
+// visited is which public address visit i of n was seen at.
+func visited(i, n int, end uint32) uint32 { return uint32(i) * (publicAddresses(end) / uint32(n)) }
+
+// writeVisits writes n visits, each of an address of its own.
+func writeVisits(name string, n, people int, end uint32) error {
+	r := rand.New(rand.NewPCG(9, 9))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "ip,network_url,seen_at,confidence")
+		for i := range n {
+			fmt.Fprintf(w, "%s,network.example/in/person-%d,2026-11-01T08:%02d:00Z,0.%02d\n", ipv4(publicAddress(visited(i, n, end))), r.IntN(people), r.IntN(60), 1+r.IntN(99))
 		}
 	})
 }
@@ -138,6 +179,33 @@ func writePeople(name string, n, companies int) error {
 			first, last := title(pick(r, firstNames)), title(pick(r, lastNames))
 			fmt.Fprintf(w, "network.example/in/person-%d,%s,%s,%s at Company,%s,senior,Engineering,person-%d@mail.example;%s.%s%d@post.example,+1202555%04d,%d Sample Street,%05d,Springfield,OR,company-%d.example,2026-11-01\n",
 				i, first, last, pick(r, jobTitles), pick(r, jobTitles), i, strings.ToLower(first), strings.ToLower(last), i, r.IntN(10_000), r.IntN(1000), r.IntN(100_000), r.IntN(companies))
+		}
+	})
+}
+
+// writeProfiles writes a list of `id,url` of people, one in ten of them unknown.
+func writeProfiles(name string, rows, people int) error {
+	r := rand.New(rand.NewPCG(7, 7))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "id,url")
+		for id := range rows {
+			fmt.Fprintf(w, "%d,https://network.example/in/person-%d\n", id+1, r.IntN(people+people/9))
+		}
+	})
+}
+
+// writeKnownEmails writes a list of `id,email`; half are addresses of people that
+// writePeople wrote.
+func writeKnownEmails(name string, rows, people int) error {
+	r := rand.New(rand.NewPCG(8, 8))
+	return writeFile(name, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "id,email")
+		for id := range rows {
+			if r.IntN(2) == 0 {
+				fmt.Fprintf(w, "%d,%s\n", id+1, emailAddress(r))
+			} else {
+				fmt.Fprintf(w, "%d,person-%d@mail.example\n", id+1, r.IntN(people))
+			}
 		}
 	})
 }

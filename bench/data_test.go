@@ -19,7 +19,12 @@ func TestInputsAreTheSameEverywhere(t *testing.T) {
 		{"emails", func(file string) error { return writeEmails(file, 1000) }, "db109d7b"},
 		{"companies", func(file string) error { return writeCompanies(file, 1000) }, "9a8e47f2"},
 		{"ranges", func(file string) error { _, err := writeRanges(file, 1000, 100); return err }, "bb97fea9"},
-		{"addresses", func(file string) error { return writeIPs(file, 1000, 200<<24) }, "1d9170db"},
+		{"profiles", func(file string) error { return writeProfiles(file, 1000, 500) }, "1e0bf0de"},
+		{"known emails", func(file string) error { return writeKnownEmails(file, 1000, 500) }, "523ade82"},
+		{"people", func(file string) error { return writePeople(file, 1000, 100) }, "7e78b038"},
+		{"visits", func(file string) error { return writeVisits(file, 1000, 500, 200<<24) }, "32674440"},
+		{"addresses of visits", func(file string) error { return writeIPs(file, 1000, 1000, 200<<24) }, "5adf56ae"},
+		{"addresses", func(file string) error { return writeIPs(file, 1000, 0, 200<<24) }, "2d52981a"},
 	} {
 		file := filepath.Join(t.TempDir(), c.name)
 		if err := c.write(file); err != nil {

@@ -42,7 +42,7 @@ func (b *bench) emails(ctx context.Context) error {
 			all[i].runs = append(all[i].runs, u)
 		}
 	}
-	if err := b.sameRows(ctx, ours+"/*.parquet", theirs); err != nil {
+	if err := b.sameRows(ctx, "email_to_hem", ours+"/*.parquet", theirs); err != nil {
 		return err
 	}
 	again, err := b.leadetl(ctx, job...)
@@ -65,10 +65,10 @@ func (b *bench) emails(ctx context.Context) error {
 }
 
 // sameRows fails if the two programs did not write the same rows.
-func (b *bench) sameRows(ctx context.Context, ours, theirs string) error {
+func (b *bench) sameRows(ctx context.Context, operation, ours, theirs string) error {
 	var sums [2]string
 	for i, glob := range []string{ours, theirs} {
-		u, err := measure(ctx, nil, b.path("duckdb"), "sum", glob)
+		u, err := measure(ctx, nil, b.path("duckdb"), "sum", operation, glob)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Command bench measures the promises on speed and memory and prints them as one
 // table. Both sides of a ratio are measured in the same run.
 //
-// At full size it needs about 10 GB in the system's folder for temporary files,
+// At full size it needs about 25 GB in the system's folder for temporary files,
 // and removes them at the end.
 package main
 
@@ -25,7 +25,7 @@ func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
-	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, IP, service, remote, s3")
+	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, service, remote, s3")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -65,7 +65,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"emails against DuckDB and the hash-only loop", b.emails},
 		{"memory", b.memory},
 		{"suppression list", b.suppression},
-		{"IP addresses", b.addresses},
+		{"lookups in a directory", b.lookups},
 		{"service under load", b.service},
 		{"remote runs", b.remote},
 		{"s3, from and to", b.s3},

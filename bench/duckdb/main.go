@@ -1,9 +1,12 @@
-// Command duckdb does the main job as a warehouse would: one SQL statement from
-// CSV to Parquet. It is a program of its own, so that its time and memory are
+// Command duckdb does our jobs as a warehouse would: one SQL statement from CSV
+// to Parquet. It is a program of its own, so that its time and memory are
 // measured like those of leadetl.
 //
 //	duckdb copy IN.csv OUT.parquet [source_row]   writes the columns of email_to_hem
-//	duckdb sum GLOB                               prints count and checksum of the rows
+//	duckdb import KIND IN.csv OUT.parquet         writes reference data, sorted
+//	duckdb lookup OPERATION IN.csv DIR OUT.parquet  writes the columns of an operation, from reference data in DIR
+//	duckdb rewrite GLOB OUT.parquet               writes the same rows
+//	duckdb sum OPERATION GLOB                     prints count and checksum of the rows
 //	duckdb version                                prints DuckDB's version
 package main
 
@@ -31,16 +34,27 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer db.Close()
+	do := func(statement string, err error) error {
+		if err == nil {
+			_, err = db.ExecContext(ctx, statement)
+		}
+		return err
+	}
 	switch {
 	case len(args) >= 3 && args[0] == "copy":
-		_, err := db.ExecContext(ctx, copyStatement(args[1], args[2], len(args) > 3))
-		return err
-	case len(args) == 2 && args[0] == "sum":
-		return print(ctx, db, sumStatement(args[1]))
+		return do(copyStatement(args[1], args[2], len(args) > 3), nil)
+	case len(args) == 4 && args[0] == "import":
+		return do(importStatement(args[1], args[2], args[3]))
+	case len(args) == 5 && args[0] == "lookup":
+		return do(lookupStatement(args[1], args[2], args[3], args[4]))
+	case len(args) == 3 && args[0] == "rewrite":
+		return do(toParquet("SELECT * FROM read_parquet("+quote(args[1])+")", args[2]), nil)
+	case len(args) == 3 && args[0] == "sum":
+		return print(ctx, db, sumStatement(args[1], args[2]))
 	case len(args) == 1 && args[0] == "version":
 		return print(ctx, db, "SELECT version()")
 	}
-	return errors.New("usage: duckdb copy IN.csv OUT.parquet [source_row] | sum GLOB | version")
+	return errors.New("usage: duckdb copy IN.csv OUT.parquet [source_row] | import KIND IN.csv OUT.parquet | lookup OPERATION IN.csv DIR OUT.parquet | rewrite GLOB OUT.parquet | sum OPERATION GLOB | version")
 }
 
 // print prints the single value of a query.
@@ -71,9 +85,12 @@ func copyStatement(in, out string, sourceRow bool) string {
 }
 
 // sumStatement does not depend on the order of rows or files.
-func sumStatement(glob string) string {
-	return fmt.Sprintf(`SELECT count(*) || ' rows, checksum ' || sum(hash(id, email, key, outcome, credits, hem_md5, hem_sha1, hem_sha256))
-		FROM read_parquet(%s)`, quote(glob))
+func sumStatement(operation, glob string) string {
+	columns := "id, email, key, outcome, credits, hem_md5, hem_sha1, hem_sha256"
+	if l, known := lookups[operation]; known {
+		columns = "id, " + l.identifier + ", key, outcome, reason" + l.same
+	}
+	return fmt.Sprintf(`SELECT count(*) || ' rows, checksum ' || sum(hash(%s)) FROM read_parquet(%s)`, columns, quote(glob))
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-var errNoObject = errors.New("not a JSON object with each name once")
+var errNoObject = errors.New("not a JSON object with unique names")
 
 // object is a JSON object whose members are not yet decoded. Names are exact:
 // ISS is not iss.

@@ -55,7 +55,7 @@ func TestOpenTokens(t *testing.T) {
 		{"cut", set(ed)[:40], "not a JSON object"},
 		{"a lone key", string(encode(ed)), "no list called keys"},
 		{"keys no list", `{"keys": {}}`, "no list called keys"},
-		{"keys twice", `{"keys": [], "keys": []}`, "each name once"},
+		{"keys twice", `{"keys": [], "keys": []}`, "unique names"},
 		{"no key", set(), "none of its 0 keys"},
 		{"others alone", set(otherCurve, with(rsa, members{"use": "enc"})), "none of its 2 keys is for verifying EdDSA, ES256 or RS256"},
 		{"a key no object", `{"keys": ["ed"]}`, "key 1: not a JSON object"},

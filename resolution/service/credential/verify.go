@@ -23,61 +23,62 @@ const (
 )
 
 var (
-	// ErrInvalid says that a credential is not one of ours. What it is
-	// wrapped in says why in words of ours, for the log; a caller is told no
-	// more than that it is invalid.
+	// ErrInvalid says that a credential is not valid. The error that wraps it
+	// says why, for the log. Tell a caller only that the credential is invalid.
 	ErrInvalid = errors.New("invalid credential")
 
-	// ErrExpired says that a credential was good until it expired: the
-	// signature of the token and all else in it is right.
+	// ErrExpired says that a token has expired and is valid in every other
+	// way, signature included.
 	ErrExpired = errors.New("expired credential")
 )
 
-// Claims are what a token says of its bearer.
+// Claims are what a token says about its bearer.
 type Claims struct {
 	Organization string    // org_id: org_ and 16 lower-case hex digits
 	ID           string    // jti
 	Expires      time.Time // exp, without the leeway
 }
 
-// IsToken reports whether a bearer value is to be verified as a token rather
-// than looked up as an API key: a key has no full stop in it, a token two.
+// IsToken reports whether a bearer value is a token and not an API key. A token
+// contains two full stops, a key none.
 func IsToken(bearer string) bool { return strings.Contains(bearer, ".") }
 
-// Verify checks a token at the moment now, and returns its claims, ErrInvalid
-// or ErrExpired.
+// Verify checks a token at the time now. It returns the claims, or ErrInvalid or
+// ErrExpired. A valid token
 //
-// A token is a JWS in compact form, at most 8 KiB long, of the type at+jwt,
-// signed with EdDSA, ES256 or RS256 by the key of the set that its kid names
-// and that is for this algorithm. It has the claims iss, aud, sub, exp, iat,
-// jti and org_id; iss is our issuer, aud our audience or a list with it;
-// exp is at most one hour after iat; now is before exp, and not before iat nor
-// before nbf, if given, all with 60 s of leeway. What its header has besides
-// (jwk, jku, x5u and others) is not looked at, except that crit and b64 are
-// refused. Source: RFC 9068, RFC 8725.
+//   - is a JWS in compact form of at most 8 KiB, of type at+jwt;
+//   - is signed with EdDSA, ES256 or RS256 by the key that its kid names, and that
+//     key is for this algorithm;
+//   - has the claims iss (the issuer of the options), aud (their audience, or a list
+//     with it), sub, exp, iat, jti and org_id;
+//   - has an exp that is at most one hour after iat;
+//   - is used before exp, and not before iat or nbf, with 60 s of leeway.
+//
+// Other members of the header, such as jwk, jku and x5u, are ignored. A header with
+// crit or b64 is refused. Source: RFC 9068, RFC 8725.
 func (t *Tokens) Verify(token string, now time.Time) (Claims, error) {
 	if len(token) > maxTokenLength {
 		return Claims{}, invalid("too long")
 	}
 	if strings.ContainsAny(token, "\r\n") {
-		return Claims{}, invalid("malformed") // encoding/base64 would pass over them
+		return Claims{}, invalid("malformed") // encoding/base64 would ignore them
 	}
 	p := payload{}
 	if _, err := t.parser.ParseWithClaims(token, &p, t.key); err != nil {
 		return Claims{}, invalid(why(err))
 	}
-	return p.check(t.options, now)
+	return checkClaims(p.object, t.options, now)
 }
 
-// reason is why a token is invalid; it never holds a part of it.
+// reason says why a token is invalid. It never contains a part of the token.
 type reason string
 
 func (r reason) Error() string { return string(r) }
 
 func invalid(why reason) error { return fmt.Errorf("%w: %w", ErrInvalid, why) }
 
-// why is the reason for an error of the parser, whose own words are not passed
-// on: they may hold parts of the token.
+// why returns the reason for an error of the parser. The text of the error is
+// dropped, because it may contain parts of the token.
 func why(err error) reason {
 	var ours reason
 	switch {
@@ -86,11 +87,11 @@ func why(err error) reason {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return "malformed"
 	}
-	return "algorithm not one of ours, or not signed by the key it names"
+	return "algorithm not allowed, or not signed by the key it names"
 }
 
-// newParser leaves the claims to payload.check: the moment is a parameter here
-// and a field there, and most of our rules are not among the parser's.
+// newParser makes a parser that leaves the claims to checkClaims: its time is a
+// field, ours a parameter, and it does not have most of our rules.
 func newParser() *jwt.Parser {
 	return jwt.NewParser(
 		jwt.WithValidMethods([]string{algEdDSA, algES256, algRS256}),
@@ -99,51 +100,51 @@ func newParser() *jwt.Parser {
 	)
 }
 
-// key checks the header of a token and gives the key it is to be verified
-// with. The parser has found its alg among the valid methods.
+// key checks the header of a token and returns the key that verifies it. The
+// parser has checked that alg is a valid method.
 func (t *Tokens) key(token *jwt.Token) (any, error) {
 	segment, _, _ := strings.Cut(token.Raw, ".")
 	raw, err := t.parser.DecodeSegment(segment)
 	if err != nil {
-		return nil, reason("header not base64url")
+		return nil, reason("header is not base64url")
 	}
 	header, err := parseObject(raw)
 	if err != nil {
-		return nil, reason("header not a JSON object with each name once")
+		return nil, reason("header is not a JSON object with unique names")
 	}
 	if header.has("crit") || header.has("b64") {
-		return nil, reason("header with extensions")
+		return nil, reason("header has extensions")
 	}
 	typ, _ := header.text("typ")
 	if !strings.EqualFold(typ, "at+jwt") && !strings.EqualFold(typ, "application/at+jwt") {
-		return nil, reason("type not at+jwt")
+		return nil, reason("type is not at+jwt")
 	}
 	kid, _ := header.text("kid")
 	key, known := (*t.keys.Load())[kid]
 	switch {
 	case !known:
-		return nil, reason("key unknown")
+		return nil, reason("unknown key")
 	case key.alg != token.Method.Alg():
-		return nil, reason("algorithm not the key's")
+		return nil, reason("key is for another algorithm")
 	}
 	return key.public, nil
 }
 
-// payload is the claims of a token as they stand.
+// payload holds the claims of a token as they are. It is a jwt.Claims by its
+// MapClaims, whose methods nobody calls.
 type payload struct {
-	jwt.MapClaims // for its methods, which the parser's interface wants and nobody calls
-	claims        object
+	jwt.MapClaims
+	object object
 }
 
 func (p *payload) UnmarshalJSON(data []byte) (err error) {
-	p.claims, err = parseObject(data)
+	p.object, err = parseObject(data)
 	return err
 }
 
-// check applies the rules on claims. That a token has expired comes last: it
-// is said only of one that is otherwise good.
-func (p *payload) check(o TokenOptions, now time.Time) (Claims, error) {
-	c := p.claims
+// checkClaims applies the rules on claims. Expiry is checked last, so that
+// ErrExpired says that everything else is valid.
+func checkClaims(c object, o TokenOptions, now time.Time) (Claims, error) {
 	issuer, _ := c.text("iss")
 	subject, _ := c.text("sub")
 	id, _ := c.text("jti")
@@ -153,9 +154,9 @@ func (p *payload) check(o TokenOptions, now time.Time) (Claims, error) {
 	notBefore, hasNotBefore := c.moment("nbf")
 	switch {
 	case issuer != o.Issuer:
-		return Claims{}, invalid("issuer not ours")
+		return Claims{}, invalid("wrong issuer")
 	case !c.isFor(o.Audience):
-		return Claims{}, invalid("audience not ours")
+		return Claims{}, invalid("wrong audience")
 	case subject == "":
 		return Claims{}, invalid("no subject")
 	case id == "":
@@ -163,9 +164,9 @@ func (p *payload) check(o TokenOptions, now time.Time) (Claims, error) {
 	case !isOrganization(organization):
 		return Claims{}, invalid("no organization")
 	case !hasIssued || !hasExpires || c.has("nbf") && !hasNotBefore:
-		return Claims{}, invalid("times missing or not numbers")
+		return Claims{}, invalid("iat, exp or nbf is missing or not a number")
 	case !expires.After(issued) || expires.Sub(issued) > maxLifetime:
-		return Claims{}, invalid("lifetime not up to one hour")
+		return Claims{}, invalid("lifetime is not between 0 and one hour")
 	case now.Add(leeway).Before(issued) || hasNotBefore && now.Add(leeway).Before(notBefore):
 		return Claims{}, invalid("not valid yet")
 	case !now.Before(expires.Add(leeway)):
@@ -174,7 +175,7 @@ func (p *payload) check(o TokenOptions, now time.Time) (Claims, error) {
 	return Claims{Organization: organization, ID: id, Expires: expires}, nil
 }
 
-// isFor reports whether aud is the audience, or a list of strings with it.
+// isFor reports whether aud is the audience, or a list that contains it.
 func (o object) isFor(audience string) bool {
 	if one, given := o.text("aud"); given {
 		return one == audience
@@ -189,11 +190,11 @@ func isOrganization(s string) bool {
 	return found && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// lastSecond is the end of the year 9999 in unix time.
+// lastSecond is the end of the year 9999 in Unix time.
 const lastSecond = 253402300799
 
-// moment is the member's value as a NumericDate: seconds, perhaps with a
-// fraction, since 1970. Source: RFC 7519, section 2.
+// moment returns the member's value as a NumericDate: seconds since 1970, which may
+// have a fraction. Source: RFC 7519, section 2.
 func (o object) moment(name string) (time.Time, bool) {
 	seconds, is := o.number(name)
 	if !is || !(seconds >= 0 && seconds <= lastSecond) {

@@ -12,22 +12,22 @@ import (
 // maxURLBytes bounds a callback address.
 const maxURLBytes = 2048
 
-// target is a callback address taken apart. What was judged is what is called:
-// a Sender uses url, not the text it was read from.
+// target is a parsed callback address. A Sender calls url and never the original
+// text, so it calls what was checked.
 type target struct {
 	url   *url.URL   // with the canonical host
 	host  string     // a lower-case ASCII name, or an address without brackets
 	addr  netip.Addr // when the host is an address
 	port  string
 	plain bool    // http, not https
-	fault Refusal // a fault that is overlooked where every address is opened; "" without one
+	fault Refusal // a fault that Policy.Allow may excuse; "" without one
 }
 
-// receiver returns host and port: whom the deliveries go to.
+// receiver returns host and port, which identify a receiver.
 func (t target) receiver() string { return net.JoinHostPort(t.host, t.port) }
 
-// parse takes a callback address apart. It is stricter than the standards
-// where programs read one text in two ways, and asks nobody.
+// parse parses a callback address without any look-up. It is stricter than the
+// standards where programs read one text in two ways.
 func parse(raw string) (target, error) {
 	var t target
 	if len(raw) > maxURLBytes {
@@ -70,15 +70,15 @@ func parse(raw string) (target, error) {
 	return t, t.setURL(scheme, port, rest)
 }
 
-// unfit holds for what no address has in it unescaped, and for the backslash,
-// which some programs read as a slash.
+// unfit reports whether a character cannot be in an address without an escape. The
+// backslash cannot, because some programs read it as a slash.
 func unfit(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }
 
-// openPort holds for the ports anybody's callbacks may go to.
+// openPort reports whether callbacks may go to a port of any address.
 func openPort(port string) bool { return port == "443" || port == "8443" }
 
-// cutAuthority cuts what is behind the scheme into the authority and the rest,
-// which is empty or begins with / ? or #.
+// cutAuthority cuts the text after the scheme into the authority and the rest. The
+// rest is empty or begins with / ? or #.
 func cutAuthority(s string) (authority, rest string) {
 	if i := strings.IndexAny(s, "/?#"); i >= 0 {
 		return s[:i], s[i:]
@@ -86,8 +86,8 @@ func cutAuthority(s string) (authority, rest string) {
 	return s, ""
 }
 
-// cutPort cuts an authority without user information into the host, brackets
-// included, and the port, empty when there is none.
+// cutPort cuts an authority without user information into the host, with its
+// brackets, and the port, which may be empty.
 func cutPort(authority string) (host, port string, err error) {
 	host = authority
 	if end := strings.LastIndexByte(authority, ']'); strings.HasPrefix(authority, "[") && end > 0 {
@@ -109,8 +109,8 @@ func cutPort(authority string) (host, port string, err error) {
 	return host, number, nil
 }
 
-// setURL puts the address together again, its host canonical, and sees that
-// net/url, which everything behind uses, reads it as it was read here.
+// setURL sets the URL, with the canonical host. It checks that net/url, which the
+// transport uses, parses the URL as it was parsed here.
 func (t *target) setURL(scheme, port, rest string) error {
 	authority := t.host
 	if t.addr.Is6() {

@@ -16,18 +16,18 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// answer is what came of one attempt.
+// answer is the result of one attempt.
 type answer struct {
 	status  int    // 0 without an answer
-	failure string // "" is delivered
+	failure string // "" if it was delivered
 	again   time.Duration
 }
 
-// lingerTimeout bounds the reading of an answer's body, which nobody looks at.
+// lingerTimeout bounds how long the body of an answer is read. It is thrown away.
 const lingerTimeout = time.Second
 
-// attempt posts a delivery once. What it returns holds nothing the receiver
-// wrote but the number of its status and of its Retry-After.
+// attempt posts a delivery once. Of the receiver's answer it returns only the status
+// and the Retry-After.
 func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d state.Delivery) answer {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
@@ -50,8 +50,8 @@ func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d sta
 	request.Header.Set(HeaderID, d.WebhookID)
 	request.Header.Set(HeaderTimestamp, timestamp(now))
 	request.Header.Set(HeaderSignature, signature)
-	// Sends no such header, but lets the transport send again what went out on
-	// a connection that the receiver was just closing: webhook-id is its key.
+	// This sends no header. It lets the transport repeat a request if the receiver
+	// was closing the connection; receivers recognize the webhook-id.
 	request.Header["Idempotency-Key"] = nil
 
 	response, err := transport.RoundTrip(request)
@@ -59,7 +59,7 @@ func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d sta
 		return answer{failure: failureOf(ctx, err)}
 	}
 	linger := time.AfterFunc(lingerTimeout, cancel)
-	_, _ = io.CopyN(io.Discard, response.Body, maxBodyBytes) // the status has said it all
+	_, _ = io.CopyN(io.Discard, response.Body, maxBodyBytes) // the status is enough
 	linger.Stop()
 	_ = response.Body.Close()
 	return answer{
@@ -81,7 +81,7 @@ func failureOfStatus(status int) string {
 	case status == http.StatusGone:
 		return FailureGone
 	case class < 2:
-		return FailureProtocol // an end that is none: 101 to a question nobody asked
+		return FailureProtocol // such as a 101 that nobody asked for
 	default:
 		return "status_" + strconv.Itoa(class) + "xx"
 	}
@@ -109,7 +109,7 @@ func failureOf(ctx context.Context, err error) string {
 		errors.Is(err, io.ErrClosedPipe), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return FailureConnection
 	case strings.Contains(err.Error(), "response headers exceeded"), strings.Contains(err.Error(), "header list larger"):
-		return FailureTooLarge // net/http has no value for it
+		return FailureTooLarge // net/http has no error value for it
 	}
 	return FailureProtocol
 }

@@ -13,14 +13,14 @@ import (
 // dialFunc opens a connection to host:port.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialTimeout bounds a connection, its TLS included: less than an attempt, so
-// that a name with a dead address among others still leads to the others.
+// dialTimeout bounds connecting and TLS together. It is shorter than an attempt, so
+// that the other addresses of a name are tried after a dead one.
 const dialTimeout = 10 * time.Second
 
-// dialer returns the dialling that the policy is enforced in. The check is made
-// on the address the system is about to connect to, behind every look-up:
-// between it and the connection nothing can change. plain is for http, which
-// goes to opened addresses only.
+// dialer returns a dialFunc that enforces the policy. It checks the IP address that
+// the system is about to connect to, after all look-ups, so nothing can change
+// between the check and the connection. plain is for http, which only addresses of
+// Allow may use.
 func (p *Policy) dialer(plain bool) dialFunc {
 	d := &net.Dialer{
 		Resolver: p.resolver(),
@@ -40,7 +40,7 @@ func (p *Policy) dialer(plain bool) dialFunc {
 	}
 }
 
-// judge says whether a connection may be opened; the error is a Refusal.
+// judge checks whether a connection may be opened. The error is a Refusal.
 func (p *Policy) judge(network, address string, plain bool) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
@@ -59,16 +59,16 @@ func (p *Policy) judge(network, address string, plain bool) error {
 	return nil
 }
 
-// tlsError is a connection that was made, but not TLS over it.
+// tlsError says that a connection was made, but TLS over it failed.
 type tlsError struct{ err error }
 
 func (e *tlsError) Error() string { return fmt.Sprintf("tls: %v", e.err) }
 
 func (e *tlsError) Unwrap() error { return e.err }
 
-// overTLS returns the dialling of https: TLS 1.2 or later with a trusted
-// certificate for the host as it is in address. fits, which may be nil, looks
-// at what was agreed upon; its error ends the connection.
+// overTLS returns a dialFunc for https: TLS 1.2 or later, with a trusted certificate
+// for the host in address. fits, if not nil, checks the connection; its error closes
+// it.
 func overTLS(dial dialFunc, config *tls.Config, fits func(*tls.Conn) error) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
@@ -96,9 +96,9 @@ func overTLS(dial dialFunc, config *tls.Config, fits func(*tls.Conn) error) dial
 	}
 }
 
-// bounded returns a dialling that ends within dialTimeout, and with life. The
-// transport does not end it with the attempt it was for, as another may use
-// the connection.
+// bounded returns a dialFunc that ends after dialTimeout, and when life ends. The
+// transport does not end it with its attempt, because another attempt may use the
+// connection.
 func bounded(dial dialFunc, life context.Context) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -10,17 +10,15 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// specialSuffixes are the ends of names that each network, or each machine,
-// gives its own meaning, and of those that are in no public DNS. Sources: RFC
-// 6761, 6762, 7686, 8375; the reservation of .internal by ICANN's board of 29
-// July 2024; the collision list of ICANN SAC 045. The names of cloud metadata
-// services end so as well.
+// specialSuffixes are the last labels of names that are not in the public DNS, or
+// that mean something else in each network. Names of cloud metadata services have
+// them too. Sources: RFC 6761, 6762, 7686, 8375; the reservation of .internal by
+// ICANN's board of 29 July 2024; the collision list of ICANN SAC 045.
 var specialSuffixes = []string{
 	"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "onion", "arpa",
 }
 
-// setHost reads a host: an address in its one canonical spelling, or a domain
-// name.
+// setHost reads a host: a domain name, or an IP address in canonical spelling.
 func (t *target) setHost(host string) error {
 	if inner, found := strings.CutPrefix(host, "["); found {
 		return t.setIPv6(strings.TrimSuffix(inner, "]"))
@@ -33,7 +31,7 @@ func (t *target) setHost(host string) error {
 	last := labels[len(labels)-1]
 	switch {
 	case numeric(last):
-		t.addr, err = netip.ParseAddr(name) // takes four decimal numbers without leading zeros only
+		t.addr, err = netip.ParseAddr(name) // accepts only four decimal numbers without leading zeros
 		if err != nil {
 			return ErrOddAddress
 		}
@@ -48,8 +46,8 @@ func (t *target) setHost(host string) error {
 	return nil
 }
 
-// setIPv6 reads what is between the brackets. Source of the canonical
-// spelling: RFC 5952.
+// setIPv6 reads the text between the brackets. The canonical spelling is that of
+// RFC 5952.
 func (t *target) setIPv6(s string) error {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "" || a.String() != s {
@@ -59,10 +57,9 @@ func (t *target) setIPv6(s string) error {
 	return nil
 }
 
-// asciiName returns a host in lower-case ASCII. A label in other letters
-// becomes the one that DNS knows, but only if those letters are the canonical
-// ones: compatibility forms (full-width, circled) of ASCII are how an address
-// is smuggled past a reader.
+// asciiName returns a host in lower-case ASCII. A label in other letters is encoded
+// as in DNS, if its letters are canonical. Compatibility forms of ASCII, such as
+// full-width digits, are refused, because they can hide an IP address.
 func asciiName(host string) (string, error) {
 	if numeric(lastLabel(strings.TrimSuffix(host, "."))) && strings.HasSuffix(host, ".") {
 		return "", ErrOddAddress
@@ -73,7 +70,7 @@ func asciiName(host string) (string, error) {
 			labels[i] = strings.ToLower(label)
 			continue
 		}
-		encoded, err := idna.Registration.ToASCII(label) // maps nothing: what is not canonical is an error
+		encoded, err := idna.Registration.ToASCII(label) // an error for letters that are not canonical
 		if err != nil || !strings.HasPrefix(encoded, "xn--") || strings.ContainsFunc(label, symbol) {
 			return "", oddOrBad(host)
 		}
@@ -82,16 +79,16 @@ func asciiName(host string) (string, error) {
 	return strings.Join(labels, "."), nil
 }
 
-// oddOrBad tells an address in foreign letters from a name in them.
+// oddOrBad returns the refusal of a host in letters that are not canonical.
 func oddOrBad(host string) Refusal {
-	mapped, _ := idna.Lookup.ToASCII(host) // as good as it gets, whatever the error
+	mapped, _ := idna.Lookup.ToASCII(host) // use what it returns beside an error
 	if numeric(lastLabel(strings.TrimSuffix(mapped, "."))) {
 		return ErrOddAddress
 	}
 	return ErrBadHost
 }
 
-// symbol holds for what is no part of a word, a slash that is none among them.
+// symbol reports whether a character is not part of a word. Some look like a slash.
 func symbol(r rune) bool {
 	return r != '-' && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd)
 }
@@ -102,8 +99,8 @@ func ascii(s string) bool {
 
 func lastLabel(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// numeric holds for a last label that makes some programs read the whole host
-// as an IPv4 address: digits, or 0x and hexadecimal digits. Source: WHATWG URL
+// numeric reports whether a last label makes some programs read the whole host as
+// an IPv4 address: digits, or 0x and hexadecimal digits. Source: WHATWG URL
 // Standard, "ends in a number".
 func numeric(label string) bool {
 	if hex, found := strings.CutPrefix(strings.ToLower(label), "0x"); found {
@@ -112,8 +109,8 @@ func numeric(label string) bool {
 	return label != "" && strings.Trim(label, "0123456789") == ""
 }
 
-// domainName reports whether labels are those of a host's name, without the
-// dot at the end that few expect. Source: RFC 1123, 2.1.
+// domainName reports whether labels are those of the name of a host, without a dot
+// at the end. Source: RFC 1123, 2.1.
 func domainName(name string, labels []string) bool {
 	if len(name) > 253 {
 		return false

@@ -12,29 +12,28 @@ import (
 )
 
 const (
-	lookupTimeout = 2 * time.Second  // a request waits for it
-	foundFor      = time.Minute      // how long an answer is used again
-	lostFor       = 10 * time.Second // and how long none: a dead name server is not waited for in every request
+	lookupTimeout = 2 * time.Second  // a request waits this long
+	foundFor      = time.Minute      // an answer is used again for this long
+	lostFor       = 10 * time.Second // and a failure, so that not every request waits for a dead name server
 	maxNames      = 4096
 )
 
-// names remembers the addresses of names for a short while, so that a caller
-// who gives the same address in every request costs one look-up a minute. The
-// zero value is empty.
+// names remembers the addresses of names for a short time. A caller who gives the
+// same address in every request costs one look-up a minute. The zero value is empty.
 type names struct {
 	mu     sync.Mutex
 	known  map[string]known
-	flight singleflight.Group // callers who ask for one name at once ask once
+	flight singleflight.Group // one look-up for all who need a name at the same time
 }
 
-// known is what a look-up found; no addresses when it failed.
+// known is the result of a look-up; no addresses if it failed.
 type known struct {
 	addrs []netip.Addr
 	until time.Time
 }
 
-// find returns the addresses of a name; none when they cannot be found in
-// time. It does not end early with ctx: others may wait for the same answer.
+// find returns the addresses of a name; none if they are not found in time. It does
+// not end early with ctx, because others may wait for the same look-up.
 func (n *names) find(ctx context.Context, r *net.Resolver, name string) []netip.Addr {
 	if addrs, found := n.remembered(name, time.Now()); found {
 		return addrs
@@ -59,8 +58,8 @@ func (n *names) remembered(name string, now time.Time) (addrs []netip.Addr, foun
 	return k.addrs, found && now.Before(k.until)
 }
 
-// remember keeps what was found. When there is no room, any other goes: what
-// is forgotten is looked up again.
+// remember keeps the result of a look-up. When there is no room, it drops any other
+// name, which is then looked up again.
 func (n *names) remember(name string, addrs []netip.Addr, now time.Time) {
 	until := now.Add(foundFor)
 	if len(addrs) == 0 {
@@ -80,9 +79,9 @@ func (n *names) remember(name string, addrs []netip.Addr, now time.Time) {
 	n.known[name] = known{addrs, until}
 }
 
-// absolute returns a name that is not tried with the system's search domains
-// behind it first: they are the operator's own network. A single label, which
-// only opened addresses have, means nothing without them.
+// absolute returns a name that the system does not try with its search domains,
+// which are the operator's own network. A single label means nothing without them,
+// and can only lead to addresses of Allow.
 func absolute(name string) string {
 	if strings.Contains(name, ".") {
 		return name + "."

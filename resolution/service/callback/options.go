@@ -9,34 +9,34 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// Options is what a Sender needs to know. Outbox, Secrets and Policy are
-// required; zero means the default everywhere else.
+// Options are the settings of a Sender. Outbox, Secrets and Policy are required;
+// for all others the zero value means the default.
 type Options struct {
 	Outbox Outbox
 
-	// Secrets returns an organization's live secrets, the present one first. It
-	// is called once an attempt, from many goroutines.
+	// Secrets returns the valid secrets of an organization, the newest first. It
+	// is called once for each attempt, from many goroutines.
 	Secrets func(organization int64) []Secret
 
 	Policy *Policy
 
 	// Schedule is the delay before each attempt, counted from the end of the
-	// one before; DefaultSchedule when empty. Its length is the number of
-	// attempts. The first delay is the business of who makes the delivery.
+	// previous one; DefaultSchedule when empty. Its length is the number of
+	// attempts. The first delay is up to the code that makes the delivery.
 	Schedule []time.Duration
 
-	Concurrency int            // attempts under way in all; 64. A quarter of them may be one organization's
-	PerReceiver int            // and those of one organization at one receiver; 4
+	Concurrency int            // attempts in flight; 64. One organization may have a quarter of them
+	PerReceiver int            // attempts in flight of one organization at one receiver; 4
 	Timeout     time.Duration  // of an attempt; 15 s
-	Grace       time.Duration  // what attempts under way get when Run is told to end; Timeout
-	Poll        time.Duration  // how long a Sender looks no further at most; 1 s, as posts and replays by another process wake nobody
-	Roots       *x509.CertPool // who may vouch for receivers; nil is the system's
+	Grace       time.Duration  // for attempts in flight when Run is told to end; Timeout
+	Poll        time.Duration  // the longest pause between looks at the Outbox; 1 s. Deliveries added by another process wake nobody
+	Roots       *x509.CertPool // of the certificates of receivers; nil is the system's
 
-	Log     *slog.Logger        // organization and webhook ids, failure words; nothing of a body or an address. nil is none
-	Observe func(state.Attempt) // after each attempt that was settled, from many goroutines; may be nil
-	Random  func() float64      // from [0, 1), for jitter, from many goroutines; math/rand/v2 when nil
+	Log     *slog.Logger        // gets organization and webhook ids and failure words, never a body or an address; nil logs nothing
+	Observe func(state.Attempt) // called after each settled attempt, from many goroutines; may be nil
+	Random  func() float64      // in [0, 1), for jitter, called from many goroutines; math/rand/v2 when nil
 
-	dial dialFunc // a test's network, in place of the policy's dialling
+	dial dialFunc // for tests: replaces the dialFunc of the policy
 }
 
 func (o Options) withDefaults() Options {
@@ -66,11 +66,10 @@ func setDefault[T int | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// DefaultSchedule returns when attempts are made: each delay runs from the end
-// of the attempt before, the first from when the delivery was made, so that
-// the last of the ten attempts is 75 hours after the first. Source: Standard
-// Webhooks 1.0.0, deliverability and reliability, whose second column ("time
-// since start") tells how the first is meant.
+// DefaultSchedule returns the delay before each of ten attempts. The first counts
+// from the making of the delivery, the others from the end of the previous attempt,
+// so the last attempt is about 75 hours after the first. Source: Standard Webhooks
+// 1.0.0, deliverability and reliability.
 func DefaultSchedule() []time.Duration {
 	return []time.Duration{
 		0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute,
@@ -78,11 +77,11 @@ func DefaultSchedule() []time.Duration {
 	}
 }
 
-// jitterShare is how far a delay may be off, either way: what failed together
-// is not to come back together.
+// jitterShare is how far a delay may be off, either way, so that deliveries that
+// failed together do not come back together.
 const jitterShare = 0.1
 
-// jitter spreads a delay; random is from [0, 1).
+// jitter spreads a delay. random is in [0, 1).
 func jitter(delay time.Duration, random float64) time.Duration {
 	return time.Duration(float64(delay) * (1 + jitterShare*(2*random-1)))
 }

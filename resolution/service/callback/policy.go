@@ -8,26 +8,26 @@ import (
 )
 
 // Policy says which addresses callbacks may go to: https on port 443 or 8443
-// of the public Internet. The zero value is in force; it must not be copied
+// of the public Internet. The zero value is ready to use; it must not be copied
 // after first use. All methods are safe from many goroutines.
 type Policy struct {
-	// Allow opens addresses for tests and demonstrations: inside these ranges
-	// nothing is special, any port goes, and plain http as well.
+	// Allow lists ranges for tests and demonstrations: all their addresses are
+	// allowed, with every port, and with plain http.
 	Allow []netip.Prefix
 
-	// Resolver finds the addresses of names, when an address is accepted and
-	// when it is dialled; nil is net.DefaultResolver.
+	// Resolver finds the addresses of names, in Check and for connections; nil is
+	// net.DefaultResolver.
 	Resolver *net.Resolver
 
 	names names
 }
 
-// Check judges a callback address and returns whom its deliveries go to: host
-// and port, in one spelling for one receiver. The error is a Refusal.
+// Check checks a callback address and returns its receiver: host and port, in one
+// spelling for each receiver. The error is a Refusal.
 //
-// A name is looked up, for two seconds at most, and refused when any of its
-// addresses is. A name that is not found now is accepted: the dialling decides,
-// and an attempt that fails is made again.
+// A name is looked up for two seconds at most, and refused if one of its addresses
+// is. A name that is not found now is accepted, because every connection is checked
+// again.
 func (p *Policy) Check(ctx context.Context, raw string) (receiver string, err error) {
 	t, err := p.parse(raw)
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Policy) Check(ctx context.Context, raw string) (receiver string, err er
 		addrs = p.names.find(ctx, p.resolver(), t.host)
 	}
 	if t.fault != "" && len(addrs) == 0 {
-		return "", t.fault // nothing says that it is opened
+		return "", t.fault // no address excuses it
 	}
 	for _, a := range addrs {
 		switch {
@@ -52,8 +52,8 @@ func (p *Policy) Check(ctx context.Context, raw string) (receiver string, err er
 	return t.receiver(), nil
 }
 
-// parse is the part of Check that asks nobody. A fault of the target is left
-// for its addresses to excuse.
+// parse is the part of Check without look-ups. It accepts a fault that an address
+// of Allow may excuse.
 func (p *Policy) parse(raw string) (target, error) {
 	t, err := parse(raw)
 	if err == nil && t.fault != "" && len(p.Allow) == 0 {
@@ -62,7 +62,7 @@ func (p *Policy) parse(raw string) (target, error) {
 	return t, err
 }
 
-// opened reports whether Allow holds a.
+// opened reports whether Allow contains an address.
 func (p *Policy) opened(a netip.Addr) bool {
 	a = a.Unmap()
 	return slices.ContainsFunc(p.Allow, func(prefix netip.Prefix) bool { return prefix.Contains(a) })
@@ -75,13 +75,13 @@ func (p *Policy) resolver() *net.Resolver {
 	return net.DefaultResolver
 }
 
-// Refusal is why a callback address is not accepted: a word that can be shown
-// to who sent it. It never holds the address, so it can be logged as well.
+// Refusal says why a callback address is not accepted: a word that can be shown to
+// the caller. It never contains the address, so it can be logged.
 type Refusal string
 
 // The refusals of Policy.Check, for errors.Is.
 const (
-	ErrInvalidURL     Refusal = "invalid_url"      // not an absolute URL of visible ASCII, its host aside
+	ErrInvalidURL     Refusal = "invalid_url"      // not an absolute URL of visible ASCII (the host may have other letters)
 	ErrTooLong        Refusal = "too_long"         // more than 2,048 bytes
 	ErrNotHTTPS       Refusal = "not_https"        // another scheme
 	ErrUserInfo       Refusal = "user_info"        // a name or password before the host
@@ -90,10 +90,10 @@ const (
 	ErrBadHost        Refusal = "bad_host"         // not a domain name
 	ErrSpecialName    Refusal = "special_name"     // a name that means something else in each network
 	ErrOddAddress     Refusal = "odd_address"      // an IP address, not spelled the canonical way
-	ErrSpecialAddress Refusal = "special_address"  // an address, literal or behind the name, that is not the public Internet's
+	ErrSpecialAddress Refusal = "special_address"  // an IP address, in the URL or of the name, that is not of the public Internet
 )
 
-// Error returns the word, with what it is about before it.
+// Error returns a text with the word at its end.
 func (r Refusal) Error() string { return "callback address refused: " + string(r) }
 
 // Word returns the word alone.

@@ -19,22 +19,21 @@ const (
 )
 
 // ErrSecret says that a text is not a callback secret.
-var ErrSecret = errors.New("not a callback secret: it is whsec_ and the base64 of 24 to 64 bytes")
+var ErrSecret = errors.New("not a callback secret: it must be whsec_ and the base64 of 24 to 64 bytes")
 
-// Secret is the key callbacks to one organization are signed with. However it
-// is printed, it prints redacted; only Reveal shows it. The zero value is no
-// secret and signs nothing.
+// Secret is the key that signs the callbacks to an organization. It prints as the
+// word redacted; only Reveal shows it. The zero value is no secret and signs nothing.
 type Secret struct{ key string }
 
 // NewSecret returns a random secret of 256 bits.
 func NewSecret() Secret {
 	key := make([]byte, newSecretBytes)
-	_, _ = rand.Read(key) // never fails: it ends the program instead
+	_, _ = rand.Read(key) // never returns an error
 	return Secret{string(key)}
 }
 
-// ParseSecret reads the form that Reveal writes. Anything else is ErrSecret,
-// which does not repeat it.
+// ParseSecret reads what Reveal returns. Anything else is ErrSecret, which does not
+// repeat the text.
 func ParseSecret(s string) (Secret, error) {
 	encoded, found := strings.CutPrefix(s, secretPrefix)
 	key, err := base64.StdEncoding.Strict().DecodeString(encoded)
@@ -44,7 +43,7 @@ func ParseSecret(s string) (Secret, error) {
 	return Secret{string(key)}, nil
 }
 
-// Reveal returns the secret as its owner gets it: whsec_ and base64.
+// Reveal returns the secret in the form for its owner: whsec_ and base64.
 func (s Secret) Reveal() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString([]byte(s.key))
 }
@@ -54,7 +53,7 @@ const redacted = "redacted"
 // String returns "redacted".
 func (s Secret) String() string { return redacted }
 
-// Format writes "redacted" for every verb: the ones for numbers would pass by
+// Format writes "redacted" for every verb, because those for numbers do not use
 // String.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 

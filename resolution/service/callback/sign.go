@@ -15,15 +15,15 @@ import (
 // headers.
 const (
 	HeaderID        = "Webhook-Id"
-	HeaderTimestamp = "Webhook-Timestamp" // unix seconds of the attempt
+	HeaderTimestamp = "Webhook-Timestamp" // Unix seconds of the attempt
 	HeaderSignature = "Webhook-Signature"
 )
 
 const signatureVersion = "v1,"
 
-// Sign returns the signature header of a body sent at a moment: one signature
-// for each secret, in their order, with spaces between. The signature holds
-// for the second of at, as the timestamp header says it.
+// Sign returns the signature header of a body that is sent at a time: one signature
+// for each secret, in their order, with spaces between. They cover the second of at,
+// as in the timestamp header.
 func Sign(id string, at time.Time, body []byte, secrets []Secret) string {
 	signatures := make([]string, 0, len(secrets))
 	for _, s := range secrets {
@@ -44,29 +44,28 @@ func (s Secret) sign(id, timestamp string, body []byte) string {
 	return signatureVersion + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Tolerance is how far the clocks of sender and receiver may be apart, and how
-// long a recorded callback can be played back.
+// Tolerance is how far the clocks of sender and receiver may differ, and how long a
+// recorded callback can be replayed.
 const Tolerance = 5 * time.Minute
 
 // What Verify refuses.
 var (
 	ErrUnsigned  = errors.New("the callback is not signed")
-	ErrSignature = errors.New("the callback's signature does not hold")
+	ErrSignature = errors.New("the callback's signature is not valid")
 	ErrStale     = errors.New("the callback was signed more than 5 minutes from now")
 )
 
-// spellings are the prefixes of the three headers: the standard one, and the
-// one from before there was a standard, which many senders still use.
+// spellings are the prefixes of the three headers: that of the standard, and an
+// older one, which many senders still use.
 var spellings = []string{"Webhook-", "Svix-"}
 
-// Verify checks a received callback: that one of the secrets signed its raw
-// body, and within Tolerance of now. It returns the webhook id, by which a
-// receiver knows a callback it already had.
+// Verify checks that one of the secrets signed the raw body of a callback, within
+// Tolerance of now. It returns the webhook id, which is the same when a callback is
+// sent again.
 //
-// A callback without any of the headers is ErrUnsigned, one that carries a
-// signature but not a good one is ErrSignature, a good one of another time
-// ErrStale. How long it takes does not depend on how much of a signature is
-// right.
+// The error is ErrUnsigned without any of the headers, ErrSignature without a valid
+// signature, and ErrStale for a valid one of another time. The time it takes does
+// not depend on how much of a signature is right.
 func Verify(h http.Header, body []byte, secrets []Secret, now time.Time) (id string, err error) {
 	id, stamp, signatures, err := signedHeaders(h)
 	if err != nil {
@@ -74,7 +73,7 @@ func Verify(h http.Header, body []byte, secrets []Secret, now time.Time) (id str
 	}
 	at, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || strconv.FormatInt(at, 10) != stamp {
-		return "", ErrSignature // a second spelling of a moment is nobody's
+		return "", ErrSignature // senders use one spelling of a time
 	}
 	good := false
 	for _, s := range secrets {
@@ -95,8 +94,8 @@ func Verify(h http.Header, body []byte, secrets []Secret, now time.Time) (id str
 	return id, nil
 }
 
-// signedHeaders returns the three headers, all of one spelling, each there
-// once. An id with a full stop could be read as another id and time.
+// signedHeaders returns the three headers. They must have the same prefix and occur
+// once. An id with a full stop is refused: it could be read as another id and time.
 func signedHeaders(h http.Header) (id, stamp, signatures string, err error) {
 	for _, prefix := range spellings {
 		ids, stamps, all := h[prefix+"Id"], h[prefix+"Timestamp"], h[prefix+"Signature"]

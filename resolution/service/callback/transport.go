@@ -15,22 +15,20 @@ import (
 
 const (
 	maxHeaderBytes = 64 << 10 // of an answer
-	maxBodyBytes   = 64 << 10 // of an answer; what is behind is not read
-	idleConns      = 128      // kept open in all
+	maxBodyBytes   = 64 << 10 // of an answer; the rest is not read
+	idleConns      = 128      // kept open, of all receivers
 	idleTimeout    = 30 * time.Second
-	maxOld         = 4096 // receivers of HTTP/1.1 remembered
-	maxSessions    = 256  // sessions of TLS remembered
+	maxOld         = 4096 // remembered receivers of HTTP/1.1
+	maxSessions    = 256  // remembered TLS sessions
 )
 
-// transport is the connections of one Sender: no proxy, whatever the
-// environment says, no redirects, no cookies, and every connection through the
-// policy's dialling.
+// transport makes the connections of a Sender, all with the dialFuncs of the policy.
+// It uses no proxy of the environment, no redirects and no cookies.
 //
-// Connections of HTTP/2 are kept for the next delivery. One of HTTP/1.1 serves
-// a single delivery: what a receiver sends behind its answer, net/http would
-// print to the program's log when it came upon it on a kept connection, and
-// that may be the callback's own body. TLS is resumed there, so that it costs
-// little.
+// It keeps connections of HTTP/2 for the next delivery. A connection of HTTP/1.1
+// serves one delivery: if a receiver sent more after its answer, net/http would log
+// it, and it may be the body of the callback. TLS sessions are resumed, so that a
+// new connection costs little.
 type transport struct {
 	http2, http1 *http.Transport
 
@@ -41,8 +39,8 @@ type transport struct {
 // errNotHTTP2 ends a connection whose receiver did not choose HTTP/2.
 var errNotHTTP2 = errors.New("the receiver does not speak HTTP/2")
 
-// newTransport returns a transport whose connections come about by plain for
-// http and by secure for https; what is dialling when life ends, fails.
+// newTransport returns a transport that dials with plain for http, and with secure
+// for https. Dialling fails when life ends.
 func newTransport(life context.Context, plain, secure dialFunc, roots *x509.CertPool) *transport {
 	sessions := tls.NewLRUClientSessionCache(maxSessions)
 	protocols := func(set func(*http.Protocols, bool)) *http.Protocols {
@@ -54,7 +52,7 @@ func newTransport(life context.Context, plain, secure dialFunc, roots *x509.Cert
 		http2: &http.Transport{
 			DialTLSContext:         bounded(overTLS(secure, &tls.Config{RootCAs: roots, NextProtos: []string{"h2", "http/1.1"}}, keepHTTP2), life),
 			Protocols:              protocols((*http.Protocols).SetHTTP2),
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}, // a connection gone silent is not used again
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}, // a silent connection is not used again
 			DisableCompression:     true,
 			MaxIdleConns:           idleConns,
 			MaxIdleConnsPerHost:    1,
@@ -73,7 +71,7 @@ func newTransport(life context.Context, plain, secure dialFunc, roots *x509.Cert
 	}
 }
 
-// RoundTrip sends a request by HTTP/2 where the receiver speaks it.
+// RoundTrip sends a request with HTTP/2 if the receiver speaks it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme == "https" && !t.isOld(r.URL.Host) {
 		response, err := t.http2.RoundTrip(r)
@@ -96,8 +94,8 @@ func (t *transport) isOld(host string) bool {
 	return found
 }
 
-// noteOld remembers a receiver of HTTP/1.1. When there is no room, another is
-// forgotten, and found out again.
+// noteOld remembers a receiver of HTTP/1.1. When there is no room, it drops another
+// one, which is then tried with HTTP/2 again.
 func (t *transport) noteOld(host string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +113,7 @@ func (t *transport) close() {
 	t.http1.CloseIdleConnections()
 }
 
-// keepHTTP2 lets connections of HTTP/2 pass.
+// keepHTTP2 accepts connections of HTTP/2 only.
 func keepHTTP2(conn *tls.Conn) error {
 	if conn.ConnectionState().NegotiatedProtocol != "h2" {
 		return errNotHTTP2
@@ -123,8 +121,8 @@ func keepHTTP2(conn *tls.Conn) error {
 	return nil
 }
 
-// askFirst returns a dialling whose connections break when the other side
-// speaks first: it is no HTTP server, and net/http would print what it says.
+// askFirst returns a dialFunc whose connections fail if the other side sends first:
+// it is not an HTTP server, and net/http would log what it sends.
 func askFirst(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

@@ -11,7 +11,7 @@ import (
 type field struct {
 	Name     string
 	Type     string
-	Object   string // the object that the type names, "" when it names none
+	Object   string // the object that the type names, or ""
 	Required string // "required" of a request, "always" in an answer, or ""
 	Bounds   []template.HTML
 	Text     template.HTML
@@ -20,19 +20,19 @@ type field struct {
 // shape is one form that a body can have.
 type shape struct {
 	Text   template.HTML
-	Fields []field // what it is about
-	Usual  []field // what all answers have
+	Fields []field // its own
+	Usual  []field // those that all answers have
 }
 
-// reader reads schemas. It keeps the objects that fields name, in the order
-// they were first met, so that the page can show each once.
+// reader reads schemas. It collects the objects that fields name, in the order of
+// their first use, so that the page can show each of them once.
 type reader struct {
 	document *object
 	named    []string
-	request  bool // null counts as left out, and so is not said
+	request  bool // null means missing, so it is not shown
 }
 
-// resolve follows a $ref, if there is one, and returns the last part of it.
+// resolve follows a $ref, if there is one, and returns its last part.
 func (r *reader) resolve(schema *object) (name string, target *object) {
 	for schema.text("$ref") != "" {
 		parts := strings.Split(strings.TrimPrefix(schema.text("$ref"), "#/"), "/")
@@ -44,7 +44,7 @@ func (r *reader) resolve(schema *object) (name string, target *object) {
 	return name, schema
 }
 
-// shapes are the forms of a body: one, or each of a oneOf.
+// shapes returns the forms of a body: one, or those of a oneOf.
 func (r *reader) shapes(schema *object) []shape {
 	_, schema = r.resolve(schema)
 	if choice := schema.list("oneOf"); choice != nil {
@@ -65,15 +65,15 @@ func (r *reader) shapes(schema *object) []shape {
 	return []shape{one}
 }
 
-// isUsual reports whether a member is of the envelope, which the guide
+// isUsual reports whether a member belongs to the envelope, which the guide
 // explains.
 func isUsual(name string) bool {
 	name, _, _ = strings.Cut(name, ".")
 	return slices.Contains([]string{"success", "message", "data", "resolution", "payload"}, name)
 }
 
-// fields lists the members of an object. The objects in it are taken apart
-// down to depth, under dotted names; deeper ones are named.
+// fields lists the members of an object. It lists the members of inner objects too,
+// under dotted names, down to depth; deeper objects are named only.
 func (r *reader) fields(schema *object, prefix string, depth int) []field {
 	var all []field
 	properties := schema.object("properties")
@@ -91,7 +91,7 @@ func (r *reader) fields(schema *object, prefix string, depth int) []field {
 			f.Required = "always"
 		}
 		deeper := depth
-		if m.name == "error" { // explained once, with the errors
+		if m.name == "error" { // the section on errors explains it
 			deeper = 0
 		}
 		f.Type, f.Object = r.kind(name, s, deeper)
@@ -106,7 +106,7 @@ func (r *reader) fields(schema *object, prefix string, depth int) []field {
 	return all
 }
 
-// kind says of what type a value is, and which object it names.
+// kind returns the type of a value, and the object that it names.
 func (r *reader) kind(name string, s *object, depth int) (text, object string) {
 	switch s.text("type") {
 	case "array":
@@ -124,12 +124,12 @@ func (r *reader) kind(name string, s *object, depth int) (text, object string) {
 	return s.text("type"), ""
 }
 
-// formats are the formats whose names say too little.
+// formats explains formats whose names are not clear.
 var formats = map[string]string{
 	"email": "an email address", "uri": "a URL", "uri-reference": "a URL", "date": "YYYY-MM-DD", "date-time": "RFC 3339",
 }
 
-// bounds says what values a schema allows.
+// bounds describes the values that a schema allows.
 func (r *reader) bounds(s *object) []template.HTML {
 	var all []template.HTML
 	add := func(format string, a ...any) { all = append(all, inline(fmt.Sprintf(format, a...))) }
@@ -165,8 +165,7 @@ func (r *reader) bounds(s *object) []template.HTML {
 	return all
 }
 
-// between says from where to where. That a text is not empty goes without
-// saying.
+// between describes a range. It does not mention that a text is not empty.
 func between(add func(string, ...any), s *object, least, most, unit string) {
 	low, high := s.get(least), s.get(most)
 	if unit != "" {
@@ -182,7 +181,7 @@ func between(add func(string, ...any), s *object, least, most, unit string) {
 	}
 }
 
-// grouped is a number with a comma between its thousands.
+// grouped writes a number with commas between thousands.
 func grouped(number any) string {
 	digits := flatten(number)
 	for i := len(digits) - 3; i > 0; i -= 3 {

@@ -7,18 +7,17 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// layoutWidth is how long a line may be before an object or a list is broken
-// up.
+// layoutWidth is the longest line; a longer object or list is broken up.
 const layoutWidth = 66
 
-// layout is v as JSON for people: what fits on a line is on one.
+// layout writes v as JSON for people. What fits on one line is on one line.
 func layout(v any) string {
 	var b strings.Builder
 	write(&b, v, 0, 0)
 	return b.String()
 }
 
-// write appends v, indented by indent, behind used characters of its line.
+// write appends v with an indent, after used characters of its line.
 func write(b *strings.Builder, v any, indent, used int) {
 	flat := flatten(v)
 	o, isObject := v.(*object)
@@ -55,7 +54,7 @@ func ending(i, n int) string {
 	return "\n"
 }
 
-// flatten is v on one line.
+// flatten writes v on one line.
 func flatten(v any) string {
 	switch v := v.(type) {
 	case *object:
@@ -73,7 +72,7 @@ func flatten(v any) string {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("openapi: " + err.Error()) // v came out of JSON
+		panic("openapi: " + err.Error()) // v was read from JSON
 	}
 	return string(text)
 }

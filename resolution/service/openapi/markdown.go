@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// section is a part of the guide under one heading.
+// section is the part of the guide under a heading.
 type section struct {
 	ID, Title string
 	Body      template.HTML
 }
 
-// sections renders the guide: what is before the first heading, and the parts
-// below the headings. It knows what the guide uses of Markdown: ## headings,
-// paragraphs on one line, lists with -, tables, fenced code, and inside a line
-// `code`, **strong** and [links](#anchors).
+// sections renders the guide: the text before the first heading, and the sections.
+// It knows the Markdown that the guide uses: ## headings, paragraphs on one line,
+// lists with -, tables, fenced code, and inside a line `code`, **strong** and
+// [links](#anchors).
 func sections(text string) (intro template.HTML, parts []section) {
 	before, rest, _ := strings.Cut(text, "\n## ")
 	intro = blocks(before)
@@ -27,12 +27,12 @@ func sections(text string) (intro template.HTML, parts []section) {
 	return intro, parts
 }
 
-// anchor is a title as an id.
+// anchor makes an id of a title.
 func anchor(title string) string {
 	return strings.ReplaceAll(strings.ToLower(title), " ", "-")
 }
 
-// blocks renders lines that are no headings.
+// blocks renders lines without headings.
 func blocks(text string) template.HTML {
 	var b strings.Builder
 	lines := strings.Split(text, "\n")
@@ -95,7 +95,7 @@ var (
 	links   = regexp.MustCompile(`\[([^\]]+)\]\((#[a-z-]+)\)`)
 )
 
-// inline renders what is inside a line.
+// inline renders the text of a line.
 func inline(text string) template.HTML {
 	var b strings.Builder
 	for _, span := range spans.FindAllString(text, -1) {
@@ -110,8 +110,8 @@ func inline(text string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// code renders lines of code. The script puts the server's address in the
-// place of {base_url}.
+// code renders lines of code. A script of the page replaces {base_url} by the
+// address of the server.
 func code(text string) template.HTML {
 	text = template.HTMLEscapeString(text)
 	text = strings.ReplaceAll(text, "{base_url}", `<span class="base">{base_url}</span>`)

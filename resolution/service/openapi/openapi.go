@@ -1,11 +1,10 @@
-// Package openapi is the Lead Resolution Service Interface as an OpenAPI 3.0.3
-// document, and as a page for people made from it.
+// Package openapi has the Lead Resolution Service Interface as an OpenAPI 3.0.3
+// document, and as a page for people that is made from it.
 //
-// The document is written by hand, in the files under document: one a path,
-// one a kind of component, the guide as Markdown, and in common.json what all
-// operations have. It is a contract in both directions: schemas of what the
-// service says are closed, and packages that test the service hold every
-// answer against them with openapitest.
+// The document is written by hand, in the files under document: one for each path,
+// one for each kind of component, the guide in Markdown, and common.json with what
+// all operations have. It binds both sides: the schemas of answers are closed, and
+// tests of the service check every answer against them with openapitest.
 package openapi
 
 import (
@@ -21,14 +20,14 @@ import (
 //go:embed document
 var files embed.FS
 
-// paths lists the files of paths, in the order they are shown.
+// paths lists the files of paths, in the order in which they are shown.
 var paths = []string{
 	"email_to_hem", "network_to_hem", "network_to_phone", "ip_to_company", "enrichment", "deanonymization",
 	"keyword_to_lead", "keyword_to_lead_result", "keyword_to_lead_count", "keyword_to_lead_count_result",
 	"service",
 }
 
-// components lists the kinds of component, and which files they are in.
+// components lists the kinds of components and their files.
 var components = []struct {
 	kind  string
 	files []string
@@ -49,7 +48,7 @@ func Document() []byte { return document() }
 var document = sync.OnceValue(func() []byte {
 	text, err := json.Marshal(tree(), jsontext.EscapeForHTML(true))
 	if err != nil {
-		panic(fmt.Sprintf("openapi: %v", err)) // of embedded files: no test would pass
+		panic(fmt.Sprintf("openapi: %v", err)) // the files are embedded, so tests find this
 	}
 	return text
 })
@@ -79,7 +78,7 @@ var tree = sync.OnceValue(func() *object {
 	return d
 })
 
-// share gives every operation and response what common.json has for all.
+// share adds the members of common.json to every operation and response.
 func share(d, common *object) {
 	everywhere := common.object("every").object("headers")
 	for _, path := range d.object("paths").members {

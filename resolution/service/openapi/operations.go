@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// group is the operations of one tag.
+// group holds the operations of one tag.
 type group struct {
 	ID, Name   string
 	Text       template.HTML
 	Operations []operation
 }
 
-// operation is one as the page shows it.
+// operation is an operation as the page shows it.
 type operation struct {
 	ID, Method, Path, Title string
 	Text                    template.HTML
@@ -96,7 +96,7 @@ func (r *reader) operation(path, method string, o *object) operation {
 	return op
 }
 
-// body is what a request or response has as JSON, nil when it has nothing.
+// body returns the JSON content of a request or response, nil without one.
 func (r *reader) body(o *object) *object {
 	if o == nil {
 		return nil
@@ -110,7 +110,7 @@ type titled struct {
 	value any
 }
 
-// examples are those of a body: one, or several with titles.
+// examples returns the examples of a body: one, or several with titles.
 func (r *reader) examples(body *object) []titled {
 	var all []titled
 	if e := body.get("example"); e != nil {
@@ -133,7 +133,7 @@ func (r *reader) bodies(body *object) []example {
 	return all
 }
 
-// curl is a call as one types it into a shell.
+// curl writes a call as a shell command.
 func curl(path, method string, body any, credentials bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl {base_url}%s", path)

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is a JSON object that keeps the order of its members: the document
-// is read by people, and its fields are shown as they were written.
+// object is a JSON object that keeps the order of its members, because people read
+// the document.
 type object struct {
 	members []member
 }
@@ -20,7 +20,7 @@ type member struct {
 	value any // *object, []any, string, jsontext.Value (a number), bool or nil
 }
 
-// get returns the member called name, nil when there is none.
+// get returns a member, nil if it is missing.
 func (o *object) get(name string) any {
 	if o == nil {
 		return nil
@@ -33,25 +33,25 @@ func (o *object) get(name string) any {
 	return nil
 }
 
-// object returns the member called name when it is an object, else nil.
+// object returns a member that is an object, else nil.
 func (o *object) object(name string) *object {
 	v, _ := o.get(name).(*object)
 	return v
 }
 
-// text returns the member called name when it is a string, else "".
+// text returns a member that is a string, else "".
 func (o *object) text(name string) string {
 	v, _ := o.get(name).(string)
 	return v
 }
 
-// list returns the member called name when it is an array, else nil.
+// list returns a member that is an array, else nil.
 func (o *object) list(name string) []any {
 	v, _ := o.get(name).([]any)
 	return v
 }
 
-// set replaces the member called name, or adds it at the end.
+// set replaces a member, or adds it at the end.
 func (o *object) set(name string, value any) {
 	for i := range o.members {
 		if o.members[i].name == name {
@@ -62,7 +62,7 @@ func (o *object) set(name string, value any) {
 	o.members = append(o.members, member{name, value})
 }
 
-// merge adds the members of other that o does not have.
+// merge adds the members of other that o lacks.
 func (o *object) merge(other *object) {
 	if other == nil {
 		return

@@ -13,14 +13,13 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Page returns the document as one page of HTML for people, complete without
-// scripts and without anything else to load. The bytes are shared: do not
-// change them. It is to be served with ContentSecurityPolicy.
+// Page returns the document as one HTML page, which loads nothing else and works
+// without scripts. Serve it with ContentSecurityPolicy. The bytes are shared: do not
+// change them.
 func Page() []byte { return page() }
 
-// ContentSecurityPolicy is the value of the header that Page is served with:
-// the page's own style and script, known by their hashes, its icon, and
-// nothing else.
+// ContentSecurityPolicy is the value of the header for Page. It allows the style
+// and the script of the page, by their hashes, and its icon.
 func ContentSecurityPolicy() string { return policy() }
 
 var page = sync.OnceValue(func() []byte {
@@ -40,8 +39,8 @@ var policy = sync.OnceValue(func() string {
 		"'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 })
 
-// hash is a source as a policy names it. Source: Content Security Policy
-// Level 3, 2.3.1.
+// hash writes the hash of a script or style for a policy. Source: Content Security
+// Policy Level 3, 2.3.1.
 func hash(source string) string {
 	sum := sha256.Sum256([]byte(source))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -55,7 +54,7 @@ func pageFile(name string) string {
 	return string(text)
 }
 
-// content is what page.html shows.
+// content is the data of page.html.
 type content struct {
 	Title, Version  string
 	Style           template.CSS
@@ -69,14 +68,14 @@ type content struct {
 	CallbackHeaders []header
 }
 
-// named is an object that several answers have.
+// named is an object that is part of several answers.
 type named struct {
 	Name   string
 	Text   template.HTML
 	Fields []field
 }
 
-// fault is one word that an error may have.
+// fault is a code that an error may have.
 type fault struct {
 	Status, Code string
 	Text         template.HTML
@@ -98,9 +97,9 @@ func contents() content {
 	}
 	c.Intro, c.Guide = sections(info.text("description"))
 	c.Groups = r.groups()
-	r.named = append(r.named, "Problem") // named by the section on errors
+	r.named = append(r.named, "Problem") // the section on errors names it
 	parts := r.document.object("components")
-	for i := 0; i < len(r.named); i++ { // objects name further ones
+	for i := 0; i < len(r.named); i++ { // an object may name further ones
 		s := parts.object("schemas").object(r.named[i])
 		c.Objects = append(c.Objects, named{r.named[i], inline(s.text("description")), r.fields(s, "", 0)})
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // Canonical returns the body in the one spelling that all bodies with the same
-// meaning share, itself JSON: names sorted by their bytes, no white space,
-// nothing escaped that need not be, numbers as digits and exponent. It is for
-// fingerprints; an echo keeps the original spelling.
+// meaning share. It is JSON with sorted names, without white space and needless
+// escapes, and with numbers as digits and exponent. Fingerprints are made of it; an
+// echo keeps the original spelling.
 //
 // RFC 8785 is no substitute: it rounds numbers to float64.
 func (o Object) Canonical() []byte {
@@ -69,7 +69,7 @@ func appendSorted(dst []byte, d *jsontext.Decoder) []byte {
 	return closed(dst, '}')
 }
 
-// closed ends a list, each item of which has a comma after it.
+// closed ends a list whose items all have a comma after them.
 func closed(dst []byte, bracket byte) []byte {
 	if dst[len(dst)-1] == ',' {
 		dst[len(dst)-1] = bracket

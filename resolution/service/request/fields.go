@@ -17,16 +17,16 @@ import (
 type addressKind uint8
 
 const (
-	// anyAddress is where a visitor was or came from: any absolute URI, such
-	// as android-app:// or about:blank, or nothing, as browsers put it for a
-	// page nobody led to.
+	// anyAddress is a page of a visitor: any absolute URI, such as
+	// android-app:// or about:blank, or empty, as browsers send it for a page
+	// that was opened directly.
 	anyAddress addressKind = iota
-	// withHost is somewhere to call.
+	// withHost is an address to call.
 	withHost
 )
 
-// address is an absolute URI of at most Limits.URL characters; empty when there
-// is none. Source: RFC 3986 4.3.
+// address reads an absolute URI of at most Limits.URL characters; empty when the
+// field is missing. Source: RFC 3986 4.3.
 func (f *form) address(name string, kind addressKind) string {
 	s, ok := f.text(name)
 	if !ok || s == "" && kind == anyAddress || !f.fits("/"+name, s, f.limits.URL) {
@@ -41,34 +41,33 @@ func (f *form) address(name string, kind addressKind) string {
 
 func isAbsolute(s string, host bool) bool {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return false // net/url takes some
+		return false // net/url accepts some of them
 	}
 	u, err := url.Parse(s)
 	return err == nil && u.Scheme != "" && (!host || u.Hostname() != "")
 }
 
-// reasons says what the transforms' words mean to whoever sent the value. The
-// words themselves are the problems' codes.
+// reasons explains the errors of the transforms to the caller. Their texts are the
+// codes of the problems.
 var reasons = map[error]string{
-	email.ErrEmpty:            "must hold an email address, or a digest of one that is not the digest of nothing",
+	email.ErrEmpty:            "must be an email address or the digest of one, not empty and not the digest of an empty text",
 	email.ErrInvalidUTF8:      "must be UTF-8",
 	email.ErrInvalidCharacter: "must not have a control, format or space character inside the address",
-	email.ErrMultiple:         "must hold one address, not several",
+	email.ErrMultiple:         "must be one address, not several",
 	email.ErrInvalid:          "must be an email address, or the md5, sha1 or sha256 digest of one",
 
-	profile.ErrEmpty:       "must hold the address of a profile page",
+	profile.ErrEmpty:       "must be the address of a profile page",
 	profile.ErrInvalidUTF8: "must be UTF-8, also after percent-decoding",
-	profile.ErrMultiple:    "must hold one address, not several",
+	profile.ErrMultiple:    "must be one address, not several",
 	profile.ErrInvalid:     "must be the address of a profile page, such as https://www.network.example/in/name",
 	profile.ErrNotProfile:  "must be the page of a person, not of a company, a school or a showcase",
 
-	ipaddr.ErrEmpty:    "must hold an IP address",
-	ipaddr.ErrMultiple: "must hold one address, not several",
+	ipaddr.ErrEmpty:    "must be an IP address",
+	ipaddr.ErrMultiple: "must be one address, not several",
 	ipaddr.ErrInvalid:  "must be an IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1",
 }
 
-// identifier reads what a single-record operation is asked about and returns
-// its key.
+// identifier reads the identifier of a single-record operation and returns its key.
 func (f *form) identifier(kind resolution.Identifier, rules profile.Rules) (key string) {
 	name := string(kind)
 	text, ok := f.requiredText(name)
@@ -82,7 +81,7 @@ func (f *form) identifier(kind resolution.Identifier, rules profile.Rules) (key 
 	return key
 }
 
-// canonicalKey is the key of an identifier. Errors are those of reasons.
+// canonicalKey returns the key of an identifier. Its errors are those of reasons.
 func canonicalKey(kind resolution.Identifier, text string, rules profile.Rules) (string, error) {
 	switch kind {
 	case resolution.Email:
@@ -104,10 +103,11 @@ func canonicalKey(kind resolution.Identifier, text string, rules profile.Rules) 
 // terms are the values of a list in the order given, each once.
 type terms struct {
 	values []string
-	folded []string // of each value what tells it apart from others
+	folded []string // each value in the form by which values are compared
 }
 
-// terms reads a list of strings. Of values that fold alike the first stands.
+// terms reads a list of strings. Of values with the same folded form it keeps the
+// first.
 func (f *form) terms(name string, least, most int, read search.Term) (t terms) {
 	known := make(map[string]struct{})
 	f.list(name, least, most, func(text string) search.Fault {
@@ -124,9 +124,8 @@ func (f *form) terms(name string, least, most int, read search.Term) (t terms) {
 	return t
 }
 
-// metadata checks the free-form member of a creation: an object of scalars.
-// Problems name the key, so one that is too long to be named stands for the
-// whole object.
+// metadata checks the free-form member of a creation: an object of scalars. A
+// problem names the key; if a key is too long to be named, it names the object.
 func (f *form) metadata() {
 	const name = "metadata"
 	v := f.optional(name, objectKind)

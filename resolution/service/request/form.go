@@ -10,9 +10,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// form reads the fields of a body and collects what is wrong with them. A
-// reading that returns false has left its problem, or there is no such field
-// and it need not be there.
+// form reads the fields of a body and collects their problems. A method that
+// returns false has added a problem, or an optional field is missing.
 type form struct {
 	object   Object
 	limits   Limits
@@ -23,7 +22,8 @@ func (f *form) problem(pointer, code, format string, a ...any) {
 	f.problems.add(Problem{Pointer: pointer, Code: code, Detail: fmt.Sprintf(format, a...)})
 }
 
-// optional is the value of a field of the kind; empty when there is none.
+// optional returns the value of a field; empty when the field is missing or of
+// another kind.
 func (f *form) optional(name string, want kind) value {
 	v := f.object.get(name)
 	if v == "" {
@@ -36,7 +36,7 @@ func (f *form) optional(name string, want kind) value {
 	return v
 }
 
-// require leaves a problem when the field is missing.
+// require adds a problem when the field is missing.
 func (f *form) require(name string) {
 	if f.object.get(name) == "" {
 		f.problem("/"+name, "required", "is required")
@@ -56,8 +56,7 @@ func (f *form) requiredText(name string) (text string, ok bool) {
 	return f.text(name)
 }
 
-// shortText is a text of most characters at most, where its content is nobody's
-// business.
+// shortText checks only the length of a text: at most this many characters.
 func (f *form) shortText(name string, most int) {
 	if text, ok := f.text(name); ok {
 		f.fits("/"+name, text, most)
@@ -77,8 +76,8 @@ func (f *form) boolean(name string) bool {
 	return v != "" && v[0] == 't'
 }
 
-// integer is a whole number from least to most, otherwise the default. ok is
-// false when there is a problem with it.
+// integer reads a whole number from least to most. A missing field is otherwise.
+// ok is false when it added a problem.
 func (f *form) integer(name string, least, most, otherwise int) (n int, ok bool) {
 	v := f.object.get(name)
 	if v == "" {
@@ -100,7 +99,7 @@ func (f *form) integer(name string, least, most, otherwise int) (n int, ok bool)
 	return int(whole), true
 }
 
-// moment leaves a problem when the field is no moment. Source: RFC 3339.
+// moment adds a problem when the field is not a time. Source: RFC 3339.
 func (f *form) moment(name string) {
 	text, ok := f.text(name)
 	if !ok {
@@ -108,12 +107,11 @@ func (f *form) moment(name string) {
 	}
 	var t time.Time
 	if t.UnmarshalText([]byte(text)) != nil {
-		f.problem("/"+name, "invalid_time", "must be a moment such as 2026-11-20T09:18:00Z (RFC 3339)")
+		f.problem("/"+name, "invalid_time", "must be a time such as 2026-11-20T09:18:00Z (RFC 3339)")
 	}
 }
 
-// fault leaves a problem when there is a fault, and reports whether there is
-// none.
+// fault adds the problem of a fault. It returns true when there is no fault.
 func (f *form) fault(pointer string, wrong search.Fault) (fine bool) {
 	if wrong == (search.Fault{}) {
 		return true
@@ -122,8 +120,8 @@ func (f *form) fault(pointer string, wrong search.Fault) (fine bool) {
 	return false
 }
 
-// list calls item for every string of a list of least to most items. Of a list
-// with another number of items only that is said.
+// list calls item for every string of a list. If the list does not have least to
+// most items, that is its only problem.
 func (f *form) list(name string, least, most int, item func(text string) search.Fault) {
 	v := f.optional(name, arrayKind)
 	if v == "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// Keyword reads the body of a list or a count creation, which take the same
-// fields; any other operation is the caller's mistake and panics. today is any
-// moment of the present day. With problems the call is the zero value.
+// Keyword reads the body that creates a list or a count; both take the same fields.
+// Any other operation panics. today is any time of the present day. If there are
+// problems, the call is the zero value.
 func (l Limits) Keyword(op resolution.Operation, o Object, today time.Time) (KeywordCall, []Problem) {
 	if op != resolution.KeywordToLead && op != resolution.KeywordToLeadCount {
 		panic(fmt.Sprintf("request: %s is no keyword operation", op))
@@ -64,7 +64,7 @@ func (l Limits) Keyword(op resolution.Operation, o Object, today time.Time) (Key
 	}, nil
 }
 
-// leadType is b2b, b2c, or empty for either.
+// leadType reads b2b or b2c; empty means both.
 func (f *form) leadType() string {
 	text, ok := f.text("lead_type")
 	if !ok {
@@ -95,15 +95,15 @@ type fingerprinted struct {
 	values []string // any order
 }
 
-// fingerprint is SHA-256 over fields that differ whenever the fields do: every
-// text and every list has its length in front.
+// fingerprint is the SHA-256 of fields. Every text and every list has its length in
+// front, so that different fields never make the same bytes.
 func fingerprint(fields ...fingerprinted) [sha256.Size]byte {
 	var text []byte
 	add := func(s string) {
 		text = binary.AppendUvarint(text, uint64(len(s)))
 		text = append(text, s...)
 	}
-	add("keyword search 1") // another number when what is below changes its meaning
+	add("keyword search 1") // change the number when the meaning of the fields changes
 	for _, field := range fields {
 		add(field.name)
 		text = binary.AppendUvarint(text, uint64(len(field.values)))
@@ -114,13 +114,13 @@ func fingerprint(fields ...fingerprinted) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// unsaid stands in a fingerprint for a day that was left out.
+// unsaid stands in a fingerprint for a missing day.
 const unsaid = "default"
 
-// period is which days a search is about.
+// period holds the days of a search.
 type period struct {
 	start, end time.Time // midnight UTC, both included
-	// said are the days as the body gave them, unsaid where it did not.
+	// said are the days that the body gives; unsaid for a missing one.
 	said [2]string
 }
 
@@ -144,8 +144,8 @@ func (f *form) period(today time.Time) period {
 	return p
 }
 
-// day is a field's day, zero when there is none. fine is false when there is a
-// problem with it.
+// day reads a day; zero when the field is missing. fine is false when it added a
+// problem.
 func (f *form) day(name string, today time.Time) (day time.Time, fine bool) {
 	if f.object.get(name) == "" {
 		return time.Time{}, true

@@ -270,7 +270,7 @@ func TestLimits(t *testing.T) {
 	}
 	l := DefaultLimits()
 	l.Keywords, l.PageLimit, l.DefaultPageLimit = 0, 10, 11
-	const want = "limit keywords is 0; it is at least 1\nlimit default page limit is 11; it is at most 10"
+	const want = "limit keywords is 0; it must be at least 1\nlimit default page limit is 11; it must be at most 10"
 	if err := l.Validate(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -40,8 +40,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Validate reports every limit that is not positive and every default beyond
-// its limit.
+// Validate reports all limits that are not positive, and all defaults above their
+// limit.
 func (l Limits) Validate() error {
 	var problems []error
 	for _, c := range []struct {
@@ -70,9 +70,9 @@ func (l Limits) Validate() error {
 	} {
 		switch {
 		case c.value < 1:
-			problems = append(problems, fmt.Errorf("limit %s is %d; it is at least 1", c.name, c.value))
+			problems = append(problems, fmt.Errorf("limit %s is %d; it must be at least 1", c.name, c.value))
 		case c.most > 0 && c.value > c.most:
-			problems = append(problems, fmt.Errorf("limit %s is %d; it is at most %d", c.name, c.value, c.most))
+			problems = append(problems, fmt.Errorf("limit %s is %d; it must be at most %d", c.name, c.value, c.most))
 		}
 	}
 	return errors.Join(problems...)

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// maxExponentDigits is how long an exponent may be to be calculated with.
+// maxExponentDigits bounds the exponents that are calculated with.
 const maxExponentDigits = 15
 
-// decimal is a JSON number taken apart: digits × 10^exponent. The digits have
-// no zeros at either end; zero has none and no sign.
+// decimal is a JSON number: digits × 10^exponent. The digits have no zeros at
+// either end. Zero has no digits and no sign.
 type decimal struct {
 	negative bool
 	digits   string
 	exponent int64
-	// beyond says that the exponent is too long to calculate with; the sign of
-	// exponent is its sign.
+	// beyond says that the exponent is too long to calculate with. Then exponent
+	// has only its sign.
 	beyond bool
 }
 
@@ -66,9 +66,8 @@ func parseExponent(written string) (exponent int64, beyond bool) {
 	return sign * exponent, false
 }
 
-// integer is the number when it has no fraction, however it is written: 10,
-// 10.0 and 1e1 are the same. One too large for an int64 is the nearest that is
-// not.
+// integer returns a number without a fraction: 10, 10.0 and 1e1 are the same. A
+// number that does not fit becomes the nearest int64.
 func (d decimal) integer() (n int64, ok bool) {
 	if d.exponent < 0 {
 		return 0, false
@@ -92,9 +91,8 @@ func (d decimal) integer() (n int64, ok bool) {
 	return n, true
 }
 
-// appendNumber appends a number in a spelling that all its spellings share. Two
-// whose exponents have more than 15 digits are the same only when they are
-// written the same.
+// appendNumber appends a number in the one spelling that all its spellings share.
+// Numbers with exponents of more than 15 digits keep their spelling.
 func appendNumber(dst []byte, written string) []byte {
 	d := parseDecimal(written)
 	switch {

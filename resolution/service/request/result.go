@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Result reads the body of a result call. The payload is the resolution_id as
-// given and nothing else.
+// Result reads the body of a result call. The payload is its resolution_id as it was
+// sent, and nothing else.
 func Result(o Object) (id uuid.UUID, payload json.RawMessage, problems []Problem) {
 	const name = "resolution_id"
 	f := form{object: o}
@@ -38,8 +38,8 @@ func FormatID(id uuid.UUID) string {
 	return string(text[:])
 }
 
-// ParseID reads a resolution id: 32 hex digits of either case, with res_ in
-// front or without.
+// ParseID reads a resolution id: 32 hex digits of either case, with or without res_
+// in front.
 func ParseID(s string) (id uuid.UUID, ok bool) {
 	if len(s) == len(idPrefix)+2*len(id) && strings.EqualFold(s[:len(idPrefix)], idPrefix) {
 		s = s[len(idPrefix):]

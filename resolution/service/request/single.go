@@ -10,8 +10,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// Single reads the body of a single-record operation; any other is the caller's
-// mistake and panics. With problems the call is the zero value.
+// Single reads the body of a single-record operation. Any other operation panics. If
+// there are problems, the call is the zero value.
 func (l Limits) Single(op resolution.Operation, o Object, rules profile.Rules) (SingleCall, []Problem) {
 	if op.Identifier() == "" {
 		panic(fmt.Sprintf("request: %s is no single-record operation", op))
@@ -19,7 +19,7 @@ func (l Limits) Single(op resolution.Operation, o Object, rules profile.Rules) (
 	f := form{object: o, limits: l}
 	call := SingleCall{Key: f.identifier(op.Identifier(), rules)}
 	switch op {
-	case resolution.IPToCompany: // has its answer at once and takes nothing else
+	case resolution.IPToCompany: // is answered at once, and takes nothing else
 	case resolution.EmailToHEM, resolution.NetworkToHEM, resolution.NetworkToPhone:
 		f.require("callback_url")
 		call.CallbackURL = f.common()
@@ -39,15 +39,14 @@ func (l Limits) Single(op resolution.Operation, o Object, rules profile.Rules) (
 	return call, nil
 }
 
-// common reads what every operation with an envelope takes.
+// common reads the fields of all operations that can be answered later.
 func (f *form) common() (callback string) {
 	callback = f.address("callback_url", withHost)
 	f.metadata()
 	return callback
 }
 
-// visit checks what deanonymization may be told about the visitor. Nothing of
-// it is looked up.
+// visit checks the optional fields about a visitor. They are not used.
 func (f *form) visit() {
 	f.shortText("user_agent", f.limits.UserAgent)
 	f.address("page_url", anyAddress)
@@ -56,15 +55,15 @@ func (f *form) visit() {
 	f.shortText("visitor_id", f.limits.VisitorID)
 }
 
-// withoutScheme is the body with the scheme taken off the address that one of
-// its members, a string, holds. The rest of the address stays as it came.
+// withoutScheme returns the body without the scheme of an address, which is the
+// text of one member.
 func (o Object) withoutScheme(name string) json.RawMessage {
 	for _, m := range o.members {
 		if m.name != name {
 			continue
 		}
 		address := search.Trimmed(unquote(o.text[m.from:m.to]))
-		// The same cut as in profile.Rules.Parse: a :// further on is no scheme's.
+		// As in profile.Rules.Parse, a :// after / ? or # does not end a scheme.
 		if scheme, rest, found := strings.Cut(address, "://"); found && !strings.ContainsAny(scheme, "/?#") {
 			address = rest
 		}

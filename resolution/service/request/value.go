@@ -6,8 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// value is a JSON value of a parsed body as it is written, compact; empty for
-// a missing one.
+// value is a JSON value of a parsed body, as compact text; empty if it is missing.
 type value string
 
 // kind is the type of a value.
@@ -51,8 +50,8 @@ func (v value) kind() kind {
 // text is the content of a string.
 func (v value) text() string { return unquote(string(v)) }
 
-// each calls visit for every member of an object, or for every item of an
-// array, whose names are empty.
+// each calls visit for every member of an object, or for every item of an array
+// with an empty name.
 func (v value) each(visit func(name string, inner value)) {
 	d := newDecoder(string(v))
 	readToken(d)
@@ -104,8 +103,8 @@ func unquote(written string) string {
 	return string(text)
 }
 
-// appendText appends text, which is UTF-8, as a JSON string. It escapes only
-// what has to be escaped, so that a text has one spelling. Source: RFC 8259 7.
+// appendText appends UTF-8 text as a JSON string. It escapes only what must be
+// escaped, so that a text has one spelling. Source: RFC 8259 7.
 //
 // jsontext.AppendQuote writes \n for a line feed; fingerprints that are stored
 // were made with \u000a.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,8 +17,8 @@ import (
 // standardInput is the URI of standard input.
 const standardInput = "-"
 
-// expand turns URIs into file names: globs and prefixes into what they match,
-// file URLs into their paths, the rest as it is. A name that exists is never taken for a
+// expand turns URIs into file names: globs, folders and prefixes into the files
+// they stand for, file URLs into their paths, the rest as it is. A name that exists is never taken for a
 // glob.
 func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, error) {
 	var names []named
@@ -42,12 +43,21 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 			names = append(names, found...)
 			continue
 		case strings.Contains(uri, "://"):
-			return nil, &FormatError{File: uri, Problem: "is neither a local file nor on S3", Advice: "Copy it to this machine first"}
-		case uri == standardInput || !strings.ContainsAny(uri, "*?["):
+			return nil, &FormatError{File: uri, Problem: "is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input",
+				Advice: "Copy it to this machine or to S3 first"}
+		case uri == standardInput:
 			add(uri)
 			continue
 		}
-		if _, err := os.Lstat(uri); err == nil {
+		if info, err := os.Stat(uri); err == nil && info.IsDir() {
+			found, err := folderFiles(uri)
+			if err != nil {
+				return nil, err
+			}
+			add(found...)
+			continue
+		}
+		if _, err := os.Lstat(uri); err == nil || !strings.ContainsAny(uri, "*?[") {
 			add(uri)
 			continue
 		}
@@ -98,6 +108,40 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 func givenTwice(name string) error {
 	return &FormatError{File: name, Problem: "is given twice", Advice: "Name it once; its rows would count twice"}
 }
+
+// folderFiles returns the files below a folder, at any depth. As on S3, names
+// that begin with _ or . are left out: they are markers and the like. Whatever
+// else is there must be a file, or the dataset would lack rows.
+func folderFiles(folder string) (files []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, &FormatError{File: folder, Problem: "cannot be listed", Advice: "Make it readable, or name its files", Err: err}
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "_") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		path := filepath.Join(folder, e.Name())
+		if e.IsDir() {
+			below, err := folderFiles(path)
+			if err != nil && !errors.Is(err, errNoFile) {
+				return nil, err
+			}
+			files = append(files, below...)
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			return nil, &FormatError{File: path, Problem: "is not a file", Advice: "Remove it from the folder, or name the files to read", Err: err}
+		}
+		files = append(files, path)
+	}
+	if len(files) == 0 {
+		return nil, &FormatError{File: folder, Problem: "is a folder without files to read", Advice: "Names that begin with _ or . are not read", Err: errNoFile}
+	}
+	return files, nil
+}
+
+var errNoFile = errors.New("no file")
 
 // globFiles returns the files that match a pattern.
 func globFiles(pattern string) ([]string, error) {

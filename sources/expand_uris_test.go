@@ -58,6 +58,37 @@ func TestExpandReportsFoldersItCannotRead(t *testing.T) {
 	}
 }
 
+// A folder stands for its files, as a prefix on S3 does.
+func TestExpandFolders(t *testing.T) {
+	folder(t, map[string]string{"in/b.csv": "", "in/a/z.parquet": "", "in/_SUCCESS": "", "in/.hidden/x.csv": "", "in/_rejects/x.csv": "",
+		"in/c[1].csv": "", "in/a/deep/er/y.csv.gz": "", "markers/_SUCCESS": "", "markers/sub/.x": "", "odd/a.csv": "", "in/empty/_x": ""})
+	for to, name := range map[string]string{"in": "link", "../in/b.csv": "odd/file.csv", "../in/a": "odd/folder"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []string{"in/a/deep/er/y.csv.gz", "in/a/z.parquet", "in/b.csv", "in/c[1].csv"}
+	for _, c := range []struct {
+		uri  string
+		want []string
+		err  string
+	}{
+		{"in", all, ""},
+		{"in/", all, ""},
+		{"./in", all, ""},
+		{"link", []string{"link/a/deep/er/y.csv.gz", "link/a/z.parquet", "link/b.csv", "link/c[1].csv"}, ""},
+		{"markers", nil, "markers is a folder without files to read. Names that begin with _ or . are not read"},
+		{"odd", nil, "odd/folder is not a file. Remove it from the folder, or name the files to read"},
+		{"gs://bucket/key", nil, "gs://bucket/key is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input. Copy it to this machine or to S3 first"},
+		{"https://host.example/a.csv", nil, "https://host.example/a.csv is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input. Copy it to this machine or to S3 first"},
+	} {
+		got, err := names(expand(t.Context(), []string{c.uri}, nil))
+		if errorText(err) != c.err || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %q, %s\nwant %q, %s", c.uri, got, errorText(err), c.want, c.err)
+		}
+	}
+}
+
 func TestExpandNeedsPermission(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")

@@ -84,7 +84,7 @@ func (in *input) inspectStored(f stored, o Options) error {
 		return in.blame(f, err)
 	}
 	defer u.Close()
-	if _, err := in.inspectCSV(u, o.Delimiter); err != nil {
+	if _, err := in.inspectCSV(u, o); err != nil {
 		return in.blame(f, err)
 	}
 	return nil
@@ -103,7 +103,7 @@ func openFile(name string) (*os.File, os.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = &FormatError{File: name, Problem: "is a folder", Advice: "Name the files in it: " + strings.TrimRight(name, "/") + "/*.csv"}
+		err = &FormatError{File: name, Problem: "is a folder now", Advice: "Run again when no other program writes to it"}
 	}
 	if err != nil {
 		f.Close()
@@ -119,7 +119,7 @@ func (in *input) inspectStream(s *stream, o Options) error {
 		s.Close()
 		return in.blame(nil, err)
 	}
-	sample, err := in.inspectCSV(u, o.Delimiter)
+	sample, err := in.inspectCSV(u, o)
 	s.unpacked = u
 	if err != nil {
 		s.Close()
@@ -130,7 +130,7 @@ func (in *input) inspectStream(s *stream, o Options) error {
 }
 
 // inspectCSV reads a sample of the unpacked input and finds the header.
-func (in *input) inspectCSV(u *unpack.Reader, delimiter byte) (sample []byte, err error) {
+func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, err error) {
 	in.Format, in.packing = formatCSV, u.Packing()
 	var text bytes.Buffer
 	_, err = io.CopyN(&text, u, csvfile.SampleSize)
@@ -144,7 +144,10 @@ func (in *input) inspectCSV(u *unpack.Reader, delimiter byte) (sample []byte, er
 	}
 	in.header, err = csvfile.Inspect(csvfile.Sample{
 		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole,
-	}, delimiter)
+	}, o.Delimiter)
+	if o.AllowEmpty && errors.Is(err, csvfile.ErrEmpty) {
+		err = nil
+	}
 	in.Columns = in.header.Columns
 	return sample, err
 }

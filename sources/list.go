@@ -19,7 +19,7 @@ type List struct {
 	inputs  []*input
 }
 
-// Open expands the URIs (paths, globs, s3://, "-"), sorts the files by name and
+// Open expands the URIs (paths, folders, globs, s3://, "-"), sorts the files by name and
 // checks each: that it exists and is given once, its encoding, its header.
 // Errors that the user can do something about are *FormatError.
 //

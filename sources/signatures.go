@@ -2,6 +2,7 @@ package sources
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"github.com/leadetl/leadetl/internal/unpack"
 )
@@ -51,5 +52,25 @@ func (in *input) checkKind(head []byte) error {
 			return refuse(s.problem, s.advice)
 		}
 	}
+	if json := jsonKind(head); json != "" {
+		return refuse("is "+json+", not CSV or Parquet", convertAdvice)
+	}
 	return nil
+}
+
+// jsonKind names the kind of JSON that a text begins as, "" for other text.
+func jsonKind(head []byte) string {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	if len(text) == 0 || !bytes.ContainsRune([]byte("{["), rune(text[0])) {
+		return ""
+	}
+	next := bytes.TrimLeft(text[1:], " \t\r\n")
+	switch {
+	case json.Valid(first) && (text[0] == '{' || len(bytes.TrimSpace(rest)) > 0):
+		return "JSON Lines"
+	case len(next) > 0 && bytes.ContainsRune([]byte("\"{[]}"), rune(next[0])):
+		return "JSON"
+	}
+	return ""
 }

@@ -37,6 +37,9 @@ type Options struct {
 	StdinName string
 	// BatchRows bounds the rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
+	// AllowEmpty takes a file with nothing in it for one without columns and
+	// rows; otherwise it is an error.
+	AllowEmpty bool
 	// Objects is where s3:// URIs are read; nil refuses them.
 	Objects *objects.Store
 }

@@ -201,6 +201,7 @@ func TestRefused(t *testing.T) {
 		"a.parquet.gz":  gz("PAR1\x15\x00\x15\x00"),
 		"cut.parquet":   "PAR1\x15\x00\x15\x00 and so on",
 		"folder/x.json": "{}",
+		"notes/README":  "Some notes\n",
 	})
 	if err := os.Symlink("a.csv", "other.csv"); err != nil {
 		t.Fatal(err)
@@ -222,15 +223,15 @@ func TestRefused(t *testing.T) {
 		{[]string{"*.tsv"}, nil, `*.tsv matches no file. Check the pattern; put it in quotes if the shell changes it`},
 		{[]string{"f*"}, nil, `f* matches no file. Check the pattern; put it in quotes if the shell changes it`},
 		{[]string{"[a"}, nil, `[a is a malformed pattern. Close its brackets`},
-		{[]string{"folder"}, nil, `folder is a folder. Name the files in it: folder/*.csv`},
-		{[]string{"folder/"}, nil, `folder/ is a folder. Name the files in it: folder/*.csv`},
+		{[]string{"folder"}, nil, `folder/x.json is JSON Lines, not CSV or Parquet. Convert it to Parquet or CSV`},
+		{[]string{"notes/"}, []string{"email"}, `notes/README has no column "email"; it has: Some notes. Choose with --column and --keep`},
 		{[]string{"a.csv", "a.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "?.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "./a.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "other.csv"}, nil, `other.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"-", "-"}, nil, `- is given twice. Name it once; its rows would count twice`},
 		{[]string{"s3://bucket/a.csv"}, nil, `s3://bucket/a.csv is on S3; S3 is not configured here. Copy it to this machine first`},
-		{[]string{"https://files.example/a.csv"}, nil, `https://files.example/a.csv is neither a local file nor on S3. Copy it to this machine first`},
+		{[]string{"https://files.example/a.csv"}, nil, `https://files.example/a.csv is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input. Copy it to this machine or to S3 first`},
 		{[]string{"empty.csv"}, nil, `empty.csv is empty: it has no header line. Write the names of the columns in its first line`},
 		{[]string{"empty.csv.gz"}, nil, `empty.csv.gz is empty: it has no header line. Write the names of the columns in its first line`},
 		{[]string{"cut.csv.gz"}, nil, `cut.csv.gz is truncated: its compressed data ends too early. Copy or compress it again`},
@@ -276,6 +277,9 @@ func TestSignatures(t *testing.T) {
 		"encrypted":       {"PARE\x15\x00\x15\x00PARE", "is an encrypted Parquet file"},
 		"ORC as a name":   {"ORC,a\n1,2\n", ""},
 		"PARE as a name":  {"PARE,a\n1,2\n", ""},
+		"json lines":      {"{\"email\": \"a\"}\n{\"email\": \"b\"}\n", "is JSON Lines, not CSV or Parquet"},
+		"json":            {"\n[\n  {\"email\": \"a\"}\n]\n", "is JSON, not CSV or Parquet"},
+		"brace as a name": {"{a},b\n1,2\n", ""},
 		"gzipped columns": {gz("a\n1\n"), ""},
 	} {
 		folder(t, map[string]string{"a.csv": c.text})

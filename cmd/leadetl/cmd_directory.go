@@ -46,8 +46,8 @@ func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
 		Long: `Replace kinds of reference data from what --in of leadetl run takes: a path, a
-quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and
-.zst too. Columns are found by name, in any order; other columns are ignored.
+folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet,
+.gz and .zst too. Columns are found by name, in any order; other columns are ignored.
 --map says what the files call a column, for every kind that has it. Lists in a
 cell are separated by semicolons.
 

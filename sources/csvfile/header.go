@@ -2,6 +2,7 @@ package csvfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -32,6 +33,9 @@ type Header struct {
 	Columns []string
 }
 
+// ErrEmpty says that nothing is in a file, not even a header.
+var ErrEmpty = errors.New("empty")
+
 // Inspect checks the sample's encoding and finds its header. delimiter 0
 // stands for the one the file names in a line sep=; before its header, or else
 // the one that fits best. All errors are *rows.FormatError.
@@ -44,7 +48,7 @@ func Inspect(s Sample, delimiter byte) (Header, error) {
 	text = text[at:]
 	if len(text) == 0 && s.Whole {
 		return Header{}, &rows.FormatError{File: s.Name, Problem: "is empty: it has no header line",
-			Advice: "Write the names of the columns in its first line"}
+			Advice: "Write the names of the columns in its first line", Err: ErrEmpty}
 	}
 	if delimiter == 0 {
 		delimiter = named

@@ -127,7 +127,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
 		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
-		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
+		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
 		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
 		f.dataset.registerInput(flags)

@@ -33,7 +33,7 @@ type Suppress struct {
 // Register makes f what the flags of a command set.
 func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	f.maxBad = cliflag.NewLimit(0)
-	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file` or glob of people "+whom+": emails, phones, profile URLs, IPs, or hashes of these, one a line or in CSV or Parquet columns; repeatable")
+	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder or glob of people "+whom+": emails, phones, profile URLs, IPs, or hashes of these, one a line or in CSV or Parquet columns; repeatable")
 	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: the only one, or those named email, phone, hash, …)")
 	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)")
 }
@@ -69,6 +69,8 @@ type listReader struct {
 	flags   *Suppress
 	builder *suppression.Builder
 	lists   SuppressionLists
+	// headless are the files whose first line is not a header but an entry.
+	headless map[string]bool
 }
 
 // Open reads the lists; nil without any. It fails when too many entries cannot
@@ -97,7 +99,7 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 // Read reads the lists, and counts the entries that cannot be read.
 func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (SuppressionLists, error) {
 	rules := suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}}
-	l := &listReader{flags: f, builder: suppression.NewBuilder(rules)}
+	l := &listReader{flags: f, builder: suppression.NewBuilder(rules), headless: map[string]bool{}}
 	for _, uri := range f.Lists {
 		if err := l.readAll(ctx, uri); err != nil {
 			if ctx.Err() != nil {
@@ -115,7 +117,9 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
 		return errors.New("standard input is not supported; save it to a file and name the file")
 	}
-	list, err := OpenInput(ctx, []string{uri}, l.flags.Reading)
+	reading := l.flags.Reading
+	reading.AllowEmpty = true // nobody is on such a list
+	list, err := OpenInput(ctx, []string{uri}, reading)
 	if err != nil {
 		return err
 	}
@@ -133,6 +137,9 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 
 // read reads lists of the same columns.
 func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
+	if len(list.Files()[0].Columns) == 0 {
+		return nil
+	}
 	columns, err := l.choose(list.Files()[0])
 	if err != nil {
 		return err
@@ -177,6 +184,7 @@ func (l *listReader) header(file sources.File) {
 	if slices.Contains(listNames, strings.ToLower(name)) {
 		return
 	}
+	l.headless[file.URI] = true
 	switch l.builder.Add(name) {
 	case nil:
 		l.lists.Entries++
@@ -192,6 +200,9 @@ func (l *listReader) add(cell, source string, row int64) {
 		l.lists.Entries++
 	case suppression.ErrEmpty:
 	default:
+		if l.headless[source] {
+			row++
+		}
 		l.unreadable(fmt.Sprintf("%s: row %d: %v", source, row, err))
 	}
 }

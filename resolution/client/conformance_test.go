@@ -92,7 +92,7 @@ func run(t *testing.T, s *service.Service) {
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l, nil, nil) }()
+	go func() { ended <- s.Serve(ctx, service.Listeners{Public: l}) }()
 	t.Cleanup(func() {
 		stop()
 		must(t, <-ended)

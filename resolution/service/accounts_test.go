@@ -73,7 +73,7 @@ func TestAnotherPepper(t *testing.T) {
 	now := time.Now()
 	f.must(f.store.RotateSecret(t.Context(), f.organization.ID, sealElsewhere(t), now, now))
 	l := listen(t)
-	err := f.service.Serve(t.Context(), l, nil, nil)
+	err := f.service.Serve(t.Context(), Listeners{Public: l})
 	if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), "not sealed under this pepper") {
 		t.Errorf("%v", err)
 	}

@@ -216,7 +216,7 @@ func (f *fixture) run() (stop func() error) {
 	f.public, f.internal = "http://"+public.Addr().String(), "http://"+internal.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- f.service.Serve(ctx, public, internal, nil) }()
+	go func() { ended <- f.service.Serve(ctx, Listeners{Public: public, Internal: internal}) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended

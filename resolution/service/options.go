@@ -120,6 +120,9 @@ type Connections struct {
 	WriteTimeout   time.Duration
 	IdleTimeout    time.Duration // between requests
 	MaxHeaderBytes int
+	// DrainDelay is how long calls are still accepted after /readyz said that the
+	// service stops.
+	DrainDelay time.Duration
 	// DrainTimeout is how long requests and jobs in progress have to finish once
 	// Serve is told to stop.
 	DrainTimeout time.Duration
@@ -226,7 +229,7 @@ func (o Options) Validate() error {
 	wrong(o.ResolveTimeout <= 0, "time to resolve: none")
 	c := o.Connections
 	wrong(c.Max < 1, "connections: less than 1")
-	wrong(c.HeaderTimeout <= 0 || c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.DrainTimeout <= 0,
+	wrong(c.HeaderTimeout <= 0 || c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0,
 		"connections: every time has to be positive")
 	least := c.ReadTimeout + o.ResolveTimeout + lookUpTime + writeSlack
 	wrong(c.WriteTimeout <= least, "time to write: %s is not more than the %s that reading (%s), resolving (%s), the look-up of a callback's receiver (%s) and writing (%s) may take",

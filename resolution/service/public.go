@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/openapi"
@@ -20,6 +21,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	began := s.now()
 	id := requestID(r.Header)
 	wire.CommonHeader(w.Header(), id)
+	if s.draining.Load() { // the next call had better go elsewhere
+		w.Header()["Connection"] = []string{"close"}
+	}
 	path := trim(r.URL.EscapedPath()) // %2F is not /
 	route := s.paths[path]
 	name := "other"
@@ -129,17 +133,30 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 	wire.CommonHeader(w.Header(), id)
 	path := trim(r.URL.EscapedPath())
 	s.guard(w, r, id, "internal", func() error {
-		switch {
-		case path == "/metrics":
-			s.metrics.Handler().ServeHTTP(w, r)
-			return nil
-		case path == "/healthz", path == "/readyz":
-			return s.serveStatic(w, r, path)
-		case strings.HasPrefix(path, "/internal/"):
+		if strings.HasPrefix(path, "/internal/") {
 			return s.operator.Serve(w, r, path[len("/internal/"):])
 		}
-		return wire.ErrNothingHere
+		return s.serveProbe(w, r, path)
 	})
+}
+
+// serveMetrics answers one request on the listener for metrics.
+func (s *Service) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	id := requestID(r.Header)
+	wire.CommonHeader(w.Header(), id)
+	s.guard(w, r, id, "metrics", func() error { return s.serveProbe(w, r, trim(r.URL.EscapedPath())) })
+}
+
+// serveProbe answers what monitoring asks for.
+func (s *Service) serveProbe(w http.ResponseWriter, r *http.Request, path string) error {
+	switch path {
+	case "/metrics":
+		s.metrics.Handler().ServeHTTP(w, r)
+		return nil
+	case "/healthz", "/readyz":
+		return s.serveStatic(w, r, path)
+	}
+	return wire.ErrNothingHere
 }
 
 // serveStatic answers the addresses that need no credentials.
@@ -169,12 +186,40 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 	return nil
 }
 
+// readiness is the last check of the state.
+type readiness struct {
+	mu      sync.Mutex
+	checked time.Time
+	err     error
+}
+
+const (
+	// checkEvery bounds how often the state is checked: anyone may ask.
+	checkEvery = time.Second
+	// checkTimeout is how long a check waits for its turn.
+	checkTimeout = 2 * time.Second
+)
+
 // ready returns why the service cannot take requests, nil when it can.
 func (s *Service) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return wire.Refuse(wire.Unavailable, "The service is stopping.")
 	}
-	return s.state.Ping(ctx)
+	r := &s.readiness
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := s.now()
+	if age := now.Sub(r.checked); age >= 0 && age < checkEvery {
+		return r.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
+	defer cancel()
+	err := s.state.Check(ctx, now)
+	if err != nil {
+		err = &wire.Problem{Kind: wire.Unavailable, Detail: "The state cannot be read and written.", RetryAfter: checkEvery, Cause: err}
+	}
+	r.checked, r.err = now, err
+	return err
 }
 
 // requestID returns the caller's X-Request-Id if it is valid, otherwise a new one.

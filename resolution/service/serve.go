@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -14,23 +15,38 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Serve answers on both listeners until ctx ends, and works on keyword
-// searches and callbacks meanwhile. internal may be nil. With secure, the
-// public listener speaks TLS. Serve closes the listeners, and is called once.
+// Listeners are where a service answers.
+type Listeners struct {
+	Public net.Listener
+	// TLS is spoken on Public; nil means plain HTTP.
+	TLS *tls.Config
+	// Internal and Metrics are plain HTTP; nil means that there is none.
+	Internal, Metrics net.Listener
+}
+
+// Serve answers on its listeners until ctx ends, and works on keyword searches
+// and callbacks meanwhile. It closes the listeners, and is called once.
 //
-// When ctx ends it drains: /readyz answers 503, no more connections are
-// accepted, and requests, searches and callbacks in progress have
+// When ctx ends it drains. /readyz answers 503, and for Connections.DrainDelay
+// calls are still accepted, so that whoever sends them can notice. Then no more
+// connections are accepted, and requests, searches and callbacks in progress have
 // Connections.DrainTimeout to finish. An unfinished keyword search goes back
 // into the queue. Nothing runs on after Serve returned; the error is nil unless
 // requests were cut off.
-func (s *Service) Serve(ctx context.Context, public, internal net.Listener, secure *tls.Config) error {
+func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	max := s.options.Connections.Max
 	listener.CheckDescriptors(s.log, max, s.options.CallbackConcurrency)
-	public = netutil.LimitListener(listener.LogErrors(public, "public", s.log, s.now), max)
-	servers := []*listener.Server{listener.New("public", public, s.options.Connections.server(s.Public()), secure)}
-	if internal != nil {
-		internal = listener.LogErrors(internal, "internal", s.log, s.now)
-		servers = append(servers, listener.New("internal", internal, s.options.Connections.server(s.Internal()), nil))
+	public := netutil.LimitListener(listener.LogErrors(on.Public, "public", s.log, s.now), max)
+	servers := []*listener.Server{listener.New("public", public, s.options.Connections.server(s.Public()), on.TLS)}
+	for _, plain := range []struct {
+		name    string
+		on      net.Listener
+		handler http.Handler
+	}{{"internal", on.Internal, s.Internal()}, {"metrics", on.Metrics, s.Metrics()}} {
+		if plain.on != nil {
+			l := listener.LogErrors(plain.on, plain.name, s.log, s.now)
+			servers = append(servers, listener.New(plain.name, l, s.options.Connections.server(plain.handler), nil))
+		}
 	}
 	if err := s.begin(ctx); err != nil {
 		if ctx.Err() == nil {
@@ -66,8 +82,14 @@ func (s *Service) Serve(ctx context.Context, public, internal net.Listener, secu
 	case <-ctx.Done():
 	case err = <-failed: // one that fails stops all
 	}
-	s.log.Info("draining")
 	s.draining.Store(true)
+	s.log.Info("draining", "delay", s.options.Connections.DrainDelay)
+	if err == nil {
+		select {
+		case <-time.After(s.options.Connections.DrainDelay):
+		case err = <-failed:
+		}
+	}
 	drain()
 
 	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), s.options.Connections.DrainTimeout)

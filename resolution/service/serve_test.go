@@ -253,7 +253,7 @@ func TestTLS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- f.service.Serve(ctx, l, nil, &tls.Config{Certificates: backend.TLS.Certificates})
+		ended <- f.service.Serve(ctx, Listeners{Public: l, TLS: &tls.Config{Certificates: backend.TLS.Certificates}})
 	}()
 	f.client = backend.Client()
 	a := f.do(http.MethodPost, "https://"+l.Addr().String()+enrichment, askAda)
@@ -276,7 +276,7 @@ func TestListenerThatFails(t *testing.T) {
 	f.prepare()
 	l := listen(t)
 	f.must(l.Close())
-	if err := f.service.Serve(t.Context(), l, listen(t), nil); err == nil || !strings.Contains(err.Error(), "public listener") {
+	if err := f.service.Serve(t.Context(), Listeners{Public: l, Internal: listen(t)}); err == nil || !strings.Contains(err.Error(), "public listener") {
 		t.Errorf("%v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestToldToEndBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := listen(t)
-	f.must(f.service.Serve(ctx, l, nil, nil))
+	f.must(f.service.Serve(ctx, Listeners{Public: l}))
 	if _, err := l.Accept(); err == nil {
 		t.Error("the listener is open")
 	}

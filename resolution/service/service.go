@@ -43,6 +43,7 @@ type Service struct {
 	work     chan struct{} // wakes workers
 
 	draining   atomic.Bool
+	readiness  readiness
 	complaints *rate.Limiter // bounds the log lines about failed requests
 }
 
@@ -93,6 +94,9 @@ func New(o Options) (*Service, error) {
 // Public is the handler for callers.
 func (s *Service) Public() http.Handler { return http.HandlerFunc(s.servePublic) }
 
+// Metrics is the handler for Prometheus, and for probes of the process.
+func (s *Service) Metrics() http.Handler { return http.HandlerFunc(s.serveMetrics) }
+
 // Internal is the handler for operators and other services of the same owner.
 // Nobody else may reach it.
 func (s *Service) Internal() http.Handler { return http.HandlerFunc(s.serveInternal) }
@@ -102,7 +106,8 @@ func (s *Service) Internal() http.Handler { return http.HandlerFunc(s.serveInter
 // state, resolution.ErrInvalid and resolution.ErrUnavailable; an error means
 // that nothing was changed.
 type State interface {
-	Ping(ctx context.Context) error
+	// Check reads and writes, and returns why one of them is impossible.
+	Check(ctx context.Context, now time.Time) error
 	// Purge removes what is older than the retention.
 	Purge(ctx context.Context, now time.Time, r state.Retention) (state.Purged, error)
 

@@ -40,6 +40,7 @@ type serveFlags struct {
 	pepper           string
 	listen           string
 	internalListen   string
+	metricsListen    string
 	tlsCert, tlsKey  string
 	systemKeyFile    string
 	tokens           credential.TokenOptions
@@ -70,7 +71,8 @@ the process is alive, /readyz whether it is ready for requests. The internal
 listener has /metrics for Prometheus and, with the system key
 (` + wire.SystemKeyVariable + ` or --system-key-file), /internal/*.
 
-On SIGTERM the service finishes open requests and exits. A killed service loses
+On SIGTERM /readyz fails at once. After --drain-delay the service accepts no
+more connections, finishes open requests and exits. A killed service loses
 no answers; after a restart it continues its jobs and callbacks.
 
 Every flag is also a key of the config file; flags win.`,
@@ -97,6 +99,7 @@ Every flag is also a key of the config file; flags win.`,
 	flags.StringVar(&f.pepper, "pepper-file", "", "`file` with the secret for hashing API keys, created if missing (default: pepper, in the state folder)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on")
 	flags.StringVar(&f.internalListen, "internal-listen", "127.0.0.1:8081", "`address` for metrics and internal operations, on this machine only; none or an empty value turns it off")
+	flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus, /healthz and /readyz to whoever reaches it, such as :9464; none or an empty value: the internal listener alone")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` with the certificate chain; reloaded when it changes")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of the certificate's key")
 	flags.StringVar(&f.systemKeyFile, "system-key-file", "", "`file` of the system key (x-sys-key)")
@@ -121,6 +124,7 @@ Every flag is also a key of the config file; flags win.`,
 	flags.IntVar(&o.CallbackPerReceiver, "callback-per-receiver", o.CallbackPerReceiver, "`number` of callbacks posted at once to the same receiver")
 	flags.IntVar(&o.Connections.Max, "max-connections", o.Connections.Max, "maximum `number` of open connections; more wait")
 	assign(cliflag.Durations("read=10s", f.timeouts()), "timeout", "`what=time`: time limits")
+	flags.DurationVar(&o.Connections.DrainDelay, "drain-delay", 0, "`time` after SIGTERM in which calls are still accepted while /readyz fails, such as 5s")
 	assign(cliflag.Durations("results=90d", f.retention()), "retain", "`what=time`: how long finished things are kept")
 	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that will be removed: the date its answers first say so, the date it stops, and an optional link")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` of profile URLs")
@@ -163,15 +167,12 @@ func (f *serveFlags) retention() map[string]*time.Duration {
 	}
 }
 
-// flagNone turns off --internal-listen and --directory.
+// flagNone turns off --internal-listen, --metrics-listen and --directory.
 const flagNone = "none"
 
-// hasInternal reports whether there is an internal listener. An empty address,
-// perhaps of an unset variable, is none: to net.Listen it means every address of
-// the machine.
-func (f *serveFlags) hasInternal() bool {
-	return f.internalListen != flagNone && f.internalListen != ""
-}
+// isAddress reports whether there is a listener. An empty address, perhaps of an
+// unset variable, is none: to net.Listen it means every address of the machine.
+func isAddress(listen string) bool { return listen != flagNone && listen != "" }
 
 // serve wires a service together and runs it until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.Streams) (err error) {
@@ -202,11 +203,14 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	public, internal, err := f.openListeners()
+	on, err := f.openListeners()
+	defer func() {
+		err = errors.Join(err, closeListener(on.Public), closeListener(on.Internal), closeListener(on.Metrics))
+	}()
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	defer func() { err = errors.Join(err, closeListener(public), closeListener(internal)) }()
+	on.TLS = certificates
 
 	kept, err := sqlite.Serve(f.state)
 	if err != nil {
@@ -237,18 +241,18 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 		if err := demo.open(ctx, kept, f.options.Pepper); err != nil {
 			return err
 		}
-		if err := demo.print(std.Out, f.url(public)); err != nil {
+		if err := demo.print(std.Out, f.url(on.Public)); err != nil {
 			return err
 		}
 	}
-	if err := f.announce(ctx, kept, public, internal, log); err != nil {
+	if err := f.announce(ctx, kept, on, log); err != nil {
 		return err
 	}
 	following, stop := context.WithCancel(ctx)
 	followed := make(chan struct{})
 	go func() { defer close(followed); live.Run(following) }()
 	defer func() { stop(); <-followed }()
-	err = s.Serve(ctx, public, internal, certificates)
+	err = s.Serve(ctx, on)
 	if errors.Is(err, resolution.ErrInvalid) { // what it read at the start
 		err = cli.UsageError(fmt.Errorf("%w; name the right --pepper-file", err))
 	}
@@ -269,7 +273,7 @@ func (f *serveFlags) check() error {
 	if f.listen == "" {
 		errs = append(errs, errors.New("--listen is empty; give an address, such as 127.0.0.1:8080"))
 	}
-	if f.hasInternal() {
+	if isAddress(f.internalListen) {
 		host, _, err := net.SplitHostPort(f.internalListen)
 		if addr, notIP := netip.ParseAddr(host); err == nil && host != "localhost" && (notIP != nil || !addr.IsLoopback()) {
 			errs = append(errs, fmt.Errorf("--internal-listen %s can be reached from other machines; it has to be an address of this machine alone, such as 127.0.0.1:8081", f.internalListen))
@@ -305,18 +309,23 @@ func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Log
 	return err
 }
 
-// openListeners opens the two listeners; internal is nil where there is none.
-func (f *serveFlags) openListeners() (public, internal net.Listener, err error) {
-	if public, err = net.Listen("tcp", f.listen); err != nil {
-		return nil, nil, fmt.Errorf("--listen: %w; another is named with --listen", err)
+// openListeners opens the listeners. With an error too, those that are open are
+// the caller's to close.
+func (f *serveFlags) openListeners() (on service.Listeners, err error) {
+	for _, l := range []struct {
+		flag, address string
+		into          *net.Listener
+	}{{"listen", f.listen, &on.Public}, {"internal-listen", f.internalListen, &on.Internal}, {"metrics-listen", f.metricsListen, &on.Metrics}} {
+		if l.flag != "listen" && !isAddress(l.address) {
+			continue
+		}
+		opened, err := net.Listen("tcp", l.address)
+		if err != nil {
+			return on, fmt.Errorf("--%s: %w; another is named with --%s", l.flag, err, l.flag)
+		}
+		*l.into = opened
 	}
-	if !f.hasInternal() {
-		return public, nil, nil
-	}
-	if internal, err = net.Listen("tcp", f.internalListen); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("--internal-listen: %w; another is named with --internal-listen", err), public.Close())
-	}
-	return public, internal, nil
+	return on, nil
 }
 
 // closeListener closes what the service may have closed before.
@@ -343,7 +352,7 @@ func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 }
 
 // announce says what is served, how openly, and what is missing.
-func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, public, internal net.Listener, log *slog.Logger) error {
+func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on service.Listeners, log *slog.Logger) error {
 	accounts, err := kept.Organizations(ctx)
 	if err != nil {
 		return err
@@ -351,15 +360,18 @@ func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, public, i
 	if len(accounts) == 0 {
 		log.Warn("there is no organization yet, so that nobody can call; leadetl admin org create makes one")
 	}
-	if addr, ok := public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
+	if addr, ok := on.Public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
 		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put something in front that does TLS")
 	}
 	for _, p := range f.callbackAllow {
 		log.Warn("callbacks may reach this network, over plain http too; fit for tests alone", "network", p.String())
 	}
-	about := []any{"url", f.url(public)}
-	if internal != nil {
-		about = append(about, "internal", "http://"+internal.Addr().String())
+	about := []any{"url", f.url(on.Public)}
+	if on.Internal != nil {
+		about = append(about, "internal", "http://"+on.Internal.Addr().String())
+	}
+	if on.Metrics != nil {
+		about = append(about, "metrics", "http://"+on.Metrics.Addr().String())
 	}
 	log.Info("serving", about...)
 	return nil

@@ -224,7 +224,7 @@ func serve(t *testing.T) *served {
 	s.client = &http.Client{Transport: openapitest.Transport(t, connections)}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- running.Serve(ctx, listener, nil, nil) }()
+	go func() { ended <- running.Serve(ctx, service.Listeners{Public: listener}) }()
 	t.Cleanup(func() {
 		connections.CloseIdleConnections()
 		stop()

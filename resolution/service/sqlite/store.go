@@ -37,6 +37,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
@@ -194,8 +195,15 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping reads from the database, to check that the state can be used.
-func (s *Store) Ping(ctx context.Context) error {
-	var one int
-	return unavailable(s.reads.QueryRowContext(ctx, "SELECT 1 FROM meta LIMIT 1").Scan(&one))
+// Check writes to the database and reads from it. The value differs each time:
+// SQLite would not write what is there already.
+func (s *Store) Check(ctx context.Context, now time.Time) error {
+	var written int64
+	err := s.writer.Write(ctx, func(t *tx) error {
+		return t.sql.Exec("INSERT OR REPLACE INTO meta VALUES ('checked', ?)", now.UnixNano())
+	})
+	if err != nil {
+		return err
+	}
+	return unavailable(s.reads.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'checked'").Scan(&written))
 }

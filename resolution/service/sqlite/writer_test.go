@@ -214,8 +214,8 @@ func TestClosed(t *testing.T) {
 	if _, err := s.Balance(t.Context(), 1); !errors.Is(err, resolution.ErrUnavailable) {
 		t.Errorf("look: %v, want ErrUnavailable", err)
 	}
-	if err := s.Ping(t.Context()); !errors.Is(err, resolution.ErrUnavailable) {
-		t.Errorf("ping: %v, want ErrUnavailable", err)
+	if err := s.Check(t.Context(), noon); !errors.Is(err, resolution.ErrUnavailable) {
+		t.Errorf("check: %v, want ErrUnavailable", err)
 	}
 }
 

@@ -15,6 +15,8 @@ type Progress struct {
 	// Calls counts the calls of a run that asks a service, nil otherwise. It is
 	// set before the run.
 	Calls *CallCounters
+	// Recent is filled by a Recorder.
+	Recent Recent
 
 	rows, matched, noMatch, rejected, failed, suppressed, skipped, malformed atomic.Int64
 

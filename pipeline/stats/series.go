@@ -27,7 +27,8 @@ type Series struct {
 // sampleEvery is the first step of a series.
 const sampleEvery = time.Second
 
-// Recorder samples the progress of a run every second.
+// Recorder samples the progress of a run every second, for its report and for the
+// time left.
 type Recorder struct {
 	progress *Progress
 	began    time.Time
@@ -38,6 +39,7 @@ type Recorder struct {
 // Record starts to sample a run. Stop ends it.
 func Record(p *Progress) *Recorder {
 	r := &Recorder{progress: p, began: time.Now(), sampler: sampler{step: sampleEvery}}
+	p.Recent.Note(r.began, p.Snapshot())
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -46,7 +48,9 @@ func Record(p *Progress) *Recorder {
 		for {
 			select {
 			case now := <-ticker.C:
-				r.sampler.add(now.Sub(r.began), countsOf(p.Snapshot()))
+				s := p.Snapshot()
+				r.sampler.add(now.Sub(r.began), countsOf(s))
+				p.Recent.Note(now, s)
 			case <-quit:
 				return
 			}

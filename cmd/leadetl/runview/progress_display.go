@@ -76,15 +76,13 @@ func isTerminal(w io.Writer) bool {
 type watcher struct {
 	progress  *stats.Progress
 	started   time.Time
-	history   history
 	finishing finishing
 }
 
 // status is the run at a moment, in words.
 func (w *watcher) status() status {
 	now, s := time.Now(), w.progress.Snapshot()
-	w.history.note(now, s)
-	return status{snapshot: s, now: now, elapsed: now.Sub(w.started), history: &w.history}
+	return status{snapshot: s, now: now, elapsed: now.Sub(w.started), recent: &w.progress.Recent}
 }
 
 // every calls do until the returned function is called, which waits for the

@@ -2,7 +2,6 @@ package runview
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
@@ -11,10 +10,6 @@ import (
 )
 
 const (
-	// recently is what the time left is worked out from. A service is slow or
-	// paused for a while, and stored answers come a thousand times as fast as
-	// calls: the run as a whole says little about the rest of it.
-	recently = time.Minute
 	// tooSoon is how long nothing is said of the time left: the first calls leave
 	// slowly.
 	tooSoon = 3 * time.Second
@@ -28,7 +23,7 @@ type status struct {
 	snapshot stats.Snapshot
 	now      time.Time
 	elapsed  time.Duration
-	history  *history
+	recent   *stats.Recent
 }
 
 // line is the live line, most of it left out where there is no room.
@@ -92,15 +87,15 @@ func (s status) rowRate() int64 {
 
 // callRate is how many calls a second were made just now.
 func (s status) callRate() float64 {
-	_, calls := s.history.rates(justNow)
+	_, calls := s.recent.Rates(s.now, s.snapshot, justNow)
 	return calls
 }
 
 // left is the time left at the pace of late.
 func (s status) left() string {
 	done, of := s.snapshot.InputDone(), s.snapshot.InputRows()
-	perSecond, _ := s.history.rates(recently)
-	if of <= 0 || perSecond <= 0 || s.history.span() < tooSoon || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
+	perSecond, _ := s.recent.Rates(s.now, s.snapshot, stats.RecentFor)
+	if of <= 0 || perSecond <= 0 || s.recent.Span(s.now) < tooSoon || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
 		return ""
 	}
 	left := float64(max(of-done, 0)) / perSecond
@@ -108,73 +103,4 @@ func (s status) left() string {
 		return "" // no more than a guess
 	}
 	return figures.Compact(time.Duration(left*float64(time.Second))) + " left"
-}
-
-// history is how far a run was, second by second, for as long as that says
-// something about what is to come. It is safe from several goroutines.
-type history struct {
-	mu    sync.Mutex
-	marks []mark
-	known int64
-}
-
-type mark struct {
-	at          time.Time
-	done, calls int64
-}
-
-// note adds the status of a run and forgets what is too old.
-func (h *history) note(now time.Time, s stats.Snapshot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	done := s.InputDone()
-	if s.Known != h.known { // passing by what is made says nothing of making
-		h.marks, h.known = nil, s.Known
-	}
-	m := mark{at: now, done: done}
-	if s.Calls != nil {
-		m.calls = s.Calls.Calls
-	}
-	// The last mark moves until it is a second younger than the one before.
-	if n := len(h.marks); n >= 2 && h.marks[n-1].at.Sub(h.marks[n-2].at) < time.Second {
-		h.marks[n-1] = m
-	} else {
-		h.marks = append(h.marks, m)
-	}
-	for len(h.marks) > 2 && now.Sub(h.marks[1].at) >= recently {
-		h.marks = h.marks[1:]
-	}
-}
-
-// span is how long the history is.
-func (h *history) span() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.marks) == 0 {
-		return 0
-	}
-	return h.marks[len(h.marks)-1].at.Sub(h.marks[0].at)
-}
-
-// rates are how much was done and called in a second, since a mark that is so
-// old, or the first.
-func (h *history) rates(over time.Duration) (done, calls float64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.marks) < 2 {
-		return 0, 0
-	}
-	last := h.marks[len(h.marks)-1]
-	from := h.marks[0]
-	for _, m := range h.marks[1 : len(h.marks)-1] {
-		if last.at.Sub(m.at) < over {
-			break
-		}
-		from = m
-	}
-	passed := last.at.Sub(from.at).Seconds()
-	if passed <= 0 {
-		return 0, 0
-	}
-	return float64(last.done-from.done) / passed, float64(last.calls-from.calls) / passed
 }

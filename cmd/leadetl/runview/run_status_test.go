@@ -47,12 +47,13 @@ func TestProgressInWords(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &watcher{started: time.Now()}
+			started := time.Now()
+			var recent stats.Recent
 			none := stats.Snapshot{Rows: c.s.Known, Known: c.s.Known, BytesTotal: c.s.BytesTotal}
-			w.history.note(time.Now(), none)
+			recent.Note(time.Now(), none)
 			time.Sleep(20 * time.Second)
-			w.history.note(time.Now(), c.s)
-			l := status{snapshot: c.s, now: time.Now(), elapsed: time.Since(w.started), history: &w.history}
+			recent.Note(time.Now(), c.s)
+			l := status{snapshot: c.s, now: time.Now(), elapsed: time.Since(started), recent: &recent}
 			if done, left, rate := l.done(), l.left(), figures.Grouped(l.rowRate()); done != c.done || left != c.left || rate != c.perSecond {
 				t.Errorf("%s: %q, %q, %q rows/s; want %q, %q, %q", c.name, done, left, rate, c.done, c.left, c.perSecond)
 			}
@@ -62,7 +63,7 @@ func TestProgressInWords(t *testing.T) {
 
 // TestTimeLeftForgetsWhatIsOver: after a rush of stored answers come calls.
 func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
-	var h history
+	var h stats.Recent
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	s := stats.Snapshot{BytesRead: 1, BytesTotal: 1, RowsRead: 100_000, Calls: &stats.CallSnapshot{}}
 	for second := range 200 {
@@ -73,9 +74,8 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 			s.Rows += 20
 			s.Calls.Calls += 25
 		}
-		h.note(now.Add(time.Duration(second)*time.Second), s)
-		h.note(now.Add(time.Duration(second)*time.Second+200*time.Millisecond), s)
-		l := status{snapshot: s, history: &h}
+		h.Note(now.Add(time.Duration(second)*time.Second), s)
+		l := status{snapshot: s, now: now.Add(time.Duration(second)*time.Second + 200*time.Millisecond), recent: &h}
 		if want := "40m left"; second == 90 && l.left() != want { // 48,280 rows at 20 a second
 			t.Errorf("after the rush %q, want %q", l.left(), want)
 		}
@@ -83,11 +83,12 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 			t.Errorf("%v calls/s, want about 25", l.callRate())
 		}
 	}
-	if l := (status{snapshot: s, history: &h}); l.left() != "" || l.callRate() != 0 {
+	now = now.Add(200 * time.Second)
+	if l := (status{snapshot: s, now: now, recent: &h}); l.left() != "" || l.callRate() != 0 {
 		t.Errorf("after a minute of nothing %q and %v calls/s", l.left(), l.callRate())
 	}
-	if len(h.marks) > 70 {
-		t.Errorf("%d marks are kept", len(h.marks))
+	if span := h.Span(now); span > 70*time.Second {
+		t.Errorf("marks of %v are kept", span)
 	}
 }
 
@@ -99,13 +100,13 @@ func TestLiveLineFits(t *testing.T) {
 				Rows: 12_345_678, Matched: 10_000_000, RowsRead: 99_000_000, BytesRead: 1, BytesTotal: 1,
 				Calls: &stats.CallSnapshot{Credits: 23_456_789, Calls: 1_000_000, Rate: 1234, Reason: string(reason), InFlight: 64, Until: now.Add(3000 * time.Second)},
 			},
-			now: now, history: &history{},
+			now: now, recent: &stats.Recent{},
 		}
 		from := l.snapshot
 		from.Rows -= 100_000
 		from.Calls = &stats.CallSnapshot{Calls: 900_000}
-		l.history.note(now.Add(-10*time.Second), from)
-		l.history.note(now, l.snapshot)
+		l.recent.Note(now.Add(-10*time.Second), from)
+		l.recent.Note(now, l.snapshot)
 		if more != nil {
 			more(l.snapshot.Calls)
 		}
@@ -146,11 +147,11 @@ func TestLiveLineFits(t *testing.T) {
 		{
 			"no rows yet", status{
 				snapshot: stats.Snapshot{RowsRead: 4096, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 4096, Closed: 40, Matched: 30}},
-				now:      now, history: &history{},
+				now:      now, recent: &stats.Recent{},
 			}, 80, "0%  40 rows  75.0% matched  0 calls/s  0 credits",
 		},
 		{
-			"no service", status{snapshot: stats.Snapshot{Rows: 5, RowsRead: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, history: &history{}},
+			"no service", status{snapshot: stats.Snapshot{Rows: 5, RowsRead: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, recent: &stats.Recent{}},
 			80, "50%  5 rows  80.0% matched  5 rows/s",
 		},
 	} {
@@ -187,6 +188,7 @@ func TestLogLineOfAService(t *testing.T) {
 		p.Calls.Paced(func() pace.Snapshot {
 			return pace.Snapshot{Reason: pace.RetryAfter, InFlight: 2, Until: time.Now().Add(30 * time.Second)}
 		})
+		defer stats.Record(p).Stop()
 		stop := w.log(slog.New(slog.NewTextHandler(&out, nil)))
 		for range 25 {
 			p.Calls.Called(time.Second, stats.CallAnswered)

@@ -70,6 +70,15 @@ func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, er
 	return l, nil
 }
 
+// RequireConditions refuses a store that does not know conditional writes. Lock
+// has found out whether it does.
+func (l *Lock) RequireConditions() error {
+	if l.store.unconditional.Load() {
+		return l.store.needsConditions(l.at)
+	}
+	return nil
+}
+
 // take writes the lock until it is seen to be ours, or another's.
 func (l *Lock) take(ctx context.Context) error {
 	for range maxConflicts {

@@ -72,6 +72,38 @@ func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 	return Info{}, fmt.Errorf("write %s: %w: another program writes to it", at, ErrChanged)
 }
 
+// Create writes an object that is not there yet, and nothing else: where
+// another is, it is fs.ErrExist. One that is there with the same content is the
+// one that was written, and the answer was lost.
+func (s *Store) Create(ctx context.Context, at Location, c Content) error {
+	if s.unconditional.Load() {
+		return s.needsConditions(at)
+	}
+	send := s.putWhole
+	if c.Size > wholeSize {
+		send = s.putPieces
+	}
+	_, err := send(ctx, at, c, ifAbsent)
+	switch {
+	case errors.Is(err, errNotImplemented):
+		return s.needsConditions(at)
+	case !errors.Is(err, ErrChanged):
+		return err
+	}
+	info, err := s.Stat(ctx, at)
+	if err == nil && !c.is(info) {
+		err = fmt.Errorf("create %s: %w", at, fs.ErrExist)
+	}
+	return err
+}
+
+func (s *Store) needsConditions(at Location) error {
+	return &RefusedError{
+		Location: at.String(), Problem: "the store does not support conditional writes, which keep two processes apart",
+		Advice: "use a store that does, or a folder", Err: errNotImplemented,
+	}
+}
+
 // is reports whether an object holds the content.
 func (c Content) is(info Info) bool {
 	return info.Size == c.Size && info.SHA256 == hex.EncodeToString(c.SHA256[:])

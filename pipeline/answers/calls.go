@@ -75,7 +75,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		case !send.Again:
 			return ErrOpen
 		default:
-			now.OpenCall, now.maybeBilled = before.OpenCall, true
+			now.OpenCall, now.MaybeBilled = before.OpenCall, true
 		}
 		now.Run, now.Sent, now.State, now.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
 		now.Attempts++
@@ -151,12 +151,12 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 		if err != nil {
 			return err
 		}
-		if !f.MayBeBilled && !before.maybeBilled {
+		if !f.MayBeBilled && !before.MaybeBilled {
 			g.closeCall(h)
 			return nil
 		}
 		now := *before
-		now.State, now.maybeBilled = Unknown, true
+		now.State, now.MaybeBilled = Unknown, true
 		if f.MayBeBilled {
 			now.Reason, now.Status, now.Request = f.Reason, f.Status, cmp.Or(f.Request, before.Request)
 		}

@@ -26,6 +26,11 @@ type Filter struct {
 	Bodies    bool                 // with their bodies
 }
 
+// Selects reports whether the answers and calls of a scope are selected.
+func (f Filter) Selects(of Scope) bool {
+	return (f.Service == "" || f.Service == of.Service) && (f.Operation == "" || f.Operation == of.Operation)
+}
+
 // pageSize bounds the answers that one query reads: a reader that stays keeps
 // the write-ahead log from going back into the database.
 const pageSize = 500
@@ -68,15 +73,14 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	}
 }
 
-// Export writes answers as JSON lines, with keys and bodies, which are personal
-// data. A body that is JSON goes to the member body, other text to body_text,
-// and the rest to body_base64.
-func (s *Store) Export(ctx context.Context, w io.Writer, f Filter) error {
-	f.Bodies = true
+// Export writes listed answers as JSON lines, with keys and bodies, which are
+// personal data. A body that is JSON goes to the member body, other text to
+// body_text, and the rest to body_base64.
+func Export(w io.Writer, items iter.Seq2[Item, error]) error {
 	buffered := bufio.NewWriter(w)
 	encoder := json.NewEncoder(buffered)
 	encoder.SetEscapeHTML(false)
-	for i, err := range s.List(ctx, f) {
+	for i, err := range items {
 		if err != nil {
 			return err
 		}
@@ -122,6 +126,22 @@ type Tally struct {
 	Outcome                    Outcome
 	Answers, Unpriced, Credits int64
 	Oldest, Newest             time.Time
+}
+
+// Add counts one more answer of the scope and outcome.
+func (t *Tally) Add(a Answer) {
+	t.Answers++
+	if a.Credits == nil {
+		t.Unpriced++
+	} else {
+		t.Credits += *a.Credits
+	}
+	if a.Received.Before(t.Oldest) {
+		t.Oldest = a.Received
+	}
+	if a.Received.After(t.Newest) {
+		t.Newest = a.Received
+	}
 }
 
 // Stat is what a store holds.

@@ -20,7 +20,7 @@ const (
 
 func appendCall(to []byte, c *call) []byte {
 	to = append(append(to, callRecord), c.Hash[:]...)
-	for _, n := range []int64{c.scope, c.run, int64(c.Attempts), toMillis(c.Sent), int64(c.Status), toMillisOrZero(c.Deadline), boolToInt(c.maybeBilled)} {
+	for _, n := range []int64{c.scope, c.run, int64(c.Attempts), toMillis(c.Sent), int64(c.Status), toMillisOrZero(c.Deadline), boolToInt(c.MaybeBilled)} {
 		to = binary.AppendVarint(to, n)
 	}
 	for _, text := range []string{c.Key, c.IdempotencyKey, string(c.State), c.Reason, c.Resolution, c.Request} {
@@ -94,7 +94,7 @@ func (r *recordReader) change(g *generation) {
 		c := &call{}
 		c.Hash = r.hash()
 		c.scope, c.run, c.Attempts, c.Sent = r.int(), r.int(), int(r.int()), fromMillis(r.int())
-		c.Status, c.Deadline, c.maybeBilled = int(r.int()), fromMillisOrZero(r.int()), r.int() != 0
+		c.Status, c.Deadline, c.MaybeBilled = int(r.int()), fromMillisOrZero(r.int()), r.int() != 0
 		c.Key, c.IdempotencyKey, c.State, c.Reason, c.Resolution, c.Request = r.text(), r.text(), State(r.text()), r.text(), r.text(), r.text()
 		if !r.broken {
 			g.calls[c.Hash] = c

@@ -23,8 +23,7 @@ type memtable struct {
 // call is a row of the table of open calls.
 type call struct {
 	OpenCall
-	scope, run  int64 // ids of rows
-	maybeBilled bool  // an earlier attempt may have been billed
+	scope, run int64 // ids of rows
 }
 
 // answered is a row of the table of answers, with its question.

@@ -23,6 +23,9 @@ type OpenCall struct {
 	// ended. Both are zero if the process died during it.
 	Reason string
 	Status int
+	// MaybeBilled says that an attempt before the last one may have been billed,
+	// or, of an unknown call, the last one.
+	MaybeBilled bool
 	// Resolution and Request are the service's identifiers, empty if it sent
 	// none.
 	Resolution, Request string
@@ -36,7 +39,7 @@ func (s *Store) loadCalls(ctx context.Context) error {
 		var c call
 		var raw []byte
 		var sent, deadline int64
-		err := row.Scan(&raw, &c.scope, &c.run, &c.maybeBilled, &c.Service, &c.Operation, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent,
+		err := row.Scan(&raw, &c.scope, &c.run, &c.MaybeBilled, &c.Service, &c.Operation, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent,
 			&c.State, &c.Reason, &c.Status, &c.Resolution, &c.Request, &deadline)
 		copy(c.Hash[:], raw)
 		c.Sent, c.Deadline = fromMillis(sent), fromMillisOrZero(deadline)

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -50,6 +51,9 @@ func (s Scope) Hasher() func(key []byte) Hash {
 
 // String is h in hex.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// Compare orders hashes as their bytes.
+func (h Hash) Compare(other Hash) int { return bytes.Compare(h[:], other[:]) }
 
 // ParseHash parses what String wrote. The error does not contain s.
 func ParseHash(s string) (h Hash, err error) {

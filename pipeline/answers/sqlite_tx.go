@@ -81,7 +81,7 @@ func (g *sqliteTx) apply(from *generation) error {
 		if !c.Deadline.IsZero() {
 			deadline = toMillis(c.Deadline)
 		}
-		g.calls.Add(h[:], c.scope, c.run, c.Key, c.IdempotencyKey, c.Attempts, toMillis(c.Sent), string(c.State), c.maybeBilled, c.Reason, c.Status,
+		g.calls.Add(h[:], c.scope, c.run, c.Key, c.IdempotencyKey, c.Attempts, toMillis(c.Sent), string(c.State), c.MaybeBilled, c.Reason, c.Status,
 			c.Resolution, c.Request, deadline)
 	}
 	for run, s := range from.spending {

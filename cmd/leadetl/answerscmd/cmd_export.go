@@ -31,9 +31,10 @@ owner can read the file, and an interrupted export writes no file.`,
 			if err != nil {
 				return err
 			}
+			f.Bodies = true
 			return at.on(c.Context(), func(s *answers.Store) error {
 				if out == "" {
-					return s.Export(c.Context(), std.Out, f)
+					return answers.Export(std.Out, s.List(c.Context(), f))
 				}
 				return exportFile(c.Context(), s, out, f)
 			})
@@ -51,7 +52,7 @@ func exportFile(ctx context.Context, s *answers.Store, path string, f answers.Fi
 	if err := file.Chmod(0o600); err != nil {
 		return errors.Join(err, file.Abort())
 	}
-	if err := s.Export(ctx, file, f); err != nil {
+	if err := answers.Export(file, s.List(ctx, f)); err != nil {
 		return errors.Join(err, file.Abort())
 	}
 	return file.Commit()

@@ -1,0 +1,269 @@
+package objectstate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// formatNumber is the form of the objects of a state that this program knows.
+const formatNumber = 1
+
+// manifest says which objects of a scope count. Its fields are the JSON of
+// v/<n>.json.
+type manifest struct {
+	Format int `json:"format"`
+	// Number is the manifest's own, 0 before the first.
+	Number    int64     `json:"number"`
+	Writer    string    `json:"writer"`
+	CreatedAt time.Time `json:"created_at"`
+	// Files are those with answers, older generations first. Files of one
+	// generation share no hash.
+	Files []answerFile `json:"files"`
+	Calls *callsFile   `json:"calls,omitempty"`
+}
+
+// answerFile names a file of answers.
+type answerFile struct {
+	Name       string `json:"name"`
+	Generation int64  `json:"generation"`
+	First      string `json:"first"` // hash
+	Last       string `json:"last"`
+	Rows       int64  `json:"rows"`
+	Bytes      int64  `json:"bytes"`
+	SHA256     string `json:"sha256"`
+}
+
+// callsFile names the file with all open calls.
+type callsFile struct {
+	Name   string `json:"name"`
+	Calls  int64  `json:"calls"`
+	SHA256 string `json:"sha256"`
+}
+
+func operation(name string) resolution.Operation { return resolution.Operation(name) }
+
+// generations returns the files of each generation, older ones first.
+func (m *manifest) generations() (all [][]answerFile) {
+	for i, f := range m.Files {
+		if i == 0 || m.Files[i-1].Generation != f.Generation {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], f)
+	}
+	return all
+}
+
+// lastGeneration is the number of the newest generation, 0 without any.
+func (m *manifest) lastGeneration() int64 {
+	if len(m.Files) == 0 {
+		return 0
+	}
+	return m.Files[len(m.Files)-1].Generation
+}
+
+// next is a manifest like m, to be changed and published after it.
+func (m *manifest) next(writer string) *manifest {
+	return &manifest{
+		Format: formatNumber, Number: m.Number + 1, Writer: writer, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Files: slices.Clone(m.Files), Calls: m.Calls,
+	}
+}
+
+func manifestName(number int64) string { return fmt.Sprintf("v/%010d.json", number) }
+
+// latest reads the newest manifest of a scope; one without a number says that
+// there is none.
+func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error) {
+	for {
+		names, err := s.manifests(ctx, of)
+		if err != nil || len(names) == 0 {
+			return &manifest{Format: formatNumber}, err
+		}
+		m, at := &manifest{}, names[len(names)-1].Location
+		err = s.readJSON(ctx, at, m)
+		if errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrExist) && s.isGone(ctx, at) {
+			continue // a hundred newer ones were published meanwhile
+		}
+		if err == nil && m.Format > formatNumber {
+			err = fmt.Errorf("%s: %w", at, answers.ErrNewer)
+		}
+		return m, err
+	}
+}
+
+func (s *State) isGone(ctx context.Context, at objects.Location) bool {
+	_, err := s.store.Stat(ctx, at)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// manifests lists the manifests of a scope, the newest last.
+func (s *State) manifests(ctx context.Context, of answers.Scope) (all []objects.Info, err error) {
+	for info, err := range s.store.List(ctx, s.folder(of).Below("v/")) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return all, nil
+}
+
+// publish makes m the newest manifest, if it is the next one. If another
+// process has published in between, which it does only after the lease was
+// lost, it is objects.ErrLockLost.
+func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) error {
+	if m.Number == 1 {
+		if err := s.putJSON(ctx, s.folder(of).Below("scope.json"), scopeFile{of.Service, string(of.Operation)}); err != nil {
+			return err
+		}
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	at := s.folder(of).Below(manifestName(m.Number))
+	err = s.store.Create(ctx, at, objects.ContentOf(append(data, '\n'), "application/json"))
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w", at, objects.ErrLockLost)
+	}
+	if err != nil {
+		return err
+	}
+	return s.sweep(ctx, of, m)
+}
+
+func (s *State) putJSON(ctx context.Context, at objects.Location, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.store.Put(ctx, at, objects.ContentOf(append(data, '\n'), "application/json"))
+	return err
+}
+
+const (
+	// keptManifests is how many manifests are kept, to see what happened.
+	keptManifests = 100
+	// keptFor is how long a file is kept that no longer counts: a reader that
+	// began before may need it.
+	keptFor = 24 * time.Hour
+)
+
+// sweep removes old manifests, and the files that m does not name and that
+// nobody reads any more. The caller has the lease.
+func (s *State) sweep(ctx context.Context, of answers.Scope, m *manifest) error {
+	names, err := s.manifests(ctx, of)
+	if err != nil {
+		return err
+	}
+	for _, old := range names[:max(len(names)-keptManifests, 0)] {
+		if err := s.store.Remove(ctx, old.Location); err != nil {
+			return err
+		}
+	}
+	return s.removeFiles(ctx, of, m, time.Now().Add(-keptFor))
+}
+
+// removeFiles removes the files of a scope that m does not name and that were
+// written before a time.
+func (s *State) removeFiles(ctx context.Context, of answers.Scope, m *manifest, before time.Time) error {
+	counts := map[string]bool{}
+	for _, f := range m.Files {
+		counts[f.Name] = true
+	}
+	if m.Calls != nil {
+		counts[m.Calls.Name] = true
+	}
+	folder := s.folder(of)
+	for _, under := range []string{"f/", "c/"} {
+		for info, err := range s.store.List(ctx, folder.Below(under)) {
+			if err != nil {
+				return err
+			}
+			if counts[strings.TrimPrefix(info.Key, folder.Key)] || !info.ModTime.Before(before) {
+				continue
+			}
+			if err := s.store.Remove(ctx, info.Location); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// callLine is an open call as it is a line of a file of calls.
+type callLine struct {
+	KeyHash        string    `json:"key_hash"`
+	Key            string    `json:"key"`
+	State          string    `json:"state"`
+	MaybeBilled    bool      `json:"maybe_billed"`
+	Run            string    `json:"run"`
+	IdempotencyKey string    `json:"idempotency_key"`
+	Attempts       int       `json:"attempts"`
+	Sent           time.Time `json:"sent_at"`
+	Reason         string    `json:"reason,omitempty"`
+	Status         int       `json:"status,omitempty"`
+	Resolution     string    `json:"resolution_id,omitempty"`
+	Request        string    `json:"request_id,omitempty"`
+	Deadline       time.Time `json:"deadline,omitzero"`
+}
+
+// writeCalls writes the file of all open calls of a scope, nil for none.
+func (s *State) writeCalls(ctx context.Context, of answers.Scope, calls []answers.OpenCall) (*callsFile, error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for _, c := range calls {
+		err := encoder.Encode(callLine{
+			c.Hash.String(), c.Key, string(c.State), c.MaybeBilled, c.Run, c.IdempotencyKey, c.Attempts, c.Sent, c.Reason, c.Status,
+			c.Resolution, c.Request, c.Deadline,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	content := objects.ContentOf(lines.Bytes(), "application/x-ndjson")
+	sum := fmt.Sprintf("%x", content.SHA256)
+	f := &callsFile{Name: "c/" + sum[:32] + ".jsonl", Calls: int64(len(calls)), SHA256: sum}
+	_, err := s.store.Put(ctx, s.folder(of).Below(f.Name), content)
+	return f, err
+}
+
+// readCalls reads the open calls that a manifest names.
+func (s *State) readCalls(ctx context.Context, of answers.Scope, m *manifest) (calls []answers.OpenCall, err error) {
+	if m.Calls == nil {
+		return nil, nil
+	}
+	at := s.folder(of).Below(m.Calls.Name)
+	data, _, err := s.store.ReadFile(ctx, at)
+	if err != nil {
+		return nil, s.missing(at, err)
+	}
+	if sum := objects.ContentOf(data, "").SHA256; fmt.Sprintf("%x", sum) != m.Calls.SHA256 {
+		return nil, fmt.Errorf("%w: %s has another checksum", ErrDamaged, at)
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(data)); decoder.More(); {
+		var l callLine
+		if err := decoder.Decode(&l); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, at, err)
+		}
+		q := answers.Question{Scope: of, Key: l.Key}
+		calls = append(calls, answers.OpenCall{
+			Hash: q.Hash(), Question: q, Run: l.Run, IdempotencyKey: l.IdempotencyKey, Attempts: l.Attempts, Sent: l.Sent.UTC(), State: answers.State(l.State),
+			Reason: l.Reason, Status: l.Status, MaybeBilled: l.MaybeBilled, Resolution: l.Resolution, Request: l.Request, Deadline: l.Deadline,
+		})
+	}
+	return calls, nil
+}

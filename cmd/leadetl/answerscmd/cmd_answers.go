@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -25,9 +27,12 @@ func NewCommand(std cli.Streams) *cobra.Command {
 		Long: `Runs with --resolver URL store every answer they buy, and every call without an
 answer that may have been billed, in the folder answers of their state folder.
 These commands need that no run uses it; sqlite3 -readonly can read
-STATE/answers/answers.sqlite at any time.`,
+STATE/answers/answers.sqlite at any time.
+
+leadetl answers copy puts them on S3, as sorted Parquet files, and back.`,
 	}
-	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std))
+	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std),
+		newAnswersCopyCommand(std), newAnswersCompactCommand(std))
 	return c
 }
 
@@ -36,19 +41,52 @@ type stored struct {
 	state     string
 	service   string
 	operation string
+	s3        wire.S3
+}
+
+// source is where answers are read from: a folder or S3.
+type source interface {
+	List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error]
+	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+	Stat(ctx context.Context) (answers.Stat, error)
 }
 
 // command adds what all commands of answers share.
 func (s *stored) command(c *cobra.Command) *cobra.Command {
-	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitTryAgain: "stored answers in use by another process; run the same command later", cli.ExitInterrupted: "interrupted"})
+	c.Annotations = cli.ExitCodes(map[int]string{
+		cli.ExitTryAgain:    "stored answers in use by another process, or S3 out of reach; run the same command later",
+		cli.ExitInterrupted: "interrupted",
+	})
 	c.Flags().SortFlags = false
+	return c
+}
+
+// inFolder is command for one that works on a folder alone.
+func (s *stored) inFolder(c *cobra.Command) *cobra.Command {
+	s.command(c)
 	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs")
+	return c
+}
+
+// reading is command for one that reads from a folder or from S3.
+func (s *stored) reading(c *cobra.Command) *cobra.Command {
+	s.command(c)
+	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs, or s3://bucket/prefix/ that answers were copied to")
+	s.s3.RegisterReading(c.Flags())
+	return c
+}
+
+// writing is command for one that writes to S3.
+func (s *stored) writing(c *cobra.Command) *cobra.Command {
+	s.command(c)
+	c.Flags().StringVar(&s.state, "state", "", "`state` on S3, s3://bucket/prefix/ (required)")
+	s.s3.Register(c.Flags())
 	return c
 }
 
 // filtered adds the flags that choose among the answers.
 func (s *stored) filtered(c *cobra.Command) *cobra.Command {
-	s.command(c)
 	c.Flags().StringVar(&s.service, "service", "", "only answers of the service at this `URL`")
 	c.Flags().StringVar(&s.operation, "operation", "", "only answers to this `operation`")
 	return c
@@ -70,14 +108,38 @@ func (s *stored) filter() (answers.Filter, error) {
 	return answers.Filter{Service: strings.TrimRight(s.service, "/"), Operation: op}, nil
 }
 
-// on runs a command's work on the open store.
+// on runs a command's work on the open store of a folder.
 func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err error) {
 	store, err := wire.OpenAnswers(s.state, answers.Options{MustExist: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	err = work(store)
+	return interrupted(ctx, work(store))
+}
+
+// read runs a command's work on what a folder or S3 holds.
+func (s *stored) read(ctx context.Context, std cli.Streams, work func(source) error) error {
+	if !objects.Is(s.state) {
+		return s.on(ctx, func(store *answers.Store) error { return work(store) })
+	}
+	state, err := wire.OpenObjectState(ctx, s.state, &s.s3, std)
+	if err != nil {
+		return err
+	}
+	scopes, err := state.Scopes(ctx)
+	if err == nil && len(scopes) == 0 {
+		err = cli.UsageError(fmt.Errorf("%s has no stored answers; leadetl answers copy stores them, or name another --state", state))
+	}
+	if err == nil {
+		err = work(state)
+	}
+	return interrupted(ctx, err)
+}
+
+// interrupted is what an error becomes if its cause is that the user has had
+// enough.
+func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))
 	}

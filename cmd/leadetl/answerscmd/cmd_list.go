@@ -19,10 +19,11 @@ import (
 func newAnswersListCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var unknown, parked, asJSON bool
-	c := at.filtered(&cobra.Command{
+	c := at.filtered(at.reading(&cobra.Command{
 		Use:   "list",
 		Short: "List stored answers, or calls without one, by key hash",
-		Long: `List the stored answers, oldest first, or with --unknown or --parked the calls
+		Long: `List the stored answers, oldest first (those on S3 in the order of their key
+hashes), or with --unknown or --parked the calls
 without an answer. The list has no personal data: questions are shown by their
 key hash, the SHA-256 of service, operation and key, as in reports.
 
@@ -37,7 +38,7 @@ or --retry-unknown.`,
 			if err != nil {
 				return err
 			}
-			return at.on(c.Context(), func(s *answers.Store) error {
+			return at.read(c.Context(), std, func(s source) error {
 				l := newLister(std, asJSON)
 				if unknown || parked {
 					return l.open(c.Context(), s, f, unknown, parked)
@@ -45,7 +46,7 @@ or --retry-unknown.`,
 				return l.answers(c.Context(), s, f)
 			})
 		},
-	})
+	}))
 	flags := c.Flags()
 	flags.BoolVar(&unknown, "unknown", false, "list calls without an answer that may have been billed")
 	flags.BoolVar(&parked, "parked", false, "list calls that will be answered later")
@@ -108,7 +109,7 @@ type answerJSON struct {
 	Request    string          `json:"request_id,omitempty"`
 }
 
-func (l *lister) answers(ctx context.Context, s *answers.Store, f answers.Filter) error {
+func (l *lister) answers(ctx context.Context, s source, f answers.Filter) error {
 	l.head("KEY HASH", "SERVICE", "OPERATION", "OUTCOME", "REASON", "STATUS", "CREDITS", "RECEIVED", "RESOLUTION", "REQUEST")
 	for i, err := range s.List(ctx, f) {
 		if err != nil {
@@ -144,7 +145,7 @@ type callJSON struct {
 	Request        string        `json:"request_id,omitempty"`
 }
 
-func (l *lister) open(ctx context.Context, s *answers.Store, f answers.Filter, unknown, parked bool) error {
+func (l *lister) open(ctx context.Context, s source, f answers.Filter, unknown, parked bool) error {
 	l.head("KEY HASH", "SERVICE", "OPERATION", "STATE", "REASON", "STATUS", "ATTEMPTS", "SENT", "DEADLINE", "IDEMPOTENCY KEY", "RESOLUTION", "REQUEST")
 	var lists []iter.Seq2[answers.OpenCall, error]
 	if unknown {
@@ -158,7 +159,7 @@ func (l *lister) open(ctx context.Context, s *answers.Store, f answers.Filter, u
 			if err != nil {
 				return err
 			}
-			if f.Service != "" && c.Service != f.Service || f.Operation != "" && c.Operation != f.Operation {
+			if !f.Selects(c.Scope) {
 				continue
 			}
 			line := callJSON{c.Hash.String(), c.Service, string(c.Operation), c.State, c.Reason, c.Status, c.IdempotencyKey, c.Attempts, c.Sent, nil, c.Run, c.Resolution, c.Request}

@@ -16,7 +16,7 @@ import (
 func newAnswersStatCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var asJSON bool
-	c := at.command(&cobra.Command{
+	c := at.reading(&cobra.Command{
 		Use:   "stat",
 		Short: "Show how many answers are stored, and what they cost",
 		Long: `Count the stored answers of each service, operation and outcome, and the calls
@@ -27,7 +27,7 @@ An open call is unknown when it has no answer but may have been billed, and
 parked when its answer will come later; leadetl answers list shows them.`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return at.on(c.Context(), func(s *answers.Store) error {
+			return at.read(c.Context(), std, func(s source) error {
 				st, err := s.Stat(c.Context())
 				if err != nil {
 					return err

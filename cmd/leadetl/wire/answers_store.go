@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
 
 // AnswersFolder is where a state folder has the stored answers.
@@ -30,6 +32,20 @@ func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
 		return nil, cli.UsageError(err)
 	}
 	return s, err
+}
+
+// OpenObjectState opens a state on S3. Nothing is read yet.
+func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams) (*objectstate.State, error) {
+	log, err := cli.NewLogger(std.Err, "text", "info")
+	if err != nil {
+		return nil, err
+	}
+	store, err := flags.Open(ctx, log)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	state, err := objectstate.Open(store, uri)
+	return state, cli.UsageError(err)
 }
 
 // HoldsAnswers reports whether answers are stored in a state folder.

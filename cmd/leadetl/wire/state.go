@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/fileaccess"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -45,6 +46,9 @@ func DefaultServiceStateDir() string {
 func CheckState(dir string) error {
 	if dir == "" {
 		return cli.UsageError(errors.New("no state folder: HOME is not set; name a folder that is kept with --state"))
+	}
+	if objects.Is(dir) {
+		return cli.UsageError(fmt.Errorf("--state %s: runs and leadetl answers forget need a folder; leadetl answers copy brings answers from S3 into one", dir))
 	}
 	for _, folder := range []string{dir, filepath.Join(dir, AnswersFolder)} {
 		info, err := os.Stat(folder)

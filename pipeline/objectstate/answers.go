@@ -1,0 +1,193 @@
+package objectstate
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// Sorted lists the answers of one scope, with bodies, in the order of their
+// hashes.
+func (s *State) Sorted(ctx context.Context, of answers.Scope) iter.Seq2[answers.Item, error] {
+	return s.list(ctx, of, true)
+}
+
+func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
+	return func(yield func(answers.Item, error) bool) {
+		m, err := s.latest(ctx, of)
+		if err != nil {
+			yield(answers.Item{}, err)
+			return
+		}
+		s.sorted(ctx, of, m.Files, bodies)(yield)
+	}
+}
+
+// OpenCalls lists the open calls of one scope, ordered by their hashes.
+func (s *State) OpenCalls(ctx context.Context, of answers.Scope) ([]answers.OpenCall, error) {
+	m, err := s.latest(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return s.readCalls(ctx, of, m)
+}
+
+// List lists answers, scope by scope in the order of their hashes.
+func (s *State) List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error] {
+	return func(yield func(answers.Item, error) bool) {
+		scopes, err := s.Scopes(ctx)
+		if err != nil {
+			yield(answers.Item{}, err)
+			return
+		}
+		for _, of := range scopes {
+			if !f.Selects(of) {
+				continue
+			}
+			for i, err := range s.list(ctx, of, f.Bodies) {
+				if !yield(i, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Unknown lists the calls that may have been billed and have no answer.
+func (s *State) Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error] {
+	return s.openCalls(ctx, answers.Unknown)
+}
+
+// Parked lists the calls whose answers come later.
+func (s *State) Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error] {
+	return s.openCalls(ctx, answers.Parked)
+}
+
+func (s *State) openCalls(ctx context.Context, state answers.State) iter.Seq2[answers.OpenCall, error] {
+	return func(yield func(answers.OpenCall, error) bool) {
+		scopes, err := s.Scopes(ctx)
+		if err != nil {
+			yield(answers.OpenCall{}, err)
+			return
+		}
+		for _, of := range scopes {
+			calls, err := s.OpenCalls(ctx, of)
+			if err != nil {
+				yield(answers.OpenCall{}, err)
+				return
+			}
+			for _, c := range calls {
+				if c.State == state && !yield(c, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Stat counts everything. It reads all answers, without their bodies.
+func (s *State) Stat(ctx context.Context) (st answers.Stat, err error) {
+	type group struct {
+		answers.Scope
+		answers.Outcome
+	}
+	tallies := map[group]*answers.Tally{}
+	for i, err := range s.List(ctx, answers.Filter{}) {
+		if err != nil {
+			return answers.Stat{}, err
+		}
+		t := tallies[group{i.Scope, i.Outcome}]
+		if t == nil {
+			t = &answers.Tally{Scope: i.Scope, Outcome: i.Outcome, Oldest: i.Received, Newest: i.Received}
+			tallies[group{i.Scope, i.Outcome}] = t
+		}
+		t.Add(i.Answer)
+	}
+	for t := range maps.Values(tallies) {
+		st.Tallies = append(st.Tallies, *t)
+	}
+	slices.SortFunc(st.Tallies, func(a, b answers.Tally) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	for state, count := range map[answers.State]*int64{answers.Unknown: &st.Unknown, answers.Parked: &st.Parked} {
+		for _, err := range s.openCalls(ctx, state) {
+			if err != nil {
+				return answers.Stat{}, err
+			}
+			*count++
+		}
+	}
+	return st, nil
+}
+
+// Take takes over answers and open calls of one scope from another store, where
+// they are newer than what is there. An answer ends the open call of its
+// question that was sent before it. The caller holds the lease of the service.
+func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answers.Item, error], calls []answers.OpenCall) (taken answers.Taken, err error) {
+	m, err := s.latest(ctx, of)
+	if err != nil {
+		return taken, err
+	}
+	before, err := s.readCalls(ctx, of, m)
+	if err != nil {
+		return taken, err
+	}
+	open, brought := map[answers.Hash]answers.OpenCall{}, map[answers.Hash]bool{}
+	for _, c := range before {
+		open[c.Hash] = c
+	}
+	for _, c := range calls {
+		if other, found := open[c.Hash]; !found || other.Sent.Before(c.Sent) {
+			open[c.Hash], brought[c.Hash] = c, true
+		}
+	}
+	answered := func(i answers.Item) {
+		if c, found := open[i.Hash]; found && i.Supersedes(c) {
+			delete(open, i.Hash)
+			delete(brought, i.Hash)
+		}
+	}
+	next := m.next(s.writer)
+	files, err := s.writeGeneration(ctx, of, m.lastGeneration()+1, newer(some, s.sorted(ctx, of, m.Files, false), answered))
+	if err != nil {
+		return taken, err
+	}
+	now := slices.SortedFunc(maps.Values(open), func(a, b answers.OpenCall) int { return a.Hash.Compare(b.Hash) })
+	if m.Number > 0 && len(files) == 0 && reflect.DeepEqual(now, before) {
+		return taken, nil
+	}
+	next.Files = append(next.Files, files...)
+	if next.Calls, err = s.writeCalls(ctx, of, now); err != nil {
+		return taken, err
+	}
+	if err := s.mergeGenerations(ctx, of, next, mergeFrom(next.generations())); err != nil {
+		return taken, err
+	}
+	if err := s.publish(ctx, of, next); err != nil {
+		return taken, err
+	}
+	return answers.Taken{Answers: rowsOf(files), Calls: int64(len(brought))}, nil
+}
+
+// Compact merges all files of answers of a scope into one generation, and
+// returns how many files there were and are. The caller holds the lease of the
+// service.
+func (s *State) Compact(ctx context.Context, of answers.Scope) (before, after int, err error) {
+	m, err := s.latest(ctx, of)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(m.generations()) < 2 {
+		return len(m.Files), len(m.Files), nil
+	}
+	next := m.next(s.writer)
+	if err := s.mergeGenerations(ctx, of, next, 0); err != nil {
+		return 0, 0, err
+	}
+	return len(m.Files), len(next.Files), s.publish(ctx, of, next)
+}

@@ -324,3 +324,32 @@ func TestPartedRows(t *testing.T) {
 		t.Errorf("%s rows without a value", got[0][0])
 	}
 }
+
+// TestStoredAnswers: the query of docs/remote.md reads answers as they are on
+// S3.
+func TestStoredAnswers(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/remote.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "```sql\n")
+	query, _, _ := strings.Cut(after, "```")
+	query = strings.NewReplacer("s3://leads/state/answers/*/f/*.parquet", root+"/pipeline/objectstate/testdata/answers.parquet", ".headline", ".name").Replace(strings.TrimSuffix(strings.TrimSpace(query), ";"))
+	rows, err := open(t).QueryContext(t.Context(), query+" ORDER BY key")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, query)
+	}
+	defer rows.Close()
+	var got []string
+	for rows.Next() {
+		var key, outcome string
+		var name sql.NullString
+		if err := rows.Scan(&key, &outcome, &name); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join([]string{key, outcome, name.String}, " "))
+	}
+	if want := []string{"ann@x.example matched Ann", "bob@x.example matched ", "cy@x.example no_match "}; rows.Err() != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, rows.Err(), want)
+	}
+}

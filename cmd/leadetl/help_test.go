@@ -27,6 +27,8 @@ func TestHelp(t *testing.T) {
 		"leadetl answers list":     {"130"},
 		"leadetl answers export":   {"130"},
 		"leadetl answers forget":   {"3  ", "130"},
+		"leadetl answers copy":     {"5  ", "130"},
+		"leadetl answers compact":  {"5  ", "130"},
 	}
 	var out bytes.Buffer
 	root := newRoot(cli.Streams{Out: &out, Err: &out})

@@ -1,0 +1,175 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// buyAnswers fills a state folder: answers of two services, and open calls.
+func buyAnswers(t *testing.T, state string, keys ...string) {
+	t.Helper()
+	s, err := answers.Open(filepath.Join(state, wire.AnswersFolder), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		for _, line := range [][4]string{
+			{"https://leads.example", "email_to_hem", "matched", `{"lead":{"name":"Ann Canary"}}`},
+			{"https://other.example", "enrichment", "no_match", "\xffcanary"},
+			{"https://leads.example", "deanonymization", "unknown", ""},
+		} {
+			if err := buy(s, i, line[0], line[1], key, line[2], "2", "2026-11-01", line[3]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// s3Program runs the program with the flags of the store, and returns what it
+// said.
+func (j *s3Job) s3Program(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	var out, said bytes.Buffer
+	code := execute(t.Context(), append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style"), nil, &out, &said)
+	if code != want {
+		t.Fatalf("leadetl %s: exit code %d, want %d:\n%s", strings.Join(args, " "), code, want, said.String())
+	}
+	if strings.Contains(said.String(), "canary") {
+		t.Errorf("says %s", said.String())
+	}
+	return out.String() + said.String()
+}
+
+func sortedLines(text string) []string { return slices.Sorted(strings.Lines(text)) }
+
+// TestAnswersOnS3: answers go to S3 and back, and are the same at each stop.
+func TestAnswersOnS3(t *testing.T) {
+	j := newS3Job(t)
+	const state = "s3://leads/state/"
+	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example", "cy.canary@x.example")
+	if got, want := j.s3Program(t, 0, "answers", "copy", j.path("a"), state), "6 answers and 3 open calls copied\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := j.s3Program(t, 0, "answers", "copy", j.path("a"), state), "0 answers and 0 open calls copied\n"; got != want {
+		t.Errorf("again: %q, want %q", got, want)
+	}
+	if got, want := j.s3Program(t, 0, "answers", "copy", state, j.path("b")), "6 answers and 3 open calls copied\n"; got != want {
+		t.Errorf("back: %q, want %q", got, want)
+	}
+	for _, args := range [][]string{{"stat"}, {"stat", "--json"}, {"list", "--json"}, {"list", "--unknown"}, {"list", "--parked"}, {"export"},
+		{"export", "--operation", "enrichment"}, {"list", "--service", "https://leads.example/"}} {
+		var said [3][]string
+		for i, where := range []string{j.path("a"), state, j.path("b")} {
+			var out, err bytes.Buffer
+			command := slices.Concat([]string{"answers"}, args, []string{"--state", where, "--s3-endpoint", j.proxy.URL, "--s3-path-style"})
+			if code := execute(t.Context(), command, nil, &out, &err); code != 0 {
+				t.Fatalf("%s: exit code %d: %s", command, code, err.String())
+			}
+			said[i] = sortedLines(out.String())
+		}
+		if !slices.Equal(said[0], said[1]) || !slices.Equal(said[0], said[2]) {
+			t.Errorf("%s: folder\n%s\nS3\n%s\nback\n%s", args, said[0], said[1], said[2])
+		}
+	}
+	if got := j.s3Program(t, 0, "answers", "compact", "--state", state); got != "2 files before, 2 after\n" {
+		t.Errorf("compact: %q", got)
+	}
+
+	// Of the names of objects none is personal.
+	for name := range files(t, j.object("state")) {
+		if strings.Contains(name, "canary") {
+			t.Errorf("an object is named %s", name)
+		}
+	}
+}
+
+// TestAnswersOnS3Refused: what cannot be done says what to do instead.
+func TestAnswersOnS3Refused(t *testing.T) {
+	j := newS3Job(t)
+	buyAnswers(t, j.path("a"), "ann.canary@x.example")
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"answers stat --state s3://leads/none/", cli.ExitUsage, "s3://leads/none/ has no stored answers; leadetl answers copy stores them, or name another --state"},
+		{"answers copy s3://leads/none/ " + j.path("c"), cli.ExitUsage, "s3://leads/none/ has no stored answers to copy"},
+		{"answers copy nowhere s3://leads/state/", cli.ExitUsage, "nowhere has no stored answers; "},
+		{"answers copy s3://leads/none/", cli.ExitUsage, "name two states, as in: leadetl answers copy /var/lib/leadetl s3://leads/state/"},
+		{"answers copy " + j.path("a") + " s3://absent/state/", cli.ExitUsage, "absent"},
+		{"answers compact --state folder", cli.ExitUsage, "only answers on S3 are compacted; name s3://bucket/prefix/"},
+		{"answers copy " + j.path("a") + " s3://leads/state/ --s3-sse none", cli.ExitUsage, "--s3-sse"},
+	} {
+		if got := j.s3Program(t, c.code, strings.Fields(c.args)...); !strings.Contains(got, c.says) {
+			t.Errorf("%s says %q, want %q", c.args, got, c.says)
+		}
+	}
+	if _, err := os.Stat(j.path("c")); !os.IsNotExist(err) {
+		t.Errorf("a refused copy made a folder: %v", err)
+	}
+	for _, args := range []string{"answers forget --older-than 1d", "run email_to_hem --in x.csv --out out"} {
+		var out, said bytes.Buffer
+		if code := execute(t.Context(), append(strings.Fields(args), "--state", "s3://leads/state/"), nil, &out, &said); code != cli.ExitUsage ||
+			!strings.Contains(said.String(), "leadetl answers copy brings answers from S3 into one") {
+			t.Errorf("%s: exit code %d: %s", args, code, said.String())
+		}
+	}
+
+	// Somebody else writes.
+	j.put("state/lease/bca91b8bf348708a.json", `{"holder":"other","process":"other","host":"elsewhere","pid":7,"since":"now"}`)
+	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "process 7 on elsewhere") {
+		t.Errorf("says %q", got)
+	}
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(j.object("state/lease/bca91b8bf348708a.json"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	j.s3Program(t, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
+
+	// S3 is away.
+	j.proxy.Do(func(*http.Request) s3test.Fault { return s3test.Fault{Kind: s3test.Reset} })
+	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "stat", "--state", "s3://leads/state/", "--s3-give-up-after", "1s"); !strings.Contains(got, "gave up after 1s") {
+		t.Errorf("says %q", got)
+	}
+}
+
+// TestPolicyOfState: the permissions that docs/s3.md names for stored answers
+// are enough.
+func TestPolicyOfState(t *testing.T) {
+	const user, secret = "keeper", "CanaryOfTheUser00000000000000000"
+	j := newS3Job(t)
+	j.server.AddUser(t, user, secret)
+	buyAnswers(t, j.path("a"), "ann.canary@x.example")
+	allow := func(actions ...string) {
+		j.server.Allow(t, s3Bucket, user, s3test.Policy{Version: "2012-10-17", Statement: []s3test.Statement{
+			{Effect: "Allow", Action: "s3:ListBucket", Resource: "arn:aws:s3:::leads"},
+			{Effect: "Allow", Action: actions, Resource: "arn:aws:s3:::leads/state/*"},
+		}})
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", user)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	allow("s3:GetObject")
+	if got := j.s3Program(t, cli.ExitUsage, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "s3:PutObject") {
+		t.Errorf("without s3:PutObject: %s", got)
+	}
+	allow("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
+	j.s3Program(t, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
+	allow("s3:GetObject")
+	j.s3Program(t, 0, "answers", "export", "--state", "s3://leads/state/", "--out", j.path("answers.jsonl"))
+}

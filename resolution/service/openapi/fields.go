@@ -69,7 +69,7 @@ func (r *reader) shapes(schema *object) []shape {
 // explains.
 func isUsual(name string) bool {
 	name, _, _ = strings.Cut(name, ".")
-	return slices.Contains([]string{"success", "message", "data", "resolution", "payload"}, name)
+	return slices.Contains([]string{"success", "message", "test", "data", "resolution", "payload"}, name)
 }
 
 // fields lists the members of an object. It lists the members of inner objects too,

@@ -24,7 +24,7 @@ var files embed.FS
 var paths = []string{
 	"email_to_hem", "network_to_hem", "network_to_phone", "ip_to_company", "enrichment", "deanonymization",
 	"keyword_to_lead", "keyword_to_lead_result", "keyword_to_lead_count", "keyword_to_lead_count_result",
-	"service",
+	"account", "service",
 }
 
 // components lists the kinds of components and their files.
@@ -32,7 +32,7 @@ var components = []struct {
 	kind  string
 	files []string
 }{
-	{"schemas", []string{"schemas/requests", "schemas/answers", "schemas/leads", "schemas/events", "schemas/errors"}},
+	{"schemas", []string{"schemas/requests", "schemas/answers", "schemas/leads", "schemas/events", "schemas/account", "schemas/errors"}},
 	{"requestBodies", []string{"requestBodies"}},
 	{"responses", []string{"responses"}},
 	{"parameters", []string{"parameters"}},
@@ -73,10 +73,22 @@ var tree = sync.OnceValue(func() *object {
 		parts.set(c.kind, kind)
 	}
 	d.set("components", parts)
+	markTests(parts.object("schemas"))
 
 	share(d, read("common"))
 	return d
 })
+
+// markTests gives every answer the member that marks those to test keys.
+func markTests(schemas *object) {
+	for _, m := range schemas.members {
+		if p := m.value.(*object).object("properties"); p != nil && p.get("success") != nil {
+			mark := &object{}
+			mark.set("$ref", "#/components/schemas/Test")
+			p.set("test", mark)
+		}
+	}
+}
 
 // share adds the members of common.json to every operation and response.
 func share(d, common *object) {

@@ -49,6 +49,12 @@ var operations = []struct {
 	{"/resolve/keyword_to_lead/result", "keyword_to_lead_result", false, "200 400 401 403 404 405 408 409 410 413 415 422 429 500 503"},
 	{"/resolve/keyword_to_lead/count", "keyword_to_lead_count", true, "200 400 401 403 405 408 409 410 413 415 422 429 500 503"},
 	{"/resolve/keyword_to_lead/count/result", "keyword_to_lead_count_result", false, "200 400 401 403 404 405 408 409 410 413 415 422 429 500 503"},
+	{"/account/balance", "account_balance", false, "200 400 401 403 405 429 500 503"},
+	{"/account/usage", "account_usage", false, "200 400 401 403 405 429 500 503"},
+	{"/account/resolutions", "account_resolutions", false, "200 400 401 403 405 429 500 503"},
+	{"/account/resolutions/cancel", "account_cancel", false, "200 400 401 403 404 405 408 409 410 413 415 422 429 500 503"},
+	{"/account/callbacks", "account_callbacks", false, "200 400 401 403 405 429 500 503"},
+	{"/account/callbacks/replay", "account_replay", false, "200 400 401 403 404 405 408 409 410 413 415 422 429 500 503"},
 	{"/healthz", "healthz", false, "200 405 500"},
 	{"/readyz", "readyz", false, "200 405 500 503"},
 	{"/openapi.json", "openapi", false, "200 405 500"},
@@ -82,7 +88,7 @@ func TestOperations(t *testing.T) {
 			if got := strings.Join(statuses, " "); got != c.statuses {
 				t.Errorf("%s: statuses %s, want %s", c.path, got, c.statuses)
 			}
-			if open := op.Security != nil && len(*op.Security) == 0; open != (method == http.MethodGet) {
+			if open := op.Security != nil && len(*op.Security) == 0; open != (method == http.MethodGet && !strings.HasPrefix(c.path, "/account/")) {
 				t.Errorf("%s: without credentials is %t", c.path, open)
 			}
 			if got := op.Callbacks["finished"] != nil; got != c.posts {
@@ -132,7 +138,7 @@ func TestErrorWords(t *testing.T) {
 	words := map[string]float64{
 		"validation_error": 400, "malformed_json": 400, "insufficient_credits": 400, "callback_url_not_allowed": 400, "unsupported_version": 400,
 		"missing_credentials": 401, "invalid_credentials": 401, "expired_credentials": 401, "forbidden": 403,
-		"not_found": 404, "resolution_not_found": 404, "method_not_allowed": 405, "request_timeout": 408, "idempotency_key_in_flight": 409,
+		"not_found": 404, "resolution_not_found": 404, "method_not_allowed": 405, "request_timeout": 408, "idempotency_key_in_flight": 409, "already_finished": 409,
 		"resolution_expired": 410, "operation_retired": 410, "payload_too_large": 413, "unsupported_media_type": 415,
 		"idempotency_key_reused": 422, "rate_limited": 429, "too_many_active_resolutions": 429, "internal_error": 500, "unavailable": 503,
 	}

@@ -73,6 +73,13 @@ func (r *reader) operation(path, method string, o *object) operation {
 		op.Request = r.fields(schema, "", 0)
 		r.request = false
 	}
+	for _, p := range o.list("parameters") {
+		if _, p := r.resolve(p.(*object)); p.text("in") == "query" {
+			s := p.object("schema")
+			kind, _ := r.kind("", s, 0)
+			op.Request = append(op.Request, field{Name: p.text("name"), Type: kind, Bounds: r.bounds(s), Text: inline(p.text("description"))})
+		}
+	}
 	for _, e := range r.examples(asks) {
 		op.Calls = append(op.Calls, example{e.title, code(curl(path, method, e.value, !op.Open))})
 	}

@@ -56,7 +56,7 @@ func TestExamplesAreTrue(t *testing.T) {
 	started := make(map[string]string) // path of a creation: id
 	for _, path := range d.Paths.InMatchingOrder() {
 		op := d.Paths.Value(path).Post
-		if op == nil || strings.HasSuffix(path, "/result") {
+		if op == nil || strings.HasSuffix(path, "/result") || strings.HasPrefix(path, "/account/") {
 			continue
 		}
 		for name, want := range examples(t, op.Responses.Status(200).Value.Content) {
@@ -211,7 +211,7 @@ func serve(t *testing.T) *served {
 	now := time.Now()
 	organization, err := kept.CreateOrganization(t.Context(), "customer", 10_000, o.Pepper.Seal([]byte(callback.NewSecret().Reveal())), now)
 	must(err)
-	s.key = credential.NewKey(true).Reveal()
+	s.key = credential.NewKey(false).Reveal()
 	_, err = kept.AddKey(t.Context(), state.Key{
 		Organization: organization.ID, Label: "test", Hash: o.Pepper.Hash(s.key), Hint: credential.Hint(s.key), Created: now,
 	})

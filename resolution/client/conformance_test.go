@@ -76,7 +76,7 @@ func serve(t *testing.T) (url, key string) {
 
 	organization, err := kept.CreateOrganization(t.Context(), "Example Customer", 1_000_000, pepper.Seal([]byte(callback.NewSecret().Reveal())), time.Now())
 	must(t, err)
-	key = credential.NewKey(true).Reveal()
+	key = credential.NewKey(false).Reveal()
 	_, err = kept.AddKey(t.Context(), state.Key{Organization: organization.ID, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: time.Now()})
 	must(t, err)
 	server := httptest.NewServer(documented(t, s.Public()))

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,8 @@ type roster struct {
 }
 
 type rosterKey struct {
-	account          *account
-	expires, revoked time.Time // zero: never
+	account *account
+	record  *state.Key
 }
 
 type rosterSecret struct {
@@ -86,6 +87,15 @@ func (r *rosters) check() error {
 	return nil
 }
 
+// moveTestKey makes a key one of the test keys of its organization.
+func (r *rosters) moveTestKey(ctx context.Context, hash [32]byte) (rosterKey, error) {
+	if err := r.state.MoveTestKey(ctx, r.present.Load().keys[hash].record.Public, r.now()); err != nil {
+		return rosterKey{}, err
+	}
+	err := r.refresh(ctx)
+	return r.present.Load().keys[hash], err
+}
+
 // doubt is a refresh before credentials are refused: they may be new. Every bad
 // key asks for one, so the rate is limited; beyond it a new key waits for the
 // next refresh.
@@ -113,10 +123,14 @@ func (r *rosters) read(c state.Credentials) *roster {
 		if a == nil {
 			a = newAccount(o)
 		}
-		next.accounts[o.Public], next.byID[o.ID] = a, a
+		a.suspended.Store(!o.Suspended.IsZero())
+		next.byID[o.ID] = a
+		if !a.isTest() { // tokens are not for tests
+			next.accounts[o.Public] = a
+		}
 	}
-	for _, k := range c.Keys {
-		next.keys[k.Hash] = rosterKey{next.byID[k.Organization], k.Expires, k.Revoked}
+	for i, k := range c.Keys {
+		next.keys[k.Hash] = rosterKey{next.byID[k.Organization], &c.Keys[i]}
 	}
 	for _, sealed := range c.Secrets {
 		secret, err := r.open(sealed)
@@ -139,14 +153,16 @@ func (r *rosters) open(sealed state.Secret) (callback.Secret, error) {
 	return callback.ParseSecret(string(plain))
 }
 
-// names returns the public ids of all organizations by their ID.
+// names returns the public ids of all organizations by their ID. The calls of
+// test keys go by the name of the organization that has the keys.
 func (r *rosters) names(ctx context.Context) (map[int64]string, error) {
 	if err := r.refresh(ctx); err != nil {
 		return nil, err
 	}
 	names := map[int64]string{}
-	for id, a := range r.present.Load().byID {
-		names[id] = a.public
+	present := r.present.Load()
+	for id, a := range present.byID {
+		names[id] = present.publicID(a.owner)
 	}
 	return names, nil
 }
@@ -169,8 +185,11 @@ func (r *roster) publicID(organization int64) string {
 // or two during a rotation.
 func (r *rosters) callbackSecrets(organization int64) []callback.Secret {
 	var valid []callback.Secret
-	now := r.now()
-	for _, s := range r.present.Load().secrets[organization] {
+	now, present := r.now(), r.present.Load()
+	if a := present.byID[organization]; a != nil {
+		organization = a.owner
+	}
+	for _, s := range present.secrets[organization] {
 		if s.expires.IsZero() || now.Before(s.expires) {
 			valid = append(valid, s.secret)
 		}
@@ -183,6 +202,9 @@ func (r *rosters) callbackSecrets(organization int64) []callback.Secret {
 type account struct {
 	id     int64
 	public string // org_…
+	owner  int64  // id, or of an account of test keys that of the organization that has them
+
+	suspended atomic.Bool
 
 	// available is the last known balance, unknownBalance at first. It is good
 	// enough to let a call continue, because the charge checks again, but never to
@@ -197,9 +219,18 @@ type account struct {
 const unknownBalance = math.MinInt64
 
 func newAccount(o state.Organization) *account {
-	a := &account{id: o.ID, public: o.Public}
+	a := &account{id: o.ID, public: o.Public, owner: cmp.Or(o.TestOf, o.ID)}
 	a.available.Store(unknownBalance)
 	return a
+}
+
+// isTest reports whether the account has the ledger of test keys.
+func (a *account) isTest() bool { return a.owner != a.id }
+
+// isTest reports whether a job was created with a test key.
+func (r *rosters) isTest(job *state.Job) bool {
+	a := r.present.Load().byID[job.Organization]
+	return a != nil && a.isTest()
 }
 
 // balance returns the last known balance.

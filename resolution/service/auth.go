@@ -36,11 +36,13 @@ func (s *Service) authenticate(c *call) error {
 	if token == "" {
 		return errMissing
 	}
-	account, err := s.identify(c, token)
+	err := s.identify(c, token)
 	if err == nil {
-		c.account = account
-		account.asked.Store(true)
-		return nil
+		c.account.asked.Store(true)
+		if c.account.isTest() {
+			wire.MarkTest(c.header)
+		}
+		return s.permit(c)
 	}
 	if _, is := errors.AsType[*wire.Problem](err); !is {
 		return err
@@ -69,47 +71,71 @@ func bearer(h http.Header) string {
 	return strings.Trim(token, " ")
 }
 
-func (s *Service) identify(c *call, token string) (*account, error) {
+// permit refuses valid credentials that are not for this call.
+func (s *Service) permit(c *call) error {
+	switch {
+	case c.account.suspended.Load():
+		return wire.Refuse(wire.Forbidden, "The organization is suspended. Ask the operator of the service why.")
+	case c.apiKey == nil:
+		return nil
+	case !c.apiKey.May(string(c.route.operation)):
+		return wire.Refuse(wire.Forbidden, "This API key may not call this operation. Its scope is set where keys are made.")
+	case !c.apiKey.From(s.clientAddress(c.request)):
+		return wire.Refuse(wire.Forbidden, "This API key may not be used from this address. Its scope is set where keys are made.")
+	}
+	return nil
+}
+
+// identify sets whose call it is, and with which key it was made.
+func (s *Service) identify(c *call, token string) error {
 	if s.options.Tokens != nil && credential.IsToken(token) {
 		return s.identifyToken(c, token)
 	}
 	// Malformed, unknown and revoked keys take the same path, and the same time.
 	hash, _ := s.options.Pepper.Identify(token)
 	k, found := s.rosters.present.Load().keys[hash]
-	if !found || !k.revoked.IsZero() {
+	if !found || !k.record.Revoked.IsZero() {
 		if err := s.doubt(c); err != nil {
-			return nil, err
+			return err
 		}
 		k, found = s.rosters.present.Load().keys[hash]
 	}
-	switch {
-	case !found || !k.revoked.IsZero():
-		return nil, errInvalid
-	case !k.expires.IsZero() && !c.began.Before(k.expires):
-		return nil, errExpired
+	if found && !k.record.Test && credential.IsTest(token) { // made by a version whose test keys spent
+		var err error
+		if k, err = s.rosters.moveTestKey(c.request.Context(), hash); err != nil {
+			return err
+		}
 	}
-	return k.account, nil
+	switch {
+	case !found || !k.record.Revoked.IsZero():
+		return errInvalid
+	case !k.record.Expires.IsZero() && !c.began.Before(k.record.Expires):
+		return errExpired
+	}
+	c.account, c.apiKey = k.account, k.record
+	return nil
 }
 
-func (s *Service) identifyToken(c *call, token string) (*account, error) {
+func (s *Service) identifyToken(c *call, token string) error {
 	claims, err := s.options.Tokens.Verify(token, c.began)
 	switch {
 	case errors.Is(err, credential.ErrExpired):
-		return nil, errExpired
+		return errExpired
 	case err != nil:
-		return nil, errInvalid
+		return errInvalid
 	}
 	a := s.rosters.present.Load().accounts[claims.Organization]
 	if a == nil {
 		if err := s.doubt(c); err != nil {
-			return nil, err
+			return err
 		}
 		a = s.rosters.present.Load().accounts[claims.Organization]
 	}
 	if a == nil {
-		return nil, errInvalid
+		return errInvalid
 	}
-	return a, nil
+	c.account = a
+	return nil
 }
 
 // doubt reads the credentials again, because they may be new. It does not for an

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
@@ -22,6 +23,7 @@ type call struct {
 	path    string // without trailing slash
 	began   time.Time
 	account *account       // whose call it is
+	apiKey  *state.Key     // that it was made with, nil for a token
 	object  request.Object // the body
 	key     *heldKey       // its Idempotency-Key, nil without
 	out     *bytes.Buffer  // buffer for the answer
@@ -40,10 +42,21 @@ func (s *Service) answer(c *call) (*wire.Reply, error) {
 	if err := s.admit(c); err != nil {
 		return nil, err
 	}
+	if c.request.Method == http.MethodGet {
+		return c.route.handle(c)
+	}
 	if err := s.read(c); err != nil {
 		return nil, err
 	}
 	return s.once(c)
+}
+
+// keyID is the ID of the key that the call was made with, 0 without one.
+func (c *call) keyID() int64 {
+	if c.apiKey == nil {
+		return 0
+	}
+	return c.apiKey.ID
 }
 
 // checkVersion refuses a request for another major of the interface, in the

@@ -62,11 +62,12 @@ func callbackRefusal(err error) error {
 
 // finishedCallback returns the callback of a finished job, nil when none was
 // asked for. It echoes the request, by which its receiver recognizes it.
-func finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
+func (s *Service) finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
 	if job.CallbackURL == "" {
 		return nil, nil
 	}
 	e := finished(job)
+	e.Test = s.rosters.isTest(job)
 	e.CallbackURL, e.Payload = job.CallbackURL, job.Payload
 	var b bytes.Buffer
 	e.Write(&b)

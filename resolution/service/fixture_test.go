@@ -117,7 +117,7 @@ func (f *fixture) newOrganization(name string, credits int64) (state.Organizatio
 
 func (f *fixture) newKey(k state.Key) string {
 	f.Helper()
-	key := credential.NewKey(true).Reveal()
+	key := credential.NewKey(false).Reveal()
 	k.Label, k.Hash, k.Hint, k.Created = "test", f.options.Pepper.Hash(key), credential.Hint(key), time.Now()
 	_, err := f.store.AddKey(f.Context(), k)
 	f.must(err)

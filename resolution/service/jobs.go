@@ -182,7 +182,7 @@ func (s *Service) finish(ctx context.Context, job *state.Job, o wire.Outcome, fa
 	}
 	job.Status, job.Result, job.Error = end.Status, end.Result, end.Error
 	var err error
-	if end.Callback, err = finishedCallback(job, end.At); err != nil {
+	if end.Callback, err = s.finishedCallback(job, end.At); err != nil {
 		return err
 	}
 	err = s.state.FinishJob(ctx, end)

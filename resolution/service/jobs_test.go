@@ -94,7 +94,7 @@ func TestUnreadableWork(t *testing.T) {
 		if job.Status != state.Failed || job.Error != wire.InternalError.Code || f.balance() != (state.Balance{Available: plenty}) {
 			t.Errorf("%s: %+v, %+v", c.name, job, f.balance())
 		}
-		posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", 0, 10)
+		posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", "", 10)
 		f.must(err)
 		if (len(posted) == 1) != (c.callback != "") || len(posted) == 1 && posted[0].Receiver != "127.0.0.1:9" {
 			t.Errorf("%s: callbacks %+v", c.name, posted)

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -47,7 +45,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 		return nil, err
 	}
 	job := state.Job{
-		Organization: c.account.id, Operation: operation, Requested: c.began,
+		Organization: c.account.id, Key: c.keyID(), Operation: operation, Requested: c.began,
 		Payload: asked.Payload, CallbackURL: asked.CallbackURL, Receiver: receiver, Reserved: reserved,
 		// The pages of one search see one state of the data, over the same days.
 		Search: asked.Fingerprint,
@@ -59,7 +57,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 	if job.Work, err = json.Marshal(todo); err != nil {
 		return nil, err
 	}
-	writeCreated(c.out, job, c.object)
+	writeCreated(c, job)
 	left, err := s.state.CreateJob(c.request.Context(), job, s.options.Limits.ActiveJobs, c.key.reply(c.out.Bytes()))
 	if err != nil {
 		return nil, s.notCreated(c, err)
@@ -94,21 +92,21 @@ func outward(o resolution.Operation) string {
 
 // writeCreated answers a creation. A count's answer also repeats the request's
 // fields at the top level, because the interface can be read either way.
-func writeCreated(b *bytes.Buffer, job state.Job, asked request.Object) {
+func writeCreated(c *call, job state.Job) {
 	e := wire.Envelope{
-		Success: true, Id: job.ID, Status: outward(job.Operation), Requested: job.Requested,
+		Success: true, Test: c.account.isTest(), Id: job.ID, Status: outward(job.Operation), Requested: job.Requested,
 		CallbackURL: job.CallbackURL, Payload: job.Payload,
 	}
 	what := "Keyword to lead resolution"
 	if job.Operation == resolution.KeywordToLeadCount {
 		what = "Keyword to lead count"
-		e.Repeated = asked.Pick(repeats)
+		e.Repeated = c.object.Pick(repeats)
 	}
 	e.Message = what + " started. Ask for the result with its resolution_id."
 	if job.CallbackURL != "" {
 		e.Message = what + " started. The result will be sent to the callback URL."
 	}
-	e.Write(b)
+	e.Write(c.out)
 }
 
 // repeats are the fields a count's answer repeats.

@@ -289,7 +289,7 @@ func TestJobFailures(t *testing.T) {
 			if c.code != "" && f.balance() != (state.Balance{Available: plenty}) {
 				t.Errorf("%+v", f.balance())
 			}
-			posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", 0, 10)
+			posted, err := f.store.Deliveries(t.Context(), f.organization.ID, "", "", 10)
 			f.must(err)
 			if len(posted) != 1 || posted[0].Resolution.String() == "" {
 				t.Errorf("callbacks: %+v", posted)

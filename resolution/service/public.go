@@ -42,6 +42,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		took := s.now().Sub(began)
 		s.metrics.Request(name, status, took)
+		if c.account != nil {
+			s.requests.Count(c.account.id, c.keyID(), string(route.operation), began, status)
+		}
 		s.logRequest(c, name, status, took)
 	}()
 	status = s.guard(w, r, id, name, func() error {
@@ -73,8 +76,8 @@ const gone = 499
 
 // serveRoute answers a call of an operation. The error was not sent yet.
 func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
-	if c.request.Method != http.MethodPost {
-		return wire.NotAllowed(http.MethodPost)
+	if c.request.Method != c.route.method {
+		return wire.NotAllowed(c.route.method)
 	}
 	c.route.retiring.header(c.header)
 	if err := c.route.retired(c.began); err != nil {

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -26,12 +25,12 @@ func (s *Service) result(c *call) (*wire.Reply, error) {
 		return nil, err
 	}
 	if !job.Status.Finished() {
-		writeUnfinished(c.out, job, payload)
+		writeUnfinished(c, job, payload)
 		// Without an outcome, nothing is stored under an Idempotency-Key.
 		return &wire.Reply{Body: c.out.Bytes(), RetryAfter: pollAfter}, nil
 	}
 	e := finished(job)
-	e.Payload = payload
+	e.Test, e.Payload = c.account.isTest(), payload
 	if e.Problem != nil {
 		e.Problem.Instance, e.Problem.RequestID = c.request.URL.EscapedPath(), c.id
 	}
@@ -44,15 +43,15 @@ func (s *Service) result(c *call) (*wire.Reply, error) {
 	return &wire.Reply{Body: c.out.Bytes()}, err
 }
 
-func writeUnfinished(b *bytes.Buffer, job *state.Job, payload []byte) {
+func writeUnfinished(c *call, job *state.Job, payload []byte) {
 	e := wire.Envelope{
-		Success: true, Message: "The resolution is still processing. Try again later.",
+		Success: true, Message: "The resolution is still processing. Try again later.", Test: c.account.isTest(),
 		Id: job.ID, Status: outward(job.Operation), Requested: job.Requested, Payload: payload,
 	}
 	if job.Operation == resolution.KeywordToLeadCount {
 		e.Message = "The count is still queued. Try again later."
 	}
-	e.Write(b)
+	e.Write(c.out)
 }
 
 // failures are the error codes of jobs, with their answers.

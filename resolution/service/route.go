@@ -24,8 +24,9 @@ const (
 // policies are the names of the classes in the RateLimit headers.
 var policies = [classes]string{single: "single", create: "create", result: "result"}
 
-// route is one POST path of the interface.
+// route is one path of the interface.
 type route struct {
+	method    string
 	name      string               // in metrics and logs
 	operation resolution.Operation // whose price and retirement it has
 	class     class
@@ -37,9 +38,12 @@ type route struct {
 func (s *Service) routes() map[string]*route {
 	of := func(operation resolution.Operation, suffix string, class class, handle func(*call) (*wire.Reply, error)) *route {
 		return &route{
-			name: string(operation) + suffix, operation: operation, class: class, handle: handle,
+			method: http.MethodPost, name: string(operation) + suffix, operation: operation, class: class, handle: handle,
 			retiring: retiringFrom(s.options.Retirements[operation]),
 		}
+	}
+	own := func(method, name string, handle func(*call) (*wire.Reply, error)) *route {
+		return &route{method: method, name: "account_" + name, operation: accountScope, class: result, handle: handle}
 	}
 	deanonymization := of(resolution.Deanonymization, "", single, s.single)
 	return map[string]*route{
@@ -54,7 +58,28 @@ func (s *Service) routes() map[string]*route {
 		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.retaining(s.result)),
 		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.retaining(s.create)),
 		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.retaining(s.result)),
+
+		"/account/balance":            own(http.MethodGet, "balance", s.ownBalance),
+		"/account/usage":              own(http.MethodGet, "usage", s.ownUsage),
+		"/account/resolutions":        own(http.MethodGet, "resolutions", s.ownResolutions),
+		"/account/resolutions/cancel": own(http.MethodPost, "cancel", s.cancelOwn),
+		"/account/callbacks":          own(http.MethodGet, "callbacks", s.ownCallbacks),
+		"/account/callbacks/replay":   own(http.MethodPost, "replay", s.replayOwn),
 	}
+}
+
+// accountScope is, for the scope of a key, the name of all that an organization
+// may see and do of its own account.
+const accountScope = "account"
+
+// Scopes are the names that the scope of a key is made of.
+func Scopes() []string {
+	names := []string{string(resolution.KeywordToLead), string(resolution.KeywordToLeadCount), accountScope}
+	for _, o := range resolution.SingleRecord {
+		names = append(names, string(o))
+	}
+	slices.Sort(names)
+	return names
 }
 
 func isOperation(o resolution.Operation) bool {

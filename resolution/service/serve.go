@@ -106,7 +106,7 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	}
 	stop()
 	upkeep.Wait()
-	return err
+	return errors.Join(err, s.countRequests(context.WithoutCancel(ctx)))
 }
 
 // begin requeues the jobs that an earlier process left, and reads the
@@ -135,6 +135,7 @@ func (s *Service) startUpkeep(ctx context.Context, running *sync.WaitGroup) {
 	}
 	every(rosterEvery, "read credentials", s.rosters.refresh)
 	every(time.Second, "read balances", s.refreshBalances)
+	every(countEvery, "count requests", s.countRequests)
 	every(retainEvery, "remove data past its retention", s.retain)
 	if s.options.Tokens != nil {
 		every(time.Second, "read the keys of tokens", func(context.Context) error { return s.options.Tokens.Reload() })
@@ -177,6 +178,22 @@ func (s *Service) refreshBalances(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// countEvery is how often the requests of organizations are stored. A kill loses
+// those since.
+const countEvery = 5 * time.Second
+
+func (s *Service) countRequests(ctx context.Context) error {
+	counts := s.requests.Take()
+	if len(counts) == 0 {
+		return nil
+	}
+	err := s.state.CountRequests(ctx, counts)
+	if err != nil {
+		s.requests.Return(counts)
+	}
+	return err
 }
 
 // retain removes data past its retention, from the state and from memory.

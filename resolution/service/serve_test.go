@@ -95,7 +95,7 @@ func TestCallbacks(t *testing.T) {
 		}
 	}
 	f.must(stop())
-	delivered, err := f.store.Deliveries(t.Context(), 0, state.Delivered, 0, 100)
+	delivered, err := f.store.Deliveries(t.Context(), 0, state.Delivered, "", 100)
 	f.must(err)
 	if len(delivered) != 6 {
 		t.Errorf("%d callbacks are delivered", len(delivered))
@@ -106,7 +106,7 @@ func TestCallbacks(t *testing.T) {
 func TestIgnoredCallback(t *testing.T) {
 	f := newFixture(t)
 	a := f.post("/lead/resolution/ip_to_company", `{"ip":"192.31.196.5","callback_url":"https://10.0.0.1/"}`)
-	all, err := f.store.Deliveries(t.Context(), 0, "", 0, 100)
+	all, err := f.store.Deliveries(t.Context(), 0, "", "", 100)
 	f.must(err)
 	if a.status != http.StatusOK || len(all) != 0 {
 		t.Errorf("%d %s, %d callbacks", a.status, a.raw, len(all))

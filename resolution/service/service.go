@@ -27,11 +27,12 @@ import (
 // Service answers the interface. The handlers work without Serve, but only Serve
 // runs keyword searches and posts callbacks.
 type Service struct {
-	options Options
-	state   State
-	log     *slog.Logger
-	now     func() time.Time
-	metrics *metrics.Metrics
+	options  Options
+	state    State
+	log      *slog.Logger
+	now      func() time.Time
+	metrics  *metrics.Metrics
+	requests metrics.Requests
 
 	paths    map[string]*route
 	rosters  *rosters
@@ -85,7 +86,7 @@ func New(o Options) (*Service, error) {
 	})
 	s.operator = &operator.Handler{
 		State: o.State, Key: o.SystemKey, Now: s.now,
-		Names: s.rosters.names, Credited: s.rosters.credited, Callback: finishedCallback, Posted: s.sender.Wake,
+		Names: s.rosters.names, Credited: s.rosters.credited, Callback: s.finishedCallback, Posted: s.sender.Wake,
 	}
 	s.paths = s.routes()
 	return s, nil
@@ -112,6 +113,7 @@ type State interface {
 	Purge(ctx context.Context, now time.Time, r state.Retention) (state.Purged, error)
 
 	accountState
+	ownState
 	callState
 	jobState
 	operator.State
@@ -125,6 +127,16 @@ type accountState interface {
 	CredentialsVersion(ctx context.Context) (int64, error)
 	Credentials(ctx context.Context) (state.Credentials, error)
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
+	MoveTestKey(ctx context.Context, public string, now time.Time) error
+}
+
+// ownState is what an organization may see and do of its own.
+type ownState interface {
+	Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error)
+	CountRequests(ctx context.Context, counts []state.Requests) error
+	// Jobs lists jobs without their contents, the newest first, from behind the
+	// job before.
+	Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error)
 }
 
 // callState keeps what calls cost and what they were answered.

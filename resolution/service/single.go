@@ -55,7 +55,7 @@ func (s *Service) single(c *call) (*wire.Reply, error) {
 	}
 	writeSingle(c, id, asked, answer)
 	charge := state.Charge{
-		Organization: c.account.id, Resolution: id, Operation: operation,
+		Organization: c.account.id, Key: c.keyID(), Resolution: id, Operation: operation,
 		Credits: s.options.Costs.found(operation, answer),
 		Reply:   c.key.reply(c.out.Bytes()),
 		At:      s.now(),
@@ -87,7 +87,7 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 		wire.WriteLead(lead, l)
 	}
 	e := wire.Envelope{
-		Success: true, Message: messages[operation].noMatch, Data: answer.Matched(),
+		Success: true, Message: messages[operation].noMatch, Test: c.account.isTest(), Data: answer.Matched(),
 		Lead: lead.Bytes(), Payload: asked.Payload,
 	}
 	if answer.Matched() {

@@ -42,7 +42,7 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 				return cli.UsageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))
 			}
 			show := func(s *sqlite.Store, organization int64) error {
-				deliveries, err := s.Deliveries(c.Context(), organization, is, 0, limit)
+				deliveries, err := s.Deliveries(c.Context(), organization, is, "", limit)
 				if err != nil {
 					return err
 				}

@@ -66,7 +66,7 @@ func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepp
 	if err != nil {
 		return err
 	}
-	d.key = credential.NewKey(true).Reveal()
+	d.key = credential.NewKey(false).Reveal()
 	_, err = s.AddKey(ctx, state.Key{Organization: org.ID, Label: "demo", Hash: pepper.Hash(d.key), Hint: credential.Hint(d.key), Created: now})
 	return err
 }

@@ -38,9 +38,12 @@ var errNoSystemKey = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: Cha
 type State interface {
 	Organizations(ctx context.Context) ([]state.Account, error)
 	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
+	RenameOrganization(ctx context.Context, organization int64, name string) error
+	SuspendOrganization(ctx context.Context, organization int64, from time.Time) error
+	DeleteOrganization(ctx context.Context, organization int64, now time.Time) error
 	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
 	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
-	Deliveries(ctx context.Context, organization int64, state string, before int64, limit int) ([]state.Delivery, error)
+	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
 	ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error
 	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
 	CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error
@@ -108,6 +111,12 @@ func (h *Handler) route(path []string) (method string, handle func(*http.Request
 	switch {
 	case len(path) == 1 && path[0] == "organizations":
 		return http.MethodGet, h.listOrganizations
+	case len(path) == 2 && path[0] == "organizations":
+		return http.MethodDelete, func(r *http.Request) (any, error) { return h.deleteOrganization(r, path[1]) }
+	case len(path) == 3 && path[0] == "organizations" && (path[2] == "suspend" || path[2] == "resume"):
+		return http.MethodPost, func(r *http.Request) (any, error) { return h.suspendOrganization(r, path[1], path[2] == "suspend") }
+	case len(path) == 3 && path[0] == "organizations" && path[2] == "rename":
+		return http.MethodPost, func(r *http.Request) (any, error) { return h.renameOrganization(r, path[1]) }
 	case len(path) == 3 && path[0] == "organizations" && path[2] == "credits":
 		return http.MethodPost, func(r *http.Request) (any, error) { return h.grantCredits(r, path[1]) }
 	case len(path) == 1 && path[0] == "deliveries":
@@ -130,6 +139,8 @@ func problemOf(err error) error {
 		return wire.Refuse(wire.NotFound, "There is no such thing here.")
 	case errors.Is(err, state.ErrGone):
 		return wire.Refuse(wire.ResolutionExpired, "The body of this delivery is no longer kept.")
+	case errors.Is(err, state.ErrExists):
+		return wire.Refuse(wire.ValidationError, "Another organization has this name.")
 	case errors.Is(err, state.ErrFinished):
 		return wire.Refuse(wire.AlreadyFinished, "The resolution is finished.")
 	case errors.Is(err, resolution.ErrInvalid):
@@ -139,10 +150,11 @@ func problemOf(err error) error {
 }
 
 type organizationView struct {
-	ID      string      `json:"id"`
-	Name    string      `json:"name"`
-	Created string      `json:"created_at"`
-	Balance balanceView `json:"balance"`
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	Created   string      `json:"created_at"`
+	Suspended string      `json:"suspended_at,omitempty"`
+	Balance   balanceView `json:"balance"`
 }
 
 type balanceView struct {
@@ -154,10 +166,55 @@ func (h *Handler) listOrganizations(r *http.Request) (any, error) {
 	accounts, err := h.State.Organizations(r.Context())
 	list := []organizationView{}
 	for _, a := range accounts {
-		o := a.Organization
-		list = append(list, organizationView{o.Public, o.Name, o.Created.UTC().Format(wire.TimeFormat), balanceView(a.Balance)})
+		list = append(list, viewOf(a))
 	}
 	return map[string]any{"organizations": list}, err
+}
+
+func viewOf(a state.Account) organizationView {
+	v := organizationView{ID: a.Organization.Public, Name: a.Organization.Name, Created: a.Organization.Created.UTC().Format(wire.TimeFormat), Balance: balanceView(a.Balance)}
+	if at := a.Organization.Suspended; !at.IsZero() {
+		v.Suspended = at.UTC().Format(wire.TimeFormat)
+	}
+	return v
+}
+
+// change changes an organization, and has the service know it before the answer
+// leaves.
+func (h *Handler) change(r *http.Request, organization string, change func(id int64) error) (any, error) {
+	found, err := h.State.FindOrganization(r.Context(), organization)
+	if err != nil {
+		return nil, err
+	}
+	if err := change(found.ID); err != nil {
+		return nil, err
+	}
+	if _, err := h.Names(r.Context()); err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": found.Public}, nil
+}
+
+func (h *Handler) suspendOrganization(r *http.Request, organization string, suspend bool) (any, error) {
+	var from time.Time
+	if suspend {
+		from = h.Now()
+	}
+	return h.change(r, organization, func(id int64) error { return h.State.SuspendOrganization(r.Context(), id, from) })
+}
+
+func (h *Handler) renameOrganization(r *http.Request, organization string) (any, error) {
+	var asked struct {
+		Name string `json:"name"`
+	}
+	if _, err := readBody(r, &asked); err != nil {
+		return nil, err
+	}
+	return h.change(r, organization, func(id int64) error { return h.State.RenameOrganization(r.Context(), id, asked.Name) })
+}
+
+func (h *Handler) deleteOrganization(r *http.Request, organization string) (any, error) {
+	return h.change(r, organization, func(id int64) error { return h.State.DeleteOrganization(r.Context(), id, h.Now()) })
 }
 
 // grantCredits adds credits, or removes them when the number is negative. With an
@@ -259,7 +316,7 @@ func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 		}
 		organization = found.ID
 	}
-	deliveries, err := h.State.Deliveries(r.Context(), organization, query.Get("state"), 0, limit)
+	deliveries, err := h.State.Deliveries(r.Context(), organization, query.Get("state"), "", limit)
 	if err != nil {
 		return nil, err
 	}
@@ -301,10 +358,12 @@ func (h *Handler) cancelResolution(r *http.Request, resolution string) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, h.cancel(r, job)
+	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, h.Cancel(r.Context(), job)
 }
 
-func (h *Handler) cancel(r *http.Request, job *state.Job) error {
+// Cancel ends an unfinished job and posts its callback. A finished one is
+// state.ErrFinished.
+func (h *Handler) Cancel(ctx context.Context, job *state.Job) error {
 	at := h.Now()
 	if job.Status.Finished() {
 		return state.ErrFinished
@@ -314,7 +373,7 @@ func (h *Handler) cancel(r *http.Request, job *state.Job) error {
 	if err != nil {
 		return err
 	}
-	if err := h.State.CancelJob(r.Context(), job.ID, at, post); err != nil {
+	if err := h.State.CancelJob(ctx, job.ID, at, post); err != nil {
 		return err
 	}
 	if post != nil {

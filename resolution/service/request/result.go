@@ -27,6 +27,13 @@ func Result(o Object) (id uuid.UUID, payload json.RawMessage, problems []Problem
 	return id, append(payload, '}'), nil
 }
 
+// Replay reads the body of a call that posts a callback again.
+func Replay(o Object) (webhookID string, problems []Problem) {
+	f := form{object: o}
+	webhookID, _ = f.requiredText("webhook_id")
+	return webhookID, f.problems.all()
+}
+
 const idPrefix = "res_"
 
 // FormatID writes a resolution id as it is on the wire: res_ and 32 lower-case

@@ -50,7 +50,7 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		}
 		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked, operations, networks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked),
-			strings.Join(k.Operations, ","), joinNetworks(k.Networks)); err != nil {
+			strings.Join(k.Operations, ","), strings.Join(k.NetworkTexts(), ",")); err != nil {
 			return err
 		}
 		return t.raiseCredentials()
@@ -82,6 +82,31 @@ func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) err
 	})
 }
 
+// MoveTestKey makes a key one of the test keys of its organization, by its public
+// id. Moving it again changes nothing. An unknown id is ErrNotFound.
+func (s *Store) MoveTestKey(ctx context.Context, public string, now time.Time) error {
+	return s.writer.Write(ctx, func(t *tx) error {
+		var organization int64
+		var isTest bool
+		found, err := t.sql.Row("SELECT o.id, o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization WHERE k.public = ?",
+			[]any{public}, &organization, &isTest)
+		switch {
+		case err != nil || isTest:
+			return err
+		case !found:
+			return fmt.Errorf("key %q: %w", public, state.ErrNotFound)
+		}
+		test, err := t.testOf(organization, now)
+		if err != nil {
+			return err
+		}
+		if err := t.sql.Exec("UPDATE keys SET organization = ? WHERE public = ?", test, public); err != nil {
+			return err
+		}
+		return t.raiseCredentials()
+	})
+}
+
 const keyColumns = `SELECT k.id, k.public, k.organization, k.label, k.hash, k.hint, k.created, k.expires, k.revoked, k.operations, k.networks,
 	o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization`
 
@@ -100,14 +125,6 @@ func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
 		k.Networks, err = splitNetworks(networks)
 	}
 	return k, err
-}
-
-func joinNetworks(networks []netip.Prefix) string {
-	var all []string
-	for _, n := range networks {
-		all = append(all, n.String())
-	}
-	return strings.Join(all, ",")
 }
 
 func splitNetworks(text string) (networks []netip.Prefix, err error) {

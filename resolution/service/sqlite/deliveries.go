@@ -11,12 +11,12 @@ import (
 
 // Deliveries lists at most limit deliveries without their bodies, the newest
 // first. Organization 0 selects all organizations, an empty state all states, and
-// before, if not 0, those with a smaller ID.
-func (s *Store) Deliveries(ctx context.Context, organization int64, which string, before int64, limit int) ([]state.Delivery, error) {
+// before, if not empty, those that are older than the one with that webhook id.
+func (s *Store) Deliveries(ctx context.Context, organization int64, which, before string, limit int) ([]state.Delivery, error) {
 	var conditions []string
 	var args []any
-	if before != 0 {
-		conditions, args = append(conditions, "id < ?"), append(args, before)
+	if before != "" {
+		conditions, args = append(conditions, "id < (SELECT id FROM outbox WHERE webhook = ?)"), append(args, before)
 	}
 	if organization != 0 {
 		conditions, args = append(conditions, "organization = ?"), append(args, organization)

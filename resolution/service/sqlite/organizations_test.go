@@ -60,7 +60,7 @@ func TestStateOfVersion1(t *testing.T) {
 	if err != nil || len(jobs) != 2 || jobs[0].Operation != resolution.KeywordToLeadCount || jobs[1].Spent != 12 {
 		t.Errorf("jobs %+v, %v", jobs, err)
 	}
-	if posts, err := s.Deliveries(t.Context(), o.ID, "", 0, 10); err != nil || len(posts) != 1 || posts[0].State != state.Pending {
+	if posts, err := s.Deliveries(t.Context(), o.ID, "", "", 10); err != nil || len(posts) != 1 || posts[0].State != state.Pending {
 		t.Errorf("deliveries %+v, %v", posts, err)
 	}
 	if _, err := s.Settle(t.Context(), state.Charge{Organization: o.ID, Key: keys[0].ID, Credits: 2, Resolution: uuid.New(), Operation: resolution.Enrichment, At: noon}); err != nil {

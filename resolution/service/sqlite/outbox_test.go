@@ -76,7 +76,7 @@ func (d *desk) die(organization int64, receiver string) *state.Callback {
 // delivery finds one by its webhook id.
 func (d *desk) delivery(webhook string) state.Delivery {
 	d.t.Helper()
-	all, err := d.Deliveries(d.t.Context(), 0, "", 0, math.MaxInt32)
+	all, err := d.Deliveries(d.t.Context(), 0, "", "", math.MaxInt32)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestDelivery(t *testing.T) {
 		}
 		listed := want
 		listed.Body = nil
-		if all, err := d.Deliveries(t.Context(), 0, "", 0, 10); err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0]) != fmt.Sprintf("%+v", listed) {
+		if all, err := d.Deliveries(t.Context(), 0, "", "", 10); err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0]) != fmt.Sprintf("%+v", listed) {
 			t.Fatalf("%s lists\n%+v, %v\nwant\n%+v", when, all, err, listed)
 		}
 	}
@@ -311,7 +311,7 @@ func TestDeliveriesFilter(t *testing.T) {
 		{"an unknown organization's: none", 77, "", 10, ""},
 		{"none asked for", 0, "", 0, ""},
 	} {
-		list, err := d.Deliveries(t.Context(), c.organization, c.state, 0, c.limit)
+		list, err := d.Deliveries(t.Context(), c.organization, c.state, "", c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}

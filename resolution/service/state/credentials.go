@@ -47,6 +47,15 @@ func (k Key) May(operation string) bool {
 	return len(k.Operations) == 0 || slices.Contains(k.Operations, operation)
 }
 
+// NetworkTexts are the networks as text.
+func (k Key) NetworkTexts() []string {
+	var all []string
+	for _, n := range k.Networks {
+		all = append(all, n.String())
+	}
+	return all
+}
+
 // From reports whether the key may be used at an address.
 func (k Key) From(a netip.Addr) bool {
 	return len(k.Networks) == 0 || slices.ContainsFunc(k.Networks, func(p netip.Prefix) bool { return p.Contains(a) })

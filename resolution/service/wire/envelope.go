@@ -25,6 +25,7 @@ const TimeFormat = "2006-01-02T15:04:05.000Z"
 type Envelope struct {
 	Success     bool
 	Message     string
+	Test        bool // the answer is to a test key
 	Data        bool // whether the lead has data; written only with a lead
 	Id          uuid.UUID
 	Status      string // empty: no member resolution
@@ -43,6 +44,9 @@ func (e *Envelope) Write(b *bytes.Buffer) {
 	writeBool(b, e.Success)
 	b.WriteString(`,"message":`)
 	writeString(b, e.Message)
+	if e.Test {
+		b.WriteString(`,"test":true`)
+	}
 	if e.Lead != nil {
 		b.WriteString(`,"data":`)
 		writeBool(b, e.Data)

@@ -17,6 +17,7 @@ var (
 	noSniff      = []string{"nosniff"}
 	thisVersion  = []string{Version}
 	replayedTrue = []string{"true"}
+	testTrue     = []string{"true"}
 	zero         = []string{"0"}
 )
 
@@ -37,6 +38,9 @@ func CommonHeader(h http.Header, requestID string) {
 	h["Api-Version"] = thisVersion
 	h["X-Content-Type-Options"] = noSniff
 }
+
+// MarkTest marks an answer to a test key.
+func MarkTest(h http.Header) { h["X-Test-Key"] = testTrue }
 
 // WriteReply writes an answer with status 200.
 func WriteReply(w http.ResponseWriter, r *Reply) {

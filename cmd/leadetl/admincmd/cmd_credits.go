@@ -51,6 +51,7 @@ type creditsChange func(s *sqlite.Store, ctx context.Context, org, credits int64
 func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change creditsChange) *cobra.Command {
 	var a admin
 	var note string
+	var test bool
 	c.Args = organizationAndNumber
 	c.RunE = func(c *cobra.Command, args []string) error {
 		credits, err := strconv.ParseInt(args[1], 10, 64)
@@ -58,6 +59,12 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change cred
 			return cli.UsageError(fmt.Errorf("%q is not a number of credits; write a whole number of at least 1", args[1]))
 		}
 		return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
+			if test {
+				var err error
+				if org, err = s.TestOrganization(c.Context(), org.ID, a.now()); err != nil {
+					return err
+				}
+			}
 			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())
 			if too, is := errors.AsType[*state.InsufficientError](err); is {
 				return cli.UsageError(fmt.Errorf("%s has %s", org.Name, figures.Plural(too.Balance, "credit")))
@@ -69,7 +76,9 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change cred
 			return err
 		})
 	}
-	a.command(c).Flags().StringVar(&note, "note", "", "`text` that the ledger keeps with the entry")
+	flags := a.command(c).Flags()
+	flags.StringVar(&note, "note", "", "`text` that the ledger keeps with the entry")
+	flags.BoolVar(&test, "test", false, "change the ledger of the test keys")
 	return c
 }
 
@@ -84,6 +93,7 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var limit int
 	var after int64
+	var test bool
 	c := &cobra.Command{
 		Use:   "list ORG",
 		Short: "Print an organization's ledger, the oldest entry first",
@@ -92,19 +102,24 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 			if limit < 1 || after < 0 {
 				return cli.UsageError(errors.New("--limit has to be at least 1, --after at least 0"))
 			}
-			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
+			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) (err error) {
+				if test {
+					if org, err = s.TestOrganization(c.Context(), org.ID, a.now()); err != nil {
+						return err
+					}
+				}
 				entries, err := s.Ledger(c.Context(), org.ID, after, limit)
 				if err != nil {
 					return err
 				}
 				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ENTRY\tTIME\tKIND\tCREDITS\tAVAILABLE\tRESERVED\tOPERATION\tRESOLUTION\tNOTE")
+				fmt.Fprintln(table, "ENTRY\tTIME\tKIND\tCREDITS\tAVAILABLE\tRESERVED\tOPERATION\tRESOLUTION\tKEY\tNOTE")
 				for _, e := range entries {
 					resolution := ""
 					if e.Resolution != uuid.Nil {
 						resolution = request.FormatID(e.Resolution)
 					}
-					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Note)
+					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, e.Note)
 				}
 				return table.Flush()
 			})
@@ -112,6 +127,7 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 	}
 	flags := a.command(c).Flags()
 	flags.IntVar(&limit, "limit", 1000, "greatest `number` of entries printed")
+	flags.BoolVar(&test, "test", false, "print the ledger of the test keys")
 	flags.Int64Var(&after, "after", 0, "print from the `entry` that follows this one")
 	return c
 }

@@ -3,6 +3,8 @@ package admincmd
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -27,18 +30,29 @@ func newAdminKeyCreateCommand(std cli.Streams) *cobra.Command {
 	var label string
 	var test bool
 	var expires cliflag.Age
+	var operations []string
+	var networks cliflag.Networks
 	c := &cobra.Command{
 		Use:   "create ORG",
 		Short: "Make an API key and print it, once",
 		Long: `Make an API key for an organization and print it alone on standard output. Only
 its hash is kept, so this is the one time it can be seen. An organization may
-have any number of keys: make a new one, change over, revoke the old one.`,
+have any number of keys: make a new one, change over, revoke the old one.
+
+A key may be limited to operations, and to networks that calls come from. Calls
+with a --test key are answered by the same rules, are marked in every answer,
+and spend the credits of a ledger for tests alone.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
 		Args:    cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, o := range operations {
+				if !slices.Contains(service.Scopes(), o) {
+					return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation; write one of %s", o, strings.Join(service.Scopes(), ", ")))
+				}
+			}
 			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) (err error) {
 				key := credential.NewKey(test).Reveal()
-				record := state.Key{Organization: org.ID, Label: label, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
+				record := state.Key{Organization: org.ID, Test: test, Label: label, Operations: operations, Networks: networks, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
 				if expires > 0 {
 					record.Expires = a.now().Add(time.Duration(expires))
 				}
@@ -53,8 +67,11 @@ have any number of keys: make a new one, change over, revoke the old one.`,
 	}
 	flags := a.sealing(c).Flags()
 	flags.StringVar(&label, "label", "", "`text` to know the key by")
-	flags.BoolVar(&test, "test", false, "make a key that begins with lrk_test_")
 	flags.Var(&expires, "expires", "`time` from now after which the key is not valid any more, such as 90d (default: never)")
+	flags.BoolVar(&test, "test", false, "make a test key, which spends no credits")
+	flags.StringSliceVar(&operations, "operation", nil, "only `operation` that the key may call; repeatable (default: all); account is for the account's own calls")
+	flags.Var(&networks, "network", "only `network` (CIDR) that the key may be used from; repeatable (default: all)")
+	cli.Complete(c, "operation", service.Scopes()...)
 	return c
 }
 
@@ -71,9 +88,14 @@ func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 					return err
 				}
 				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ID\tLABEL\tENDS IN\tCREATED\tEXPIRES\tREVOKED")
+				fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tCREATED\tEXPIRES\tREVOKED\tSCOPE")
 				for _, k := range keys {
-					fmt.Fprintf(table, "%s\t%s\t…%s\t%s\t%s\t%s\n", k.Public, k.Label, k.Hint, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked))
+					kind := "live"
+					if k.Test {
+						kind = "test"
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\n", k.Public, k.Label, kind, k.Hint, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked),
+						strings.Join(slices.Concat(k.Operations, k.NetworkTexts()), ","))
 				}
 				return table.Flush()
 			})

@@ -53,6 +53,9 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, err = withFieldIDs(s); err != nil {
+		return nil, err
+	}
 	keyValues := metadata.NewKeyValueMetadata()
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		if err := keyValues.Append(key, t.Metadata[key]); err != nil {

@@ -39,13 +39,14 @@ type schemaFlags struct {
 
 func newSchemaCommand(std cli.Streams) *cobra.Command {
 	f := schemaFlags{job: runcmd.DefaultJobFlags()}
+	dialects := warehouse.Names(warehouse.Dialects)
 	c := &cobra.Command{
 		Use:   "schema OPERATION|--dataset DATASET --dialect DIALECT",
 		Short: "Print the table of an operation's dataset, and the statement that loads it",
 		Long: `Print the table that fits a dataset and the statement that loads it, or the
 data dictionary: every column with type, unit, meaning and rule.
 
-Dialects: ` + warehouse.Names(warehouse.Dialects) + `.
+Dialects: ` + strings.Join(dialects, ", ") + `.
 
 The columns are those of an operation under the flags of leadetl run that decide
 on them, or, with --dataset, those of a finished dataset. Input columns that are
@@ -70,7 +71,7 @@ printed are to be filled in.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.dialect, "dialect", "", "`name`: "+warehouse.Names(warehouse.Dialects))
+	flags.StringVar(&f.dialect, "dialect", "", "`name`: "+strings.Join(dialects, ", "))
 	flags.StringVar(&f.dataset, "dataset", "", "finished `DATASET` whose columns are taken")
 	flags.StringVar(&f.table, "table", "", "`name` of the table (default: the operation)")
 	flags.StringVar(&f.location, "location", "", "`URI` where the warehouse finds the dataset, without the folders of --partition-by")
@@ -79,7 +80,7 @@ printed are to be filled in.`,
 	f.job.RegisterColumns(flags)
 	f.s3.RegisterReading(flags)
 	flags.StringVar(&f.resolver, "resolver", runcmd.EmbeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
-	cli.Complete(c, "dialect", strings.Split(warehouse.Names(warehouse.Dialects), ", ")...)
+	cli.Complete(c, "dialect", dialects...)
 	return c
 }
 
@@ -96,7 +97,7 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 	}
 	dialect, err := warehouse.Parse(f.dialect, warehouse.Dialects)
 	if f.dialect == "" {
-		err = fmt.Errorf("no --dialect; it is one of %s", warehouse.Names(warehouse.Dialects))
+		err = fmt.Errorf("no --dialect; it is one of %s", strings.Join(warehouse.Names(warehouse.Dialects), ", "))
 	}
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return cli.UsageError(err)

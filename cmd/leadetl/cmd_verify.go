@@ -69,12 +69,12 @@ that warehouse does not accept: names, types, values that are too long.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), 8), "`number` of columns read at a time, about 200 MB for each")
-	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits are checked: "+warehouse.Names(warehouse.Warehouses))
+	flags.StringVar(&f.target, "target", "", "`warehouse` whose limits are checked: "+strings.Join(warehouse.Names(warehouse.Warehouses), ", "))
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print issues only")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	f.s3.RegisterReading(flags)
-	cli.Complete(c, "target", strings.Split(warehouse.Names(warehouse.Warehouses), ", ")...)
+	cli.Complete(c, "target", warehouse.Names(warehouse.Warehouses)...)
 	cli.Complete(c, "log-format", cli.LogFormats...)
 	return c
 }

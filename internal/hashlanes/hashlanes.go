@@ -33,21 +33,7 @@ package hashlanes
 // goroutines, and panics, as slicing would, when an offset or a message's place
 // in a destination is out of range.
 func Hex(md5, sha1, sha256 []byte, data []byte, offsets []int32) {
-	algs := wanted(md5, sha1, sha256)
-	var g group
-	for i, m := 0, 0; i < len(offsets)-1; i += m {
-		m = min(lanes, len(offsets)-1-i)
-		g.sum(algs, data, offsets[i:i+m+1])
-		if md5 != nil {
-			encodeHex(md5[32*i:32*(i+m)], g.md5[:16*m])
-		}
-		if sha1 != nil {
-			encodeHex(sha1[40*i:40*(i+m)], g.sha1[:20*m])
-		}
-		if sha256 != nil {
-			encodeHex(sha256[64*i:64*(i+m)], g.sha256[:32*m])
-		}
-	}
+	sumAll(md5, sha1, sha256, data, offsets, true)
 }
 
 // SHA256 is Sum for SHA-256 alone.
@@ -56,20 +42,30 @@ func SHA256(dst []byte, data []byte, offsets []int32) { Sum(nil, nil, dst, data,
 // Sum is Hex for raw digests: message i's go to md5[16*i:], sha1[20*i:] and
 // sha256[32*i:].
 func Sum(md5, sha1, sha256 []byte, data []byte, offsets []int32) {
+	sumAll(md5, sha1, sha256, data, offsets, false)
+}
+
+func sumAll(md5, sha1, sha256 []byte, data []byte, offsets []int32, hex bool) {
 	algs := wanted(md5, sha1, sha256)
 	var g group
 	for i, m := 0, 0; i < len(offsets)-1; i += m {
 		m = min(lanes, len(offsets)-1-i)
 		g.sum(algs, data, offsets[i:i+m+1])
-		if md5 != nil {
-			copy(md5[16*i:16*(i+m)], g.md5[:16*m])
-		}
-		if sha1 != nil {
-			copy(sha1[20*i:20*(i+m)], g.sha1[:20*m])
-		}
-		if sha256 != nil {
-			copy(sha256[32*i:32*(i+m)], g.sha256[:32*m])
-		}
+		write(md5, g.md5[:16*m], 16*i, hex)
+		write(sha1, g.sha1[:20*m], 20*i, hex)
+		write(sha256, g.sha256[:32*m], 32*i, hex)
+	}
+}
+
+// write writes digests behind others that have so many bytes. A nil destination
+// takes none.
+func write(to, digests []byte, behind int, hex bool) {
+	switch {
+	case to == nil:
+	case hex:
+		encodeHex(to[2*behind:2*(behind+len(digests))], digests)
+	default:
+		copy(to[behind:behind+len(digests)], digests)
 	}
 }
 

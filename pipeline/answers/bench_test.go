@@ -80,7 +80,7 @@ func stock(b *testing.B, s *Store, from, to int) {
 		g := newGeneration(0, "")
 		for i := from; i < next; i++ {
 			q := Question{benchScope, benchKey(i)}
-			g.addAnswer(&answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: benchAnswer})
+			g.addAnswer(&answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, answer: benchAnswer})
 		}
 		if err := s.writer.Write(b.Context(), func(tx *sqliteTx) error { return tx.apply(g) }); err != nil {
 			b.Fatal(err)

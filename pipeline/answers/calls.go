@@ -71,16 +71,16 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		case before == nil && send.Again:
 			return ErrNoCall
 		case before == nil:
-			now.OpenCall = OpenCall{Hash: h, Question: q, IdempotencyKey: fresh.String()}
+			now.open = OpenCall{Hash: h, Question: q, IdempotencyKey: fresh.String()}
 		case !send.Again:
 			return ErrOpen
 		default:
-			now.OpenCall, now.MaybeBilled = before.OpenCall, true
+			now.open, now.open.MaybeBilled = before.open, true
 		}
-		now.Run, now.Sent, now.State, now.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
-		now.Attempts++
+		now.open.Run, now.open.Sent, now.open.State, now.open.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
+		now.open.Attempts++
 		g.setCall(now)
-		c = Call{IdempotencyKey: now.IdempotencyKey, Attempt: now.Attempts}
+		c = Call{IdempotencyKey: now.open.IdempotencyKey, Attempt: now.open.Attempts}
 		return nil
 	})
 	if err != nil {
@@ -115,8 +115,8 @@ func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed
 	if err != nil {
 		return err
 	}
-	now := &answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, Answer: a}
-	now.Received = fromMillis(toMillis(a.Received))
+	now := &answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, answer: a}
+	now.answer.Received = fromMillis(toMillis(a.Received))
 	return s.queue.Place(ctx, func(g *changeSet) error {
 		if open {
 			if _, err := g.openCall(now.hash); err != nil {
@@ -151,14 +151,14 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 		if err != nil {
 			return err
 		}
-		if !f.MayBeBilled && !before.MaybeBilled {
+		if !f.MayBeBilled && !before.open.MaybeBilled {
 			g.closeCall(h)
 			return nil
 		}
 		now := *before
-		now.State, now.MaybeBilled = Unknown, true
+		now.open.State, now.open.MaybeBilled = Unknown, true
 		if f.MayBeBilled {
-			now.Reason, now.Status, now.Request = f.Reason, f.Status, cmp.Or(f.Request, before.Request)
+			now.open.Reason, now.open.Status, now.open.Request = f.Reason, f.Status, cmp.Or(f.Request, before.open.Request)
 		}
 		g.setCall(&now)
 		return nil
@@ -185,7 +185,7 @@ func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 			return err
 		}
 		now := *before
-		now.State, now.Resolution, now.Request, now.Deadline = Parked, p.Resolution, p.Request, fromMillisOrZero(toMillisOrZero(p.Deadline))
+		now.open.State, now.open.Resolution, now.open.Request, now.open.Deadline = Parked, p.Resolution, p.Request, fromMillisOrZero(toMillisOrZero(p.Deadline))
 		g.setCall(&now)
 		return nil
 	})

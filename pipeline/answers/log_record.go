@@ -19,11 +19,11 @@ const (
 )
 
 func appendCall(to []byte, c *call) []byte {
-	to = append(append(to, callRecord), c.Hash[:]...)
-	for _, n := range []int64{c.scope, c.run, int64(c.Attempts), toMillis(c.Sent), int64(c.Status), toMillisOrZero(c.Deadline), boolToInt(c.MaybeBilled)} {
+	to = append(append(to, callRecord), c.open.Hash[:]...)
+	for _, n := range []int64{c.scope, c.run, int64(c.open.Attempts), toMillis(c.open.Sent), int64(c.open.Status), toMillisOrZero(c.open.Deadline), boolToInt(c.open.MaybeBilled)} {
 		to = binary.AppendVarint(to, n)
 	}
-	for _, text := range []string{c.Key, c.IdempotencyKey, string(c.State), c.Reason, c.Resolution, c.Request} {
+	for _, text := range []string{c.open.Key, c.open.IdempotencyKey, string(c.open.State), c.open.Reason, c.open.Resolution, c.open.Request} {
 		to = appendText(to, text)
 	}
 	return to
@@ -34,16 +34,16 @@ func appendClosed(to []byte, h Hash) []byte { return append(append(to, closedRec
 func appendAnswer(to []byte, a *answered) []byte {
 	to = append(append(to, answerRecord), a.hash[:]...)
 	credits := int64(-1)
-	if a.Credits != nil {
-		credits = *a.Credits
+	if a.answer.Credits != nil {
+		credits = *a.answer.Credits
 	}
-	for _, n := range []int64{a.scope, a.run, toMillis(a.Received), int64(a.Status), boolToInt(a.Credits != nil), credits} {
+	for _, n := range []int64{a.scope, a.run, toMillis(a.answer.Received), int64(a.answer.Status), boolToInt(a.answer.Credits != nil), credits} {
 		to = binary.AppendVarint(to, n)
 	}
-	for _, text := range []string{a.key, string(a.Outcome), a.Reason, a.Resolution, a.Request} {
+	for _, text := range []string{a.key, string(a.answer.Outcome), a.answer.Reason, a.answer.Resolution, a.answer.Request} {
 		to = appendText(to, text)
 	}
-	return append(binary.AppendUvarint(to, uint64(len(a.Body))), a.Body...)
+	return append(binary.AppendUvarint(to, uint64(len(a.answer.Body))), a.answer.Body...)
 }
 
 func appendText(to []byte, text string) []byte {
@@ -92,12 +92,12 @@ func (r *recordReader) change(g *generation) {
 	case r.broken:
 	case kind[0] == callRecord:
 		c := &call{}
-		c.Hash = r.hash()
-		c.scope, c.run, c.Attempts, c.Sent = r.int(), r.int(), int(r.int()), fromMillis(r.int())
-		c.Status, c.Deadline, c.MaybeBilled = int(r.int()), fromMillisOrZero(r.int()), r.int() != 0
-		c.Key, c.IdempotencyKey, c.State, c.Reason, c.Resolution, c.Request = r.text(), r.text(), State(r.text()), r.text(), r.text(), r.text()
+		c.open.Hash = r.hash()
+		c.scope, c.run, c.open.Attempts, c.open.Sent = r.int(), r.int(), int(r.int()), fromMillis(r.int())
+		c.open.Status, c.open.Deadline, c.open.MaybeBilled = int(r.int()), fromMillisOrZero(r.int()), r.int() != 0
+		c.open.Key, c.open.IdempotencyKey, c.open.State, c.open.Reason, c.open.Resolution, c.open.Request = r.text(), r.text(), State(r.text()), r.text(), r.text(), r.text()
 		if !r.broken {
-			g.calls[c.Hash] = c
+			g.calls[c.open.Hash] = c
 		}
 	case kind[0] == closedRecord:
 		if h := r.hash(); !r.broken {
@@ -105,13 +105,13 @@ func (r *recordReader) change(g *generation) {
 		}
 	case kind[0] == answerRecord:
 		a := &answered{hash: r.hash()}
-		a.scope, a.run, a.Received, a.Status = r.int(), r.int(), fromMillis(r.int()), int(r.int())
+		a.scope, a.run, a.answer.Received, a.answer.Status = r.int(), r.int(), fromMillis(r.int()), int(r.int())
 		priced, credits := r.int(), r.int()
 		if priced != 0 {
-			a.Credits = &credits
+			a.answer.Credits = &credits
 		}
-		a.key, a.Outcome, a.Reason, a.Resolution, a.Request = r.text(), Outcome(r.text()), r.text(), r.text(), r.text()
-		a.Body = r.bytes(r.length())
+		a.key, a.answer.Outcome, a.answer.Reason, a.answer.Resolution, a.answer.Request = r.text(), Outcome(r.text()), r.text(), r.text(), r.text()
+		a.answer.Body = r.bytes(r.length())
 		if !r.broken {
 			g.addAnswer(a)
 			g.calls[a.hash] = nil

@@ -22,7 +22,7 @@ type memtable struct {
 
 // call is a row of the table of open calls.
 type call struct {
-	OpenCall
+	open       OpenCall
 	scope, run int64 // ids of rows
 }
 
@@ -31,7 +31,7 @@ type answered struct {
 	hash       Hash
 	scope, run int64 // ids of rows
 	key        string
-	Answer
+	answer     Answer
 }
 
 // keyHash is the part of a Hash that the table of keys holds.
@@ -42,7 +42,7 @@ func (h Hash) key() keyHash { return keyHash(h[:keyBytes]) }
 // parkedID is the identifier under which a service will send an answer.
 type parkedID struct{ service, resolution string }
 
-func (c *call) parkedID() parkedID { return parkedID{c.Service, c.Resolution} }
+func (c *call) parkedID() parkedID { return parkedID{c.open.Service, c.open.Resolution} }
 
 // find fills in what the memtable knows about questions. It reports nothing
 // about those whose answer is in the database only.
@@ -54,7 +54,7 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 	}
 	for i, h := range hashes {
 		if c := m.calls[h]; c != nil {
-			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.State, c.Run, c.Sent, c.Deadline
+			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.open.State, c.open.Run, c.open.Sent, c.open.Deadline
 		}
 		a := m.current.latest[h.key()]
 		if a == nil && m.previous != nil {
@@ -63,7 +63,7 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 		if a == nil {
 			continue
 		}
-		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.of(a.Outcome, a.Received), a.Answer
+		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.of(a.answer.Outcome, a.answer.Received), a.answer
 		into[i].Answer.Run = ""
 		if !bodies {
 			into[i].Answer.Body = nil
@@ -75,8 +75,8 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 func (m *memtable) callsIn(state State) (found []OpenCall) {
 	m.mu.RLock()
 	for _, c := range m.calls {
-		if c.State == state {
-			found = append(found, c.OpenCall)
+		if c.open.State == state {
+			found = append(found, c.open)
 		}
 	}
 	m.mu.RUnlock()
@@ -89,7 +89,7 @@ func (m *memtable) callOf(h Hash) (OpenCall, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if c := m.calls[h]; c != nil {
-		return c.OpenCall, nil
+		return c.open, nil
 	}
 	return OpenCall{}, ErrNoCall
 }
@@ -109,7 +109,7 @@ func (m *memtable) callByID(id parkedID) (OpenCall, error) {
 // setCall replaces the open call of a question; nil removes it. The caller
 // holds mu.
 func (m *memtable) setCall(h Hash, now *call) {
-	if before := m.calls[h]; before != nil && before.Resolution != "" {
+	if before := m.calls[h]; before != nil && before.open.Resolution != "" {
 		if id := before.parkedID(); m.parked[id] == h {
 			delete(m.parked, id)
 		}
@@ -119,7 +119,7 @@ func (m *memtable) setCall(h Hash, now *call) {
 		return
 	}
 	m.calls[h] = now
-	if now.Resolution != "" {
+	if now.open.Resolution != "" {
 		m.parked[now.parkedID()] = h
 	}
 }
@@ -155,10 +155,10 @@ func (g *generation) addAnswer(a *answered) {
 		g.spending[a.run] = s
 	}
 	s.answers++
-	if a.Credits == nil {
+	if a.answer.Credits == nil {
 		s.unpriced++
 	} else {
-		s.credits += *a.Credits
+		s.credits += *a.answer.Credits
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *changeSet) openCall(h Hash) (*call, error) {
 }
 
 func (c *changeSet) setCall(now *call) {
-	c.calls[now.Hash] = now
+	c.calls[now.open.Hash] = now
 	c.record = appendCall(c.record, now)
 }
 

@@ -39,16 +39,16 @@ func (s *Store) loadCalls(ctx context.Context) error {
 		var c call
 		var raw []byte
 		var sent, deadline int64
-		err := row.Scan(&raw, &c.scope, &c.run, &c.MaybeBilled, &c.Service, &c.Operation, &c.Key, &c.Run, &c.IdempotencyKey, &c.Attempts, &sent,
-			&c.State, &c.Reason, &c.Status, &c.Resolution, &c.Request, &deadline)
-		copy(c.Hash[:], raw)
-		c.Sent, c.Deadline = fromMillis(sent), fromMillisOrZero(deadline)
+		err := row.Scan(&raw, &c.scope, &c.run, &c.open.MaybeBilled, &c.open.Service, &c.open.Operation, &c.open.Key, &c.open.Run, &c.open.IdempotencyKey, &c.open.Attempts, &sent,
+			&c.open.State, &c.open.Reason, &c.open.Status, &c.open.Resolution, &c.open.Request, &deadline)
+		copy(c.open.Hash[:], raw)
+		c.open.Sent, c.open.Deadline = fromMillis(sent), fromMillisOrZero(deadline)
 		return &c, err
 	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,
 		c.status, c.resolution, c.request, coalesce(c.deadline, 0)
 		FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run`)
 	for _, c := range calls {
-		s.mem.setCall(c.Hash, c)
+		s.mem.setCall(c.open.Hash, c)
 	}
 	return err
 }

@@ -78,11 +78,11 @@ func (g *sqliteTx) apply(from *generation) error {
 			continue
 		}
 		var deadline any
-		if !c.Deadline.IsZero() {
-			deadline = toMillis(c.Deadline)
+		if !c.open.Deadline.IsZero() {
+			deadline = toMillis(c.open.Deadline)
 		}
-		g.calls.Add(h[:], c.scope, c.run, c.Key, c.IdempotencyKey, c.Attempts, toMillis(c.Sent), string(c.State), c.MaybeBilled, c.Reason, c.Status,
-			c.Resolution, c.Request, deadline)
+		g.calls.Add(h[:], c.scope, c.run, c.open.Key, c.open.IdempotencyKey, c.open.Attempts, toMillis(c.open.Sent), string(c.open.State), c.open.MaybeBilled, c.open.Reason, c.open.Status,
+			c.open.Resolution, c.open.Request, deadline)
 	}
 	for run, s := range from.spending {
 		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.answers, s.unpriced, s.credits, run)
@@ -113,10 +113,10 @@ func (g *sqliteTx) addAnswers(from *generation) error {
 		g.lastSeq++
 		seqs[a] = g.lastSeq
 		var credits any
-		if a.Credits != nil {
-			credits = *a.Credits
+		if a.answer.Credits != nil {
+			credits = *a.answer.Credits
 		}
-		g.answers.Add(g.lastSeq, a.scope, a.run, toMillis(a.Received), string(a.Outcome), a.Reason, a.Status, credits, a.Resolution, a.Request, a.key, bodyValue(a.Body))
+		g.answers.Add(g.lastSeq, a.scope, a.run, toMillis(a.answer.Received), string(a.answer.Outcome), a.answer.Reason, a.answer.Status, credits, a.answer.Resolution, a.answer.Request, a.key, bodyValue(a.answer.Body))
 		if i%maxHeldAnswers == maxHeldAnswers-1 {
 			if err := g.answers.Flush(g.Tx); err != nil {
 				return err

@@ -134,7 +134,7 @@ func (s *Store) takeAnswers(ctx context.Context, of Scope, items []Item) (taken 
 		if err != nil {
 			return 0, err
 		}
-		g.addAnswer(&answered{hash: i.Hash, scope: scope, run: run, key: i.Key, Answer: i.Answer})
+		g.addAnswer(&answered{hash: i.Hash, scope: scope, run: run, key: i.Key, answer: i.Answer})
 	}
 	err = s.writer.Write(ctx, func(tx *sqliteTx) error {
 		for _, h := range closed {
@@ -162,7 +162,7 @@ func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, 
 		return false, nil
 	}
 	return true, s.queue.Do(ctx, func(g *changeSet) error {
-		g.setCall(&call{OpenCall: c, scope: scope, run: run})
+		g.setCall(&call{open: c, scope: scope, run: run})
 		return nil
 	})
 }

@@ -185,26 +185,22 @@ func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 // read appends a batch, and returns how many values and nulls it has.
 func (l *leaf) read(column file.ColumnChunkReader) (n int, err error) {
 	var levels int64
-	var there int
 	definition, repetition := l.levels(&l.definition, l.maxDefinition), l.levels(&l.repetition, l.maxRepetition)
 	switch c := column.(type) {
 	case *file.ByteArrayColumnChunkReader:
-		levels, there, err = c.ReadBatch(l.batch, room(&l.texts, l.batch), definition, repetition)
-		l.texts = l.texts[:len(l.texts)+there]
+		levels, err = readValues(c, l.batch, &l.texts, definition, repetition)
 	case *file.Int64ColumnChunkReader:
-		levels, there, err = c.ReadBatch(l.batch, room(&l.numbers, l.batch), definition, repetition)
-		l.numbers = l.numbers[:len(l.numbers)+there]
+		levels, err = readValues(c, l.batch, &l.numbers, definition, repetition)
 	case *file.Int32ColumnChunkReader:
-		levels, there, err = c.ReadBatch(l.batch, room(&l.numbers32, l.batch), definition, repetition)
-		for _, n := range l.numbers32[:there] {
+		l.numbers32 = l.numbers32[:0]
+		levels, err = readValues(c, l.batch, &l.numbers32, definition, repetition)
+		for _, n := range l.numbers32 {
 			l.numbers = append(l.numbers, int64(n))
 		}
 	case *file.Float64ColumnChunkReader:
-		levels, there, err = c.ReadBatch(l.batch, room(&l.floats, l.batch), definition, repetition)
-		l.floats = l.floats[:len(l.floats)+there]
+		levels, err = readValues(c, l.batch, &l.floats, definition, repetition)
 	case *file.BooleanColumnChunkReader:
-		levels, there, err = c.ReadBatch(l.batch, room(&l.booleans, l.batch), definition, repetition)
-		l.booleans = l.booleans[:len(l.booleans)+there]
+		levels, err = readValues(c, l.batch, &l.booleans, definition, repetition)
 	default:
 		return 0, fmt.Errorf("values of type %s, which no dataset has", column.Type())
 	}
@@ -215,6 +211,16 @@ func (l *leaf) read(column file.ColumnChunkReader) (n int, err error) {
 		l.repetition = l.repetition[:len(l.repetition)+int(levels)]
 	}
 	return int(levels), err
+}
+
+// readValues appends the values of a batch.
+func readValues[T any](from interface {
+	ReadBatch(batch int64, values []T, definition, repetition []int16) (levels int64, n int, err error)
+}, batch int64, to *[]T, definition, repetition []int16,
+) (levels int64, err error) {
+	levels, n, err := from.ReadBatch(batch, room(to, batch), definition, repetition)
+	*to = (*to)[:len(*to)+n]
+	return levels, err
 }
 
 // levels is room for a batch of levels, nil where there are none.

@@ -39,16 +39,15 @@ func Parse(name string, among []Dialect) (Dialect, error) {
 	if d := Dialect(strings.ToLower(name)); slices.Contains(among, d) {
 		return d, nil
 	}
-	return "", fmt.Errorf("unknown dialect %q; it is one of %s", name, Names(among))
+	return "", fmt.Errorf("unknown dialect %q; it is one of %s", name, strings.Join(Names(among), ", "))
 }
 
-// Names lists dialects with commas.
-func Names(dialects []Dialect) string {
-	names := make([]string, len(dialects))
-	for i, d := range dialects {
-		names[i] = string(d)
+// Names are the names of dialects.
+func Names(dialects []Dialect) (names []string) {
+	for _, d := range dialects {
+		names = append(names, string(d))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Table is a table to be made of a dataset.

@@ -129,7 +129,7 @@ func (r *run) fill(ctx context.Context) time.Duration {
 // ask begins the attempts of one answer of the outbox. It returns their number
 // and when the next delivery is due.
 func (r *run) ask(ctx context.Context, v *view, q question) (began int, next time.Time, err error) {
-	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.Scope)
+	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.scope)
 	for _, d := range due {
 		if r.underway.begins(d, v) {
 			r.begin(d, v)

@@ -149,7 +149,7 @@ func (u *underway) takes(v *view, organization int64, p pace) bool {
 // question is a scope to ask the outbox for, and how many attempts are in flight
 // in it: the outbox may return those again.
 type question struct {
-	state.Scope
+	scope    state.Scope
 	underway int
 }
 
@@ -157,29 +157,29 @@ type question struct {
 // for organizations in which no other lane gets an attempt, and one of everything
 // else.
 func (u *underway) questions(v *view) (questions []question) {
-	rest := question{Scope: state.Scope{Each: u.perReceiver}}
-	alone := question{Scope: state.Scope{Each: u.perReceiver}}
+	rest := question{scope: state.Scope{Each: u.perReceiver}}
+	alone := question{scope: state.Scope{Each: u.perReceiver}}
 	open := v.all.takes(fresh, u.concurrency)
 	for organization, lanes := range u.organizations {
 		full := !u.takes(v, organization, fresh)
 		if full {
-			rest.Full = append(rest.Full, organization)
+			rest.scope.Full = append(rest.scope.Full, organization)
 		}
 		for receiver, l := range lanes {
 			p := l.pace(v.now)
 			takes := !u.busy(l, p) && u.takes(v, organization, p)
 			switch {
 			case full && takes: // it is quick
-				alone.Only = append(alone.Only, state.Lane{Organization: organization, Receiver: receiver})
+				alone.scope.Only = append(alone.scope.Only, state.Lane{Organization: organization, Receiver: receiver})
 				alone.underway += len(l.attempts)
 			case !full && takes:
 				rest.underway += len(l.attempts)
 			case !full:
-				rest.Busy = append(rest.Busy, state.Lane{Organization: organization, Receiver: receiver})
+				rest.scope.Busy = append(rest.scope.Busy, state.Lane{Organization: organization, Receiver: receiver})
 			}
 		}
 	}
-	if len(alone.Only) > 0 {
+	if len(alone.scope.Only) > 0 {
 		questions = append(questions, alone)
 	}
 	if open {

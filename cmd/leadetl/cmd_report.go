@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -104,15 +102,6 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 }
 
 func (f *reportFlags) openDataset(ctx context.Context, dataset string, std cli.Streams) (*sinks.Reader, error) {
-	if !strings.Contains(dataset, "://") {
-		info, err := os.Stat(dataset)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
-		}
-	}
 	log, err := cli.NewLogger(std.Err, "text", "warn")
 	if err != nil {
 		return nil, err

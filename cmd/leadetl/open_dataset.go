@@ -2,7 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -18,6 +23,19 @@ func openDataset(ctx context.Context, dataset string, flags *wire.S3, log *slog.
 			return nil, err
 		}
 		o.Objects = store
+	}
+	if !strings.Contains(dataset, "://") {
+		info, err := os.Stat(dataset)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s does not exist; name the folder of a dataset", dataset)
+		case errors.Is(err, fs.ErrPermission):
+			return nil, fmt.Errorf("%s cannot be read: permission denied; check its permissions", dataset)
+		case err == nil && !info.IsDir():
+			return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
+		case err != nil:
+			return nil, err
+		}
 	}
 	return sinks.OpenReader(ctx, dataset, o)
 }

@@ -119,6 +119,10 @@ func TestS3(t *testing.T) {
 		t.Errorf("%d files", len(files(t, j.object("both"))))
 	}
 
+	want := lead(t, "head", j.path("out"), "--json", "-n", "20000")
+	if got := lead(t, "head", bucket+"/from-disk", "--json", "-n", "20000", "--s3-endpoint", j.proxy.URL, "--s3-path-style"); got != want || strings.Count(got, "\n") != 20_000 {
+		t.Errorf("head prints %d lines of S3, and %d of the disk, or others", strings.Count(got, "\n"), strings.Count(want, "\n"))
+	}
 	j.put("crm/people.csv", "LinkedIn,last_name\nnetwork.example/in/ada,Example\n")
 	said := lead(t, "directory", "import", "--directory", j.path("dir"), "--people", bucket+"/crm/*.csv", "--map", "network_url=linkedin",
 		"--s3-endpoint", j.proxy.URL, "--s3-path-style")

@@ -72,6 +72,16 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// Width is how many characters fit on a line: of a terminal, or 100.
+func Width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 100
+}
+
 // watcher looks at a run again and again.
 type watcher struct {
 	progress  *stats.Progress

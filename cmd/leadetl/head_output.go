@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/width"
+
+	"github.com/leadetl/leadetl/internal/figures"
+)
+
+// printJSON prints an object a line, with the columns in their order.
+func (h *head) printJSON(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	for _, row := range h.rows {
+		line := []byte("{")
+		for i, c := range h.columns {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line, _ = jsontext.AppendQuote(line, c.Name)
+			line = append(line, ':')
+			switch value := row[i]; {
+			case value == nil:
+				line = append(line, "null"...)
+			case c.Type != "STRING" && json.Valid([]byte(*value)): // a number, a list; dates are no JSON
+				line = append(line, *value...)
+			default:
+				line, _ = jsontext.AppendQuote(line, *value)
+			}
+		}
+		w.Write(append(line, "}\n"...))
+	}
+	return w.Flush()
+}
+
+const (
+	// maxCell is the width to which a value is cut in the table.
+	maxCell = 40
+	// columnGap is between two columns.
+	columnGap = "  "
+)
+
+// printTable prints the rows as a table of so many characters a line. total is
+// the number of rows in the dataset.
+func (h *head) printTable(to io.Writer, lineWidth int, total int64) error {
+	var shown, empty, more []string // names
+	var widths, places []int
+	left := lineWidth
+	for _, i := range h.tableOrder() {
+		c := h.columns[i]
+		need, hasValue := textWidth(c.Name), false
+		for _, row := range h.rows {
+			if row[i] != nil {
+				need, hasValue = max(need, textWidth(printable(*row[i]))), true
+			}
+		}
+		need = min(need, maxCell, lineWidth)
+		switch {
+		case !hasValue:
+			empty = append(empty, c.Name)
+			continue
+		case len(more) > 0 || len(shown) > 0 && need+len(columnGap) > left:
+			more = append(more, c.Name)
+			continue
+		case len(shown) > 0:
+			left -= len(columnGap)
+		}
+		left -= need
+		shown, widths, places = append(shown, c.Name), append(widths, need), append(places, i)
+	}
+	w := bufio.NewWriter(to)
+	line := func(cellAt func(n int) string) {
+		var b strings.Builder
+		for n := range shown {
+			if n > 0 {
+				b.WriteString(columnGap)
+			}
+			b.WriteString(fit(cellAt(n), widths[n]))
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+	if len(shown) > 0 {
+		line(func(n int) string { return shown[n] })
+	}
+	for _, row := range h.rows {
+		line(func(n int) string {
+			if value := row[places[n]]; value != nil {
+				return printable(*value)
+			}
+			return ""
+		})
+	}
+	fmt.Fprintf(w, "%s of %s\n", figures.Grouped(int64(len(h.rows))), figures.Plural(total, "row"))
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"no value in these rows: ", empty}, {"do not fit; see --columns and --json: ", more}} {
+		if len(list.names) > 0 && len(h.rows) > 0 {
+			fmt.Fprintln(w, list.what+strings.Join(list.names, ", "))
+		}
+	}
+	return w.Flush()
+}
+
+// lineage are columns that say where a row and its answer come from.
+var lineage = []string{"source", "source_row", "key", "resolution_id", "resolved_at", "answered_by", "credits"}
+
+// tableOrder are the columns, those of the lineage last unless they were asked
+// for: they are long, and it is the answers that people look at.
+func (h *head) tableOrder() (order []int) {
+	for _, last := range []bool{false, true} {
+		for i, c := range h.columns {
+			if last == (!h.asked && slices.Contains(lineage, c.Name)) {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
+}
+
+// printable is a text without characters that would do something to the
+// terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '·'
+	}, text)
+}
+
+// fit cuts or fills up a text to a width.
+func fit(text string, to int) string {
+	if textWidth(text) > to {
+		var cut strings.Builder
+		left := to - 1
+		for _, r := range text {
+			if left -= runeWidth(r); left < 0 {
+				break
+			}
+			cut.WriteRune(r)
+		}
+		text = cut.String() + "…"
+	}
+	return text + strings.Repeat(" ", max(0, to-textWidth(text)))
+}
+
+func textWidth(text string) (n int) {
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// runeWidth is how many places of a terminal a character takes.
+func runeWidth(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case width.LookupRune(r).Kind() == width.EastAsianWide, width.LookupRune(r).Kind() == width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution/service/listener"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -113,7 +115,12 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 		s.log.Error("panic", "request", id, "operation", name, "stack", string(debug.Stack()))
 		wire.WriteProblem(w, r, id, wire.AsProblem(errPanicked))
 	}()
-	err := handle()
+	var err error
+	if listener.Ambiguous(r) {
+		err = &wire.Problem{Kind: wire.ValidationError, Detail: "The request has both Content-Length and Transfer-Encoding. Send one of them.", Closing: true}
+	} else {
+		err = handle()
+	}
 	if err == nil {
 		return http.StatusOK
 	}
@@ -125,7 +132,27 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 		s.log.Error("request failed", "request", id, "operation", name, "error", p.Cause)
 	}
 	wire.WriteProblem(w, r, id, p)
+	linger(w, r)
 	return p.Kind.Status
+}
+
+// unreadBody is how much of a body net/http reads after an answer by itself.
+const unreadBody = 200 << 10
+
+// linger reads what is left of a large body after a refusal: a client that sends
+// first sees the answer. HTTP/2 has other means, and who waits for 100 Continue
+// sends none.
+func linger(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor != 1 || r.ContentLength >= 0 && r.ContentLength <= unreadBody || r.Header.Get("Expect") != "" {
+		return
+	}
+	c := http.NewResponseController(w)
+	if c.Flush() == nil {
+		listener.Linger(struct {
+			io.Reader
+			*http.ResponseController
+		}{r.Body, c})
+	}
 }
 
 var errPanicked = errors.New("a handler panicked")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/listener"
-	"golang.org/x/net/netutil"
 )
 
 // Listeners are where a service answers.
@@ -36,7 +35,7 @@ type Listeners struct {
 func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	max := s.options.Connections.Max
 	listener.CheckDescriptors(s.log, max, s.options.CallbackConcurrency)
-	public := netutil.LimitListener(listener.LogErrors(on.Public, "public", s.log, s.now), max)
+	public := listener.Limit(listener.LogErrors(on.Public, "public", s.log, s.now), max)
 	servers := []*listener.Server{listener.New("public", public, s.options.Connections.server(s.Public()), on.TLS)}
 	for _, plain := range []struct {
 		name    string

@@ -32,10 +32,16 @@ func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *
 		defer s.inFlight.leave()
 		handler.ServeHTTP(w, r)
 	})
+	config.ConnContext = withConnection
+	config.DisableGeneralOptionsHandler = true   // its answer would have none of our headers
 	config.ErrorLog = log.New(io.Discard, "", 0) // its lines contain addresses of clients
 	if secure != nil {
 		config.TLSConfig = secure.Clone()
 		config.TLSConfig.MinVersion = max(secure.MinVersion, tls.VersionTLS12)
+		config.TLSConfig.NextProtos = []string{"h2", "http/1.1"}
+		s.listener = newSecure(l, config.TLSConfig, config.ReadHeaderTimeout)
+	} else {
+		s.listener = plain{l}
 	}
 	return s
 }
@@ -45,12 +51,7 @@ func (s *Server) Close() error { return s.listener.Close() }
 
 // Run answers until Shutdown, which is no error.
 func (s *Server) Run() error {
-	var err error
-	if s.http.TLSConfig != nil {
-		err = s.http.ServeTLS(s.listener, "", "")
-	} else {
-		err = s.http.Serve(s.listener)
-	}
+	err := s.http.Serve(s.listener)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // TestRunWithCallbacks: a service that posts half of its answers later, and
@@ -53,18 +52,18 @@ func TestRunWithCallbacks(t *testing.T) {
 // storedCredits adds up what stored answers cost.
 func storedCredits(t *testing.T, state string) (credits int64) {
 	t.Helper()
-	store, err := wire.OpenAnswers(state, answers.Options{})
+	contents, err := wire.ReadAnswers(t.Context(), state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, err := store.Stat(t.Context())
+	stat, err := contents.Stat(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tally := range stat.Tallies {
 		credits += tally.Credits
 	}
-	if err := store.Close(); err != nil {
+	if err := contents.Close(); err != nil {
 		t.Error(err)
 	}
 	return credits

@@ -39,6 +39,10 @@ func TestNumbersAfterAKill(t *testing.T) {
 	}
 	p := j.start()
 	until(p, 300)
+	if stat := leadetl(t, "answers", "stat", "--json", "--state", j.path("state")); !regexp.MustCompile(`"unknown":0,"parked":0,"under_way":\d+}`).MatchString(stat) ||
+		!strings.Contains(stat, `"outcome":"matched"`) {
+		t.Errorf("beside the run: %s", stat)
+	}
 	if !p.kill() {
 		t.Fatal("the run had ended")
 	}

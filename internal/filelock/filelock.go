@@ -55,6 +55,23 @@ func folder(open func(name string) (*os.File, error), dir string) (*Lock, error)
 	return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
 }
 
+// InUse reports whether a process holds the lock of an existing folder.
+func InUse(dir string) (bool, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("look at the lock of %s: %w", dir, err)
+	}
+	return false, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+}
+
 // hasName reports whether an open folder still has the name dir.
 func hasName(f *os.File, dir string) (bool, error) {
 	held, err := f.Stat()

@@ -527,7 +527,7 @@ func TestListAndExport(t *testing.T) {
 			t.Errorf("%+v lists %d, want %d", c.filter, len(items), c.want)
 		}
 	}
-	st, err := s.Stat(t.Context())
+	st, err := contents(t, s).Stat(t.Context())
 	wantStat := Stat{Tallies: []Tally{
 		{people, Matched, 1, 0, 2, noon, noon}, {people, NoMatch, 1, 0, 0, noon, noon}, {other.Scope, Refused, 1, 1, 0, noon, noon}}}
 	if err != nil || !reflect.DeepEqual(st, wantStat) {

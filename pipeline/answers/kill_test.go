@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,6 +125,9 @@ func runKilled(t *testing.T, dir string, from, lines int, told map[int][2]string
 				t.Errorf("a second process: %v, want ErrLocked", err)
 			}
 		}
+		if heard%100 == 1 && heard < lines {
+			checkBeside(t, dir, told)
+		}
 		if heard == lines {
 			must(t, c.Process.Kill())
 		}
@@ -135,9 +139,13 @@ func runKilled(t *testing.T, dir string, from, lines int, told map[int][2]string
 
 func checkKilled(t *testing.T, dir string, told map[int][2]string) {
 	t.Helper()
+	before := statOf(t, dir)
 	s, err := Open(dir, Options{})
 	must(t, err)
 	defer s.Close()
+	if after, err := contents(t, s).Stat(t.Context()); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("read beside it: %+v, opened: %+v, %v", before, after, err)
+	}
 	open := map[Hash]OpenCall{}
 	for _, state := range []State{Unknown, Parked} {
 		for _, c := range all(t, s.openCalls(t.Context(), state)) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -39,10 +40,18 @@ const pageSize = 500
 // used meanwhile.
 func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		if err := s.flush(); err != nil {
+		c, err := s.Contents()
+		if err != nil {
 			yield(Item{}, err)
 			return
 		}
+		c.List(ctx, f)(yield)
+	}
+}
+
+// List lists stored answers in the order of their storage.
+func (c *Contents) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
 		last := int64(0)
 		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
 			var received int64
@@ -52,7 +61,7 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 			return i, err
 		}
 		for {
-			items, err := collect(ctx, s.reads, scan, `SELECT a.seq, s.service, s.operation, a.key, r.name, a.outcome, a.reason, a.status, a.credits,
+			items, err := collect(ctx, c.from, scan, `SELECT a.seq, s.service, s.operation, a.key, r.name, a.outcome, a.reason, a.status, a.credits,
 					a.resolution, a.request, a.received, iif(?1, a.body, NULL)
 				FROM answers a CROSS JOIN scopes s ON s.id = a.scope CROSS JOIN runs r ON r.id = a.run
 				WHERE a.seq > ?2 AND (?3 = '' OR s.service = ?3) AND (?4 = '' OR s.operation = ?4) ORDER BY a.seq LIMIT ?5`,
@@ -62,11 +71,20 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 				return
 			}
 			for _, i := range items {
-				if !yield(i, nil) {
+				if c.later.latest[i.Hash.key()] == nil && !yield(i, nil) {
 					return
 				}
 			}
 			if len(items) < pageSize {
+				break
+			}
+		}
+		for _, a := range c.later.answers {
+			i := Item{a.hash, Question{c.scopes[a.scope], a.key}, a.answer}
+			if i.Run = c.runs[a.run]; !f.Bodies {
+				i.Body = nil
+			}
+			if c.later.latest[a.hash.key()] == a && f.Selects(i.Scope) && !yield(i, nil) {
 				return
 			}
 		}
@@ -152,26 +170,52 @@ type Stat struct {
 
 // Stat counts everything. It reads the whole table: some seconds for a million
 // answers.
-func (s *Store) Stat(ctx context.Context) (st Stat, err error) {
-	if err := s.flush(); err != nil {
+func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
+	calls, err := c.calls(ctx)
+	if err != nil {
 		return Stat{}, err
 	}
-	err = s.reads.QueryRowContext(ctx, `SELECT count(iif(state = 'unknown', 1, NULL)), count(iif(state = 'parked', 1, NULL)),
-		count(iif(state = 'under_way', 1, NULL)) FROM calls`).Scan(&st.Unknown, &st.Parked, &st.UnderWay)
-	if err != nil {
-		return Stat{}, fault(err)
+	for _, call := range calls {
+		switch call.State {
+		case Unknown:
+			st.Unknown++
+		case Parked:
+			st.Parked++
+		case UnderWay:
+			st.UnderWay++
+		}
 	}
-	st.Tallies, err = collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (t Tally, err error) {
+	replaced, err := c.replaced(ctx)
+	if err != nil {
+		return Stat{}, err
+	}
+	st.Tallies, err = collect(ctx, c.from, func(row interface{ Scan(...any) error }) (t Tally, err error) {
 		var oldest, newest int64
 		err = row.Scan(&t.Service, &t.Operation, &t.Outcome, &t.Answers, &t.Unpriced, &t.Credits, &oldest, &newest)
 		t.Oldest, t.Newest = fromMillis(oldest), fromMillis(newest)
 		return t, err
 	}, `SELECT s.service, s.operation, a.outcome, a.answers, a.unpriced, a.credits, a.oldest, a.newest
 		FROM (SELECT scope, outcome, count(*) AS answers, sum(credits IS NULL) AS unpriced, coalesce(sum(credits), 0) AS credits,
-			min(received) AS oldest, max(received) AS newest FROM answers GROUP BY scope, outcome) a
-		JOIN scopes s ON s.id = a.scope ORDER BY s.id, a.outcome`)
+			min(received) AS oldest, max(received) AS newest FROM answers
+			WHERE seq NOT IN (SELECT value FROM json_each(?)) GROUP BY scope, outcome) a
+		JOIN scopes s ON s.id = a.scope ORDER BY s.id, a.outcome`, replaced)
 	if err != nil {
 		return Stat{}, err
 	}
+	for _, a := range c.later.answers {
+		if c.later.latest[a.hash.key()] == a {
+			st.add(c.scopes[a.scope], a.answer)
+		}
+	}
 	return st, nil
+}
+
+// add counts one answer.
+func (st *Stat) add(scope Scope, a Answer) {
+	i := slices.IndexFunc(st.Tallies, func(t Tally) bool { return t.Scope == scope && t.Outcome == a.Outcome })
+	if i < 0 {
+		i = len(st.Tallies)
+		st.Tallies = append(st.Tallies, Tally{Scope: scope, Outcome: a.Outcome, Oldest: a.Received, Newest: a.Received})
+	}
+	st.Tallies[i].Add(a)
 }

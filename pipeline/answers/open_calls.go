@@ -35,7 +35,16 @@ type OpenCall struct {
 
 // loadCalls reads the open calls of the database into the memtable.
 func (s *Store) loadCalls(ctx context.Context) error {
-	calls, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (*call, error) {
+	calls, err := readCalls(ctx, s.reads)
+	for _, c := range calls {
+		s.mem.setCall(c.open.Hash, c)
+	}
+	return err
+}
+
+// readCalls reads the open calls of the database.
+func readCalls(ctx context.Context, from querier) ([]*call, error) {
+	return collect(ctx, from, func(row interface{ Scan(...any) error }) (*call, error) {
 		var c call
 		var raw []byte
 		var sent, deadline int64
@@ -47,10 +56,6 @@ func (s *Store) loadCalls(ctx context.Context) error {
 	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,
 		c.status, c.resolution, c.request, coalesce(c.deadline, 0)
 		FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run`)
-	for _, c := range calls {
-		s.mem.setCall(c.open.Hash, c)
-	}
-	return err
 }
 
 // Unknown lists the calls that may have been billed and have no answer: they
@@ -124,8 +129,14 @@ func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {
 	}, "SELECT service, operation FROM scopes ORDER BY id")
 }
 
+// querier is a database or a connection of one.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // collect reads all rows of a query. They must fit into memory.
-func collect[T any](ctx context.Context, from *sql.DB, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) (all []T, err error) {
+func collect[T any](ctx context.Context, from querier, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fault(err)

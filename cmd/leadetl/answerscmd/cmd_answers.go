@@ -26,8 +26,10 @@ func NewCommand(std cli.Streams) *cobra.Command {
 		Short: "Show, export and forget answers that runs have bought",
 		Long: `Runs with --resolver URL store every answer they buy, and every call without an
 answer that may have been billed, in the folder answers of their state folder.
-These commands need that no run uses it; sqlite3 -readonly can read
-STATE/answers/answers.sqlite at any time.
+
+stat, list and export change nothing: they work beside a run, on a full disk and
+in a folder that cannot be written to, and show what is on disk when they begin.
+The others need that no run uses the folder.
 
 leadetl answers copy puts them on S3, as sorted Parquet files, and back.`,
 	}
@@ -118,10 +120,20 @@ func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err e
 	return interrupted(ctx, work(store))
 }
 
+// readFolder runs a command's work on what a folder holds, beside a run.
+func (s *stored) readFolder(ctx context.Context, work func(*answers.Contents) error) (err error) {
+	contents, err := wire.ReadAnswers(ctx, s.state)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, contents.Close()) }()
+	return interrupted(ctx, work(contents))
+}
+
 // read runs a command's work on what a folder or S3 holds.
 func (s *stored) read(ctx context.Context, std cli.Streams, work func(source) error) error {
 	if !objects.Is(s.state) {
-		return s.on(ctx, func(store *answers.Store) error { return work(store) })
+		return s.readFolder(ctx, func(contents *answers.Contents) error { return work(contents) })
 	}
 	state, err := wire.OpenObjectState(ctx, s.state, &s.s3, std)
 	if err != nil {

@@ -24,7 +24,8 @@ without an answer. CREDITS is the total cost of the answers; UNPRICED counts the
 answers without a price. Forgotten answers are not counted.
 
 An open call is unknown when it has no answer but may have been billed, and
-parked when its answer will come later; leadetl answers list shows them.`,
+parked when its answer will come later; leadetl answers list shows them. Calls
+of a run that uses the folder now are under way.`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return at.read(c.Context(), std, func(s source) error {
@@ -53,7 +54,11 @@ func printStat(std cli.Streams, st answers.Stat) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(std.Out, "open calls: %s unknown, %s parked\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked))
+	underWay := ""
+	if st.UnderWay > 0 {
+		underWay = fmt.Sprintf(", %s under way", figures.Grouped(st.UnderWay))
+	}
+	_, err := fmt.Fprintf(std.Out, "open calls: %s unknown, %s parked%s\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked), underWay)
 	return err
 }
 
@@ -77,10 +82,12 @@ type tallyJSON struct {
 type openJSON struct {
 	Unknown int64 `json:"unknown"`
 	Parked  int64 `json:"parked"`
+	// UnderWay are those of a run that goes on.
+	UnderWay int64 `json:"under_way,omitempty"`
 }
 
 func newStatJSON(st answers.Stat) statJSON {
-	out := statJSON{Answers: []tallyJSON{}, OpenCalls: openJSON{st.Unknown, st.Parked}}
+	out := statJSON{Answers: []tallyJSON{}, OpenCalls: openJSON{st.Unknown, st.Parked, st.UnderWay}}
 	for _, t := range st.Tallies {
 		out.Answers = append(out.Answers, tallyJSON{t.Service, string(t.Operation), t.Outcome, t.Answers, t.Credits, t.Unpriced, t.Oldest, t.Newest})
 	}

@@ -23,15 +23,29 @@ func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
 		return nil, err
 	}
 	s, err := answers.Open(filepath.Join(state, AnswersFolder), o)
+	return s, answersError(state, err)
+}
+
+// ReadAnswers opens the stored answers of a state folder to read them, beside a
+// run that uses them.
+func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
+	if err := CheckState(state); err != nil {
+		return nil, err
+	}
+	c, err := answers.OpenContents(ctx, filepath.Join(state, AnswersFolder))
+	return c, answersError(state, err)
+}
+
+func answersError(state string, err error) error {
 	switch {
 	case errors.Is(err, answers.ErrNone):
-		return nil, cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder with --state", state))
+		return cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder with --state", state))
 	case errors.Is(err, filelock.ErrLocked):
-		return nil, cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder with --state", err))
+		return cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder with --state", err))
 	case errors.Is(err, answers.ErrNewer):
-		return nil, cli.UsageError(err)
+		return cli.UsageError(err)
 	}
-	return s, err
+	return err
 }
 
 // OpenObjectState opens a state on S3. Nothing is read yet.

@@ -1,0 +1,269 @@
+package answers
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/groupcommit"
+)
+
+// Contents is what a store held at one moment.
+type Contents struct {
+	// InUse says that a process had the store open: calls may be under way.
+	InUse bool
+
+	from   querier
+	later  *generation // what the logs have and the database does not
+	scopes map[int64]Scope
+	runs   map[int64]string
+	close  func() error
+}
+
+// Contents moves everything into the database, and is what that holds. The store
+// may be used meanwhile.
+func (s *Store) Contents() (*Contents, error) {
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	return &Contents{InUse: true, from: s.reads, later: newGeneration(0, ""), close: func() error { return nil }}, nil
+}
+
+// maxLooks is how often OpenContents looks again when the logs move into the
+// database while it looks.
+const maxLooks = 20
+
+// errOlder says that an earlier version of the program has written the answers.
+var errOlder = errors.New("written by an earlier version")
+
+var errMoved = errors.New("the stored answers changed while they were read; try again")
+
+// OpenContents reads the answers in dir beside the process that has them open,
+// and changes nothing: a full disk or a folder that cannot be written to does not
+// matter. It holds what was on disk at one moment of the call.
+func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
+	path, err := filepath.Abs(filepath.Join(dir, databaseName))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	for range maxLooks {
+		// Logs first: what moves meanwhile is in the database, too.
+		var logs []*generation
+		if logs, err = readLogs(filepath.Dir(path)); err != nil {
+			continue
+		}
+		c, err = openContents(ctx, path, logs)
+		switch {
+		case errors.Is(err, errOlder):
+			s, failed := Open(dir, Options{}) // brings it up to date
+			if failed != nil {
+				return nil, failed
+			}
+			if failed := s.Close(); failed != nil {
+				return nil, failed
+			}
+		case !errors.Is(err, errMoved):
+			return c, err
+		}
+	}
+	return nil, fault(err)
+}
+
+// readLogs reads the logs that are there.
+func readLogs(dir string) (logs []*generation, err error) {
+	numbers, err := logsIn(dir)
+	for _, number := range numbers {
+		g, err := readLog(number, filepath.Join(dir, logName(number)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // moved meanwhile
+		case err != nil:
+			return nil, err
+		default:
+			logs = append(logs, g)
+		}
+	}
+	return logs, err
+}
+
+// openContents begins to read the database. A log of SQLite's that is there is
+// left as it is. Where there is none, and SQLite cannot make one, the file itself
+// is read.
+func openContents(ctx context.Context, path string, logs []*generation) (*Contents, error) {
+	uri := groupcommit.URI(path, "query_only(1)")
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		return readContents(ctx, path, strings.Replace(uri, "mode=rw", "mode=ro", 1), logs)
+	}
+	c, err := readContents(ctx, path, uri, logs)
+	if err == nil || errors.Is(err, errMoved) || errors.Is(err, ErrNewer) || errors.Is(err, errOlder) || ctx.Err() != nil {
+		return c, err
+	}
+	return readContents(ctx, path, uri+"&immutable=1", logs)
+}
+
+func readContents(ctx context.Context, path, uri string, logs []*generation) (_ *Contents, err error) {
+	db, err := sql.Open("sqlite", uri)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fault(errors.Join(err, db.Close()))
+	}
+	c := &Contents{from: conn, later: newGeneration(0, ""), close: func() error { return errors.Join(conn.Close(), db.Close()) }}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return nil, fault(err)
+	}
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return nil, fault(err)
+	}
+	switch {
+	case version > len(migrations):
+		return nil, fmt.Errorf("%s: %w", path, ErrNewer)
+	case version < len(migrations):
+		return nil, errOlder
+	}
+	if err := c.addLogs(ctx, logs); err != nil {
+		return nil, err
+	}
+	c.InUse, err = filelock.InUse(filepath.Dir(path))
+	return c, err
+}
+
+// addLogs adds what the logs have and the database does not.
+func (c *Contents) addLogs(ctx context.Context, logs []*generation) error {
+	var applied int64
+	if err := c.from.QueryRowContext(ctx, "SELECT applied FROM log").Scan(&applied); err != nil {
+		return fault(err)
+	}
+	for _, g := range logs {
+		if g.number <= applied {
+			continue
+		}
+		if g.number != applied+1 { // the one between moved after the database was read
+			return errMoved
+		}
+		applied = g.number
+		for _, a := range g.answers {
+			c.later.addAnswer(a)
+		}
+		for h, call := range g.calls {
+			c.later.calls[h] = call
+		}
+	}
+	if c.later.empty() {
+		return nil
+	}
+	c.scopes, c.runs = map[int64]Scope{}, map[int64]string{}
+	_, err := collect(ctx, c.from, func(row interface{ Scan(...any) error }) (id int64, err error) {
+		var s Scope
+		err = row.Scan(&id, &s.Service, &s.Operation)
+		c.scopes[id] = s
+		return id, err
+	}, "SELECT id, service, operation FROM scopes")
+	if err != nil {
+		return err
+	}
+	_, err = collect(ctx, c.from, func(row interface{ Scan(...any) error }) (id int64, err error) {
+		var name string
+		err = row.Scan(&id, &name)
+		c.runs[id] = name
+		return id, err
+	}, "SELECT id, name FROM runs")
+	return err
+}
+
+// replaced are the numbers of the answers in the database that later ones
+// replace, as JSON.
+func (c *Contents) replaced(ctx context.Context) (string, error) {
+	seqs := []int64{}
+	for key := range c.later.latest {
+		some, err := collect(ctx, c.from, func(row interface{ Scan(...any) error }) (seq int64, err error) {
+			err = row.Scan(&seq)
+			return seq, err
+		}, "SELECT seq FROM keys WHERE hash = ?", key[:])
+		if err != nil {
+			return "", err
+		}
+		seqs = append(seqs, some...)
+	}
+	text, err := json.Marshal(seqs)
+	return string(text), err
+}
+
+// calls are the open calls, ordered by their hashes. A call that was under way
+// when its process died is unknown.
+func (c *Contents) calls(ctx context.Context) (open []OpenCall, err error) {
+	stored, err := readCalls(ctx, c.from)
+	if err != nil {
+		return nil, err
+	}
+	now := map[Hash]*call{}
+	for _, call := range stored {
+		now[call.open.Hash] = call
+	}
+	for h, call := range c.later.calls {
+		if now[h] = call; call != nil {
+			call.open.Scope, call.open.Run = c.scopes[call.scope], c.runs[call.run]
+		}
+	}
+	for _, call := range now {
+		if call == nil {
+			continue
+		}
+		one := call.open
+		if one.State == UnderWay && !c.InUse {
+			one.State = Unknown
+		}
+		open = append(open, one)
+	}
+	slices.SortFunc(open, func(a, b OpenCall) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	return open, nil
+}
+
+// Unknown lists the calls that may have been billed and have no answer, ordered
+// by their hashes.
+func (c *Contents) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return c.callsIn(ctx, Unknown)
+}
+
+// Parked lists the calls whose answers come later, as Unknown does.
+func (c *Contents) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return c.callsIn(ctx, Parked)
+}
+
+func (c *Contents) callsIn(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
+	return func(yield func(OpenCall, error) bool) {
+		open, err := c.calls(ctx)
+		if err != nil {
+			yield(OpenCall{}, err)
+			return
+		}
+		for _, call := range open {
+			if call.State == state && !yield(call, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close ends the reading.
+func (c *Contents) Close() error { return c.close() }

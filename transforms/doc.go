@@ -1,9 +1,9 @@
-// Package transforms holds nothing itself: each folder below is one kind of
-// value (email, phone, profile, ipaddr, company) and the pure rules that turn
-// what a person typed into a key.
+// Package transforms has no code of its own. Each folder below has the rules for one
+// kind of value (email, phone, profile, ipaddr, company): they turn what a person
+// typed into a key.
 //
-// What they share: a function takes a cell and gives a value or a sentinel
-// error, whose text is exactly the word for a dataset's reason column and
-// never holds the cell. None does I/O, keeps state or starts a goroutine, and
-// a key given back as a cell gives the same key.
+// A function takes a cell and returns a value or a sentinel error. The text of the
+// error is the word for the reason column of a dataset; it never contains the cell.
+// No function does I/O, keeps state or starts a goroutine. The key of a key is the
+// same key.
 package transforms

@@ -2,10 +2,10 @@ package company
 
 import "strings"
 
-// Most records come with a domain and a page address that are canonical
-// already, and the general way costs half a microsecond each (idna, strings
-// put together): these two say so in a tenth of it. They may say no where the
-// answer is yes, never the other way round.
+// Most records have domains and page addresses that are canonical already. The next
+// two functions recognize them ten times as fast as Domain and NetworkURL, which take
+// half a microsecond. They may return false for a canonical value, but never true for
+// another one.
 
 // isCanonicalDomain reports whether Domain(s) is s.
 func isCanonicalDomain(s string) bool {
@@ -20,8 +20,8 @@ func isCanonicalDomain(s string) bool {
 		case c >= '0' && c <= '9':
 			label++
 		case c == '-':
-			// Not first, not last, and not where a label of another kind
-			// (xn--) has its mark.
+			// Not at the edges, and not where the xn-- of an encoded label
+			// ends.
 			if label == 0 || label == 2 || label == 3 || i+1 == len(s) || s[i+1] == '.' {
 				return false
 			}

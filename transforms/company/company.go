@@ -1,7 +1,6 @@
-// Package company reads the fields of company records: sizes and revenues that
-// come as text ranges, founding years, domains and page addresses. Nothing here
-// fails: what cannot be read with certainty is left out, and the text itself
-// is kept by whoever has it.
+// Package company reads the fields of company records: sizes and revenues as text
+// ranges, founding years, domains and page addresses. Nothing here fails: a value
+// that is not certain is left out, and the caller keeps the text.
 package company
 
 import (
@@ -12,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// trim drops white space and invisible characters at both ends, and gives ""
-// for words that mean nothing and for what is no text.
+// trim drops white space and invisible characters at both ends. It returns "" for
+// null words and for text that is not UTF-8.
 func trim(s string) string {
 	if !utf8.ValidString(s) {
 		return ""

@@ -2,14 +2,14 @@ package company
 
 import "bytes"
 
-// isDate reports whether a normalized text is a date as a spreadsheet shows or
-// exports one: Nov-50 and 11-Oct, made of 11-50 and 10-11, and the same in full.
+// isDate reports whether a normalized text is a date of a spreadsheet, such as Nov-50
+// and 11-Oct, which it makes of 11-50 and 10-11, or the same in full.
 func isDate(text []byte) bool {
 	return hasMonth(text) || isNumericDate(text)
 }
 
-// months are the names that spreadsheets in English, German, French and Spanish
-// show, cut to the letters that tell them apart from other words.
+// months are the names of months in English, German, French and Spanish, cut to the
+// letters that differ from other words.
 var months = wordSet(
 	"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 	"january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december",
@@ -18,7 +18,7 @@ var months = wordSet(
 	"ene", "abr", "ago", "dic",
 )
 
-// hasMonth reports whether text is one month's name and one or two numbers.
+// hasMonth reports whether text is the name of a month and one or two numbers.
 func hasMonth(text []byte) bool {
 	named, numbers := false, 0
 	for len(text) > 0 {
@@ -50,8 +50,8 @@ func hasMonth(text []byte) bool {
 	return named && (numbers == 1 || numbers == 2)
 }
 
-// isNumericDate reports whether text is year, month, day or day, month, year (in
-// either order of the last three), with one separator, perhaps with a time.
+// isNumericDate reports whether text is a date of three numbers, with the year first
+// or last and one separator. A time may follow.
 func isNumericDate(text []byte) bool {
 	if i := bytes.IndexAny(text, " t"); i >= 0 {
 		if !isTime(text[i+1:]) {
@@ -73,7 +73,7 @@ func isNumericDate(text []byte) bool {
 		(len(third) == 2 && inRange(third, 0, 99) || len(third) == 4 && inRange(third, 1000, 9999))
 }
 
-// isTime reports whether text is a time of day: digits and colons, perhaps with
+// isTime reports whether text is a time of day: digits and colons, with or without
 // fractions and a zone.
 func isTime(text []byte) bool {
 	return len(text) > 0 && bytes.IndexByte(text, ':') > 0 &&

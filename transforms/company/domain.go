@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// domains maps and checks names as browsers do before they look one up, and
-// holds them to the lengths and letters of host names.
+// domains maps and checks names as browsers do, and checks the lengths and letters of
+// host names.
 // Source: UTS 46, non-transitional; RFC 1123, 2.1; RFC 1035, 2.3.4.
 var domains = idna.New(
 	idna.MapForLookup(),
@@ -17,10 +17,9 @@ var domains = idna.New(
 	idna.VerifyDNSLength(true),
 )
 
-// Domain returns the domain that s names, s being a domain, a host or an
-// address: lower-case A-labels (xn--…) without scheme, user, www., port, path
-// and trailing dot. It is "" when s names none: an IP address, a single label,
-// what is no host name.
+// Domain returns the domain in s, which may be a domain, a host or a URL: lower-case
+// A-labels (xn--…) without scheme, user, www., port, path and trailing dot. It is ""
+// if s has no domain, such as an IP address or a single label.
 func Domain(s string) string {
 	if isCanonicalDomain(s) {
 		return s
@@ -29,7 +28,7 @@ func Domain(s string) string {
 }
 
 func domain(s string) string {
-	// The dot of the root may come in any of the forms that count as a dot.
+	// The dot of the root may be any character that counts as a dot.
 	host := strings.TrimRightFunc(authority(trim(s)), func(r rune) bool { return strings.ContainsRune(".。．｡", r) })
 	name, err := domains.ToASCII(host)
 	if err != nil {
@@ -46,9 +45,9 @@ func domain(s string) string {
 	return name
 }
 
-// NetworkURL returns a page address without its scheme: host in lower case and
-// without user, www. and port, path without trailing slashes, no query and no
-// fragment. It is "" when s is empty. The path is left as it is.
+// NetworkURL returns a page address without scheme, user, www., port, query, fragment
+// and trailing slashes. The host is in lower case, the path as it was. It is "" when
+// s is empty.
 func NetworkURL(s string) string {
 	if isCanonicalPage(s) {
 		return s
@@ -70,7 +69,7 @@ func networkURL(s string) string {
 	return withoutWWW(host) + strings.TrimRight(path, "/")
 }
 
-// authority returns the host of an address, with or without scheme.
+// authority returns the host of an address, which may lack a scheme.
 func authority(s string) string {
 	s = withoutScheme(s)
 	if i := strings.IndexAny(s, `/?#\`); i >= 0 {
@@ -83,8 +82,8 @@ func authority(s string) string {
 	return s
 }
 
-// withoutScheme drops https:// and the like, and the // of an address that
-// leaves its scheme to the page it is on.
+// withoutScheme drops a scheme such as https://, and the // of an address without
+// one.
 func withoutScheme(s string) string {
 	if i := strings.Index(s, "//"); i == 0 || i > 0 && s[i-1] == ':' && !strings.ContainsAny(s[:i], "/?#") {
 		return s[i+len("//"):]
@@ -92,7 +91,7 @@ func withoutScheme(s string) string {
 	return s
 }
 
-// withoutWWW drops www. in front of what is still a domain without it.
+// withoutWWW drops www. if the rest is still a domain.
 func withoutWWW(host string) string {
 	for {
 		rest, found := strings.CutPrefix(host, "www.")

@@ -2,18 +2,18 @@ package company
 
 import "math"
 
-// number is a number as written: mantissa ÷ 10^decimals × unit.
+// number is mantissa ÷ 10^decimals × unit.
 type number struct {
 	mantissa int64
 	decimals int
 	unit     int64 // 0 when none was written
 	tooBig   bool  // the digits do not fit the mantissa
-	// inDoubt says that a dot stands where it could also part thousands.
+	// inDoubt says that a dot may separate thousands instead of decimals.
 	inDoubt bool
 }
 
-// value is the number in the given unit, 0 being ones. ok is false when it is no
-// whole number, does not fit, or could be another.
+// value returns the number in a unit; 0 means ones. ok is false if it is not a whole
+// number, does not fit, or is ambiguous.
 func (n number) value(unit int64) (v int64, ok bool) {
 	if n.tooBig || n.inDoubt && unit == 0 {
 		return 0, false
@@ -36,7 +36,7 @@ func (n number) value(unit int64) (v int64, ok bool) {
 	return mantissa * unit, true
 }
 
-// units are the multiples, by the words for them. MM is the million of finance.
+// units are the multiples by their words. MM is a million in finance.
 var units = map[string]int64{
 	"k": 1e3, "thousand": 1e3, "thousands": 1e3,
 	"m": 1e6, "mm": 1e6, "mn": 1e6, "mln": 1e6, "mil": 1e6, "mio": 1e6, "million": 1e6, "millions": 1e6,
@@ -44,9 +44,9 @@ var units = map[string]int64{
 	"tn": 1e12, "trillion": 1e12, "trillions": 1e12,
 }
 
-// number reads a number and its unit: 1234, 1,234, 1 234, 1'234, 1.5 M. ok is
-// false where none begins, and where digits, dots or commas go on behind one:
-// the number is then written in a way not known here (1.000.000, 1,5).
+// number reads a number and its unit: 1234, 1,234, 1 234, 1'234, 1.5 M. ok is false if
+// there is no number, or if digits, dots or commas follow it: then it is written in
+// another way (1.000.000, 1,5).
 func (s *scanner) number() (n number, ok bool) {
 	whole := s.digits(&n)
 	if whole == 0 {
@@ -79,7 +79,7 @@ func (s *scanner) number() (n number, ok bool) {
 	return n, true
 }
 
-// digits reads a run of digits into n and returns how many there were.
+// digits reads digits into n and returns their number.
 func (s *scanner) digits(n *number) (count int) {
 	for ; digit(s.next()); s.at++ {
 		d := int64(s.next() - '0')
@@ -93,7 +93,7 @@ func (s *scanner) digits(n *number) (count int) {
 	return count
 }
 
-// thousands reads sep and the three digits behind it, when there are just three.
+// thousands reads sep and the three digits after it, if there are exactly three.
 func (s *scanner) thousands(n *number, sep byte) bool {
 	t := s.rest()
 	if len(t) < 4 || t[0] != sep || !digit(t[1]) || !digit(t[2]) || !digit(t[3]) || len(t) > 4 && digit(t[4]) {

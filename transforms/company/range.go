@@ -2,24 +2,23 @@ package company
 
 import "math"
 
-// Range is a text range as bounds, both inclusive.
+// Range has the bounds of a text range, both inclusive.
 type Range struct {
 	Min, Max       int64 // people, or whole units of the text's currency; 0 when absent
 	HasMin, HasMax bool  // 10,001+ has no Max, <50 no Min
-	// Spreadsheet says that the text is a date, which is what spreadsheets
-	// make of 11-50 (Nov-50). It has no bounds then.
+	// Spreadsheet says that the text is a date, such as Nov-50, which spreadsheets
+	// make of 11-50. Then there are no bounds.
 	Spreadsheet bool
 }
 
 // ParseRange reads an employee count or a revenue: 11-50, 10,001+,
-// SIZE_51_TO_200, $1-10M, under $500,000, 1.5bn. A currency is read over, not
-// converted. Under and over are strict (under 50 ends at 49), an exact number
-// is both bounds, and about is not heard. Text that is reversed (50-11), could
-// be read in two ways (1.000), does not fit an int64 or holds a word not known
-// here has no bounds.
+// SIZE_51_TO_200, $1-10M, under $500,000, 1.5bn. Currencies are ignored. Under and
+// over are strict (under 50 ends at 49), an exact number is both bounds, and about
+// is ignored. Text that is reversed (50-11), ambiguous (1.000), does not fit an int64
+// or has unknown words has no bounds.
 //
-// A unit on the upper bound alone is also the lower one's ($1-10M), unless that
-// would turn the range round (251-1K).
+// A unit of the upper bound alone counts for the lower bound too ($1-10M), unless
+// that would reverse the range (251-1K).
 func ParseRange(text string) Range {
 	var buf [maxRangeText]byte
 	normal, ok := normalize(buf[:0], text)
@@ -84,8 +83,8 @@ func (s *scanner) scanRange() (r Range, ok bool) {
 	return Range{Min: v, Max: v, HasMin: true, HasMax: true}, ok && s.end()
 }
 
-// scanMax reads the number behind a sign or word for "less"; shift is -1 where
-// the number itself is out.
+// scanMax reads the number after a sign or word for "less". shift is -1 if the number
+// itself is excluded.
 func (s *scanner) scanMax(shift int64) (Range, bool) {
 	s.noise()
 	n, ok := s.number()
@@ -97,7 +96,7 @@ func (s *scanner) scanMax(shift int64) (Range, bool) {
 	return Range{Max: v, HasMax: true}, ok && v >= 0
 }
 
-// scanMin reads the number behind a sign or word for "more".
+// scanMin reads the number after a sign or word for "more".
 func (s *scanner) scanMin(shift int64) (Range, bool) {
 	s.noise()
 	n, ok := s.number()

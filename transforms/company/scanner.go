@@ -6,13 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxRangeText is the longest range looked at, in bytes after normalizing.
+// maxRangeText bounds a range, in bytes after normalizing.
 const maxRangeText = 96
 
-// normalize appends text to dst as a scanner reads it: lower case, dashes of
-// all kinds as -, currency signs, underscores and runs of space as one space.
-// ok is false when text is too long or not UTF-8. It does not allocate while
-// dst has room.
+// normalize appends text to dst for a scanner: in lower case, with - for all dashes,
+// and with one space for currency signs, underscores and runs of spaces. ok is false
+// if text is too long or not UTF-8. It does not allocate if dst has room.
 func normalize(dst []byte, text string) (normal []byte, ok bool) {
 	room := cap(dst)
 	for _, r := range text {
@@ -52,8 +51,8 @@ func normalize(dst []byte, text string) (normal []byte, ok bool) {
 	return bytes.TrimRight(dst, " "), true
 }
 
-// scanner goes through a normalized range. It moves a position and never the
-// text, so that the text can stay on its caller's stack.
+// scanner reads a normalized range. It moves a position and not the text, so that the
+// text can stay on the stack of the caller.
 type scanner struct {
 	text []byte
 	at   int
@@ -61,7 +60,7 @@ type scanner struct {
 
 func (s *scanner) rest() []byte { return s.text[s.at:] }
 
-// next returns the byte that is next, 0 at the end.
+// next returns the next byte, 0 at the end.
 func (s *scanner) next() byte {
 	if s.at == len(s.text) {
 		return 0
@@ -69,21 +68,20 @@ func (s *scanner) next() byte {
 	return s.text[s.at]
 }
 
-// skip reads c, if it is next.
+// skip reads c if it is the next byte.
 func (s *scanner) skip(c byte) {
 	if s.next() == c {
 		s.at++
 	}
 }
 
-// end reads the words that may follow and reports whether that was all.
+// end reads the words that may follow, and reports whether nothing else does.
 func (s *scanner) end() bool {
 	s.noise()
 	return s.at == len(s.text)
 }
 
-// anyOf reads one of the given words or signs. A word must end where the text's
-// word ends.
+// anyOf reads one of some words or signs. A word must be a whole word of the text.
 func (s *scanner) anyOf(words ...string) bool {
 	s.skip(' ')
 	rest := s.rest()
@@ -101,7 +99,7 @@ func (s *scanner) anyOf(words ...string) bool {
 	return false
 }
 
-// noiseWords may stand around numbers and change nothing.
+// noiseWords are words around numbers without a meaning.
 var noiseWords = wordSet(
 	"employees", "employee", "people", "persons", "person", "staff", "workers", "members", "fte", "ftes", "headcount",
 	"team", "company", "size", "revenue", "annual", "annually", "per", "year", "a", "in",
@@ -118,8 +116,7 @@ func wordSet(words ...string) map[string]bool {
 	return set
 }
 
-// noise reads over words of noiseWords, a tilde, and parentheses that hold no
-// digits.
+// noise skips noiseWords, a tilde, and parentheses without digits.
 func (s *scanner) noise() {
 	for {
 		s.skip(' ')
@@ -141,7 +138,7 @@ func (s *scanner) noise() {
 	}
 }
 
-// word returns the word that is next, without reading it.
+// word returns the next word without reading it.
 func (s *scanner) word() []byte {
 	rest := s.rest()
 	n := 0

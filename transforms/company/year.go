@@ -2,9 +2,8 @@ package company
 
 import "strings"
 
-// ParseYear reads a founding year as it comes: a number, a numeric string, or
-// the text of a float (2004.0). ok is false for anything that is no year
-// from 100 to 9999.
+// ParseYear reads a founding year: a number, or the text of a float (2004.0). ok is
+// false if it is not a year from 100 to 9999.
 func ParseYear(text string) (year int32, ok bool) {
 	text = trim(text)
 	if whole, fraction, found := strings.Cut(text, "."); found && fraction != "" && strings.Trim(fraction, "0") == "" {

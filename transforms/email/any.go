@@ -8,8 +8,7 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// parseAny is the definition of Parse: every step in the order in which the
-// reasons matter to the reader of a reject.
+// parseAny is the definition of Parse. It checks the most helpful reasons first.
 func parseAny(cell []byte) (Address, error) {
 	if !utf8.Valid(cell) {
 		return Address{}, ErrInvalidUTF8
@@ -30,7 +29,7 @@ func parseAny(cell []byte) (Address, error) {
 	if bytes.ContainsFunc(text, isForbidden) {
 		return Address{}, ErrInvalidCharacter
 	}
-	text = bytes.TrimSuffix(text, []byte(".")) // the root's dot, once
+	text = bytes.TrimSuffix(text, []byte(".")) // the dot of the root
 	at, ok := scan(text)
 	if !ok {
 		return Address{}, ErrInvalid
@@ -38,8 +37,8 @@ func parseAny(cell []byte) (Address, error) {
 	a := Address{text: text, at: uint8(at), upper: true}
 	a.ascii = !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 	if !a.ascii {
-		// Some letters are longer in lower case (Ⱥ has two bytes, ⱥ three). The
-		// key is an address too, so it has to fit as well.
+		// Some letters are longer in lower case (Ⱥ has two bytes, ⱥ three), and
+		// the key must be a valid address too.
 		var buf [2 * maxAddress]byte
 		if _, ok := scan(appendLower(buf[:0], text)); !ok {
 			return Address{}, ErrInvalid
@@ -48,10 +47,9 @@ func parseAny(cell []byte) (Address, error) {
 	return a, nil
 }
 
-// scan checks text, which is UTF-8 without control, format or space
-// characters, against the syntax of an address, and returns where its @ is.
-// Beyond ASCII everything may stand in both parts, as typed. Comments, address
-// literals and domains of one label are refused.
+// scan checks the syntax of an address and returns the index of its @. text is UTF-8
+// without control, format or space characters. Both parts may have any characters
+// beyond ASCII. Comments, address literals and domains of one label are refused.
 // Source: RFC 5321 4.1.2, RFC 6531 3.3.
 func scan(text []byte) (at int, ok bool) {
 	if len(text) > maxAddress {
@@ -68,8 +66,8 @@ func scan(text []byte) (at int, ok bool) {
 	return at, isDomain(text[at+1:])
 }
 
-// quotedEnd returns the length of the quoted string that text begins with, 0
-// when it does not end.
+// quotedEnd returns the length of the quoted string at the start of text, 0 if it
+// does not end.
 func quotedEnd(text []byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -85,8 +83,8 @@ func quotedEnd(text []byte) int {
 	return 0
 }
 
-// dotAtomEnd returns the length of the dot-atom that text begins with, 0 when
-// a dot stands at its edge or beside another.
+// dotAtomEnd returns the length of the dot-atom at the start of text, 0 if a dot is
+// at its edge or beside another dot.
 func dotAtomEnd(text []byte) int {
 	prev := byte('.')
 	i := 0
@@ -102,9 +100,8 @@ func dotAtomEnd(text []byte) int {
 	return i
 }
 
-// isDomain reports whether text is two or more labels of 1–63 bytes, with no
-// hyphen at the edge of one. The 255 bytes a domain may have are more than an
-// address leaves it.
+// isDomain reports whether text is two or more labels of 1 to 63 bytes, without
+// hyphens at their edges. maxAddress bounds the length of the whole.
 func isDomain(text []byte) bool {
 	for labels := 1; ; labels++ {
 		end := bytes.IndexByte(text, '.')
@@ -130,9 +127,8 @@ func isLabel(text []byte) bool {
 	return true
 }
 
-// isList reports whether a separator outside quotes has an @ on both sides.
-// Without that it is a stray sign, or part of the local part: a|b@example.com
-// is one address.
+// isList reports whether a separator outside quotes has an @ on both sides. Else it
+// may be a part of the local part: a|b@example.com is one address.
 func isList(text []byte) bool {
 	quoted, before, separated := false, false, false
 	for i := 0; i < len(text); i++ {
@@ -158,9 +154,8 @@ func isList(text []byte) bool {
 	return false
 }
 
-// isSurrounding reports whether r is taken off at both ends: white space of
-// any kind, and the invisible marks that come with text copied from pages and
-// spreadsheets.
+// isSurrounding reports whether r is trimmed at both ends: white space, and the
+// invisible characters of text that was copied from pages and spreadsheets.
 func isSurrounding(r rune) bool {
 	switch {
 	case unicode.IsSpace(r), // NBSP is one

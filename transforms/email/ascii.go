@@ -2,19 +2,19 @@ package email
 
 import "bytes"
 
-// What a byte is at a place in an address, as numbers that are added to the
-// neighbour's: a sum of 4 or more in the low bits is a pair that may not be, a
-// dot beside a dot, an edge or, in a domain, a hyphen.
+// The classes of bytes. Those of two neighbours are added: a sum of 4 or more in the
+// low bits is a pair that is not allowed, which is a dot beside a dot, an edge or, in
+// a domain, a hyphen.
 const (
 	letter  uint8 = 0
 	hyphen  uint8 = 1
 	edge    uint8 = 3 // before and after a part
 	dot     uint8 = edge | 1<<3
 	capital uint8 = 1 << 4
-	foreign uint8 = 1 << 6 // may not stand there
+	foreign uint8 = 1 << 6 // not allowed
 
 	// Bits of a sum. Two capitals or two foreign bytes carry into the next bit,
-	// which is left free for that; two dots too, but they are a bad pair.
+	// which is free for that. Two dots do too, but they are a bad pair.
 	hasBadPair = 1 << 2
 	hasDot     = 1 << 3
 	hasCapital = capital | capital<<1
@@ -41,15 +41,14 @@ var localClass, domainClass = func() (local, domain [256]uint8) {
 	return local, domain
 }()
 
-// parseASCII takes the addresses that nearly all cells hold: an ASCII dot-atom
-// and a domain of no more than 63 bytes, nothing but blanks around them. It
-// refuses nothing: ok false means that parseAny has to look.
+// parseASCII parses what nearly all cells contain: an ASCII dot-atom and a domain of
+// at most 63 bytes, with nothing but blanks around. If ok is false, parseAny decides.
 func parseASCII(cell []byte) (Address, bool) {
 	if len(cell) > 0 && (isBlank(cell[0]) || isBlank(cell[len(cell)-1])) {
 		cell = bytes.Trim(cell, blanks)
 	}
 	at := bytes.IndexByte(cell, '@')
-	if at < 0 || at > maxLocal || len(cell)-at-1 > maxLabel { // so no label can be too long, nor the whole
+	if at < 0 || at > maxLocal || len(cell)-at-1 > maxLabel { // so neither a label nor the whole can be too long
 		return Address{}, false
 	}
 	local := sums(&localClass, cell[:at])
@@ -60,11 +59,8 @@ func parseASCII(cell []byte) (Address, bool) {
 	return Address{text: cell, at: uint8(at), ascii: true, upper: (local|domain)&hasCapital != 0}, true
 }
 
-// sums gathers the bits of the sums of all neighbours in part, its edges among
-// them.
-//
-// The loop has no branch but its own: one at each dot would be guessed wrongly
-// about as often as there are dots.
+// sums returns the bits of the sums of all neighbours in part and at its edges. It
+// has no branch for dots, because the processor would often predict it wrong.
 func sums(class *[256]uint8, part []byte) (bits uint8) {
 	prev := edge
 	for _, b := range part {

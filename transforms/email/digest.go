@@ -7,13 +7,12 @@ import (
 
 const base64Len = 44 // 32 bytes in base64: 43 characters and one =
 
-// ofNothing are the digests of the empty string: what a pipeline makes of a
-// missing address. Somebody else's rows carry the same ones, so they would
-// match each other.
+// ofNothing are the digests of the empty string, which some pipelines make of a
+// missing address. Rows with such a digest would match each other.
 var ofNothing = Sum(nil)
 
-// digest reads text as a digest: 32, 40 or 64 hex digits of either case, or 44
-// characters of standard base64. found is false when text is none.
+// digest reads a digest: 32, 40 or 64 hex digits of either case, or 44 characters of
+// standard base64. found is false when text is not a digest.
 func digest(text []byte) (a Address, found bool, err error) {
 	var raw [33]byte
 	var n int
@@ -21,9 +20,8 @@ func digest(text []byte) (a Address, found bool, err error) {
 	case 2 * len(ofNothing.MD5), 2 * len(ofNothing.SHA1), 2 * len(ofNothing.SHA256):
 		n, err = hex.Decode(raw[:], text)
 	case base64Len:
-		// Decode passes over line breaks, and not being strict it takes several
-		// spellings for one digest; 32 bytes out of 44 characters leave no room
-		// for the first, and Strict refuses the second.
+		// Decode ignores line breaks, but 44 characters for 32 bytes leave no
+		// room for them. Strict refuses other spellings of a digest.
 		n, err = strictBase64.Decode(raw[:], text)
 		if n != len(ofNothing.SHA256) {
 			return Address{}, false, nil

@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// AppendKey appends the address's key, what two cells must share to be one
-// question: the Plain form of an address, the lower-case hex of a digest. A
-// digest given in base64 has the key of the same digest in hex.
+// AppendKey appends the key of the address: the Plain form of an address, or the
+// lower-case hex of a digest. Cells with the same key are one question.
 func (a Address) AppendKey(dst []byte) []byte {
 	if len(a.text) == base64Len && a.kind == SHA256 {
-		var raw [33]byte // DecodedLen of 44 characters, the padding not yet known
+		var raw [33]byte // DecodedLen of 44 characters
 		n, _ := base64.StdEncoding.Decode(raw[:], a.text)
 		return hex.AppendEncode(dst, raw[:n])
 	}
@@ -23,9 +22,9 @@ func (a Address) AppendKey(dst []byte) []byte {
 	return appendLower(dst, a.text)
 }
 
-// AppendForm appends what profile p hashes. ok is false, and dst comes back as
-// it was, for a digest (it is never hashed again) and where p would leave
-// nothing of the local part (+news@gmail.com in UID2).
+// AppendForm appends the text that profile p hashes. ok is false, and dst is
+// unchanged, for a digest, which is never hashed again, and if p leaves nothing of
+// the local part (+news@gmail.com in UID2).
 func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	if a.kind != Plaintext {
 		return dst, false
@@ -41,8 +40,7 @@ func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	}
 
 	form = dst[start:]
-	// Lower-casing can change the length of what stands before the @, and in a
-	// dot-atom there is but one.
+	// Lower-casing can change the length of the local part. A dot-atom has no @.
 	at := int(a.at)
 	if !a.ascii {
 		at = lastAt(form)
@@ -67,13 +65,13 @@ func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	return dst[:start+kept], true
 }
 
-// ignoresDots reports whether p says that domain, in lower case, is one whose
-// local parts are the same with and without dots.
+// ignoresDots reports whether p ignores dots in local parts of a domain, which is in
+// lower case.
 func ignoresDots(domain []byte, p Profile) bool {
 	return string(domain) == "gmail.com" || p == Google && string(domain) == "googlemail.com"
 }
 
-// appendLowerASCII appends the text with A–Z lowered and all else untouched.
+// appendLowerASCII appends the text with A to Z in lower case.
 func (a Address) appendLowerASCII(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, a.text...)
@@ -87,8 +85,8 @@ func (a Address) appendLowerASCII(dst []byte) []byte {
 	return dst
 }
 
-// appendLower appends text, lower-cased rune by rune by the simple mapping, the
-// one without context and without growth into several runes.
+// appendLower appends text in lower case by the simple mapping, which maps each rune
+// to one rune.
 func appendLower(dst, text []byte) []byte {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -106,8 +104,8 @@ func lastAt(b []byte) int {
 	return i
 }
 
-// OneForm reports whether all profiles hash the same form of the address, as
-// they do of most. A digest has no form but itself.
+// OneForm reports whether all profiles hash the same form of the address, as for
+// most addresses. It is true for a digest.
 func (a Address) OneForm() bool {
 	if a.kind != Plaintext {
 		return true

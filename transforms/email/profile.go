@@ -2,29 +2,29 @@ package email
 
 import "fmt"
 
-// Profile says which transform stands between an address and its hash. One
-// address has several HEMs, so a hash without its profile means nothing.
+// Profile is how an address is changed before it is hashed. An address has several
+// HEMs, so a hash without its profile means nothing.
 type Profile uint8
 
-// The profiles, and who asks for them.
+// The profiles, and who uses them.
 const (
-	// Plain is lower-case by the simple Unicode mapping: Meta, Snap, TikTok,
-	// Criteo, X, LiveRamp, California DROP and most others. Its form is the
-	// key of an address.
+	// Plain is lower case by the simple Unicode mapping: Meta, Snap, TikTok,
+	// Criteo, X, LiveRamp, California DROP and most others. It is the key of an
+	// address.
 	Plain Profile = iota
-	// UID2 lowers ASCII letters only; at exactly gmail.com it drops the dots of
-	// the local part and everything from its first plus sign: UID2, EUID, The
-	// Trade Desk. Source: unifiedid.com, normalization and encoding.
+	// UID2 lowers ASCII letters only. At gmail.com it drops the dots of the local
+	// part and everything from its first plus sign: UID2, EUID, The Trade Desk.
+	// Source: unifiedid.com, normalization and encoding.
 	UID2
-	// Google is lower-case like Plain; at gmail.com and googlemail.com it drops
-	// the dots of the local part, and keeps the plus tag: Google Ads, DV360.
+	// Google is Plain, and drops the dots of the local part at gmail.com and
+	// googlemail.com. It keeps plus tags: Google Ads, DV360.
 	// Source: Google Data Manager, user data formatting.
 	Google
 )
 
 var profileNames = [...]string{Plain: "plain", UID2: "uid2", Google: "google"}
 
-// ParseProfile finds the profile called s: plain, uid2 or google.
+// ParseProfile returns the profile with a name: plain, uid2 or google.
 func ParseProfile(s string) (Profile, error) {
 	for p, name := range profileNames {
 		if name == s {
@@ -34,7 +34,7 @@ func ParseProfile(s string) (Profile, error) {
 	return 0, fmt.Errorf("unknown email profile %q; it is one of plain, uid2, google", s)
 }
 
-// String is the name ParseProfile takes.
+// String returns the name for ParseProfile.
 func (p Profile) String() string {
 	if int(p) < len(profileNames) {
 		return profileNames[p]

@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// The table of ranges is cut by the first byte of an address: most blocks are
-// of one class, the few others have few ranges to go through. A range holds
-// those inside it, so that an address is compared with exceptions only where
-// there could be one.
+// The table of ranges is split into blocks by the first byte of an address. Most
+// blocks have one class, the others few ranges. A range contains its inner ranges, so
+// that an address is compared with exceptions only if there can be one.
 
 type range4 struct {
 	bits, mask uint32
@@ -25,8 +24,8 @@ type range6 struct {
 	inside         []range6
 }
 
-// A block is the range of all addresses with one first byte; its class is that
-// of the addresses that no range inside holds.
+// A block is the range of all addresses with the same first byte. Its class is that of
+// addresses outside its inner ranges.
 var blocks4, blocks6 = cutTable()
 
 func cutTable() (v4 [256]range4, v6 [256]range6) {
@@ -79,7 +78,7 @@ func (r *range6) holds(high, low uint64) bool {
 	return high&r.highMask == r.high && low&r.lowMask == r.low
 }
 
-// insert puts s, which r holds, into the innermost range that holds it.
+// insert puts s, which is in r, into the innermost range that contains it.
 func (r *range4) insert(s range4) {
 	for i := range r.inside {
 		if r.inside[i].holds(s.bits) {

@@ -17,9 +17,8 @@ func trim(s string) string {
 
 func plain(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
 
-// isList reports whether s, which is no address, holds several: two entries
-// between list separators, whatever they are (unknown, 192.0.2.1), or two
-// addresses with only space between them.
+// isList reports whether s is a list: two entries with a separator between them
+// (unknown, 192.0.2.1), or two addresses with only space between them.
 func isList(s string) bool {
 	entries := 0
 	for entry := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == ';' || r == '|' }) {

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 )
 
-// Class is what an address is for.
+// Class is the purpose of an address.
 type Class string
 
-// The classes. Only public addresses belong to somebody who can be named.
+// The classes. Only public addresses belong to a known organization.
 const (
 	Public        Class = "public"
 	Private       Class = "private"       // for use inside a network
@@ -18,15 +18,15 @@ const (
 	Documentation Class = "documentation" // for examples
 	Benchmark     Class = "benchmark"     // for tests of devices
 	Multicast     Class = "multicast"     //
-	Reserved      Class = "reserved"      // set aside by the standards, and no address at all
-	Tunnel6to4    Class = "tunnel_6to4"   // an IPv4 host's own IPv6 prefix
-	Teredo        Class = "teredo"        // IPv6 through a relay, by UDP
-	NAT64         Class = "nat64"         // an IPv4 address as IPv6-only hosts see it
+	Reserved      Class = "reserved"      // reserved by the standards, or not an address
+	Tunnel6to4    Class = "tunnel_6to4"   // the IPv6 prefix of an IPv4 host
+	Teredo        Class = "teredo"        // IPv6 over UDP through a relay
+	NAT64         Class = "nat64"         // an IPv4 address in the form for IPv6-only hosts
 )
 
-// ClassOf says what a is for: the class of the most specific special-purpose
-// range that holds it, public when none does, reserved when a is not an
-// address. It is made to be called once a row.
+// ClassOf returns the class of the most specific special-purpose range that contains
+// a; public without one, and reserved if a is not an address. It is fast enough to be
+// called for each row.
 func ClassOf(a netip.Addr) Class {
 	if a.Is4() {
 		b := a.As4()
@@ -48,7 +48,7 @@ func class4(a uint32) Class { return blocks4[a>>24].classOf(a) }
 func (r *range4) classOf(a uint32) Class {
 	for i := 0; i < len(r.inside); i++ {
 		if r.inside[i].holds(a) {
-			r, i = &r.inside[i], -1 // go on inside
+			r, i = &r.inside[i], -1 // continue inside
 		}
 	}
 	return r.class
@@ -57,17 +57,16 @@ func (r *range4) classOf(a uint32) Class {
 func (r *range6) classOf(high, low uint64) Class {
 	for i := 0; i < len(r.inside); i++ {
 		if r.inside[i].holds(high, low) {
-			r, i = &r.inside[i], -1 // go on inside
+			r, i = &r.inside[i], -1 // continue inside
 		}
 	}
 	return r.class
 }
 
-// LookupAddr returns the address to look up in place of a: a itself when it is
-// public, and the public IPv4 address inside a well-known NAT64 one (Source:
-// RFC 6052, 2.1). ok is false when there is nobody to be found behind a. 6to4
-// and Teredo hold an IPv4 address too, but are tunnels: what is known of it
-// need not be true of who came through.
+// LookupAddr returns the address to look up for a: a itself if it is public, or the
+// public IPv4 address inside a well-known NAT64 address (Source: RFC 6052, 2.1). ok is
+// false if there is nothing to look up. 6to4 and Teredo addresses contain an IPv4
+// address too, but they are tunnels, and its owner need not be the user.
 func LookupAddr(a netip.Addr) (lookup netip.Addr, ok bool) {
 	a = a.Unmap().WithZone("")
 	switch ClassOf(a) {
@@ -75,7 +74,7 @@ func LookupAddr(a netip.Addr) (lookup netip.Addr, ok bool) {
 		return a, true
 	case NAT64:
 		if !wellKnownNAT64.Contains(a) {
-			return netip.Addr{}, false // a network's own prefix, of any layout
+			return netip.Addr{}, false // a prefix of one network, in any layout
 		}
 		b := a.As16()
 		embedded := netip.AddrFrom4([4]byte(b[12:]))

@@ -1,6 +1,6 @@
-// Package ipaddr reads IP addresses and says what kind they are. The classes
-// follow IANA's special-purpose registries, not the predicates of net/netip,
-// which take shared, test and reserved ranges for public ones.
+// Package ipaddr reads IP addresses and classifies them. The classes follow IANA's
+// special-purpose registries. The predicates of net/netip would count shared, test and
+// reserved ranges as public.
 package ipaddr
 
 import (
@@ -12,18 +12,17 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// Why a cell holds no usable address. Each text is the word of the dataset's
-// reason column; none ever holds the value.
+// The reasons why a cell has no usable address. Their texts are the words in the
+// reason column of a dataset.
 var (
-	ErrEmpty    = errors.New("empty")      // nothing, or a word that means nothing
+	ErrEmpty    = errors.New("empty")      // an empty cell, or a null word
 	ErrMultiple = errors.New("multiple")   // a list, as proxies write them
-	ErrInvalid  = errors.New("invalid_ip") // no address
+	ErrInvalid  = errors.New("invalid_ip") // not an address
 )
 
-// Parse reads the address in s: as net/netip reads it, with surrounding space,
-// a port (192.0.2.1:80, [2001:db8::1]:80) and a zone dropped. An IPv4 address
-// in IPv6 notation (::ffff:192.0.2.1) is the IPv4 address. Errors are the
-// package's, unwrapped.
+// Parse reads the address in s with net/netip, after it drops surrounding space, a
+// port (192.0.2.1:80, [2001:db8::1]:80) and a zone. An IPv4 address in IPv6 notation
+// (::ffff:192.0.2.1) is the IPv4 address. Errors are those of this package, unwrapped.
 func Parse(s string) (netip.Addr, error) {
 	s = trim(s)
 	if s == "" || nullword.Is(s) {
@@ -38,11 +37,11 @@ func Parse(s string) (netip.Addr, error) {
 	return netip.Addr{}, ErrInvalid
 }
 
-// ParseBytes is Parse of a cell. It keeps nothing of it and, unless it returns
-// an error, does not allocate.
+// ParseBytes is Parse of a cell. It does not keep the cell, and does not allocate
+// without an error.
 func ParseBytes(cell []byte) (netip.Addr, error) {
-	// Parse takes substrings only to look at them, and the one thing that
-	// net/netip would keep, the zone, is cut off before.
+	// Parse keeps no substring. net/netip would keep the zone, which is cut off
+	// before.
 	return Parse(unsafe.String(unsafe.SliceData(cell), len(cell)))
 }
 
@@ -65,16 +64,16 @@ func parseOne(s string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// looksLikeAddress keeps most cells that are none away from net/netip, whose
-// errors are built from the text.
+// looksLikeAddress refuses most cells that are not addresses, because net/netip is
+// slow for them: it builds errors of the text.
 func looksLikeAddress(s string) bool {
 	const longest = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"
 	return len(s) >= len("::") && len(s) <= len(longest) && strings.ContainsAny(s, ".:")
 }
 
-// withoutPort drops the brackets of an IPv6 address and the port behind it or
-// behind an IPv4 address. More than one colon outside brackets is IPv6 without
-// a port. ok is false when there is a colon but no port behind it.
+// withoutPort drops the brackets of an IPv6 address and the port of an address. Text
+// with several colons outside brackets is IPv6 without a port. ok is false for a colon
+// without a port.
 func withoutPort(s string) (host string, ok bool) {
 	if strings.HasPrefix(s, "[") {
 		host, rest, found := strings.Cut(s[1:], "]")

@@ -5,13 +5,13 @@ type specialRange struct {
 	class  Class
 }
 
-// special is the table of address ranges that have a purpose of their own.
+// special is the table of special-purpose address ranges.
 //
 // Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries; IANA IPv4 and
 // IPv6 Multicast Address Spaces; the RFC at each line. Ranges inside others
-// that are globally reachable are listed as public: the most specific range
-// decides. Reachable ranges that no other range holds are listed so that the
-// table shows them as considered.
+// that are globally reachable are listed as public, because the most specific range
+// decides. Reachable ranges outside all others are listed to show that they were
+// considered.
 var special = []specialRange{
 	{"0.0.0.0/8", Reserved},            // this network, RFC 791
 	{"10.0.0.0/8", Private},            // RFC 1918

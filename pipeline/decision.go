@@ -50,7 +50,7 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	if err := r.Job.Validate(); err != nil {
 		return nil, &job.Error{Err: err}
 	}
-	d := &decision{run: r, inputs: inputsOf(r.Input)}
+	d := &decision{run: r}
 	var err error
 	if d.columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
 		return nil, err
@@ -62,6 +62,10 @@ func (r *Run) decide(planning bool) (*decision, error) {
 		return nil, err
 	}
 	there := readEarlier(r.Output, d.journal)
+	if there.manifest == nil || !r.Overwrite { // which makes a finished dataset anew
+		r.Input.Respell(there.inputNames())
+	}
+	d.inputs = inputsOf(r.Input)
 	if d.asOf, err = d.chooseDay(there); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,18 @@ func readEarlier(output *sinks.Dataset, j *journal.Journal) (e earlier) {
 	return e
 }
 
+// inputNames are the inputs as the dataset that is there has them.
+func (e *earlier) inputNames() (names []string) {
+	inputs := e.header.Inputs
+	if e.manifest != nil {
+		inputs = e.manifest.Inputs
+	}
+	for _, in := range inputs {
+		names = append(names, in.URI)
+	}
+	return names
+}
+
 // isBegun reports whether a job has begun the dataset that is there with the
 // same input, and not finished it.
 func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {

@@ -660,3 +660,32 @@ func TestUnfinishedWhileMadeAgain(t *testing.T) {
 	}
 	requireSame(t, content(t, s.outDir()), want)
 }
+
+// TestResumedByAnotherSpelling: the input of an interrupted run is named in
+// another way by the next.
+func TestResumedByAnotherSpelling(t *testing.T) {
+	s := setup{dir: t.TempDir(), rowsPerPart: 10}
+	s.input(t, "list.csv", emails(0, 100))
+	s.in = []string{filepath.Join(s.dir, "in", "list.csv")}
+	ctx, interrupt := context.WithCancel(t.Context())
+	s.resolver = &hashing{before: func(n int64) error {
+		if n == 50 {
+			interrupt()
+		}
+		return nil
+	}}
+	begun, err := s.do(ctx)
+	if !errors.Is(err, context.Canceled) || begun.Made == 0 {
+		t.Fatalf("%d parts made, %v", begun.Made, err)
+	}
+	s.resolver = nil
+	again := s
+	again.in = []string{s.dir + "/in/../in/./list.csv"}
+	if result := again.mustDo(t); result.Skipped != begun.Made || result.Manifest.Inputs[0].URI != s.in[0] {
+		t.Errorf("%d parts of the run before, want %d; input %s", result.Skipped, begun.Made, result.Manifest.Inputs[0].URI)
+	}
+	want := s
+	want.out, want.state = "undisturbed", "other"
+	want.mustDo(t)
+	requireSame(t, content(t, again.outDir()), content(t, want.outDir()))
+}

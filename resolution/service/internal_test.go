@@ -2,12 +2,15 @@ package service
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/operator"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -44,6 +47,49 @@ func TestInternalNeedsTheSystemKey(t *testing.T) {
 		if a.status != c.status || a.header.Get("X-Request-Id") == "" || a.header.Get("WWW-Authenticate") != challenge {
 			t.Errorf("%s: %d %s", c.name, a.status, a.raw)
 		}
+	}
+}
+
+// TestInternalHost: a page in a browser on the machine may send requests here under
+// a name of its own.
+func TestInternalHost(t *testing.T) {
+	f := newFixture(t)
+	for host, status := range map[string]int{
+		"localhost": 200, "LocalHost:8081": 200, "127.0.0.1:8081": 200, "127.1.2.3": 200, "[::1]:8081": 200, "[::1]": 200,
+		"rebound.example": 403, "rebound.example:8081": 403, "10.0.0.1": 403, "127.0.0.1.rebound.example": 403, "localhost.rebound.example": 403,
+	} {
+		for _, path := range []string{"/metrics", "/internal/organizations"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Host = host
+			r.Header.Set("X-Sys-Key", "system")
+			w := httptest.NewRecorder()
+			f.service.Internal().ServeHTTP(w, r)
+			if w.Code != status {
+				t.Errorf("%s of %s: %d %s", path, host, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// TestInternalGuesses: wrong system keys are limited, the right one is not.
+func TestInternalGuesses(t *testing.T) {
+	now := time.Now()
+	f := newFixture(t, func(o *Options) {
+		o.Now = func() time.Time { return now }
+		o.Limits.FailedAuth = limit.Rate{Events: 3, Per: time.Minute, Burst: 3}
+	})
+	var codes []int
+	for range 5 {
+		codes = append(codes, f.do(http.MethodGet, f.internal+"/internal/organizations", "", "X-Sys-Key", "guess").status)
+	}
+	if want := []int{401, 401, 401, 429, 429}; !slices.Equal(codes, want) {
+		t.Errorf("%v, want %v", codes, want)
+	}
+	if a := f.system(http.MethodGet, "/internal/organizations", ""); a.status != http.StatusOK {
+		t.Errorf("the right key: %d", a.status)
+	}
+	if a := f.post(enrichment, askAda); a.status != http.StatusOK {
+		t.Errorf("a customer: %d", a.status)
 	}
 }
 

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,7 +247,14 @@ func TestProblemJSON(t *testing.T) {
 		alone  bool
 	}{
 		{"application/problem+json", true},
-		{"application/json, application/problem+json;q=0.9", true},
+		{"application/json, application/problem+json;q=0.9", false},
+		{"application/json;q=0.9, application/problem+json", true},
+		{"application/json, application/problem+json", true},
+		{"application/problem+json;q=0", false},
+		{"application/problem+json; q=0.0, */*", false},
+		{"application/problem+json;q=0.5, application/*;q=0.4, */*", true},
+		{"application/problem+json;q=0.5, */*;q=0.8", false},
+		{"application/problem+json;q=2, */*", false},
 		{"Application/Problem+JSON", true},
 		{"*/*", false},
 		{"application/json", false},
@@ -360,6 +369,68 @@ func TestResultsOutliveTheirOperation(t *testing.T) {
 	}
 	if a := f.resultOf(listResult, id); a.status != http.StatusOK || a.header.Get("Sunset") == "" {
 		t.Errorf("the result: %d %s", a.status, a.raw)
+	}
+}
+
+// TestDocumentIsKnown: whoever has the document is told so.
+func TestDocumentIsKnown(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/openapi.json", "/docs"} {
+		a := f.do(http.MethodGet, f.public+path, "", "Content-Type", "")
+		tag := a.header.Get("ETag")
+		if !strings.HasPrefix(tag, `W/"`) || a.header.Get("Cache-Control") != "no-cache" {
+			t.Fatalf("%s: %v", path, a.header)
+		}
+		for _, c := range []struct {
+			given  string
+			status int
+		}{
+			{tag, 304}, {`"other", ` + tag, 304}, {strings.TrimPrefix(tag, "W/"), 304}, {"*", 304}, {`W/"other"`, 200}, {"", 200},
+		} {
+			b := f.do(http.MethodGet, f.public+path, "", "Content-Type", "", "If-None-Match", c.given)
+			if b.status != c.status || b.header.Get("ETag") != tag || (len(b.raw) == 0) != (c.status == 304) {
+				t.Errorf("%s, If-None-Match %s: %d, %d bytes, %v", path, c.given, b.status, len(b.raw), b.header)
+			}
+		}
+	}
+}
+
+// TestGzip: large answers are compressed for clients that take gzip, and are the
+// same.
+func TestGzip(t *testing.T) {
+	f := newFixture(t)
+	large := `{"network_url":"` + ada + `","note":"` + strings.Repeat("rockets ", 1000) + `"}`
+	for _, c := range []struct {
+		method, path, body, accept string
+		zipped                     bool
+	}{
+		{"POST", enrichment, large, "gzip", true},
+		{"POST", enrichment, large, "br;q=1, *;q=0.1", true},
+		{"POST", enrichment, large, "identity", false},
+		{"POST", enrichment, large, "gzip;q=0, *", false},
+		{"POST", enrichment, askAda, "gzip", false},
+		{"GET", "/openapi.json", "", "gzip", true},
+		{"GET", "/openapi.json", "", "identity", false},
+		{"GET", "/docs", "", "gzip", true},
+	} {
+		f.client = &http.Client{Transport: f.transport()} // the document's does not decompress
+		a := f.do(c.method, f.public+c.path, c.body, "Accept-Encoding", c.accept)
+		if zipped := a.header.Get("Content-Encoding") == "gzip"; a.status != http.StatusOK || zipped != c.zipped {
+			t.Errorf("%s %s: %d %v", c.path, c.accept, a.status, a.header)
+		}
+		if a.header.Get("Content-Length") != fmt.Sprint(len(a.raw)) || (a.header.Get("Vary") == "") != (c.body == askAda) {
+			t.Errorf("%s %s: %d bytes, %v", c.path, c.accept, len(a.raw), a.header)
+		}
+		if !c.zipped {
+			continue
+		}
+		z, err := gzip.NewReader(bytes.NewReader(a.raw))
+		f.must(err)
+		text, err := io.ReadAll(z)
+		f.must(err)
+		if plain := f.do(c.method, f.public+c.path, c.body, "Accept-Encoding", "identity"); c.method == "GET" && string(text) != string(plain.raw) || len(text) < len(a.raw) {
+			t.Errorf("%s: %d bytes, and %d without gzip", c.path, len(text), len(plain.raw))
+		}
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ import (
 func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	began := s.now()
 	id := requestID(r.Header)
+	w = wire.Compressing(w, r)
 	wire.CommonHeader(w.Header(), id)
 	if s.draining.Load() { // the next call had better go elsewhere
 		w.Header()["Connection"] = []string{"close"}
@@ -163,11 +166,38 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 	wire.CommonHeader(w.Header(), id)
 	path := trim(r.URL.EscapedPath())
 	s.guard(w, r, id, "internal", func() error {
+		if !isThisMachine(r.Host) {
+			return wire.Refuse(wire.Forbidden, "The Host of the request is not this machine. Ask for localhost or a loopback address.")
+		}
 		if strings.HasPrefix(path, "/internal/") {
-			return s.operator.Serve(w, r, path[len("/internal/"):])
+			return s.countGuess(s.operator.Serve(w, r, path[len("/internal/"):]))
 		}
 		return s.serveProbe(w, r, path)
 	})
+}
+
+// isThisMachine reports whether a Host names this machine. A page in a browser on
+// this machine may reach the listener under a name of its own.
+func isThisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
+}
+
+// countGuess counts a wrong system key against the limit of failed
+// authentications, which all of this machine share. The right key is never delayed.
+func (s *Service) countGuess(err error) error {
+	p, ok := errors.AsType[*wire.Problem](err)
+	if !ok || p.Kind != wire.InvalidCredentials {
+		return err
+	}
+	if d := s.guesses.Take("x-sys-key", s.now()); !d.Allowed {
+		p = wire.Refuse(wire.RateLimited, "Too many system keys were wrong. Try again later.")
+		p.RetryAfter = d.RetryAfter
+	}
+	return p
 }
 
 // serveMetrics answers one request on the listener for metrics.
@@ -208,10 +238,10 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 	case "/healthz":
 		wire.WriteBody(w, http.StatusOK, wire.JSONType, []byte(`{"status":"ok"}`))
 	case "/openapi.json":
-		wire.WriteBody(w, http.StatusOK, wire.JSONType, openapi.Document())
+		s.document().Write(w, r, wire.JSONType)
 	case "/docs":
 		w.Header().Set("Content-Security-Policy", openapi.ContentSecurityPolicy())
-		wire.WriteBody(w, http.StatusOK, wire.HTMLType, openapi.Page())
+		s.docs().Write(w, r, wire.HTMLType)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +21,10 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/metrics"
+	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/operator"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // Service answers the interface. The handlers work without Serve, but only Serve
@@ -42,6 +45,8 @@ type Service struct {
 	sender   *callback.Sender
 	operator *operator.Handler
 	work     chan struct{} // wakes workers
+
+	document, docs func() *wire.Page
 
 	draining   atomic.Bool
 	readiness  readiness
@@ -88,6 +93,8 @@ func New(o Options) (*Service, error) {
 		State: o.State, Key: o.SystemKey, Now: s.now,
 		Names: s.rosters.names, Credited: s.rosters.credited, Callback: s.finishedCallback, Posted: s.sender.Wake,
 	}
+	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Document()) })
+	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Page()) })
 	s.paths = s.routes()
 	return s, nil
 }

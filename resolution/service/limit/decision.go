@@ -26,7 +26,7 @@ type Decision struct {
 // Header sets the headers that tell a client the decision. policy is a plain word,
 // such as single. With None it sets nothing. Times are whole seconds, rounded up.
 //
-//	RateLimit-Policy: "single";q=600;w=60    Events; Per
+//	RateLimit-Policy: "single";q=600;w=60;burst=20    Events; Per; Burst, our own parameter
 //	RateLimit: "single";r=19;t=1             Remaining; Reset, or when refused RetryAfter
 //	X-RateLimit-Limit: 600                   Events
 //	X-RateLimit-Remaining: 19                Remaining
@@ -48,7 +48,7 @@ func (d Decision) Header(h http.Header, policy string) {
 		window = seconds(max(d.RetryAfter, 1))
 		h.Set("Retry-After", window)
 	}
-	h.Set("Ratelimit-Policy", `"`+policy+`";q=`+strconv.Itoa(d.Rate.Events)+`;w=`+seconds(d.Rate.Per))
+	h.Set("Ratelimit-Policy", `"`+policy+`";q=`+strconv.Itoa(d.Rate.Events)+`;w=`+seconds(d.Rate.Per)+`;burst=`+strconv.Itoa(d.Rate.Burst))
 	h.Set("Ratelimit", `"`+policy+`";r=`+remaining+`;t=`+window)
 }
 

@@ -23,25 +23,25 @@ func TestHeader(t *testing.T) {
 		{"allowed",
 			limit.Decision{Allowed: true, Rate: single, Remaining: 19, Reset: 100 * time.Millisecond},
 			map[string]string{
-				"RateLimit-Policy": `"single";q=600;w=60`, "RateLimit": `"single";r=19;t=1`,
+				"RateLimit-Policy": `"single";q=600;w=60;burst=20`, "RateLimit": `"single";r=19;t=1`,
 				"X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "19", "X-RateLimit-Reset": "1",
 			}},
 		{"the last one",
 			limit.Decision{Allowed: true, Rate: single, Remaining: 0, Reset: 2 * time.Second},
 			map[string]string{
-				"RateLimit-Policy": `"single";q=600;w=60`, "RateLimit": `"single";r=0;t=2`,
+				"RateLimit-Policy": `"single";q=600;w=60;burst=20`, "RateLimit": `"single";r=0;t=2`,
 				"X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "2",
 			}},
 		{"refused",
 			limit.Decision{Rate: single, Reset: 2001 * time.Millisecond, RetryAfter: 100 * time.Millisecond},
 			map[string]string{
-				"RateLimit-Policy": `"single";q=600;w=60`, "RateLimit": `"single";r=0;t=1`,
+				"RateLimit-Policy": `"single";q=600;w=60;burst=20`, "RateLimit": `"single";r=0;t=1`,
 				"X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "3", "Retry-After": "1",
 			}},
 		{"refused for an hour",
 			limit.Decision{Rate: limit.Rate{Events: 1, Per: time.Hour, Burst: 1}, Reset: time.Hour, RetryAfter: time.Hour},
 			map[string]string{
-				"RateLimit-Policy": `"single";q=1;w=3600`, "RateLimit": `"single";r=0;t=3600`,
+				"RateLimit-Policy": `"single";q=1;w=3600;burst=1`, "RateLimit": `"single";r=0;t=3600`,
 				"X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "3600", "Retry-After": "3600",
 			}},
 	} {

@@ -88,6 +88,9 @@ func (r *reader) operation(path, method string, o *object) operation {
 	}
 	for _, m := range o.object("responses").members {
 		_, response := r.resolve(m.value.(*object))
+		if m.name == "304" { // no body, and no refusal
+			continue
+		}
 		if m.name != "200" {
 			op.Refusals = append(op.Refusals, refusal{m.name, inline(response.text("description"))})
 			continue

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -84,8 +83,19 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *P
 	WriteBody(w, p.Kind.Status, JSONType, body)
 }
 
-// WriteBody writes an answer.
+// WriteBody writes an answer, with gzip if it is large and w is Compressing.
 func WriteBody(w http.ResponseWriter, status int, contentType []string, body []byte) {
+	if len(body) >= leastCompressed {
+		w.Header()["Vary"] = vary
+		if _, ok := w.(compressing); ok {
+			w.Header()["Content-Encoding"] = zipped
+			body = compress(body)
+		}
+	}
+	writePlain(w, status, contentType, body)
+}
+
+func writePlain(w http.ResponseWriter, status int, contentType []string, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = contentType
 	h["Content-Length"] = count(int64(len(body)))
@@ -104,17 +114,4 @@ func count(n int64) []string {
 		return zero
 	}
 	return []string{strconv.FormatInt(n, 10)}
-}
-
-// acceptsProblem reports whether Accept names application/problem+json.
-func acceptsProblem(h http.Header) bool {
-	for _, accept := range h["Accept"] {
-		for element := range strings.SplitSeq(accept, ",") {
-			media, _, _ := strings.Cut(element, ";")
-			if strings.EqualFold(strings.TrimSpace(media), "application/problem+json") {
-				return true
-			}
-		}
-	}
-	return false
 }

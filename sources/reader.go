@@ -21,6 +21,7 @@ type Reader struct {
 	stored  int     // the columns current stores
 	order   []int   // per column asked for, which of them it is
 	err     error   // what ended the reading
+	sample  *sample // nil when all lines are handed out
 
 	before int64        // stored bytes of the files behind us
 	read   atomic.Int64 // before, and what the rows of current take so far
@@ -40,6 +41,9 @@ func (l *List) Reader(columns []string) (*Reader, error) {
 		}
 	}
 	r := &Reader{columns: columns, maxRows: l.options.BatchRows, total: l.total()}
+	if l.options.Sample > 0 {
+		r.sample = &sample{size: l.options.Sample}
+	}
 	for _, in := range l.inputs {
 		mine := *in
 		in.stream = nil // the Reader's from here on
@@ -60,7 +64,11 @@ func (r *Reader) Next(ctx context.Context, maxRows int) (*Batch, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	batch, err := r.batch(ctx, maxRows)
+	next := r.batch
+	if r.sample != nil {
+		next = r.nextSampled
+	}
+	batch, err := next(ctx, maxRows)
 	if err != nil {
 		r.err = err
 		r.release()
@@ -143,7 +151,12 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 // Position returns how many of the stored (packed) bytes the rows so far take,
 // for progress; what is read ahead does not count. bytesTotal is -1 when it is
 // unknown, as for standard input.
-func (r *Reader) Position() (bytesRead, bytesTotal int64) { return r.read.Load(), r.total }
+func (r *Reader) Position() (bytesRead, bytesTotal int64) {
+	if r.sample != nil && r.total >= 0 {
+		return r.sample.share(r.total), r.total
+	}
+	return r.read.Load(), r.total
+}
 
 // Close ends the reading and what runs for it. Batches stay valid until they
 // are released.

@@ -37,6 +37,9 @@ type Options struct {
 	StdinName string
 	// BatchRows bounds the rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
+	// Sample is how many lines, spread over all files, a Reader hands out; 0 is
+	// all, and MaxSample the most. The whole input is read for it.
+	Sample int
 	// AllowEmpty takes a file with nothing in it for one without columns and
 	// rows; otherwise it is an error.
 	AllowEmpty bool

@@ -19,6 +19,7 @@ import (
 type Identity struct {
 	Operation        resolution.Operation `json:"operation"`
 	Inputs           []string             `json:"inputs"`
+	Sample           int                  `json:"sample,omitempty"`
 	Column           string               `json:"column"`
 	Keep             []string             `json:"keep"`
 	DropIdentifier   bool                 `json:"drop_identifier"`
@@ -54,7 +55,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 // operation are left out.
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
-		Operation: j.Operation, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier,
+		Operation: j.Operation, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier,
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
@@ -81,7 +82,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // settingNames are the settings of an identity as users know them, in the order
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
-	{"operation", "operation"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"},
+	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},

@@ -31,6 +31,9 @@ type Job struct {
 	// KeepAll carries all input columns to the output, Keep the named ones.
 	KeepAll bool
 	Keep    []string
+	// Sample is the number of lines that the dataset is made of, spread over the
+	// input; 0 is all.
+	Sample int
 	// DropIdentifier leaves the identifier column, key and the raw text of
 	// rejects out of every file.
 	DropIdentifier bool

@@ -78,7 +78,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(plannedJSON{plan, noCallback})
 	case !f.log.Quiet:
-		err = runview.Plan{Plan: plan, Files: run.Input.Files(), Out: f.out, Rate: f.remote.rate.String(), NoCallback: noCallback}.Print(std.Out)
+		err = runview.Plan{Plan: plan, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Rate: f.remote.rate.String(), NoCallback: noCallback}.Print(std.Out)
 	}
 	if err != nil {
 		return err
@@ -103,8 +103,10 @@ func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.failOn.rejects && f.maxRejects.Exceeded(rejects, lines) {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
 	}
-	if p.Rows < f.minRows && f.failOn.rejects {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", p.Rows, f.minRows))
+	if f.failOn.rejects {
+		if err := f.checkMinRows(p.Rows); err != nil {
+			return err
+		}
 	}
 	if p.Calls != nil && p.Calls.Failed > 0 && f.failOn.failed {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail because their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))

@@ -90,6 +90,10 @@ defaults for rows that have no value.
 To resume an interrupted run, run the same command. On a finished dataset it
 does nothing.
 
+--sample N makes a real dataset of N lines, to look at before buying: answers
+that it buys are stored, and the run of the whole input does not pay for them
+again. Give it an --out of its own.
+
 Every flag is also a key of the job file, and an environment variable: --rate is
 rate, and LEADETL_RATE. Flags win over the environment, which wins over the file.
 In the file, ${NAME} is an environment variable, and paths that begin with ./ are
@@ -252,7 +256,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	result, err := run.Do(ctx)
 	stop()
 	return reportOf(result, run), f.close(result, err, runview.Summary{
-		Operation: run.Job.Operation, Files: run.Input.Files(), Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
+		Operation: run.Job.Operation, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
 }

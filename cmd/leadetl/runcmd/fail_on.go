@@ -67,8 +67,14 @@ func (f *runFlags) judge(t sinks.Totals) error {
 	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
 	}
-	if t.Rows < f.minRows {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", t.Rows, f.minRows))
+	return f.checkMinRows(t.Rows)
+}
+
+// checkMinRows finds an input with too few rows. How many the input of a sample
+// has, its dataset does not say.
+func (f *runFlags) checkMinRows(rows int64) error {
+	if rows < f.minRows && f.dataset.sample == 0 {
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", rows, f.minRows))
 	}
 	return nil
 }

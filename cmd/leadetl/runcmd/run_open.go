@@ -67,7 +67,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		opened.Add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
-	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store}
+	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store, Sample: job.Sample}
 	if f.search.isGiven() {
 		if uris, err = f.search.list(&options); err != nil {
 			return nil, nil, err

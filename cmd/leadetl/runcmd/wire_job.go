@@ -12,15 +12,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
+	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
 // JobFlags are the flags that decide what a dataset holds.
 type JobFlags struct {
+	sample           int
 	column           string
 	keep             []string
 	dropIdentifier   bool
@@ -61,6 +64,7 @@ func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 
 // registerInput registers the flags that decide how input is read.
 func (f *JobFlags) registerInput(flags *pflag.FlagSet) {
+	flags.IntVar(&f.sample, "sample", 0, "read the whole input, and run only this `number` of lines, spread over it (default: all)")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
 	flags.StringVar(&f.defaultRegion, "default-region", f.defaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", f.networkHosts, "`hosts` whose profile URLs are recognized")
@@ -92,7 +96,10 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 		errs = append(errs, err)
 	}
 	job := job.Default(resolution.Operation(operation))
-	job.Column, job.DropIdentifier = f.column, f.dropIdentifier
+	job.Sample, job.Column, job.DropIdentifier = f.sample, f.column, f.dropIdentifier
+	if f.sample < 0 || f.sample > sources.MaxSample {
+		errs = append(errs, fmt.Errorf("--sample is %d; it is a number of lines from 1 to %s", f.sample, figures.Grouped(sources.MaxSample)))
+	}
 	switch {
 	case len(f.keep) == 0 || slices.Contains(f.keep, ""):
 		errs = append(errs, errors.New("--keep names no column; write all, none, or names with commas"))

@@ -15,10 +15,11 @@ import (
 
 // Plan is the table of a plan.
 type Plan struct {
-	Plan  *pipeline.Plan
-	Files []sources.File // of the input
-	Out   string         // the dataset
-	Rate  string         // of the calls, as the user wrote it
+	Plan   *pipeline.Plan
+	Files  []sources.File // of the input
+	Sample int            // lines of a sample, 0 for all
+	Out    string         // the dataset
+	Rate   string         // of the calls, as the user wrote it
 	// NoCallback says that the run needs an address for callbacks, and has none.
 	NoCallback bool
 }
@@ -31,7 +32,7 @@ func (p Plan) Print(to io.Writer) error {
 	if plan.Operation.IsKeyword() {
 		rows = "searches"
 	}
-	t.Count(rows, plan.Rows, inputNames(p.Files))
+	t.Count(rows, plan.Rows, inputNames(p.Files, p.Sample))
 	t.Count("malformed", plan.Malformed, reasons(plan.Reasons["malformed"]))
 	t.Count("rejected", plan.Rejected, reasons(plan.Reasons["rejected"]))
 	t.CountIfAny("suppressed", plan.Suppressed, reasons(plan.Reasons["suppressed"]))

@@ -25,6 +25,7 @@ import (
 type Summary struct {
 	Operation resolution.Operation
 	Files     []sources.File // of the input
+	Sample    int            // lines of a sample, 0 for all
 	Out       string         // the dataset
 	Report    string         // the page of the report
 	Took      time.Duration
@@ -91,13 +92,13 @@ func (s Summary) service() *report.Service {
 func (s Summary) ofAll() string {
 	p := report.ProgressOf(s.Progress)
 	if p.Of == 0 {
-		return inputNames(s.Files)
+		return inputNames(s.Files, s.Sample)
 	}
 	about := "about "
 	if p.Exact {
 		about = ""
 	}
-	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(p.Of), inputNames(s.Files), figures.Grouped(max(p.Of-p.Rows, 0)))
+	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(p.Of), inputNames(s.Files, s.Sample), figures.Grouped(max(p.Of-p.Rows, 0)))
 }
 
 // addCalls adds what was asked of the service, and what it cost.
@@ -177,21 +178,25 @@ func total(counts map[string]int64) (n int64) {
 // source is where the rows of a dataset come from.
 func (s Summary) source(t sinks.Totals) string {
 	if t.Searches == 0 {
-		return inputNames(s.Files)
+		return inputNames(s.Files, s.Sample)
 	}
 	noun := " search "
 	if t.Searches != 1 {
 		noun = " searches "
 	}
-	return "of " + figures.Grouped(t.Searches) + noun + inputNames(s.Files)
+	return "of " + figures.Grouped(t.Searches) + noun + inputNames(s.Files, s.Sample)
 }
 
 // inputNames says what was read.
-func inputNames(files []sources.File) string {
-	if len(files) == 1 {
-		return "from " + files[0].URI
+func inputNames(files []sources.File, sample int) string {
+	from := "from "
+	if sample > 0 {
+		from = "sample of "
 	}
-	return fmt.Sprintf("from %d files", len(files))
+	if len(files) == 1 {
+		return from + files[0].URI
+	}
+	return fmt.Sprintf("%s%d files", from, len(files))
 }
 
 // speed is how long the run took, and how fast it was at the rows it made

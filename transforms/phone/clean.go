@@ -8,13 +8,12 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// maxCell is the longest cell looked at, in bytes; a number with its extension
-// and a label needs far less.
+// maxCell bounds a cell, in bytes. A number with extension and label is far shorter.
 const maxCell = 250
 
-// clean returns the text of a cell with invisible characters dropped and the
-// typographic relatives of ASCII digits, spaces, dashes and plus folded. It
-// allocates only where a cell is not ASCII.
+// clean returns the text of a cell without invisible characters, and with ASCII in
+// place of typographic digits, spaces, dashes and plus signs. It allocates only for
+// cells that are not ASCII.
 func clean(s string) (string, error) {
 	if len(s) > maxCell {
 		return "", ErrInvalid
@@ -24,8 +23,7 @@ func clean(s string) (string, error) {
 			return "", ErrInvalid
 		}
 		s = strings.Map(fold, s)
-		// Digits of other scripts have no keypad; the library would
-		// read them as zero.
+		// The library would read digits of other scripts as zero.
 		if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf && unicode.IsDigit(r) }) {
 			return "", ErrInvalid
 		}

@@ -2,17 +2,17 @@ package phone
 
 import "github.com/nyaruka/phonenumbers"
 
-// Details is what the numbering plans say about a number.
+// Details is what the numbering plans know about a number.
 type Details struct {
-	// Region is a two-letter region ("US"), "001" for numbers of no region,
-	// and "" when the plan serves several regions and fits none.
+	// Region is a two-letter region ("US"), "001" for numbers without a region,
+	// and "" if no region of the plan fits.
 	Region string
 	// Type is what the number is for: mobile, fixed_line,
-	// fixed_line_or_mobile (plans that do not tell), toll_free,
+	// fixed_line_or_mobile (if the plan does not say), toll_free,
 	// premium_rate, shared_cost, voip, personal_number, pager, uan,
 	// voicemail, or unknown.
 	Type string
-	// Valid says that the plan has given out the number's range.
+	// Valid says that the range of the number is assigned.
 	Valid bool
 }
 
@@ -31,8 +31,8 @@ var typeNames = map[phonenumbers.PhoneNumberType]string{
 	phonenumbers.UNKNOWN:              "unknown",
 }
 
-// Describe looks e164 up in the numbering plans that are built into the program.
-// What is not a number is unknown and not valid.
+// Describe looks up e164 in the numbering plans, which are built into the program.
+// Text that is not a number is unknown and not valid.
 func Describe(e164 string) Details {
 	if p, national, ok := planOf(e164); ok {
 		return p.describe(national)
@@ -40,7 +40,7 @@ func Describe(e164 string) Details {
 	return describeSlowly(e164)
 }
 
-// describeSlowly is Describe by the library. It costs microseconds.
+// describeSlowly is Describe with the library. It takes microseconds.
 func describeSlowly(e164 string) Details {
 	none := Details{Type: typeNames[phonenumbers.UNKNOWN]}
 	parsed, err := phonenumbers.Parse(e164, "")
@@ -48,15 +48,14 @@ func describeSlowly(e164 string) Details {
 		return none
 	}
 	if phonenumbers.Format(parsed, phonenumbers.E164) != e164 {
-		// The plan read another number into the digits; what it says
-		// is true of that one.
+		// The plan read the digits as another number.
 		return none
 	}
 	kind := phonenumbers.GetNumberType(parsed)
 	return Details{
 		Region: phonenumbers.GetRegionCodeForNumber(parsed),
 		Type:   typeNames[kind],
-		// A number is valid where a type's pattern matches it.
+		// A number is valid if the pattern of a type matches it.
 		Valid: kind != phonenumbers.UNKNOWN,
 	}
 }

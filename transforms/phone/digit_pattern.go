@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// digitPattern is a regular expression over digits as a table: matching costs a
-// step a digit. (Package regexp takes microseconds for the patterns of numbering
-// plans, and a number is held against a dozen of them.)
+// digitPattern is a regular expression over digits as a table: matching takes a step
+// for each digit. Package regexp takes microseconds for a pattern of a numbering plan,
+// and a number is compared with a dozen of them.
 type digitPattern struct {
-	next   [][10]uint16 // by state and digit; state 0 matches nothing any more
+	next   [][10]uint16 // by state and digit; state 0 cannot match
 	accept []bool       // by state
 }
 
-// startState is where matching starts.
+// startState is the first state.
 const startState = 1
 
-// maxStates bounds a table. The largest of the plans have some hundred states.
+// maxStates bounds a table. The largest plans have some hundred states.
 const maxStates = 1 << 13
 
 var errPattern = errors.New("not a pattern of digits")
 
-// compileDigits makes the table of an expression. The empty one matches nothing.
+// compileDigits makes the table of an expression. An empty expression matches nothing.
 func compileDigits(expression string) (*digitPattern, error) {
 	p := &digitPattern{next: make([][10]uint16, 2), accept: make([]bool, 2)}
 	if expression == "" {
@@ -36,7 +36,7 @@ func compileDigits(expression string) (*digitPattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A state is the set of instructions that matching may be at.
+	// A state is a set of instructions of the expression.
 	numbers := map[string]uint16{"": 0}
 	var sets [][]uint32
 	number := func(set []uint32) (uint16, error) {
@@ -86,7 +86,7 @@ func compileDigits(expression string) (*digitPattern, error) {
 	return p, nil
 }
 
-// closure is the instructions that are reached without a digit, sorted.
+// closure returns the instructions that are reached without a digit, sorted.
 func closure(prog *syntax.Prog, from []uint32) (set []uint32, err error) {
 	seen := map[uint32]bool{}
 	for len(from) > 0 {
@@ -102,7 +102,7 @@ func closure(prog *syntax.Prog, from []uint32) (set []uint32, err error) {
 		case syntax.InstCapture, syntax.InstNop:
 			from = append(from, in.Out)
 		case syntax.InstEmptyWidth:
-			return nil, errPattern // none of the plans has one
+			return nil, errPattern // no plan has one
 		case syntax.InstFail:
 		default:
 			set = append(set, pc)
@@ -112,7 +112,7 @@ func closure(prog *syntax.Prog, from []uint32) (set []uint32, err error) {
 	return set, nil
 }
 
-// matches reports whether the whole of some digits matches.
+// matches reports whether all digits match.
 func (p *digitPattern) matches(digits string) bool {
 	state := uint16(startState)
 	for i := range len(digits) {
@@ -121,7 +121,7 @@ func (p *digitPattern) matches(digits string) bool {
 	return p.accept[state]
 }
 
-// matchesPrefix reports whether digits begin with a match, be it empty.
+// matchesPrefix reports whether digits begin with a match, which may be empty.
 func (p *digitPattern) matchesPrefix(digits string) bool {
 	state := uint16(startState)
 	for i := 0; ; i++ {

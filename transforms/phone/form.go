@@ -1,6 +1,6 @@
 package phone
 
-// Form is a way of writing a number before it is hashed; platforms disagree.
+// Form is how a number is written before it is hashed. Platforms differ.
 type Form uint8
 
 // The forms.
@@ -10,7 +10,7 @@ const (
 	Last10             // the last ten digits (Source: California DROP, technical specifications)
 )
 
-// Form writes n as f says. It does not allocate.
+// Form returns n in a form. It does not allocate.
 func (n Number) Form(f Form) string {
 	digits := n.E164
 	if digits == "" || f == E164 {

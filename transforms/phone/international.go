@@ -1,16 +1,15 @@
 package phone
 
-// What E.164 numbers hold in practice. The upper bound is the standard's
+// The bounds of E.164 numbers. The lower one is practice, the upper one standard
 // (Source: ITU-T E.164, 6.2.1).
 const (
 	minDigits = 8
 	maxDigits = 15
 )
 
-// takeDigits reads s, the text behind a +, by its bytes: digits are kept, usual
-// punctuation is dropped. ok is false when something else is in it, when the
-// digits are too few or too many, and when a trunk prefix follows the calling
-// code, which only the numbering plan can remove.
+// takeDigits reads the text after a +. It keeps digits and drops usual punctuation. ok
+// is false for other characters, for too few or too many digits, and if a trunk
+// prefix follows the calling code, which only the numbering plan can remove.
 func takeDigits(s string) (e164 string, ok bool) {
 	var buf [1 + maxDigits]byte
 	buf[0] = '+'
@@ -35,12 +34,12 @@ func takeDigits(s string) (e164 string, ok bool) {
 	return string(buf[:n]), true
 }
 
-// trunkPrefix reports whether the national part begins like a number with its
-// trunk prefix: 0 nearly everywhere (+44 (0)20…), and a 1 or an 8 too many in
-// North America and Russia. In some plans (Italy) that 0 belongs to the number.
+// trunkPrefix reports whether the national part may begin with a trunk prefix: 0
+// nearly everywhere (+44 (0)20…), 1 in North America and 8 in Russia. In some plans
+// (Italy) the 0 belongs to the number.
 func trunkPrefix(digits []byte) bool {
 	switch {
-	case digits[0] == '0': // no calling code begins with it
+	case digits[0] == '0': // no calling code begins with 0
 		return true
 	case digits[0] == '1' && digits[1] == '1', digits[0] == '7' && digits[1] == '8':
 		return len(digits) == 12
@@ -49,8 +48,8 @@ func trunkPrefix(digits []byte) bool {
 }
 
 // callingCodeLen returns how many of the leading digits are the calling code.
-// Source: ITU-T E.164 list of assigned country codes; the lengths are fixed by
-// zone, also where a code is not assigned.
+// Source: ITU-T E.164 list of assigned country codes. The zone decides on the length,
+// also of codes that are not assigned.
 func callingCodeLen(digits []byte) int {
 	second := digits[1]
 	switch digits[0] {

@@ -7,17 +7,17 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// plan is what is known of the numbers of a calling code.
+// plan has the numbers of a calling code.
 type plan struct {
 	load    sync.Once
 	regions []region      // the main one first; nil when the plan cannot be compiled
-	prefix  *digitPattern // what may stand before a national number, nil for nothing
+	prefix  *digitPattern // of what may precede a national number; nil for nothing
 }
 
-// region is the numbers of a region.
+// region has the numbers of a region.
 type region struct {
 	code    string
-	leading *digitPattern // what its numbers begin with, nil when their types tell
+	leading *digitPattern // of the first digits of its numbers; nil if their types decide
 	general numberKind
 	kinds   []numberKind // in the order in which they are tried
 	fixed   numberKind
@@ -25,10 +25,10 @@ type region struct {
 	same    bool // fixed and mobile have the same pattern
 }
 
-// numberKind is the numbers of a type.
+// numberKind has the numbers of a type.
 type numberKind struct {
 	kind    phonenumbers.PhoneNumberType
-	lengths uint64 // a bit for each possible length; 0 is any
+	lengths uint64 // a bit for each possible length; 0 means any
 	pattern *digitPattern
 }
 
@@ -36,7 +36,7 @@ func (k *numberKind) has(national string) bool {
 	return (k.lengths == 0 || k.lengths>>len(national)&1 == 1) && k.pattern.matches(national)
 }
 
-// kindOf is the type of a national number. It tries the types in the order of
+// kindOf returns the type of a national number. It tries the types in the order of
 // phonenumbers.GetNumberType.
 func (r *region) kindOf(national string) phonenumbers.PhoneNumberType {
 	if !r.general.has(national) {
@@ -68,8 +68,8 @@ var plans = sync.OnceValue(func() map[string]*plan {
 	return all
 })
 
-// planOf finds the plan of a number in E.164 and its national part. ok is false
-// when the library has to read the number: it may take a prefix off.
+// planOf returns the plan and the national part of a number in E.164. ok is false if
+// the library has to read the number, because it may remove a prefix.
 func planOf(e164 string) (p *plan, national string, ok bool) {
 	if len(e164) < 2 || e164[0] != '+' {
 		return nil, "", false
@@ -107,8 +107,8 @@ var metadata = sync.OnceValue(func() map[string]*phonenumbers.PhoneMetadata {
 	return all
 })
 
-// compile makes the tables. Patterns that are more than digits leave the plan
-// to the library.
+// compile makes the tables. A plan with patterns of more than digits is left to the
+// library.
 func (p *plan) compile(callingCode string) {
 	code, _ := strconv.Atoi(callingCode)
 	var regions []region
@@ -153,7 +153,7 @@ func (p *plan) compile(callingCode string) {
 	}
 }
 
-// describe says what the plan has on a national number.
+// describe returns the details of a national number.
 func (p *plan) describe(national string) Details {
 	for i := range p.regions {
 		r := &p.regions[i]

@@ -1,7 +1,6 @@
-// Package phone turns phone numbers as people and spreadsheets write them into
-// E.164. What it accepts is possible, not necessarily valid: platforms hold
-// numbers their numbering plan does not know, so validity is a flag of
-// [Describe] and no gate.
+// Package phone turns phone numbers, as people and spreadsheets write them, into
+// E.164. It accepts possible numbers, which need not be valid: platforms have numbers
+// that are not in the numbering plans. [Describe] says whether a number is valid.
 package phone
 
 import (
@@ -9,31 +8,30 @@ import (
 	"strings"
 )
 
-// Why a cell holds no usable number. Each text is the word of the dataset's
-// reason column; none ever holds the value.
+// The reasons why a cell has no usable number. Their texts are the words in the reason
+// column of a dataset.
 var (
-	ErrEmpty       = errors.New("empty")         // nothing, or a word that means nothing
-	ErrInvalid     = errors.New("invalid_phone") // no number, or none that its plan could hold
+	ErrEmpty       = errors.New("empty")         // an empty cell, or a null word
+	ErrInvalid     = errors.New("invalid_phone") // not a number, or not possible in its plan
 	ErrExcelDamage = errors.New("excel_damage")  // 6.50555E+09: a spreadsheet dropped digits
-	ErrLocalOnly   = errors.New("local_only")    // dialled inside one area only: the area is not known
+	ErrLocalOnly   = errors.New("local_only")    // can only be dialled inside an area, which is not known
 	ErrMultiple    = errors.New("multiple")      // more than one number
 )
 
 // Number is a phone number.
 type Number struct {
-	// E164 is + and digits: 8 to 15 of them, save in the few plans with
-	// shorter numbers (+290 2222) or longer ones (Germany).
+	// E164 is + and 8 to 15 digits. A few plans have shorter numbers (+290 2222)
+	// or longer ones (Germany).
 	E164 string
 }
 
-// Parse reads the number in s. defaultRegion is the two-letter region national
-// numbers are read in ("US"); when it is empty only international numbers can
-// be read.
+// Parse reads the number in s. defaultRegion is the two-letter region of national
+// numbers ("US"); if it is empty, only international numbers can be read.
 //
-// A number that begins with + and has 8 to 15 digits is taken as written,
-// punctuation dropped, whether or not its plan could hold it. Any other must
-// be possible: of a length its plan knows. Extensions are dropped. E164 is a
-// copy; parsing it again gives it again. Errors are the package's, unwrapped.
+// A number with + and 8 to 15 digits is accepted without its punctuation, even if it
+// is not possible in its plan. Any other number must have a length that its plan
+// allows. Extensions are dropped. E164 is a copy; Parse of it returns the same. Errors
+// are those of this package, unwrapped.
 func Parse(s, defaultRegion string) (Number, error) {
 	cell, err := clean(s)
 	if err != nil {
@@ -51,7 +49,7 @@ func parseOne(cell, region string) (Number, error) {
 	case scientific(cell):
 		return Number{}, ErrExcelDamage
 	case strings.HasPrefix(cell, "+00"):
-		// Both ways of writing the international prefix at once.
+		// + and 00 together.
 		return parseDoubleZero(cell[len("+"):], region)
 	case strings.HasPrefix(cell, "+"):
 		if e164, ok := takeDigits(cell[len("+"):]); ok {
@@ -63,7 +61,7 @@ func parseOne(cell, region string) (Number, error) {
 	return parseInPlan(withoutFraction(cell), region)
 }
 
-// severalNumbers reports whether a cell that is no number is a list of them.
+// severalNumbers reports whether a cell that is not a number is a list of numbers.
 func severalNumbers(cell, region string) bool {
 	found := 0
 	for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return strings.ContainsRune(",;|/\n", r) }) {

@@ -7,16 +7,14 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// longestExtension is where digits behind a comma or semicolon stop being an
-// extension and are another number.
+// longestExtension bounds an extension after a comma or semicolon. More digits are
+// another number.
 const longestExtension = 6
 
-// parseDoubleZero reads a number that begins with 00, the international prefix
-// of most of the world. The region cannot be asked first: where another prefix
-// is used (011 in the US, 001 in Korea) it takes 00… for a national number,
-// sometimes even a possible one. So 00 is read as + and must give a possible
-// number; only then may the region know a prefix that begins alike (0011 in
-// Australia).
+// parseDoubleZero reads a number that begins with 00, the international prefix of most
+// countries. It first reads 00 as +, because regions with another prefix (011 in the
+// US, 001 in Korea) would read a national number. If that gives no possible number,
+// the region may have a longer prefix (0011 in Australia).
 func parseDoubleZero(cell, region string) (Number, error) {
 	rest := cell[len("00"):]
 	if e164, ok := takeDigits(rest); ok {
@@ -33,7 +31,7 @@ func parseDoubleZero(cell, region string) (Number, error) {
 	return parseInPlan(cell, region)
 }
 
-// parseInPlan reads cell by the numbering plans.
+// parseInPlan reads a cell with the numbering plans.
 func parseInPlan(cell, region string) (Number, error) {
 	region = strings.ToUpper(region)
 	parsed, err := read(cell, region)
@@ -48,8 +46,8 @@ func parseInPlan(cell, region string) (Number, error) {
 		e164 = with
 	}
 	if _, ok := takeDigits(e164[len("+"):]); !ok {
-		// The plan may take another prefix off what it gave. Two
-		// readings are none.
+		// The plan may remove another prefix from its own result. Then the
+		// number is ambiguous.
 		again, err := read(e164, "")
 		if err != nil || phonenumbers.Format(again, phonenumbers.E164) != e164 {
 			return Number{}, ErrInvalid
@@ -58,7 +56,7 @@ func parseInPlan(cell, region string) (Number, error) {
 	return Number{e164}, nil
 }
 
-// read is the library's reading of cell, when it is possible.
+// read reads a cell with the library. The number must be possible.
 func read(cell, region string) (*phonenumbers.PhoneNumber, error) {
 	parsed, err := phonenumbers.Parse(cell, region)
 	if err != nil {
@@ -73,10 +71,9 @@ func read(cell, region string) (*phonenumbers.PhoneNumber, error) {
 	return nil, ErrInvalid
 }
 
-// ownCallingCode decides between two readings of a number without + that begins
-// with its own region's calling code (65 1243 5678 in Singapore): national
-// digits that happen to begin so, or a lost +. The plan's reading stands when
-// it is valid; else a possible one with the code read as code is the better.
+// ownCallingCode decides about a number without + that begins with the calling code of
+// its own region (65 1243 5678 in Singapore): it is a national number, or its + was
+// lost. A valid national number is preferred; else a possible number with that code.
 func ownCallingCode(cell, region string, parsed *phonenumbers.PhoneNumber) (e164 string, ok bool) {
 	if strings.HasPrefix(cell, "+") {
 		return "", false

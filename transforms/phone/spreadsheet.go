@@ -2,8 +2,8 @@ package phone
 
 import "strings"
 
-// scientific reports whether s is a number in the notation spreadsheets give to
-// long ones (6.50555E+09, 6,5E+9): its last digits are gone.
+// scientific reports whether s is in the notation of spreadsheets for long numbers
+// (6.50555E+09, 6,5E+9). Its last digits are lost.
 func scientific(s string) bool {
 	s = strings.TrimLeft(s, "+-")
 	mantissa, exponent, found := strings.Cut(s, "E")
@@ -21,9 +21,8 @@ func scientific(s string) bool {
 	return allDigits(whole) && (!hasFraction || allDigits(fraction)) && allDigits(exponent)
 }
 
-// withoutFraction drops the ".0" of a number that was stored as a float. Read
-// as punctuation the dot would put a zero behind the number, and another
-// number would come out.
+// withoutFraction drops the ".0" of a number that was stored as a float. Else the dot
+// would count as punctuation, and the zero as a digit of the number.
 func withoutFraction(s string) string {
 	if whole, ok := strings.CutSuffix(s, ".0"); ok && len(whole) >= minDigits-1 && allDigits(whole) {
 		return whole

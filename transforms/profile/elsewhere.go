@@ -6,17 +6,16 @@ import (
 	"unicode"
 )
 
-// elsewhere is the key of a page of a host that is not the network: host and
-// path. A path in the network's own shape (/in/slug) gets the network's
-// spelling; in any other, case may mean something and stays.
+// elsewhere returns the key of a page outside the network: host and path. A path in
+// the form of the network (/in/slug) gets the spelling of the network. Others keep
+// their case, which may mean something.
 //
-// Two things are refused that would be keys of the wrong person or of
-// everybody: a host that merely looks like the network's, and an address that
-// only leads to another.
+// It refuses a host that looks like one of the network, and an address that leads to
+// another one: their keys would be of the wrong person, or of everybody.
 func (r Rules) elsewhere(host string, path []string, query string) (URL, error) {
 	for _, known := range r.Hosts {
-		// linkedin.com.evil.example and notlinkedin.com: an attack or a slip,
-		// never a neutral host.
+		// linkedin.com.evil.example and notlinkedin.com: an attack or a typing
+		// error.
 		if strings.Contains(host, known) {
 			return URL{}, ErrInvalid
 		}
@@ -46,7 +45,7 @@ func (r Rules) elsewhere(host string, path []string, query string) (URL, error) 
 		}
 		path = shaped
 		path[0], path[1] = strings.ToLower(path[0]), slug
-		query = "" // may name a referrer; the page is the path's all the same
+		query = "" // may name a referrer; the path names the page
 	}
 	if len(path) == 0 || r.leadsOn(strings.Join(path, "/")) || r.leadsOn(query) {
 		return URL{}, ErrInvalid
@@ -65,10 +64,9 @@ func isShaped(path []string) bool {
 	return ok
 }
 
-// leadsOn reports whether s, what follows a host, holds another address, plain
-// or encoded: the pages of redirects, caches and archives. They are not
-// unwrapped, because what they lead to is the wrapper's to change, and without
-// their query they would all be one key.
+// leadsOn reports whether s, the text after a host, contains another address, plain or
+// encoded, as redirects, caches and archives do. Their targets may change, and without
+// their query they would all have the same key.
 func (r Rules) leadsOn(s string) bool {
 	s = strings.ToLower(s)
 	for _, mark := range []string{"://", "http:/", "https:/", "%3a%2f%2f", "%253a%252f%252f"} {
@@ -84,8 +82,8 @@ func (r Rules) leadsOn(s string) bool {
 	return false
 }
 
-// encode percent-encodes the characters that cannot stand for themselves in a
-// key, with format characters, which would be invisible at its end.
+// encode percent-encodes reserved characters, and format characters, which would be
+// invisible at the end of a key.
 func encode(part string) string {
 	hidden := func(c rune) bool { return isReserved(c) || unicode.Is(unicode.Cf, c) }
 	if !strings.ContainsFunc(part, hidden) {

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// cleanHost returns the host of an authority, lower-case, without user, port,
-// root dot, www. and m. ok is false when what is left is no name of two or more
-// labels.
+// cleanHost returns the host of an authority in lower case, without user, port, root
+// dot, www. and m. ok is false if the rest is not a name of two or more labels.
 func cleanHost(authority string) (host string, ok bool) {
 	host = authority[strings.LastIndexByte(authority, '@')+1:]
 	if name, port, found := strings.Cut(host, ":"); found {
@@ -25,7 +24,7 @@ func cleanHost(authority string) (host string, ok bool) {
 		if !found {
 			rest, found = strings.CutPrefix(host, "m.")
 		}
-		if !found || !strings.Contains(rest, ".") { // www.com is a site of its own
+		if !found || !strings.Contains(rest, ".") { // www.com is a site
 			break
 		}
 		host = rest
@@ -38,7 +37,7 @@ func cleanHost(authority string) (host string, ok bool) {
 		}
 		labels, last = labels+1, label
 	}
-	// No top-level domain is a number: 10.0.0.1/24 is something else.
+	// No top-level domain is a number, so 10.0.0.1/24 is not a host.
 	return host, labels > 1 && strings.Trim(last, "0123456789") != ""
 }
 
@@ -57,9 +56,8 @@ func isLabel(s string) bool {
 	return true
 }
 
-// network returns which of the network's hosts host belongs to, whatever
-// stands before it (a country as in uk., a service), and "" for none. The
-// longest wins.
+// network returns the longest of the network's hosts that host belongs to, which may
+// have labels in front (such as uk.); "" without one.
 func (r Rules) network(host string) string {
 	found := ""
 	for _, known := range r.Hosts {
@@ -71,8 +69,8 @@ func (r Rules) network(host string) string {
 	return found
 }
 
-// deepLink returns the network's host whose app takes addresses of this
-// scheme: the host's first label.
+// deepLink returns the host whose app has addresses of this scheme, which is the first
+// label of the host.
 func (r Rules) deepLink(scheme string) string {
 	for _, known := range r.Hosts {
 		if name, _, _ := strings.Cut(known, "."); strings.EqualFold(name, scheme) {
@@ -82,9 +80,9 @@ func (r Rules) deepLink(scheme string) string {
 	return ""
 }
 
-// lower is the one spelling of text where case means nothing: composed (NFC),
-// lower-case by the simple mapping, and composed once more, since some letters
-// compose in lower case only (j and caron).
+// lower returns text in one spelling without regard to case: composed (NFC), in lower
+// case by the simple mapping, and composed again, because some letters compose in
+// lower case only (j and caron).
 func lower(s string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(s)))
 }

@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// isList reports whether s is several addresses: pieces between white space,
-// commas, semicolons or bars, two of which begin like one. A comma alone says
-// nothing, because some addresses of the network have commas in them.
+// isList reports whether s is a list: of its pieces between white space, commas,
+// semicolons and bars, two look like addresses. Some addresses contain commas.
 func isList(s string) bool {
 	if !strings.ContainsFunc(s, isSeparator) {
 		return false

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// pageKinds are the first parts of the network's paths that somebody owns.
-// pub, the address of people before 2014, is apart: its slug has to be built.
+// pageKinds are the first parts of the paths that belong to somebody. The exception is
+// pub, the address of people before 2014, whose slug has to be built.
 var pageKinds = map[string]Kind{
 	"in": Person, "company": Company, "school": School, "showcase": Showcase,
 }
 
-// page is the key of a page of the network; host is as in Rules. What has no
-// slug belongs to nobody (/feed/…), and the ids of /sales/lead/… name people but
-// cannot be turned into their addresses offline: both are ErrInvalid.
+// page returns the key of a page of the network; host is as in Rules. Pages without a
+// slug (/feed/…) belong to nobody, and the ids of /sales/lead/… have no known address:
+// both are ErrInvalid.
 func page(host string, path []string) (URL, error) {
 	path, err := withoutMobile(path)
 	if err != nil {
@@ -47,13 +47,13 @@ func page(host string, path []string) (URL, error) {
 	return URL{Key: host + "/" + first + "/" + slug, Kind: kind}, nil
 }
 
-// splitPath returns the parts of a path, empty ones dropped, still encoded.
+// splitPath returns the parts of a path that are not empty, still encoded.
 func splitPath(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-// withoutMobile decodes the first part of a path, and drops it as long as it is
-// m or mwlite, which only say how the page is drawn.
+// withoutMobile decodes the first part of a path. It drops parts m and mwlite, which
+// only choose a layout of the page.
 func withoutMobile(path []string) ([]string, error) {
 	for len(path) > 0 {
 		first, err := decode(path[0])
@@ -68,7 +68,7 @@ func withoutMobile(path []string) ([]string, error) {
 	return nil, nil
 }
 
-// decode takes off one layer of percent-encoding and composes the text (NFC).
+// decode removes one layer of percent-encoding and composes the text (NFC).
 func decode(part string) (string, error) {
 	part, err := url.PathUnescape(part)
 	if err != nil {
@@ -80,10 +80,9 @@ func decode(part string) (string, error) {
 	return norm.NFC.String(part), nil
 }
 
-// cleanSlug gives a decoded slug its one spelling. A slug holds no sign that
-// would mean something else in an address; after one decoding that is refused
-// rather than guessed at: %253D was encoded twice, %3Ftrk= is a query. Format
-// characters may stand inside, names in some scripts need them.
+// cleanSlug returns the one spelling of a decoded slug. It refuses a slug with signs
+// that mean something else in an address: %253D was encoded twice, %3Ftrk= is a query.
+// Names in some scripts need format characters inside.
 func cleanSlug(slug string) (string, error) {
 	slug = slugCase(strings.TrimFunc(slug, isSurrounding))
 	if slug == "" || slug == "." || slug == ".." || strings.ContainsFunc(slug, isReserved) {
@@ -92,8 +91,8 @@ func cleanSlug(slug string) (string, error) {
 	return slug, nil
 }
 
-// slugCase lowers a slug, unless it is an opaque member id: those are base64
-// and two that differ in case are two people.
+// slugCase returns a slug in lower case, but not a member id: those are base64, and
+// their case matters.
 func slugCase(slug string) string {
 	if strings.HasPrefix(slug, "ACoAA") || strings.HasPrefix(slug, "ACwAA") {
 		return slug
@@ -101,9 +100,9 @@ func slugCase(slug string) string {
 	return lower(slug)
 }
 
-// legacySlug turns the parts of /pub/name/A/B/C, hex numbers of up to three
-// digits, into the slug that replaced it: name-CBA, where B and C have three
-// digits. /pub/dir/… is a list of people of one name.
+// legacySlug turns the parts of /pub/name/A/B/C, where A, B and C are hex numbers of up
+// to three digits, into the later slug: name-CBA, where B and C have three digits.
+// /pub/dir/… is a list of people with the same name.
 func legacySlug(name string, rest []string) (string, error) {
 	if len(rest) < 3 || name == "dir" {
 		return "", ErrInvalid
@@ -123,8 +122,8 @@ func legacySlug(name string, rest []string) (string, error) {
 	return lower(name) + "-" + pad(number[2]) + pad(number[1]) + number[0], nil
 }
 
-// isReserved reports whether c cannot stand for itself in a key: it ends a
-// part, begins an escape or a query, or separates addresses in a cell.
+// isReserved reports whether c must be encoded in a key: it ends a part, begins an
+// escape or a query, or separates addresses in a cell.
 func isReserved(c rune) bool {
 	return strings.ContainsRune(`%/?#<>,;|"\`, c) || unicode.IsControl(c) || unicode.In(c, unicode.Z)
 }

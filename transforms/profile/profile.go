@@ -1,9 +1,8 @@
-// Package profile turns the address of a profile page into the key of a
-// person, a company or a school.
+// Package profile turns the address of a profile page into the key of a person, a
+// company or a school.
 //
-// The one thing to know before using it: which hosts are the network is a
-// setting (Rules.Hosts); an address anywhere else keeps its host and its path,
-// and nobody can say whose it is.
+// The one thing to know before using it: Rules.Hosts says which hosts are the network.
+// An address elsewhere keeps its host and path, and its kind is Other.
 package profile
 
 import (
@@ -14,10 +13,10 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// Kind is whose page an address is.
+// Kind is the kind of a page.
 type Kind uint8
 
-// The kinds of page.
+// The kinds.
 const (
 	Person Kind = iota
 	Company
@@ -30,7 +29,7 @@ var kindNames = [...]string{
 	Person: "person", Company: "company", School: "school", Showcase: "showcase", Other: "other",
 }
 
-// String is the kind in a word.
+// String returns the kind in a word.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -38,29 +37,28 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Rules says which hosts are the network. The zero value knows none. A Rules is
-// read only and may be used from any number of goroutines.
+// Rules says which hosts are the network; none in the zero value. It is read only, and
+// safe from any number of goroutines.
 type Rules struct {
-	// Hosts are lower-case, without www.; a host is of the network when it is
-	// one of them, or ends in a dot and one of them.
+	// Hosts are in lower case, without www. Their subdomains belong to the
+	// network too.
 	Hosts []string
 }
 
-// DefaultRules are the rules for the one professional network that most lists
-// come from.
+// DefaultRules are the rules for the network that most lists come from.
 func DefaultRules() Rules { return Rules{Hosts: []string{"linkedin.com"}} }
 
 // URL is a parsed address.
 type URL struct {
-	// Key is the address in its one spelling, without scheme:
-	// linkedin.com/in/jane-doe-82a505. Parsed again it gives itself.
+	// Key is the address in one spelling, without scheme:
+	// linkedin.com/in/jane-doe-82a505. Parse of it returns the same key.
 	Key  string
 	Kind Kind
 }
 
-// Parse reads one cell: an address with or without scheme, of a page of the
-// network that belongs to somebody or of any page elsewhere. Errors are the
-// sentinels of this package, unwrapped.
+// Parse reads a cell with an address, with or without scheme: of a page of the network
+// that belongs to somebody, or of any page elsewhere. Errors are the sentinels of this
+// package, unwrapped.
 func (r Rules) Parse(s string) (URL, error) {
 	if !utf8.ValidString(s) {
 		return URL{}, ErrInvalidUTF8
@@ -75,12 +73,12 @@ func (r Rules) Parse(s string) (URL, error) {
 
 	scheme, rest, found := strings.Cut(s, "://")
 	switch {
-	case !found || strings.ContainsAny(scheme, "/?#"): // no scheme; a :// further on is no scheme's
+	case !found || strings.ContainsAny(scheme, "/?#"): // no scheme; a :// after / ? or # does not end one
 		rest = strings.TrimPrefix(s, "//")
 	case strings.EqualFold(scheme, "http"), strings.EqualFold(scheme, "https"):
 	default:
-		// linkedin://in/jane-doe is how the network's app is opened at a page:
-		// what looks like a host is the path.
+		// linkedin://in/jane-doe opens a page in the app of the network. What
+		// looks like a host is a part of the path.
 		if host := r.deepLink(scheme); host != "" {
 			path, _ := splitQuery(rest)
 			return page(host, splitPath(path))
@@ -100,10 +98,9 @@ func (r Rules) Parse(s string) (URL, error) {
 	return r.elsewhere(host, splitPath(path), query)
 }
 
-// ParsePerson reads one cell of a column of people and returns the key.
-// ErrNotProfile: the page is a company's, a school's or a showcase; of a host
-// that is not the network, that is guessed by a path in the network's shape
-// (/company/…), and every other page there is taken for a person's.
+// ParsePerson reads a cell of a column of people and returns the key. The error is
+// ErrNotProfile for a page of a company, a school or a showcase. Outside the network
+// the path decides (/company/…); any other page there counts as that of a person.
 func (r Rules) ParsePerson(s string) (key string, err error) {
 	u, err := r.Parse(s)
 	if err != nil {
@@ -113,7 +110,7 @@ func (r Rules) ParsePerson(s string) (key string, err error) {
 	if kind == Other {
 		_, path, _ := strings.Cut(u.Key, "/")
 		first, _, _ := strings.Cut(path, "/")
-		kind = pageKinds[first] // Person when it is none
+		kind = pageKinds[first] // Person without one
 	}
 	if kind != Person {
 		return "", ErrNotProfile
@@ -128,8 +125,8 @@ func splitQuery(s string) (before, query string) {
 	return s, ""
 }
 
-// isSurrounding reports whether c is taken off at both ends: white space,
-// angle brackets, and the invisible marks that come with copied text.
+// isSurrounding reports whether c is trimmed at both ends: white space, angle brackets,
+// and the invisible characters of copied text.
 func isSurrounding(c rune) bool {
 	return c == '<' || c == '>' || unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)
 }

@@ -2,10 +2,10 @@ package profile
 
 import "errors"
 
-// The reasons a cell is no profile address. The text of each is the word for
-// the reason column of a dataset, and never holds the cell.
+// The reasons why a cell is not a profile address. Their texts are the words in the
+// reason column of a dataset.
 var (
-	// ErrEmpty: nothing in the cell, or a null word (null, none, n/a,
+	// ErrEmpty: an empty cell, or a null word (null, none, n/a,
 	// undefined, -).
 	ErrEmpty = errors.New("empty")
 	// ErrInvalidUTF8: the cell, or its path after percent-decoding, is not
@@ -13,9 +13,9 @@ var (
 	ErrInvalidUTF8 = errors.New("invalid_utf8")
 	// ErrMultiple: more than one address in the cell.
 	ErrMultiple = errors.New("multiple")
-	// ErrInvalid: no address, or none of a page that has a key.
+	// ErrInvalid: not an address, or a page without a key.
 	ErrInvalid = errors.New("invalid_url")
-	// ErrNotProfile: the page of a company, a school or a showcase where a
-	// person was asked for.
+	// ErrNotProfile: a page of a company, a school or a showcase instead of a
+	// person.
 	ErrNotProfile = errors.New("not_a_profile")
 )

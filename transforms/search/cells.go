@@ -10,27 +10,24 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// Fields are the names of a search's fields, as the interface's requests have
-// them.
+// Fields are the names of the fields of a search, as in requests of the interface.
 var Fields = []string{
 	"keywords", "cities", "states", "zips", "lead_type", "date_start", "date_end", "limit", "limit_of_hems", "page",
 	"deanonymize", "super_enrichment", "job_title_inclusions", "job_title_exclusions",
 }
 
-// separator is between the values of a list in one cell.
+// separator separates the values of a list in a cell.
 const separator = ";"
 
-// Cells are the fields of a search as text: Cells(name) is the cell of one of
-// Fields, "" where there is none. Lists have ; between their values, and empty
-// values do not count.
+// Cells are the fields of a search as text: Cells(name) returns the cell of one of
+// Fields, or "". Lists have ; between their values; empty values do not count.
 type Cells func(name string) string
 
-// Read makes a query of cells. today is any moment of the present day. A
-// search that cannot be asked for has a reason, made of the field and what is
-// wrong with it: "keywords:missing", "states:invalid", "date_range:too_long".
+// Read makes a query of cells. today is any time of the present day. For an invalid
+// search, the reason names the field and the fault: "keywords:missing",
+// "states:invalid", "date_range:too_long".
 //
-// Of a count only the fields count that choose the leads and bound their
-// hashed emails.
+// A count uses only the fields that choose leads and bound their hashed emails.
 func (l Limits) Read(cell Cells, today time.Time, count bool) (q Query, reason string) {
 	r := reader{cell: cell, limits: l}
 	q.Keywords = r.list("keywords", l.Keywords, Words(l.TermLength))
@@ -60,13 +57,13 @@ func (l Limits) Read(cell Cells, today time.Time, count bool) (q Query, reason s
 	return q, ""
 }
 
-// IsEmpty reports whether a cell has no value, or says so.
+// IsEmpty reports whether a cell is empty or a null word.
 func IsEmpty(cell string) bool {
 	text := Trimmed(cell)
 	return text == "" || nullword.Is(text)
 }
 
-// reader reads cells and keeps the first thing that is wrong.
+// reader reads cells and keeps the first fault.
 type reader struct {
 	cell   Cells
 	limits Limits
@@ -79,13 +76,13 @@ func (r *reader) wrong(field, what string) {
 	}
 }
 
-// words are what reasons call faults.
+// words are the faults as reasons name them.
 var words = map[string]string{
 	"invalid_state": "invalid", "invalid_zip": "invalid", "invalid_date": "invalid", "unknown_value": "invalid",
 	"date_in_future": "in_future", "date_order": "order", "date_span": "too_long",
 }
 
-// fault reports whether there is none.
+// fault keeps a fault. It returns true for none.
 func (r *reader) fault(field string, wrong Fault) (fine bool) {
 	if wrong == (Fault{}) {
 		return true
@@ -98,7 +95,7 @@ func (r *reader) fault(field string, wrong Fault) (fine bool) {
 	return false
 }
 
-// text is a cell, trimmed; one that says that it is empty is.
+// text returns a trimmed cell; "" for a null word.
 func (r *reader) text(field string) string {
 	text := Trimmed(r.cell(field))
 	if IsEmpty(text) {
@@ -111,8 +108,8 @@ func (r *reader) text(field string) string {
 	return text
 }
 
-// list reads values as they are told apart, in order, each once: their order
-// means nothing.
+// list reads the folded values of a list, sorted and without duplicates, because their
+// order means nothing.
 func (r *reader) list(field string, most int, read Term) (values []string) {
 	for item := range strings.SplitSeq(r.text(field), separator) {
 		if item = Trimmed(item); item == "" {
@@ -162,8 +159,8 @@ func (r *reader) day(field string, today time.Time) (day time.Time, fine bool) {
 	return day, r.fault(field, wrong)
 }
 
-// integer is a whole number from 1 to most, otherwise the default. Programs
-// that know no whole numbers write 100.0.
+// integer reads a whole number from 1 to most. An empty cell is otherwise. Some
+// programs write 100.0.
 func (r *reader) integer(field string, most, otherwise int) int {
 	text := r.text(field)
 	if text == "" {
@@ -175,7 +172,7 @@ func (r *reader) integer(field string, most, otherwise int) int {
 	switch {
 	case !digits || whole == "":
 		r.wrong(field, "invalid")
-	case err != nil || n < 1 || n > most: // the error is that of a number too long
+	case err != nil || n < 1 || n > most: // the number is too long
 		r.wrong(field, "out_of_range")
 	default:
 		return n

@@ -8,8 +8,8 @@ import (
 // DayFormat is how days are written. Source: RFC 3339, full-date.
 const DayFormat = time.DateOnly
 
-// Day reads a day that is not after today, which is any moment of the present
-// day. It is midnight UTC.
+// Day reads a day that is not after today, and returns its midnight UTC. today is any
+// time of the present day.
 func Day(text string, today time.Time) (day time.Time, wrong Fault) {
 	day, err := time.Parse(DayFormat, text)
 	switch {
@@ -21,10 +21,9 @@ func Day(text string, today time.Time) (day time.Time, wrong Fault) {
 	return day, Fault{}
 }
 
-// Period completes the first and the last day of a search, zero where they
-// were left out. Without both it is the last DefaultSpan days, today included.
-// Without one it is that many days from the other, but never beyond today. The
-// fault is that of the first day.
+// Period completes the first and the last day of a search; a missing day is zero.
+// Without both, it is the last DefaultSpan days, with today. Without one, it is that
+// many days from the other, but never beyond today. A fault is of the first day.
 func (l Limits) Period(start, end, today time.Time) (first, last time.Time, wrong Fault) {
 	today = Midnight(today)
 	span := l.DefaultSpan - 1
@@ -47,7 +46,7 @@ func (l Limits) Period(start, end, today time.Time) (first, last time.Time, wron
 	return start, end, wrong
 }
 
-// Midnight is the day of t in UTC.
+// Midnight returns the start of the day of t in UTC.
 func Midnight(t time.Time) time.Time {
 	year, month, day := t.UTC().Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)

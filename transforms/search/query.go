@@ -15,7 +15,7 @@ type Query struct {
 	// with single spaces, states in upper case.
 	Keywords, Cities, States, Zips         []string
 	JobTitleInclusions, JobTitleExclusions []string
-	LeadType                               string // b2b, b2c, or empty for either
+	LeadType                               string // b2b, b2c, or empty for both
 	// Start and End are the first and the last day, both included: midnight UTC.
 	Start, End time.Time
 	// HEMs bounds the hashed emails of a lead.
@@ -42,7 +42,7 @@ func (q Query) On(page int) Query {
 	return q
 }
 
-// written is a Query as JSON, names in order.
+// written is a Query as JSON, with sorted names.
 type written struct {
 	Cities             []string `json:"cities,omitempty"`
 	DateEnd            string   `json:"date_end"`

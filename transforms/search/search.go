@@ -1,9 +1,8 @@
-// Package search holds the rules on the fields of a keyword search: which
-// values there may be, when two are the same, and which days are meant.
+// Package search has the rules for the fields of a keyword search: which values are
+// valid, which are equal, and which days a search covers.
 //
-// The one thing to know before using it: a rule says what is wrong as a Fault,
-// whose words never repeat the value. Who reads a search, out of JSON or out
-// of a CSV file, finds the values and says where they are.
+// The one thing to know before using it: a rule returns what is wrong as a Fault,
+// which never repeats the value. Readers of JSON and CSV add where the value is.
 package search
 
 import (
@@ -15,16 +14,16 @@ import (
 
 // Limits bound a search. Texts are counted in characters.
 type Limits struct {
-	Keywords    int // items, of which there has to be one
-	Places      int // items each of cities, states and zips
-	JobTitles   int // items each of inclusions and exclusions
+	Keywords    int // items, at least one
+	Places      int // items in each of cities, states and zips
+	JobTitles   int // items in each of inclusions and exclusions
 	TermLength  int // a keyword, a job title
 	CityLength  int
 	DateSpan    int // days from the first to the last, both included
-	DefaultSpan int // days when a date is left out
+	DefaultSpan int // days if a date is missing
 	PageLimit   int // leads on a page
 	HEMs        int // hashed emails of a lead
-	Depth       int // page × limit: how far into a search pages lead
+	Depth       int // page × limit: how many leads of a search can be read
 }
 
 // DefaultLimits are the limits of the interface.
@@ -37,18 +36,17 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Fault is what is wrong with a value; the zero value is nothing.
+// Fault says what is wrong with a value; nothing in the zero value.
 type Fault struct {
 	Code   string // a word for programs: too_long, invalid_state
 	Detail string // a sentence for people
 }
 
-// Term reads a value of a list, which is Trimmed. folded is what tells the
-// value apart from others: two that fold alike are one.
+// Term reads a Trimmed value of a list. Values with the same folded form are equal.
 type Term func(item string) (value, folded string, wrong Fault)
 
-// Words reads free text of 1 to most characters; case and spacing do not tell
-// values apart.
+// Words reads free text of 1 to most characters, compared without regard to case and
+// spacing.
 func Words(most int) Term {
 	return func(item string) (value, folded string, wrong Fault) {
 		switch n := utf8.RuneCountInString(item); {
@@ -61,7 +59,7 @@ func Words(most int) Term {
 	}
 }
 
-// SpacedWords is Words with one space wherever there were several.
+// SpacedWords is Words with single spaces.
 func SpacedWords(most int) Term {
 	read := Words(most)
 	return func(item string) (value, folded string, wrong Fault) {
@@ -72,7 +70,7 @@ func SpacedWords(most int) Term {
 
 func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// State reads two letters and writes them large.
+// State reads two letters, and returns them in upper case.
 func State(item string) (value, folded string, wrong Fault) {
 	if len(item) != 2 || !isLetter(item[0]) || !isLetter(item[1]) {
 		return "", "", Fault{"invalid_state", "must be two letters, such as CA"}
@@ -101,7 +99,7 @@ func LeadType(text string) (string, Fault) {
 	return "", Fault{"unknown_value", "must be b2b or b2c"}
 }
 
-// Trimmed is text without white space and invisible characters at its ends.
+// Trimmed returns text without white space and invisible characters at its ends.
 func Trimmed(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }

@@ -13,38 +13,38 @@ import (
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-// Finder looks people up in a Set. Its methods are safe from any goroutine,
-// but for Emails and Found, which are of one at a time.
+// Finder looks up people in a Set. Its methods are safe from any goroutine, except
+// Emails and Found, which one goroutine may call at a time.
 type Finder struct {
 	set *Set
-	// found is what was found, where that is remembered.
+	// found are the entries that were found; nil if they are not remembered.
 	mu    sync.Mutex
 	found Found
 
-	// Of Emails:
+	// For Emails:
 	forms texts
 	rows  []int // of forms
 	sums  [algorithms][]byte
 	hits  []bool
 }
 
-// texts are strings in the layout of an Arrow string array.
+// texts has strings in the layout of an Arrow string array.
 type texts struct {
 	data    []byte
 	offsets []int32
 }
 
-// Finder returns one that remembers nothing.
+// Finder returns a Finder that remembers nothing.
 func (s *Set) Finder() *Finder { return &Finder{set: s} }
 
-// RememberingFinder returns one that remembers which entries it found.
+// RememberingFinder returns a Finder that remembers which entries it found.
 func (s *Set) RememberingFinder() *Finder { return &Finder{set: s, found: Found{}} }
 
-// Found are the entries that a remembering Finder has found so far. Nothing
-// may be looked up meanwhile.
+// Found returns the entries that a remembering Finder has found so far. Do not look up
+// anything at the same time.
 func (f *Finder) Found() Found { return f.found }
 
-// has looks an entry up.
+// has looks up an entry.
 func (f *Finder) has(e entry) bool {
 	if !f.set.digests[e.algorithm].Has(e.digest) {
 		return false
@@ -57,7 +57,7 @@ func (f *Finder) has(e entry) bool {
 	return true
 }
 
-// hasAny looks a text's digests up: all, so that each is remembered.
+// hasAny looks up all digests of a text, so that each is remembered.
 func (f *Finder) hasAny(text []byte) (any bool) {
 	for a := range algorithms {
 		if f.hashes(a) && f.has(a.sum(text)) {
@@ -67,9 +67,9 @@ func (f *Finder) hasAny(text []byte) (any bool) {
 	return any
 }
 
-// Lists reports whether an identifier is listed: an email address or a digest
-// of one, a phone number, a profile address, an IP address. What cannot be read
-// is not.
+// Lists reports whether an identifier is listed: an email address or a digest of one,
+// a phone number, a profile address or an IP address. Text that cannot be read is not
+// listed.
 func (f *Finder) Lists(kind Kind, text string) (listed bool) {
 	switch kind {
 	case Email:
@@ -104,8 +104,8 @@ func (f *Finder) Lists(kind Kind, text string) (listed bool) {
 	return listed
 }
 
-// Names reports whether a text that may be anything is an identifier that is
-// listed. What it is goes by its form, as Builder.Add has it.
+// Names reports whether any text is a listed identifier. Its form decides on its kind,
+// as in Builder.Add.
 func (f *Finder) Names(text string) bool {
 	if e, ok := parseDigest(text); ok {
 		return f.has(e)
@@ -116,10 +116,10 @@ func (f *Finder) Names(text string) bool {
 		countDigits(text) >= leastDigits && f.Lists(Phone, text)
 }
 
-// ProfileKey is Lists of the key of a profile.
+// ProfileKey is Lists for the key of a profile.
 func (f *Finder) ProfileKey(key []byte) bool { return f.hasAny(key) }
 
-// Address is Lists of an IP address.
+// Address is Lists for an IP address.
 func (f *Finder) Address(a netip.Addr) (listed bool) {
 	for _, text := range addresses(a) {
 		if f.hasAny([]byte(text)) {
@@ -129,9 +129,9 @@ func (f *Finder) Address(a netip.Addr) (listed bool) {
 	return listed
 }
 
-// Emails looks a column of addresses up, and says of each row whether it is
-// listed. keys are their keys in the layout of an Arrow string array; a row
-// without a key is not listed. The answer lasts until the next call.
+// Emails reports for each row of a column whether its address is listed. keys has
+// their keys in the layout of an Arrow string array; a row without a key is not listed.
+// The result is valid until the next call.
 func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32) []bool {
 	n := len(offsets) - 1
 	f.hits = append(f.hits[:0], make([]bool, n)...)
@@ -160,7 +160,7 @@ func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32)
 	return f.hits
 }
 
-// otherForms collects the forms of an address that are not its key.
+// otherForms collects the forms of an address other than its key.
 func (f *Finder) otherForms(i int, a email.Address, key []byte) {
 	for _, p := range emailProfiles[1:] {
 		start := len(f.forms.data)
@@ -175,10 +175,10 @@ func (f *Finder) otherForms(i int, a email.Address, key []byte) {
 	}
 }
 
-// digestLen are the bytes of a digest.
+// digestLen is the number of bytes of a digest.
 var digestLen = [algorithms]int{16, 20, 32}
 
-// hash computes the digests by which an address may be listed.
+// hash computes the digests by which addresses may be listed.
 func (f *Finder) hash(data []byte, offsets []int32) {
 	n := len(offsets) - 1
 	for i := range f.sums {
@@ -194,11 +194,11 @@ func (f *Finder) hash(data []byte, offsets []int32) {
 	hashlanes.Sum(f.sums[algMD5], f.sums[algSHA1], f.sums[algSHA256], data, offsets)
 }
 
-// hashes reports whether a text may be listed by its digest of an algorithm:
-// lists hold such digests, or it is the one that plain entries are there under.
+// hashes reports whether a text may be listed by its digest of an algorithm: lists have
+// such digests, or plain entries are stored by it.
 func (f *Finder) hashes(a algorithm) bool { return f.set.given[a] || a == algSHA256 }
 
-// hasSum looks the digests of message i up that hash computed.
+// hasSum looks up the digests of message i that hash computed.
 func (f *Finder) hasSum(i int) (any bool) {
 	for a, all := range f.sums {
 		if all != nil && f.has(entry{algorithm(a), binary.BigEndian.Uint64(all[i*digestLen[a]:])}) {
@@ -208,10 +208,10 @@ func (f *Finder) hasSum(i int) (any bool) {
 	return any
 }
 
-// entryOfHex is the entry of a key that is a digest.
+// entryOfHex returns the entry of a key that is a digest.
 func entryOfHex(kind email.Kind, key []byte) entry {
 	var raw [8]byte
-	hex.Decode(raw[:], key[:2*len(raw)]) // a key is hex
+	hex.Decode(raw[:], key[:2*len(raw)]) // a digest key is hex
 	e := entry{digest: binary.BigEndian.Uint64(raw[:])}
 	switch kind {
 	case email.SHA1:

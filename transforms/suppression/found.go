@@ -11,8 +11,8 @@ import (
 // Found is a set of entries that were found.
 type Found map[entry]struct{}
 
-// Digest reports whether a digest, as lists spell it, is among them; ok is
-// false when the text is no digest.
+// Digest reports whether a digest, as lists spell it, was found. ok is false if the text
+// is not a digest.
 func (f Found) Digest(text string) (found, ok bool) {
 	e, ok := parseDigest(strings.TrimFunc(text, isSurrounding))
 	if !ok {
@@ -22,12 +22,12 @@ func (f Found) Digest(text string) (found, ok bool) {
 	return found, true
 }
 
-// Add adds all of others.
+// Add adds the entries of others.
 func (f Found) Add(others Found) { maps.Copy(f, others) }
 
 const encodedEntry = 9 // algorithm, digest
 
-// Encode writes them as bytes, in one order.
+// Encode writes the entries as bytes, sorted.
 func (f Found) Encode() []byte {
 	data := make([]byte, 0, len(f)*encodedEntry)
 	for _, e := range slices.SortedFunc(maps.Keys(f), func(a, b entry) int {

@@ -16,20 +16,20 @@ import (
 	"github.com/leadetl/leadetl/transforms/phone"
 )
 
-// What is wrong with a cell of a list.
+// The errors of cells of a list.
 var (
-	// ErrEmpty: nothing is in it, a null word, or the digest of nothing. That
-	// is nobody, and no reason for alarm.
+	// ErrEmpty: an empty cell, a null word, or the digest of the empty string. It
+	// means nobody, and is harmless.
 	ErrEmpty = errors.New("empty")
-	// ErrUnreadable: it is neither a digest nor an identifier, so somebody may
-	// be meant who is not suppressed.
+	// ErrUnreadable: neither a digest nor an identifier. It may mean somebody who
+	// is then not suppressed.
 	ErrUnreadable = errors.New("no_identifier")
 )
 
-// leastDigits is how many a phone number has.
+// leastDigits is the least number of digits of a phone number.
 const leastDigits = 7
 
-// Builder collects the entries of lists. It is used by one goroutine.
+// Builder collects the entries of lists, in one goroutine.
 type Builder struct {
 	rules   Rules
 	digests [algorithms]digestset.Builder
@@ -39,7 +39,7 @@ type Builder struct {
 // NewBuilder returns a Builder without entries.
 func NewBuilder(r Rules) *Builder { return &Builder{rules: r} }
 
-// Set is everything that was added. The Builder is empty afterwards.
+// Set returns all that was added, and empties the Builder.
 func (b *Builder) Set() *Set {
 	s := &Set{rules: b.rules, given: b.given}
 	for i := range b.digests {
@@ -49,7 +49,7 @@ func (b *Builder) Set() *Set {
 	return s
 }
 
-// Add adds a cell of a list. It says by its form what it is:
+// Add adds a cell of a list. Its form decides on its kind:
 //
 //	md5, sha1, sha256   32, 40 or 64 hex digits of either case
 //	sha256              43 base64 characters, or 44 with =, standard or URL-safe
@@ -58,9 +58,9 @@ func (b *Builder) Set() *Set {
 //	IP address          IPv4 or IPv6
 //	phone number        anything else with seven digits or more
 //
-// A digest may be of an email address by any profile, of a phone number (E.164,
-// its digits, or the last ten of them), of a profile's or of an IP address's
-// key. The error is ErrEmpty or ErrUnreadable.
+// A digest may be of an email address by any profile, of a phone number (E.164, its
+// digits, or the last ten digits), or of the key of a profile or an IP address. The
+// error is ErrEmpty or ErrUnreadable.
 func (b *Builder) Add(cell string) error {
 	if !utf8.ValidString(cell) {
 		return ErrUnreadable
@@ -70,7 +70,7 @@ func (b *Builder) Add(cell string) error {
 		return ErrEmpty
 	}
 	if e, ok := parseDigest(text); ok {
-		if e == e.algorithm.sum(nil) { // what somebody makes of a missing address
+		if e == e.algorithm.sum(nil) { // the digest of a missing address
 			return ErrEmpty
 		}
 		b.given[e.algorithm] = true
@@ -96,7 +96,7 @@ func (b *Builder) addPlain(text string) error {
 		if err != nil {
 			return ErrUnreadable
 		}
-		// A row may hold nothing but a digest of it, so all of them are kept.
+		// A row may have only a digest of it, so all of them are kept.
 		for _, form := range forms(a) {
 			for a := range algorithms {
 				b.add(a.sum(form))
@@ -130,11 +130,10 @@ func countDigits(text string) (n int) {
 	return n
 }
 
-// isSurrounding reports whether r is taken off at both ends of a cell.
+// isSurrounding reports whether r is trimmed at both ends of a cell.
 func isSurrounding(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
-// Base64 of a SHA-256 digest, without padding and strictly: a digest has one
-// spelling in each alphabet.
+// Strict base64 without padding, so that a digest has one spelling in each alphabet.
 var alphabets = []*base64.Encoding{base64.RawStdEncoding.Strict(), base64.RawURLEncoding.Strict()}
 
 // parseDigest reads a digest.
@@ -153,8 +152,8 @@ func parseDigest(text string) (e entry, ok bool) {
 			return e, false
 		}
 		for _, alphabet := range alphabets {
-			// Decoding passes over line ends; 32 bytes out of 43 characters
-			// leave no room for them.
+			// Decode ignores line breaks, but 43 characters for 32 bytes leave
+			// no room for them.
 			if n, err := alphabet.Decode(raw[:], []byte(unpadded)); err == nil && n == len(raw) {
 				return entry{algSHA256, binary.BigEndian.Uint64(raw[:])}, true
 			}

@@ -1,10 +1,10 @@
-// Package suppression knows who must not be in a dataset: people who opted out,
-// by any spelling of their email, phone number, profile address or IP address.
+// Package suppression knows who must not be in a dataset: people who opted out, by any
+// spelling of their email, phone number, profile address or IP address.
 //
-// The one thing to know before using it: a Set never misses what is on its
-// lists. Identifiers are held as the first 64 bits of digests, so it may find
-// somebody who is not listed, with a probability of Len divided by 2^64: in a
-// set of 20 million once in a thousand billion look-ups.
+// The one thing to know before using it: a Set always finds who is on its lists. It
+// keeps the first 64 bits of digests, so it may find somebody who is not listed, with a
+// probability of Len divided by 2^64: for 20 million entries once in a thousand billion
+// look-ups.
 package suppression
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// Kind is what somebody is listed by.
+// Kind is the kind of an identifier.
 type Kind string
 
-// The kinds. Each is also the default name of a list's column.
+// The kinds. They are also the default names of columns of lists.
 const (
 	Email      Kind = "email"
 	Phone      Kind = "phone"
@@ -33,15 +33,14 @@ const (
 	IP         Kind = "ip"
 )
 
-// Rules are how identifiers are brought into canonical form: as in the run that
-// a Set is for.
+// Rules bring identifiers into canonical form. Use those of the run that a Set is for.
 type Rules struct {
 	// Region is that of phone numbers without a country code, such as US.
 	Region   string
 	Profiles profile.Rules
 }
 
-// algorithm is a hash function, and the place of its digests in a Set.
+// algorithm is a hash function and the index of its digests in a Set.
 type algorithm uint8
 
 const (
@@ -51,25 +50,25 @@ const (
 	algorithms
 )
 
-// entry is a digest as a Set holds it.
+// entry is a digest in a Set.
 type entry struct {
 	algorithm algorithm
 	digest    uint64 // its first bits
 }
 
-// Set is what lists hold. It is read only, and safe from any number of
+// Set has the entries of lists. It is read only, and safe from any number of
 // goroutines.
 type Set struct {
 	rules   Rules
 	digests [algorithms]*digestset.Set
-	// given says that lists hold digests of an algorithm, not only plain
+	// given says that lists have digests of an algorithm, not only plain
 	// identifiers that were hashed.
 	given       [algorithms]bool
 	fingerprint string
 }
 
-// Len is the number of digests held: one for a digest, a phone number, a
-// profile or an IP address, three or more for an email address.
+// Len is the number of digests: one for a digest, a phone number, a profile or an IP
+// address, and three or more for an email address.
 func (s *Set) Len() (n int) {
 	for _, d := range s.digests {
 		n += d.Len()
@@ -77,8 +76,8 @@ func (s *Set) Len() (n int) {
 	return n
 }
 
-// Fingerprint is the same for lists that hold the same, however they are
-// ordered and cut into files.
+// Fingerprint is the same for lists with the same entries, in any order and any number
+// of files.
 func (s *Set) Fingerprint() string { return s.fingerprint }
 
 // fingerprintOf is the SHA-256 of all digests in their order.
@@ -98,7 +97,7 @@ func fingerprintOf(digests [algorithms]*digestset.Set) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sum is the entry of a text.
+// sum returns the entry of a text.
 func (a algorithm) sum(text []byte) entry {
 	switch a {
 	case algMD5:
@@ -112,10 +111,10 @@ func (a algorithm) sum(text []byte) entry {
 	return entry{a, binary.BigEndian.Uint64(sum[:])}
 }
 
-// emailProfiles are those an address is hashed by.
+// emailProfiles are the profiles by which addresses are hashed.
 var emailProfiles = []email.Profile{email.Plain, email.UID2, email.Google}
 
-// forms are what is hashed of an address: each once.
+// forms returns the distinct forms of an address that are hashed.
 func forms(a email.Address) (all [][]byte) {
 	for _, p := range emailProfiles {
 		form, ok := a.AppendForm(nil, p)
@@ -133,8 +132,8 @@ func forms(a email.Address) (all [][]byte) {
 	return all
 }
 
-// phoneForms are what may have been hashed of a number: as it is written and,
-// where that can be read, in all its forms.
+// phoneForms returns the forms of a number that may have been hashed: as it is written
+// and, if it can be read, all its forms.
 func (r Rules) phoneForms(text string) (all []string) {
 	if n, err := phone.Parse(text, r.Region); err == nil {
 		all = append(all, n.Form(phone.E164), n.Form(phone.Digits), n.Form(phone.Last10))
@@ -151,8 +150,8 @@ func (r Rules) phoneForms(text string) (all []string) {
 	return all
 }
 
-// addresses are those an IP address is listed under: itself, and of NAT64 the
-// IPv4 address inside.
+// addresses returns the addresses by which an IP address may be listed: itself, and for
+// NAT64 the IPv4 address inside.
 func addresses(a netip.Addr) []string {
 	all := []string{a.String()}
 	if inside, ok := ipaddr.LookupAddr(a); ok && inside != a {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"iter"
@@ -47,7 +48,7 @@ func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked con
 		if err == nil {
 			return etag, nil
 		}
-		abortErr := s.abort(ctx, at, upload)
+		abortErr := s.Abort(ctx, at, upload)
 		if !errors.Is(err, errNoUpload) {
 			return "", errors.Join(err, abortErr)
 		}
@@ -62,17 +63,36 @@ func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked con
 }
 
 func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload string, err error) {
+	begun := c.Begun
+	if begun == nil {
+		begun = func(string) error { return nil }
+	}
+	var unrecorded error
 	err = s.do(ctx, request{"write", "s3:PutObject", at, 0}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
+		if unrecorded = begun(""); unrecorded != nil {
+			return nil
+		}
 		out, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 			Bucket: &at.Bucket, Key: &at.Key, ContentType: optional(c.Type), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c, Metadata: c.metadata(),
 			ServerSideEncryption: types.ServerSideEncryption(s.options.SSE), SSEKMSKeyId: optional(s.options.KMSKey), ACL: types.ObjectCannedACL(s.options.ACL),
-		}, region)
+		}, region, func(o *s3.Options) { o.RetryMaxAttempts = 1 }) // every try is told to Begun
 		if err == nil {
 			upload = aws.ToString(out.UploadId)
 		}
 		return err
 	})
-	return upload, err
+	var refused *RefusedError
+	if errors.Is(err, errNotImplemented) || errors.As(err, &refused) && refused.Code == "MethodNotAllowed" {
+		err = lacks(at, fmt.Sprintf("the store does not support uploads in pieces, in which files of more than %d MiB are sent", wholeSize>>20),
+			useAnother+", or make smaller parts with --rows-per-part")
+	}
+	if err != nil || unrecorded != nil {
+		return "", errors.Join(err, unrecorded)
+	}
+	if err := begun(upload); err != nil {
+		return "", errors.Join(err, s.Abort(ctx, at, upload))
+	}
+	return upload, nil
 }
 
 func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload string) ([]types.CompletedPart, error) {
@@ -135,8 +155,8 @@ func (s *Store) complete(ctx context.Context, at Location, upload string, pieces
 	return etag, err
 }
 
-// abort gives an upload up; one that is gone is as well.
-func (s *Store) abort(ctx context.Context, at Location, upload string) error {
+// Abort gives an upload up; one that is gone is as well.
+func (s *Store) Abort(ctx context.Context, at Location, upload string) error {
 	err := s.do(ctx, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
 		_, err := c.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload}, region)
 		return err
@@ -163,7 +183,7 @@ func (s *Store) AbortUploads(ctx context.Context, folder Location, ours func(nam
 		}
 		key := aws.ToString(upload.Key)
 		if ours(key[min(len(folder.Key), len(key)):]) {
-			if err := s.abort(ctx, Location{folder.Bucket, key}, aws.ToString(upload.UploadId)); err != nil {
+			if err := s.Abort(ctx, Location{folder.Bucket, key}, aws.ToString(upload.UploadId)); err != nil {
 				return err
 			}
 		}

@@ -25,11 +25,14 @@ type Content struct {
 	Size   int64
 	SHA256 [sha256.Size]byte
 	Type   string // MIME type
+	// Begun, if it is not nil, is told of every upload in pieces: before each try
+	// to begin it, without an id, and once its id is known. An error ends the write.
+	Begun func(upload string) error
 }
 
 // ContentOf is the content that data is.
 func ContentOf(data []byte, mime string) Content {
-	return Content{bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), mime}
+	return Content{ReaderAt: bytes.NewReader(data), Size: int64(len(data)), SHA256: sha256.Sum256(data), Type: mime}
 }
 
 // condition is what a write asks of the object that is there: none, any with a
@@ -53,12 +56,14 @@ const maxConflicts = 5
 func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 	asked := ifAbsent
 	for range maxConflicts {
-		_, err := s.write(ctx, at, c, asked)
+		etag, err := s.write(ctx, at, c, asked)
 		if err != nil && !errors.Is(err, ErrChanged) && !errors.Is(err, fs.ErrNotExist) {
 			return Info{}, err
 		}
 		info, statErr := s.Stat(ctx, at)
 		switch {
+		case err == nil && statErr == nil && info.SHA256 == "" && info.Size == c.Size && (etag == "" || etag == info.ETag):
+			return Info{}, lacks(at, "the store does not keep the metadata of objects, which has their checksum (x-amz-meta-"+checksumKey+")", useAnother)
 		case errors.Is(statErr, fs.ErrNotExist):
 			asked = ifAbsent
 		case statErr != nil:
@@ -98,10 +103,14 @@ func (s *Store) Create(ctx context.Context, at Location, c Content) error {
 }
 
 func (s *Store) needsConditions(at Location) error {
-	return &RefusedError{
-		Location: at.String(), Problem: "the store does not support conditional writes, which keep two processes apart",
-		Advice: "use a store that does, or a folder", Err: errNotImplemented,
-	}
+	return lacks(at, "the store does not support conditional writes, which keep two processes apart", useAnother)
+}
+
+const useAnother = "use a store that does, or a folder"
+
+// lacks refuses a store that cannot do what is needed.
+func lacks(at Location, problem, advice string) error {
+	return &RefusedError{Location: at.String(), Problem: problem, Advice: advice}
 }
 
 // is reports whether an object holds the content.
@@ -122,8 +131,16 @@ func (s *Store) write(ctx context.Context, at Location, c Content, asked conditi
 	}
 	etag, err = send(ctx, at, c, asked)
 	if errors.Is(err, errNotImplemented) && asked != (condition{}) {
-		s.warnUnconditional()
-		return send(ctx, at, c, condition{})
+		if etag, err = send(ctx, at, c, condition{}); !errors.Is(err, errNotImplemented) {
+			s.warnUnconditional()
+		}
+	}
+	if errors.Is(err, errNotImplemented) {
+		problem := "the store does not support checksums of what it is sent (x-amz-checksum-sha256, x-amz-checksum-crc32c)"
+		if s.options.SSE+s.options.ACL != "" {
+			problem += ", or not what --s3-sse or --s3-acl asks for"
+		}
+		err = lacks(at, problem, useAnother)
 	}
 	return etag, err
 }

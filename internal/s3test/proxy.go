@@ -26,6 +26,8 @@ const (
 	Cut     Kind = "cut"       // the connection breaks in the middle of the answer
 	Delayed Kind = "delayed"   // it takes Delay longer
 	Swallow Kind = "swallowed" // an answer of 200 without anything being done
+	Answer  Kind = "answered"  // Status, Type and Text are the answer; the server hears of nothing
+	Forget  Kind = "forgotten" // the answer has no metadata
 )
 
 // Fault is what is done to one request.
@@ -33,7 +35,8 @@ type Fault struct {
 	Kind   Kind
 	Status int
 	Code   string // the S3 error's
-	Text   string // its message
+	Text   string // its message, or the whole answer
+	Type   string // MIME type
 	Delay  time.Duration
 }
 
@@ -113,6 +116,12 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target *url.URL, t
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusOK)
 		return
+	case Answer:
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", f.Type)
+		w.WriteHeader(f.Status)
+		_, _ = io.WriteString(w, f.Text)
+		return
 	case Delayed:
 		select {
 		case <-time.After(f.Delay):
@@ -134,6 +143,9 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target *url.URL, t
 		return
 	}
 	maps.Copy(w.Header(), response.Header)
+	if f.Kind == Forget {
+		maps.DeleteFunc(w.Header(), func(name string, _ []string) bool { return strings.HasPrefix(name, "X-Amz-Meta-") })
+	}
 	w.WriteHeader(response.StatusCode)
 	if f.Kind == Cut {
 		_, _ = io.CopyN(w, response.Body, response.ContentLength/2)

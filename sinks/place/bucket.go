@@ -64,13 +64,14 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	return b, nil
 }
 
-// abortUploads aborts the uploads that killed runs left unfinished. Where that is
-// not allowed, a lifecycle rule of the bucket can do it.
+// abortUploads aborts the uploads that killed runs left unfinished: those that
+// the store lists, and those that are recorded here. Where that is not allowed,
+// a lifecycle rule of the bucket can do it.
 func (b *bucket) abortUploads() {
 	err := b.store.AbortUploads(b.ctx, b.at, func(name string) bool {
 		return isDatasetFile(strings.TrimSuffix(path.Dir(name), "."), path.Base(name))
 	})
-	if err != nil {
+	if err := errors.Join(err, b.abortRecorded()); err != nil {
 		b.log.Warn("unfinished uploads of earlier runs may be left in the bucket", "reason", err.Error())
 	}
 }
@@ -190,7 +191,12 @@ func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
 		return objects.Info{}, err
 	}
 	defer b.changed()
-	return b.store.Put(b.ctx, b.at.Below(name), c)
+	c.Begun = func(upload string) error { return b.work.begun(name, upload) }
+	info, err := b.store.Put(b.ctx, b.at.Below(name), c)
+	if err == nil {
+		err = b.work.written(name)
+	}
+	return info, err
 }
 
 // atOnce bounds the requests of one kind that are in flight.

@@ -92,7 +92,7 @@ func (w *workFolder) begin() error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != holderName {
+		if e.Name() != holderName && !strings.HasPrefix(e.Name(), uploadRecord) {
 			if err := os.Remove(filepath.Join(w.dir, e.Name())); err != nil {
 				return err
 			}

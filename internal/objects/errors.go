@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
@@ -23,7 +24,8 @@ var (
 	ErrUnavailable = errors.New("the store does not answer")
 	// ErrChanged says that an object is not the one it was before.
 	ErrChanged = errors.New("the object has changed")
-	// errNotImplemented says that the store does not know what was asked.
+	// errNotImplemented is in the RefusedError of a store that does not know what
+	// was asked.
 	errNotImplemented = errors.New("the store does not know how")
 	// errNoUpload says that an upload in pieces is not there any more.
 	errNoUpload = errors.New("the upload is gone")
@@ -95,7 +97,7 @@ func (s *Store) judge(r request, asked string, err error) error {
 	case code == "PreconditionFailed", status == http.StatusPreconditionFailed:
 		return named(ErrChanged)
 	case code == "NotImplemented", status == http.StatusNotImplemented:
-		return named(errNotImplemented)
+		return s.refusal(r, code, status, errors.Join(errNotImplemented, err))
 	case status != 0 || code != "":
 		return s.refusal(r, code, status, err)
 	}
@@ -109,9 +111,13 @@ func (s *Store) unanswered(r request, err error) error {
 	var noTLS tls.RecordHeaderError
 	var serialization *smithy.SerializationError
 	var params smithy.InvalidParamsError
+	var page *webPageError
 	first := !s.reached.Load()
 	refused := &RefusedError{Location: r.String(), Err: err}
 	switch {
+	case errors.As(err, &page):
+		refused.Problem, refused.Code = "the answer is a web page, not one of S3", "HTML"
+		refused.Advice = "check --s3-endpoint: the console of a store has another address or port than its S3 interface"
 	case errors.As(err, &dns) && dns.IsNotFound && first:
 		refused.Problem = fmt.Sprintf("the host %s is not known", dns.Name)
 		refused.Advice = "check --s3-endpoint, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own"
@@ -126,6 +132,25 @@ func (s *Store) unanswered(r request, err error) error {
 		return fmt.Errorf("%s %s: %w (%s)", r.verb, r, ErrUnavailable, reason(err))
 	}
 	return refused
+}
+
+// webPageError says that the answer is for people with a browser.
+type webPageError struct{}
+
+func (*webPageError) Error() string { return "the answer is a web page" }
+
+// refuseWebPages makes an error of a web page that a console, a proxy or a login
+// page answers with, whatever the request was. An object of that type has an
+// ETag.
+func refuseWebPages(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("RefuseWebPages", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (out middleware.DeserializeOutput, md middleware.Metadata, err error) {
+		out, md, err = next.HandleDeserialize(ctx, in)
+		if answer, ok := out.RawResponse.(*smithyhttp.Response); err == nil && ok && answer.StatusCode < 300 &&
+			strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") && answer.Header.Get("Etag") == "" && answer.Header.Get("X-Amz-Request-Id") == "" {
+			err = &webPageError{}
+		}
+		return out, md, err
+	}), middleware.After)
 }
 
 // reason is why nothing came back, in few words.

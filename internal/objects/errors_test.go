@@ -1,8 +1,10 @@
 package objects_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -76,6 +78,83 @@ func TestRefusals(t *testing.T) {
 	proxy.Do(nil)
 	if _, _, err := store.ListFolder(t.Context(), at("in/")); err != nil {
 		t.Errorf("without a fault: %v", err)
+	}
+}
+
+// Stores that lack something are named for it, each by its own sentence, before
+// anything is tried again. They are emulated: versitygw lacks none of it.
+func TestStoresThatLackSomething(t *testing.T) {
+	_, proxy, _ := stores(t)
+	write := func(size int) func(*objects.Store) error {
+		return func(store *objects.Store) error {
+			_, err := store.Put(t.Context(), at("a"), objects.ContentOf(make([]byte, size), ""))
+			return err
+		}
+	}
+	list := func(store *objects.Store) error {
+		_, _, err := store.ListFolder(t.Context(), at("in/"))
+		return err
+	}
+	read := func(store *objects.Store) error {
+		_, _, err := store.ReadFile(t.Context(), at("in/a.csv"))
+		return err
+	}
+	without := func(header string) func(*http.Request) s3test.Fault {
+		return func(r *http.Request) s3test.Fault {
+			if r.Header.Get(header) != "" {
+				return answer(501, "NotImplemented")
+			}
+			return s3test.Fault{}
+		}
+	}
+	multipart := func(f s3test.Fault) func(*http.Request) s3test.Fault {
+		return func(r *http.Request) s3test.Fault {
+			if r.Method == "POST" && strings.HasPrefix(r.URL.RawQuery, "uploads") {
+				return f
+			}
+			return s3test.Fault{}
+		}
+	}
+	page := func(*http.Request) s3test.Fault {
+		return s3test.Fault{Kind: s3test.Answer, Status: 200, Type: "text/html; charset=utf-8", Text: "<!doctype html><title>Console</title>"}
+	}
+	const another = "; use a store that does, or a folder"
+	const pieces = "the store does not support uploads in pieces, in which files of more than 8 MiB are sent" + another + ", or make smaller parts with --rows-per-part"
+	const console = "the answer is a web page, not one of S3; check --s3-endpoint: the console of a store has another address or port than its S3 interface"
+	for _, c := range []struct {
+		name  string
+		fault func(*http.Request) s3test.Fault
+		try   func(*objects.Store) error
+		want  string
+	}{
+		{"checksums of whole objects", without("X-Amz-Checksum-Sha256"), write(1),
+			"the store does not support checksums of what it is sent (x-amz-checksum-sha256, x-amz-checksum-crc32c)" + another},
+		{"checksums of pieces", without("X-Amz-Checksum-Crc32c"), write(objects.WholeSize + 1),
+			"the store does not support checksums of what it is sent (x-amz-checksum-sha256, x-amz-checksum-crc32c)" + another},
+		{"uploads in pieces", multipart(answer(501, "NotImplemented")), write(objects.WholeSize + 1), pieces},
+		{"uploads in pieces, by another word", multipart(answer(405, "MethodNotAllowed")), write(objects.WholeSize + 1), pieces},
+		{"metadata", func(*http.Request) s3test.Fault { return s3test.Fault{Kind: s3test.Forget} }, write(1),
+			"the store does not keep the metadata of objects, which has their checksum (x-amz-meta-leadetl-sha256)" + another},
+		{"S3: a page in place of a list", page, list, console},
+		{"S3: a page in place of an object", page, read, console},
+		{"S3: a page after a write", page, write(1), console},
+		{"listing", func(*http.Request) s3test.Fault { return answer(501, "NotImplemented") }, list,
+			"the store refuses to list it (NotImplemented, HTTP 501)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			proxy.Do(c.fault)
+			defer proxy.Do(nil)
+			var log bytes.Buffer
+			store := objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, GiveUpAfter: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			err := c.try(store)
+			var refused *objects.RefusedError
+			if !errors.As(err, &refused) || errors.Is(err, objects.ErrUnavailable) || !strings.Contains(err.Error(), ": "+c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if log.Len() > 0 {
+				t.Errorf("it says: %s", &log)
+			}
+		})
 	}
 }
 

@@ -90,6 +90,7 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
+		o.APIOptions = append(o.APIOptions, refuseWebPages)
 		// The SDK's token bucket ends its retries in a storm of failures, just
 		// when they are needed. It tries once more, which corrects a clock that
 		// is off; the rest is do's.

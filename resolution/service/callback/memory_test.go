@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -236,7 +237,7 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{} }
 
-var testSecret = Secret{"a secret of thirty-two bytes, ok"}
+var testSecret = Secret{secret.New("a secret of thirty-two bytes, ok")}
 
 func secrets(int64) []Secret { return []Secret{testSecret} }
 

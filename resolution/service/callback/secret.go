@@ -4,10 +4,9 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"strings"
+
+	"github.com/leadetl/leadetl/internal/secret"
 )
 
 // A key has 24 to 64 bytes. Source: Standard Webhooks 1.0.0, signature scheme.
@@ -23,13 +22,13 @@ var ErrSecret = errors.New("not a callback secret: it must be whsec_ and the bas
 
 // Secret is the key that signs the callbacks to an organization. It prints as the
 // word redacted; only Reveal shows it. The zero value is no secret and signs nothing.
-type Secret struct{ key string }
+type Secret struct{ secret.Text }
 
 // NewSecret returns a random secret of 256 bits.
 func NewSecret() Secret {
 	key := make([]byte, newSecretBytes)
 	_, _ = rand.Read(key) // never returns an error
-	return Secret{string(key)}
+	return Secret{secret.New(string(key))}
 }
 
 // ParseSecret reads what Reveal returns. Anything else is ErrSecret, which does not
@@ -40,25 +39,10 @@ func ParseSecret(s string) (Secret, error) {
 	if !found || err != nil || len(key) < minSecretBytes || len(key) > maxSecretBytes || strings.ContainsAny(encoded, "\r\n") {
 		return Secret{}, ErrSecret
 	}
-	return Secret{string(key)}, nil
+	return Secret{secret.New(string(key))}, nil
 }
 
 // Reveal returns the secret in the form for its owner: whsec_ and base64.
 func (s Secret) Reveal() string {
-	return secretPrefix + base64.StdEncoding.EncodeToString([]byte(s.key))
+	return secretPrefix + base64.StdEncoding.EncodeToString([]byte(s.Text.Reveal()))
 }
-
-const redacted = "redacted"
-
-// String returns "redacted".
-func (s Secret) String() string { return redacted }
-
-// Format writes "redacted" for every verb, because those for numbers do not use
-// String.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalText returns "redacted".
-func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue returns "redacted".
-func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

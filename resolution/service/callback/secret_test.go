@@ -45,10 +45,10 @@ func TestParseSecret(t *testing.T) {
 
 func TestNewSecret(t *testing.T) {
 	a, b := NewSecret(), NewSecret()
-	if a == b {
+	if a.Equal(b.Text) {
 		t.Fatal("two new secrets are one")
 	}
-	if again, err := ParseSecret(a.Reveal()); err != nil || again != a {
+	if again, err := ParseSecret(a.Reveal()); err != nil || again.Reveal() != a.Reveal() {
 		t.Fatalf("%v after revealing and parsing", err)
 	}
 }
@@ -68,7 +68,7 @@ func TestSecretPrintsRedacted(t *testing.T) {
 		all += fmt.Sprintf(verb+verb, s, &s) + fmt.Sprintf(verb, held) + fmt.Sprintf(verb, []Secret{s})
 	}
 	for _, form := range []string{
-		s.key, s.Reveal(), s.Reveal()[6:], fmt.Sprintf("%x", s.key), fmt.Sprintf("%X", s.key), fmt.Sprint([]byte(s.key)),
+		s.Text.Reveal(), s.Reveal(), s.Reveal()[6:], fmt.Sprintf("%x", s.Text.Reveal()), fmt.Sprintf("%X", s.Text.Reveal()), fmt.Sprint([]byte(s.Text.Reveal())),
 	} {
 		if strings.Contains(all, form) {
 			t.Errorf("the secret shows in %q", all)

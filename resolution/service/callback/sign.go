@@ -27,7 +27,7 @@ const signatureVersion = "v1,"
 func Sign(id string, at time.Time, body []byte, secrets []Secret) string {
 	signatures := make([]string, 0, len(secrets))
 	for _, s := range secrets {
-		if s.key != "" {
+		if !s.Empty() {
 			signatures = append(signatures, s.sign(id, timestamp(at), body))
 		}
 	}
@@ -38,7 +38,7 @@ func timestamp(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 
 // sign returns "v1," and the base64 of HMAC-SHA256 over id.timestamp.body.
 func (s Secret) sign(id, timestamp string, body []byte) string {
-	mac := hmac.New(sha256.New, []byte(s.key))
+	mac := hmac.New(sha256.New, []byte(s.Text.Reveal()))
 	mac.Write([]byte(id + "." + timestamp + "."))
 	mac.Write(body)
 	return signatureVersion + base64.StdEncoding.EncodeToString(mac.Sum(nil))
@@ -77,7 +77,7 @@ func Verify(h http.Header, body []byte, secrets []Secret, now time.Time) (id str
 	}
 	good := false
 	for _, s := range secrets {
-		if s.key == "" {
+		if s.Empty() {
 			continue
 		}
 		want := []byte(s.sign(id, stamp, body))

@@ -9,6 +9,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"pgregory.net/rapid"
+
+	"github.com/leadetl/leadetl/internal/secret"
 )
 
 func mustSecret(t testing.TB, s string) Secret {
@@ -44,11 +46,11 @@ func TestSignWithSeveral(t *testing.T) {
 // round.
 func TestIndependentLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		secret := Secret{string(rapid.SliceOfN(rapid.Byte(), minSecretBytes, maxSecretBytes).Draw(t, "key"))}
+		key := Secret{secret.New(string(rapid.SliceOfN(rapid.Byte(), minSecretBytes, maxSecretBytes).Draw(t, "key")))}
 		body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 		id := rapid.StringMatching(`msg_[0-9a-f]{32}`).Draw(t, "id")
 		now := time.Now()
-		other, err := standardwebhooks.NewWebhook(secret.Reveal())
+		other, err := standardwebhooks.NewWebhook(key.Reveal())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +58,7 @@ func TestIndependentLibrary(t *testing.T) {
 		ours := http.Header{}
 		ours.Set("webhook-id", id)
 		ours.Set("webhook-timestamp", timestamp(now))
-		ours.Set("webhook-signature", Sign(id, now, body, []Secret{NewSecret(), secret}))
+		ours.Set("webhook-signature", Sign(id, now, body, []Secret{NewSecret(), key}))
 		if err := other.Verify(body, ours); err != nil {
 			t.Fatalf("the library refuses ours: %v", err)
 		}
@@ -67,10 +69,10 @@ func TestIndependentLibrary(t *testing.T) {
 		}
 		theirs := ours.Clone()
 		theirs.Set("webhook-signature", signature)
-		if got, err := Verify(theirs, body, []Secret{NewSecret(), secret}, now); err != nil || got != id {
+		if got, err := Verify(theirs, body, []Secret{NewSecret(), key}, now); err != nil || got != id {
 			t.Fatalf("Verify of the library's: %q, %v", got, err)
 		}
-		if _, err := Verify(theirs, append(body, ' '), []Secret{secret}, now); !errors.Is(err, ErrSignature) {
+		if _, err := Verify(theirs, append(body, ' '), []Secret{key}, now); !errors.Is(err, ErrSignature) {
 			t.Fatalf("another body: %v", err)
 		}
 	})

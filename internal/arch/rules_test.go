@@ -75,6 +75,8 @@ var siblings = map[[2]string]string{
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 	{"resolution/service/wire", "resolution/service/request"}:                "ids and problems of fields are written as requests have them",
 	{"resolution/service/backup", "resolution/service/sqlite"}:               "it copies that state",
+	{"resolution/service/dashboard", "resolution/service/credential"}:        "it makes keys",
+	{"resolution/service/dashboard", "resolution/service/request"}:           "ids are written as in answers",
 	{"resolution/service/operator", "resolution/service/request"}:            "bodies of operators are read as those of callers",
 }
 

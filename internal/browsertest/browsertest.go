@@ -243,3 +243,51 @@ func (b *Browser) Ask(expression string, result any) {
 		b.t.Fatalf("%s: %v: %s", expression, err, fmt.Sprint(string(answer.Result.Value)))
 	}
 }
+
+// Follow evaluates a JavaScript expression that leads to another page, such as a
+// click, and waits until that is loaded.
+func (b *Browser) Follow(expression string) {
+	b.t.Helper()
+	if err := b.send("Runtime.evaluate", map[string]any{"expression": expression, "userGesture": true}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.until(func(m message) bool { return m.Method == "Page.loadEventFired" })
+}
+
+// Faults is a JavaScript expression that lists what a reader would stumble over: a
+// page wider than the screen, too little contrast (WCAG 2.2, 1.4.3), fields and
+// drawings without names.
+const Faults = `(() => {
+	const wrong = [];
+	const name = e => e.tagName.toLowerCase() + "." + e.getAttribute("class") + " " + JSON.stringify(e.textContent.slice(0, 40));
+	if (document.documentElement.scrollWidth > document.documentElement.clientWidth || innerWidth > document.documentElement.clientWidth + 20) wrong.push("it is " + document.documentElement.scrollWidth + " wide");
+	if (!document.title || document.querySelectorAll("h1").length !== 1 || !document.documentElement.lang) wrong.push("it has no title, language or heading");
+	for (const e of document.querySelectorAll("svg"))
+		if (e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")) wrong.push(name(e) + " says nothing to who does not see it");
+	for (const e of document.querySelectorAll("svg"))
+		if (e.getBoundingClientRect().bottom > e.parentElement.getBoundingClientRect().bottom + 1) wrong.push("a drawing leaves its place");
+	for (const e of document.querySelectorAll("th"))
+		if (!e.scope) wrong.push(name(e) + " has no scope");
+	for (const e of document.querySelectorAll("input:not([type=hidden]):not([hidden]), select"))
+		if (!e.labels.length) wrong.push(e.id + " has no label");
+	for (const e of document.querySelectorAll("button, a"))
+		if (!e.textContent.trim()) wrong.push(name(e) + " has no name");
+	for (const e of document.querySelectorAll(".wide"))
+		if (e.scrollWidth > e.clientWidth && e.tabIndex !== 0) wrong.push(name(e) + " cannot be scrolled by keyboard");
+	const rgb = s => s.match(/[0-9.]+/g).map(Number);
+	const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const behind = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
+	const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((x, y) => y - x); return (x + 0.05) / (y + 0.05); };
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let n; (n = texts.nextNode());) {
+		const e = n.parentElement;
+		if (!n.textContent.trim() || e.closest("svg, style")) continue;
+		const c = contrast(rgb(getComputedStyle(e).color).slice(0, 3), behind(e));
+		if (c < 4.5) wrong.push(name(e) + " has a contrast of " + c.toFixed(2));
+	}
+	for (const e of document.querySelectorAll("input:not([type=hidden]):not([hidden]):not([type=checkbox]), select")) {
+		const c = contrast(rgb(getComputedStyle(e).color).slice(0, 3), behind(e)), border = contrast(rgb(getComputedStyle(e).borderTopColor).slice(0, 3), behind(e.parentElement));
+		if (c < 4.5 || border < 3) wrong.push(e.id + " has a contrast of " + c.toFixed(2) + ", and its border of " + border.toFixed(2));
+	}
+	return [...new Set(wrong)];
+})()`

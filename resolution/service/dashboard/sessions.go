@@ -1,0 +1,103 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// The life of a session: it ends some time after its last request, and in any
+// case some time after the sign-in.
+const (
+	sessionIdle = 15 * time.Minute
+	sessionLife = 2 * time.Hour
+	maxSessions = 10_000
+)
+
+// session is somebody who signed in. Its caller is looked up again for every
+// request.
+type session struct {
+	caller   Caller
+	csrf     string // that its forms carry
+	began    time.Time
+	lastUsed time.Time
+}
+
+// sessions are kept in memory: a restart ends them.
+type sessions struct {
+	cookie string // its name
+	secure bool   // the cookie is for https alone
+	now    func() time.Time
+
+	mu   sync.Mutex
+	held map[[32]byte]*session // by hash of the cookie's value
+}
+
+// start makes a session and sets its cookie. It is false when there are too
+// many.
+func (s *sessions) start(w http.ResponseWriter, caller Caller) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for id, x := range s.held {
+		if x.ended(now) {
+			delete(s.held, id)
+		}
+	}
+	if len(s.held) >= maxSessions {
+		return false
+	}
+	value := rand.Text() + rand.Text()
+	if s.held == nil {
+		s.held = map[[32]byte]*session{}
+	}
+	s.held[sha256.Sum256([]byte(value))] = &session{caller: caller, csrf: rand.Text(), began: now, lastUsed: now}
+	s.set(w, value, 0)
+	return true
+}
+
+func (s *sessions) set(w http.ResponseWriter, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+func (x *session) ended(now time.Time) bool {
+	return now.Sub(x.lastUsed) >= sessionIdle || now.Sub(x.began) >= sessionLife
+}
+
+// of returns the session of a request, nil without one.
+func (s *sessions) of(r *http.Request) *session {
+	c, err := r.Cookie(s.cookie)
+	if err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, now := sha256.Sum256([]byte(c.Value)), s.now()
+	x := s.held[id]
+	if x == nil || x.ended(now) {
+		delete(s.held, id)
+		return nil
+	}
+	x.lastUsed = now
+	return x
+}
+
+// end ends the session of a request.
+func (s *sessions) end(w http.ResponseWriter, r *http.Request) {
+	if c, err := r.Cookie(s.cookie); err == nil {
+		s.mu.Lock()
+		delete(s.held, sha256.Sum256([]byte(c.Value)))
+		s.mu.Unlock()
+	}
+	s.set(w, "", -1)
+}
+
+// isForm reports whether a form was sent from a page of this session.
+func (x *session) isForm(r *http.Request) bool {
+	return subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(x.csrf)) == 1
+}

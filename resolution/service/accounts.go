@@ -124,6 +124,7 @@ func (r *rosters) read(c state.Credentials) *roster {
 			a = newAccount(o)
 		}
 		a.suspended.Store(!o.Suspended.IsZero())
+		a.name.Store(&o.Name)
 		next.byID[o.ID] = a
 		if !a.isTest() { // tokens are not for tests
 			next.accounts[o.Public] = a
@@ -205,6 +206,7 @@ type account struct {
 	owner  int64  // id, or of an account of test keys that of the organization that has them
 
 	suspended atomic.Bool
+	name      atomic.Pointer[string]
 
 	// available is the last known balance, unknownBalance at first. It is good
 	// enough to let a call continue, because the charge checks again, but never to

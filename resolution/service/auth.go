@@ -36,6 +36,10 @@ func (s *Service) authenticate(c *call) error {
 	if token == "" {
 		return errMissing
 	}
+	return s.authenticateWith(c, token)
+}
+
+func (s *Service) authenticateWith(c *call, token string) error {
 	err := s.identify(c, token)
 	if err == nil {
 		c.account.asked.Store(true)

@@ -62,6 +62,9 @@ type Options struct {
 	// Retirements are the operations that are deprecated or retired.
 	Retirements map[resolution.Operation]Retirement
 
+	// Dashboard shows organizations their account in a browser.
+	Dashboard bool
+
 	// JobWorkers is how many keyword searches run at once.
 	JobWorkers int
 	// Lease is after how long another worker may take a dead worker's job.

@@ -32,8 +32,13 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	path := trim(r.URL.EscapedPath()) // %2F is not /
 	route := s.paths[path]
 	name := "other"
-	if route != nil {
+	page, isPage := strings.CutPrefix(path, "/account")
+	isPage = isPage && route == nil && s.account != nil && (page == "" || page[0] == '/')
+	switch {
+	case route != nil:
 		name = route.name
+	case isPage:
+		name = "dashboard"
 	}
 	status, answered := gone, false
 	defer func() {
@@ -53,6 +58,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 		s.logRequest(c, name, status, took)
 	}()
 	status = s.guard(w, r, id, name, func() error {
+		if isPage {
+			return s.account.Serve(w, r, page)
+		}
 		if route == nil {
 			return s.serveStatic(w, r, path)
 		}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/resolution/service/dashboard"
+	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -174,16 +177,7 @@ func (s *Service) cancelOwn(c *call) (*wire.Reply, error) {
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
-	job, err := s.state.FindJob(c.request.Context(), c.account.id, id)
-	if err == nil {
-		err = s.operator.Cancel(c.request.Context(), job)
-	}
-	switch {
-	case errors.Is(err, state.ErrNotFound):
-		return nil, wire.Refuse(wire.ResolutionNotFound, "There is no resolution of this id.")
-	case errors.Is(err, state.ErrExpired), errors.Is(err, state.ErrFinished):
-		return nil, wire.Refuse(wire.AlreadyFinished, "The resolution is finished and cannot be cancelled.")
-	case err != nil:
+	if err := s.cancelJob(c.request.Context(), c.account.id, id); err != nil {
 		return nil, err
 	}
 	if _, err := s.freshBalance(c.request.Context(), c.account); err != nil {
@@ -194,6 +188,20 @@ func (s *Service) cancelOwn(c *call) (*wire.Reply, error) {
 		ID     string       `json:"id"`
 		Status state.Status `json:"status"`
 	}{c.own(), request.FormatID(id), state.Cancelled})
+}
+
+func (s *Service) cancelJob(ctx context.Context, organization int64, id uuid.UUID) error {
+	job, err := s.state.FindJob(ctx, organization, id)
+	if err == nil {
+		err = s.operator.Cancel(ctx, job)
+	}
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return wire.Refuse(wire.ResolutionNotFound, "There is no resolution of this id.")
+	case errors.Is(err, state.ErrExpired), errors.Is(err, state.ErrFinished):
+		return wire.Refuse(wire.AlreadyFinished, "The resolution is finished and cannot be cancelled.")
+	}
+	return err
 }
 
 // remember answers a change, and stores the answer under its Idempotency-Key.
@@ -278,4 +286,74 @@ func (s *Service) replay(ctx context.Context, organization int64, webhook string
 	}
 	s.sender.Wake()
 	return nil
+}
+
+// dashboardRate is how often an organization may load pages of the dashboard.
+var dashboardRate = limit.Rate{Events: 120, Per: time.Minute, Burst: 60}
+
+// newDashboard makes the dashboard of organizations.
+func (s *Service) newDashboard() *dashboard.Account {
+	pages := limit.New(dashboardRate)
+	return dashboard.New(dashboard.Account{
+		State: s.state, Pepper: s.options.Pepper, Now: s.now, Log: s.log, Scopes: Scopes(),
+		SignIn: s.signIn, Again: s.signedIn,
+		Admit: func(c dashboard.Caller) error {
+			if d := pages.Take(c.Public, s.now()); !d.Allowed {
+				p := wire.Refuse(wire.RateLimited, "The organization loads pages faster than %s. Wait a moment.", d.Rate)
+				p.RetryAfter = d.RetryAfter
+				return p
+			}
+			return nil
+		},
+		Secrets: func(organization int64) (plain []string) {
+			for _, secret := range s.rosters.callbackSecrets(organization) {
+				plain = append(plain, secret.Reveal())
+			}
+			return plain
+		},
+		Cancel: func(ctx context.Context, organization int64, resolution string) error {
+			id, ok := request.ParseID(resolution)
+			if !ok {
+				return wire.ErrNothingHere
+			}
+			return s.cancelJob(ctx, organization, id)
+		},
+		Replay:  s.replay,
+		Changed: s.rosters.refresh, Counted: s.countRequests,
+	})
+}
+
+// signIn returns whose key it is. Wrong keys count against their address.
+func (s *Service) signIn(r *http.Request, key string) (dashboard.Caller, error) {
+	c := &call{request: r, began: s.now(), header: http.Header{}, route: s.paths["/account/balance"]}
+	if err := s.authenticateWith(c, key); err != nil {
+		return dashboard.Caller{}, err
+	}
+	if c.apiKey == nil { // a token is not for browsers
+		return dashboard.Caller{}, errInvalid
+	}
+	return s.caller(c), nil
+}
+
+// signedIn returns a caller as it is now, if its key is still valid here.
+func (s *Service) signedIn(r *http.Request, before dashboard.Caller) (dashboard.Caller, error) {
+	c := &call{request: r, began: s.now(), route: s.paths["/account/balance"]}
+	k, found := s.rosters.present.Load().keys[before.Hash]
+	if !found || !k.record.Revoked.IsZero() || !k.record.Expires.IsZero() && !c.began.Before(k.record.Expires) {
+		return dashboard.Caller{}, errInvalid
+	}
+	c.account, c.apiKey = k.account, k.record
+	if err := s.permit(c); err != nil {
+		return dashboard.Caller{}, err
+	}
+	return s.caller(c), nil
+}
+
+func (s *Service) caller(c *call) dashboard.Caller {
+	a := c.account
+	o := dashboard.Caller{Organization: a.id, Owner: a.owner, Public: a.public, Test: a.isTest(), Key: c.apiKey.Public, Hash: c.apiKey.Hash}
+	if owner := s.rosters.present.Load().byID[a.owner]; owner != nil {
+		o.Name, o.Public = *owner.name.Load(), owner.public
+	}
+	return o
 }

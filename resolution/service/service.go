@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/dashboard"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
@@ -44,7 +45,8 @@ type Service struct {
 	keys     keysHeld
 	sender   *callback.Sender
 	operator *operator.Handler
-	work     chan struct{} // wakes workers
+	account  *dashboard.Account // nil without a dashboard
+	work     chan struct{}      // wakes workers
 
 	document, docs func() *wire.Page
 
@@ -96,6 +98,9 @@ func New(o Options) (*Service, error) {
 	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Document()) })
 	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Page()) })
 	s.paths = s.routes()
+	if o.Dashboard {
+		s.account = s.newDashboard()
+	}
 	return s, nil
 }
 
@@ -124,6 +129,7 @@ type State interface {
 	callState
 	jobState
 	operator.State
+	dashboard.State
 	metrics.Backlog
 	callback.Outbox
 }
@@ -137,13 +143,9 @@ type accountState interface {
 	MoveTestKey(ctx context.Context, public string, now time.Time) error
 }
 
-// ownState is what an organization may see and do of its own.
+// ownState counts what organizations ask.
 type ownState interface {
-	Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error)
 	CountRequests(ctx context.Context, counts []state.Requests) error
-	// Jobs lists jobs without their contents, the newest first, from behind the
-	// job before.
-	Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error)
 }
 
 // callState keeps what calls cost and what they were answered.

@@ -105,11 +105,11 @@ func (s *Store) Ledger(ctx context.Context, organization, after int64, limit int
 		entryColumns+" WHERE l.organization = ? AND l.seq > ? ORDER BY l.seq LIMIT ?", organization, after, limit)
 }
 
-// LatestCharges reads up to limit single-record calls of an organization that
-// cost credits, the newest first.
-func (s *Store) LatestCharges(ctx context.Context, organization int64, limit int) ([]state.Entry, error) {
+// LatestEntries reads up to limit entries of an organization, the newest first:
+// all, or only the charges of single-record calls.
+func (s *Store) LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error) {
 	return collect(ctx, s.reads, scanEntry,
-		entryColumns+" WHERE l.organization = ? AND l.kind = 'capture' AND l.reserved = 0 ORDER BY l.seq DESC LIMIT ?", organization, limit)
+		entryColumns+" WHERE l.organization = ?1 AND (NOT ?2 OR l.kind = 'capture' AND l.reserved = 0) ORDER BY l.seq DESC LIMIT ?3", organization, charges, limit)
 }
 
 const entryColumns = `SELECT l.seq, l.at, l.kind, l.credits, l.available, l.reserved, l.resolution, l.operation, l.note,

@@ -1,0 +1,325 @@
+// Package dashboard shows an organization its account in a browser, at /account,
+// and operators all organizations, at /operator of the internal listener.
+//
+// The one thing to know before using it: a page is one answer without scripts and
+// with nothing else to load, and every form carries a token of its session.
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
+)
+
+// Caller is who signed in.
+type Caller struct {
+	Organization int64 // whose credits and calls are shown
+	Owner        int64 // whose keys and callback secrets are shown: the same, or of a test key the one that has it
+	Public, Name string
+	Test         bool // signed in with a test key
+	Key          string
+	Hash         [32]byte // of the key
+}
+
+// State is what pages show and forms change.
+type State interface {
+	keyState
+	Balance(ctx context.Context, organization int64) (state.Balance, error)
+	Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error)
+	Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error)
+	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
+	Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error)
+	LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error)
+}
+
+// keyState has the keys of an organization.
+type keyState interface {
+	Keys(ctx context.Context, organization int64) ([]state.Key, error)
+	AddKey(ctx context.Context, k state.Key) (state.Key, error)
+	RevokeKey(ctx context.Context, public string, now time.Time) error
+}
+
+// Account are the pages of an organization. Fields that are functions belong to
+// the service; all are required.
+type Account struct {
+	State  State
+	Pepper credential.Pepper
+	Now    func() time.Time
+	Log    *slog.Logger
+	Scopes []string // that a key can be limited to
+
+	// SignIn returns whose key it is. It refuses keys that may not see the account,
+	// and too many wrong ones from one address.
+	SignIn func(r *http.Request, key string) (Caller, error)
+	// Again returns the caller as it is now, or why it may no longer see the account.
+	Again func(r *http.Request, c Caller) (Caller, error)
+	// Admit refuses requests beyond the rate of an organization.
+	Admit func(c Caller) error
+	// Secrets returns the callback secrets of an organization, the current one first.
+	Secrets func(organization int64) []string
+	// Cancel ends a keyword search; Replay makes a callback due.
+	Cancel func(ctx context.Context, organization int64, resolution string) error
+	Replay func(ctx context.Context, organization int64, webhook string) error
+	// Changed makes the service know changed keys at once. Counted stores the
+	// requests that were counted so far.
+	Changed, Counted func(ctx context.Context) error
+
+	sessions sessions
+}
+
+// New completes a.
+func New(a Account) *Account {
+	a.sessions = sessions{cookie: "__Host-leadetl-account", secure: true, now: a.Now}
+	return &a
+}
+
+// visit is a request of somebody who signed in.
+type visit struct {
+	http.ResponseWriter
+	*http.Request
+	session *session
+	caller  Caller
+}
+
+// action is what a path does with a request.
+type action struct {
+	method string
+	do     func(v *visit) error
+}
+
+func (a *Account) actions() map[string]action {
+	return map[string]action{
+		"":                     {http.MethodGet, a.overview},
+		"/settings/api-access": {http.MethodGet, a.apiAccess},
+		"/settings/keys":       {http.MethodPost, a.makeKey},
+		"/settings/revoke":     {http.MethodPost, a.revokeKey},
+		"/activity":            {http.MethodGet, a.activity},
+		"/activity/cancel":     {http.MethodPost, a.cancel},
+		"/deliveries":          {http.MethodGet, a.deliveries},
+		"/deliveries/replay":   {http.MethodPost, a.replay},
+		"/deliveries/secret":   {http.MethodPost, a.secret},
+		"/ledger":              {http.MethodGet, a.ledger},
+		"/ledger.csv":          {http.MethodGet, a.ledgerFile},
+	}
+}
+
+// Serve answers a request to a path behind /account. An error was not answered
+// yet.
+func (a *Account) Serve(w http.ResponseWriter, r *http.Request, path string) error {
+	secure(w.Header())
+	err := checkForm(w, r)
+	switch {
+	case err != nil:
+	case path == "/sign-in":
+		err = a.signIn(w, r)
+	default:
+		err = a.serveVisit(w, r, path)
+	}
+	return failed(w, r, a.Log, "/account", err)
+}
+
+func (a *Account) serveVisit(w http.ResponseWriter, r *http.Request, path string) error {
+	x := a.sessions.of(r)
+	if x == nil {
+		return redirect(w, r, "/account/sign-in?ended")
+	}
+	caller, err := a.Again(r, x.caller)
+	if p, is := errors.AsType[*wire.Problem](err); is && p.Kind.Status < 500 {
+		a.sessions.end(w, r)
+		return redirect(w, r, "/account/sign-in?ended")
+	}
+	if err == nil {
+		err = a.Admit(caller)
+	}
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodPost && !x.isForm(r) {
+		return errNotAForm
+	}
+	if path == "/sign-out" && r.Method == http.MethodPost {
+		a.sessions.end(w, r)
+		return redirect(w, r, "/account/sign-in")
+	}
+	return serve(a.actions(), path, &visit{w, r, x, caller})
+}
+
+// serve does what a path is for.
+func serve(actions map[string]action, path string, v *visit) error {
+	act, known := actions[path]
+	switch {
+	case !known:
+		return wire.ErrNothingHere
+	case v.Method != act.method && (v.Method != http.MethodHead || act.method != http.MethodGet):
+		return wire.NotAllowed(act.method)
+	}
+	return act.do(v)
+}
+
+var errNotAForm = wire.Refuse(wire.Forbidden, "The form is not one of this session, or too old. Go back, load the page again, and send it once more.")
+
+// maxForm bounds a form, in bytes.
+const maxForm = 64 << 10
+
+// checkForm refuses forms of other sites. Source: developer.mozilla.org, Sec-Fetch-Site.
+func checkForm(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if http.NewCrossOriginProtection().Check(r) != nil {
+		return wire.Refuse(wire.Forbidden, "The form was sent from another site.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return wire.Unreadable(r, err)
+	}
+	return nil
+}
+
+// signIn shows the form for a key, and starts a session for one that is right.
+func (a *Account) signIn(w http.ResponseWriter, r *http.Request) error {
+	p := &page{Title: "Sign in", Base: "/account", Current: "/sign-in"}
+	if r.URL.RawQuery == "ended" {
+		p.Notice = "Your session has ended. Sign in again."
+	}
+	if r.Method != http.MethodPost {
+		if a.sessions.of(r) != nil {
+			return redirect(w, r, "/account")
+		}
+		return write(w, "sign-in", http.StatusOK, p)
+	}
+	caller, err := a.SignIn(r, strings.TrimSpace(r.PostFormValue("key")))
+	if problem, is := errors.AsType[*wire.Problem](err); is && problem.Kind.Status < 500 {
+		p.Problem, p.Notice = problem.Detail, ""
+		return write(w, "sign-in", problem.Kind.Status, p)
+	}
+	if err != nil {
+		return err
+	}
+	if !a.sessions.start(w, caller) {
+		return wire.Refuse(wire.Unavailable, "Too many people are signed in. Try again in a few minutes.")
+	}
+	a.Log.Info("signed in to the dashboard", "organization", caller.Public, "key", caller.Key)
+	return redirect(w, r, "/account")
+}
+
+func redirect(w http.ResponseWriter, r *http.Request, to string) error {
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// page is what all pages have.
+type page struct {
+	Title   string
+	Base    string // /account or /operator
+	Current string // path behind Base
+	Name    string // of the organization; empty before the sign-in
+	Test    bool
+	CSRF    string
+	Notice  string // something went well
+	Problem string // something did not
+	Content any
+}
+
+// show answers with a page of an account.
+func (v *visit) show(name, title, current string, content any) error {
+	return v.showWith(name, http.StatusOK, &page{Title: title, Current: current, Content: content})
+}
+
+func (v *visit) showWith(name string, status int, p *page) error {
+	p.Base, p.Name, p.Test, p.CSRF = "/account", v.caller.Name, v.caller.Test, v.session.csrf
+	return write(v.ResponseWriter, name, status, p)
+}
+
+//go:embed page
+var files embed.FS
+
+var style = func() string {
+	text, err := files.ReadFile("page/page.css")
+	if err != nil {
+		panic(err) // embedded: no test would pass
+	}
+	return string(text)
+}()
+
+// templates are the pages by name.
+var templates = func() map[string]*template.Template {
+	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
+		"style":  func() template.CSS { return template.CSS(style) },
+		"number": figures.Grouped,
+		"moment": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"words":  func(s string) string { return strings.ReplaceAll(s, "_", " ") },
+		"id":     request.FormatID,
+		"is":     func(t time.Time) bool { return !t.IsZero() },
+		"join":   strings.Join,
+		"signed": func(n int64) string { return fmt.Sprintf("%+d", n) },
+		"table": func(title, head string, rows []use) any {
+			return map[string]any{"Title": title, "Head": head, "Rows": rows, "Long": len(rows) > 12}
+		},
+		"choice": func(d deliveries, which, name string) any {
+			return map[string]any{"Link": "/account/deliveries?state=" + which, "Chosen": d.Which == which, "Name": name}
+		},
+	}).ParseFS(files, "page/layout.html"))
+	all := map[string]*template.Template{}
+	for _, name := range []string{
+		"sign-in", "failure", "overview", "api-access", "activity", "deliveries", "ledger",
+	} {
+		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "page/"+name+".html"))
+	}
+	return all
+}()
+
+// write answers with a page.
+func write(w http.ResponseWriter, name string, status int, p *page) error {
+	var b bytes.Buffer
+	if err := templates[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
+		return err
+	}
+	wire.WriteBody(w, status, wire.HTMLType, b.Bytes())
+	return nil
+}
+
+// secure sets the headers of every page. Form-action and the style's hash are all
+// that a page may do.
+func secure(h http.Header) {
+	sum := sha256.Sum256([]byte(style))
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
+		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// failed answers an error with a page.
+func failed(w http.ResponseWriter, r *http.Request, log *slog.Logger, base string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return err
+	}
+	p := wire.AsProblem(err)
+	if p.Kind.Status >= 500 {
+		log.Error("page failed", "error", err)
+	}
+	if p.Allow != "" {
+		w.Header().Set("Allow", p.Allow)
+	}
+	return write(w, "failure", p.Kind.Status, &page{Title: p.Kind.Title, Base: base, Problem: p.Detail})
+}

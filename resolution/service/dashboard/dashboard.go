@@ -81,12 +81,12 @@ type Account struct {
 	// requests that were counted so far.
 	Changed, Counted func(ctx context.Context) error
 
-	sessions sessions
+	sessions *sessions
 }
 
 // New completes a.
 func New(a Account) *Account {
-	a.sessions = sessions{cookie: "__Host-leadetl-account", secure: true, now: a.Now}
+	a.sessions = &sessions{cookie: "__Host-leadetl-account", secure: true, now: a.Now}
 	return &a
 }
 

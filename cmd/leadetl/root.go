@@ -33,7 +33,7 @@ searches from CSV or Parquet, on local disk or S3, resolves each, normalizes
 hashed emails, phones and companies, and writes a Parquet dataset that loads
 everywhere. leadetl serve answers the same questions over HTTP.`,
 	}
-	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), newVerifyCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), servecmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
+	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), runcmd.NewDoctorCommand(std), newVerifyCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), servecmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
 	cli.Setup(root, std, versionText())
 	return root
 }

@@ -27,7 +27,7 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 	if err != nil {
 		return resolution.Reply{}, &resolution.CallError{Operation: call.Operation, Class: resolution.Invalid, Detail: err.Error()}
 	}
-	a, err := c.post(ctx, call.Operation, path, call.IdempotencyKey, body)
+	a, err := c.send(ctx, http.MethodPost, call.Operation, path, call.IdempotencyKey, body)
 	if err != nil {
 		return resolution.Reply{}, err
 	}
@@ -95,8 +95,8 @@ type answer struct {
 // isOK reports whether the status is a 2xx.
 func (a answer) isOK() bool { return a.status >= 200 && a.status < 300 }
 
-// post sends one request, at most once.
-func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempotencyKey string, body []byte) (answer, error) {
+// send sends one request, at most once.
+func (c *Client) send(ctx context.Context, method string, op resolution.Operation, path, idempotencyKey string, body []byte) (answer, error) {
 	failed := func(sent bool, class resolution.Class, detail string) (answer, error) {
 		if ctx.Err() != nil {
 			return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail, Cause: ctx.Err()}
@@ -111,7 +111,7 @@ func (c *Client) post(ctx context.Context, op resolution.Operation, path, idempo
 	// body in one write.
 	var w watch
 	request := (&http.Request{
-		Method: http.MethodPost, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
+		Method: method, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)),
 	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin}))
 	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies

@@ -84,7 +84,7 @@ func (c *Client) search(ctx context.Context, op resolution.Operation, path, idem
 	if err != nil {
 		return answer{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "the search cannot be written"}
 	}
-	return c.post(ctx, op, path, idempotencyKey, body)
+	return c.send(ctx, http.MethodPost, op, path, idempotencyKey, body)
 }
 
 // isSearch reports whether an operation is one on many records.

@@ -32,7 +32,7 @@ import (
 // The exit codes other tools rely on.
 const (
 	ExitDone        = 0
-	exitFailure     = 1
+	ExitFailure     = 1
 	ExitUsage       = 2
 	ExitRejects     = 3
 	ExitBudget      = 4
@@ -51,7 +51,7 @@ type exitMeaning struct {
 // tables of README.md and docs/nightly.md repeat it.
 var exitTable = []exitMeaning{
 	{ExitDone, "done", "nobody has to act"},
-	{exitFailure, "internal failure, such as a full disk", "a person repairs it"},
+	{ExitFailure, "internal failure, such as a full disk", "a person repairs it"},
 	{ExitUsage, "wrong usage, configuration, credentials, address or input; a retry does not help", "a person corrects it; never retry"},
 	{ExitRejects, "done, but rows failed or rejects exceed --max-rejects; see --fail-on", "a person looks at the dataset; never retry"},
 	{ExitBudget, "budget or credits exhausted; raise the limit and run the same command to resume", "a person raises the limit, then the same command resumes"},
@@ -60,7 +60,7 @@ var exitTable = []exitMeaning{
 }
 
 // commonExits are the exit codes of every command.
-var commonExits = map[int]string{ExitDone: "", exitFailure: "", ExitUsage: ""}
+var commonExits = map[int]string{ExitDone: "", ExitFailure: "", ExitUsage: ""}
 
 // codedError is an error whose exit code was decided where it came up.
 type codedError struct {
@@ -94,8 +94,8 @@ type exitRule struct {
 // exitRules is the table from errors to exit codes. The first rule that
 // applies decides.
 var exitRules = []exitRule{
-	{exitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull)},
-	{exitFailure, isSQLite(sqlite3.SQLITE_FULL)},
+	{ExitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull)},
+	{ExitFailure, isSQLite(sqlite3.SQLITE_FULL)},
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
 	{ExitUsage, isAny(purchase.ErrRefused)},
 	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
@@ -122,7 +122,7 @@ func ExitCode(err error) int {
 	if coded, ok := errors.AsType[codedError](err); ok {
 		return coded.code
 	}
-	return exitFailure
+	return ExitFailure
 }
 
 func isAny(kinds ...error) func(error) bool {

@@ -184,12 +184,9 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}
-	options := client.DefaultOptions()
-	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL
-	options.Concurrency, options.Timeout = f.concurrency, f.timeout
-	options.Key = secret.New("none") // to check the rest
-	if err := options.Validate(); err != nil {
-		return nil, nil, cli.UsageError(fmt.Errorf("--resolver: %w", err))
+	options, err := f.clientOptions()
+	if err != nil {
+		return nil, nil, err
 	}
 	if !f.offline && !planning {
 		if r.Through, err = proxyTo(f.resolver); err != nil {
@@ -219,11 +216,8 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	if f.offline || planning {
 		return r, opened.Close, nil
 	}
-	if options.Key, err = secret.Read(APIKeyVariable, f.apiKeyFile); err != nil {
-		return nil, nil, cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
-	}
-	if options.RootCAs, err = f.authorities(); err != nil {
-		return nil, nil, cli.UsageError(err)
+	if err := f.readSecrets(&options); err != nil {
+		return nil, nil, err
 	}
 	f.warnPlain(log)
 	if r.Deliveries != nil {
@@ -243,6 +237,27 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	opened.Add(func() error { service.Close(); return nil })
 	r.Service = service
 	return r, opened.Close, nil
+}
+
+// clientOptions are those of the flags, checked, without what readSecrets reads.
+func (f *remoteFlags) clientOptions() (client.Options, error) {
+	options := client.DefaultOptions()
+	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL
+	options.Concurrency, options.Timeout = f.concurrency, f.timeout
+	options.Key = secret.New("none") // to check the rest
+	if err := options.Validate(); err != nil {
+		return options, cli.UsageError(fmt.Errorf("--resolver: %w", err))
+	}
+	return options, nil
+}
+
+// readSecrets reads the key and the trusted certificates.
+func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
+	if options.Key, err = secret.Read(APIKeyVariable, f.apiKeyFile); err != nil {
+		return cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
+	}
+	options.RootCAs, err = f.authorities()
+	return cli.UsageError(err)
 }
 
 // controller paces the calls as the flags say.

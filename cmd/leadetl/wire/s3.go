@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -72,4 +74,10 @@ func PathIn(folder, name string) string {
 		return at.Below(name).String()
 	}
 	return filepath.Join(folder, name)
+}
+
+// Endpoint is the address of the store, as far as flags and the environment say
+// it; "" for that of AWS.
+func (f *S3) Endpoint() string {
+	return cmp.Or(f.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 }

@@ -1,0 +1,430 @@
+package runcmd
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// NewDoctorCommand returns the command doctor.
+func NewDoctorCommand(std cli.Streams) *cobra.Command {
+	f := runFlags{}
+	c := &cobra.Command{
+		Use:   "doctor [OPERATION] --job FILE|FLAGS-OF-RUN",
+		Short: "Check what a run needs, without running or spending anything",
+		Long: `Check what leadetl run with the same flags, or job file, needs: the settings, the
+state folder, free disk space, the input, suppression lists, the output folder,
+reference data or the service, its API key and credits, and the clock. Of what
+is not given, nothing is checked.
+
+It asks the service for the balance of the account, which costs nothing. In the
+folders it can write to, on S3 too, it makes a small file or object and removes
+it. It reads the beginning of each input file, and no input from standard input.`,
+		Example: `  leadetl doctor --job nightly.yaml
+  leadetl doctor enrichment --in s3://leads/lists/ --resolver https://leads.example`,
+		Annotations: cli.ExitCodes(map[int]string{
+			cli.ExitDone: "all checks passed", cli.ExitUsage: "a check failed that a person has to correct",
+			cli.ExitBudget: "the account has no credits", cli.ExitTryAgain: "the service or S3 is out of reach", cli.ExitInterrupted: "interrupted",
+		}),
+		Args:      OneOperation,
+		ValidArgs: OperationNames(),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d := checkup{flags: &f, std: std}
+		d.examine(c.Context(), c.Flags(), args)
+		if c.Context().Err() != nil {
+			return wire.ErrInterruptedEarly
+		}
+		return d.conclude()
+	}
+	f.register(c)
+	return c
+}
+
+// patience is how long doctor waits for a service or a store, unless flags say
+// otherwise.
+const patience = "10s"
+
+const (
+	// leastFree is the free space below which a disk counts as full.
+	leastFree = 256 << 20
+	// mostSkew is how far the clock may be off. S3 refuses more than 15 minutes.
+	mostSkew = 5 * time.Minute
+)
+
+// checkup is one call of doctor.
+type checkup struct {
+	flags  *runFlags
+	std    cli.Streams
+	checks []check
+}
+
+// check is a line of the table.
+type check struct {
+	what, note string
+	err        error
+	skipped    bool
+}
+
+func (d *checkup) ok(what, note string)   { d.checks = append(d.checks, check{what: what, note: note}) }
+func (d *checkup) skip(what, note string) { d.checks = append(d.checks, check{what, note, nil, true}) }
+func (d *checkup) failed(what string, e error) {
+	d.checks = append(d.checks, check{what: what, err: e})
+}
+
+// report adds the check of an error, with the note of success.
+func (d *checkup) report(what, note string, err error) bool {
+	if err != nil {
+		d.failed(what, err)
+		return false
+	}
+	d.ok(what, note)
+	return true
+}
+
+// examine makes all checks.
+func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []string) {
+	f := d.flags
+	operation, err := f.settle(flags, args)
+	for _, name := range []string{"s3-give-up-after", "timeout"} {
+		if !flags.Changed(name) {
+			err = errors.Join(err, flags.Set(name, patience))
+		}
+	}
+	var j job.Job
+	known := false // whether j can be used
+	switch {
+	case err != nil:
+		d.failed("settings", err)
+	case operation == "":
+		d.skip("settings", "no operation is named")
+	default:
+		if j, err = f.dataset.Job(operation); err == nil {
+			f.search.apply(&j)
+			err = j.Validate()
+		}
+		known = d.report("settings", operation, cli.UsageError(err))
+	}
+	d.report("state folder", f.state, d.checkState())
+	d.checkDisk("disk of --state", f.state)
+	log, err := f.log.Open(io.Discard)
+	if err != nil {
+		d.failed("log", cli.UsageError(err))
+		return
+	}
+	store, err := f.s3.Open(ctx, log)
+	if err != nil {
+		d.failed("S3", cli.UsageError(err))
+		return
+	}
+	d.checkInput(ctx, j, known, store)
+	f.suppress.Reading.Objects = store
+	if len(f.suppress.Lists) > 0 {
+		lists, err := f.suppress.Open(ctx, f.dataset.defaultRegion, f.dataset.networkHosts, log)
+		if err != nil {
+			d.failed("suppression lists", err)
+		} else {
+			d.ok("suppression lists", figures.Plural(lists.Len(), "digest"))
+		}
+	}
+	if f.out != "" {
+		f.out = partitionFolder(f.out, j.Partitions)
+		d.checkOutput(ctx, store)
+	}
+	clock, of := d.checkAnswers(ctx, j, known)
+	if clock.IsZero() {
+		clock, of = d.storeClock(ctx), "S3"
+	}
+	d.checkClock(clock, of)
+}
+
+// checkState looks at the state folder, and writes to it if it is there.
+func (d *checkup) checkState() error {
+	if err := wire.CheckState(d.flags.state); err != nil {
+		return err
+	}
+	return checkWritable("state", d.flags.state)
+}
+
+// checkWritable finds out whether a run could write to a folder of this
+// machine, or make it.
+func checkWritable(flag, folder string) error {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		above := existing(folder)
+		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
+			return cli.UsageError(fmt.Errorf("--%s: %s cannot be made: %s may not be written to; change its permissions, or name another folder", flag, folder, above))
+		}
+		return nil
+	case err == nil && !info.IsDir():
+		return cli.UsageError(fmt.Errorf("--%s: %s is a file; name a folder", flag, folder))
+	case err != nil:
+		return cli.UsageError(wire.FolderError(flag, err))
+	}
+	f, err := os.CreateTemp(folder, ".leadetl-doctor-*")
+	if err != nil {
+		return cli.UsageError(fmt.Errorf("--%s: %s may not be written to; change its permissions, or name another folder: %w", flag, folder, err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// existing is the closest folder above that exists.
+func existing(folder string) string {
+	for {
+		if _, err := os.Stat(folder); err == nil {
+			return folder
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return folder
+		}
+		folder = above
+	}
+}
+
+// checkDisk looks at the free space of the disk that a folder is on.
+func (d *checkup) checkDisk(what, folder string) {
+	var s unix.Statfs_t
+	at := existing(filepath.Clean(folder))
+	if err := unix.Statfs(at, &s); err != nil {
+		d.skip(what, "not known")
+		return
+	}
+	free := int64(s.Bavail) * int64(s.Bsize)
+	if free < leastFree {
+		d.failed(what, fmt.Errorf("%s free at %s; make room", figures.Size(free), at))
+		return
+	}
+	d.ok(what, figures.Size(free)+" free")
+}
+
+// checkInput opens the inputs as a run does.
+func (d *checkup) checkInput(ctx context.Context, j job.Job, known bool, store *objects.Store) {
+	uris := slices.DeleteFunc(slices.Clone(d.flags.in), func(uri string) bool { return uri == "-" })
+	if len(uris) < len(d.flags.in) {
+		d.skip("input", "standard input is not read")
+	}
+	if len(uris) == 0 {
+		return
+	}
+	delimiter, err := wire.ParseDelimiter(d.flags.delimiter)
+	if err != nil {
+		d.failed("input", cli.UsageError(err))
+		return
+	}
+	list, err := wire.OpenInput(ctx, uris, sources.Options{Delimiter: delimiter, Objects: store})
+	if err != nil {
+		d.failed("input", err)
+		return
+	}
+	defer list.Close()
+	if known {
+		if _, err = job.ChooseColumns(j, list, job.Source{Remote: d.flags.remote.isRemote(), Suppress: len(d.flags.suppress.Lists) > 0}); err != nil {
+			d.failed("input", cli.UsageError(err))
+			return
+		}
+	}
+	size := int64(0)
+	for _, file := range list.Files() {
+		size += max(file.Size, 0)
+	}
+	d.ok("input", figures.Plural(len(list.Files()), "file")+", "+figures.Size(size))
+}
+
+// checkOutput finds out whether the dataset could be written. An object of its
+// own shows the permissions to list, write, read and remove.
+func (d *checkup) checkOutput(ctx context.Context, store *objects.Store) {
+	out := d.flags.out
+	if !objects.Is(out) {
+		d.report("output", out, checkWritable("out", out))
+		d.checkDisk("disk of --out", out)
+		return
+	}
+	folder, err := objects.ParseFolder(out)
+	if err != nil {
+		d.failed("output", cli.UsageError(fmt.Errorf("--out: %w", err)))
+		return
+	}
+	try := func() error {
+		if _, _, err := store.ListFolder(ctx, folder); err != nil {
+			return err
+		}
+		at := folder.Below("_leadetl-doctor-" + strings.ToLower(rand.Text())) // a name that readers skip
+		if _, err := store.Put(ctx, at, objects.ContentOf([]byte("written and removed by leadetl doctor\n"), "text/plain")); err != nil {
+			return err
+		}
+		_, _, err := store.ReadFile(ctx, at)
+		none := func(string) bool { return false } // unfinished uploads are listed and left
+		return errors.Join(err, store.Remove(ctx, at), store.AbortUploads(ctx, folder, none))
+	}
+	d.report("output", out+": list, write, read and remove", try())
+}
+
+// checkAnswers looks at what answers come from. clock is the service's.
+func (d *checkup) checkAnswers(ctx context.Context, j job.Job, known bool) (clock time.Time, of string) {
+	f := d.flags
+	if f.remote.isRemote() {
+		if f.remote.offline {
+			d.skip("service", "is not asked with --offline")
+			return time.Time{}, ""
+		}
+		return d.checkService(ctx), "the service"
+	}
+	if !known || f.directory == "" && len(needs[j.Operation]) == 0 {
+		return time.Time{}, ""
+	}
+	_, _, closeDirectory, err := f.openResolver(j, nil)
+	if d.report("reference data", f.directory, cli.UsageError(err)) {
+		closeDirectory()
+	}
+	return time.Time{}, ""
+}
+
+// checkService asks the service for the balance of the account.
+func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
+	f := &d.flags.remote
+	options, err := f.clientOptions()
+	if err != nil {
+		d.failed("service", err)
+		return clock
+	}
+	if err := f.readSecrets(&options); err != nil {
+		d.skip("service", "is not asked without an API key")
+		d.failed("API key", err)
+		return clock
+	}
+	service, err := client.New(options)
+	if err != nil {
+		d.failed("service", cli.UsageError(fmt.Errorf("--resolver: %w", err)))
+		return clock
+	}
+	defer service.Close()
+	account, err := service.Account(ctx)
+	call, refused := errors.AsType[*resolution.CallError](err)
+	switch {
+	case refused && call.Status == http.StatusUnauthorized:
+		d.ok("service", f.resolver)
+		d.failed("API key", cli.UsageError(fmt.Errorf("the service refuses it; check --api-key-file (or %s) and --header-name", APIKeyVariable)))
+		return account.Clock
+	case refused && call.Class == resolution.NoCredits:
+		account.Told = true
+	case refused && call.Class == resolution.Unavailable:
+		d.failed("service", cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %s; check --resolver, or try again later", f.resolver, call.Reason())))
+		return account.Clock
+	case refused:
+		d.failed("service", cli.UsageError(fmt.Errorf("%s: %s; check --resolver", f.resolver, call.Reason())))
+		return account.Clock
+	case err != nil:
+		d.failed("service", err)
+		return account.Clock
+	}
+	d.ok("service", f.resolver)
+	if !account.Told {
+		d.skip("API key", fmt.Sprintf("not checked: the service answers %d to /account/balance", account.Status))
+		return account.Clock
+	}
+	d.ok("API key", "accepted")
+	switch most := f.maxCredits.Or(-1); {
+	case account.Credits <= 0:
+		d.failed("credits", fmt.Errorf("%w: buy some", purchase.ErrNoCredits))
+	case most > account.Credits:
+		d.ok("credits", fmt.Sprintf("%s, less than --max-credits %s", figures.Grouped(account.Credits), figures.Grouped(most)))
+	default:
+		d.ok("credits", figures.Grouped(account.Credits))
+	}
+	return account.Clock
+}
+
+// storeClock is the time that S3 says it is; zero when S3 is not used or does
+// not say. No credentials are sent.
+func (d *checkup) storeClock(ctx context.Context) (clock time.Time) {
+	if !slices.ContainsFunc(append(slices.Clone(d.flags.in), d.flags.out), objects.Is) {
+		return clock
+	}
+	endpoint := cmp.Or(d.flags.s3.Endpoint(), "https://s3.amazonaws.com")
+	timed, done := context.WithTimeout(ctx, 5*time.Second)
+	defer done()
+	request, err := http.NewRequestWithContext(timed, http.MethodHead, endpoint, nil)
+	if err != nil {
+		return clock
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return clock
+	}
+	response.Body.Close()
+	clock, _ = http.ParseTime(response.Header.Get("Date"))
+	return clock
+}
+
+// checkClock compares the clock of this machine.
+func (d *checkup) checkClock(clock time.Time, of string) {
+	if clock.IsZero() {
+		d.skip("clock", "not compared: no service or store says the time")
+		return
+	}
+	off := time.Since(clock).Round(time.Second)
+	if off.Abs() > mostSkew {
+		d.failed("clock", cli.UsageError(fmt.Errorf("%s off from %s; set the clock (NTP)", off.Abs(), of)))
+		return
+	}
+	d.ok("clock", "as "+of+" has it")
+}
+
+// conclude prints the table and decides on the exit code: what a person has to
+// correct comes before what may pass by itself.
+func (d *checkup) conclude() error {
+	table := tabwriter.NewWriter(d.std.Out, 0, 0, 2, ' ', 0)
+	failed, codes := 0, map[int]bool{}
+	for _, c := range d.checks {
+		result, note := "ok", c.note
+		switch {
+		case c.err != nil:
+			failed++
+			codes[cli.ExitCode(c.err)] = true
+			result, note = "failed", strings.ReplaceAll(cli.Reason(c.err), "\n", "; ")
+		case c.skipped:
+			result = "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", c.what, result, cli.Printable(note))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if failed == 0 {
+		return nil
+	}
+	err := fmt.Errorf("%d of %s failed", failed, figures.Plural(len(d.checks), "check"))
+	for _, code := range []int{cli.ExitUsage, cli.ExitFailure, cli.ExitBudget} {
+		if codes[code] {
+			return cli.WithCode(code, err)
+		}
+	}
+	return cli.WithCode(cli.ExitTryAgain, err)
+}

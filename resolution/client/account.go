@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Account is what a service says about the account of the key.
+type Account struct {
+	// Told says that the service accepts the key and tells its credits. Not
+	// every service does.
+	Told    bool
+	Credits int64     // that can be spent
+	Status  int       // of the answer
+	Clock   time.Time // of the service; zero when it does not say
+}
+
+// Account asks for the account of the key, which costs nothing. It is no error
+// that the service does not tell. Errors are those of Do.
+func (c *Client) Account(ctx context.Context) (Account, error) {
+	answer, err := c.send(ctx, http.MethodGet, "", "/account/balance", "", nil)
+	if err != nil {
+		return Account{}, err
+	}
+	account := Account{Status: answer.status}
+	account.Clock, _ = http.ParseTime(answer.header.Get("Date"))
+	in := answer.envelope()
+	switch answer.status {
+	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return account, nil
+	}
+	if err := in.err(); err != nil {
+		return account, err
+	}
+	credits, told := number(in.body.get("available"))
+	account.Credits, account.Told = int64(credits), told
+	return account, nil
+}

@@ -122,6 +122,18 @@ func (l *Live) Fingerprint() (f string) {
 	return f
 }
 
+// errNoDirectory answers what only a directory can.
+var errNoDirectory = errors.Join(resolution.ErrUnavailable, errors.New("there is no directory"))
+
+// Offers returns why an operation cannot be answered now or later: without a
+// directory only emails have an answer.
+func (l *Live) Offers(o resolution.Operation) error {
+	if l.dir == "" && o != resolution.EmailToHEM {
+		return errNoDirectory
+	}
+	return nil
+}
+
 // Resolve is Engine.Resolve.
 func (l *Live) Resolve(ctx context.Context, r resolution.Request) (a resolution.Answer, err error) {
 	err = l.with(func(e *Engine) error { a, err = e.Resolve(ctx, r); return err })

@@ -60,6 +60,20 @@ func names(ctx context.Context, l *Live, edition string) (string, error) {
 	return r.Leads[0].FirstName + " " + r.Leads[0].Address.City, nil
 }
 
+// TestWithoutDirectory: emails have hashes, and nothing else has an answer.
+func TestWithoutDirectory(t *testing.T) {
+	l, err := Follow("", Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, o := range resolution.SingleRecord {
+		if err := l.Offers(o); (err == nil) != (o == resolution.EmailToHEM) || err != nil && !errors.Is(err, resolution.ErrUnavailable) {
+			t.Errorf("%s: %v", o, err)
+		}
+	}
+}
+
 func TestLiveConformance(t *testing.T) {
 	from := resolutiontest.Sample(t)
 	dir := t.TempDir()

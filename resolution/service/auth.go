@@ -48,10 +48,14 @@ func (s *Service) authenticateWith(c *call, token string) error {
 		}
 		return s.permit(c)
 	}
-	if _, is := errors.AsType[*wire.Problem](err); !is {
+	p, is := errors.AsType[*wire.Problem](err)
+	if !is {
 		return err
 	}
-	s.metrics.FailedAuth.Inc()
+	s.metrics.FailedAuth.WithLabelValues(refusalOf(p)).Inc()
+	if p.Cause != nil && s.complaints.Allow() {
+		s.log.Info("token refused", "request", c.id, "reason", credential.Reason(p.Cause))
+	}
 	d := s.guesses.Take(addressKey(s.clientAddress(c.request)), c.began)
 	if !d.Allowed {
 		p := wire.Refuse(wire.RateLimited, "Too many credentials from this address were wrong. Try again later.")
@@ -124,9 +128,9 @@ func (s *Service) identifyToken(c *call, token string) error {
 	claims, err := s.options.Tokens.Verify(token, c.began)
 	switch {
 	case errors.Is(err, credential.ErrExpired):
-		return errExpired
+		return refusedToken(errExpired, err)
 	case err != nil:
-		return errInvalid
+		return refusedToken(errInvalid, err)
 	}
 	a := s.rosters.present.Load().accounts[claims.Organization]
 	if a == nil {
@@ -136,10 +140,29 @@ func (s *Service) identifyToken(c *call, token string) error {
 		a = s.rosters.present.Load().accounts[claims.Organization]
 	}
 	if a == nil {
-		return errInvalid
+		return refusedToken(errInvalid, credential.ErrOrganization)
 	}
 	c.account = a
 	return nil
+}
+
+// refusedToken is an answer with the reason for the log and the metrics. The caller
+// does not get it.
+func refusedToken(answer *wire.Problem, why error) error {
+	p := *answer
+	p.Cause = why
+	return &p
+}
+
+// refusalOf is what was wrong with credentials, in one of a few phrases.
+func refusalOf(p *wire.Problem) string {
+	switch {
+	case p.Cause != nil:
+		return "token: " + credential.Reason(p.Cause)
+	case p.Kind == wire.ExpiredCredentials:
+		return "key: expired"
+	}
+	return "key: not known"
 }
 
 // doubt reads the credentials again, because they may be new. It does not for an

@@ -1,9 +1,11 @@
 package service
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
@@ -204,7 +206,9 @@ func (i *issuer) token(t *testing.T, organization string, expires time.Time) str
 
 func TestTokens(t *testing.T) {
 	issuer := newIssuer(t)
+	var log bytes.Buffer
 	f := newFixture(t, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		tokens, err := credential.OpenTokens(credential.TokenOptions{JWKSFile: issuer.file, Issuer: "https://issuer.example", Audience: "leads"})
 		if err != nil {
 			t.Fatal(err)
@@ -227,6 +231,14 @@ func TestTokens(t *testing.T) {
 		a := f.post(enrichment, askAda, "Authorization", "Bearer "+c.token)
 		if a.status != c.status || a.code() != c.code {
 			t.Errorf("%s: %d %s", c.name, a.status, a.raw)
+		}
+	}
+	// Why is for the operator alone.
+	metrics := string(f.do(http.MethodGet, f.internal+"/metrics", "").raw)
+	for _, reason := range []string{"expired", "there is no such organization", "algorithm not allowed, or not signed by the key it names", "malformed"} {
+		if !strings.Contains(log.String(), `msg="token refused" request=req_`) || !strings.Contains(log.String(), reason) ||
+			!strings.Contains(metrics, `leadetl_failed_auth_total{reason="token: `+reason+`"} 1`) {
+			t.Errorf("%q is not told:\n%s\n%s", reason, log.String(), metrics)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -48,7 +49,29 @@ func (s *Service) answer(c *call) (*wire.Reply, error) {
 	if err := s.read(c); err != nil {
 		return nil, err
 	}
+	if err := s.offers(c.route); err != nil {
+		return nil, err
+	}
 	return s.once(c)
+}
+
+// offers refuses an operation that the Resolver and the Searcher cannot answer at
+// all. What was promised before can still be fetched.
+func (s *Service) offers(r *route) error {
+	var from any = s.options.Resolver
+	switch r.class {
+	case create:
+		from = s.options.Searcher
+	case single:
+	default:
+		return nil
+	}
+	if can, ok := from.(interface {
+		Offers(resolution.Operation) error
+	}); ok && can.Offers(r.operation) != nil {
+		return wire.Refuse(wire.Unavailable, "This service has no data for this operation.")
+	}
+	return nil
 }
 
 // keyID is the ID of the key that the call was made with, 0 without one.

@@ -283,7 +283,7 @@ func TestMetrics(t *testing.T) {
 		`leadetl_jobs{state="queued"} 1`,
 		`leadetl_jobs{state="processing"} 0`,
 		`leadetl_job_duration_seconds_count{operation="keyword_to_lead"} 1`,
-		`leadetl_failed_auth_total 1`,
+		`leadetl_failed_auth_total{reason="key: not known"} 1`,
 		`leadetl_build_info{`,
 		`go_goroutines `,
 		`process_start_time_seconds `,

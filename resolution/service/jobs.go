@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -71,7 +72,7 @@ func (s *Service) runJob(working context.Context, job *state.Job) {
 		}
 	})
 	began := s.now()
-	log := s.log.With("resolution", job.ID, "operation", job.Operation, "lease", job.Lease)
+	log := s.log.With("resolution", request.FormatID(job.ID), "operation", job.Operation, "lease", job.Lease)
 	result, err := s.search(ctx, job)
 	lost := context.Cause(ctx)
 	stop(nil)
@@ -135,7 +136,7 @@ func (s *Service) keepLease(ctx context.Context, job *state.Job) error {
 func (s *Service) search(ctx context.Context, job *state.Job) (o wire.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic in a search", "resolution", job.ID, "stack", string(debug.Stack()))
+			s.log.Error("panic in a search", "resolution", request.FormatID(job.ID), "stack", string(debug.Stack()))
 			err = errPanic
 		}
 	}()

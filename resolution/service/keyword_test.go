@@ -190,6 +190,24 @@ func TestResultsExpire(t *testing.T) {
 	}
 }
 
+// TestRetentionIsCheckedOnReading: a result is gone on time, before it is removed.
+func TestRetentionIsCheckedOnReading(t *testing.T) {
+	now := time.Now()
+	f := newFixture(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	id := f.started(list, `{"keywords":["x"]}`)
+	f.attempt(0)
+	finished := now
+	for _, c := range []struct {
+		after  time.Duration
+		status int
+	}{{30*24*time.Hour - time.Second, 200}, {30 * 24 * time.Hour, 410}} {
+		now = finished.Add(c.after)
+		if a := f.resultOf(listResult, id); a.status != c.status {
+			t.Errorf("after %v: %d %s", c.after, a.status, a.raw)
+		}
+	}
+}
+
 func TestTooManyActive(t *testing.T) {
 	f := newFixture(t)
 	for range 5 {

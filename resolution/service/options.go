@@ -80,6 +80,9 @@ type Options struct {
 	ResolveTimeout time.Duration
 	Connections    Connections
 
+	// LogRequests logs one request in so many at info level; 0 logs none. All are
+	// logged at debug level.
+	LogRequests int
 	// Log is for operators; nil discards it. It never contains an identifier, a
 	// body, a key or a credential.
 	Log *slog.Logger
@@ -228,6 +231,7 @@ func (o Options) Validate() error {
 	wrong(o.JobWorkers < 1, "job workers: less than 1")
 	wrong(o.Lease < time.Second, "lease: less than a second")
 	wrong(o.JobTimeout <= 0, "time for a job: none")
+	wrong(o.LogRequests < 0, "logged requests: one in less than 0")
 	wrong(o.MaxBody < 1, "largest body: less than a byte")
 	wrong(o.ResolveTimeout <= 0, "time to resolve: none")
 	c := o.Connections

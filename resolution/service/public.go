@@ -70,17 +70,21 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// logRequest logs a request with its id, at debug level: a line for each request
-// is too much for most logs.
+// logRequest logs a request with its id: all at debug level, and at info level one
+// in Options.LogRequests and every failure of the service.
 func (s *Service) logRequest(c *call, operation string, status int, took time.Duration) {
-	if !s.log.Enabled(c.request.Context(), slog.LevelDebug) {
+	level := slog.LevelDebug
+	if n := s.options.LogRequests; n > 0 && (s.logged.Add(1)%uint64(n) == 0 || status >= 500) {
+		level = slog.LevelInfo
+	}
+	if !s.log.Enabled(c.request.Context(), level) {
 		return
 	}
 	organization := ""
 	if c.account != nil {
 		organization = c.account.public
 	}
-	s.log.Debug("request", "request", c.id, "operation", operation, "organization", organization, "status", status, "took", took)
+	s.log.Log(c.request.Context(), level, "request", "request", c.id, "operation", operation, "organization", organization, "status", status, "took", took)
 }
 
 // gone is the status under which requests are counted whose callers did not wait
@@ -201,6 +205,7 @@ func (s *Service) countGuess(err error) error {
 	if !ok || p.Kind != wire.InvalidCredentials {
 		return err
 	}
+	s.metrics.FailedAuth.WithLabelValues("system key: wrong").Inc()
 	if d := s.guesses.Take("x-sys-key", s.now()); !d.Allowed {
 		p = wire.Refuse(wire.RateLimited, "Too many system keys were wrong. Try again later.")
 		p.RetryAfter = d.RetryAfter

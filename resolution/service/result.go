@@ -3,6 +3,8 @@ package service
 import (
 	"errors"
 
+	"github.com/google/uuid"
+
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -15,7 +17,7 @@ func (s *Service) result(c *call) (*wire.Reply, error) {
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
-	job, err := s.state.FindJob(c.request.Context(), c.account.id, id)
+	job, err := s.findJob(c, id)
 	switch {
 	case errors.Is(err, state.ErrExpired):
 		return nil, wire.Refuse(wire.ResolutionExpired, "The resolution is finished, and its result is no longer kept.")
@@ -41,6 +43,16 @@ func (s *Service) result(c *call) (*wire.Reply, error) {
 		})
 	}
 	return &wire.Reply{Body: c.out.Bytes()}, err
+}
+
+// findJob returns a job of the caller. Its result is not kept a moment longer than
+// the retention, whenever it is removed.
+func (s *Service) findJob(c *call, id uuid.UUID) (*state.Job, error) {
+	job, err := s.state.FindJob(c.request.Context(), c.account.id, id)
+	if err == nil && job.Status.Finished() && c.began.Sub(job.Finished) >= s.options.Retention.Results {
+		return nil, state.ErrExpired
+	}
+	return job, err
 }
 
 func writeUnfinished(c *call, job *state.Job, payload []byte) {

@@ -51,6 +51,7 @@ type Service struct {
 	document, docs func() *wire.Page
 
 	draining   atomic.Bool
+	logged     atomic.Uint64 // requests that were counted for the log
 	readiness  readiness
 	complaints *rate.Limiter // bounds the log lines about failed requests
 }

@@ -93,6 +93,9 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 	if answer.Matched() {
 		e.Message = messages[operation].match
 	}
+	if operation == resolution.Deanonymization && answer.Matched() && answer.Lead.MatchLevel != "person" {
+		e.Message = "Company of the visitor identified."
+	}
 	if operation != resolution.IPToCompany {
 		e.Id, e.Status, e.Requested, e.CallbackURL = id, string(state.Completed), c.began, asked.CallbackURL
 	}

@@ -57,6 +57,9 @@ func TestSingleRecord(t *testing.T) {
 			t.Errorf("%s %s: credits %s, want %s", c.path, c.body, got, want)
 		}
 		checkMember(t, a, c.lead)
+		if c.lead == `match_level "company"` && a.text("message") != "Company of the visitor identified." {
+			t.Errorf("a company alone: %s", a.text("message"))
+		}
 	}
 	if got := f.balance().Available; got != available {
 		t.Errorf("%d credits left, want %d", got, available)

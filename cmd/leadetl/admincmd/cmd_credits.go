@@ -119,7 +119,7 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 					if e.Resolution != uuid.Nil {
 						resolution = request.FormatID(e.Resolution)
 					}
-					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, e.Note)
+					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, cli.Escaped(e.Note))
 				}
 				return table.Flush()
 			})

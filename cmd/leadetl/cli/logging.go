@@ -50,9 +50,19 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(to, &options)), nil
 	case "json":
+		options.ReplaceAttr = withUnit
 		return slog.New(slog.NewJSONHandler(to, &options)), nil
 	}
 	return nil, fmt.Errorf("unknown --log-format %q; it is text or json", format)
+}
+
+// withUnit writes durations as text writes them, such as 1.5s. slog writes numbers,
+// which nobody knows the unit of.
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // CompleteList lets shells complete each value of a flag that takes several,

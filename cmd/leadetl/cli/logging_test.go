@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNewLogger(t *testing.T) {
@@ -28,6 +29,18 @@ func TestNewLogger(t *testing.T) {
 		}
 		if !strings.HasPrefix(line, c.begins) || (line == "") != (c.begins == "") {
 			t.Errorf("%s at %s writes %q", c.format, c.level, line)
+		}
+	}
+	// Durations have units.
+	for _, format := range LogFormats {
+		var out bytes.Buffer
+		log, err := NewLogger(&out, format, "info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("request", "took", 1500*time.Millisecond)
+		if !strings.Contains(strings.ReplaceAll(out.String(), `"`, ""), strings.ReplaceAll("took=1.5s", "=", map[string]string{"text": "=", "json": ":"}[format])) {
+			t.Errorf("%s writes %q", format, out.String())
 		}
 	}
 	for _, c := range [][2]string{{"xml", "info"}, {"text", "loud"}, {"", "info"}, {"text", ""}} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +16,13 @@ func Printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Escaped is a text that somebody wrote, as it is shown on one line of a table: line
+// ends, tabs and what a terminal would take for a command are escaped.
+func Escaped(s string) string {
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 // Timestamp is a moment in a table, "" for none.

@@ -134,6 +134,7 @@ Every flag is also a key of the config file; flags win.`,
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
+	flags.IntVar(&o.LogRequests, "log-requests", 0, "log one request in this `number` at level info, and every failure of the service; 0: none (debug logs all)")
 	cli.Complete(c, "log-format", cli.LogFormats...)
 	cli.Complete(c, "log-level", cli.LogLevels...)
 	return c

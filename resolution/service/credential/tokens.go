@@ -13,6 +13,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -46,9 +47,15 @@ type Tokens struct {
 	parser  *jwt.Parser
 	keys    atomic.Pointer[keySet]
 
+	failing atomic.Int64 // since when the file cannot be read, in Unix seconds; 0 when it can
+
 	reload sync.Mutex
 	last   reading // guarded by reload
 }
+
+// believed is how long keys count after their file could be read. It is the longest
+// life of a token: whoever took the keys away may have done it on purpose.
+const believed = maxLifetime
 
 // reading describes the version of the file that was read last.
 type reading struct {
@@ -72,16 +79,17 @@ func OpenTokens(o TokenOptions) (*Tokens, error) {
 		return nil, err
 	}
 	t := &Tokens{options: o, parser: newParser()}
-	if err := t.Reload(); err != nil {
+	if err := t.Reload(time.Time{}); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
 // Reload reads the keys again if their file has changed; otherwise it costs one
-// stat, so call it every second. If the new version is missing or invalid, the old
-// keys stay, and the error is returned once for that version.
-func (t *Tokens) Reload() error {
+// stat, so call it every second. If the new version is missing, empty or invalid,
+// the old keys count for another hour, and the error is returned once for that
+// version.
+func (t *Tokens) Reload(now time.Time) error {
 	t.reload.Lock()
 	defer t.reload.Unlock()
 	info, err := os.Stat(t.options.JWKSFile)
@@ -103,11 +111,14 @@ func (t *Tokens) Reload() error {
 	switch {
 	case err == nil:
 		t.keys.Store(&keys)
+		t.failing.Store(0)
 		return nil
 	case said:
 		return nil
 	}
-	return fmt.Errorf("read the token keys: %w", err)
+	t.failing.CompareAndSwap(0, now.Unix())
+	return fmt.Errorf("read the token keys: %w; the keys from before count until %s",
+		err, time.Unix(t.failing.Load(), 0).Add(believed).UTC().Format(time.RFC3339))
 }
 
 // readKeySet reads a JWK Set from a file.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/resolution/service/credential"
@@ -146,7 +147,7 @@ func TestReload(t *testing.T) {
 	}
 	reload := func(when, want string) {
 		t.Helper()
-		err := tokens.Reload()
+		err := tokens.Reload(now)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", when, err, want)
 		}
@@ -185,6 +186,43 @@ func TestReload(t *testing.T) {
 	accepts("one key less", ec, true)
 }
 
+// TestKeysAreBelievedForAnHour after their file was emptied, and at once again when
+// it is back.
+func TestKeysAreBelievedForAnHour(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	writeKeys(t, path, ed25519JWK())
+	tokens, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepts := func(when time.Time, want bool) {
+		t.Helper()
+		claims := goodClaims()
+		claims["iat"], claims["exp"] = when.Unix(), when.Add(time.Minute).Unix()
+		if _, err := tokens.Verify(token(goodHeader("EdDSA", "ed"), claims, signEd25519), when); (err == nil) != want {
+			t.Errorf("%s after: accepted %v (%v), want %v", when.Sub(now), err == nil, err, want)
+		} else if !want && credential.Reason(err) != "the keys are too old, because their file cannot be read" {
+			t.Errorf("%s after: %s", when.Sub(now), credential.Reason(err))
+		}
+	}
+	for _, emptied := range []string{"", `{"keys":[]}`} {
+		if err := os.WriteFile(path, []byte(emptied), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := tokens.Reload(now); err == nil {
+			t.Errorf("%q is a set of keys", emptied)
+		}
+		_ = tokens.Reload(now.Add(50 * time.Minute)) // the bound does not move
+		accepts(now.Add(59*time.Minute), true)
+		accepts(now.Add(61*time.Minute), false)
+	}
+	writeKeys(t, path, ed25519JWK())
+	if err := tokens.Reload(now.Add(2 * time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	accepts(now.Add(2*time.Hour), true)
+}
+
 // TestReloadSameStat: two versions of a file may look the same from outside,
 // when the second comes within one tick of the clock of the file system.
 func TestReloadSameStat(t *testing.T) {
@@ -202,7 +240,7 @@ func TestReloadSameStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	put("k2")
-	if err := tokens.Reload(); err != nil {
+	if err := tokens.Reload(now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tokens.Verify(token(goodHeader("EdDSA", "k2"), goodClaims(), signEd25519), now); err != nil {
@@ -236,7 +274,7 @@ func TestReloadWhileVerifying(t *testing.T) {
 			if err := atomicfile.Write(path, content); err != nil {
 				t.Error(err)
 			}
-			if err := tokens.Reload(); err != nil {
+			if err := tokens.Reload(now); err != nil {
 				t.Error(err)
 			}
 		}
@@ -271,7 +309,7 @@ func BenchmarkReloadUnchanged(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := tokens.Reload(); err != nil {
+		if err := tokens.Reload(now); err != nil {
 			b.Fatal(err)
 		}
 	}

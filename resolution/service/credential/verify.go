@@ -57,6 +57,9 @@ func IsToken(bearer string) bool { return strings.Contains(bearer, ".") }
 // Other members of the header, such as jwk, jku and x5u, are ignored. A header with
 // crit or b64 is refused. Source: RFC 9068, RFC 8725.
 func (t *Tokens) Verify(token string, now time.Time) (Claims, error) {
+	if since := t.failing.Load(); since != 0 && now.Sub(time.Unix(since, 0)) > believed {
+		return Claims{}, invalid("the keys are too old, because their file cannot be read")
+	}
 	if len(token) > maxTokenLength {
 		return Claims{}, invalid("too long")
 	}
@@ -74,6 +77,18 @@ func (t *Tokens) Verify(token string, now time.Time) (Claims, error) {
 type reason string
 
 func (r reason) Error() string { return string(r) }
+
+// ErrOrganization refuses a valid token of an organization that there is not.
+var ErrOrganization = invalid("there is no such organization")
+
+// Reason returns why Verify refused a token, in words that never contain a part of
+// it.
+func Reason(err error) string {
+	if r, ok := errors.AsType[reason](err); ok {
+		return string(r)
+	}
+	return "expired"
+}
 
 func invalid(why reason) error { return fmt.Errorf("%w: %w", ErrInvalid, why) }
 

@@ -27,7 +27,7 @@ type Metrics struct {
 	JobDuration *prometheus.HistogramVec // operation
 	deliveries  *prometheus.CounterVec   // result
 	RateLimited *prometheus.CounterVec   // limit
-	FailedAuth  prometheus.Counter
+	FailedAuth  *prometheus.CounterVec   // reason
 	AnswersLost prometheus.Counter
 }
 
@@ -50,9 +50,7 @@ func New(s Backlog) *Metrics {
 			prometheus.ExponentialBuckets(0.005, 2, 15)),
 		deliveries:  counter("deliveries_total", "Attempts to deliver a callback, by what became of it.", "result"),
 		RateLimited: counter("rate_limited_total", "Requests refused because of a limit of their organization.", "limit"),
-		FailedAuth: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "failed_auth_total", Help: "Requests with wrong or expired credentials.",
-		}),
+		FailedAuth:  counter("failed_auth_total", "Requests with wrong or expired credentials, by what was wrong.", "reason"),
 		AnswersLost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "answers_lost_total", Help: "Answers that could not be written to their callers.",
 		}),

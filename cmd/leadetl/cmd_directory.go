@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
@@ -34,14 +35,20 @@ from your files. An import replaces all data of a kind, or changes nothing.`,
 	return c
 }
 
+// importFlags are the flags of directory import.
+type importFlags struct {
+	directory string
+	s3        wire.S3
+	given     map[directory.Kind]*[]string
+	options   directory.Options
+	badLines  cliflag.Share
+	fields    ranges.Fields
+}
+
 func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
-	var dir string
-	var s3 wire.S3
-	given := map[directory.Kind]*[]string{}
-	options := directory.DefaultOptions()
-	options.Called = map[string]string{}
-	badLines := cliflag.NewShare(options.MaxBadLines)
-	var fields ranges.Fields
+	f := importFlags{given: map[directory.Kind]*[]string{}, options: directory.DefaultOptions()}
+	f.badLines = cliflag.NewShare(f.options.MaxBadLines)
+	f.options.Called = map[string]string{}
 	c := &cobra.Command{
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
@@ -69,54 +76,57 @@ Bad lines are skipped and reported with file, line and reason. When more than
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach, or directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
 		Args:        cli.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if dir == "" {
-				return cli.UsageError(errors.New("no --directory; name the folder"))
-			}
-			files, err := importFiles(given)
-			if err != nil {
-				return cli.UsageError(err)
-			}
-			if options.Open, err = openFiles(c.Context(), &s3, std); err != nil {
-				return cli.UsageError(err)
-			}
-			options.MaxBadLines = badLines.Fraction()
-			overrideFields(&options.Fields, fields)
-			report, err := directory.Import(c.Context(), dir, files, options)
-			printPlaces(std.Err, report)
-			if err != nil {
-				return cli.DataError(err)
-			}
-			return printImport(std.Out, report)
-		},
+		RunE:        func(c *cobra.Command, _ []string) error { return f.run(c.Context(), std) },
 	}
-	flags := c.Flags()
+	f.register(c.Flags())
+	return c
+}
+
+func (f *importFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&dir, "directory", "", "`folder` of the directory, made if missing")
-	for _, k := range directory.Kinds {
-		of := map[directory.Kind]string{directory.IPRanges: "IP ranges, also MMDB", directory.Searches: "keyword searches"}
-		given[k] = flags.StringArray(string(k), nil, "input `URI` of "+cmp.Or(of[k], string(k)))
-	}
+	flags.StringVar(&f.directory, "directory", "", "`folder` of the directory, made if missing")
+	of := map[directory.Kind]string{directory.IPRanges: "IP ranges, also MMDB", directory.Searches: "keyword searches"}
 	var columns []string
 	for _, k := range directory.Kinds {
+		f.given[k] = flags.StringArray(string(k), nil, "input `URI` of "+cmp.Or(of[k], string(k)))
 		columns = append(columns, directory.ColumnsOf(k)...)
 	}
 	slices.Sort(columns)
 	called := cliflag.NewAssignments("emails=E-Mail", slices.Compact(columns), func(column, name string) error {
-		if options.Called[column] = name; name == "" {
+		if f.options.Called[column] = name; name == "" {
 			return errors.New("no name")
 		}
 		return nil
 	})
 	flags.Var(called, "map", "`column=name` where the files call a column something else; repeatable")
-	flags.Var(&badLines, "max-bad-lines", "maximum `share` of bad lines to skip; with more the import fails")
-	flags.StringVar(&options.DefaultRegion, "default-region", options.DefaultRegion, "`region` of phone numbers without a country code")
-	flags.StringSliceVar(&options.NetworkHosts, "network-hosts", options.NetworkHosts, "`hosts` of profile URLs")
-	flags.StringSliceVar(&fields.Name, "mmdb-name", nil, "`fields` of an MMDB file with the name; the first non-empty one is used")
-	flags.StringSliceVar(&fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB file with the domain")
-	flags.StringSliceVar(&fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")
-	s3.RegisterReading(flags)
-	return c
+	flags.Var(&f.badLines, "max-bad-lines", "maximum `share` of bad lines to skip; with more the import fails")
+	flags.StringVar(&f.options.DefaultRegion, "default-region", f.options.DefaultRegion, "`region` of phone numbers without a country code")
+	flags.StringSliceVar(&f.options.NetworkHosts, "network-hosts", f.options.NetworkHosts, "`hosts` of profile URLs")
+	flags.StringSliceVar(&f.fields.Name, "mmdb-name", nil, "`fields` of an MMDB file with the name; the first non-empty one is used")
+	flags.StringSliceVar(&f.fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB file with the domain")
+	flags.StringSliceVar(&f.fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")
+	f.s3.RegisterReading(flags)
+}
+
+func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
+	if f.directory == "" {
+		return cli.UsageError(errors.New("no --directory; name the folder"))
+	}
+	files, err := importFiles(f.given)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	if f.options.Open, err = openFiles(ctx, &f.s3, std); err != nil {
+		return cli.UsageError(err)
+	}
+	f.options.MaxBadLines = f.badLines.Fraction()
+	overrideFields(&f.options.Fields, f.fields)
+	report, err := directory.Import(ctx, f.directory, files, f.options)
+	printPlaces(std.Err, report)
+	if err != nil {
+		return cli.DataError(err)
+	}
+	return printImport(std.Out, report)
 }
 
 // importFiles are the files of the flags, at most one URI a kind: what an

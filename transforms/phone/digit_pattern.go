@@ -1,6 +1,7 @@
 package phone
 
 import (
+	"encoding/binary"
 	"errors"
 	"regexp/syntax"
 	"slices"
@@ -36,54 +37,61 @@ func compileDigits(expression string) (*digitPattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A state is a set of instructions of the expression.
-	numbers := map[string]uint16{"": 0}
-	var sets [][]uint32
-	number := func(set []uint32) (uint16, error) {
-		key := make([]byte, 0, 4*len(set))
-		for _, pc := range set {
-			key = append(key, byte(pc), byte(pc>>8), byte(pc>>16), byte(pc>>24))
-		}
-		n, known := numbers[string(key)]
-		if !known {
-			if n = uint16(len(numbers)); n == maxStates {
-				return 0, errPattern
-			}
-			numbers[string(key)] = n
-			sets = append(sets, set)
-		}
-		return n, nil
-	}
+	states := stateSets{numbers: map[string]uint16{"": 0}}
 	start, err := closure(prog, []uint32{uint32(prog.Start)})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := number(start); err != nil {
+	if _, err := states.number(start); err != nil {
 		return nil, err
 	}
-	for i := 0; i < len(sets); i++ {
-		state := i + 1
+	for i := 0; i < len(states.sets); i++ {
+		state, set := i+1, states.sets[i]
 		if state >= len(p.next) {
 			p.next, p.accept = append(p.next, [10]uint16{}), append(p.accept, false)
 		}
-		p.accept[state] = slices.ContainsFunc(sets[i], func(pc uint32) bool { return prog.Inst[pc].Op == syntax.InstMatch })
+		p.accept[state] = slices.ContainsFunc(set, func(pc uint32) bool { return prog.Inst[pc].Op == syntax.InstMatch })
 		for digit := range 10 {
 			var after []uint32
-			for _, pc := range sets[i] {
+			for _, pc := range set {
 				if in := &prog.Inst[pc]; in.Op != syntax.InstMatch && in.MatchRune(rune('0'+digit)) {
 					after = append(after, in.Out)
 				}
 			}
-			set, err := closure(prog, after)
+			reached, err := closure(prog, after)
 			if err != nil {
 				return nil, err
 			}
-			if p.next[state][digit], err = number(set); err != nil {
+			if p.next[state][digit], err = states.number(reached); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return p, nil
+}
+
+// stateSets numbers the states of a table. A state is a set of instructions of the
+// expression; 0 is the empty set.
+type stateSets struct {
+	numbers map[string]uint16
+	sets    [][]uint32 // of the states from 1 on
+}
+
+// number returns the number of a state, which may be new.
+func (s *stateSets) number(set []uint32) (uint16, error) {
+	key := make([]byte, 0, 4*len(set))
+	for _, pc := range set {
+		key = binary.LittleEndian.AppendUint32(key, pc)
+	}
+	n, known := s.numbers[string(key)]
+	if !known {
+		if n = uint16(len(s.numbers)); n == maxStates {
+			return 0, errPattern
+		}
+		s.numbers[string(key)] = n
+		s.sets = append(s.sets, set)
+	}
+	return n, nil
 }
 
 // closure returns the instructions that are reached without a digit, sorted.

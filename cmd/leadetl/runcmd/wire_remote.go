@@ -216,14 +216,22 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	if f.offline || planning {
 		return r, opened.Close, nil
 	}
-	if err := f.readSecrets(&options); err != nil {
+	if err := f.connect(ctx, r, options, &opened, log); err != nil {
 		return nil, nil, err
+	}
+	return r, opened.Close, nil
+}
+
+// connect listens for callbacks and makes the client of the service.
+func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options client.Options, opened *wire.Closers, log *slog.Logger) error {
+	if err := f.readSecrets(&options); err != nil {
+		return err
 	}
 	f.warnPlain(log)
 	if r.Deliveries != nil {
 		address, stop, err := f.callbacks.receive(ctx, r.Deliveries, f.callbackURL == "", log)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		opened.Add(stop)
 		if f.callbackURL == "" {
@@ -232,11 +240,11 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 	}
 	service, err := client.New(options)
 	if err != nil {
-		return nil, nil, cli.UsageError(fmt.Errorf("--resolver: %w", err))
+		return cli.UsageError(fmt.Errorf("--resolver: %w", err))
 	}
 	opened.Add(func() error { service.Close(); return nil })
 	r.Service = service
-	return r, opened.Close, nil
+	return nil
 }
 
 // clientOptions are those of the flags, checked, without what readSecrets reads.

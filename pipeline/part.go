@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sourcegraph/conc/pool"
+	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -41,6 +42,8 @@ type partMaker struct {
 	writer   *sinks.PartFiles
 	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
+	first    *sinks.FirstReject // of the rejects so far
+	hashes   []uint64           // of the keys of a batch
 	digest   cut.Digest
 	rejected *rejectsWriter
 }
@@ -95,7 +98,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 			return fmt.Errorf("keep what is suppressed: %w", err)
 		}
 	}
-	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, InputDigest: m.digest.Sum()})
+	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
 }
 
 func (m *partMaker) filler() rowFiller {
@@ -115,7 +118,36 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 		return err
 	}
 	m.keys.Fill(b, in)
+	for i, o := range b.Outcomes {
+		if o == outcome.Rejected {
+			m.noteReject(in.Source, in.Rows[i], b.Reasons[i])
+			break
+		}
+	}
+	m.countRepeats(b)
 	return nil
+}
+
+// countRepeats counts rows whose key another row had, where no buyer does.
+func (m *partMaker) countRepeats(b *columns.Batch) {
+	if m.work.buyer != nil {
+		return
+	}
+	m.hashes = m.hashes[:0]
+	for i, o := range b.Outcomes {
+		if o == outcome.Matched { // it has a key, and nobody is asked yet
+			m.hashes = append(m.hashes, xxh3.Hash(b.Keys.At(i)))
+		}
+	}
+	m.work.repeats.Add(m.hashes)
+}
+
+// noteReject notes a row or line that is wrong itself. Files are read in the
+// order of their names.
+func (m *partMaker) noteReject(source string, row int64, reason string) {
+	if f := m.first; f == nil || source < f.URI || source == f.URI && row < f.Row {
+		m.first = &sinks.FirstReject{URI: source, Row: row, Reason: reason}
+	}
 }
 
 // take takes the rows of a batch into the part's checksum, and its malformed
@@ -124,6 +156,9 @@ func (m *partMaker) take(in *sources.Batch) error {
 	m.digest.Add(in)
 	if err := m.rejected.write(in.Rejects); err != nil {
 		return err
+	}
+	if len(in.Rejects) > 0 {
+		m.noteReject(in.Source, in.Rejects[0].Row, in.Rejects[0].Reason)
 	}
 	m.add(countRejects(in.Rejects))
 	return nil

@@ -58,12 +58,13 @@ func (r *reporter) stopped(result *Result, err error) {
 // answers cannot be read it lacks the list of unknown calls.
 func (r *reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
-	d, result := r.work.decision, r.work.log.result()
+	d, result := r.work.decision, r.work.result()
 	made = &report.Report{
 		Format: report.Format, Program: d.run.Program, Operation: string(d.run.Job.Operation), JobID: d.jobID,
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
 		Inputs: d.inputs, Output: d.run.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
+		Duplicates: result.Duplicates, SuppressionEntries: result.SuppressionEntries, FirstReject: result.FirstReject,
 		Parts:    report.Parts{Made: result.Made, Earlier: result.Skipped},
 		Progress: report.ProgressOf(d.run.Progress.Snapshot()),
 		Series:   r.recorder.Series(now),

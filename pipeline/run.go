@@ -18,6 +18,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -72,6 +73,14 @@ type Result struct {
 	Skipped  int             // parts that were there already
 	Made     int             // parts this run made
 	Report   *report.Report  // nil when there was nothing to do
+
+	// FirstReject is where the list is wrong first; nil if it is not.
+	FirstReject *sinks.FirstReject
+	// Duplicates counts rows of this run whose key another of its rows had; nil
+	// where that is not known.
+	Duplicates *int64
+	// SuppressionEntries is how long the suppression lists are; nil without any.
+	SuppressionEntries *int64
 }
 
 // Do runs the job to its end or until ctx ends. When ctx ends it stops
@@ -101,12 +110,12 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	}
 	w.ended = ctx.Done()
 	if err := w.makeParts(ctx); err != nil {
-		return log.result(), purchase.EndOf(ctx, err)
+		return w.result(), purchase.EndOf(ctx, err)
 	}
 	if err := log.sumRest(ctx); err != nil {
-		return log.result(), purchase.EndOf(ctx, err)
+		return w.result(), purchase.EndOf(ctx, err)
 	}
-	result = log.result()
+	result = w.result()
 	if err := w.tellFound(); err != nil {
 		return result, err
 	}
@@ -130,7 +139,19 @@ func (d *decision) tidyComplete() (*Result, error) {
 	if err := errors.Join(d.run.Output.Tidy(d.finished), d.journal.Remove()); err != nil {
 		return nil, err
 	}
-	return &Result{Manifest: d.finished, Totals: d.finished.Totals, Skipped: len(d.recorded)}, nil
+	return &Result{
+		Manifest: d.finished, Totals: d.finished.Totals, Skipped: len(d.recorded),
+		FirstReject: sinks.FirstOf(d.finished.Parts), SuppressionEntries: d.suppressionEntries(),
+	}, nil
+}
+
+// suppressionEntries is how long the suppression lists are; nil without any.
+func (d *decision) suppressionEntries() *int64 {
+	if d.run.Suppression == nil {
+		return nil
+	}
+	n := d.run.Suppression.Entries()
+	return &n
 }
 
 // manifest is that of the finished dataset.
@@ -153,6 +174,21 @@ type work struct {
 	buyer    *purchase.Buyer     // nil without a Remote
 	asking   *semaphore.Weighted // bounds the questions to the engine
 	ended    <-chan struct{}     // closed when the run is to end
+	repeats  distinct.Repeats    // keys of rows, without a Remote
+}
+
+// result is what is done so far.
+func (w *work) result() *Result {
+	r := w.log.result()
+	r.FirstReject, r.SuppressionEntries = sinks.FirstOf(w.log.inOrder()), w.decision.suppressionEntries()
+	switch n, exact := w.repeats.Count(); {
+	case w.decision.run.Remote != nil:
+		n = w.decision.run.Remote.Counters.Snapshot().Duplicates
+		r.Duplicates = &n
+	case exact && !w.decision.run.Job.Operation.IsKeyword():
+		r.Duplicates = &n
+	}
+	return r
 }
 
 // stopBuying ends the calls of a run that failed.

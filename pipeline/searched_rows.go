@@ -180,6 +180,7 @@ func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foun
 	}
 	defer s.part.add(sinks.Totals{Searches: 1})
 	if t.reason != "" {
+		s.part.noteReject(t.in.Source, t.in.Rows[t.row], t.reason)
 		return found.add(t.in, t.row, foundRow{answer: purchase.Answer{Outcome: outcome.Rejected, Reason: t.reason}})
 	}
 	w := searchWriter{turn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}

@@ -371,9 +371,9 @@ func TestUncertainPagesCount(t *testing.T) {
 		if _, _, err := s.at(ctx, d, nil); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		_, stats, err := s.at(t.Context(), &desk{}, func(r *purchase.Remote) { r.Budget.MaxCredits = 14 })
-		if stats.EarlierCredits < 14 || stats.EarlierCredits > 15 {
-			t.Errorf("%d credits of earlier, %v", stats.EarlierCredits, err)
+		r, _, err := s.at(t.Context(), &desk{}, func(r *purchase.Remote) { r.Budget.MaxCredits = 14 })
+		if r == nil || r.Report.Service.Budget.Credits < 14 || r.Report.Service.Budget.Credits > 15 {
+			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }

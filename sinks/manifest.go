@@ -52,10 +52,30 @@ type Part struct {
 	Files   []File `json:"files,omitempty"`
 	Rejects *File  `json:"rejects,omitempty"` // nil when every line was a row
 	Totals  Totals `json:"totals"`
+	// FirstReject is the first row or line of the part that has no answer because
+	// it is wrong itself; nil without any.
+	FirstReject *FirstReject `json:"first_reject,omitempty"`
 	// InputDigest is a checksum of the rows the part was made from (XXH3-128
 	// of the columns that were read): how a resumed run knows that its input
 	// is still the same.
 	InputDigest string `json:"input_digest"`
+}
+
+// FirstReject says where a list is wrong first, and why, but not what is there.
+type FirstReject struct {
+	URI    string `json:"uri"`
+	Row    int64  `json:"row"` // 1-based, without the header
+	Reason string `json:"reason"`
+}
+
+// FirstOf is the first reject of parts in their order.
+func FirstOf(parts []Part) *FirstReject {
+	for _, p := range parts {
+		if p.FirstReject != nil {
+			return p.FirstReject
+		}
+	}
+	return nil
 }
 
 // Data are the Parquet files that hold the part's rows.

@@ -37,9 +37,16 @@ type Report struct {
 	Totals    sinks.Totals `json:"totals"`
 	Fresh     sinks.Totals `json:"fresh"`
 	MatchRate float64      `json:"match_rate"`
-	Parts     Parts        `json:"parts"`
-	Progress  Progress     `json:"progress"`
-	Files     []sinks.File `json:"files"`
+	// Duplicates counts rows of this run whose key another of its rows had;
+	// nil where that is not known.
+	Duplicates *int64 `json:"duplicates,omitempty"`
+	// SuppressionEntries is how long the suppression lists are; nil without any.
+	SuppressionEntries *int64 `json:"suppression_entries,omitempty"`
+	// FirstReject is where the list is wrong first; nil if it is not.
+	FirstReject *sinks.FirstReject `json:"first_reject,omitempty"`
+	Parts       Parts              `json:"parts"`
+	Progress    Progress           `json:"progress"`
+	Files       []sinks.File       `json:"files"`
 
 	// Service is nil where none was asked.
 	Service *Service     `json:"service,omitempty"`

@@ -34,6 +34,7 @@ type Builder struct {
 	rules   Rules
 	digests [algorithms]digestset.Builder
 	given   [algorithms]bool
+	entries int64
 }
 
 // NewBuilder returns a Builder without entries.
@@ -41,7 +42,7 @@ func NewBuilder(r Rules) *Builder { return &Builder{rules: r} }
 
 // Set returns all that was added, and empties the Builder.
 func (b *Builder) Set() *Set {
-	s := &Set{rules: b.rules, given: b.given}
+	s := &Set{rules: b.rules, given: b.given, entries: b.entries}
 	for i := range b.digests {
 		s.digests[i] = b.digests[i].Set()
 	}
@@ -75,9 +76,14 @@ func (b *Builder) Add(cell string) error {
 		}
 		b.given[e.algorithm] = true
 		b.add(e)
+		b.entries++
 		return nil
 	}
-	return b.addPlain(text)
+	if err := b.addPlain(text); err != nil {
+		return err
+	}
+	b.entries++
+	return nil
 }
 
 // addPlain adds an identifier.

@@ -64,8 +64,13 @@ type Set struct {
 	// given says that lists have digests of an algorithm, not only plain
 	// identifiers that were hashed.
 	given       [algorithms]bool
+	entries     int64
 	fingerprint string
 }
+
+// Entries is the number of entries that the lists hold. One that is there twice
+// counts twice.
+func (s *Set) Entries() int64 { return s.entries }
 
 // Len is the number of digests: one for a digest, a phone number, a profile or an IP
 // address, and three or more for an email address.

@@ -108,6 +108,7 @@ func reportOf(result *pipeline.Result, run *pipeline.Run) *report.Report {
 	if err != nil || json.Unmarshal(data, &last) != nil {
 		last = *unmade(string(run.Job.Operation), run.Output.Dir(), time.Now(), nil)
 		last.Totals, last.Parts.Earlier = result.Totals, result.Skipped
+		last.SuppressionEntries, last.FirstReject = result.SuppressionEntries, result.FirstReject
 	}
 	return &last
 }

@@ -37,14 +37,17 @@ type Summary struct {
 func (s Summary) Print(to io.Writer) error {
 	totals := s.Result.Totals
 	t := Table{Title: string(s.Operation)}
-	t.Count("rows", totals.Rows, s.source(totals))
+	t.Count("rows", totals.Rows, s.source(totals)+s.duplicates())
 	t.Count("matched", totals.Matched, figures.Share(totals.Matched, totals.Rows))
 	t.Count("no match", totals.NoMatch, reasons(totals.Reasons["no_match"]))
 	t.Count("rejected", totals.Rejected, reasons(totals.Reasons["rejected"]))
 	t.CountIfAny("failed", totals.Failed, reasons(totals.Reasons["failed"]))
-	t.CountIfAny("suppressed", totals.Suppressed, reasons(totals.Reasons["suppressed"]))
+	s.addSuppressed(&t, totals)
 	t.CountIfAny("skipped", totals.Skipped, reasons(totals.Reasons["skipped"]))
 	t.Count("malformed", totals.Malformed, reasons(totals.Reasons["malformed"]))
+	if first := s.Result.FirstReject; first != nil {
+		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", first.URI, first.Row, first.Reason))
+	}
 	s.addCalls(&t)
 	t.Text("took", s.speed())
 	s.addTimes(&t)
@@ -52,6 +55,33 @@ func (s Summary) Print(to io.Writer) error {
 	t.Text("dataset", s.Out)
 	s.addReport(&t)
 	return t.Print(to)
+}
+
+// duplicates says how many rows have the key of another row. Of a service the
+// table has a line for them.
+func (s Summary) duplicates() string {
+	if n := s.Result.Duplicates; n != nil && *n > 0 && s.service() == nil {
+		return ", " + figures.Plural(*n, "duplicate")
+	}
+	return ""
+}
+
+// addSuppressed says how many rows the suppression lists left out, and how long
+// the lists are.
+func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
+	entries := s.Result.SuppressionEntries
+	if entries == nil {
+		t.CountIfAny("suppressed", totals.Suppressed, reasons(totals.Reasons["suppressed"]))
+		return
+	}
+	note := "by lists of " + figures.Grouped(*entries) + " entries"
+	if *entries == 1 {
+		note = "by lists of 1 entry"
+	}
+	if totals.Suppressed > 0 {
+		note = reasons(totals.Reasons["suppressed"]) + ", " + note
+	}
+	t.Count("suppressed", totals.Suppressed, note)
 }
 
 // PrintStopped writes what a run with a service did before it was stopped, and

@@ -182,6 +182,36 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	}
 }
 
+// TestClosingTableOfALocalRun has what the list and the suppression lists are
+// like.
+func TestClosingTableOfALocalRun(t *testing.T) {
+	duplicates, entries := int64(3), int64(1200)
+	c := Summary{
+		Operation: resolution.EmailToHEM, Files: []sources.File{{URI: "a.csv"}}, Out: "hems", Took: time.Second / 2,
+		Result: &pipeline.Result{
+			Made: 1, Totals: sinks.Totals{Rows: 10, Matched: 9, Rejected: 1, Reasons: map[string]map[string]int64{"rejected": {"empty": 1}}},
+			Manifest: &sinks.Manifest{Parts: []sinks.Part{{}}}, Duplicates: &duplicates, SuppressionEntries: &entries,
+			FirstReject: &sinks.FirstReject{URI: "a.csv", Row: 4, Reason: "empty"},
+		},
+	}
+	const want = `email_to_hem
+  rows        10  from a.csv, 3 duplicates
+  matched      9  90.0%
+  no match     0
+  rejected     1  empty 1
+  suppressed   0  by lists of 1,200 entries
+  malformed    0
+  first bad   a.csv: row 4: empty
+  took        500ms
+  files       1 part, 0 B
+  dataset     hems
+`
+	var out bytes.Buffer
+	if err := c.Print(&out); err != nil || out.String() != want {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, &out, want)
+	}
+}
+
 func TestPlural(t *testing.T) {
 	for n, want := range map[int]string{0: "0 parts", 1: "1 part", 2: "2 parts", 1000: "1,000 parts"} {
 		if got := figures.Plural(n, "part"); got != want {

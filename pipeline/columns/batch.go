@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// Batch is a run of input rows and what became of each: element i of every
-// slice belongs to row i. Slices that an operation does not need are nil.
+// Batch has consecutive input rows and the results for them: element i of every slice
+// belongs to row i. Slices that an operation does not need are nil.
 type Batch struct {
 	Source string          // name of the input file
 	Rows   []int64         // number of the row in its file
@@ -20,10 +20,10 @@ type Batch struct {
 
 	Outcomes []outcome.Outcome
 	Reasons  []string // empty on a match
-	// Keys are the identifiers' canonical forms; rejected rows have none.
+	// Keys are the identifiers in canonical form; empty for rejected rows.
 	Keys Strings
-	// Leads holds what was found, nil elements where nothing was. The whole
-	// slice is nil when the answers follow from the keys alone.
+	// Leads has what was found, or nil. The slice is nil if the answers follow from
+	// the keys alone.
 	Leads []*resolution.Lead
 	// Emails are the cleaned addresses of the rows with a key; email_to_hem.
 	Emails []email.Address
@@ -31,32 +31,32 @@ type Batch struct {
 	IPClasses, OrgTypes []string
 	// Addrs are the parsed addresses of the rows with a key; ip operations.
 	Addrs []netip.Addr
-	// Receipts say what is known of the service's answers; nil when the
-	// embedded engine answered.
+	// Receipts are those of the answers of a service; nil if the embedded engine
+	// answered.
 	Receipts []outcome.Receipt
-	// Finds say where each lead stands among the results of its search, beside
-	// Leads; keyword_to_lead.
+	// Finds are the places of Leads among the results of their searches;
+	// keyword_to_lead.
 	Finds []Find
-	// Counts are what the searches count, nil elements where nothing was
-	// answered; keyword_to_lead_count.
+	// Counts are the counts of searches, nil without an answer;
+	// keyword_to_lead_count.
 	Counts []*resolution.SearchCount
 }
 
-// Find is one row of a keyword search's results: of a lead, or of a search that
-// found nobody or was not answered. Its zero members are null in the output.
+// Find is a row of the results of a keyword search: for a lead, or for a search that
+// found nobody or was not answered. Zero members are null in the output.
 type Find struct {
-	SearchRow       int64 // number of the search's row in its file
+	SearchRow       int64 // number of the row of the search in its file
 	Page            int32 // from 1
 	LeadID          string
 	LeadType        string // b2b or b2c, empty when unknown
 	MatchedKeywords []string
-	SearchedOn      time.Time // its day in UTC is written
+	SearchedOn      time.Time // written as its day in UTC
 }
 
 // Len is the number of rows.
 func (b *Batch) Len() int { return len(b.Rows) }
 
-// Reset empties the batch for n rows and keeps its memory.
+// Reset makes the batch empty for n rows, in the same memory.
 func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
@@ -95,5 +95,5 @@ func (s *Strings) End() { s.Offsets = append(s.Offsets, int32(len(s.Data))) }
 // Len is the number of strings.
 func (s *Strings) Len() int { return len(s.Offsets) - 1 }
 
-// At is value i; it lasts until the next Reset.
+// At returns value i, which is valid until the next Reset.
 func (s *Strings) At(i int) []byte { return s.Data[s.Offsets[i]:s.Offsets[i+1]] }

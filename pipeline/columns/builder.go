@@ -11,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Builder makes records of a Layout. It is used by one goroutine.
+// Builder makes records of a Layout, in one goroutine.
 type Builder struct {
 	layout  *Layout
 	fillers []filler
@@ -22,7 +22,7 @@ type filler interface {
 	fill(b *Batch, to []arrow.Array) []arrow.Array
 }
 
-// NewBuilder returns a builder with buffers of its own.
+// NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
 	fixed := newFixedFiller()
 	return &Builder{layout: l, fillers: append([]filler{fixed}, newFillers(l.settings)...)}
@@ -58,9 +58,9 @@ func leadFillers(s Settings) []filler {
 	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), newCompanyFiller()}
 }
 
-// Record builds the record of one batch. Its string columns share memory with
-// the batch and with the Builder: they must be copied, not retained, before
-// either is used again. The other columns own their memory.
+// Record builds the record of a batch. Its string columns share memory with the batch
+// and the Builder: copy them before either is used again. The other columns have their
+// own memory.
 func (b *Builder) Record(in *Batch) arrow.Record {
 	columns := make([]arrow.Array, 0, len(b.layout.columns))
 	for _, i := range b.layout.kept {
@@ -84,7 +84,7 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 	return rec
 }
 
-// lead is the row's lead, or one without anything.
+// lead returns the lead of a row, or an empty one.
 func (b *Batch) lead(i int) *resolution.Lead {
 	if b.Leads == nil || b.Leads[i] == nil {
 		return nobody
@@ -94,7 +94,7 @@ func (b *Batch) lead(i int) *resolution.Lead {
 
 var nobody = &resolution.Lead{}
 
-// company is the row's company, or one without anything.
+// company returns the company of a row, or an empty one.
 func (b *Batch) company(i int) *resolution.Company {
 	if c := b.lead(i).Company; c != nil {
 		return c
@@ -102,7 +102,7 @@ func (b *Batch) company(i int) *resolution.Company {
 	return noCompany
 }
 
-// appendKnown appends a value, or null when it is not known.
+// appendKnown appends a value, or null if it is not known.
 func appendKnown[T any](to interface {
 	Append(v T)
 	AppendNull()
@@ -115,13 +115,13 @@ func appendKnown[T any](to interface {
 	}
 }
 
-// array is the list as an Arrow array over its own memory. valid is nil when
+// array returns the list as an Arrow array over the memory of the list. valid is nil if
 // no value is null.
 func (s *Strings) array(valid func(i int) bool) arrow.Array {
 	return s.over(bitmap(s.Len(), valid))
 }
 
-// over is the list as an Arrow array, with the nulls of a bitmap.
+// over returns the list as an Arrow array, with the nulls of a bitmap.
 func (s *Strings) over(validity *memory.Buffer, nulls int) arrow.Array {
 	n := s.Len()
 	buffers := []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(s.Offsets)), memory.NewBufferBytes(s.Data)}
@@ -130,7 +130,7 @@ func (s *Strings) over(validity *memory.Buffer, nulls int) arrow.Array {
 	return array.NewStringData(data)
 }
 
-// bitmap is an Arrow validity bitmap, nil when everything is valid.
+// bitmap returns an Arrow validity bitmap, nil if all values are valid.
 func bitmap(n int, valid func(i int) bool) (*memory.Buffer, int) {
 	if valid == nil {
 		return nil, 0

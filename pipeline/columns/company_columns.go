@@ -16,10 +16,10 @@ type companyFiller struct {
 	employees rangeBuilder
 	founded   *array.Int32Builder
 	tail      texts                    // street … about
-	ranges    map[string]company.Range // by text: few are ever seen
+	ranges    map[string]company.Range // by text; there are few
 }
 
-// knownRanges bounds the memory of ranges seen.
+// knownRanges bounds the remembered ranges.
 const knownRanges = 1 << 12
 
 func newCompanyFiller() *companyFiller {

@@ -48,7 +48,7 @@ func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	return append(f.after.finish(to), f.lastSeen.NewArray())
 }
 
-// phoneFiller builds the phone block from the number as it was answered.
+// phoneFiller builds the phone block from the answered number.
 type phoneFiller struct {
 	region string
 	texts  texts // phone, phone_raw, phone_region, phone_type

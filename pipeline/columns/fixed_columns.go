@@ -26,9 +26,8 @@ func dictionary(words ...string) arrow.Array {
 	return b.NewArray()
 }
 
-// fixedFiller builds the fixed block. Its word columns are Arrow dictionary
-// arrays: Parquet takes their indices as they are, without hashing a string
-// per row.
+// fixedFiller builds the fixed block. Its word columns are Arrow dictionary arrays,
+// whose indices Parquet uses without hashing a string for each row.
 type fixedFiller struct {
 	source       string
 	sourceWord   arrow.Array
@@ -80,7 +79,7 @@ func (f *fixedFiller) answers(to []arrow.Array, b *Batch) []arrow.Array {
 	return f.embeddedAnswers(to, b)
 }
 
-// serviceAnswers takes them from receipts.
+// serviceAnswers builds them from receipts.
 func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	receipts, n := b.Receipts, len(b.Receipts)
 	f.resolutionID.start(n)
@@ -95,8 +94,8 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 		f.credits.NewArray())
 }
 
-// embeddedAnswers: the embedded engine has no resolution, and its answers cost
-// nothing.
+// embeddedAnswers builds them for the embedded engine, which has no resolutions and no
+// prices.
 func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	n := b.Len()
 	answered := func(i int) bool { return b.Outcomes[i] == outcome.Matched || b.Outcomes[i] == outcome.NoMatch }
@@ -118,8 +117,8 @@ func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array 
 		f.credits.NewArray())
 }
 
-// wordColumn is a column of n words, given by their index in a dictionary;
-// where valid says no, null.
+// wordColumn builds a column of n words, given by their index in a dictionary; null if
+// valid is false.
 func (f *fixedFiller) wordColumn(words arrow.Array, n int, index func(int) int32, valid func(int) bool) arrow.Array {
 	f.words.Reserve(n)
 	for i := range n {

@@ -15,7 +15,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// profiles are those that have columns beside plain, in column order.
+// profiles are the profiles with columns beside plain, in column order.
 var profiles = []email.Profile{email.UID2, email.Google}
 
 // digest is one of the digests of profile plain.
@@ -27,14 +27,14 @@ type digest struct {
 
 var digests = []digest{{"md5", email.MD5, 32}, {"sha1", email.SHA1, 40}, {"sha256", email.SHA256, 64}}
 
-// hemFiller builds hem_md5, hem_sha1 and hem_sha256. Where the keys are email
-// addresses and nobody answered with better it hashes them, the whole batch at
-// once; else it takes the first hash of each type among a lead's hashed emails.
+// hemFiller builds hem_md5, hem_sha1 and hem_sha256. If the keys are email addresses, it
+// hashes the whole batch at once; else it uses the first hash of each type among the
+// hashed emails of a lead.
 type hemFiller struct {
 	emails  bool // keys are emails, or digests of them
 	digests []digest
 	texts   texts
-	hashes  [3]Strings // by position in digests, dense: one value a row
+	hashes  [3]Strings // by position in digests; one value for each row
 	columns [3]Strings // the same with rows left out or replaced
 }
 
@@ -63,8 +63,7 @@ func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	return f.texts.finish(to)
 }
 
-// first is the first hash of the digest's type that a lead has, empty without
-// one.
+// first returns the first hash of a lead of the type of the digest, or "".
 func (d digest) first(l *resolution.Lead) string {
 	for _, h := range l.HashedEmails {
 		if h.Type == d.name {
@@ -74,12 +73,11 @@ func (d digest) first(l *resolution.Lead) string {
 	return ""
 }
 
-// fromKeys hashes the keys: the hash of an address is what it is, whoever was
-// asked and whatever came of it. Of a key that is a digest itself, the other
-// digests are those a service found. All digests have one width, so the columns'
-// buffers are filled in place and their offsets are known beforehand.
+// fromKeys hashes the keys, whatever the answers are. For a key that is a digest, the
+// other digests are those that a service found. Digests of a type have one width, so
+// the buffers are filled in place and the offsets are known.
 func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
-	var out [3][]byte // md5, sha1, sha256; nil where not asked for
+	var out [3][]byte // md5, sha1, sha256; nil if it is not wanted
 	for j, d := range f.digests {
 		f.hashes[j].stretch(b.Len(), d.hex)
 		out[slices.Index(HEMTypes, d.name)] = f.hashes[j].Data
@@ -124,8 +122,8 @@ func (s *Strings) stretch(n, width int) {
 	s.Offsets = s.Offsets[:n+1]
 }
 
-// profileFiller builds the hashes of the profiles beside plain. They follow
-// from the address alone, whoever answers.
+// profileFiller builds the hashes of the profiles beside plain. They follow from the
+// address alone.
 type profileFiller struct {
 	profiles []email.Profile
 	forms    Strings
@@ -173,8 +171,8 @@ func (f *profileFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	return to
 }
 
-// appendProfileHash spells a SHA-256 digest as the profile's platforms ask
-// for it: base64 of the raw digest for UID2, hex for the others.
+// appendProfileHash writes a SHA-256 digest as the platforms of a profile need it:
+// base64 for UID2, hex for the others.
 func appendProfileHash(to []byte, p email.Profile, sum []byte) []byte {
 	if p == email.UID2 {
 		return base64.StdEncoding.AppendEncode(to, sum)
@@ -182,8 +180,7 @@ func appendProfileHash(to []byte, p email.Profile, sum []byte) []byte {
 	return hex.AppendEncode(to, sum)
 }
 
-// pairsBuilder builds a LIST<STRUCT<value, type>> column; a row without pairs
-// is null.
+// pairsBuilder builds a LIST<STRUCT<value, type>> column. A row without pairs is null.
 type pairsBuilder struct {
 	list          *array.ListBuilder
 	pair          *array.StructBuilder

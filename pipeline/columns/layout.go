@@ -1,8 +1,7 @@
-// Package columns turns answers into Arrow columns: it is the one definition
-// of every operation's output schema and of how a lead fills it.
+// Package columns turns answers into Arrow columns. It defines the output schema of
+// every operation, and how a lead fills it.
 //
-// A Layout is made once per run; each goroutine that builds records has its
-// own Builder.
+// A run has one Layout. Each goroutine that builds records has its own Builder.
 package columns
 
 import (
@@ -21,27 +20,26 @@ const (
 	// SchemaVersion grows when a column is added to any block. Columns are
 	// added at the end of a block and never renamed or removed.
 	SchemaVersion = 1
-	// RulesVersion grows when a rule on values changes what a column holds
-	// for the same input and answer.
+	// RulesVersion grows when a changed rule gives other values for the same input
+	// and answer.
 	RulesVersion = 1
 )
 
 // HEMTypes are the digest types of profile plain, in column order.
 var HEMTypes = []string{"md5", "sha1", "sha256"}
 
-// Settings decide which columns there are.
+// Settings decide on the columns.
 type Settings struct {
 	Operation resolution.Operation
 	// Kept names the input columns carried to the output, in their order.
 	Kept []string
-	// Identifier is the input column the rows are resolved by.
+	// Identifier is the input column that rows are resolved by.
 	Identifier string
-	// DropIdentifier leaves out the identifier: its column under any spelling,
-	// key, and network_url or matched_keywords where those are what the rows
-	// are resolved by.
+	// DropIdentifier leaves out the identifier: its column in any spelling, key,
+	// and network_url or matched_keywords if rows are resolved by them.
 	DropIdentifier bool
-	// Suppress says that people are suppressed: what identifiers could not be
-	// compared, for they cannot be read, is not carried over either.
+	// Suppress says that people are suppressed. Identifiers that cannot be read, and
+	// so cannot be compared with the lists, are left out too.
 	Suppress bool
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string
@@ -51,11 +49,11 @@ type Settings struct {
 	DefaultRegion string
 	// Partitions names the columns that are in the dataset's path.
 	Partitions []string
-	// PartitionBy is the one of Kept that is in the path of each file, and not
-	// in the files; empty when there is none.
+	// PartitionBy is the column of Kept that is in the path of each file and not in
+	// the files; "" without one.
 	PartitionBy string
-	// Remote says that a service answers: its answer to email_to_hem lists
-	// every hash it knows.
+	// Remote says that a service answers. Its answer to email_to_hem lists all
+	// hashes that it knows.
 	Remote bool
 }
 
@@ -65,11 +63,11 @@ type Layout struct {
 	columns  []schema.Column
 	schema   *arrow.Schema
 	kept     []int           // positions in Settings.Kept that are written
-	omitted  map[string]bool // columns after the kept ones that are not
-	built    []schema.Column // columns after the kept ones, omitted ones included
+	omitted  map[string]bool // columns after the kept ones that are not written
+	built    []schema.Column // columns after the kept ones, with the omitted ones
 
-	partition     int    // position in Settings.Kept of the one that is in paths
-	partitionName string // its name there; empty when there is none
+	partition     int    // position of Settings.PartitionBy in Settings.Kept
+	partitionName string // its name in paths; "" without one
 }
 
 var (
@@ -95,14 +93,14 @@ func of(name string, t arrow.DataType) schema.Column { return schema.New(name, t
 
 func required(c schema.Column) schema.Column { c.Nullable = false; return c }
 
-// repeating is a column of text in which few values stand for many rows.
+// repeating is a text column with few distinct values.
 func repeating(name string) schema.Column { c := text(name); c.Repeats = true; return c }
 
 func random(c schema.Column) schema.Column         { c.Random = true; return c }
 func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
 
-// fixedColumns is the block every operation's output begins with, after the
-// kept input columns.
+// fixedColumns is the first block of the output of every operation, after the kept
+// input columns.
 func fixedColumns() []schema.Column {
 	return []schema.Column{
 		required(of("source", wordType)),
@@ -117,10 +115,10 @@ func fixedColumns() []schema.Column {
 	}
 }
 
-// NewLayout works out the columns. A kept column that collides with a fixed
-// name or a partition's, in any case (Athena, BigQuery and Snowflake fold it),
-// is prefixed in_; two kept columns that still collide are an error, and so is
-// a partition with a fixed name.
+// NewLayout decides on the columns. A kept column with the name of a fixed column or a
+// partition gets the prefix in_. Case does not matter, because Athena, BigQuery and
+// Snowflake ignore it. Two kept columns that still collide are an error, as is a
+// partition with a fixed name.
 func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
@@ -132,7 +130,7 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.omitted["matched_keywords"] = true
 	}
 	taken := map[string]bool{}
-	for _, c := range l.built { // omitted ones too: a name does not depend on what is dropped
+	for _, c := range l.built { // with the omitted ones, so that names do not depend on them
 		taken[strings.ToLower(c.Name)] = true
 	}
 	for _, name := range s.Partitions {
@@ -175,20 +173,19 @@ func NewLayout(s Settings) (*Layout, error) {
 	return l, nil
 }
 
-// Schema is the Arrow schema of every record a Builder makes.
+// Schema is the Arrow schema of the records of a Builder.
 func (l *Layout) Schema() *arrow.Schema { return l.schema }
 
-// Columns are the output's columns in order.
+// Columns are the columns of the output, in order.
 func (l *Layout) Columns() []schema.Column { return l.columns }
 
-// Own are the columns that are not carried over from the input.
+// Own are the columns that are not kept from the input.
 func (l *Layout) Own() []schema.Column { return l.columns[len(l.kept):] }
 
-// Partition is the name of the column that is in the path of each file; empty
-// when there is none.
+// Partition is the name of the column that is in the path of each file; "" without one.
 func (l *Layout) Partition() string { return l.partitionName }
 
-// blockColumns is the operation's own block.
+// blockColumns is the own block of an operation.
 func blockColumns(s Settings) []schema.Column {
 	switch s.Operation {
 	case resolution.EmailToHEM:

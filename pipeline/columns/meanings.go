@@ -10,15 +10,14 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// Every lists all columns that the settings of an operation can give, after
-// those kept from the input, in their order.
+// Every lists all columns that an operation can have with any settings, in order and
+// without those kept from the input.
 func Every(op resolution.Operation) []schema.Column {
 	return Describe(op, slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true})))
 }
 
-// Describe adds what they mean to the columns of a dataset. A column before
-// source is kept from the input, and means what the input says, whatever it is
-// called.
+// Describe adds their meanings to the columns of a dataset. A column before source is
+// kept from the input, whatever its name.
 func Describe(op resolution.Operation, columns []schema.Column) []schema.Column {
 	described := slices.Clone(columns)
 	own := slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == "source" })
@@ -37,7 +36,7 @@ func meaningOf(op resolution.Operation, column string) meaning {
 		m, known = meanings[column]
 	}
 	if !known {
-		return keptMeaning // of a later version, or of the input
+		return keptMeaning // of the input, or of a later version
 	}
 	if m.Null = cmp.Or(m.Null, "not known"); m.Null == always {
 		m.Null = ""
@@ -48,11 +47,11 @@ func meaningOf(op resolution.Operation, column string) meaning {
 
 type meaning = schema.Meaning
 
-// keptMeaning is that of columns carried over from the input.
+// keptMeaning is the meaning of columns kept from the input.
 var keptMeaning = meaning{Text: "the input's column of that name, as text", Null: "a Parquet input has no value; an empty CSV cell is an empty text", From: "docs/input.md"}
 
-// RejectsColumns are the columns of a file of malformed lines. The last is left
-// out where identifiers are dropped.
+// RejectsColumns are the columns of a file of malformed lines. The last is left out if
+// identifiers are dropped.
 func RejectsColumns() []schema.Column {
 	return []schema.Column{
 		required(text("source")), required(of("line", arrow.PrimitiveTypes.Int64)),
@@ -60,7 +59,7 @@ func RejectsColumns() []schema.Column {
 	}
 }
 
-// always says of a column that it is never null.
+// always makes a column that is never null.
 const always = "never"
 
 const (
@@ -69,7 +68,7 @@ const (
 	hexSHA256 = "sha256 in hex"
 )
 
-// meanings are those of columns that say the same in every operation.
+// meanings are those of columns with the same meaning in every operation.
 var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
 	"source_row":    {Text: "data row of that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
@@ -147,7 +146,7 @@ var meanings = map[string]meaning{
 	"is_approximate":     {Text: "whether the counts are estimates", Null: "not answered"},
 }
 
-// meaningsOf are those of columns that say something else in one operation.
+// meaningsOf are those of columns with another meaning in one operation.
 var meaningsOf = map[resolution.Operation]map[string]meaning{
 	resolution.EmailToHEM: {
 		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexMD5},

@@ -8,14 +8,13 @@ import (
 
 // Partitioned are rows of a batch that go to one folder.
 type Partitioned struct {
-	Value string // of the column that rows are partitioned by; empty for null too
+	Value string // of the partition column; empty for null
 	*Batch
 }
 
-// ByPartition parts the rows of a batch by the value that the column of
-// Layout.Partition would have in the files: null where a person is suppressed.
-// The values come in the order of their first rows. The layout has such a
-// column.
+// ByPartition splits the rows of a batch by the value of the column Layout.Partition,
+// which is null for suppressed people. The values are in the order of their first rows.
+// The layout must have such a column.
 func (l *Layout) ByPartition(b *Batch) []Partitioned {
 	values, rows := l.partitionRows(b)
 	if len(values) == 1 {
@@ -28,8 +27,7 @@ func (l *Layout) ByPartition(b *Batch) []Partitioned {
 	return parts
 }
 
-// PartitionValues are the values that ByPartition would part the rows of a
-// batch by.
+// PartitionValues are the values by which ByPartition splits the rows of a batch.
 func (l *Layout) PartitionValues(b *Batch) []string {
 	values, _ := l.partitionRows(b)
 	return values
@@ -46,7 +44,7 @@ func (l *Layout) partitionRows(b *Batch) (values []string, rows map[string][]int
 		}
 		places, seen := rows[value]
 		if !seen {
-			value = strings.Clone(value) // the cell's memory is used again
+			value = strings.Clone(value) // the memory of the cell is used again
 			values = append(values, value)
 		}
 		rows[value] = append(places, i)

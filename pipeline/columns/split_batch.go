@@ -7,12 +7,12 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Input rows come in batches of bounded bytes; what is found for them has no
-// such bound, and the leads of a search repeat its row and its key. A batch is
-// therefore built in as many records as its leads need.
+// Input rows come in batches of bounded bytes, but leads have no such bound, and the
+// leads of a search repeat its row and key. So a batch is built in as many records as
+// its leads need.
 
-// Cut is the end of the run of rows that begins at from and whose text takes
-// no more than limit bytes of the columns; it is at least one row long.
+// Cut returns the end of the rows from from on whose text takes at most limit bytes of
+// the columns; at least one row.
 func (b *Batch) Cut(from, limit int) int {
 	if b.Leads == nil && b.Finds == nil {
 		return b.Len()
@@ -26,7 +26,7 @@ func (b *Batch) Cut(from, limit int) int {
 	return b.Len()
 }
 
-// textBytes is what a row's text takes of the columns, or a little more.
+// textBytes is about how many bytes the text of a row takes in the columns.
 func (b *Batch) textBytes(i int) int {
 	size := len(b.Reasons[i]) + len(b.Keys.At(i))
 	for _, kept := range b.Kept {
@@ -68,8 +68,8 @@ func leadBytes(l *resolution.Lead) int {
 }
 
 const (
-	hemBytes   = 32 + 40 + 64 // a lead's first hashes, again as columns
-	phoneBytes = 16 + 2 + 20  // what the phone columns say of the number: E.164, region, type
+	hemBytes   = 32 + 40 + 64 // the first hashes of a lead as columns
+	phoneBytes = 16 + 2 + 20  // phone columns: E.164, region, type
 )
 
 func companyBytes(c *resolution.Company) int {
@@ -93,7 +93,7 @@ func textLen(texts ...string) int {
 	return n
 }
 
-// Slice is the rows from up to to. It shares the batch's memory.
+// Slice returns the rows in [from, to), in the memory of the batch.
 func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
@@ -108,7 +108,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 	return s
 }
 
-// Pick is a copy of some rows, in the order in which they are named.
+// Pick returns a copy of some rows, in the given order.
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
@@ -133,8 +133,7 @@ func (b *Batch) Pick(rows []int) *Batch {
 	return p
 }
 
-// pick is the elements of s at some places, and nothing of a slice that the
-// operation does not need.
+// pick returns some elements of s, and nil for a slice that the operation does not need.
 func pick[T any](s []T, places []int) []T {
 	if len(s) == 0 {
 		return nil
@@ -146,7 +145,7 @@ func pick[T any](s []T, places []int) []T {
 	return some
 }
 
-// cut is s[from:to], and nothing of a slice that the operation does not need.
+// cut returns s[from:to], and nil for a slice that the operation does not need.
 func cut[T any](s []T, from, to int) []T {
 	if len(s) == 0 {
 		return s

@@ -11,15 +11,15 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
-// keyless reports whether the row shows no key: it has none, or is of somebody
-// who must not be in the dataset.
+// keyless reports whether the row has no key in the output: it has none, or its person
+// is suppressed.
 func (b *Batch) keyless(i int) bool {
 	return b.Outcomes[i] == outcome.Rejected || b.Outcomes[i] == outcome.Suppressed
 }
 
-// Suppress empties a row of everything but its place in the input, what became
-// of it and what its answer cost. Its key and the columns kept of the input are
-// left out when the record is built.
+// Suppress empties a row, except for its place in the input, its outcome and what its
+// answer cost. Its key and the columns kept from the input are left out when the record
+// is built.
 func (b *Batch) Suppress(i int, reason string) {
 	b.Outcomes[i], b.Reasons[i] = outcome.Suppressed, reason
 	if len(b.Leads) > 0 {
@@ -39,8 +39,8 @@ func (b *Batch) Suppress(i int, reason string) {
 	}
 }
 
-// keep is a kept column as it is written: that of the input, with the cells of
-// suppressed rows left out, and identifiers that nobody could compare.
+// keep returns a kept column as it is written: without the cells of suppressed rows, and
+// without identifiers that could not be compared with the lists.
 func (l *Layout) keep(b *Batch, column int) arrow.Array {
 	kept := b.Kept[column]
 	unread := l.settings.Suppress && strings.EqualFold(l.settings.Kept[column], l.settings.Identifier)

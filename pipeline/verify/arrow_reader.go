@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// footer is what one implementation makes of a file's footer.
+// footer is the footer of a file as one implementation reads it.
 type footer struct {
 	columns   []element
 	keyValues map[string]string
@@ -25,20 +25,20 @@ type footer struct {
 // group is a row group.
 type group struct {
 	rows   int64
-	chunks []chunk // a leaf column each
+	chunks []chunk // one for each leaf column
 }
 
 // chunk is a column chunk.
 type chunk struct {
 	path       string // "hashed_emails.list.element.email"
-	values     int64  // nulls included
+	values     int64  // and nulls
 	offset     int64
 	bytes      int64
-	statistics bool // a smallest or largest value is in the footer
+	statistics bool // the footer has a smallest or largest value
 }
 
-// arrowReader reads a file with the Arrow project's implementation, which has also
-// written it.
+// arrowReader reads a file with the implementation of the Arrow project, which also
+// wrote it.
 type arrowReader struct{ r *file.Reader }
 
 func openArrow(f *sinks.OpenFile) (r arrowReader, err error) {
@@ -98,30 +98,29 @@ func arrowElement(n schema.Node) element {
 	return e
 }
 
-// leaf is the values of a column chunk: for every value or null its levels,
-// and the values that are there.
+// leaf holds a column chunk: the levels of all values and nulls, and the values.
 type leaf struct {
 	maxDefinition int16
 	maxRepetition int16
-	count         int // nulls included
+	count         int // of values and nulls
 	definition    []int16
 	repetition    []int16
 	texts         []parquet.ByteArray
 	numbers       []int64 // of INT32 and INT64
 	floats        []float64
 	booleans      []bool
-	numbers32     []int32 // room for a batch
+	numbers32     []int32 // a batch
 	batch         int64   // values and nulls read at a time
 }
 
-// spareLeaves keeps leaves that nobody looks at any more, for their memory.
+// spareLeaves keeps used leaves, whose memory is used again.
 type spareLeaves struct {
 	mu   sync.Mutex
 	most int
 	list []*leaf
 }
 
-// get is a leaf to be used again; nil when there is none.
+// get returns a used leaf; nil without one.
 func (s *spareLeaves) get() *leaf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +134,7 @@ func (s *spareLeaves) get() *leaf {
 }
 
 func (s *spareLeaves) put(l *leaf) {
-	clear(l.texts) // they hold on to pages
+	clear(l.texts) // they refer to pages
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) < s.most {
@@ -143,12 +142,12 @@ func (s *spareLeaves) put(l *leaf) {
 	}
 }
 
-// batchLevels is how many values are read at a time, at the most: what a footer
-// claims is not believed before it is read.
+// batchLevels bounds the values that are read at a time, because the counts of a
+// footer may be wrong.
 const batchLevels = 1 << 16
 
-// leaf reads the leaf column i of a row group whole, into the memory of used, a
-// leaf that nobody looks at any more; nil for new memory.
+// leaf reads all of leaf column i of a row group, into the memory of a used leaf, or
+// into new memory if that is nil.
 func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 	defer contain(&err)
 	column, err := r.r.RowGroup(rowGroup).Column(i)
@@ -223,7 +222,7 @@ func readValues[T any](from interface {
 	return levels, err
 }
 
-// levels is room for a batch of levels, nil where there are none.
+// levels makes room for a batch of levels; nil without levels.
 func (l *leaf) levels(all *[]int16, most int16) []int16 {
 	if most == 0 {
 		return nil
@@ -231,7 +230,7 @@ func (l *leaf) levels(all *[]int16, most int16) []int16 {
 	return room(all, l.batch)
 }
 
-// room is room for a batch behind what is there.
+// room makes room for a batch at the end of all.
 func room[T any](all *[]T, batch int64) []T {
 	n := len(*all)
 	*all = slices.Grow(*all, int(batch))

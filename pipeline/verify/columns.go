@@ -8,8 +8,8 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// schema holds the columns of the manifest against those that the operation
-// has: some kept ones, all text, then own ones, none out of its place.
+// schema compares the columns of the manifest with those of the operation: first kept
+// columns, all text, and then own columns in their order.
 func (c *checker) schema() {
 	columns := c.result.Manifest.Schema
 	own := ownColumns(columns)
@@ -56,7 +56,7 @@ func (c *checker) schema() {
 	}
 }
 
-// ownColumns is where an operation's own columns begin.
+// ownColumns returns the index of the first own column.
 func ownColumns(columns []sinks.Column) int {
 	if i := slices.IndexFunc(columns, func(c sinks.Column) bool { return c.Name == "source" }); i >= 0 {
 		return i
@@ -64,16 +64,16 @@ func ownColumns(columns []sinks.Column) int {
 	return len(columns)
 }
 
-// element is a node of a file's schema, as one implementation has it.
+// element is a node of the schema of a file, as one implementation reads it.
 type element struct {
 	name       string
 	repetition string // REQUIRED, OPTIONAL or REPEATED
 	physical   string // INT64, BYTE_ARRAY …; empty for a group
-	converted  string // UTF8, LIST …; empty for none
+	converted  string // UTF8, LIST …; may be empty
 	children   []element
 }
 
-// columnOf is a top-level element as manifests have it.
+// columnOf returns a top-level element in the form of manifests.
 func columnOf(e element) sinks.Column {
 	return sinks.Column{Name: e.name, Type: e.typeName(), Nullable: e.repetition == "OPTIONAL"}
 }
@@ -117,8 +117,8 @@ func (e element) isList() bool {
 	return repeated.repetition == "REPEATED" && len(repeated.children) == 1 && repeated.children[0].repetition == "OPTIONAL"
 }
 
-// differ says how the columns of a file are not those they should be; empty
-// when they are.
+// differ describes how the columns of a file differ from the right ones; "" if they do
+// not.
 func differ(got, want []sinks.Column) (column, problem string) {
 	for i := range max(len(got), len(want)) {
 		switch {

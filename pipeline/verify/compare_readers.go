@@ -7,13 +7,13 @@ import (
 	"github.com/xitongsys/parquet-go/layout"
 )
 
-// comparison holds the values that the second implementation reads against
-// those of the first, in order.
+// comparison compares the values of the second implementation with those of the first,
+// in order.
 type comparison struct {
 	leaf  *leaf
 	at    int   // values and nulls compared
 	there int   // values compared
-	row   int64 // rows of the row group begun
+	row   int64 // begun rows of the row group
 }
 
 // differError ends a comparison that found a difference.
@@ -24,8 +24,8 @@ type differError struct {
 
 func (e *differError) Error() string { return e.problem }
 
-// compare reads a column chunk with the second implementation. What differs
-// is a *differError.
+// compare reads a column chunk with the second implementation. A difference is a
+// *differError.
 func compare(l *leaf, r secondReader, rowGroup, i int) error {
 	c := &comparison{leaf: l}
 	if err := r.pages(rowGroup, i, c.page); err != nil {
@@ -73,7 +73,7 @@ func (c *comparison) page(t *layout.Table) error {
 	return nil
 }
 
-// is reports whether the value that is there at place i is this one.
+// is reports whether value i equals v.
 func (l *leaf) is(i int, value any) bool {
 	switch v := value.(type) {
 	case string:

@@ -8,15 +8,14 @@ import (
 	"sync"
 )
 
-// Failure is one thing that is wrong, and where. It never holds a value.
+// Failure is a problem and its place. It never contains a value.
 type Failure struct {
 	File     string `json:"file"`                // empty for the dataset as a whole
-	RowGroup int    `json:"row_group,omitempty"` // from 1; 0 when it is not of one
+	RowGroup int    `json:"row_group,omitempty"` // from 1; 0 without one
 	Column   string `json:"column,omitempty"`
-	Row      int64  `json:"row,omitempty"` // of the file, from 1; 0 when it is not of one
+	Row      int64  `json:"row,omitempty"` // of the file, from 1; 0 without one
 	Problem  string `json:"problem"`
-	// Rows counts the rows with this problem where they are several, Row the
-	// first of them.
+	// Rows counts the rows with this problem; Row is the first of them.
 	Rows int64 `json:"rows,omitempty"`
 }
 
@@ -53,17 +52,17 @@ type findings struct {
 
 func newFindings() *findings { return &findings{} }
 
-// add keeps a failure, while there is room for it.
+// add keeps failures while there is room.
 func (f *findings) add(failures ...Failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	room := min(len(failures), 4*maxFailures-len(f.list)) // some more than are listed, so that the first ones are
+	room := min(len(failures), 4*maxFailures-len(f.list)) // more than are listed, so that the first ones are among them
 	f.list = append(f.list, failures[:room]...)
 	f.more += len(failures) - room
 }
 
-// sorted are the failures to be listed in the order of where they are, and the
-// count of the others.
+// sorted returns the failures to list, sorted by their places, and the number of the
+// others.
 func (f *findings) sorted() ([]Failure, int) {
 	slices.SortStableFunc(f.list, func(a, b Failure) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.RowGroup, b.RowGroup), cmp.Compare(a.Row, b.Row))
@@ -72,8 +71,8 @@ func (f *findings) sorted() ([]Failure, int) {
 	return f.list[:listed], f.more + len(f.list) - listed
 }
 
-// rowFindings collects the problems of the rows of one row group, each with
-// its first row and the number of them.
+// rowFindings collects the problems of the rows of a row group, each with its first
+// row and the number of rows.
 type rowFindings struct {
 	file     string
 	rowGroup int

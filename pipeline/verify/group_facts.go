@@ -13,17 +13,17 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// groupFacts is a row group that both implementations have read the same:
-// its values while they are looked at, and what is remembered of them.
+// groupFacts is a row group that both implementations read alike: its values while
+// they are checked, and what is remembered of them.
 type groupFacts struct {
 	file   *parquetFile
 	rows   int64
 	found  rowFindings
-	leaves map[string]*leaf   // those that are looked at together, by column
-	bytes  map[string][]int64 // of each row's list, by column, while its leaves come
-	hashed []bool             // rows that have some hash
+	leaves map[string]*leaf   // by column; those that are checked together
+	bytes  map[string][]int64 // of the list of each row, by column, while its leaves are read
+	hashed []bool             // rows with a hash
 
-	suppressed    []bool // rows of people who are; nil until it is asked
+	suppressed    []bool // rows of suppressed people; nil until findSuppressed
 	anySuppressed bool
 
 	columns     map[string]*ColumnFacts
@@ -32,15 +32,14 @@ type groupFacts struct {
 	first, last *inputRow // nil without rows
 }
 
-// inputRow is where a row comes from.
+// inputRow is the place of a row in the input.
 type inputRow struct {
 	source string
 	row    int64
 }
 
-// together are the columns that are looked at with each other once all are
-// read. The others are forgotten as soon as they are looked at, which is most
-// of the memory.
+// together are the columns that are checked with each other, after all of them are
+// read. The others take most of the memory, and are dropped after their own check.
 var together = map[string]bool{
 	"source": true, "source_row": true, "key": true, "outcome": true, "reason": true, "answered_by": true, "credits": true,
 	"phone": true, "phone_raw": true, "phone_valid": true,
@@ -50,8 +49,8 @@ func isTogether(column string) bool {
 	return together[column] || strings.HasSuffix(column, "_min") || strings.HasSuffix(column, "_max")
 }
 
-// fork is what one of several columns is read with at the same time. It reads
-// what g holds, and nothing that is found is in g before join.
+// fork returns a copy of g for a column that is read at the same time as others. Its
+// findings are in g after join.
 func (g *groupFacts) fork() *groupFacts {
 	return &groupFacts{
 		file: g.file, rows: g.rows, found: rowFindings{file: g.found.file, rowGroup: g.found.rowGroup, before: g.found.before},
@@ -60,11 +59,11 @@ func (g *groupFacts) fork() *groupFacts {
 	}
 }
 
-// join takes in what was read with a fork.
+// join adds the findings of a fork.
 func (g *groupFacts) join(fork *groupFacts) {
 	maps.Copy(g.leaves, fork.leaves)
 	maps.Copy(g.columns, fork.columns)
-	g.found.list = append(g.found.list, fork.found.list...) // of other columns than before
+	g.found.list = append(g.found.list, fork.found.list...) // of other columns
 	if g.hashed == nil {
 		g.hashed = fork.hashed
 		return
@@ -74,8 +73,8 @@ func (g *groupFacts) join(fork *groupFacts) {
 	}
 }
 
-// add takes in a leaf column, in the order of the file. It reports whether the
-// leaf is kept.
+// add adds a leaf column, in the order of the file. It reports whether g keeps the
+// leaf.
 func (g *groupFacts) add(path string, l *leaf) (kept bool) {
 	column, _, nested := strings.Cut(path, ".")
 	facts := g.columns[column]
@@ -98,8 +97,8 @@ func (g *groupFacts) add(path string, l *leaf) (kept bool) {
 	return kept
 }
 
-// addNested takes in a leaf of a list. Its values count together with those of
-// the list's other leaves.
+// addNested adds a leaf of a list. Its values count together with those of the other
+// leaves of the list.
 func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
 	if l.repetition == nil || l.definition == nil {
 		return
@@ -113,14 +112,14 @@ func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
 	}
 }
 
-// release forgets the values.
+// release drops the values.
 func (g *groupFacts) release() { g.leaves, g.bytes, g.hashed, g.suppressed = nil, nil, nil, nil }
 
-// present counts the values that are there.
+// present counts the values that are not null.
 func (l *leaf) present() int { return len(l.texts) + len(l.numbers) + len(l.floats) + len(l.booleans) }
 
-// measure adds the bytes of a list's texts to those of each row, and returns
-// how many rows are null.
+// measure adds the bytes of the texts of a list to those of each row, and returns the
+// number of null rows.
 func (l *leaf) measure(bytes []int64) (nulls int64) {
 	row, value := -1, 0
 	for i := range l.count {
@@ -140,13 +139,13 @@ func (l *leaf) measure(bytes []int64) (nulls int64) {
 	return nulls
 }
 
-// texts are the values of an own column by row, nil where they are null; nil
-// when the dataset has no such column of text.
+// texts returns the values of an own text column by row, nil for null. It returns nil if
+// the dataset has no such column.
 func (g *groupFacts) texts(name string) []parquet.ByteArray {
 	return g.leaves[name].rowTexts()
 }
 
-// rowTexts are the values of a flat text column by row; nil of another one.
+// rowTexts returns the values of a flat text column by row; nil for another column.
 func (l *leaf) rowTexts() []parquet.ByteArray {
 	switch {
 	case l == nil || l.repetition != nil, l.definition == nil && len(l.texts) != l.count:
@@ -164,7 +163,7 @@ func (l *leaf) rowTexts() []parquet.ByteArray {
 	return rows
 }
 
-// numbers are the values of a column of whole numbers by row.
+// numbers returns the values of a column of whole numbers by row.
 func (g *groupFacts) numbers(name string) (values []int64, valid []bool) {
 	l := g.leaves[name]
 	if l == nil {
@@ -181,16 +180,16 @@ func (g *groupFacts) numbers(name string) (values []int64, valid []bool) {
 	return values, valid
 }
 
-// partSum is what the rows of a part come to.
+// partSum has the counts of the rows of a part.
 type partSum struct {
 	totals sinks.Totals
 	inputs int64 // input rows
 	broken bool  // not all of its files could be read
 }
 
-// count adds the row groups up and compares what they come to with the
-// manifest: the outcomes, the reasons, and that rows are in the order of the
-// input over all parts, of each value's folder where they are parted.
+// count adds up the row groups and compares outcomes and reasons with the manifest. It
+// checks that rows are in the order of the input over all parts; of partitioned rows,
+// in each folder.
 func (c *checker) count(files []*parquetFile) {
 	parts := c.result.Manifest.Parts
 	sums := make([]partSum, len(parts))
@@ -218,8 +217,8 @@ func (c *checker) count(files []*parquetFile) {
 	}
 }
 
-// addFile adds a file to its part. last is the input row of the row before the
-// file's first, and what is returned that of its last.
+// addFile adds a file to its part. last is the input row of the previous row, and the
+// result that of the last row of the file.
 func (c *checker) addFile(sum *partSum, f *parquetFile, last *inputRow) *inputRow {
 	for i, g := range f.groups {
 		sum.totals.Add(g.totals)
@@ -246,8 +245,7 @@ func (c *checker) addFile(sum *partSum, f *parquetFile, last *inputRow) *inputRo
 	return last
 }
 
-// order says what is wrong with a row that follows another; empty when nothing
-// is.
+// order describes what is wrong with a row that follows another; "" if nothing is.
 func (c *checker) order(before, after *inputRow) string {
 	return orderProblem(before.source == after.source, before.row, after.row, c.rules.SeveralRows)
 }
@@ -259,8 +257,7 @@ func orderProblem(sameSource bool, before, after int64, several bool) string {
 	return "rows are not in the order of the input"
 }
 
-// compareTotals compares what a part's rows come to with what the manifest
-// says of it.
+// compareTotals compares the counts of a part with those in the manifest.
 func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 	got := sum.totals
 	fail := func(format string, args ...any) {
@@ -276,15 +273,14 @@ func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 	}
 	most := want.Searches
 	if c.result.Manifest.PartitionBy != "" {
-		most += want.Suppressed // a search may have some rows in the folder of its value, and suppressed ones in that of none
+		most += want.Suppressed // a search may have rows in the folder of its value, and suppressed ones in that of null
 	}
 	if want.Searches > 0 && (sum.inputs < want.Searches || sum.inputs > most) {
 		fail("the rows are of %d searches; the manifest says %d", sum.inputs, want.Searches)
 	}
 }
 
-// compareMalformed compares the reasons of a part's malformed lines with what
-// the manifest says of them.
+// compareMalformed compares the reasons of malformed lines with those in the manifest.
 func (c *checker) compareMalformed(f *parquetFile, want sinks.Totals) {
 	var got sinks.Totals
 	for _, g := range f.groups {
@@ -295,7 +291,7 @@ func (c *checker) compareMalformed(f *parquetFile, want sinks.Totals) {
 	}
 }
 
-// runs calls each with the runs of rows that have one source.
+// runs calls each for the runs of rows with the same source.
 func runs(sources []parquet.ByteArray, each func(from, to int)) {
 	for from := 0; from < len(sources); {
 		to := from + 1

@@ -18,7 +18,7 @@ import (
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// manifest holds the manifest against the files that are there.
+// manifest compares the manifest with the files of the dataset.
 func (c *checker) manifest(ctx context.Context) error {
 	names, err := c.dataset.List(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func (c *checker) manifest(ctx context.Context) error {
 	return nil
 }
 
-// partitionsIn are the folders that are datasets themselves.
+// partitionsIn returns the folders that are datasets.
 func partitionsIn(names []string) (folders []string) {
 	for _, name := range names {
 		if folder := path.Dir(name); path.Base(name) == sinks.ManifestName && strings.Contains(folder, "=") {
@@ -71,8 +71,8 @@ func partitionsIn(names []string) (folders []string) {
 	return folders
 }
 
-// listed looks at the names and checksums that the manifest lists. A file with
-// another name than its own is never opened.
+// listed checks the names and checksums in the manifest. A file with a wrong name is
+// never opened.
 func (c *checker) listed() {
 	m := c.result.Manifest
 	for i := range m.Parts {
@@ -91,7 +91,7 @@ func (c *checker) listed() {
 	}
 }
 
-// parted looks at the entries of a part whose rows are partitioned by a column.
+// parted checks the entries of a part whose rows are partitioned by a column.
 func (c *checker) parted(p *sinks.Part, want, which string) {
 	before := ""
 	for _, f := range p.Files {
@@ -124,10 +124,9 @@ func (c *checker) entry(f sinks.File, want, which string) {
 	c.result.Bytes += f.Bytes
 }
 
-// strangers looks for files that a reader of the folder would take for rows of
-// the dataset. Names that begin with "_" or "." are not data to any of them,
-// and the dataset's own notes are allowed among those; but what lies in
-// _rejects claims to be of the dataset.
+// strangers looks for files that readers of the folder would load as rows. Readers
+// ignore names that begin with "_" or ".", so those are allowed, but not unknown files
+// in _rejects.
 func (c *checker) strangers(names []string) {
 	known := map[string]bool{}
 	for _, p := range c.result.Manifest.Parts {
@@ -145,15 +144,15 @@ func (c *checker) strangers(names []string) {
 
 func isHidden(base string) bool { return base[0] == '_' || base[0] == '.' }
 
-// isHiddenFolder reports whether a file lies in a folder that is not read as
-// data, other than that of the rejects.
+// isHiddenFolder reports whether a file is in a folder that readers ignore, except
+// _rejects.
 func isHiddenFolder(name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
 	return folders[0] != sinks.RejectsFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
 }
 
-// intact opens a file and compares its size and checksum. What is wrong is
-// found; the file is nil then.
+// intact opens a file and compares its size and checksum. If they differ, it adds a
+// failure and returns nil.
 func (c *checker) intact(ctx context.Context, f sinks.File) (*sinks.OpenFile, error) {
 	opened, err := c.dataset.Open(f.Name)
 	if errors.Is(err, fs.ErrNotExist) {

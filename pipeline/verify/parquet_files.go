@@ -17,25 +17,25 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// parquetFile is a part or its rejects, while it is looked at.
+// parquetFile is a file of a part or of its rejects, while it is checked.
 type parquetFile struct {
 	sinks.File
 	columns []sinks.Column
 	forms   map[string]string
 	isPart  bool
 	part    int  // of the manifest
-	valued  bool // it is in the folder of a value
+	valued  bool // in the folder of a value
 	opened  *sinks.OpenFile
-	left    atomic.Int32 // row groups that are not read yet
+	left    atomic.Int32 // row groups still to be read
 	foot    footer
-	sound   bool          // the footer is as it should be
-	groups  []*groupFacts // nil where one could not be read
+	sound   bool          // the footer is right
+	groups  []*groupFacts // nil for one that could not be read
 }
 
-// whole reports whether all of a file could be read.
+// whole reports whether the whole file could be read.
 func (f *parquetFile) whole() bool { return f.sound && !slices.Contains(f.groups, nil) }
 
-// parts looks at every file of the manifest, and at what they come to.
+// parts checks every file of the manifest, and their counts.
 func (c *checker) parts(ctx context.Context) error {
 	m := c.result.Manifest
 	var files []*parquetFile
@@ -58,11 +58,11 @@ func (c *checker) parts(ctx context.Context) error {
 	return nil
 }
 
-// start opens the files in their order and gives their row groups to workers.
+// start opens the files in order and gives their row groups to workers.
 func (c *checker) start(ctx context.Context, files []*parquetFile, work *pool.ContextPool) error {
 	for _, f := range files {
 		if !safeName(f.Name) {
-			continue // found already
+			continue // it has a failure already
 		}
 		opened, err := c.intact(ctx, f.File)
 		if err != nil {
@@ -101,14 +101,13 @@ func (c *checker) start(ctx context.Context, files []*parquetFile, work *pool.Co
 	return nil
 }
 
-// safeName reports whether a name is that of a file of a dataset: nothing else
-// is opened, whatever a manifest says.
+// safeName reports whether a name can be that of a file of a dataset. No other file is
+// opened.
 func safeName(name string) bool {
 	return fs.ValidPath(name) && strings.HasSuffix(name, ".parquet")
 }
 
-// forms are the forms of an operation's own columns; those kept from the input
-// have none, whatever they are called.
+// forms returns the forms of own columns. Columns kept from the input have none.
 func (c *checker) forms() map[string]string {
 	forms := map[string]string{}
 	for _, column := range c.rules.Own {
@@ -120,9 +119,8 @@ func (c *checker) forms() map[string]string {
 	return forms
 }
 
-// footers reads the footer of a file with both implementations and holds what
-// they say against each other and the manifest. It reports whether the rows
-// can be read.
+// footers reads the footer of a file with both implementations, and compares them with
+// each other and the manifest. It reports whether the rows can be read.
 func (c *checker) footers(f *parquetFile) bool {
 	fail := func(column, format string, args ...any) {
 		c.found.add(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
@@ -167,7 +165,7 @@ func (c *checker) footers(f *parquetFile) bool {
 	return true
 }
 
-// columnsOf compares the columns of a file with those it is to have.
+// columnsOf compares the columns of a file with the right ones.
 func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, args ...any)) bool {
 	var columns []sinks.Column
 	for _, e := range f.foot.columns {
@@ -203,7 +201,7 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 	return true
 }
 
-// leafPaths are the paths of the leaf columns below elements.
+// leafPaths returns the paths of the leaf columns of elements.
 func leafPaths(elements []element) (paths []string) {
 	for _, e := range elements {
 		if e.physical != "" {
@@ -216,7 +214,7 @@ func leafPaths(elements []element) (paths []string) {
 	return paths
 }
 
-// about compares what a part says of itself with the manifest.
+// about compares the metadata of a part with the manifest.
 func (c *checker) about(f *parquetFile, fail func(column, format string, args ...any)) {
 	m := c.result.Manifest
 	for key, want := range map[string]string{
@@ -247,8 +245,8 @@ func (c *checker) isText(path string) bool {
 	return true
 }
 
-// rowGroup reads a row group with both implementations. It is nil when that
-// cannot be done.
+// rowGroup reads a row group with both implementations. It returns nil if it cannot be
+// read.
 func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 	g := &groupFacts{
 		file: f, rows: f.foot.groups[i].rows, found: rowFindings{file: f.Name, rowGroup: i + 1, before: before},
@@ -270,9 +268,8 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 	return g
 }
 
-// readGroup reads the leaves of a row group, several columns at a time: first
-// those that others are looked at with. Leaves of a column that is wrong are not
-// kept.
+// readGroup reads the leaves of a row group, several columns at a time. It first reads
+// columns that the checks of others need, and drops columns with failures.
 func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Failure) {
 	one, err := openArrow(f.opened)
 	two, _, err2 := openSecond(f.opened)
@@ -303,7 +300,7 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 	return problems
 }
 
-// readers are both readers of a file. They are used by several goroutines.
+// readers has both readers of a file, for several goroutines.
 type readers struct {
 	one arrowReader
 	two secondReader
@@ -333,8 +330,8 @@ func (c *checker) readColumn(g *groupFacts, r readers, rowGroup int, leaves []in
 	return problems
 }
 
-// readingOrder has the leaves of each top-level column of a row group: those
-// that others are looked at with, and the others.
+// readingOrder returns the leaves of each top-level column: first of columns that the
+// checks of others need, and then of the others.
 func (f *parquetFile) readingOrder(rowGroup int) (before, after [][]int) {
 	last := ""
 	for j, chunk := range f.foot.groups[rowGroup].chunks {

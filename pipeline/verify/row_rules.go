@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
 
-// checkColumn holds a leaf column against its own rules, while it is there.
-// Those that it is looked at with were read before it.
+// checkColumn checks a leaf column by its own rules, while its values are in memory.
+// The columns that it needs were read before.
 func (g *groupFacts) checkColumn(column string, l *leaf, rules Rules) {
 	if !isTogether(column) {
 		g.checkSuppressed(column, l)
@@ -29,8 +29,7 @@ func (g *groupFacts) checkColumn(column string, l *leaf, rules Rules) {
 	}
 }
 
-// check holds the columns that are looked at together against each other, and
-// counts the rows.
+// check compares columns with each other, and counts the rows.
 func (g *groupFacts) check(rules Rules) {
 	for _, column := range g.file.columns {
 		if lower, ok := strings.CutSuffix(column.Name, "_min"); ok {
@@ -52,7 +51,7 @@ func (g *groupFacts) check(rules Rules) {
 	}
 }
 
-// checkForm looks at every value of a flat column.
+// checkForm checks every value of a flat column.
 func (g *groupFacts) checkForm(column string, l *leaf, form string) {
 	if form == "" || l.repetition != nil {
 		return
@@ -94,8 +93,8 @@ func (g *groupFacts) checkBounds(lower, upper string) {
 	}
 }
 
-// countRows counts outcomes and reasons. Every row that was not matched has a
-// reason, and no other.
+// countRows counts outcomes and reasons. Exactly the rows that are not matched have a
+// reason.
 func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
 	t := &g.totals
 	t.Rows = g.rows
@@ -104,7 +103,7 @@ func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
 	for i, outcome := range outcomes {
 		n, known := counts[string(outcome)]
 		if !known {
-			continue // found by its form
+			continue // checkForm has found it
 		}
 		*n++
 		var reason []byte
@@ -152,14 +151,13 @@ func (g *groupFacts) checkOrder(several bool) {
 	g.first, g.last = &inputRow{string(sources[0]), rows[0]}, &inputRow{string(sources[end]), rows[end]}
 }
 
-// ofSuppressed are the columns that a row has of somebody who is suppressed:
-// its place in the input, what became of it and what its answer cost.
+// ofSuppressed are the columns of a row of a suppressed person: its place in the input,
+// its outcome and what its answer cost.
 var ofSuppressed = map[string]bool{
 	"source": true, "source_row": true, "outcome": true, "reason": true, "answered_by": true, "credits": true, "search_row": true,
 }
 
-// findSuppressed remembers the rows of people who are suppressed, once the
-// outcomes are read.
+// findSuppressed remembers the rows of suppressed people, after the outcomes are read.
 func (g *groupFacts) findSuppressed() {
 	g.suppressed = make([]bool, g.rows)
 	for i, outcome := range g.texts("outcome") {
@@ -168,8 +166,8 @@ func (g *groupFacts) findSuppressed() {
 	g.anySuppressed = slices.Contains(g.suppressed, true)
 }
 
-// checkSuppressed looks for values in the rows of people who must not be in
-// the dataset, also in columns carried over from the input.
+// checkSuppressed looks for values in rows of suppressed people, also in columns kept
+// from the input.
 func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 	column, _, _ := strings.Cut(path, ".")
 	if _, own := g.file.forms[column]; own && ofSuppressed[column] || l.definition == nil {
@@ -189,8 +187,7 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 	}
 }
 
-// checkFolder: where rows are partitioned by a column, the path of somebody who is
-// suppressed says nothing.
+// checkFolder checks that rows of suppressed people are not in the folder of a value.
 func (g *groupFacts) checkFolder(outcomes []parquet.ByteArray) {
 	for i := 0; g.file.valued && i < len(outcomes); i++ {
 		if string(outcomes[i]) == "suppressed" {
@@ -199,12 +196,12 @@ func (g *groupFacts) checkFolder(outcomes []parquet.ByteArray) {
 	}
 }
 
-// checkKeys: a row has a key unless it was rejected or its owner is suppressed.
+// checkKeys checks that a row has a key unless it was rejected or suppressed.
 func (g *groupFacts) checkKeys(outcomes []parquet.ByteArray) {
 	keys := g.texts("key")
 	for i := range min(len(keys), len(outcomes)) {
 		switch outcome := string(outcomes[i]); {
-		case outcome == "suppressed": // looked at with all other values
+		case outcome == "suppressed": // checkSuppressed checks it
 		case outcome == "rejected" && keys[i] != nil:
 			g.found.add(i, "key", "a rejected row has no key")
 		case outcome != "rejected" && keys[i] == nil:
@@ -213,8 +210,7 @@ func (g *groupFacts) checkKeys(outcomes []parquet.ByteArray) {
 	}
 }
 
-// checkAnswers: a match was somebody's answer, and what has a price was
-// answered.
+// checkAnswers checks that matches and rows with a price have an answer.
 func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
 	by := g.texts("answered_by")
 	_, priced := g.numbers("credits")
@@ -231,8 +227,8 @@ func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
 	}
 }
 
-// checkPhones: a number in canonical form comes from one that was answered,
-// and whether it is valid is said of it alone.
+// checkPhones checks that a number in canonical form has the answered number beside it,
+// and that only such a number is valid or not.
 func (g *groupFacts) checkPhones() {
 	phones, raw := g.texts("phone"), g.texts("phone_raw")
 	valid := g.leaves["phone_valid"]
@@ -246,7 +242,7 @@ func (g *groupFacts) checkPhones() {
 	}
 }
 
-// digestColumns are the columns of digests of a key.
+// digestColumns are the columns with digests of a key.
 var digestColumns = []digestColumn{
 	{"hem_md5", 32, func(to, data []byte, offsets []int32) { hashlanes.Hex(to, nil, nil, data, offsets) }},
 	{"hem_sha1", 40, func(to, data []byte, offsets []int32) { hashlanes.Hex(nil, to, nil, data, offsets) }},
@@ -259,11 +255,11 @@ type digestColumn struct {
 	hash func(to, data []byte, offsets []int32) // as hashlanes.Hex
 }
 
-// hashBytes is about how much of keys is hashed at a time.
+// hashBytes is about how many bytes of keys are hashed at a time.
 const hashBytes = 4 << 20
 
-// checkHashes makes the digests of every key that is an address again, and
-// compares. A key that is a digest is in the column of its kind.
+// checkHashes makes the digests of all keys that are addresses again, and compares
+// them. A key that is a digest is in the column of its kind.
 func (g *groupFacts) checkHashes(d digestColumn, values []parquet.ByteArray) {
 	if g.hashed == nil {
 		g.hashed = make([]bool, g.rows)
@@ -291,8 +287,8 @@ func (g *groupFacts) checkHashes(d digestColumn, values []parquet.ByteArray) {
 	}
 }
 
-// problem is what is wrong with the digest that a row has of its key, which
-// digest would be if the key is an address; empty when nothing is.
+// problem describes what is wrong with the digest of a key; "" if nothing is. digest is
+// the right one if the key is an address.
 func (d digestColumn) problem(key, value, digest []byte) string {
 	switch {
 	case key == nil:
@@ -303,14 +299,14 @@ func (d digestColumn) problem(key, value, digest []byte) string {
 		if !bytes.Equal(value, digest[:d.hex]) {
 			return "not the hash of the key"
 		}
-	case len(key) == d.hex && value == nil: // another is there when its owner was found by it
+	case len(key) == d.hex && value == nil: // a key that is a digest; a service found another kind
 		return "the hash is missing; the key is one of this kind"
 	}
 	return ""
 }
 
-// checkHashed: without its key, a matched row has some hash at least. An input
-// that is a hash has the others only where a service knows them.
+// checkHashed checks that a matched row has at least one hash if the dataset has no
+// keys. For an input that is a hash, only a service may know the others.
 func (g *groupFacts) checkHashed(outcomes []parquet.ByteArray) {
 	for i := range min(len(outcomes), len(g.hashed)) {
 		if string(outcomes[i]) == "matched" && !g.hashed[i] {
@@ -319,7 +315,7 @@ func (g *groupFacts) checkHashed(outcomes []parquet.ByteArray) {
 	}
 }
 
-// hashColumn is the last column of hashes that there is.
+// hashColumn returns the last column of hashes.
 func (g *groupFacts) hashColumn() (name string) {
 	for _, d := range digestColumns {
 		if g.columns[d.name] != nil {

@@ -19,22 +19,21 @@ import (
 )
 
 // secondReader reads a file with xitongsys/parquet-go, which shares no code with the
-// first. Its reader of columns takes an error for the end of the file, so
-// pages are read one by one here.
+// first implementation. Its column reader ends without a word at an error, so pages are
+// read one by one here.
 type secondReader struct {
 	file   *sinks.OpenFile
 	meta   *parquet.FileMetaData
 	schema *schema.SchemaHandler
 }
 
-// openSecond also returns the footer: the implementation renames the columns
-// that it has read.
+// openSecond also returns the footer, because the implementation renames the columns.
 func openSecond(f *sinks.OpenFile) (r secondReader, foot footer, err error) {
 	defer contain(&err)
 	if f.Size < 12 {
 		return secondReader{}, footer{}, errors.New("too short")
 	}
-	for _, at := range []int64{0, f.Size - 4} { // this implementation does not look
+	for _, at := range []int64{0, f.Size - 4} { // this implementation does not check it
 		var magic [4]byte
 		if _, err := f.ReadAt(magic[:], at); err != nil {
 			return secondReader{}, footer{}, err
@@ -92,8 +91,8 @@ func secondFooter(meta *parquet.FileMetaData) (footer, error) {
 	return f, nil
 }
 
-// secondElement is the element at a place of a schema as files have it, each
-// group before its members, and the place behind it.
+// secondElement returns the element at an index of the flat schema of a file, where
+// groups come before their members, and the index after it.
 func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
 	if at >= len(all) {
 		return element{}, 0, errors.New("the schema ends inside a group")
@@ -117,8 +116,7 @@ func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
 	return e, at, nil
 }
 
-// pages hands the pages of a column chunk to each, one by one, until all its
-// values were there.
+// pages calls each for every page of a column chunk.
 func (r secondReader) pages(rowGroup, i int, each func(*layout.Table) error) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
@@ -147,9 +145,9 @@ func (r secondReader) pages(rowGroup, i int, each func(*layout.Table) error) (er
 	return nil
 }
 
-// checkPages reads the headers of a chunk's pages and refuses what would have
-// a reader ask for more memory than its values can need. Both implementations
-// believe what headers say.
+// checkPages checks the page headers of a chunk. It refuses sizes that would make a
+// reader allocate more memory than the values need, because both implementations trust
+// the headers.
 func (r secondReader) checkPages(rowGroup, i int) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
@@ -193,8 +191,7 @@ func (r secondReader) checkPages(rowGroup, i int) (err error) {
 	return nil
 }
 
-// unpacked is the most that so many bytes can unpack to. Snappy copies 64 bytes
-// by three at the best.
+// unpacked bounds the size of unpacked bytes. Snappy copies at most 64 bytes with three.
 func unpacked(codec parquet.CompressionCodec, packed int64) int64 {
 	switch codec {
 	case parquet.CompressionCodec_UNCOMPRESSED:
@@ -210,7 +207,7 @@ const (
 	maxPage   = 1 << 30 // a page ends soon after 256 kB, and a value is no larger than a line
 )
 
-// section is a part of a file as the implementation wants it.
+// section is a part of a file in the form that the implementation needs.
 type section struct{ *io.SectionReader }
 
 func (section) Write([]byte) (int, error)                 { return 0, errors.ErrUnsupported }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// textForms are what texts can look like, by name. A form that ends in "…" is
-// the beginning of one that names the words themselves, as in "one of: b2b b2c".
+// textForms are the forms of texts by name. The name of a form that ends in "…" is
+// followed by words, as in "one of: b2b b2c".
 var textForms = map[string]func(value []byte) bool{
 	"md5 in hex":        func(v []byte) bool { return isHex(v, 32) },
 	"sha1 in hex":       func(v []byte) bool { return isHex(v, 40) },
@@ -19,21 +19,21 @@ var textForms = map[string]func(value []byte) bool{
 	"ip":                isIP,
 }
 
-// numberForms are what numbers can look like.
+// numberForms are the forms of numbers by name.
 var numberForms = map[string]func(n int64) bool{
 	"from 0": func(n int64) bool { return n >= 0 },
 	"from 1": func(n int64) bool { return n >= 1 },
 	"year":   func(n int64) bool { return n >= 1 && n <= 9999 },
 }
 
-// floatForms are what fractions can look like.
+// floatForms are the forms of fractions by name.
 var floatForms = map[string]func(f float64) bool{
 	"from 0 to 1": func(f float64) bool { return f >= 0 && f <= 1 },
 }
 
 const wordsForm = "one of: "
 
-// textForm is the check of a form of texts, nil when there is none.
+// textForm returns the check of a form of texts, nil without one.
 func textForm(form string) func([]byte) bool {
 	words, ok := strings.CutPrefix(form, wordsForm)
 	if !ok {
@@ -58,7 +58,7 @@ func isHex(v []byte, n int) bool {
 	return true
 }
 
-// hexDigits is a table: every row has some hundred of them.
+// hexDigits is a table, because every row has about a hundred digits.
 var hexDigits = func() (table [256]bool) {
 	for _, c := range "0123456789abcdef" {
 		table[c] = true
@@ -75,8 +75,8 @@ func isBase64(v []byte) bool {
 	return err == nil && n == 32
 }
 
-// isE164 takes what has the form of a number: a plus sign and at most 15
-// digits, the first of them not 0. Source: ITU-T E.164, 6.
+// isE164 reports whether a text is a plus sign and at most 15 digits, the first of them
+// not 0. Source: ITU-T E.164, 6.
 func isE164(v []byte) bool {
 	if len(v) < 3 || len(v) > 16 || v[0] != '+' || v[1] == '0' {
 		return false

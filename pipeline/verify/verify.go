@@ -14,25 +14,24 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// A Dataset is where the files of a dataset are; *sinks.Reader is one. Check
-// calls its methods from several goroutines at once. Names are relative to the
+// A Dataset has the files of a dataset; *sinks.Reader is one. Check calls its methods
+// from several goroutines at once. Names are relative to the
 // dataset, with slashes. A file that does not exist is fs.ErrNotExist.
 type Dataset interface {
-	// List names every file at or below the dataset's place, in any order.
+	// List returns the names of all files of the dataset, in any order.
 	List(ctx context.Context) ([]string, error)
 	// ReadFile reads a small file.
 	ReadFile(name string) ([]byte, error)
-	// Open opens a file for reading at any place.
+	// Open opens a file for reading.
 	Open(name string) (*sinks.OpenFile, error)
 }
 
 // Rules say what a dataset of an operation must be like.
 type Rules struct {
-	// Own are all the columns that the operation can have, after those kept
-	// from the input, in their order. A dataset has some or all of them.
+	// Own are all columns that the operation can have after those kept from the
+	// input, in their order. A dataset has some or all of them.
 	Own []sinks.Column
-	// Rejects are the columns of a file of rejects; a dataset may do without
-	// the last.
+	// Rejects are the columns of a file of rejects. The last may be missing.
 	Rejects []sinks.Column
 	// HashesKey says that hem_md5, hem_sha1 and hem_sha256 are digests of key.
 	HashesKey bool
@@ -42,36 +41,36 @@ type Rules struct {
 
 // Options say how a dataset is verified.
 type Options struct {
-	// Rules finds the rules of an operation and a version of its schema; false
-	// when they are not known.
+	// Rules returns the rules of an operation and a version of its schema; false
+	// for unknown ones.
 	Rules func(operation string, schemaVersion int) (Rules, bool)
 	// Workers bounds the columns that are read at a time, and the row groups
 	// that these belong to: about 200 MB of memory for each row group. At least 1.
 	Workers int
-	// Progress is what is done so far, of rows that are read. It may be nil.
+	// Progress counts the rows that are read. It may be nil.
 	Progress *atomic.Int64
 }
 
-// Result is what was found.
+// Result is the result of Check.
 type Result struct {
 	Manifest *sinks.Manifest // nil when it cannot be read
 	Failures []Failure       // in the order of files, row groups and columns
-	More     int             // failures beyond the most that are listed
-	Files    int             // that the manifest lists
-	Bytes    int64           // of those
+	More     int             // failures that are not listed
+	Files    int             // in the manifest
+	Bytes    int64           // of these files
 	Rows     int64           // read back by both implementations
-	Rejects  int64           // lines among them that are no rows
+	Rejects  int64           // malformed lines among them
 	Columns  []ColumnFacts   // of the parts, in their order
 }
 
-// Whole reports whether nothing was found.
+// Whole reports whether there is no failure.
 func (r *Result) Whole() bool { return len(r.Failures) == 0 }
 
-// ColumnFacts is what the values of a column are like in all parts.
+// ColumnFacts describes the values of a column in all parts.
 type ColumnFacts struct {
 	sinks.Column
 	Nulls   int64
-	Longest int64 // bytes of the longest value; of a list all its values together
+	Longest int64 // bytes of the longest value; for a list of all its values together
 }
 
 // maxFailures bounds the failures that are listed.

@@ -106,7 +106,7 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"email_to_hem", "--dialect", "oracle"}, `unknown dialect "oracle"; it is one of duckdb, snowflake`},
 		{[]string{"magic", "--dialect", "duckdb"}, "magic"},
 		{[]string{"email_to_hem", "--redshift-manifest"}, "needs --dataset and --location"},
-		{[]string{"--dataset", filepath.Join(t.TempDir(), "none"), "--dialect", "duckdb"}, "no dataset"},
+		{[]string{"--dataset", filepath.Join(t.TempDir(), "none"), "--dialect", "duckdb"}, "does not exist; name the folder of a dataset"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begin with a letter"},

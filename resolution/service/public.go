@@ -181,6 +181,9 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 		if !isThisMachine(r.Host) {
 			return wire.Refuse(wire.Forbidden, "The Host of the request is not this machine. Ask for localhost or a loopback address.")
 		}
+		if page, is := strings.CutPrefix(path, "/operator"); is && s.console != nil && (page == "" || page[0] == '/') {
+			return s.console.Serve(w, r, page)
+		}
 		if strings.HasPrefix(path, "/internal/") {
 			return s.countGuess(s.operator.Serve(w, r, path[len("/internal/"):]))
 		}

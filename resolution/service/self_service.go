@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/dashboard"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/request"
@@ -356,4 +358,28 @@ func (s *Service) caller(c *call) dashboard.Caller {
 		o.Name, o.Public = *owner.name.Load(), owner.public
 	}
 	return o
+}
+
+// newConsole makes the pages of operators.
+func (s *Service) newConsole() *dashboard.Operator {
+	o := &s.options
+	limits := []dashboard.Setting{
+		{Name: "single-record calls of an organization", Value: o.Limits.Single.String()},
+		{Name: "new keyword searches of an organization", Value: o.Limits.Create.String()},
+		{Name: "results and account calls of an organization", Value: o.Limits.Result.String()},
+		{Name: "wrong credentials from an address", Value: o.Limits.FailedAuth.String()},
+		{Name: "unfinished keyword searches of an organization", Value: strconv.Itoa(o.Limits.ActiveJobs)},
+		{Name: "bytes kept of an organization in a day", Value: figures.Size(o.Limits.KeptBytes)},
+		{Name: "keyword searches at work", Value: strconv.Itoa(o.JobWorkers)},
+		{Name: "callbacks at work, and to one receiver", Value: strconv.Itoa(o.CallbackConcurrency) + ", " + strconv.Itoa(o.CallbackPerReceiver)},
+	}
+	var prices []dashboard.Setting
+	for _, name := range slices.Sorted(maps.Keys(o.Costs)) {
+		prices = append(prices, dashboard.Setting{Name: name, Value: strconv.FormatInt(o.Costs[name], 10)})
+	}
+	return dashboard.NewOperator(dashboard.Operator{
+		State: s.state, Key: o.SystemKey, Now: s.now, Log: s.log, Limits: limits, Prices: prices,
+		Wrong: s.countGuess,
+		Names: s.rosters.names, Credited: s.rosters.credited, Replay: s.replay,
+	})
 }

@@ -46,7 +46,8 @@ type Service struct {
 	sender   *callback.Sender
 	operator *operator.Handler
 	account  *dashboard.Account // nil without a dashboard
-	work     chan struct{}      // wakes workers
+	console  *dashboard.Operator
+	work     chan struct{} // wakes workers
 
 	document, docs func() *wire.Page
 
@@ -100,7 +101,7 @@ func New(o Options) (*Service, error) {
 	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Page()) })
 	s.paths = s.routes()
 	if o.Dashboard {
-		s.account = s.newDashboard()
+		s.account, s.console = s.newDashboard(), s.newConsole()
 	}
 	return s, nil
 }
@@ -131,6 +132,7 @@ type State interface {
 	jobState
 	operator.State
 	dashboard.State
+	dashboard.OperatorState
 	metrics.Backlog
 	callback.Outbox
 }

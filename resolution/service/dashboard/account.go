@@ -63,7 +63,7 @@ type overview struct {
 }
 
 func (a *Account) overview(v *visit) error {
-	ctx := v.Context()
+	ctx := v.r.Context()
 	if err := a.Counted(ctx); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *Account) apiAccess(v *visit) error {
 }
 
 func (a *Account) showKeys(v *visit, status int, p *page, content apiAccess) error {
-	keys, err := a.State.Keys(v.Context(), v.caller.Owner)
+	keys, err := a.State.Keys(v.r.Context(), v.caller.Owner)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *Account) showKeys(v *visit, status int, p *page, content apiAccess) err
 }
 
 func (a *Account) makeKey(v *visit) error {
-	form := v.PostForm
+	form := v.r.PostForm
 	refuse := func(why string) error {
 		sent := map[string]string{"name": form.Get("name"), "networks": form.Get("networks"), "days": form.Get("days")}
 		return a.showKeys(v, http.StatusBadRequest, &page{Problem: why}, apiAccess{Form: sent})
@@ -161,12 +161,12 @@ func (a *Account) makeKey(v *visit) error {
 	}
 	key := credential.NewKey(k.Test).Reveal()
 	k.Hash, k.Hint = a.Pepper.Hash(key), credential.Hint(key)
-	made, err := a.State.AddKey(v.Context(), k)
+	made, err := a.State.AddKey(v.r.Context(), k)
 	if errors.Is(err, resolution.ErrInvalid) {
 		return refuse("A name has at most 100 characters, all of them printable.")
 	}
 	if err == nil {
-		err = a.Changed(v.Context())
+		err = a.Changed(v.r.Context())
 	}
 	if err != nil {
 		return err
@@ -176,22 +176,22 @@ func (a *Account) makeKey(v *visit) error {
 }
 
 func (a *Account) revokeKey(v *visit) error {
-	public := v.PostForm.Get("key")
-	keys, err := a.State.Keys(v.Context(), v.caller.Owner)
+	public := v.r.PostForm.Get("key")
+	keys, err := a.State.Keys(v.r.Context(), v.caller.Owner)
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(keys, func(k state.Key) bool { return k.Public == public && (k.Test || !v.caller.Test) }) {
 		return wire.Refuse(wire.NotFound, "There is no such key.")
 	}
-	if err := a.State.RevokeKey(v.Context(), public, a.Now()); err != nil {
+	if err := a.State.RevokeKey(v.r.Context(), public, a.Now()); err != nil {
 		return err
 	}
-	if err := a.Changed(v.Context()); err != nil {
+	if err := a.Changed(v.r.Context()); err != nil {
 		return err
 	}
 	a.Log.Info("key revoked in the dashboard", "organization", v.caller.Public, "key", public, "by", v.caller.Key)
-	return redirect(v.ResponseWriter, v.Request, "/account/settings/api-access")
+	return redirect(v.w, v.r, "/account/settings/api-access")
 }
 
 // listed is how many lines a page of a list has.
@@ -206,12 +206,12 @@ type activity struct {
 
 func (a *Account) activity(v *visit) error {
 	before, ok := uuid.Nil, true
-	if text := v.URL.Query().Get("before"); text != "" {
+	if text := v.r.URL.Query().Get("before"); text != "" {
 		if before, ok = request.ParseID(text); !ok {
 			return wire.ErrNothingHere
 		}
 	}
-	jobs, err := a.State.Jobs(v.Context(), v.caller.Organization, "", before, listed+1)
+	jobs, err := a.State.Jobs(v.r.Context(), v.caller.Organization, "", before, listed+1)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (a *Account) activity(v *visit) error {
 		content.More = request.FormatID(jobs[listed-1].ID)
 	}
 	if content.IsFirst {
-		if content.Calls, err = a.State.LatestEntries(v.Context(), v.caller.Organization, true, listed); err != nil {
+		if content.Calls, err = a.State.LatestEntries(v.r.Context(), v.caller.Organization, true, listed); err != nil {
 			return err
 		}
 	}
@@ -229,10 +229,10 @@ func (a *Account) activity(v *visit) error {
 }
 
 func (a *Account) cancel(v *visit) error {
-	if err := a.Cancel(v.Context(), v.caller.Organization, v.PostForm.Get("resolution")); err != nil {
+	if err := a.Cancel(v.r.Context(), v.caller.Organization, v.r.PostForm.Get("resolution")); err != nil {
 		return err
 	}
-	return redirect(v.ResponseWriter, v.Request, "/account/activity")
+	return redirect(v.w, v.r, "/account/activity")
 }
 
 type deliveries struct {
@@ -245,14 +245,14 @@ type deliveries struct {
 func (a *Account) deliveries(v *visit) error { return a.showDeliveries(v, deliveries{}) }
 
 func (a *Account) showDeliveries(v *visit, content deliveries) error {
-	query := v.URL.Query()
+	query := v.r.URL.Query()
 	content.Which = query.Get("state")
 	switch content.Which {
 	case "", state.Pending, state.Delivered, state.Dead:
 	default:
 		return wire.ErrNothingHere
 	}
-	all, err := a.State.Deliveries(v.Context(), v.caller.Organization, content.Which, query.Get("before"), listed+1)
+	all, err := a.State.Deliveries(v.r.Context(), v.caller.Organization, content.Which, query.Get("before"), listed+1)
 	if err != nil {
 		return err
 	}
@@ -264,10 +264,10 @@ func (a *Account) showDeliveries(v *visit, content deliveries) error {
 }
 
 func (a *Account) replay(v *visit) error {
-	if err := a.Replay(v.Context(), v.caller.Organization, v.PostForm.Get("webhook")); err != nil {
+	if err := a.Replay(v.r.Context(), v.caller.Organization, v.r.PostForm.Get("webhook")); err != nil {
 		return err
 	}
-	return redirect(v.ResponseWriter, v.Request, "/account/deliveries")
+	return redirect(v.w, v.r, "/account/deliveries")
 }
 
 func (a *Account) secret(v *visit) error {
@@ -275,7 +275,7 @@ func (a *Account) secret(v *visit) error {
 }
 
 func (a *Account) ledger(v *visit) error {
-	entries, err := a.State.LatestEntries(v.Context(), v.caller.Organization, false, 2*listed)
+	entries, err := a.State.LatestEntries(v.r.Context(), v.caller.Organization, false, 2*listed)
 	if err != nil {
 		return err
 	}
@@ -284,13 +284,13 @@ func (a *Account) ledger(v *visit) error {
 
 // ledgerFile answers with the whole ledger, the oldest entry first.
 func (a *Account) ledgerFile(v *visit) error {
-	h := v.ResponseWriter.Header()
+	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="ledger-`+v.caller.Public+`.csv"`)
-	to := csv.NewWriter(v.ResponseWriter)
+	to := csv.NewWriter(v.w)
 	_ = to.Write([]string{"entry", "time", "kind", "credits", "available", "reserved", "operation", "resolution_id", "key", "key_name", "note"})
 	for after := int64(0); ; {
-		entries, err := a.State.Ledger(v.Context(), v.caller.Organization, after, 1000)
+		entries, err := a.State.Ledger(v.r.Context(), v.caller.Organization, after, 1000)
 		if err != nil {
 			panic(http.ErrAbortHandler) // the answer has begun: it ends without its end
 		}

@@ -92,8 +92,8 @@ func New(a Account) *Account {
 
 // visit is a request of somebody who signed in.
 type visit struct {
-	http.ResponseWriter
-	*http.Request
+	w       http.ResponseWriter
+	r       *http.Request
 	session *session
 	caller  Caller
 }
@@ -167,7 +167,7 @@ func serve(actions map[string]action, path string, v *visit) error {
 	switch {
 	case !known:
 		return wire.ErrNothingHere
-	case v.Method != act.method && (v.Method != http.MethodHead || act.method != http.MethodGet):
+	case v.r.Method != act.method && (v.r.Method != http.MethodHead || act.method != http.MethodGet):
 		return wire.NotAllowed(act.method)
 	}
 	return act.do(v)
@@ -245,7 +245,7 @@ func (v *visit) show(name, title, current string, content any) error {
 
 func (v *visit) showWith(name string, status int, p *page) error {
 	p.Base, p.Name, p.Test, p.CSRF = "/account", v.caller.Name, v.caller.Test, v.session.csrf
-	return write(v.ResponseWriter, name, status, p)
+	return write(v.w, name, status, p)
 }
 
 //go:embed page
@@ -270,7 +270,13 @@ var templates = func() map[string]*template.Template {
 		"id":     request.FormatID,
 		"is":     func(t time.Time) bool { return !t.IsZero() },
 		"join":   strings.Join,
-		"signed": func(n int64) string { return fmt.Sprintf("%+d", n) },
+		"long":   func(n int) int64 { return int64(n) },
+		"signed": func(n int64) string {
+			if n == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%+d", n)
+		},
 		"table": func(title, head string, rows []use) any {
 			return map[string]any{"Title": title, "Head": head, "Rows": rows, "Long": len(rows) > 12}
 		},
@@ -281,6 +287,7 @@ var templates = func() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	for _, name := range []string{
 		"sign-in", "failure", "overview", "api-access", "activity", "deliveries", "ledger",
+		"operator-sign-in", "operator", "operator-organization", "operator-queues", "operator-limits",
 	} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "page/"+name+".html"))
 	}

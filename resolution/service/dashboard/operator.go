@@ -1,0 +1,287 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
+)
+
+// OperatorState is what operators see and change.
+type OperatorState interface {
+	Organizations(ctx context.Context) ([]state.Account, error)
+	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
+	Keys(ctx context.Context, organization int64) ([]state.Key, error)
+	LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error)
+	Balance(ctx context.Context, organization int64) (state.Balance, error)
+	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
+	RenameOrganization(ctx context.Context, organization int64, name string) error
+	SuspendOrganization(ctx context.Context, organization int64, from time.Time) error
+	RevokeKey(ctx context.Context, public string, now time.Time) error
+	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
+	Stats(ctx context.Context) (state.Stats, error)
+}
+
+// Operator are the pages of operators. Fields that are functions belong to the
+// service; all are required, except Key: without it there are no pages.
+type Operator struct {
+	State OperatorState
+	Key   secret.Text // the x-sys-key
+	Now   func() time.Time
+	Log   *slog.Logger
+
+	// Wrong counts a wrong key. It returns err, or that there were too many.
+	Wrong func(err error) error
+	// Names returns the public ids of all organizations by their ID, as of now.
+	Names func(ctx context.Context) (map[int64]string, error)
+	// Credited is called after an organization's available credits changed.
+	Credited func(organization, available int64)
+	// Replay makes a callback of any organization due.
+	Replay func(ctx context.Context, organization int64, webhook string) error
+	// Limits and Prices are the settings of the service.
+	Limits, Prices []Setting
+
+	sessions *sessions
+}
+
+// Setting is a setting as operators see it.
+type Setting struct{ Name, Value string }
+
+// NewOperator completes o. The internal listener speaks http, so the cookie is
+// not for https alone.
+func NewOperator(o Operator) *Operator {
+	o.sessions = &sessions{cookie: "leadetl-operator", now: o.Now}
+	return &o
+}
+
+func (o *Operator) actions() map[string]action {
+	return map[string]action{
+		"":             {http.MethodGet, o.organizations},
+		"/queues":      {http.MethodGet, o.queues},
+		"/replay":      {http.MethodPost, o.replay},
+		"/limits":      {http.MethodGet, o.limits},
+		"/one":         {http.MethodGet, o.organization},
+		"/one/credits": {http.MethodPost, o.credits},
+		"/one/rename":  {http.MethodPost, o.rename},
+		"/one/suspend": {http.MethodPost, o.suspend},
+		"/one/revoke":  {http.MethodPost, o.revoke},
+	}
+}
+
+// Serve answers a request to a path behind /operator. An error was not answered
+// yet.
+func (o *Operator) Serve(w http.ResponseWriter, r *http.Request, path string) error {
+	if o.Key.Empty() {
+		return wire.ErrNothingHere
+	}
+	secure(w.Header())
+	err := checkForm(w, r)
+	switch {
+	case err != nil:
+	case path == "/sign-in":
+		err = o.signIn(w, r)
+	default:
+		err = o.serveVisit(w, r, path)
+	}
+	return failed(w, r, o.Log, "/operator", err)
+}
+
+// serveVisit answers somebody who signed in, or who sends the system key with
+// every request and needs no token in forms: no other site can send it.
+func (o *Operator) serveVisit(w http.ResponseWriter, r *http.Request, path string) error {
+	if given := r.Header.Get("X-Sys-Key"); given != "" {
+		if !o.Key.Equal(secret.New(given)) {
+			return o.Wrong(wire.Refuse(wire.InvalidCredentials, "The header x-sys-key does not hold the system key."))
+		}
+		return serve(o.actions(), path, &visit{w, r, &session{csrf: "-"}, Caller{}})
+	}
+	x := o.sessions.of(r)
+	if x == nil {
+		return redirect(w, r, "/operator/sign-in?ended")
+	}
+	if r.Method == http.MethodPost && !x.isForm(r) {
+		return errNotAForm
+	}
+	if path == "/sign-out" && r.Method == http.MethodPost {
+		o.sessions.end(w, r)
+		return redirect(w, r, "/operator/sign-in")
+	}
+	return serve(o.actions(), path, &visit{w, r, x, Caller{}})
+}
+
+func (o *Operator) signIn(w http.ResponseWriter, r *http.Request) error {
+	p := &page{Title: "Sign in as operator", Base: "/operator"}
+	if r.URL.RawQuery == "ended" {
+		p.Notice = "Sign in with the system key."
+	}
+	if r.Method != http.MethodPost {
+		return write(w, "operator-sign-in", http.StatusOK, p)
+	}
+	if !o.Key.Equal(secret.New(strings.TrimSpace(r.PostFormValue("key")))) {
+		refused := wire.AsProblem(o.Wrong(wire.Refuse(wire.InvalidCredentials, "That is not the system key.")))
+		p.Notice, p.Problem = "", refused.Detail
+		return write(w, "operator-sign-in", refused.Kind.Status, p)
+	}
+	if !o.sessions.start(w, Caller{}) {
+		return wire.Refuse(wire.Unavailable, "Too many people are signed in. Try again in a few minutes.")
+	}
+	o.Log.Info("an operator signed in")
+	return redirect(w, r, "/operator")
+}
+
+func (v *visit) operate(name, title, current string, content any) error {
+	return write(v.w, name, http.StatusOK, &page{
+		Title: title, Base: "/operator", Current: current, Name: "Operator", CSRF: v.session.csrf, Content: content,
+	})
+}
+
+func (o *Operator) organizations(v *visit) error {
+	all, err := o.State.Organizations(v.r.Context())
+	if err != nil {
+		return err
+	}
+	return v.operate("operator", "Organizations", "", all)
+}
+
+type oneOrganization struct {
+	Organization state.Organization
+	Balance      state.Balance
+	Keys         []state.Key
+	Entries      []state.Entry
+}
+
+// named returns the organization that a request names by its public id.
+func (o *Operator) named(v *visit) (state.Organization, error) {
+	found, err := o.State.FindOrganization(v.r.Context(), v.r.FormValue("id"))
+	if errors.Is(err, state.ErrNotFound) {
+		err = wire.Refuse(wire.NotFound, "There is no such organization.")
+	}
+	return found, err
+}
+
+func (o *Operator) organization(v *visit) error {
+	found, err := o.named(v)
+	if err != nil {
+		return err
+	}
+	one := oneOrganization{Organization: found}
+	if one.Balance, err = o.State.Balance(v.r.Context(), found.ID); err != nil {
+		return err
+	}
+	if one.Keys, err = o.State.Keys(v.r.Context(), found.ID); err != nil {
+		return err
+	}
+	if one.Entries, err = o.State.LatestEntries(v.r.Context(), found.ID, false, listed/2); err != nil {
+		return err
+	}
+	return v.operate("operator-organization", found.Name, "/one", one)
+}
+
+// change changes the organization that a form names, makes the service know it,
+// and shows it again.
+func (o *Operator) change(v *visit, what string, change func(state.Organization) error) error {
+	found, err := o.named(v)
+	if err == nil {
+		err = change(found)
+	}
+	if too, is := errors.AsType[*state.InsufficientError](err); is {
+		return wire.Insufficient(too.Required, too.Balance)
+	}
+	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
+		return wire.Refuse(wire.ValidationError, "That is not possible: the name is taken, too long or empty, or the number is out of bounds.")
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := o.Names(v.r.Context()); err != nil {
+		return err
+	}
+	o.Log.Info("changed on the pages of operators", "organization", found.Public, "what", what)
+	return redirect(v.w, v.r, "/operator/one?id="+found.Public)
+}
+
+func (o *Operator) credits(v *visit) error {
+	credits, err := strconv.ParseInt(v.r.PostForm.Get("credits"), 10, 64)
+	if err != nil || credits == 0 {
+		return wire.Refuse(wire.ValidationError, "Give a number of credits other than 0; a negative one takes them back.")
+	}
+	return o.change(v, "credits", func(found state.Organization) error {
+		b, err := o.State.ChangeCredits(v.r.Context(), state.CreditChange{Organization: found.ID, Credits: credits, Note: v.r.PostForm.Get("note"), At: o.Now()})
+		if err == nil {
+			o.Credited(found.ID, b.Available)
+		}
+		return err
+	})
+}
+
+func (o *Operator) rename(v *visit) error {
+	return o.change(v, "name", func(found state.Organization) error {
+		return o.State.RenameOrganization(v.r.Context(), found.ID, v.r.PostForm.Get("name"))
+	})
+}
+
+func (o *Operator) suspend(v *visit) error {
+	var from time.Time
+	if v.r.PostForm.Get("resume") == "" {
+		from = o.Now()
+	}
+	return o.change(v, "suspension", func(found state.Organization) error {
+		return o.State.SuspendOrganization(v.r.Context(), found.ID, from)
+	})
+}
+
+func (o *Operator) revoke(v *visit) error {
+	return o.change(v, "key", func(found state.Organization) error {
+		keys, err := o.State.Keys(v.r.Context(), found.ID)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if k.Public == v.r.PostForm.Get("key") {
+				return o.State.RevokeKey(v.r.Context(), k.Public, o.Now())
+			}
+		}
+		return wire.Refuse(wire.NotFound, "There is no such key.")
+	})
+}
+
+type queues struct {
+	Stats state.Stats
+	Now   time.Time
+	Dead  []state.Delivery
+	Names map[int64]string
+}
+
+func (o *Operator) queues(v *visit) error {
+	q := queues{Now: o.Now()}
+	var err error
+	if q.Stats, err = o.State.Stats(v.r.Context()); err != nil {
+		return err
+	}
+	if q.Dead, err = o.State.Deliveries(v.r.Context(), 0, state.Dead, "", 2*listed); err != nil {
+		return err
+	}
+	if q.Names, err = o.Names(v.r.Context()); err != nil {
+		return err
+	}
+	return v.operate("operator-queues", "Queues", "/queues", q)
+}
+
+func (o *Operator) replay(v *visit) error {
+	if err := o.Replay(v.r.Context(), 0, v.r.PostForm.Get("webhook")); err != nil {
+		return err
+	}
+	return redirect(v.w, v.r, "/operator/queues")
+}
+
+func (o *Operator) limits(v *visit) error {
+	return v.operate("operator-limits", "Limits and prices", "/limits", map[string][]Setting{"Limits": o.Limits, "Prices": o.Prices})
+}

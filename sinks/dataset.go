@@ -1,6 +1,6 @@
-// Package sinks writes datasets: Parquet parts, rejects, manifest. A dataset
-// is published file by file, each whole or not at all, and _SUCCESS last: a
-// reader that waits for _SUCCESS never sees half of one.
+// Package sinks writes datasets: Parquet parts, rejects and manifest. Each file is
+// published whole or not at all, and _SUCCESS last. So a reader that waits for _SUCCESS
+// never sees an incomplete dataset.
 package sinks
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// The types that datasets are made of.
+// The types of the files of datasets.
 type (
 	Column      = schema.Column
 	Partition   = schema.Partition
@@ -29,7 +29,7 @@ type (
 	Compression = parquet.Compression
 )
 
-// The codecs every warehouse reads.
+// The codecs that every warehouse reads.
 const (
 	Snappy       = parquet.Snappy
 	Zstd         = parquet.Zstd
@@ -45,30 +45,29 @@ const (
 	ReportPageName = place.ReportPageName
 )
 
-// ErrCorrupt says that a file of the dataset is not what was recorded.
+// ErrCorrupt says that a file of the dataset differs from its record.
 var ErrCorrupt = place.ErrCorrupt
 
-// ErrForeign says that the output folder holds files no dataset has.
+// ErrForeign says that the output folder has files that belong to no dataset.
 var ErrForeign = errors.New("folder holds other files")
 
-// ErrNested says that the output folder lies in the folder of another dataset, or
-// the other way round: readers of the outer folder would read both.
+// ErrNested says that the output folder is inside the folder of another dataset, or the
+// other way round. Readers of the outer folder would read both.
 var ErrNested = errors.New("a dataset cannot lie in the folder of another one")
 
-// ParseCompression finds the codec called name.
+// ParseCompression returns the codec with a name.
 func ParseCompression(name string) (Compression, error) { return parquet.ParseCompression(name) }
 
-// Dataset is an output folder, held by this process alone until Close. It is
-// local, or a prefix of keys on S3.
+// Dataset is an output folder, local or a prefix of keys on S3. This process holds it
+// alone until Close.
 type Dataset struct {
 	place place.Place
 	pages parquet.PagePool
 }
 
-// Open makes the folder if need be and takes hold of it. Another process
-// working there is filelock.ErrLocked; files that belong to no dataset are
-// ErrForeign, another dataset above or below is ErrNested, and nothing of either
-// is touched.
+// Open locks the folder, and makes it if it is missing. The error is filelock.ErrLocked
+// if another process has locked it, ErrForeign for files that belong to no dataset, and
+// ErrNested for another dataset above or below. Then Open changes nothing.
 func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
 	p, err := place.Open(ctx, uri, o)
 	if err != nil {
@@ -84,12 +83,11 @@ func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
 	return d, nil
 }
 
-// Close gives the folder back. A folder that Open made is removed if it is still
-// empty, so that a refused run leaves nothing behind.
+// Close releases the folder. It removes a folder that Open made if it is still empty, so
+// that a refused run leaves nothing.
 func (d *Dataset) Close() error { return d.place.Close() }
 
-// Dir is the folder as it was given to Open; of one on S3, its URI in one
-// form.
+// Dir is the folder as it was given to Open; on S3 its URI in one spelling.
 func (d *Dataset) Dir() string { return d.place.URI() }
 
 // refuseEnclosed keeps a run from writing below another dataset.
@@ -101,8 +99,8 @@ func (d *Dataset) refuseEnclosed() error {
 	return fmt.Errorf("%s: %w: it lies in the dataset %s; choose a folder outside that", d.Dir(), ErrNested, above)
 }
 
-// refuseForeign keeps a run from mixing its files with those of others. It is
-// called before a run writes; files that appear later are left alone.
+// refuseForeign keeps a run from mixing its files with others. It is called before a run
+// writes; files that appear later are left alone.
 func (d *Dataset) refuseForeign() error {
 	_, foreign, err := d.place.Files()
 	if err != nil || len(foreign) == 0 {
@@ -121,8 +119,7 @@ func (d *Dataset) refuseForeign() error {
 	return fmt.Errorf("%s: %w (%s%s); choose an empty or new folder", d.Dir(), ErrForeign, strings.Join(foreign, ", "), more)
 }
 
-// Empty reports whether the folder holds no published file. A report does not
-// count.
+// Empty reports whether the folder has no published file, except a report.
 func (d *Dataset) Empty() (bool, error) {
 	names, _, err := d.place.Files()
 	if err != nil {
@@ -133,15 +130,15 @@ func (d *Dataset) Empty() (bool, error) {
 	}), nil
 }
 
-// Rejects starts the file of the part's malformed lines.
+// Rejects starts the file of the malformed lines of a part.
 func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages, fileBuffer)
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }
 
-// Check reports whether f is still as it was recorded (see place.Place). A file
-// that differs or is missing is ErrCorrupt.
+// Check compares a file with its record (see place.Place). A file that differs or is
+// missing is ErrCorrupt.
 func (d *Dataset) Check(f File) error { return d.place.Check(f) }
 
 // CheckPart checks all files of a part.
@@ -157,5 +154,5 @@ func (d *Dataset) CheckPart(p Part) error {
 // SumLanes is how many files Sum reads side by side at most.
 const SumLanes = place.SumLanes
 
-// Sum takes the SHA-256 of published files that have none yet.
+// Sum takes the SHA-256 of published files.
 func (d *Dataset) Sum(ctx context.Context, files []*File) error { return d.place.Sum(ctx, files) }

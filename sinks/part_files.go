@@ -14,27 +14,26 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// MaxPartitions is how many values of the partition column one part may
-// have: each is a file.
+// MaxPartitions bounds the values of the partition column in a part. Each is a file.
 const MaxPartitions = 100
 
-// maxPartitionFolder keeps names that are made of a folder's below the 255
-// bytes that file systems take.
+// maxPartitionFolder keeps names made of the name of a folder below the 255 bytes that
+// file systems allow.
 const maxPartitionFolder = 200
 
-// DefaultPartition stands in paths for a value that is not there.
+// DefaultPartition stands in paths for null.
 const DefaultPartition = schema.DefaultPartition
 
-// PartitionFolder is the folder of the rows with a value in a column, as Hive
-// has it; of an empty value that of DefaultPartition. It is not ok when the
-// name is longer than file systems take.
+// PartitionFolder returns the folder of a value of a column, as in Hive; for an empty
+// value that of DefaultPartition. ok is false if file systems do not allow such a long
+// name.
 func PartitionFolder(column, value string) (folder string, ok bool) {
 	folder = column + "=" + schema.Escape(value)
 	return folder, len(folder) <= maxPartitionFolder
 }
 
-// IsPartitionFolder reports whether PartitionFolder gives this name for some
-// value of a column.
+// IsPartitionFolder reports whether PartitionFolder returns this name for a value of a
+// column.
 func IsPartitionFolder(column, folder string) bool {
 	escaped, ok := strings.CutPrefix(folder, column+"=")
 	if !ok {
@@ -48,9 +47,9 @@ func IsPartitionFolder(column, folder string) bool {
 	return ok && again == folder
 }
 
-// PartFiles writes the Parquet files of one part: one, or one in each folder
-// that rows are given for. All of them together hold what one would: when their
-// open row groups pass its size, the largest ends. It is used by one goroutine.
+// PartFiles writes the Parquet files of a part in one goroutine: one file, or one in each
+// folder that has rows. Together they take the memory of one file: when their open row
+// groups pass the size of one, the largest is written.
 type PartFiles struct {
 	dataset *Dataset
 	number  int
@@ -58,24 +57,23 @@ type PartFiles struct {
 	empty   string // folder of a part without rows
 	pages   *parquet.PagePool
 	buffer  int
-	files   []*Writer // in the order in which their first rows came
+	files   []*Writer // in the order of their first rows
 	in      map[string]*Writer
 	pending int64 // bytes in open row groups, before compression
 }
 
-// folderBuffer is fileBuffer where many files are open.
+// folderBuffer is fileBuffer if many files are open.
 const folderBuffer = 64 << 10
 
 // commitsAtOnce bounds the files that are committed side by side.
 const commitsAtOnce = 16
 
-// arrayBytes is about what an array takes beside its values, which counts where
-// a batch goes to many files.
+// arrayBytes is about the size of an array without its values, which matters if a batch
+// goes to many files.
 const arrayBytes = 256
 
-// PartFiles starts the files of the part with this number. A part without rows
-// has one in the folder called empty; where that is "", rows are not partitioned,
-// and the file is there at once.
+// PartFiles starts the files of a part. A part without rows has a file in the folder
+// empty. If empty is "", rows are not partitioned, and there is one file from the start.
 func (d *Dataset) PartFiles(number int, t Table, empty string) (*PartFiles, error) {
 	p := &PartFiles{dataset: d, number: number, table: t, empty: empty, pages: &d.pages, buffer: fileBuffer, in: map[string]*Writer{}}
 	if empty == "" {
@@ -86,7 +84,7 @@ func (d *Dataset) PartFiles(number int, t Table, empty string) (*PartFiles, erro
 	return p, nil
 }
 
-// file is the file in a folder.
+// file returns the file in a folder.
 func (p *PartFiles) file(folder string) (*Writer, error) {
 	if w, open := p.in[folder]; open {
 		return w, nil
@@ -114,7 +112,7 @@ func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 		size += arrayBytes * rec.NumCols()
 	}
 	for p.pending > 0 && p.pending+size > parquet.RowGroupBytes {
-		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.pending, b.pending) }) // the first of them
+		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.pending, b.pending) }) // the first of equals
 		p.pending -= largest.pending
 		if err := largest.flush(); err != nil {
 			return err
@@ -125,8 +123,8 @@ func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 	return nil
 }
 
-// Finish writes what is left of the files and gives their memory back. What
-// remains, Commit, is waiting for the disk.
+// Finish writes the rest of the files and frees their memory. Commit then only waits for
+// the disk.
 func (p *PartFiles) Finish() error {
 	if len(p.files) == 0 {
 		if _, err := p.file(p.empty); err != nil {
@@ -141,9 +139,8 @@ func (p *PartFiles) Finish() error {
 	return nil
 }
 
-// Commit makes the finished files durable and gives them their final names.
-// Until the part is recorded none of them counts. What it returns are the
-// members of a Part.
+// Commit makes the finished files durable and gives them their final names. They do not
+// count before the part is recorded. It returns members of a Part.
 func (p *PartFiles) Commit() (sum File, files []File, err error) {
 	files = make([]File, len(p.files))
 	committing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(commitsAtOnce)
@@ -167,7 +164,7 @@ func (p *PartFiles) Commit() (sum File, files []File, err error) {
 	return sum, files, nil
 }
 
-// Abort throws away the files that are not committed.
+// Abort drops the files that are not committed.
 func (p *PartFiles) Abort() error {
 	var errs []error
 	for _, w := range p.files {

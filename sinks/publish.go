@@ -11,8 +11,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/place"
 )
 
-// Manifest reads the manifest of a finished dataset; nil when the folder
-// holds none, or holds one without _SUCCESS.
+// Manifest reads the manifest of a finished dataset; nil without a manifest or _SUCCESS.
 func (d *Dataset) Manifest() (*Manifest, error) {
 	if _, err := d.place.Read(place.SuccessName); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -30,8 +29,8 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 	return m, nil
 }
 
-// UnfinishedManifest reads the manifest of a dataset without _SUCCESS; nil when
-// there is none that can be read.
+// UnfinishedManifest reads the manifest of a dataset without _SUCCESS; nil if there is
+// none, or it cannot be read.
 func (d *Dataset) UnfinishedManifest() (*Manifest, error) {
 	data, err := d.place.Read(ManifestName)
 	m := new(Manifest)
@@ -44,8 +43,8 @@ func (d *Dataset) UnfinishedManifest() (*Manifest, error) {
 	return m, nil
 }
 
-// Publish removes what is not of the manifest (Tidy), writes the manifest and,
-// last of all, _SUCCESS.
+// Publish removes files that are not in the manifest (Tidy), writes the manifest and, at
+// the end, _SUCCESS.
 func (d *Dataset) Publish(m *Manifest) error {
 	if err := m.Reconcile(); err != nil {
 		return fmt.Errorf("totals do not add up: %w", err)
@@ -63,10 +62,9 @@ func (d *Dataset) Publish(m *Manifest) error {
 	return d.place.Write(place.SuccessName, nil)
 }
 
-// Tidy removes the files that the manifest does not list: temporary files, and
-// parts that a killed run left beyond the last, which readers of all
-// part-*.parquet would load as data. It leaves folders of other columns' values
-// alone.
+// Tidy removes files that the manifest does not list: temporary files, and parts of a
+// killed run after the last one, which readers would load as data. It leaves partition
+// folders of other columns alone.
 func (d *Dataset) Tidy(m *Manifest) error {
 	listed := map[string]bool{}
 	for _, p := range m.Parts {
@@ -83,15 +81,15 @@ func (d *Dataset) Tidy(m *Manifest) error {
 	})...)
 }
 
-// isInside reports whether files of this name are the dataset's: those in the
-// folders of another column's values are somebody else's.
+// isInside reports whether a file belongs to the dataset, and is not in a partition folder
+// of another column.
 func (m *Manifest) isInside(name string) bool {
 	folder, _, nested := strings.Cut(name, "/")
 	return !nested || folder == place.RejectsFolder || m.PartitionBy != "" && strings.HasPrefix(folder, m.PartitionBy+"=")
 }
 
-// Withdraw makes a finished dataset unfinished: the report that says it is
-// finished goes, then _SUCCESS, then the manifest. The parts stay.
+// Withdraw makes a finished dataset unfinished. It removes the report, then _SUCCESS, and
+// then the manifest. The parts stay.
 func (d *Dataset) Withdraw() error {
 	for _, name := range slices.Concat(place.ReportNames, []string{place.SuccessName, ManifestName}) {
 		if err := d.place.Remove(name); err != nil {
@@ -101,8 +99,8 @@ func (d *Dataset) Withdraw() error {
 	return nil
 }
 
-// Clear removes every file of the dataset, _SUCCESS first, so that no reader
-// takes what remains for a whole.
+// Clear removes every file of the dataset, _SUCCESS first, so that no reader counts the
+// rest as complete.
 func (d *Dataset) Clear() error {
 	if err := d.refuseForeign(); err != nil {
 		return err

@@ -10,20 +10,20 @@ import (
 	"github.com/leadetl/leadetl/sinks/place"
 )
 
-// ErrNoDataset says that a folder holds no finished dataset.
+// ErrNoDataset says that a folder has no finished dataset.
 var ErrNoDataset = errors.New("no dataset")
 
 // ErrUnknownFormat says that a later version made the dataset.
 var ErrUnknownFormat = errors.New("unknown format of dataset")
 
-// ManifestError says that a manifest exists and cannot be read as one.
+// ManifestError says that a manifest cannot be read.
 type ManifestError struct{ Err error }
 
 func (e *ManifestError) Error() string { return ManifestName + ": not readable: " + e.Err.Error() }
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// ReadManifest reads the manifest of a dataset, finished or not. Without one it
-// is ErrNoDataset.
+// ReadManifest reads the manifest of a dataset, finished or not. The error is
+// ErrNoDataset without one.
 func ReadManifest(dataset interface {
 	ReadFile(name string) ([]byte, error)
 }) (*Manifest, error) {
@@ -44,12 +44,12 @@ func ReadManifest(dataset interface {
 	return m, nil
 }
 
-// Reader reads a dataset that somebody else may be writing: it takes hold of
-// nothing and changes nothing.
+// Reader reads a dataset that another process may be writing. It locks and changes
+// nothing.
 type Reader struct{ place place.Place }
 
-// OpenReader opens the dataset in a local folder or on S3. A local folder that
-// does not exist is found out by the first read.
+// OpenReader opens the dataset in a local folder or on S3. A missing local folder is an
+// error of the first read.
 func OpenReader(ctx context.Context, uri string, o Options) (*Reader, error) {
 	p, err := place.OpenToRead(ctx, uri, o)
 	if err != nil {
@@ -58,20 +58,19 @@ func OpenReader(ctx context.Context, uri string, o Options) (*Reader, error) {
 	return &Reader{p}, nil
 }
 
-// Dir is the dataset as its user knows it.
+// Dir returns the dataset for users.
 func (r *Reader) Dir() string { return r.place.URI() }
 
-// Path is one of its files as its user knows it.
+// Path returns the path or URI of a file for users.
 func (r *Reader) Path(name string) string { return r.place.Path(name) }
 
-// List names every file at or below the dataset's folder, in any order, with
-// slashes. On S3 it names folders that are not the dataset's, not what is in
-// them. A local folder that does not exist is fs.ErrNotExist.
+// List returns the names of all files at or below the folder, in any order, with slashes.
+// On S3 it lists foreign folders, but not what is in them. A missing local folder is
+// fs.ErrNotExist.
 func (r *Reader) List(ctx context.Context) ([]string, error) { return r.place.Walk(ctx) }
 
-// ReadFile reads a small file; fs.ErrNotExist when it does not exist.
+// ReadFile reads a small file; fs.ErrNotExist without it.
 func (r *Reader) ReadFile(name string) ([]byte, error) { return r.place.Read(name) }
 
-// Open opens a file for reading at any place; fs.ErrNotExist when it does not
-// exist.
+// Open opens a file for reading; fs.ErrNotExist without it.
 func (r *Reader) Open(name string) (*OpenFile, error) { return r.place.Open(name) }

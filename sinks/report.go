@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// WriteReport replaces the report of the last run and its page, each whole or
-// not at all. A page that is there is of the report that is there: the old one
-// goes before the report is replaced.
+// WriteReport replaces the report of the last run and its page, each whole or not at all.
+// It removes the old page first, so that a page always belongs to its report.
 func (d *Dataset) WriteReport(report, page []byte) error {
 	if err := d.place.Remove(ReportPageName); err != nil {
 		return err
@@ -19,13 +18,13 @@ func (d *Dataset) WriteReport(report, page []byte) error {
 	return d.place.Write(ReportPageName, page)
 }
 
-// HasReport reports whether the report and its page are there.
+// HasReport reports whether the report and its page exist.
 func (d *Dataset) HasReport() (bool, error) {
 	names, _, err := d.place.Files()
 	return err == nil && slices.Contains(names, ReportName) && slices.Contains(names, ReportPageName), err
 }
 
-// Report reads the report of the last run; nil when there is none.
+// Report reads the report of the last run; nil without one.
 func (d *Dataset) Report() ([]byte, error) {
 	data, err := d.place.Read(ReportName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/place"
 )
 
-// Writer writes one Parquet file of a dataset. It is used by one goroutine.
+// Writer writes a Parquet file of a dataset, in one goroutine.
 type Writer struct {
 	name     string
 	file     place.Unfinished
@@ -22,7 +22,7 @@ type Writer struct {
 	finished bool
 }
 
-// fileBuffer is what a file collects before it is handed on.
+// fileBuffer is how many bytes a file collects before a write.
 const fileBuffer = 1 << 20
 
 func newWriter(in place.Place, name string, t Table, pages *parquet.PagePool, buffer int) (*Writer, error) {
@@ -68,8 +68,8 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Finish writes what is left of the file and gives its memory back. What
-// remains, Commit, is waiting for the disk.
+// Finish writes the rest of the file and frees its memory. Commit then only waits for the
+// disk.
 func (w *Writer) Finish() error {
 	w.finished = true
 	if err := w.encoder.Close(); err != nil {
@@ -81,9 +81,9 @@ func (w *Writer) Finish() error {
 	return nil
 }
 
-// Commit makes the file durable and gives it its final name, after finishing
-// it if need be. In a local folder its checksum is not known yet: Dataset.Sum
-// takes those of several files at once.
+// Commit finishes the file if necessary, makes it durable and gives it its final name. In
+// a local folder its checksum is not known yet: Dataset.Sum takes those of several files
+// at once.
 func (w *Writer) Commit() (File, error) {
 	if !w.finished {
 		if err := w.Finish(); err != nil {
@@ -98,5 +98,5 @@ func (w *Writer) Commit() (File, error) {
 	return published, nil
 }
 
-// Abort throws the file away; after Commit it does nothing.
+// Abort drops the file; after Commit it does nothing.
 func (w *Writer) Abort() error { return w.file.Abort() }

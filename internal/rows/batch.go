@@ -1,5 +1,5 @@
-// Package rows is what every source hands out: batches of text columns with
-// the row numbers they came from, and the lines that are no row.
+// Package rows has the batches that every source returns: text columns, the numbers of
+// their rows, and malformed lines.
 //
 // A batch lends its memory: after Release nothing of it may be used.
 package rows
@@ -10,42 +10,42 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 )
 
-// Batch is a run of consecutive rows of one file.
+// Batch has consecutive rows of a file.
 type Batch struct {
 	// Source is the file's name as Open listed it.
 	Source string
-	// Columns holds the columns that were asked for, in that order, each
-	// Len() long. CSV columns have no nulls: an empty cell is "".
+	// Columns has the requested columns in that order, with Len() values each. CSV
+	// columns have no nulls: an empty cell is "".
 	Columns []*array.String
-	// Rows is each row's 1-based data record number in its file: header and
-	// blank lines are not counted, malformed lines are.
+	// Rows has the number of each row in its file, from 1. Malformed lines count;
+	// the header and blank lines do not.
 	Rows []int64
 	// Rejects are the malformed records before, between and after the rows.
 	Rejects []Reject
 
 	shifts  []lineShift
-	builder *Builder // gets its buffers back on Release
+	builder *Builder // gets its buffers back in Release
 }
 
-// Len is the number of rows, possibly 0 when there are only rejects.
+// Len is the number of rows; 0 if there are only rejects.
 func (b *Batch) Len() int { return len(b.Rows) }
 
-// lineShift says by how much the lines of rows differ from their record
-// numbers, from a row of the batch on. It seldom changes within a file.
+// lineShift is the difference between the lines of rows and their numbers, from a row of
+// the batch on. It seldom changes within a file.
 type lineShift struct {
 	from int
 	by   int64
 }
 
-// Line is the 1-based physical line that row i of the batch begins on, header
-// and blank lines counted; in Parquet, which has no lines, the row's number.
+// Line is the line on which row i begins, from 1, counting the header and blank lines; in
+// Parquet, which has no lines, the number of the row.
 func (b *Batch) Line(i int) int64 {
 	n := sort.Search(len(b.shifts), func(n int) bool { return b.shifts[n].from > i })
 	return b.Rows[i] + b.shifts[n-1].by
 }
 
-// Release gives the batch's buffers back for reuse. Nothing of the batch,
-// rejects included, may be used afterwards. Safe from any goroutine, once.
+// Release lets the buffers of the batch be used again. Afterwards, nothing of the batch
+// may be used, also no rejects. It is safe from any goroutine, once.
 func (b *Batch) Release() {
 	for _, c := range b.Columns {
 		c.Release()
@@ -63,24 +63,24 @@ const (
 	StrayQuote    = "stray_quote"      // text after a closing quote
 	UnclosedQuote = "unclosed_quote"   // a quoted field that never ends
 	NULByte       = "nul_byte"         // a zero byte
-	InvalidUTF8   = "invalid_utf8"     // bytes that are no UTF-8
+	InvalidUTF8   = "invalid_utf8"     // bytes that are not UTF-8
 	TooLarge      = "record_too_large" // a line beyond the record limit
 )
 
-// MaxRaw is how many bytes of a malformed record are kept.
+// MaxRaw bounds the kept bytes of a malformed record.
 const MaxRaw = 64 << 10
 
-// Reject is a record that is no row.
+// Reject is a malformed record.
 type Reject struct {
 	Source string
-	// Line is the 1-based physical line the record begins on, header and
-	// blank lines counted; in Parquet, which has no lines, the row's number.
+	// Line is the line on which the record begins, from 1, counting the header and
+	// blank lines; in Parquet, which has no lines, the number of the row.
 	Line int64
-	// Row is the record's 1-based number as in Batch.Rows.
+	// Row is the number of the record, as in Batch.Rows.
 	Row int64
-	// Reason is one of the constants above, for the dataset's reason column.
+	// Reason is one of the constants above, for the reason column of a dataset.
 	Reason string
-	// Raw is the record as it stands in the file, without its line end, cut
-	// at MaxRaw bytes; it may be invalid UTF-8. Empty for Parquet.
+	// Raw is the record without its line end, cut at MaxRaw bytes. It may be invalid
+	// UTF-8. Empty for Parquet.
 	Raw []byte
 }

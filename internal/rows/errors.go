@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// ErrChanged says that a file was not the same after reading as before.
-// It comes wrapped with the file's name.
+// ErrChanged says that a file changed while it was read. It is wrapped with the name of
+// the file.
 var ErrChanged = errors.New("file changed while it was read")
 
-// FormatError says that an input cannot be read as it is, and what to do
-// about it. It is a mistake in the input or in how it was named (usage), not
-// of the machine, and never holds a value of the file.
+// FormatError says why an input cannot be read, and what to do. The input or its name is
+// wrong, not the machine. It never contains a value of the file.
 type FormatError struct {
 	File    string // as the user named it
-	Line    int64  // 1-based physical line, 0 when it is about the whole file
-	Problem string // continues the sentence that File begins: "is empty"
-	Advice  string // a sentence without its full stop, empty when there is none
-	Err     error  // the cause, nil when Problem says it all; its text is not shown
+	Line    int64  // from 1; 0 for the whole file
+	Problem string // continues a sentence that begins with File: "is empty"
+	Advice  string // a sentence without its full stop, or ""
+	Err     error  // the cause, whose text is not shown; may be nil
 }
 
 func (e *FormatError) Error() string {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// AreData reports whether what stands in the place of a header is a row: one
-// of the names is more likely a value. Such names must not be shown.
+// AreData reports whether a header is probably a row, because one of its names is
+// probably a value. Do not show such names.
 func AreData(names []string) bool { return slices.ContainsFunc(names, isData) }
 
-// isData reports whether a column's name is more likely a value: an address,
-// a page, a number.
+// isData reports whether the name of a column is probably a value: an address, a page or a
+// number.
 func isData(name string) bool {
 	if strings.ContainsRune(name, '@') || strings.Contains(name, "://") || strings.Contains(name, "/in/") {
 		return true

@@ -73,7 +73,7 @@ func (c *comparison) page(t *layout.Table) error {
 	return nil
 }
 
-// is reports whether value i equals v.
+// is reports whether value i of the leaf is this value.
 func (l *leaf) is(i int, value any) bool {
 	switch v := value.(type) {
 	case string:

@@ -18,12 +18,12 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// lockName is the object that keeps other processes away. It is not a file of
-// the dataset; readers of folders ignore names that begin with _.
+// lockName is the object that locks the dataset. It is not a file of the dataset;
+// readers of folders ignore names that begin with _.
 const lockName = "_lock"
 
-// bucket is a prefix of keys on S3. S3 has no rename: a file is written on this
-// machine, and sent under its name when it is whole.
+// bucket is a prefix of keys on S3. S3 has no rename, so a file is written on this
+// machine and sent when it is complete.
 type bucket struct {
 	ctx   context.Context // never cancelled: requests finish, or the store gives up
 	store *objects.Store
@@ -33,14 +33,14 @@ type bucket struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	own     map[string]objects.Info // what is there; nil when it is not known
+	own     map[string]objects.Info // the objects; nil while they are unknown
 	foreign []string
 }
 
 var _ Place = (*bucket)(nil)
 
-// openBucket takes hold of a prefix: against processes on this machine by a lock
-// in the state folder, against other machines by a lock object.
+// openBucket locks a prefix: with a lock in the state folder against processes of this
+// machine, and with a lock object against other machines.
 func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err error) {
 	at, err := objects.ParseFolder(uri)
 	if err != nil {
@@ -51,7 +51,7 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	}
 	b := &bucket{ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log()}
 	if _, foreign, err := b.Files(); err != nil || len(foreign) > 0 || o.Look {
-		return b, err // nothing is written where others have files
+		return b, err // write nothing where others have files
 	}
 	if b.work, err = openWorkFolder(o.StateDir, at.String()); err != nil {
 		return nil, err
@@ -64,9 +64,9 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	return b, nil
 }
 
-// abortUploads aborts the uploads that killed runs left unfinished: those that
-// the store lists, and those that are recorded here. Where that is not allowed,
-// a lifecycle rule of the bucket can do it.
+// abortUploads aborts the unfinished uploads of killed runs: those that the store
+// lists, and those that are recorded here. If that is not allowed, a lifecycle rule of
+// the bucket can do it.
 func (b *bucket) abortUploads() {
 	err := b.store.AbortUploads(b.ctx, b.at, func(name string) bool {
 		return isDatasetFile(strings.TrimSuffix(path.Dir(name), "."), path.Base(name))
@@ -93,15 +93,15 @@ func (b *bucket) Close() error {
 func (b *bucket) URI() string             { return b.at.String() }
 func (b *bucket) Path(name string) string { return b.at.Below(name).String() }
 
-// changed forgets what is known of the objects.
+// changed drops the listing.
 func (b *bucket) changed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.own = nil
 }
 
-// listing is what is under the prefix. It is asked for again only when
-// something was written: nobody else writes there.
+// listing returns the objects under the prefix. It is asked for again only after a
+// change, because nobody else writes there.
 func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,8 +143,8 @@ func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err e
 	return own, foreign, nil
 }
 
-// sortOut adds the dataset's own files in a folder to own, and returns foreign
-// with the names of the others.
+// sortOut adds the files of the dataset in a folder to own, and the names of the others
+// to foreign.
 func sortOut(own map[string]objects.Info, foreign []string, folder string, files map[string]objects.Info) []string {
 	for name, info := range files {
 		switch full := path.Join(folder, name); {
@@ -162,7 +162,7 @@ func (b *bucket) Files() (own, foreign []string, err error) {
 	return slices.Sorted(maps.Keys(infos)), foreign, err
 }
 
-// Walk names no files of folders that are not the dataset's, but the folders.
+// Walk lists foreign folders, but not the files in them.
 func (b *bucket) Walk(context.Context) ([]string, error) {
 	own, foreign, err := b.Files()
 	return slices.Concat(own, foreign), err
@@ -185,7 +185,7 @@ func (b *bucket) Write(name string, data []byte) error {
 	return err
 }
 
-// put makes an object, provided that the dataset is still ours.
+// put writes an object if the lock is still ours.
 func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
 	if err := b.lock.Check(b.ctx); err != nil {
 		return objects.Info{}, err
@@ -225,8 +225,7 @@ func (b *bucket) Create(name string) (Unfinished, error) {
 	return &upload{bucket: b, name: name, file: file, sum: sha256.New()}, nil
 }
 
-// Check uses the listing, so that one request checks a dataset of a thousand
-// parts.
+// Check uses the listing, so that one request checks a thousand parts.
 func (b *bucket) Check(f File) error {
 	own, _, err := b.listing()
 	if err != nil {
@@ -249,7 +248,7 @@ func (b *bucket) Check(f File) error {
 	return f.checkSum(stream)
 }
 
-// Sum only checks: an upload has its checksum before it is sent.
+// Sum only checks, because an upload has its checksum before it is sent.
 func (b *bucket) Sum(_ context.Context, files []*File) error {
 	for _, f := range files {
 		if f.SHA256 == "" {

@@ -28,14 +28,14 @@ type folder struct {
 	dir  string
 	made atomicfile.NewFolders
 	lock *filelock.Lock // nil for a reader
-	// below is held while a folder in it comes or goes, so that none goes
+	// below is held while folders are made or removed, so that none is removed
 	// between its making and its first file.
 	below sync.Mutex
 }
 
 var _ Place = (*folder)(nil)
 
-// openFolder makes the folder if need be and takes hold of it.
+// openFolder makes the folder if it is missing, and locks it.
 func openFolder(dir string) (*folder, error) {
 	if err := checkLocal(dir); err != nil {
 		return nil, err
@@ -92,8 +92,7 @@ func (f *folder) Files() (own, foreign []string, err error) {
 	return own, foreign, nil
 }
 
-// Walk names the files of the folder and of those in it, links and pipes
-// included.
+// Walk lists the files of the folder and its subfolders, also links and pipes.
 func (f *folder) Walk(ctx context.Context) (names []string, err error) {
 	err = filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil || d.IsDir() {
@@ -111,8 +110,8 @@ func (f *folder) Read(name string) ([]byte, error) {
 	return data, noFolder(err)
 }
 
-// noFolder makes fs.ErrNotExist of the error that there is a file in the
-// folder's place.
+// noFolder turns the error that a file is in the place of the folder into
+// fs.ErrNotExist.
 func noFolder(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
@@ -140,7 +139,7 @@ func (f *folder) Remove(names ...string) error {
 	return atomicfile.SyncDir(f.dir)
 }
 
-// removeEmpty removes a folder when nothing is left in it.
+// removeEmpty removes a folder if it is empty.
 func (f *folder) removeEmpty(name string) error {
 	f.below.Lock()
 	defer f.below.Unlock()
@@ -172,8 +171,8 @@ func (f *folder) Create(name string) (Unfinished, error) {
 	return &folderFile{file, func() error { return f.removeEmpty(folder) }}, nil
 }
 
-// makeFolder makes a folder, unless it is there. One that is there under another
-// name, on a disk that ignores case, is refused: two files would be one.
+// makeFolder makes a folder if it is missing. On a disk that ignores case, it refuses a
+// folder with another spelling, because two files would be one.
 func (f *folder) makeFolder(name string) error {
 	err := os.Mkdir(f.Path(name), 0o755)
 	if err == nil {
@@ -190,10 +189,10 @@ func (f *folder) makeFolder(name string) error {
 	return err
 }
 
-// folderFile is an unfinished file in the folder where it will be.
+// folderFile is an unfinished file, in its folder.
 type folderFile struct {
 	*atomicfile.File
-	removeFolder func() error // removes the folder that was made for it; may be nil
+	removeFolder func() error // removes the folder that was made for it, or nil
 }
 
 func (f *folderFile) Commit() (File, error) {
@@ -245,8 +244,8 @@ func sha256Of(content io.Reader) (string, error) {
 // SumLanes is how many files Sum reads side by side at most.
 const SumLanes = 8
 
-// Sum reads the files back side by side: together they cost a third of what
-// they cost one by one on a CPU without SHA instructions (package hashlanes).
+// Sum reads several files side by side. On a CPU without SHA instructions, that takes a
+// third of the time (package hashlanes).
 func (f *folder) Sum(ctx context.Context, files []*File) error {
 	for some := range slices.Chunk(files, 2*SumLanes) { // parts and as many rejects
 		if err := f.sumTogether(ctx, some); err != nil {

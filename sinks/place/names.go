@@ -7,9 +7,9 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
-// The names of a dataset's files beside its parts.
+// The names of the files of a dataset beside its parts.
 const (
-	ManifestName  = "_manifest.json" // what the dataset holds
+	ManifestName  = "_manifest.json" // describes the dataset
 	SuccessName   = "_SUCCESS"       // written last of all
 	RejectsFolder = "_rejects"
 	// The report of the last run, for programs and as a page for people.
@@ -17,23 +17,22 @@ const (
 	ReportPageName = "_report.html"
 )
 
-// ReportNames are the files of the report. They lie in the dataset's folder and
-// are no part of the dataset: no manifest lists them, and a folder that holds
-// nothing else is empty.
+// ReportNames are the files of the report. They are in the folder of the dataset but
+// not part of it: no manifest lists them, and a folder with nothing else counts as
+// empty.
 var ReportNames = []string{ReportPageName, ReportName}
 
-// IsReport reports whether a file of this name is of the report.
+// IsReport reports whether this is the name of a file of the report.
 func IsReport(name string) bool { return slices.Contains(ReportNames, name) }
 
-// partName is the only form of name a part or its rejects have.
+// partName matches the names of parts and their rejects.
 var partName = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
-// partitionFolder is the form of a folder of the rows with one value of a
-// column.
+// partitionFolder matches the folders of values of a partition column.
 var partitionFolder = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*=[^/]+$`)
 
-// isDatasetFile reports whether a file of a dataset, finished or not, has this
-// name in this folder.
+// isDatasetFile reports whether a dataset, finished or not, has a file with this name in
+// this folder.
 func isDatasetFile(folder, name string) bool {
 	if atomicfile.IsTemp(name) {
 		name = atomicfile.FinalName(name)

@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// Enclosing is the closest folder above this one that holds a dataset, finished
-// or not; "" when there is none. A folder that may not be read counts as none.
+// Enclosing returns the closest folder above this one with a dataset, finished or not;
+// "" without one. A folder that may not be read counts as without one.
 func (f *folder) Enclosing() (string, error) {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
@@ -38,17 +38,17 @@ func (f *folder) Enclosing() (string, error) {
 	return "", nil
 }
 
-// escapePattern makes a pattern that matches a path alone.
+// escapePattern makes a pattern that matches only this path.
 func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// insideAtMost bounds what Inside looks at in each folder, so that a wrong
-// folder, such as a home folder, is refused at once.
+// insideAtMost bounds how much Inside reads of each folder, so that a wrong folder, such
+// as a home folder, is refused at once.
 const insideAtMost = 1000
 
-// Inside is a dataset in a folder below this one, by its path; "" when there is
-// none. names are the files and folders to look at.
+// Inside returns the path of a dataset in a folder below this one; "" without one. names
+// are the files and folders to look at.
 func (f *folder) Inside(names []string) (string, error) {
 	for _, name := range names {
 		found, looked := "", 0
@@ -60,7 +60,7 @@ func (f *folder) Inside(names []string) (string, error) {
 			if looked++; looked == insideAtMost {
 				return fs.SkipAll
 			}
-			return nil // what cannot be read is refused as a foreign file
+			return nil // what cannot be read is refused later, as a foreign file
 		})
 		if err != nil || found != "" {
 			return found, err
@@ -69,7 +69,8 @@ func (f *folder) Inside(names []string) (string, error) {
 	return "", nil
 }
 
-// Enclosing is as that of folder. A prefix that may not be read counts as none.
+// Enclosing is like that of folder. A prefix that may not be read counts as without
+// one.
 func (b *bucket) Enclosing() (string, error) {
 	key := strings.TrimSuffix(b.at.Key, "/")
 	for key != "" {
@@ -92,7 +93,7 @@ func (b *bucket) Enclosing() (string, error) {
 	return "", nil
 }
 
-// holdsDataset reports whether a manifest or a part lies right in a prefix.
+// holdsDataset reports whether a manifest or a part is directly in a prefix.
 func (b *bucket) holdsDataset(at objects.Location) (bool, error) {
 	if _, err := b.store.Stat(b.ctx, at.Below(ManifestName)); !errors.Is(err, fs.ErrNotExist) {
 		return err == nil, err
@@ -109,7 +110,7 @@ func (b *bucket) holdsDataset(at objects.Location) (bool, error) {
 	return false, nil
 }
 
-// Inside is as that of folder. It looks at the first keys of each folder.
+// Inside is like that of folder. It looks at the first keys of each folder.
 func (b *bucket) Inside(names []string) (string, error) {
 	for _, name := range names {
 		looked := 0

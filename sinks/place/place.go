@@ -1,8 +1,7 @@
-// Package place keeps the files of a dataset: in a local folder, or below a
-// prefix of S3.
+// Package place keeps the files of a dataset in a local folder, or below a prefix of S3.
 //
-// A file of a dataset is published whole or not at all, in either kind of
-// place, and one process holds a place at a time.
+// In both, a file is published whole or not at all, and one process at a time holds the
+// place.
 package place
 
 import (
@@ -17,57 +16,56 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// ErrCorrupt says that a file of the dataset is not what was recorded.
+// ErrCorrupt says that a file of the dataset differs from its record.
 var ErrCorrupt = errors.New("not as it was recorded")
 
-// Place is where the files of a dataset lie. Names are relative to it, with
-// slashes. What a method has done when it returns is durable.
+// Place has the files of a dataset. Names are relative to it, with slashes. Changes are
+// durable when a method returns.
 type Place interface {
-	// URI is the place as its user knows it, the same however it is written.
+	// URI returns the place for users, in one spelling.
 	URI() string
-	// Path is a file as its user knows it.
+	// Path returns the path or URI of a file for users.
 	Path(name string) string
-	// Files lists the names of the dataset's own files, unfinished ones
-	// included, and of everything else. An empty folder of a partition is listed
-	// with a slash behind its name.
+	// Files lists the names of the files of the dataset, with unfinished ones, and
+	// of everything else. The name of an empty partition folder ends in a slash.
 	Files() (own, foreign []string, err error)
-	// Enclosing is the closest folder above the place that holds a dataset,
-	// finished or not; "" when there is none.
+	// Enclosing returns the closest folder above the place with a dataset, finished
+	// or not; "" without one.
 	Enclosing() (string, error)
-	// Inside is a finished dataset in a folder below the place; "" when there is
-	// none. names says which files and folders of the place to look at.
+	// Inside returns a finished dataset in a folder below the place; "" without
+	// one. names are the files and folders to look at.
 	Inside(names []string) (string, error)
-	// Walk lists every file at or below the place, in any order. A place that
-	// does not exist is fs.ErrNotExist, where that can be told.
+	// Walk lists every file at or below the place, in any order. The error is
+	// fs.ErrNotExist if the place is known not to exist.
 	Walk(ctx context.Context) ([]string, error)
-	// Read reads a small file; fs.ErrNotExist when it does not exist.
+	// Read reads a small file; fs.ErrNotExist without it.
 	Read(name string) ([]byte, error)
-	// Write makes or replaces a small file, whole or not at all.
+	// Write writes or replaces a small file, whole or not at all.
 	Write(name string, data []byte) error
 	// Remove removes the files that exist, and folders that become empty.
 	Remove(names ...string) error
-	// Create starts a file that appears, whole, when it is committed.
+	// Create starts a file that appears when it is committed.
 	Create(name string) (Unfinished, error)
-	// Check reports whether a file is still as it was recorded. A file of the
-	// same size and modification time, on S3 of the same size and ETag, is
-	// trusted; any other is read and its checksum compared. A file that differs,
-	// is missing, or has no recorded checksum to compare is ErrCorrupt.
+	// Check compares a file with its record. It trusts a file with the same size and
+	// modification time, on S3 with the same size and ETag; of any other file it
+	// compares the checksum. A file that differs, is missing, or has no recorded
+	// checksum is ErrCorrupt.
 	Check(f File) error
-	// Sum takes the checksums of files that have none.
+	// Sum takes the checksums of files without one.
 	Sum(ctx context.Context, files []*File) error
-	// Open opens a file for reading; fs.ErrNotExist when it does not exist.
+	// Open opens a file for reading; fs.ErrNotExist without it.
 	Open(name string) (*OpenFile, error)
-	// Close gives the place back. What was made for it and not used is removed.
+	// Close releases the place, and removes what was made for it and not used.
 	Close() error
 }
 
 // Unfinished is a file being written.
 type Unfinished interface {
 	io.Writer
-	// Commit publishes the file. The result has no name, rows or size, and no
-	// checksum where that is not known yet.
+	// Commit publishes the file. The result has no name, rows or size, and may have
+	// no checksum yet.
 	Commit() (File, error)
-	// Abort throws the file away; after Commit it does nothing.
+	// Abort drops the file; after Commit it does nothing.
 	Abort() error
 }
 
@@ -76,14 +74,14 @@ type File struct {
 	Name       string    `json:"name"`
 	Rows       int64     `json:"rows"`
 	Bytes      int64     `json:"bytes"`
-	SHA256     string    `json:"sha256,omitempty"`     // lower-case hex; "" until Place.Sum took it
-	ModifiedAt time.Time `json:"modified_at,omitzero"` // lets a rerun skip re-reading a file nobody touched
-	// ETag is the store's own name for these bytes, on S3: there it does what
+	SHA256     string    `json:"sha256,omitempty"`     // lower-case hex; "" before Place.Sum
+	ModifiedAt time.Time `json:"modified_at,omitzero"` // a rerun need not read an unchanged file again
+	// ETag is the name of these bytes at the store, on S3. It does there what
 	// ModifiedAt does locally.
 	ETag string `json:"etag,omitempty"`
 }
 
-// checkSize compares the size of a file with what was recorded.
+// checkSize compares the size of a file with its record.
 func (f File) checkSize(size int64) error {
 	if size != f.Bytes {
 		return fmt.Errorf("%s has %d bytes, not %d: %w", f.Name, size, f.Bytes, ErrCorrupt)
@@ -91,7 +89,7 @@ func (f File) checkSize(size int64) error {
 	return nil
 }
 
-// checkSum compares the checksum of a file with what was recorded.
+// checkSum compares the checksum of a file with its record.
 func (f File) checkSum(content io.Reader) error {
 	sum, err := sha256Of(content)
 	if err == nil && sum != f.SHA256 {
@@ -110,17 +108,17 @@ type OpenFile struct {
 	Size int64 // bytes
 }
 
-// Options are what a place on S3 needs. The zero value does for local folders.
+// Options are for places on S3. The zero value is enough for local folders.
 type Options struct {
 	Objects *objects.Store // nil refuses s3:// URIs
-	// StateDir keeps unfinished parts, and records who holds which dataset.
+	// StateDir has unfinished parts, and records who holds which dataset.
 	StateDir string
-	// Look says that nothing will be written: nothing is locked on S3.
+	// Look says that nothing will be written, so nothing is locked on S3.
 	Look bool
 }
 
-// Open takes hold of a place, and makes a local folder if need be. A place held
-// by another process is filelock.ErrLocked.
+// Open locks a place, and makes a local folder if it is missing. A place that another
+// process holds is filelock.ErrLocked.
 func Open(ctx context.Context, uri string, o Options) (Place, error) {
 	if objects.Is(uri) {
 		return openBucket(ctx, uri, o)
@@ -128,8 +126,8 @@ func Open(ctx context.Context, uri string, o Options) (Place, error) {
 	return openFolder(uri)
 }
 
-// OpenToRead opens a place without taking hold of it. A local folder that does
-// not exist is found out by the first read.
+// OpenToRead opens a place without locking it. A missing local folder is an error of the
+// first read.
 func OpenToRead(ctx context.Context, uri string, o Options) (Place, error) {
 	if objects.Is(uri) {
 		o.Look = true

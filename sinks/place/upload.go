@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// upload is a file that is written on this machine and sent when it is whole.
+// upload is a file that is written on this machine and sent when it is complete.
 type upload struct {
 	bucket *bucket
 	name   string
@@ -50,18 +50,18 @@ func (u *upload) Abort() error {
 	return os.Remove(u.file.Name())
 }
 
-// workFolder is where the files of a dataset on S3 are made, in the state
-// folder. One process has it at a time.
+// workFolder is the folder, in the state folder, where files for S3 are made. One
+// process has it at a time.
 type workFolder struct {
 	dir    string
-	holder string // names the folder in the dataset's lock
+	holder string // names the folder in the lock of the dataset
 	lock   *filelock.Lock
 }
 
 const holderName = "holder"
 
-// openWorkFolder takes hold of a dataset's folder and removes what a killed
-// run has left there.
+// openWorkFolder locks the work folder of a dataset, and removes what a killed run has
+// left there.
 func openWorkFolder(stateDir, uri string) (*workFolder, error) {
 	hash := sha256.Sum256([]byte(uri))
 	w := &workFolder{dir: filepath.Join(stateDir, "s3", hex.EncodeToString(hash[:8]))}
@@ -110,11 +110,11 @@ func (w *workFolder) create(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(w.dir, strings.ReplaceAll(name, "/", "-")), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// close gives the folder back. It goes, unless the dataset's lock still names
+// close releases the folder. It is removed, unless the lock of the dataset still names
 // it.
 func (w *workFolder) close(unused bool) error {
 	if unused {
-		_ = os.Remove(filepath.Join(w.dir, holderName)) // a leftover does no harm
+		_ = os.Remove(filepath.Join(w.dir, holderName)) // a leftover is harmless
 		_ = os.Remove(w.dir)
 	}
 	return w.lock.Close()

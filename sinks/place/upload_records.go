@@ -12,12 +12,12 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
-// Uploads in pieces are recorded in the work folder before they are begun, so
-// that the next run can abort those of a killed one. A listing of uploads alone
-// does not do: MinIO lists those of a name, and none of a folder.
+// Uploads in pieces are recorded in the work folder before they are begun, so that the
+// next run can abort those of a killed run. A listing is not enough: MinIO lists the
+// uploads of a name, but not of a folder.
 
-// uploadRecord begins the names of the records: a file for each object, with its
-// name, a line for each try to begin an upload, and one for each upload's id.
+// uploadRecord begins the names of the records. There is a file for each object, with its
+// name, a line for each try to begin an upload, and a line for the id of each upload.
 const uploadRecord = "upload-"
 
 const tryLine = "try"
@@ -27,7 +27,7 @@ func (w *workFolder) uploadRecord(name string) string {
 	return filepath.Join(w.dir, uploadRecord+hex.EncodeToString(hash[:8]))
 }
 
-// begun records an upload to an object, or with the id "" a try to begin one.
+// begun records the id of an upload to an object, or, with "", a try to begin one.
 func (w *workFolder) begun(name, upload string) error {
 	path := w.uploadRecord(name)
 	record, err := os.ReadFile(path)
@@ -40,11 +40,11 @@ func (w *workFolder) begun(name, upload string) error {
 	return atomicfile.Write(path, append(record, cmp.Or(upload, tryLine)+"\n"...))
 }
 
-// uploads are those to one object.
+// uploads are the uploads to an object.
 type uploads struct {
 	name  string
 	known []string // ids
-	lost  bool     // a try was not answered, and may have begun one
+	lost  bool     // a try had no answer, and may have begun an upload
 }
 
 func readUploads(path string) (u uploads, err error) {
@@ -65,8 +65,7 @@ func readUploads(path string) (u uploads, err error) {
 	return u, nil
 }
 
-// written forgets the uploads to an object that is complete, unless one may be
-// left that nobody knows of.
+// written forgets the uploads to a complete object, unless an unknown one may be left.
 func (w *workFolder) written(name string) error {
 	path := w.uploadRecord(name)
 	u, err := readUploads(path)
@@ -76,8 +75,8 @@ func (w *workFolder) written(name string) error {
 	return errors.Join(err, os.Remove(path))
 }
 
-// abortRecorded aborts the uploads that are recorded: those whose id is known,
-// and what the store lists under the very name, if the answer with an id was lost.
+// abortRecorded aborts the recorded uploads by their ids and, if the answer with an id was
+// lost, those that the store lists for the name.
 func (b *bucket) abortRecorded() error {
 	records, err := filepath.Glob(filepath.Join(b.work.dir, uploadRecord+"*"))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 
 var datePattern = regexp.MustCompile(`^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$`)
 
-// kind is a type taken apart: a plain one, a list of one, or a struct.
+// kind is a parsed type: a plain one, a list, or a struct.
 type kind struct {
-	plain   string // "STRING", "INT64" …; empty for others
+	plain   string // "STRING", "INT64" …; "" for others
 	element *kind  // of a list
 	members []member
 }
@@ -20,7 +20,7 @@ type member struct {
 	kind kind
 }
 
-// parseType takes apart a type as manifests have it.
+// parseType parses a type of a manifest.
 func parseType(s string) (kind, error) {
 	if inner, ok := inside(s, "LIST<"); ok {
 		element, err := parseType(inner)
@@ -51,7 +51,7 @@ func inside(s, opening string) (string, bool) {
 
 const timestamp = "TIMESTAMP(MICROS, UTC)"
 
-// plainTypes are the warehouses' names of plain types.
+// plainTypes are the names of plain types in the warehouses.
 var plainTypes = map[Dialect]map[string]string{
 	DuckDB: {"STRING": "VARCHAR", "INT32": "INTEGER", "INT64": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN",
 		"DATE": "DATE", timestamp: "TIMESTAMP WITH TIME ZONE"},
@@ -67,7 +67,7 @@ var plainTypes = map[Dialect]map[string]string{
 		"DATE": "DATE", timestamp: "TIMESTAMP"},
 }
 
-// in is the type in a dialect.
+// in returns the type in a dialect.
 func (k kind) in(d Dialect) string {
 	switch {
 	case k.plain != "":

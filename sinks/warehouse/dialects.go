@@ -7,10 +7,10 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// partsPattern matches the parts of a folder, and none of what begins with "_".
+// partsPattern matches the parts of a folder, but no names that begin with "_".
 const partsPattern = "part-*.parquet"
 
-// partitionType is the type of a partition's column.
+// partitionType is the type of a partition column.
 func partitionType(d Dialect, p partition) string {
 	if p.isDate() {
 		return plainTypes[d]["DATE"]
@@ -118,7 +118,7 @@ func (w *writer) bigquery() {
 	}
 	uri := t.folder("gs://") + "/" + partsPattern
 	if t.PartitionBy != "" {
-		uri = t.folder("gs://") + "/" + t.PartitionBy + "=*.parquet" // one asterisk is all there may be, and it takes slashes in
+		uri = t.folder("gs://") + "/" + t.PartitionBy + "=*.parquet" // only one asterisk is allowed, and it matches slashes
 	}
 	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n)%s;", backslashed(uri), prefix, behind)
 	if len(t.partitions()) == 0 {
@@ -202,7 +202,7 @@ func (w *writer) athena() {
 	w.line(";")
 }
 
-// projection is how Athena works partitions out instead of being told of each.
+// projection lets Athena calculate partitions, so that they need not be listed.
 // Source: Amazon Athena User Guide, "Set up partition projection".
 func (t Table) projection() []string {
 	properties := []string{"'projection.enabled' = 'true'"}
@@ -219,7 +219,7 @@ func (t Table) projection() []string {
 			set("interval", "1")
 			set("interval.unit", "DAYS")
 		} else {
-			set("type", "injected") // a query names the value
+			set("type", "injected") // queries name the value
 		}
 		template += "/" + p.Name + "=${" + name + "}"
 	}
@@ -248,7 +248,7 @@ func (w *writer) spark() {
 	}
 }
 
-// markdown is the data dictionary.
+// markdown writes the data dictionary.
 func (w *writer) markdown() {
 	t := w.table
 	w.line("| column | type | null | unit | meaning | rule |")
@@ -273,7 +273,7 @@ func (w *writer) markdown() {
 	}
 }
 
-// typeCell is a type in a cell: angle brackets are tags elsewhere.
+// typeCell writes a type in a cell without angle brackets, which may count as tags.
 func typeCell(s string) string {
 	if strings.Contains(s, "<") {
 		return "`" + s + "`"
@@ -281,7 +281,7 @@ func typeCell(s string) string {
 	return s
 }
 
-// cell is a text in a cell of a Markdown table.
+// cell writes a text in a cell of a Markdown table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func backslashQuoted(name string) string {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// Issue is a problem of a warehouse with a dataset, or a note to read before
-// loading.
+// Issue is a problem of a warehouse with a dataset, or a note about loading it.
 type Issue struct {
 	Column string `json:"column,omitempty"`
-	// Fails says that a load with the statements of Write fails or loses
-	// something; else what is said is for information.
+	// Fails says that a load with the statements of Write fails or loses data; else
+	// it is a note.
 	Fails   bool   `json:"fails"`
 	Problem string `json:"problem"`
 }
@@ -23,18 +22,18 @@ func (t Issue) String() string {
 	return "column " + t.Column + ": " + t.Problem
 }
 
-// rules are the limits of a warehouse, as its documentation has them.
+// rules are the limits of a warehouse by its documentation.
 type rules struct {
 	columns    int   // of a table; 0 for no limit
-	nameBytes  int   // of a column's name
+	nameBytes  int   // of the name of a column
 	text       int64 // bytes of a text; 0 for no limit
 	list       int64 // bytes of a list
-	row        int64 // bytes of a row, judged by its largest value
+	row        int64 // bytes of a row, compared with its largest value
 	plainNames bool  // letters, digits and underscores only
 	note       string
 }
 
-// limits are those that a dataset can meet.
+// limits are the limits that a dataset can exceed.
 //
 // Sources: Snowflake documentation, "String & binary data types" and
 // "Identifier requirements"; BigQuery documentation, "Quotas and limits" and
@@ -53,13 +52,13 @@ var limits = map[Dialect]rules{
 	Spark:  {},
 }
 
-// bigQueryPrefixes are beginnings that names of columns must not have.
+// bigQueryPrefixes are prefixes that names of columns must not have.
 // Source: BigQuery documentation, "Specify a schema".
 var bigQueryPrefixes = []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"}
 
-// Issues lists the problems of a warehouse with a table. longest is the size
-// in bytes of each column's longest value, of a list all its values together;
-// it may be nil, for a table without rows.
+// Issues lists the problems of a warehouse with a table. longest has the bytes of the
+// longest value of each column, for a list of all its values together. It is nil for a
+// table without rows.
 func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 	limit, known := limits[d]
 	if !known {
@@ -99,7 +98,7 @@ func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 	return issues, nil
 }
 
-// nameProblem is what is wrong with a column's name; empty when nothing is.
+// nameProblem describes what is wrong with the name of a column; "" if nothing is.
 func nameProblem(d Dialect, limit rules, name string) string {
 	switch {
 	case limit.nameBytes > 0 && len(name) > limit.nameBytes:
@@ -114,7 +113,7 @@ func nameProblem(d Dialect, limit rules, name string) string {
 	return ""
 }
 
-// sizeProblem is what is wrong with the largest value of a column.
+// sizeProblem describes what is wrong with the largest value of a column.
 func (limit rules) sizeProblem(k kind, longest int64) string {
 	most, what := limit.text, "a text"
 	if !k.isPlain() {

@@ -7,8 +7,8 @@ import (
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// snowflakeName quotes a name where it has to be: a quoted name is to be
-// quoted ever after, in its case.
+// snowflakeName quotes a name only if necessary, because a quoted name must be quoted in
+// every query.
 func snowflakeName(name string) string {
 	switch upper := strings.ToUpper(name); {
 	case snowflakeReserved[upper]:
@@ -19,7 +19,7 @@ func snowflakeName(name string) string {
 	return doubleQuoted(name)
 }
 
-// snowflakeReserved cannot be the names of columns without quotes.
+// snowflakeReserved are words that cannot name a column without quotes.
 // Source: Snowflake documentation, "Reserved & limited keywords".
 var snowflakeReserved = func() map[string]bool {
 	reserved := map[string]bool{}

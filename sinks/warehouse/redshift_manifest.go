@@ -2,13 +2,13 @@ package warehouse
 
 import "encoding/json"
 
-// File is a file to be loaded.
+// File is a file to load.
 type File struct {
 	Name  string // relative to the dataset, with slashes
 	Bytes int64
 }
 
-// RedshiftManifest lists exactly the files that COPY … MANIFEST is to load.
+// RedshiftManifest lists the files that COPY … MANIFEST loads.
 // Source: Amazon Redshift Database Developer Guide, "Using a manifest to
 // specify data files": content_length is required for columnar files.
 func RedshiftManifest(location string, files []File) ([]byte, error) {

@@ -1,9 +1,8 @@
-// Package warehouse writes down how a dataset gets into a data warehouse: the
-// table that fits its columns, the statement that loads it, and what the
-// warehouse would trip over.
+// Package warehouse writes statements that load a dataset into a data warehouse: the
+// table for its columns, the load, and the problems that the warehouse would have.
 //
-// The one thing to know before using it: nothing here connects to anything.
-// What comes out is text for people and their tools.
+// The one thing to know before using it: nothing here connects to anything. The results
+// are texts for people and their tools.
 package warehouse
 
 import (
@@ -28,13 +27,13 @@ const (
 	Markdown  Dialect = "markdown"
 )
 
-// Warehouses are the dialects that are one.
+// Warehouses are the dialects of warehouses.
 var Warehouses = []Dialect{DuckDB, Snowflake, BigQuery, Redshift, Athena, Spark}
 
-// Dialects are all that Write knows.
+// Dialects are all dialects of Write.
 var Dialects = append(slices.Clone(Warehouses), Markdown)
 
-// Parse finds the dialect called name among those that may be.
+// Parse returns the dialect with a name among some.
 func Parse(name string, among []Dialect) (Dialect, error) {
 	if d := Dialect(strings.ToLower(name)); slices.Contains(among, d) {
 		return d, nil
@@ -50,19 +49,18 @@ func Names(dialects []Dialect) (names []string) {
 	return names
 }
 
-// Table is a table to be made of a dataset.
+// Table is a table for a dataset.
 type Table struct {
-	Name       string // empty for the operation's
+	Name       string // "" means that of the operation
 	Operation  string
 	Version    int // of the schema
 	Columns    []schema.Column
 	Partitions []schema.Partition // columns in the path of the dataset
-	// PartitionBy is the column whose values are folders of the dataset. Rows
-	// without a value are in the folder of schema.DefaultPartition. Empty when
-	// there is none.
+	// PartitionBy is the column whose values are folders of the dataset; "" without
+	// one. Rows with null are in the folder of schema.DefaultPartition.
 	PartitionBy string
-	// Location is where the dataset is, or, with partitions, what their folders
-	// are in: a folder or a URI. Empty is a place to be filled in.
+	// Location is the folder or URI of the dataset, or, with partitions, the folder
+	// that has their folders. "" writes a placeholder.
 	Location string
 }
 
@@ -73,14 +71,13 @@ func (t Table) name() string {
 	return t.Name
 }
 
-// partition is a column that is in the paths of a table's files, and not in
-// the files.
+// partition is a column that is in the paths of the files, and not in the files.
 type partition struct {
 	schema.Partition
-	varies bool // each value that rows have is a folder
+	varies bool // each value has a folder
 }
 
-// partitions are those of the table, from the outermost inwards.
+// partitions returns the partitions of the table, the outermost first.
 func (t Table) partitions() (all []partition) {
 	for _, p := range t.Partitions {
 		all = append(all, partition{p, false})
@@ -91,10 +88,10 @@ func (t Table) partitions() (all []partition) {
 	return all
 }
 
-// isDate reports whether a partition's value is a day.
+// isDate reports whether the value of a partition is a day.
 func (p partition) isDate() bool { return datePattern.MatchString(p.Value) }
 
-// location is where the table's files are, below a scheme if there is none.
+// location returns where the files are; with a placeholder if that is unknown.
 func (t Table) location(scheme string) string {
 	if t.Location == "" {
 		return scheme + "BUCKET/PREFIX"
@@ -102,10 +99,10 @@ func (t Table) location(scheme string) string {
 	return strings.TrimSuffix(t.Location, "/")
 }
 
-// Folder is the folder of the dataset itself, of a table with a Location.
+// Folder returns the folder of the dataset. The table must have a Location.
 func (t Table) Folder() string { return t.folder("") }
 
-// folder is Folder, below a scheme where there is no Location.
+// folder is Folder, with a placeholder without a Location.
 func (t Table) folder(scheme string) string {
 	if len(t.Partitions) == 0 {
 		return t.location(scheme)
@@ -113,7 +110,7 @@ func (t Table) folder(scheme string) string {
 	return t.location(scheme) + "/" + schema.PartitionPath(t.Partitions)
 }
 
-// Write writes the table and what loads it.
+// Write writes the table and the statement that loads it.
 func Write(d Dialect, t Table) (string, error) {
 	columns := make([]parsed, len(t.Columns))
 	for i, c := range t.Columns {
@@ -145,7 +142,7 @@ func Write(d Dialect, t Table) (string, error) {
 	return w.String(), nil
 }
 
-// parsed is a column with its type taken apart.
+// parsed is a column with its parsed type.
 type parsed struct {
 	schema.Column
 	kind kind
@@ -160,13 +157,12 @@ type writer struct {
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// head says what the statements are of.
+// head describes the statements.
 func (w *writer) head(what string) {
 	w.line("-- %s, schema version %d: %s", w.table.Operation, w.table.Version, what)
 }
 
-// list writes the columns of a CREATE TABLE, each made by one, and partitions
-// behind them.
+// list writes the columns of a CREATE TABLE, and partitions after them.
 func (w *writer) list(one func(parsed) string, partitions ...string) {
 	lines := make([]string, 0, len(w.columns)+len(partitions))
 	for _, c := range w.columns {
@@ -178,7 +174,7 @@ func (w *writer) list(one func(parsed) string, partitions ...string) {
 	w.line("%s", strings.Join(lines, ",\n"))
 }
 
-// required is what a column without nulls has behind its type.
+// required is what follows the type of a column without nulls.
 func (c parsed) required() string {
 	if c.Nullable {
 		return ""
@@ -186,7 +182,7 @@ func (c parsed) required() string {
 	return " NOT NULL"
 }
 
-// about is what a column's comment says.
+// about returns the comment of a column.
 func (c parsed) about() string {
 	text := c.Meaning.Text
 	if c.Meaning.Unit != "" {
@@ -198,10 +194,10 @@ func (c parsed) about() string {
 	return text
 }
 
-// literal is a string in SQL that doubles quotes.
+// literal writes a string in SQL with doubled quotes.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// backslashed is a string in SQL that has backslashes before quotes.
+// backslashed writes a string in SQL with backslashes before quotes.
 func backslashed(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`).Replace(s) + "'"
 }

@@ -115,6 +115,35 @@ func TestRemoteSearches(t *testing.T) {
 	})
 }
 
+// TestEmptyPagesAreNoMatches: each age of stored answers is for pages and counts
+// of its own kind.
+func TestEmptyPagesAreNoMatches(t *testing.T) {
+	for _, op := range []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount} {
+		in(t, func(t *testing.T) {
+			s := searching(t, "keywords,limit\ncrowd 7,5\nnobody,5\nempty street,5\n")
+			s.op = op
+			if _, _, err := s.at(t.Context(), &desk{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * 24 * time.Hour)
+			const week = 7 * 24 * time.Hour
+			for i, c := range []struct {
+				match, noMatch time.Duration
+				want           int // that are asked again
+			}{{0, 0, 0}, {0, 2 * week, 0}, {0, week, 2}, {week, 2 * week, map[resolution.Operation]int{resolution.KeywordToLead: 2, resolution.KeywordToLeadCount: 1}[op]}} {
+				again, d := s, &desk{}
+				again.out = fmt.Sprint("again-", i)
+				if _, _, err := again.at(t.Context(), d, func(r *purchase.Remote) { r.RefreshMatch, r.RefreshNoMatch = c.match, c.noMatch }); err != nil {
+					t.Fatal(err)
+				}
+				if got := d.begun(); len(got) != c.want {
+					t.Errorf("%s, matches of %v and others of %v: %v are asked again, want %d", op, c.match, c.noMatch, got, c.want)
+				}
+			}
+		})
+	}
+}
+
 func TestRemoteCounts(t *testing.T) {
 	in(t, func(t *testing.T) {
 		s := searching(t, "keywords\ncrowd 25\ncrowd 25\nnobody\n")

@@ -74,16 +74,19 @@ func (c *codec) forPages(service Service, price Price) {
 	}
 }
 
-// stored is a finished reply as it is stored. A page without leads is a match:
-// it is what was asked for.
+// stored is a finished reply as it is stored. A page without leads, and a count
+// of none, is no match: it may be old sooner.
 func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 	cost := costOf(r.About, c.price(key, r))
 	a := answers.Answer{
 		Outcome: answers.Matched, Status: r.Status, Body: r.Body, Resolution: r.ID, Request: r.RequestID,
 		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	if r.Page == nil && !r.Answer.Matched() {
+	switch {
+	case r.Page == nil && !r.Answer.Matched():
 		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
+	case r.Page != nil && len(r.Page.Result.Leads) == 0 && r.Page.Count.Leads == 0:
+		a.Outcome, a.Reason = answers.NoMatch, outcome.ReasonNotFound
 	}
 	return a
 }

@@ -86,7 +86,7 @@ func TestDeliver(t *testing.T) {
 		{"of another service", phone, "res_1", "https://other.example", "res_1", true, found, nil, resolution.ErrNotAsked, "", 0, answers.Parked, false},
 		{"of nothing", phone, "res_1", "", "res_2", false, found, nil, resolution.ErrNotAsked, "", 0, answers.Parked, false},
 		{"a page of leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[{"lead_id":"a"},{"lead_id":"b"}]}}`, nil, nil, answers.Matched, 6, "", true},
-		{"a page without leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[]}}`, nil, nil, answers.Matched, 0, "", true},
+		{"a page without leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[]}}`, nil, nil, answers.NoMatch, 0, "", true},
 		{"a count", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":7}}`, nil, nil, answers.Matched, 3, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func DefaultJobFlags() JobFlags {
 // RegisterColumns registers the flags that decide on columns.
 func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: the one of the operation)")
-	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas")
+	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas; whatever is kept, key holds the identifier, unless --drop-identifier is given")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
 	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
 	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", f.hemProfiles, "hash `profiles` of email_to_hem: plain (always included), uid2, google")

@@ -12,11 +12,11 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
-// Look-ups of many keys at once. Texts go into an arena and entries are used
-// again, so that a look-up allocates nothing.
+// Look-ups of many keys at once. They allocate nothing: texts are in an arena, and
+// entries are used again.
 
-// FillPeople reads the people of profile keys into entries and sets found for
-// each key that somebody has. An empty key is nobody's; its entry stays.
+// FillPeople reads the people of profile keys into entries, and sets found for each key
+// of a person. An empty key is skipped; its entry stays.
 func (d *Directory) FillPeople(keys []string, arena *records.Arena, entries []people.Entry, found []bool) error {
 	clear(found)
 	if d.people == nil {
@@ -25,9 +25,9 @@ func (d *Directory) FillPeople(keys []string, arena *records.Arena, entries []pe
 	return guarded(People, func() { d.people.FillAll(keys, arena, entries, found) })
 }
 
-// FillPeopleByDigest is FillPeople by raw digests of emails. addresses are those
-// that the digests were made of, "" when unknown. emails are set to the person's
-// email that the digest stands for; see people.File.PersonByEmail.
+// FillPeopleByDigest is FillPeople by raw digests of emails. addresses are those of the
+// digests, "" if unknown. It sets emails to the person's email with the digest; see
+// people.File.PersonByEmail.
 func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string) error {
 	clear(emails)
 	if d.people == nil {
@@ -36,8 +36,8 @@ func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *recor
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails) })
 }
 
-// FillCompanies reads the companies of domains into entries. Where no company
-// has a domain, the entry has the domain and nothing else.
+// FillCompanies reads the companies of domains into entries. Without a company, the entry
+// has only the domain.
 func (d *Directory) FillCompanies(domains []string, arena *records.Arena, entries []companies.Entry) error {
 	if d.companies == nil {
 		for i, domain := range domains {
@@ -48,8 +48,8 @@ func (d *Directory) FillCompanies(domains []string, arena *records.Arena, entrie
 	return guarded(Companies, func() { d.companies.FillAll(domains, arena, entries) })
 }
 
-// Owners sets owners to the owner of the range around each address; see
-// ranges.File.Owner. The zero address has none.
+// Owners sets owners to the owner of the range of each address; see ranges.File.Owner.
+// The zero address has none.
 func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 	clear(owners)
 	if d.ranges == nil {
@@ -64,8 +64,8 @@ func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 	})
 }
 
-// FillOwners sets what is known of each owner but 0: its kind of organization
-// and its company, which known tells is one.
+// FillOwners sets the kind of organization and the company of each owner but 0. known
+// says whether there is a company.
 func (d *Directory) FillOwners(owners []uint32, arena *records.Arena, entries []companies.Entry, orgTypes []string, known []bool) error {
 	clear(known)
 	clear(orgTypes)
@@ -82,8 +82,8 @@ func (d *Directory) FillOwners(owners []uint32, arena *records.Arena, entries []
 	})
 }
 
-// FillVisits appends the visits of all addresses to list and sets ends to where
-// those of each address end. The zero address has none.
+// FillVisits appends the visits of all addresses to list, and sets ends to the end of
+// those of each address. The zero address has none.
 func (d *Directory) FillVisits(addrs []netip.Addr, arena *records.Arena, list []visits.Visit, ends []int) (_ []visits.Visit, err error) {
 	err = guarded(Visits, func() {
 		for i, addr := range addrs {

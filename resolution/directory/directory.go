@@ -1,11 +1,9 @@
-// Package directory is the reference data the embedded engine answers from:
-// people, companies, IP ranges, keyword searches and visits, imported from
-// files their owner has and kept in one folder.
+// Package directory keeps the reference data of the embedded engine: people, companies, IP
+// ranges, keyword searches and visits. They are imported from files into a folder.
 //
-// The one thing to know before using it: an import never touches what a
-// reader has open. It builds new files beside the old ones and commits them
-// all by replacing one small file, the manifest; a Directory keeps its view
-// until it is closed, and Changed says when there is a newer one.
+// The one thing to know before using it: an import never changes open files. It builds new
+// files beside the old ones and commits them by replacing a small file, the manifest. A
+// Directory keeps its view until it is closed; Changed says when there is a newer one.
 package directory
 
 import (
@@ -33,7 +31,7 @@ import (
 // Kind is one kind of reference data.
 type Kind string
 
-// The kinds. The words are also the import flags and the file names.
+// The kinds. They are also the names of flags and files.
 const (
 	People    Kind = "people"
 	Companies Kind = "companies"
@@ -42,12 +40,12 @@ const (
 	Visits    Kind = "visits"
 )
 
-// Kinds lists the kinds in the order reports show them, which is the order
-// they are imported in: ranges are joined to companies.
+// Kinds lists the kinds in the order of imports and reports. Ranges come after companies,
+// because they are joined to them.
 var Kinds = []Kind{People, Companies, IPRanges, Searches, Visits}
 
-// Directory is an open directory folder. It is safe from many goroutines;
-// Close must come after the last look-up.
+// Directory is an open directory folder. It is safe from many goroutines. Call Close after
+// the last look-up.
 type Directory struct {
 	dir      string
 	manifest manifest
@@ -66,9 +64,9 @@ type Directory struct {
 // ErrNotImported says that a folder was not made by an import.
 var ErrNotImported = errors.New("no directory made by an import")
 
-// Open opens the directory in dir. Kinds that were never imported are
-// missing, and that is fine: their look-ups find nothing. A folder that is no
-// directory, or whose files do not fit its manifest, is resolution.ErrInvalid.
+// Open opens the directory in dir. Look-ups of kinds that were never imported find
+// nothing. The error is resolution.ErrInvalid for a folder that is not a directory, or
+// whose files do not match its manifest.
 func Open(dir string) (*Directory, error) {
 	for {
 		m, state, err := readManifest(dir)
@@ -86,8 +84,8 @@ func Open(dir string) (*Directory, error) {
 			return d, nil
 		}
 		err = errors.Join(err, d.Close())
-		// An import may have committed, and removed the files of the
-		// generation before, since we read the manifest.
+		// An import may have replaced the manifest and removed the older files
+		// since the manifest was read.
 		if !d.Changed() {
 			return nil, fmt.Errorf("%w: directory %s cannot be opened, import what is missing again: %w", resolution.ErrInvalid, dir, err)
 		}
@@ -98,7 +96,7 @@ func (d *Directory) open() (err error) {
 	if err := d.manifest.checkFormats(); err != nil {
 		return err
 	}
-	// In order, so that the same trouble is the same error; companies come
+	// In order, so that the same problem gives the same error, and companies come
 	// before the ranges that are joined to them.
 	for _, kind := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
 		e := d.manifest.Kinds[kind]
@@ -129,8 +127,7 @@ func (d *Directory) open() (err error) {
 	return nil
 }
 
-// Close gives everything back. Nothing of the directory may be used
-// afterwards; answers already handed out stay valid.
+// Close closes all files. Do not use the directory afterwards; earlier answers stay valid.
 func (d *Directory) Close() error {
 	var errs []error
 	if d.people != nil {
@@ -152,14 +149,14 @@ func (d *Directory) Close() error {
 	return errors.Join(errs...)
 }
 
-// Has reports whether the kind was imported, be it with no rows.
+// Has reports whether the kind was imported, even without rows.
 func (d *Directory) Has(k Kind) bool { _, ok := d.manifest.Kinds[k]; return ok }
 
 // HasPeople is Has(People).
 func (d *Directory) HasPeople() bool { return d.Has(People) }
 
-// Fingerprint identifies the content of all kinds: lower-case hex, the same
-// for the same sources and import settings on any machine at any time.
+// Fingerprint identifies the content of all kinds, in lower-case hex. It is the same for
+// the same sources and import settings, on any machine.
 func (d *Directory) Fingerprint() string {
 	h := sha256.New()
 	for _, k := range Kinds {
@@ -170,14 +167,13 @@ func (d *Directory) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Changed reports whether an import has replaced something since Open, so
-// that opening again would show other data. It reads one small file.
+// Changed reports whether an import has replaced data since Open. It reads a small file.
 func (d *Directory) Changed() bool {
 	_, state, err := readManifest(d.dir)
 	return err == nil && state != d.state
 }
 
-// Person finds a person by profile key; nil when there is none.
+// Person finds a person by profile key; nil without one.
 func (d *Directory) Person(ctx context.Context, key string) (*people.Person, error) {
 	if err := ctx.Err(); err != nil || d.people == nil {
 		return nil, err
@@ -195,8 +191,7 @@ func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *people.Pe
 	return p, emailKey, damaged(People, err)
 }
 
-// Company finds a company by its domain in canonical form; nil when there is
-// none.
+// Company finds a company by its domain in canonical form; nil without one.
 func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Company, error) {
 	if err := ctx.Err(); err != nil || d.companies == nil || domain == "" {
 		return nil, err
@@ -205,8 +200,7 @@ func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Com
 	return c, damaged(Companies, err)
 }
 
-// Range finds the narrowest range around an address that may be looked up
-// (ipaddr.LookupAddr); nil when there is none.
+// Range finds the narrowest range of an address from ipaddr.LookupAddr; nil without one.
 func (d *Directory) Range(addr netip.Addr) (*ranges.Range, error) {
 	if d.ranges == nil {
 		return nil, nil
@@ -215,9 +209,8 @@ func (d *Directory) Range(addr netip.Addr) (*ranges.Range, error) {
 	return r, damaged(IPRanges, err)
 }
 
-// Visits lists who was seen behind an address that may be looked up
-// (ipaddr.LookupAddr): the highest confidence first, of equals the most recent.
-// At most 16.
+// Visits lists at most 16 visits from an address of ipaddr.LookupAddr: the highest
+// confidence first, of equals the most recent.
 func (d *Directory) Visits(ctx context.Context, addr netip.Addr) ([]visits.Visit, error) {
 	if err := ctx.Err(); err != nil || d.visits == nil {
 		return nil, err
@@ -226,7 +219,7 @@ func (d *Directory) Visits(ctx context.Context, addr netip.Addr) ([]visits.Visit
 	return found, damaged(Visits, err)
 }
 
-// damaged says what to do about a damaged file.
+// damaged adds to an error what to do about a damaged file.
 func damaged(k Kind, err error) error {
 	if errors.Is(err, columnfile.ErrDamaged) {
 		return fmt.Errorf("the file of %s is damaged, import the %s again: %w", k, k, err)

@@ -15,25 +15,24 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
-// keepRetired is how long replaced searches are kept: the 24 hours for which
-// a search finds the same leads again, and an hour for who is late.
+// keepRetired is how long replaced searches are kept: 24 hours, for which a search finds
+// the same leads again, and an hour more for slow callers.
 const keepRetired = 25 * time.Hour
 
-// retired is a file of searches that an import has replaced.
+// retired is a file of searches that was replaced.
 type retired struct {
 	entry
 	Retired time.Time `json:"retired"` // UTC, when it was replaced
 }
 
-// edition names the data of an entry: the same for the same rows, whoever
-// imported them and when.
+// edition names the data of an entry. It is the same for the same rows in any import.
 func (e entry) edition() string { return e.Content[:min(32, len(e.Content))] }
 
 // noEdition is the edition of a directory without searches.
 const noEdition = "none"
 
-// retire keeps the searches of the manifest before, of the same directory, if m
-// has others, and lets those go that have been kept for long enough.
+// retire keeps the searches of the previous manifest of this directory if m has others,
+// and drops those that were kept for keepRetired.
 func (m *manifest) retire(before manifest, now time.Time) {
 	kept := slices.Clone(before.Retired)
 	present, replaced := m.Kinds[Searches], before.Kinds[Searches]
@@ -42,7 +41,7 @@ func (m *manifest) retire(before manifest, now time.Time) {
 	}
 	seen := map[string]bool{present.edition(): true}
 	m.Retired = nil
-	for _, r := range slices.Backward(kept) { // of two of one edition the later
+	for _, r := range slices.Backward(kept) { // of the same edition, the later
 		if r.columnar() && now.Sub(r.Retired) <= keepRetired && !seen[r.edition()] {
 			seen[r.edition()] = true
 			m.Retired = append(m.Retired, r)
@@ -51,13 +50,13 @@ func (m *manifest) retire(before manifest, now time.Time) {
 	slices.Reverse(m.Retired)
 }
 
-// Edition names the present searches: the same text for the same searches, in
-// any directory.
+// Edition names the present searches. It is the same for the same searches in any
+// directory.
 func (d *Directory) Edition() string {
 	return cmp.Or(d.manifest.Kinds[Searches].edition(), noEdition)
 }
 
-// edition gives the searches an edition names, nil when there are none in it.
+// edition returns the searches of an edition; nil if it has none.
 func (d *Directory) edition(name string) (*searches.File, error) {
 	switch name {
 	case noEdition:
@@ -68,8 +67,8 @@ func (d *Directory) edition(name string) (*searches.File, error) {
 	return d.retired.open(d.dir, d.manifest.Retired, name, d.leaveOut)
 }
 
-// LeaveOut has keyword searches pass over the leads that who is true for. It
-// comes before the first search.
+// LeaveOut makes keyword searches skip the leads for which who is true. Call it before the
+// first search.
 func (d *Directory) LeaveOut(who searches.LeaveOut) {
 	d.leaveOut = who
 	if d.searches != nil {
@@ -77,11 +76,9 @@ func (d *Directory) LeaveOut(who searches.LeaveOut) {
 	}
 }
 
-// FindSearches is searches.File.Find in q.Edition. Without searches it finds
-// nothing.
+// FindSearches is searches.File.Find in q.Edition. Without searches it finds nothing.
 //
-// Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable when the file
-// is damaged.
+// Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable for a damaged file.
 func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []searches.Found, total int64, err error) {
 	f, err := d.searchable(ctx, q)
 	if f == nil || err != nil {
@@ -99,7 +96,7 @@ func (d *Directory) SampleSearches(ctx context.Context, q resolution.KeywordSear
 	return f.Sample(ctx, q, most)
 }
 
-// searchable is the file that q asks for, nil when it has no searches.
+// searchable returns the file of the edition of q; nil if it has no searches.
 func (d *Directory) searchable(ctx context.Context, q resolution.KeywordSearch) (*searches.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -107,7 +104,7 @@ func (d *Directory) searchable(ctx context.Context, q resolution.KeywordSearch) 
 	return d.edition(q.Edition)
 }
 
-// retiredFiles are opened when they are first asked for.
+// retiredFiles are opened when they are first needed.
 type retiredFiles struct {
 	mu    sync.Mutex
 	files map[string]*searches.File
@@ -124,7 +121,7 @@ func (r *retiredFiles) open(dir string, kept []retired, name string, leaveOut se
 		return f, nil
 	}
 	f, err := searches.Open(filepath.Join(dir, kept[i].File))
-	if errors.Is(err, fs.ErrNotExist) { // an import since we were opened let it go
+	if errors.Is(err, fs.ErrNotExist) { // a later import removed it
 		return nil, resolution.ErrNoEdition
 	}
 	if err != nil {

@@ -24,15 +24,13 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
-// Import builds the kinds that files names and puts them in place of those in
-// dir, all of them or, on any error, none. dir is made when it is missing, and
-// goes again when nothing was put in it.
-// The Report is filled as far as the import came, also with an error.
+// Import imports the kinds in files and replaces those in dir: all of them or, after an
+// error, none. It makes dir if it is missing, and removes it again if it stays empty. The
+// Report is also filled, as far as the import came, with an error.
 //
-// Errors: resolution.ErrInvalid when a file cannot be what it should be or
-// has too many bad lines, or when dir holds data without the manifest that says
-// what they are; resolution.ErrUnavailable when another import of the same
-// folder is running.
+// Errors: resolution.ErrInvalid if a file has the wrong content or too many bad lines, or if
+// dir has data without a manifest; resolution.ErrUnavailable while another import of the
+// folder runs.
 func Import(ctx context.Context, dir string, files Files, o Options) (Report, error) {
 	var report Report
 	if err := errors.Join(o.Validate(), o.checkCalled(files)); err != nil {
@@ -47,14 +45,14 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	}
 	lock, err := filelock.Folder(dir)
 	if errors.Is(err, filelock.ErrLocked) {
-		// The folder is another's now, be it ours by birth.
+		// Another import has the folder now, even if this one made it.
 		return report, fmt.Errorf("%w: import into %s: %w", resolution.ErrUnavailable, dir, err)
 	}
 	if err != nil {
 		made.RemoveEmpty()
 		return report, err
 	}
-	defer func() { // in this order: who gets the lock next finds the folder or none
+	defer func() { // in this order, so that the next holder of the lock finds a whole folder or none
 		made.RemoveEmpty()
 		lock.Close()
 	}()
@@ -73,7 +71,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	im := importer{dir: dir, options: o, settings: o.settings(), manifest: next}
 	report, err = im.run(ctx, files)
 	if err != nil {
-		// The files already built are named by no manifest.
+		// No manifest names the new files.
 		err = errors.Join(err, old.sweep(dir))
 		if begun {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, manifestName)))
@@ -87,7 +85,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	return report, next.sweep(dir)
 }
 
-// Report says what an import took over and what it did not.
+// Report says what was imported and what was not.
 type Report struct {
 	Kinds []KindReport // in the order of Kinds
 }
@@ -162,13 +160,12 @@ func (im *importer) column(ctx context.Context, k Kind, r *imports.Report,
 	return e, err
 }
 
-// path is where the file of kind k goes in this generation.
+// path returns the path of the file of kind k in this generation.
 func (im *importer) path(k Kind, format string) string {
 	return filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, format))
 }
 
-// seal makes a finished temporary file durable under its name and describes
-// it.
+// seal makes a finished temporary file durable under its name, and returns its entry.
 func seal(path string) (entry, error) {
 	temp := atomicfile.TempName(path)
 	f, err := os.OpenFile(temp, os.O_RDWR, 0)

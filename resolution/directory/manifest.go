@@ -16,16 +16,16 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// manifestName is the file that says which files are the directory. Replacing
-// it is the commit point of an import.
+// manifestName is the file that names the files of the directory. Replacing it is the
+// commit point of an import.
 const manifestName = "directory.json"
 
-// manifestFormat is raised when an older program could not read the files. The
-// manifests of older formats are read: they name files to import again.
+// manifestFormat grows when older programs cannot read the files. Manifests of older
+// formats are read, because they name the files to import again.
 const manifestFormat = 3
 
-// columnFormat ends the names of column files. Earlier programs wrote databases
-// (sqlite, mmdb) and columns without checksums (columns).
+// columnFormat is the end of the names of column files. Earlier programs wrote databases
+// (sqlite, mmdb) and column files without checksums (columns).
 const columnFormat = "cols"
 
 func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
@@ -46,17 +46,17 @@ func (m manifest) checkFormats() error {
 
 type manifest struct {
 	Format     int            `json:"format"`
-	Generation int64          `json:"generation"` // raised by every import
+	Generation int64          `json:"generation"` // grows with every import
 	Kinds      map[Kind]entry `json:"kinds"`
-	// Retired are searches that were replaced, the longest ago first.
+	// Retired are the replaced searches, the oldest first.
 	Retired []retired `json:"retired,omitempty"`
 }
 
-// entry is one imported kind. It holds nothing of the data but counts.
+// entry is an imported kind. It has counts, but no data.
 type entry struct {
 	File     string    `json:"file"`     // name in the folder
-	Source   string    `json:"source"`   // base name of the file it was imported from
-	Rows     int64     `json:"rows"`     // lines taken over; networks of an MMDB
+	Source   string    `json:"source"`   // base name of the imported file
+	Rows     int64     `json:"rows"`     // imported lines; networks of an MMDB
 	Keys     int64     `json:"keys"`     // distinct keys among them, see KindStat.Keys
 	Bytes    int64     `json:"bytes"`    // size of File
 	SHA256   string    `json:"sha256"`   // of File
@@ -91,10 +91,9 @@ func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
 	return m, sha256.Sum256(text), nil
 }
 
-// readOrBeginManifest is readManifest for a folder that may be no directory
-// yet. It then writes a manifest that names nothing, before any data: so data
-// that a killed import left can be told from data whose manifest was lost,
-// which are not ours to remove.
+// readOrBeginManifest is readManifest for a folder that may not be a directory yet. Then it
+// writes an empty manifest before any data. So the data of a killed import differ from
+// data that lost their manifest, which must not be removed.
 func readOrBeginManifest(dir string) (m manifest, begun bool, err error) {
 	m, _, err = readManifest(dir)
 	if m.Kinds == nil {
@@ -130,18 +129,16 @@ func (m manifest) write(dir string) error {
 	return atomicfile.Write(filepath.Join(dir, manifestName), append(text, '\n'))
 }
 
-// dataFile matches the names of data files: kind, generation, format. A file
-// is never written again under a name it had, so a reader that opens one late
-// gets the one it was told of or none.
+// dataFile matches the names of data files: kind, generation, format. A name is never used
+// again, so a reader that opens a file late gets the right one or none.
 var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|spool|` + columnFormat + `)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)
 }
 
-// sweep removes data files that m does not name: those of the generation
-// before that are not retired, and what a killed import left. Files of other
-// names are not ours.
+// sweep removes data files that m does not name: replaced ones, and those of a killed
+// import. It leaves files with other names alone.
 func (m manifest) sweep(dir string) error {
 	named := map[string]bool{}
 	for _, e := range m.Kinds {

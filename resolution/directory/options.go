@@ -40,22 +40,21 @@ func (f Files) path(k Kind) string {
 
 // Options are the settings of an import. Start from DefaultOptions.
 type Options struct {
-	// MaxBadLines is the share of bad lines, 0 to 1, up to which a kind is
-	// imported without them. 0 tolerates none.
+	// MaxBadLines is the share of bad lines, from 0 to 1, up to which a kind is
+	// imported without them.
 	MaxBadLines float64
-	// DefaultRegion is the region of phone numbers written without one, two
-	// letters (ISO 3166).
+	// DefaultRegion is the region (ISO 3166 alpha-2) of phone numbers without a
+	// country code.
 	DefaultRegion string
 	// NetworkHosts are the hosts of profile addresses (profile.Rules).
 	NetworkHosts []string
-	// Fields says where the fields of an MMDB are.
+	// Fields are the places of fields in an MMDB.
 	Fields ranges.Fields
-	// Called says what columns are called in the files, where it is not as we
-	// call them.
+	// Called has the names of columns in the files that differ from ours.
 	Called map[string]string
-	// Open opens the files that a URI names; nil opens those of this machine.
+	// Open opens the files of a URI; nil opens files of this machine.
 	Open imports.OpenFiles
-	// Now is the clock, time.Now when nil.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -83,14 +82,14 @@ func ColumnsOf(k Kind) []string {
 	return nil
 }
 
-// calledIn is what columns are called in files of a kind.
+// calledIn returns the names of columns in files of a kind.
 func (o Options) calledIn(k Kind) map[string]string {
 	called := maps.Clone(o.Called)
 	maps.DeleteFunc(called, func(column, _ string) bool { return !slices.Contains(ColumnsOf(k), column) })
 	return called
 }
 
-// checkCalled finds names for columns that no file of files may have.
+// checkCalled refuses names for columns that none of the files can have.
 func (o Options) checkCalled(files Files) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(o.Called)) {
@@ -105,7 +104,7 @@ func (o Options) settings() imports.Settings {
 	return imports.Settings{MaxBadLines: o.MaxBadLines, Region: o.DefaultRegion, Rules: profile.Rules{Hosts: o.NetworkHosts}, Open: o.Open}
 }
 
-// DefaultFields covers the databases we know of.
+// DefaultFields are those of known databases.
 func DefaultFields() ranges.Fields {
 	return ranges.Fields{
 		Name:   []string{"name", "traits.organization", "organization"},
@@ -124,7 +123,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate joins everything that is wrong with o.
+// Validate joins all problems of o.
 func (o Options) Validate() error {
 	var errs []error
 	if !(o.MaxBadLines >= 0 && o.MaxBadLines <= 1) {

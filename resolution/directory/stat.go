@@ -16,18 +16,17 @@ import (
 // KindStat describes one imported kind.
 type KindStat struct {
 	Kind   Kind
-	Source string // base name of the file it came from
-	File   string // name in the directory's folder
-	Rows   int64  // lines taken over; networks of an MMDB
-	// Keys counts the distinct profile keys, domains, ranges, keywords or
-	// addresses. A range is cut where a narrower one lies in it, so there may be
-	// more than Rows.
+	Source string // base name of the imported file
+	File   string // name in the folder of the directory
+	Rows   int64  // imported lines; networks of an MMDB
+	// Keys counts the distinct profile keys, domains, ranges, keywords or addresses.
+	// A range with a narrower one inside is split, so there may be more than Rows.
 	Keys     int64
 	Bytes    int64
 	Imported time.Time // UTC
 }
 
-// Stat describes what is there, in the order of Kinds.
+// Stat describes the imported kinds, in the order of Kinds.
 func (d *Directory) Stat() []KindStat {
 	var stats []KindStat
 	for _, k := range Kinds {
@@ -39,9 +38,8 @@ func (d *Directory) Stat() []KindStat {
 	return stats
 }
 
-// Verify reads everything and joins what is wrong: damaged regions of files,
-// rows that no look-up finds, counts that differ from the import's. It takes as
-// long as reading all files twice.
+// Verify reads everything and joins the problems: damaged regions of files, rows that no
+// look-up finds, and wrong counts. It takes as long as reading all files twice.
 func (d *Directory) Verify(ctx context.Context) error {
 	var errs []error
 	for _, k := range Kinds {
@@ -57,7 +55,7 @@ func (d *Directory) Verify(ctx context.Context) error {
 		}
 	}
 	for _, r := range d.manifest.Retired {
-		// Gone is what an import since we were opened may have made it.
+		// A later import may have removed it.
 		if err := checkSum(filepath.Join(d.dir, r.File), r.SHA256); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("retired %s: %s: %w", Searches, r.File, err))
 		}
@@ -68,7 +66,7 @@ func (d *Directory) Verify(ctx context.Context) error {
 func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 	var keys, rows int64
 	var err error
-	switch k { // their own checks name the damaged region
+	switch k { // the checks of these kinds name the damaged region
 	case People:
 		keys, rows, err = int64(d.people.Keys()), int64(d.people.Rows()), d.people.Verify(ctx)
 	case Companies:

@@ -1,4 +1,4 @@
-// Package companies is the companies of a directory, found by their domains.
+// Package companies keeps the companies of a directory, which are found by domain.
 package companies
 
 import (
@@ -28,10 +28,10 @@ const (
 	fields
 )
 
-// File is the companies of one import. It is safe from many goroutines.
+// File has the companies of an import. It is safe from many goroutines.
 type File struct{ *records.File }
 
-// Open opens a file that Import has written.
+// Open opens a file of Import.
 func Open(path string) (*File, error) {
 	f, err := records.Open(path, fields)
 	if err != nil {
@@ -40,8 +40,7 @@ func Open(path string) (*File, error) {
 	return &File{f}, nil
 }
 
-// Company finds a company by its domain in canonical form; nil when there is
-// none.
+// Company finds a company by its domain in canonical form; nil without one.
 func (f *File) Company(domain string) (c *resolution.Company, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	row := f.Find(domain)
@@ -56,14 +55,14 @@ func (f *File) Company(domain string) (c *resolution.Company, err error) {
 	return &one.Company, nil
 }
 
-// Entry is memory for a company and what it points to.
+// Entry is memory for a company and its values.
 type Entry struct {
 	Company  resolution.Company
 	industry string
 	founded  int32
 }
 
-// Fill fills an entry with a row, its texts in the arena. Call it under
+// Fill fills an entry with a row, whose texts are in the arena. Call it under
 // columnfile.Guard.
 func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	var t [fields]string
@@ -82,9 +81,8 @@ func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	}
 }
 
-// FillAll fills the entries of the domains; an empty one is nobody's. Where no
-// company has a domain, the entry has the domain and nothing else. Call it under
-// columnfile.Guard.
+// FillAll fills the entries of the domains that are not empty. Without a company, an entry
+// has only the domain. Call it under columnfile.Guard.
 func (f *File) FillAll(domains []string, arena *records.Arena, entries []Entry) {
 	var rows [together]uint32
 	for len(domains) > 0 {

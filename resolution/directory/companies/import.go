@@ -20,8 +20,8 @@ var Columns = imports.Columns{
 // repeated are the fields whose texts many companies share.
 var repeated = []bool{industry: true, revenue: true, employeeCount: true, yearFounded: true, zipCode: true, city: true, state: true, about: false}
 
-// Import reads r.Source and writes the file at path under its temporary name.
-// Of lines with one domain the last stays.
+// Import reads r.Source and writes the file at path under its temporary name. The last line
+// of a domain is kept.
 func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
 	w, err := records.NewWriter(path, repeated)
 	if err != nil {

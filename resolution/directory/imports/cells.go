@@ -9,11 +9,11 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// layouts are the spellings of a time we read, UTC where they name no zone.
+// layouts are the accepted forms of a time, which is UTC without a zone.
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999", time.DateOnly}
 
-// Time reads a time of the years 1 to 9999, in UTC and whole microseconds.
+// Time reads a time of the years 1 to 9999, and returns it in UTC and whole microseconds.
 func Time(cell string) (t time.Time, ok bool) {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, cell); err == nil && t.Year() >= 1 && t.Year() <= 9999 {
@@ -26,11 +26,11 @@ func Time(cell string) (t time.Time, ok bool) {
 // Share reads a number from 0 to 1.
 func Share(cell string) (f float64, ok bool) {
 	f, err := strconv.ParseFloat(cell, 64)
-	return f, err == nil && f >= 0 && f <= 1 // NaN is neither
+	return f, err == nil && f >= 0 && f <= 1 // also refuses NaN
 }
 
-// List splits a cell at its semicolons and leaves empty members out. Lists of
-// Parquet come as JSON.
+// List splits a cell at its semicolons, without empty members. Lists of Parquet come as
+// JSON.
 func List(cell string) []string {
 	if cell == "" {
 		return nil
@@ -47,8 +47,7 @@ func List(cell string) []string {
 	return members
 }
 
-// jsonMembers are the members of a JSON array as text, without null and empty
-// ones.
+// jsonMembers returns the members of a JSON array as text, without null and empty ones.
 type jsonMembers []string
 
 func (m *jsonMembers) UnmarshalJSON(text []byte) error {
@@ -66,8 +65,8 @@ func (m *jsonMembers) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// EmailKey is the canonical form of an email or of the digest of one. The
-// text of the error is the reason.
+// EmailKey returns the canonical form of an email or of a digest of one. The text of the
+// error is the reason.
 func EmailKey(cell string) (string, error) {
 	a, err := email.Parse([]byte(cell))
 	if err != nil {
@@ -76,7 +75,7 @@ func EmailKey(cell string) (string, error) {
 	return string(a.AppendKey(nil)), nil
 }
 
-// EmptyOr is the reason of a cell that cannot be read.
+// EmptyOr returns the reason of a cell that cannot be read.
 func EmptyOr(cell, reason string) string {
 	if cell == "" {
 		return "empty"

@@ -7,21 +7,21 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Columns are the columns to read. A file must have the Required ones, and at
-// least one of each group in Either.
+// Columns are the columns to read. A file must have the Required ones, and at least one of
+// each group in Either.
 type Columns struct {
 	Names    []string
 	Required []string
 	Either   [][]string
 }
 
-// find returns what the wanted columns are called in a file, and the place of
-// each among them, -1 for one that the file lacks. called are the names that
-// differ from ours. Other names are compared without case.
+// find returns the names of the wanted columns in a file, and the index of each of them,
+// -1 for one that the file lacks. called are the names that differ from ours. Other names
+// are compared without regard to case.
 func (c Columns) find(file sources.File, called map[string]string) (names []string, places []int, err error) {
 	find := func(column string) (name string, ok bool) {
 		if name, ok := called[column]; ok {
-			return name, true // the reader says if the file lacks it
+			return name, true // the reader reports a missing column
 		}
 		if slices.Contains(file.Columns, column) {
 			return column, true

@@ -1,6 +1,5 @@
-// Package imports is what the imports of all kinds of reference data share:
-// reading the rows of a file, the report on bad lines, and the text forms of
-// cells.
+// Package imports has what the imports of all kinds share: reading the rows of files, the
+// report on bad lines, and the forms of cells.
 package imports
 
 import (
@@ -14,28 +13,27 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// Settings are the choices of an import that the kinds need.
+// Settings are the options of an import that the kinds need.
 type Settings struct {
-	// MaxBadLines is the share of bad lines, 0 to 1, up to which a kind is
+	// MaxBadLines is the share of bad lines, from 0 to 1, up to which a kind is
 	// imported without them.
 	MaxBadLines float64
-	// Region is the region of phone numbers written without one, two letters
-	// (ISO 3166).
+	// Region is the region (ISO 3166 alpha-2) of phone numbers without a country
+	// code.
 	Region string
-	// Rules are those of profile addresses.
+	// Rules are the rules for profile addresses.
 	Rules profile.Rules
-	// Called says what columns are called in the files, where it is not as we
-	// call them.
+	// Called has the names of columns in the files that differ from ours.
 	Called map[string]string
-	// Open opens the files that a URI names; nil opens those of this machine.
+	// Open opens the files of a URI; nil opens files of this machine.
 	Open OpenFiles
 }
 
-// OpenFiles opens the files that a URI names.
+// OpenFiles opens the files of a URI.
 type OpenFiles func(ctx context.Context, uri string) (*sources.List, error)
 
-// Content hashes normalised rows: every cell with its length in front, so
-// that no two different tables are the same bytes.
+// Content hashes normalised rows. Every cell has its length in front, so that different
+// tables never are the same bytes.
 type Content struct {
 	hash hash.Hash
 	buf  []byte

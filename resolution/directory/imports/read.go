@@ -13,20 +13,19 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Row is one line of a file: the wanted columns in the wanted order, trimmed,
-// empty where the file has no such column.
+// Row is a line of a file: trimmed cells of the wanted columns, in that order. They are
+// empty if the file has no such column.
 type Row struct {
-	Line  int64    // 1-based line of a CSV file, data row of a Parquet file
-	Cells []string // valid until parse returns; what they hold stays valid
+	Line  int64    // from 1, of a CSV file; data row of a Parquet file
+	Cells []string // the slice is valid until parse returns; the texts stay valid
 }
 
-// Read reads the rows of all files that r.Source names. Several goroutines call
-// parse for the well-formed rows; it reports what it skips and drops in its
-// Report, and returns false for a line that is not taken over. One goroutine at
-// a time calls take with the others, in the order of the files. Too many bad
-// lines are an error.
+// Read reads the rows of all files of r.Source. Several goroutines call parse for
+// well-formed rows: it adds what it skips and drops to its Report, and returns false for a
+// line to skip. One goroutine at a time calls take with the other lines, in the order of
+// the files. Too many bad lines are an error.
 //
-// Errors: resolution.ErrInvalid when the content of a file is wrong.
+// Errors: resolution.ErrInvalid for files with the wrong content.
 func Read[T any](ctx context.Context, s Settings, r *Report, want Columns, parse func(Row, *Report) (T, bool), take func(T) error) error {
 	b := batches[T]{report: r, parse: parse, take: take}
 	b.parsing = inorder.New(b.takeAll)
@@ -59,8 +58,7 @@ type batches[T any] struct {
 	failed  error // of take; set before stopped
 }
 
-// readAll reads all files. Those of different columns may differ in which of
-// the wanted ones they have.
+// readAll reads all files. Files may have different wanted columns.
 func (b *batches[T]) readAll(ctx context.Context, s Settings, want Columns) error {
 	open := s.Open
 	if open == nil {
@@ -84,7 +82,7 @@ func (b *batches[T]) readAll(ctx context.Context, s Settings, want Columns) erro
 	return nil
 }
 
-// read reads files of the same columns.
+// read reads files with the same columns.
 func (b *batches[T]) read(ctx context.Context, files *sources.List, want Columns, called map[string]string) (err error) {
 	names, places, err := want.find(files.Files()[0], called)
 	if err != nil {
@@ -108,14 +106,14 @@ func (b *batches[T]) read(ctx context.Context, files *sources.List, want Columns
 	return nil
 }
 
-// batch is what was parsed of some rows.
+// batch has the parsed lines of some rows.
 type batch[T any] struct {
 	parsed []T
 	report Report
 }
 
-// parseBatch parses the rows of a batch. What is parsed may keep cells, so they
-// are copied: one text a column.
+// parseBatch parses the rows of a batch. It copies their cells, one text for each column,
+// because parsed lines may keep them.
 func (b *batches[T]) parseBatch(from *sources.Batch, places []int) batch[T] {
 	defer from.Release()
 	parsed := batch[T]{make([]T, 0, from.Len()), Report{Source: from.Source}}

@@ -6,38 +6,37 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Report says what the import of one kind took over and what it did not. It
-// holds places and reasons, never values.
+// Report says what was imported of a kind and what was not. It has places and reasons,
+// never values.
 type Report struct {
-	Source string // the files, as they were given
+	Source string // the files, as given
 	Lines  int64  // data lines read
-	Rows   int64  // lines taken over
-	// Replaced counts the rows whose key came again further down: the last
-	// line wins.
+	Rows   int64  // imported lines
+	// Replaced counts the rows whose key came again in a later line, which is kept.
 	Replaced int64
-	// Bad counts the lines skipped. BadLines says which and why: the first
-	// MaxListed of them.
+	// Bad counts the skipped lines. BadLines has the places and reasons of the first
+	// MaxListed.
 	Bad      int64
 	BadLines []BadLine
-	// Dropped counts the unreadable cells of lines that were taken over
-	// without them. DroppedCells lists the first MaxListed.
+	// Dropped counts the unreadable cells of lines that were imported without them.
+	// DroppedCells lists the first MaxListed.
 	Dropped      int64
 	DroppedCells []BadLine
 }
 
-// MaxListed bounds each list of a Report; the counts go on.
+// MaxListed bounds each list of a Report, but not its counts.
 const MaxListed = 10_000
 
-// BadLine is a place in a source and what is wrong there.
+// BadLine is the place and the reason of a bad line.
 type BadLine struct {
 	File   string
-	Line   int64  // 1-based line of a CSV file, data row of a Parquet file
+	Line   int64  // from 1, of a CSV file; data row of a Parquet file
 	Reason string // "network_url: invalid_url", "ragged_row"
 }
 
 func (b BadLine) String() string { return fmt.Sprintf("%s:%d: %s", b.File, b.Line, b.Reason) }
 
-// Skip counts a line that is not taken over.
+// Skip counts a line that is not imported.
 func (r *Report) Skip(line int64, reason string) {
 	r.Bad++
 	if len(r.BadLines) < MaxListed {
@@ -51,7 +50,7 @@ func (r *Report) reject(line sources.Reject) {
 	r.Skip(line.Line, line.Reason)
 }
 
-// Drop counts a cell that is not taken over.
+// Drop counts a cell that is not imported.
 func (r *Report) Drop(line int64, reason string) {
 	r.Dropped++
 	if len(r.DroppedCells) < MaxListed {
@@ -59,7 +58,7 @@ func (r *Report) Drop(line int64, reason string) {
 	}
 }
 
-// add adds the report on the lines that follow.
+// add adds the report on the next lines.
 func (r *Report) add(next Report) {
 	r.Lines += next.Lines
 	r.Rows += next.Rows

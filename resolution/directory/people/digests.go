@@ -6,17 +6,17 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// lookupDigest is a raw digest an email is found by.
+// lookupDigest is a raw digest by which an email is found.
 type lookupDigest struct {
 	raw []byte
-	// respelled: not of the email as it is, but of its uid2 or google form,
-	// which may be somebody else's email as it is.
+	// respelled says that the digest is of the uid2 or google form, which may be the
+	// email of another person.
 	respelled bool
 }
 
-// lookupDigests are the digests an email is found by: md5, sha1 and sha256 of
-// the plain form, sha256 of the uid2 and google forms where they differ. A key
-// that is a digest itself is found by itself.
+// lookupDigests returns the digests by which an email is found: md5, sha1 and sha256 of the
+// plain form, and sha256 of the uid2 and google forms if they differ. A key that is a
+// digest is found by itself.
 func lookupDigests(key string) []lookupDigest {
 	a, err := email.Parse([]byte(key))
 	if err != nil {
@@ -48,8 +48,8 @@ func lookupDigests(key string) []lookupDigest {
 	return all
 }
 
-// question is the one digest to look an email key up by. of is the address
-// itself in canonical form, "" when the key is a digest.
+// question returns the digest for looking up an email key. of is the address in canonical
+// form; "" if the key is a digest.
 func question(key string) (digest []byte, of string, ok bool) {
 	a, err := email.Parse([]byte(key))
 	if err != nil {

@@ -2,11 +2,11 @@ package people
 
 import "github.com/leadetl/leadetl/resolution/directory/records"
 
-// together is how many keys are looked up side by side.
+// together is how many keys are looked up at a time.
 const together = 256
 
-// FillAll fills the entries of the profile keys that somebody has, and sets
-// found. An empty key is nobody's. Call it under columnfile.Guard.
+// FillAll fills the entries of the profile keys of people, and sets found. It skips empty
+// keys. Call it under columnfile.Guard.
 func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, found []bool) {
 	var rows [together]uint32
 	for len(keys) > 0 {
@@ -21,10 +21,9 @@ func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, fou
 	}
 }
 
-// FillAllByDigest fills the entries of the raw digests that somebody's email
-// has, and sets emails to that email. addresses are those the digests were made
-// of, "" when unknown. An empty digest is nobody's. Call it under
-// columnfile.Guard.
+// FillAllByDigest fills the entries of the raw digests of people's emails, and sets emails
+// to those emails. addresses are those of the digests, "" if unknown. It skips empty
+// digests. Call it under columnfile.Guard.
 func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string) {
 	var hashes [together]records.Hash
 	var rows [together]uint32
@@ -43,8 +42,8 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 	}
 }
 
-// fillByDigest fills an entry with the person who has an email with the digest.
-// The result is that email, "" when nobody has.
+// fillByDigest fills an entry with the person who has an email with the digest, and returns
+// that email; "" without one.
 func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry) string {
 	for row := range f.digests.Rows(h) {
 		f.Fill(row, arena, e)

@@ -20,7 +20,7 @@ var Columns = imports.Columns{
 	Required: []string{"network_url"},
 }
 
-// repeated are the fields whose texts many people share.
+// repeated are the fields with texts that many people share.
 var repeated = []bool{firstName: true, lastName: true, jobTitle: true, seniority: true, department: true,
 	zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
 
@@ -30,16 +30,16 @@ type line struct {
 	digests []digestHash
 }
 
-// digestHash is the hash of a digest that a person is found by.
+// digestHash is the hash of a digest by which a person is found.
 type digestHash struct {
 	records.Hash
 	respelled bool
 }
 
 // Import reads r.Source and writes the file at path under its temporary name.
-// Of lines with one profile address the last stays. Of people with one email,
-// the first is found by it; one whose email it is comes before one of whom it
-// is the uid2 or google form.
+// Of lines with the same profile address, it keeps the last. Of people with the same email,
+// the first is found by it, and people who have it as it is come before those who have it
+// in the uid2 or google form.
 func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
 	w, err := records.NewWriter(path, repeated)
 	if err != nil {
@@ -78,8 +78,8 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	return imports.Result{Keys: int64(keys), Content: sum.Sum()}, w.Finish()
 }
 
-// parser returns a function that reads a line. It is bad without a key only; any other cell
-// that cannot be read is dropped alone.
+// parser returns a function that reads a line. A line without a key is bad. Of other cells
+// that cannot be read, only the cell is dropped.
 func parser(s imports.Settings) func(imports.Row, *imports.Report) (line, bool) {
 	return func(row imports.Row, r *imports.Report) (l line, ok bool) {
 		c := row.Cells

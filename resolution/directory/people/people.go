@@ -1,5 +1,5 @@
-// Package people is the people of a directory, found by profile address, email
-// or the digest of an email.
+// Package people keeps the people of a directory, who are found by profile address, email or
+// the digest of an email.
 package people
 
 import (
@@ -33,24 +33,24 @@ const (
 	city
 	state
 	companyDomain
-	lastSeen // microseconds as a varint, empty when unknown
+	lastSeen // microseconds as a varint; empty if unknown
 	fields
 )
 
-// Person is one line of people.
+// Person is a line of people.
 type Person struct {
-	// Contact is what there is to say; Emails holds the plain addresses.
+	// Contact has the data; Emails has only plain addresses.
 	resolution.Contact
 	// NetworkURL is the key.
 	NetworkURL string
-	// EmailKeys are the person's emails in the source's order: plain
-	// addresses, or digests as lower-case hex where the owner had no more.
+	// EmailKeys are the emails in the order of the source: plain addresses, or
+	// digests in lower-case hex if the source has no more.
 	EmailKeys []string
-	// CompanyDomain is the key of the company, "" when unknown.
+	// CompanyDomain is the key of the company; "" if unknown.
 	CompanyDomain string
 }
 
-// Entry is memory for a person and what it points to.
+// Entry is memory for a person and their values.
 type Entry struct {
 	Person   Person
 	emails   []resolution.ContactEmail
@@ -59,13 +59,13 @@ type Entry struct {
 	lastSeen time.Time
 }
 
-// File is the people of one import. It is safe from many goroutines.
+// File has the people of an import. It is safe from many goroutines.
 type File struct {
 	*records.File
 	digests records.Index
 }
 
-// Open opens a file that Import has written.
+// Open opens a file of Import.
 func Open(path string) (*File, error) {
 	r, err := records.Open(path, fields)
 	if err != nil {
@@ -79,7 +79,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Person finds a person by profile key; nil when there is none.
+// Person finds a person by profile key; nil without one.
 func (f *File) Person(key string) (p *Person, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	row := f.Find(key)
@@ -91,13 +91,12 @@ func (f *File) Person(key string) (p *Person, err error) {
 	return &e.Person, nil
 }
 
-// PersonByEmail finds a person by an email's key: a plain address, or the
-// lower-case hex of a digest of one (any of md5, sha1, sha256 of the plain
-// form, sha256 of the uid2 and google forms). emailKey is the person's email
-// it stands for. nil when there is none.
+// PersonByEmail finds a person by the key of an email: a plain address, or the lower-case
+// hex of a digest (md5, sha1 or sha256 of the plain form, sha256 of the uid2 and google
+// forms). It also returns the email of the person; nil without a person.
 //
-// An address is found as it is only, plain or as its sha256: an address that
-// is merely another's uid2 form may be anybody's.
+// An address is found only in its plain form, or by its sha256: the uid2 form of an address
+// may be the address of another person.
 func (f *File) PersonByEmail(key string) (p *Person, emailKey string, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	digest, address, ok := question(key)
@@ -111,8 +110,8 @@ func (f *File) PersonByEmail(key string) (p *Person, emailKey string, err error)
 	return &e.Person, emailKey, nil
 }
 
-// emailOf is the place of the email that has the digest, -1 without one.
-// address is the address that the digest was made of, "" when it is unknown.
+// emailOf returns the index of the email with the digest, -1 without one. address is the
+// address of the digest; "" if it is unknown.
 func (p *Person) emailOf(digest, address string) int {
 	if address != "" {
 		for i, key := range p.EmailKeys {
@@ -139,8 +138,8 @@ func (p *Person) emailOf(digest, address string) int {
 	return found
 }
 
-// Fill fills an entry with a row, its texts in the arena. The memory of its
-// lists is used again. Call it under columnfile.Guard.
+// Fill fills an entry with a row, whose texts are in the arena. It uses the memory of its
+// lists again. Call it under columnfile.Guard.
 func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	p := &e.Person
 	var t [fields]string

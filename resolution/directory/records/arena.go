@@ -2,8 +2,7 @@ package records
 
 import "unsafe"
 
-// Arena is memory for texts that are given back all at once. The zero value is
-// ready for use.
+// Arena is memory for texts that are freed together. The zero value is ready to use.
 type Arena struct {
 	free   []byte
 	chunks [][]byte
@@ -11,7 +10,7 @@ type Arena struct {
 	taken  int // bytes
 }
 
-// Chunks grow: a record alone costs a small one, a batch needs few.
+// Chunks grow, so that a record takes a small one and a batch few.
 const minChunk, maxChunk = 512, 256 << 10
 
 // Take returns n bytes. Their content is undefined.
@@ -46,7 +45,7 @@ func (a *Arena) Text(b []byte) string {
 	return unsafe.String(unsafe.SliceData(c), len(c))
 }
 
-// Size is how many bytes are taken.
+// Size is the number of taken bytes.
 func (a *Arena) Size() int { return a.taken }
 
 // Join returns the parts as one text.
@@ -62,6 +61,5 @@ func (a *Arena) Join(parts ...string) string {
 	return unsafe.String(unsafe.SliceData(b), n)
 }
 
-// Reset gives all memory back for reuse: nothing that was taken may be used
-// afterwards.
+// Reset frees all memory for new use. Do not use what was taken before.
 func (a *Arena) Reset() { a.free, a.used, a.taken = nil, 0, 0 }

@@ -1,11 +1,11 @@
 package records
 
-// together is how many keys FindAll looks up side by side, so that the
-// processor waits for the memory of many of them at once.
+// together is how many keys FindAll looks up at a time, so that the processor loads the
+// memory of many of them at once.
 const together = 32
 
-// FindAll sets rows to the row of each key, None without one. A key that is
-// empty is not looked up. Call it under columnfile.Guard.
+// FindAll sets rows to the row of each key, None without one. It skips empty keys. Call it
+// under columnfile.Guard.
 func (f *File) FindAll(keys []string, rows []uint32) {
 	var hashes [together]Hash
 	for from := 0; from < len(keys); from += together {

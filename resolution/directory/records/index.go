@@ -14,25 +14,25 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
-// Hash tells keys apart: 128 bits of XXH3.
+// Hash identifies a key: 128 bits of XXH3.
 type Hash struct{ High, Low uint64 }
 
-// HashOf is the hash of a key.
+// HashOf returns the hash of a key.
 func HashOf(key string) Hash {
 	h := xxh3.HashString128(key)
 	return Hash{h.Hi, h.Lo}
 }
 
-// Index finds the rows that may have a key. Its entries are sorted by hash; the
-// highest bits of a hash name a bucket of a few entries. An entry is 32 bits of
-// the rest of the hash and the row.
+// Index finds the rows that may have a key. Its entries are sorted by hash. The highest bits
+// of a hash name a bucket of a few entries. An entry has the next 32 bits of the hash and
+// the row.
 type Index struct {
-	starts  columnfile.Checked[uint32] // by bucket; one more than there are buckets
+	starts  columnfile.Checked[uint32] // by bucket, and the end of the last
 	entries columnfile.Checked[uint64]
-	shift   int // of a hash, to get its bucket
+	shift   int // from a hash to its bucket
 }
 
-// perBucket is about how many entries a bucket has.
+// perBucket is about the number of entries in a bucket.
 const perBucket = 4
 
 // bucketBits is the logarithm of the number of buckets for n entries.
@@ -52,14 +52,13 @@ func ReadIndex(r *columnfile.Reader, name string) Index {
 	return x
 }
 
-// Len is how many entries there are.
+// Len is the number of entries.
 func (x *Index) Len() int { return x.entries.Len() }
 
-// entry is how a hash and its row are stored.
+// entry encodes a hash and its row.
 func entry(high uint64, row uint32) uint64 { return uint64(uint32(high))<<32 | uint64(row) }
 
-// Rows yields the rows whose key may have the hash. Call it under
-// columnfile.Guard.
+// Rows yields the rows whose key may have a hash. Call it under columnfile.Guard.
 func (x *Index) Rows(h Hash) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		ends := x.starts.Slice(h.High>>x.shift, h.High>>x.shift+2)
@@ -71,12 +70,12 @@ func (x *Index) Rows(h Hash) iter.Seq[uint32] {
 	}
 }
 
-// IndexWriter collects the entries of an index. Its memory is bounded: entries
-// wait in a temporary file, cut into shares by their hash.
+// IndexWriter collects the entries of an index in bounded memory: entries are kept in a
+// temporary file, in shares by their hash.
 type IndexWriter struct{ shares *Shares[pair] }
 
-// pair is an entry before it is sorted. Of pairs with one hash, the one of the
-// lowest order stays.
+// pair is an entry before it is sorted. Of pairs with the same hash, the one with the lowest
+// order is kept.
 type pair struct {
 	hash       Hash
 	order, row uint32
@@ -85,16 +84,16 @@ type pair struct {
 // NewIndexWriter makes a writer with its temporary file in the folder of path.
 func NewIndexWriter(path string) *IndexWriter { return &IndexWriter{NewShares[pair](path)} }
 
-// Close frees disk and memory. It may be called twice.
+// Close frees disk and memory. It may be called again.
 func (w *IndexWriter) Close() error { return w.shares.Close() }
 
-// Add adds a row. Of rows with one hash, the one of the lowest order stays.
+// Add adds a row. Of rows with the same hash, the one with the lowest order is kept.
 func (w *IndexWriter) Add(h Hash, order, row uint32) error {
 	return w.shares.Add(h.High, pair{h, order, row})
 }
 
-// Write writes the index of the rows that keep is true for (nil keeps all), and
-// calls lost for each row that another one replaced. n is the number of entries.
+// Write writes the index of the rows for which keep is true (nil keeps all), and calls lost
+// for each replaced row. n is the number of entries.
 func (w *IndexWriter) Write(ctx context.Context, to *columnfile.Writer, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
 	starts, err := columnfile.NewSpool[uint32](w.shares.path)
 	if err != nil {

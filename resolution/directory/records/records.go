@@ -1,12 +1,12 @@
-// Package records is a column file of records that are found by a key: a row of
-// text fields each, in the order they were added.
+// Package records keeps records of text fields, which are found by a key, in a column file,
+// in the order in which they were added.
 //
-// The fields of a record lie side by side, because a look-up wants all of them:
-// that is one place of the disk or of memory instead of one a field. Texts that
-// many records share are written once, in a dictionary a field.
+// The fields of a record are side by side, because a look-up needs all of them: it then
+// reads one place of the disk instead of one for each field. Texts that many records share
+// are in a dictionary of the field.
 //
-// The one thing to know before using it: what Read gives is copied out of the
-// file, so it stays valid after a Close.
+// The one thing to know before using it: Read copies the texts, so they stay valid after
+// Close.
 package records
 
 import (
@@ -25,12 +25,12 @@ type File struct {
 	file         *columnfile.File
 	fields       int
 	heap         columnfile.Checked[uint8]
-	offsets      columnfile.Checked[uint64] // of the records in heap, one more than there are records
-	dictionaries [][]string                 // by field, nil for one without
+	offsets      columnfile.Checked[uint64] // of the records in heap, and the end of the last
+	dictionaries [][]string                 // by field; nil without one
 	keys         Index
 }
 
-// None is the row of a key that no record has.
+// None is the row of an unknown key.
 const None = ^uint32(0)
 
 // Open opens a file of records with so many fields.
@@ -80,7 +80,7 @@ func (f *File) Close() error { return f.file.Close() }
 // Sections returns a reader of the sections beside those of the records.
 func (f *File) Sections() *columnfile.Reader { return &columnfile.Reader{File: f.file} }
 
-// Rows is the number of records added, replaced ones included.
+// Rows is the number of records, with replaced ones.
 func (f *File) Rows() int { return f.offsets.Len() - 1 }
 
 // Keys is the number of distinct keys.
@@ -98,7 +98,7 @@ func (f *File) Find(key string) uint32 {
 	return None
 }
 
-// hasKey compares the first field, which is always a literal.
+// hasKey compares the first field, which has no dictionary.
 func (f *File) hasKey(row uint32, key string) bool {
 	record := f.record(row)
 	head, n := binary.Uvarint(record)
@@ -110,8 +110,8 @@ func (f *File) record(row uint32) []byte {
 	return f.heap.Slice(ends[0], ends[1])
 }
 
-// Read fills fields with the texts of a row. They share one piece of the arena.
-// Call it under columnfile.Guard.
+// Read fills fields with the texts of a row, in one piece of the arena. Call it under
+// columnfile.Guard.
 func (f *File) Read(row uint32, arena *Arena, fields []string) {
 	record := arena.Copy(f.record(row))
 	for i := range f.fields {
@@ -138,8 +138,7 @@ type recordError struct{}
 func (recordError) Error() string { return "a record is cut short" }
 func (recordError) RuntimeError() {}
 
-// Verify reads everything: checksums, that every key is found, and that every
-// record can be read.
+// Verify checks all checksums, that every key is found, and that every record can be read.
 func (f *File) Verify(ctx context.Context) (err error) {
 	if err := f.file.Verify(); err != nil {
 		return err

@@ -10,19 +10,18 @@ import (
 	"github.com/leadetl/leadetl/internal/inorder"
 )
 
-// Shares sorts any number of values in bounded memory. It cuts them into 256
-// shares by the highest bits of a hash, keeps a share in a temporary file, and
-// sorts one share after another. T holds no pointers.
+// Shares sorts any number of values in bounded memory. It splits them into 256 shares by the
+// highest bits of a hash, keeps the shares in a temporary file, and sorts one share after
+// another. T must not have pointers.
 type Shares[T any] struct {
 	path   string
 	shares [256]share[T]
 	n      int
-	file   *os.File // nil as long as everything is in memory
+	file   *os.File // nil while everything is in memory
 	end    int64    // of file
 }
 
-// share is a part of the values: blocks of the file and what is not written
-// yet.
+// share is a part of the values: blocks in the file, and values to be written.
 type share[T any] struct {
 	blocks  []int64 // offsets in the file, of blockBytes each
 	pending []T
@@ -30,11 +29,11 @@ type share[T any] struct {
 
 const blockBytes = 64 << 10
 
-// NewShares makes an empty one. The temporary file is made when it is needed,
-// in the folder of path.
+// NewShares makes an empty one. Its temporary file is made when it is needed, in the folder
+// of path.
 func NewShares[T any](path string) *Shares[T] { return &Shares[T]{path: path} }
 
-// Len is how many values were added.
+// Len is the number of values.
 func (s *Shares[T]) Len() int { return s.n }
 
 func (s *Shares[T]) blockLen() int {
@@ -69,8 +68,8 @@ func (s *Shares[T]) write(sh *share[T]) (err error) {
 	return nil
 }
 
-// Each sorts the shares, several at once, and hands them to do in the order of
-// their hashes. It may be called once.
+// Each sorts the shares, several at once, and calls do for each in the order of their hashes.
+// Call it once.
 func (s *Shares[T]) Each(ctx context.Context, sort func([]T), do func([]T) error) error {
 	type sorted struct {
 		values []T
@@ -113,7 +112,7 @@ func (s *Shares[T]) read(sh *share[T]) ([]T, error) {
 	return values, nil
 }
 
-// Close frees disk and memory. It may be called twice.
+// Close frees disk and memory. It may be called again.
 func (s *Shares[T]) Close() error {
 	file := s.file
 	*s = Shares[T]{path: s.path}

@@ -13,16 +13,15 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// maxDictionary bounds the texts of a dictionary. Those that come later are
-// written into their records.
+// maxDictionary bounds the texts of a dictionary. Later texts are written into their
+// records.
 const maxDictionary = 1 << 16
 
 var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 rows", resolution.ErrInvalid)
 
 // Writer writes a file of records. Its memory is bounded.
 type Writer struct {
-	// Columns takes the sections that lie beside those of the records. They are
-	// written after Records.
+	// Columns takes the other sections of the file, after Records.
 	Columns      *columnfile.Writer
 	file         *os.File
 	offsets      *columnfile.Spool[uint64]
@@ -31,12 +30,11 @@ type Writer struct {
 	texts        [][]string          // of the dictionaries
 	end          uint64              // of the records
 	record       []byte
-	lost         []uint64 // a bit for each row that another one replaced
+	lost         []uint64 // a bit for each replaced row
 }
 
-// NewWriter starts a file at path, under its temporary name. repeated has a
-// member for each field, true for one with a dictionary; the first field is the
-// key, which has none.
+// NewWriter starts a file at path, under its temporary name. repeated has an element for each
+// field: true for a dictionary. The first field is the key, which has none.
 func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
 	w := &Writer{dictionaries: make([]map[string]uint64, len(repeated)), texts: make([][]string, len(repeated)), keys: NewIndexWriter(path)}
 	for i, yes := range repeated {
@@ -55,12 +53,12 @@ func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
 	return w, w.offsets.Add(0)
 }
 
-// Close frees what is open. It does not remove the file.
+// Close closes the file without removing it.
 func (w *Writer) Close() error {
 	return errors.Join(w.file.Close(), w.offsets.Close(), w.keys.Close())
 }
 
-// Add adds a record. Of two with one key, the later stays. row is its number.
+// Add adds a record and returns its row. The last record of a key is kept.
 func (w *Writer) Add(fields ...string) (row uint32, err error) {
 	n := w.offsets.Len() - 1
 	if n == math.MaxInt32 {
@@ -84,7 +82,7 @@ func (w *Writer) Add(fields ...string) (row uint32, err error) {
 	return row, w.keys.Add(HashOf(fields[0]), ^row, row)
 }
 
-// code is the place of a text in the dictionary of a field, if it has one.
+// code returns the index of a text in the dictionary of a field, if it has one.
 func (w *Writer) code(field int, text string) (code uint64, ok bool) {
 	d := w.dictionaries[field]
 	if d == nil || text == "" {
@@ -102,8 +100,7 @@ func (w *Writer) code(field int, text string) (code uint64, ok bool) {
 	return code, true
 }
 
-// Records writes what belongs to the records and returns the number of distinct
-// keys.
+// Records writes the sections of the records and returns the number of distinct keys.
 func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 	offsets, err := w.offsets.Read()
 	if err != nil {
@@ -128,7 +125,7 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 	return keys, errors.Join(err, w.keys.Close())
 }
 
-// Kept reports whether no other row replaced a row. Ask it after Records.
+// Kept reports whether a row was not replaced. Call it after Records.
 func (w *Writer) Kept(row uint32) bool { return w.lost[row/64]>>(row%64)&1 == 0 }
 
 // Finish ends the file.

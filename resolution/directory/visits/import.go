@@ -21,7 +21,7 @@ var Columns = imports.Columns{
 	Required: []string{"ip", "network_url"},
 }
 
-// line is a line of visits.
+// line is a line of a file of visits.
 type line struct {
 	addr       netip.Addr
 	networkURL string
@@ -30,8 +30,7 @@ type line struct {
 	confidence float64
 }
 
-// unsorted is a line that waits for the others of its address. Its profile lies
-// in a spool.
+// unsorted is a line that waits for the others of its address. Its profile is in a spool.
 type unsorted struct {
 	hash       records.Hash // of the address
 	micros     int64
@@ -42,8 +41,8 @@ type unsorted struct {
 	known      bool
 }
 
-// Import reads r.Source and writes the file at path under its temporary name.
-// It keeps the first 16 visits of an address.
+// Import reads r.Source and writes the file at path under its temporary name. It keeps the
+// first 16 visits of an address.
 func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
 	profiles, err := columnfile.NewSpool[uint8](path)
 	if err != nil {
@@ -114,7 +113,7 @@ func write(ctx context.Context, w *records.Writer, lines *records.Shares[unsorte
 	})
 }
 
-// compareTimes puts unknown times before all others.
+// compareTimes sorts unknown times first.
 func compareTimes(a, b unsorted) int {
 	switch {
 	case a.known && b.known:
@@ -156,8 +155,8 @@ func parser(s imports.Settings) func(imports.Row, *imports.Report) (line, bool) 
 	}
 }
 
-// publicAddr reads an address that may be looked up, in the form it is looked
-// up by. reason says why an address may not.
+// publicAddr reads an address, in the form for look-ups. reason says why it cannot be looked
+// up.
 func publicAddr(cell string) (a netip.Addr, reason string) {
 	a, err := ipaddr.Parse(cell)
 	if err != nil {

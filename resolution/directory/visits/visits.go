@@ -1,4 +1,4 @@
-// Package visits is who was seen behind which address.
+// Package visits keeps which people were seen from which IP address.
 package visits
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
-// DefaultConfidence is what a visit without one counts: an address may stand
-// for a household or an office, so it is even odds and no more.
+// DefaultConfidence is that of a visit without one: even odds, because an address may be that
+// of a household or an office.
 const DefaultConfidence = 0.5
 
 // maxVisits bounds the visits of an address.
@@ -27,17 +27,17 @@ const (
 	fields
 )
 
-// Visit is one person seen behind an address.
+// Visit is a person who was seen from an address.
 type Visit struct {
 	NetworkURL string
-	SeenAt     time.Time // UTC, zero when unknown
+	SeenAt     time.Time // UTC; zero if unknown
 	Confidence float64   // 0 to 1
 }
 
-// File is the visits of one import. It is safe from many goroutines.
+// File has the visits of an import. It is safe from many goroutines.
 type File struct{ *records.File }
 
-// Open opens a file that Import has written.
+// Open opens a file of Import.
 func Open(path string) (*File, error) {
 	f, err := records.Open(path, fields)
 	if err != nil {
@@ -46,15 +46,15 @@ func Open(path string) (*File, error) {
 	return &File{f}, nil
 }
 
-// Visits lists who was seen behind an address: the highest confidence first, of
-// equals the most recent. At most 16.
+// Visits lists the at most 16 visits of an address: the highest confidence first, of equals
+// the most recent.
 func (f *File) Visits(addr netip.Addr) (visits []Visit, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	return f.Append(nil, addr, &records.Arena{}), nil
 }
 
-// Append appends the visits of an address, their texts in the arena. Call it
-// under columnfile.Guard.
+// Append appends the visits of an address, whose texts are in the arena. Call it under
+// columnfile.Guard.
 func (f *File) Append(to []Visit, addr netip.Addr, arena *records.Arena) []Visit {
 	var raw [16]byte
 	key := keyOf(addr, &raw)
@@ -81,8 +81,8 @@ func keyOf(addr netip.Addr, raw *[16]byte) []byte {
 	return raw[:]
 }
 
-// encode appends a visit: confidence, whether its time is known, the time in
-// microseconds when it is, and the profile with its length.
+// encode appends a visit: confidence, whether its time is known, the time in microseconds if
+// it is, and the profile with its length.
 func encode(to []byte, confidence float64, known bool, micros int64, networkURL []byte) []byte {
 	to = binary.BigEndian.AppendUint64(to, math.Float64bits(confidence))
 	to = append(to, 0)
@@ -94,7 +94,7 @@ func encode(to []byte, confidence float64, known bool, micros int64, networkURL 
 	return append(to, networkURL...)
 }
 
-// decode reads what encode wrote and returns the rest.
+// decode reads a visit of encode and returns the rest.
 func decode(text string) (v Visit, rest string) {
 	number := func(n int) (x uint64) {
 		for i := range n {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -49,7 +50,7 @@ else, and holds no value of any row. Of a dataset on S3 it goes where --out says
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&f.out, "out", "", "`file` for the page in the place of DATASET/_report.html, or - for standard output")
-	c.Flags().BoolVar(&f.open, "open", false, "open the page in the browser")
+	c.Flags().BoolVar(&f.open, "open", false, "open the page in the browser; without one, its path is printed")
 	f.s3.RegisterReading(c.Flags())
 	return c
 }
@@ -64,6 +65,9 @@ func oneDataset(_ *cobra.Command, args []string) error {
 func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) error {
 	if f.open && f.out == "-" {
 		return cli.UsageError(errors.New("--open opens a file; give --out a name"))
+	}
+	if info, err := os.Stat(f.out); err == nil && info.IsDir() {
+		return cli.UsageError(fmt.Errorf("--out: %s is a folder; name a file in it", f.out))
 	}
 	if objects.Is(dataset) && f.out == "" {
 		return cli.UsageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
@@ -91,7 +95,7 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	case errors.Is(err, filelock.ErrLocked):
 		return cli.UsageError(fmt.Errorf("%w; try again when the run has ended, or write the page elsewhere with --out", err))
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
-		return cli.UsageError(fmt.Errorf("%w; name another file with --out", err))
+		return cli.UsageError(fmt.Errorf("--out: %w", err))
 	case err != nil:
 		return err
 	}
@@ -145,7 +149,8 @@ func replacePage(folder *sinks.Reader, page []byte) error {
 	return errors.Join(atomicfile.Write(folder.Path(sinks.ReportPageName), page), lock.Close())
 }
 
-// openInBrowser has the desktop open a file.
+// openInBrowser has the desktop open a file. The page is made, so that a machine
+// without a browser is no error.
 func openInBrowser(ctx context.Context, path string, std cli.Streams) error {
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {
@@ -157,12 +162,8 @@ func openInBrowser(ctx context.Context, path string, std cli.Streams) error {
 	}
 	c := exec.CommandContext(ctx, opener, path)
 	c.Stdout, c.Stderr = std.Err, std.Err
-	err = c.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return cli.UsageError(fmt.Errorf("there is no %s that could open the page; open %s by hand", opener, path))
+	if err := c.Run(); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(std.Err, "leadetl: no browser could be opened (%v); the page is %s\n", err, path)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", opener, err)
-	}
-	return nil
+	return ctx.Err()
 }

@@ -15,9 +15,13 @@ import (
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	root := newRoot(cli.Streams{In: in, Out: out, Err: errOut})
+	checked := cli.NewOutput(out)
+	root := newRoot(cli.Streams{In: in, Out: checked, Err: errOut})
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = checked.Err()
+	}
 	if err != nil {
 		cli.ReportError(c, err, errOut)
 	}

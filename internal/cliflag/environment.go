@@ -14,12 +14,13 @@ import (
 // Variable is the environment variable of a flag: LEADETL_MAX_CREDITS for
 // max-credits.
 func Variable(flag string) string {
-	return "LEADETL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // ApplyEnvironment sets the flags that are not given from their environment
-// variables, except those named. Empty variables are ignored. The error joins
-// every problem.
+// variables, except those named. Empty variables are ignored, and so are those
+// of other names, unless they are probably misspelled. The error joins every
+// problem.
 func ApplyEnvironment(flags *pflag.FlagSet, except ...string) error {
 	var problems []error
 	for _, name := range Names(flags) {
@@ -31,8 +32,36 @@ func ApplyEnvironment(flags *pflag.FlagSet, except ...string) error {
 			problems = append(problems, settingError(Variable(name), err))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, misspelled(flags)...)...)
 }
+
+// misspelled finds environment variables that are close to that of a flag.
+func misspelled(flags *pflag.FlagSet) (problems []error) {
+	var known []string
+	for _, name := range Names(flags) {
+		known = append(known, Variable(name))
+	}
+	for _, pair := range os.Environ() {
+		variable, value, _ := strings.Cut(pair, "=")
+		name, ours := strings.CutPrefix(variable, variablePrefix)
+		if !ours || value == "" || slices.Contains(known, variable) {
+			continue
+		}
+		best := nearest(variable, known)
+		if Edits(variable, best) <= min(2, len(name)/3) && len(name) >= leastMisspelled {
+			problems = append(problems, fmt.Errorf("unknown environment variable %s; did you mean %s?", variable, best))
+		}
+	}
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return problems
+}
+
+const (
+	variablePrefix = "LEADETL_"
+	// leastMisspelled is how long the name of a variable is, without the prefix,
+	// that is taken for a misspelling. Shorter ones are close to too much.
+	leastMisspelled = 5
+)
 
 // settingError names the setting that has a wrong value.
 func settingError(setting string, err error) error {

@@ -85,5 +85,8 @@ func (k settingsKeys) unknown(written string) error {
 			keys = append(keys, strings.ReplaceAll(name, "-", "_"))
 		}
 	}
-	return fmt.Errorf("unknown key %q; did you mean %q?", written, nearest(strings.ReplaceAll(written, "-", "_"), keys))
+	if hint := Suggest(strings.ReplaceAll(written, "-", "_"), keys); hint != "" {
+		return fmt.Errorf("unknown key %q%s", written, hint)
+	}
+	return fmt.Errorf("unknown key %q; the keys are the flags that --help-all lists", written)
 }

@@ -62,8 +62,14 @@ func (f *settingsFile) apply() error {
 
 // openError says why a file could not be read.
 func openError(nameFlag, path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	info, statErr := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--%s: there is no file %s", nameFlag, path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("--%s: %s cannot be read: permission denied; check its permissions", nameFlag, path)
+	case statErr == nil && info.IsDir():
+		return fmt.Errorf("--%s: %s is a folder; name the file in it", nameFlag, path)
 	}
 	return fmt.Errorf("--%s: %w", nameFlag, err)
 }

@@ -1,6 +1,7 @@
 package cliflag
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -13,10 +14,24 @@ func Suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
-	if best := nearest(name, known); startsWith(best, name) || Edits(name, best) <= max(2, len(name)/3) {
+	if best := nearest(name, known); startsWith(best, name) || isClose(name, best) {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""
+}
+
+// isClose reports whether a name is probably a misspelling of another one: a
+// third of its letters may differ, and two may have changed places.
+func isClose(name, of string) bool {
+	edits := Edits(name, of)
+	return edits <= max(1, len(name)/3) || edits == 2 && sameLetters(name, of)
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return bytes.Equal(x, y)
 }
 
 // nearest is the known name that takes the fewest edits. Names that start with

@@ -26,6 +26,9 @@ func TestSuggest(t *testing.T) {
 		"dire":      `; did you mean "directory"?`,
 		"dir":       "",
 		"xyzzy":     "",
+		"xn":        "", // another word, not a misspelling of run
+		"rxn":       `; did you mean "run"?`,
+		"rxx":       "",
 	} {
 		if got := Suggest(name, known); got != want {
 			t.Errorf("Suggest(%q) = %q, want %q", name, got, want)

@@ -150,10 +150,11 @@ func isFolderRefused(err error) bool {
 	return ok && path.Op == "mkdir"
 }
 
-// Reason is an error in words. The words by which a service's client tells whose
+// Reason is an error in words. What the system says about files is put into
+// sentences. The words by which a service's client tells whose
 // fault it was are left out: they say nothing to users of the command.
 func Reason(err error) string {
-	text := err.Error()
+	text := inSentences(err, err.Error())
 	for _, word := range []error{resolution.ErrInvalid, resolution.ErrUnavailable} {
 		text = strings.ReplaceAll(text, word.Error()+": ", "")
 	}

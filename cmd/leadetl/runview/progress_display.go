@@ -74,7 +74,8 @@ func isTerminal(w io.Writer) bool {
 
 // Width is how many characters fit on a line: of a terminal, or 100.
 func Width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if o, ok := w.(interface{ File() *os.File }); ok && o.File() != nil {
+		f := o.File()
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}

@@ -52,7 +52,7 @@ func ParseRate(s string) (Rate, error) {
 		err = r.Validate()
 	}
 	if err != nil {
-		return None, fmt.Errorf("limit %q: %w; write it as 600/min or 600/min burst 20, or 0 for none", s, err)
+		return None, fmt.Errorf("%w; write it as 600/min or 600/min burst 20, or 0 for none", err)
 	}
 	return r, nil
 }

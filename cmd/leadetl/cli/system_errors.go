@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// inSentences replaces what the operating system says about paths by sentences
+// with a next step.
+func inSentences(err error, text string) string {
+	switch e := err.(type) {
+	case *fs.PathError:
+		if sentence := aboutPath(e); sentence != "" {
+			text = strings.ReplaceAll(text, e.Error(), sentence)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			text = inSentences(inner, text)
+		}
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		text = inSentences(inner, text)
+	}
+	return text
+}
+
+// aboutPath is "" for errors that nobody but the system can explain.
+func aboutPath(e *fs.PathError) string {
+	path := finalName(e.Path)
+	switch {
+	case errors.Is(e.Err, fs.ErrNotExist):
+		above := filepath.Dir(path)
+		if _, err := os.Stat(above); err != nil {
+			return fmt.Sprintf("there is no folder %s; make it, or name another", above)
+		}
+		if e.Op == "mkdir" {
+			return fmt.Sprintf("the folder %s cannot be made there; name another", path)
+		}
+		return path + " does not exist; check its name"
+	case errors.Is(e.Err, fs.ErrExist) && e.Op == "mkdir":
+		return fmt.Sprintf("%s is a file, or a link to a folder that does not exist; remove it, or name another folder", path)
+	case errors.Is(e.Err, syscall.ENOTDIR):
+		return fmt.Sprintf("%s is a file; name a folder", firstFile(path))
+	case errors.Is(e.Err, syscall.EISDIR):
+		return fmt.Sprintf("%s is a folder; name a file in it", path)
+	case errors.Is(e.Err, fs.ErrPermission):
+		return fmt.Sprintf("%s: permission denied; check who may use it", path)
+	case errors.Is(e.Err, syscall.EROFS):
+		return fmt.Sprintf("%s is on a file system that cannot be written to; name another place", path)
+	}
+	return ""
+}
+
+// finalName is the name that a file will have, which is what its user knows.
+func finalName(path string) string {
+	name, unfinished := strings.CutSuffix(filepath.Base(path), ".tmp")
+	if name, hidden := strings.CutPrefix(name, "."); unfinished && hidden {
+		return filepath.Join(filepath.Dir(path), name)
+	}
+	return path
+}
+
+// firstFile is what of a path is a file, and so can hold nothing.
+func firstFile(path string) string {
+	for above := path; filepath.Dir(above) != above; above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil && !info.IsDir() {
+			return above
+		}
+	}
+	return path
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,3 +47,43 @@ type discard struct {
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+
+// BenchmarkCallbacks asks for hashed emails as 16 connections would, with
+// callbacks to receivers in this process, and then waits until all are delivered.
+func BenchmarkCallbacks(b *testing.B) {
+	f := newFixture(b, func(o *Options) { o.Limits = Limits{} })
+	_, err := f.store.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.now())
+	f.must(err)
+	var delivered atomic.Int64
+	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		delivered.Add(1)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer to.Close()
+	stop := f.run()
+	handler := f.service.Public()
+	ask := `{"email":"ada.example@bakery.example","callback_url":"` + to.URL + `/hook"}`
+	b.SetParallelism(8) // of 2 cores, 16
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r := httptest.NewRequest(http.MethodPost, "/lead/resolution/email_to_hem", strings.NewReader(ask))
+			r.Header.Set("Authorization", "Bearer "+f.key)
+			r.Header.Set("Content-Type", "application/json")
+			w := &discard{header: http.Header{}}
+			handler.ServeHTTP(w, r)
+			if w.status != http.StatusOK {
+				b.Error(w.status)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+	b.ReportMetric(float64(delivered.Load())/b.Elapsed().Seconds(), "delivered/s")
+	for delivered.Load() < int64(b.N) {
+		time.Sleep(time.Millisecond)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "all/s")
+	b.StopTimer()
+	f.must(stop())
+}

@@ -39,7 +39,7 @@ type Outbox interface {
 	// DueDeliveries returns at most limit deliveries of a scope that are due at
 	// now, the longest due first, and when the first of the scope's remaining
 	// ones becomes due; zero when none does. A delivery stays due until it is
-	// settled, also while an attempt runs: the Sender recognizes it by its ID.
+	// settled, also while an attempt runs: the scope's Begun are left out.
 	DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error)
 
 	// SettleDelivery counts an attempt and stores how it ended. It is called

@@ -79,7 +79,7 @@ func (m *memory) DueDeliveries(_ context.Context, now time.Time, limit int, scop
 	only, busy, of := set(scope.Only), set(scope.Busy), map[state.Lane]int{}
 	for _, p := range m.pending {
 		l := state.Lane{Organization: p.Organization, Receiver: p.Receiver}
-		if scope.Only != nil && !only[l] || busy[l] || slices.Contains(scope.Full, p.Organization) {
+		if _, begun := scope.Begun[p.ID]; begun || scope.Only != nil && !only[l] || busy[l] || slices.Contains(scope.Full, p.Organization) {
 			continue
 		}
 		if p.due.After(now) || len(due) == limit || of[l] == scope.Each {

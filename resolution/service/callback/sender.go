@@ -16,6 +16,16 @@ const (
 	maxFetch  = 16 // deliveries asked for at once, beyond those in flight
 	maxPasses = 16 // over the outbox before ended attempts are handled
 	minPause  = 100 * time.Millisecond
+
+	// restBetween is how long nobody looks at the outbox for what is new, as a multiple
+	// of the time the last look took, at most maxRest: looks take a fifth of the time
+	// however much comes, and what comes meanwhile is found by one look.
+	restBetween = 4
+	maxRest     = 10 * time.Millisecond
+	// maxAhead is how many deliveries of a lane are read ahead, and aheadLife how
+	// long they may wait in memory: others may have become more urgent.
+	maxAhead  = 64
+	aheadLife = 250 * time.Millisecond
 )
 
 // outboxBackoff is the pause after errors of the outbox.
@@ -57,7 +67,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		life:      life,
 		transport: transport,
 		underway:  newUnderway(s.o.Concurrency, s.o.PerReceiver),
-		ended:     make(chan ended, s.o.Concurrency), // room for all: an attempt never waits to say that it ended
+		events:    make(chan event, 2*unsettled*s.o.Concurrency), // room for all: an attempt never waits to say that it ended
 		idle:      time.NewTimer(0),
 	}
 	defer r.idle.Stop()
@@ -86,27 +96,35 @@ type run struct {
 	transport http.RoundTripper
 	underway  *underway
 	attempts  sync.WaitGroup
-	ended     chan ended
+	events    chan event
 	idle      *time.Timer
-	failures  int // of the outbox, in a row
+	rested    time.Time // when the outbox may be asked for what is new
+	failures  int       // of the outbox, in a row
 }
 
-// ended is an attempt that is over and settled, or cut off.
-type ended struct {
+// event is the end of an attempt, and then that it is settled, or was cut off.
+type event struct {
 	delivery state.Delivery
 	took     time.Duration
+	settled  bool
 }
 
 // fill begins attempts until no slot is free or nothing more is due. It returns
 // how long to wait unless something happens.
 func (r *run) fill(ctx context.Context) time.Duration {
+	began := time.Now()
+	r.underway.drop(began)
+	defer func() {
+		now := time.Now()
+		r.rested = now.Add(min(restBetween*now.Sub(began), maxRest))
+	}()
 	for pass := 0; pass < maxPasses && r.underway.free() > 0 && ctx.Err() == nil; pass++ {
 		now := time.Now()
 		began := 0
 		var next time.Time
 		view := r.underway.look(now)
-		for _, q := range r.underway.questions(view) {
-			n, soonest, err := r.ask(ctx, view, q)
+		for _, scope := range r.underway.questions(view) {
+			n, soonest, err := r.ask(ctx, view, scope)
 			if err != nil {
 				return r.stumble(ctx, "callbacks: the due ones cannot be read", err)
 			}
@@ -116,6 +134,9 @@ func (r *run) fill(ctx context.Context) time.Duration {
 			}
 		}
 		r.failures = 0
+		if err := r.readAhead(ctx, view); err != nil {
+			return r.stumble(ctx, "callbacks: the next ones cannot be read", err)
+		}
 		if began == 0 || next.IsZero() || next.After(now) {
 			return r.until(next, now)
 		}
@@ -128,8 +149,9 @@ func (r *run) fill(ctx context.Context) time.Duration {
 
 // ask begins the attempts of one answer of the outbox. It returns their number
 // and when the next delivery is due.
-func (r *run) ask(ctx context.Context, v *view, q question) (began int, next time.Time, err error) {
-	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, q.underway+min(r.underway.free(), maxFetch), q.scope)
+func (r *run) ask(ctx context.Context, v *view, scope state.Scope) (began int, next time.Time, err error) {
+	scope.Begun = r.underway.deliveries
+	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, min(r.underway.free(), maxFetch), scope)
 	for _, d := range due {
 		if r.underway.begins(d, v) {
 			r.begin(d, v)
@@ -137,6 +159,21 @@ func (r *run) ask(ctx context.Context, v *view, q question) (began int, next tim
 		}
 	}
 	return began, next, err
+}
+
+// readAhead reads deliveries of lanes that have all the attempts they may have, so
+// that the next ones begin without another look.
+func (r *run) readAhead(ctx context.Context, v *view) error {
+	lanes := r.underway.hungry(v)
+	if len(lanes) == 0 {
+		return nil
+	}
+	scope := state.Scope{Only: lanes, Each: maxAhead, Begun: r.underway.deliveries, Bytes: largeBytes}
+	due, _, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, maxAhead*len(lanes), scope)
+	for _, d := range due {
+		r.underway.hold(d, v.now)
+	}
+	return err
 }
 
 // until returns how long to wait for the next delivery, at least minPause: one
@@ -164,57 +201,84 @@ func (r *run) stumble(ctx context.Context, message string, err error) time.Durat
 func (r *run) pause(ctx context.Context, wait time.Duration) {
 	r.idle.Reset(wait)
 	for {
+		ended, woken := false, false
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.idle.C:
 			return
-		case e := <-r.ended:
-			r.end(e)
+		case e := <-r.events:
+			ended = r.handle(ctx, e)
 		case <-r.sender.wake:
+			woken = true
 		}
-		for len(r.ended) > 0 { // handle all that ended before looking again
-			r.end(<-r.ended)
+		for len(r.events) > 0 { // handle all that ended before looking again
+			ended = r.handle(ctx, <-r.events) || ended
 		}
-		if r.failures == 0 {
+		early := time.Until(r.rested)
+		switch {
+		case r.failures > 0 || !ended && !woken:
+		case ended || early <= 0:
 			return
+		default:
+			r.idle.Reset(early)
 		}
 	}
 }
 
-func (r *run) end(e ended) { r.underway.end(e.delivery, e.took, time.Now()) }
+// handle notes what became of an attempt, and begins the next of its lane that was
+// read ahead. It reports whether the outbox may have more to begin.
+func (r *run) handle(ctx context.Context, e event) (look bool) {
+	if e.settled {
+		full := r.underway.free() <= 0
+		r.underway.settled(e.delivery.ID)
+		return full
+	}
+	now := time.Now()
+	r.underway.end(e.delivery, e.took, now)
+	if ctx.Err() != nil {
+		return false
+	}
+	began := false
+	v := r.underway.look(now)
+	for d := range r.underway.next(e.delivery, v) {
+		r.begin(d, v)
+		began = true
+	}
+	return !began
+}
 
 // begin starts an attempt.
 func (r *run) begin(d state.Delivery, v *view) {
 	r.underway.begin(d, v)
 	r.attempts.Go(func() {
-		took := r.deliver(d)
-		r.ended <- ended{d, took}
+		r.deliver(d)
+		r.events <- event{delivery: d, settled: true}
 	})
 }
 
-// deliver makes an attempt, settles it, and returns how long the receiver took.
-// An attempt that was cut off is not settled: nobody knows whether it arrived,
-// so it is made again.
-func (r *run) deliver(d state.Delivery) time.Duration {
+// deliver makes an attempt, says how long the receiver took, and settles it: its
+// place is free while the outbox writes. An attempt that was cut off is not
+// settled: nobody knows whether it arrived, so it is made again.
+func (r *run) deliver(d state.Delivery) {
 	began := time.Now()
 	a := r.sender.attempt(r.life, r.transport, d)
 	now := time.Now()
 	took := now.Sub(began)
+	r.events <- event{delivery: d, took: took}
 	if a.failure != "" && r.life.Err() != nil {
-		return took
+		return
 	}
 	result := r.sender.judge(d, a, now)
 	result.Took = took
 	if !r.settle(d, result) {
-		return took
+		return
 	}
 	if result.State == state.Dead {
 		r.sender.o.Log.LogAttrs(r.life, slog.LevelWarn, "callbacks: a delivery is dead",
 			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.String("failure", result.Failure))
 	}
 	r.sender.o.Observe(result)
-	return took
 }
 
 // judge decides how a delivery continues after an answer.

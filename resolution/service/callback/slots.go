@@ -1,6 +1,7 @@
 package callback
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -57,11 +58,17 @@ func (l *load) takes(p pace, slots int) bool {
 	return true
 }
 
+// unsettled is how many deliveries there may be for each attempt in flight: those
+// in flight, those whose result is being written, and those read ahead.
+const unsettled = 4
+
 // underway is the attempts in flight, and the lanes they belong to.
 type underway struct {
 	concurrency, perReceiver int
 
-	deliveries    map[int64]struct{}
+	inFlight      int
+	ahead         int                        // deliveries that were read ahead
+	deliveries    map[int64]struct{}         // in flight, not settled, or read ahead
 	organizations map[int64]map[string]*lane // by receiver; none is empty
 }
 
@@ -71,14 +78,21 @@ type lane struct {
 	bytes    int                 // of their bodies
 	took     time.Duration       // by the last attempt
 	known    time.Time           // until when that counts
+
+	ahead []state.Delivery // read, and not begun
+	until time.Time        // when they are dropped
+	tried time.Time        // when they were read last
 }
 
 func newUnderway(concurrency, perReceiver int) *underway {
-	return &underway{concurrency, perReceiver, map[int64]struct{}{}, map[int64]map[string]*lane{}}
+	return &underway{concurrency: concurrency, perReceiver: perReceiver, deliveries: map[int64]struct{}{}, organizations: map[int64]map[string]*lane{}}
 }
 
-// free returns how many more attempts may begin.
-func (u *underway) free() int { return u.concurrency - len(u.deliveries) }
+// free returns how many more attempts may begin. There are none while the outbox
+// has too many results to write.
+func (u *underway) free() int {
+	return min(u.concurrency-u.inFlight, u.concurrency*unsettled-(len(u.deliveries)-u.ahead))
+}
 
 // share is how many attempts one organization may have in flight.
 func (u *underway) share() int { return max(u.concurrency/4, 1) }
@@ -119,7 +133,7 @@ func (u *underway) look(now time.Time) *view {
 	for organization, lanes := range u.organizations {
 		for receiver, l := range lanes {
 			p := l.pace(now)
-			if p == fresh && len(l.attempts) == 0 {
+			if p == fresh && len(l.attempts)+len(l.ahead) == 0 {
 				delete(lanes, receiver)
 				continue
 			}
@@ -146,40 +160,29 @@ func (u *underway) takes(v *view, organization int64, p pace) bool {
 	return v.all.takes(p, u.concurrency) && (own == nil || own.takes(p, u.share()))
 }
 
-// question is a scope to ask the outbox for, and how many attempts are in flight
-// in it: the outbox may return those again.
-type question struct {
-	scope    state.Scope
-	underway int
-}
-
 // questions returns the scopes in which attempts can begin: one of quick lanes,
 // for organizations in which no other lane gets an attempt, and one of everything
 // else.
-func (u *underway) questions(v *view) (questions []question) {
-	rest := question{scope: state.Scope{Each: u.perReceiver}}
-	alone := question{scope: state.Scope{Each: u.perReceiver}}
+func (u *underway) questions(v *view) (questions []state.Scope) {
+	rest, alone := state.Scope{Each: u.perReceiver}, state.Scope{Each: u.perReceiver}
 	open := v.all.takes(fresh, u.concurrency)
 	for organization, lanes := range u.organizations {
 		full := !u.takes(v, organization, fresh)
 		if full {
-			rest.scope.Full = append(rest.scope.Full, organization)
+			rest.Full = append(rest.Full, organization)
 		}
 		for receiver, l := range lanes {
 			p := l.pace(v.now)
 			takes := !u.busy(l, p) && u.takes(v, organization, p)
 			switch {
 			case full && takes: // it is quick
-				alone.scope.Only = append(alone.scope.Only, state.Lane{Organization: organization, Receiver: receiver})
-				alone.underway += len(l.attempts)
-			case !full && takes:
-				rest.underway += len(l.attempts)
-			case !full:
-				rest.scope.Busy = append(rest.scope.Busy, state.Lane{Organization: organization, Receiver: receiver})
+				alone.Only = append(alone.Only, state.Lane{Organization: organization, Receiver: receiver})
+			case !full && !takes:
+				rest.Busy = append(rest.Busy, state.Lane{Organization: organization, Receiver: receiver})
 			}
 		}
 	}
-	if len(alone.scope.Only) > 0 {
+	if len(alone.Only) > 0 {
 		questions = append(questions, alone)
 	}
 	if open {
@@ -216,16 +219,84 @@ func (u *underway) begin(d state.Delivery, v *view) {
 		lanes[d.Receiver] = l
 	}
 	v.add(d.Organization, l.pace(v.now), 1)
+	u.inFlight++
 	u.deliveries[d.ID] = struct{}{}
 	l.attempts[d.ID] = v.now
 	l.bytes += len(d.Body)
+}
+
+// settled forgets a delivery whose result is in the outbox.
+func (u *underway) settled(id int64) { delete(u.deliveries, id) }
+
+// hungry returns the quick lanes that have all the attempts they may have, and
+// nothing read ahead.
+func (u *underway) hungry(v *view) (lanes []state.Lane) {
+	for organization, each := range u.organizations {
+		for receiver, l := range each {
+			if len(l.attempts) >= u.perReceiver && len(l.ahead) == 0 && l.bytes < largeBytes && l.pace(v.now) == quick && v.now.Sub(l.tried) >= minPause/10 {
+				l.tried = v.now
+				lanes = append(lanes, state.Lane{Organization: organization, Receiver: receiver})
+			}
+		}
+	}
+	return lanes
+}
+
+// hold keeps a delivery that was read ahead.
+func (u *underway) hold(d state.Delivery, now time.Time) {
+	l := u.organizations[d.Organization][d.Receiver]
+	if l == nil {
+		return
+	}
+	l.ahead = append(l.ahead, d)
+	l.until = now.Add(aheadLife)
+	u.deliveries[d.ID] = struct{}{}
+	u.ahead++
+}
+
+// drop forgets what was read ahead and waited too long.
+func (u *underway) drop(now time.Time) {
+	if u.ahead == 0 {
+		return
+	}
+	for _, lanes := range u.organizations {
+		for _, l := range lanes {
+			if len(l.ahead) > 0 && !now.Before(l.until) {
+				for _, d := range l.ahead {
+					delete(u.deliveries, d.ID)
+				}
+				u.ahead -= len(l.ahead)
+				l.ahead = nil
+			}
+		}
+	}
+}
+
+// next yields the deliveries that were read ahead and may begin now that an attempt
+// of their lane has ended.
+func (u *underway) next(after state.Delivery, v *view) iter.Seq[state.Delivery] {
+	return func(yield func(state.Delivery) bool) {
+		l := u.organizations[after.Organization][after.Receiver]
+		for l != nil && len(l.ahead) > 0 && v.now.Before(l.until) && u.free() > 0 {
+			p := l.pace(v.now)
+			if u.busy(l, p) || !u.takes(v, after.Organization, p) {
+				return
+			}
+			d := l.ahead[0]
+			l.ahead = l.ahead[1:]
+			u.ahead--
+			if !yield(d) {
+				return
+			}
+		}
+	}
 }
 
 // end records the end of an attempt and how long it took.
 func (u *underway) end(d state.Delivery, took time.Duration, now time.Time) {
 	lanes := u.organizations[d.Organization]
 	l := lanes[d.Receiver]
-	delete(u.deliveries, d.ID)
+	u.inFlight--
 	delete(l.attempts, d.ID)
 	l.bytes -= len(d.Body)
 	l.took, l.known = took, now.Add(knownFor)
@@ -238,7 +309,7 @@ func (u *underway) end(d state.Delivery, took time.Duration, now time.Time) {
 // again. Other lanes go before quick ones, and then the one that would be
 // forgotten first anyway.
 func forget(lanes map[string]*lane, now time.Time) {
-	idle := slices.DeleteFunc(slices.Collect(maps.Keys(lanes)), func(receiver string) bool { return len(lanes[receiver].attempts) > 0 })
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(lanes)), func(receiver string) bool { return len(lanes[receiver].attempts)+len(lanes[receiver].ahead) > 0 })
 	worth := func(a, b string) int {
 		if x, y := lanes[a].pace(now) == quick, lanes[b].pace(now) == quick; x != y {
 			if x {

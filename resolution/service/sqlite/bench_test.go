@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -74,4 +75,58 @@ func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails for the process itself
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkDelivery posts callbacks and settles them as delivered, in rounds of 64
+// at once: what a callback costs beside its answer and its receiver.
+func BenchmarkDelivery(b *testing.B) {
+	const round = 64
+	s, err := Serve(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Now()
+	o, err := s.CreateOrganization(b.Context(), "bench", creditLimit, nil, now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := make([]byte, 2048)
+	together := func(n int, do func(i int) error) {
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				if err := do(i); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	var took [3]time.Duration
+	b.ResetTimer()
+	for left := b.N; left > 0 && !b.Failed(); left -= round {
+		began := processorTime()
+		together(round, func(int) error {
+			id := uuid.Must(uuid.NewV7())
+			_, err := s.Settle(context.Background(), state.Charge{Organization: o.ID, Resolution: id, Operation: resolution.EmailToHEM, Credits: 1, At: now,
+				Callback: &state.Callback{WebhookID: fmt.Sprintf("msg_%x", id), Organization: o.ID, Resolution: id,
+					Receiver: "example.com:443", URL: "https://example.com/hook", Body: body, Due: now}})
+			return err
+		})
+		posted := processorTime()
+		due, _, err := s.DueDeliveries(b.Context(), now, round, state.Scope{Each: round})
+		if err != nil || len(due) != round {
+			b.Fatal(len(due), err)
+		}
+		read := processorTime()
+		together(round, func(i int) error {
+			return s.SettleDelivery(context.Background(), state.Attempt{ID: due[i].ID, State: state.Delivered, Status: 204, At: now})
+		})
+		took[0], took[1], took[2] = took[0]+posted-began, took[1]+read-posted, took[2]+processorTime()-read
+	}
+	rounds := float64((b.N+round-1)/round) * round
+	for i, what := range []string{"post", "read", "settle"} {
+		b.ReportMetric(float64(took[i].Nanoseconds())/rounds, what+"-cpu-ns")
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // DueDeliveries returns at most limit deliveries of a scope that are due, the
 // longest due first. A delivery is due until it is settled: one with a running
-// attempt is returned again, unless its lane is busy.
+// attempt is returned again, unless the scope says that it has begun.
 //
 // next is when the first delivery that was not returned becomes due. It is zero
 // when there is none, and in the past when more deliveries are due than were
@@ -25,7 +25,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, sco
 		return nil, time.Time{}, unavailable(err)
 	}
 	defer func() { _ = reading.Rollback() }() // it changed nothing
-	c := chooser{reading: reading, now: millis(now), limit: max(limit, 0), scope: scope}
+	c := chooser{reading: reading, statements: s.due, now: millis(now), limit: max(limit, 0), lanesLimit: max(limit, 0) + len(scope.Begun), scope: scope}
 	if err := c.choose(ctx); err != nil {
 		return nil, time.Time{}, unavailable(err)
 	}
@@ -36,15 +36,38 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, sco
 	return due, optionalMoment(c.next), nil
 }
 
+// dueStatements are the queries of a chooser. They stay prepared: to prepare them
+// costs more than to run them, and they run for every few callbacks.
+type dueStatements struct{ organizations, lanes, first, one *sql.Stmt }
+
+func prepareDue(reads *sql.DB) (d dueStatements, err error) {
+	for _, s := range []struct {
+		into  **sql.Stmt
+		query string
+	}{
+		{&d.organizations, "WITH RECURSIVE " + awaiting + " SELECT organization FROM each WHERE organization IS NOT NULL"},
+		{&d.lanes, "SELECT organization, receiver, due FROM lanes INDEXED BY lanes_due WHERE organization = ? ORDER BY due, receiver"},
+		{&d.first, "SELECT id, due FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ? ORDER BY due, id LIMIT ?"},
+		{&d.one, "SELECT " + deliveryColumns + ", body FROM outbox JOIN bodies ON delivery = id WHERE id = ?"},
+	} {
+		if *s.into, err = reads.Prepare(s.query); err != nil { // closed with reads
+			return d, err
+		}
+	}
+	return d, nil
+}
+
 // chooser picks deliveries, first without their bodies, and remembers when the
 // first one that it did not pick is due.
 type chooser struct {
-	reading *sql.Tx
-	now     int64
-	limit   int
-	scope   state.Scope
-	chosen  []dueDelivery
-	next    *int64
+	reading    *sql.Tx
+	statements dueStatements
+	now        int64
+	limit      int
+	lanesLimit int // a lane may hold nothing but what has begun
+	scope      state.Scope
+	chosen     []dueDelivery
+	next       *int64
 }
 
 type dueDelivery struct{ id, due int64 }
@@ -71,11 +94,7 @@ func (c *chooser) choose(ctx context.Context) error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	first, err := c.reading.PrepareContext(ctx, "SELECT id, due FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ? ORDER BY due, id LIMIT ?")
-	if err != nil {
-		return err
-	}
-	defer first.Close() // with the transaction, at the latest
+	first := c.reading.StmtContext(ctx, c.statements.first)
 	for _, l := range waiting {
 		if err := c.firstOf(ctx, first, l.lane); err != nil {
 			return err
@@ -104,11 +123,7 @@ func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	some, err := c.reading.PrepareContext(ctx, "SELECT organization, receiver, due FROM lanes INDEXED BY lanes_due WHERE organization = ? ORDER BY due, receiver")
-	if err != nil {
-		return nil, err
-	}
-	defer some.Close() // with the transaction, at the latest
+	some := c.reading.StmtContext(ctx, c.statements.lanes)
 	for _, organization := range organizations {
 		if lanes, err = c.lanesOf(ctx, some, organization, busy, lanes); err != nil {
 			return nil, err
@@ -124,7 +139,7 @@ func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int6
 		return nil, err
 	}
 	defer rows.Close()
-	for n := 0; n <= c.limit && rows.Next(); {
+	for n := 0; n <= c.lanesLimit && rows.Next(); {
 		l, err := scanLane(rows)
 		if err != nil {
 			return nil, err
@@ -146,7 +161,7 @@ func (c *chooser) first(lanes []dueLane) []dueLane {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.lane.Receiver, b.lane.Receiver), cmp.Compare(a.lane.Organization, b.lane.Organization))
 	})
 	for i, l := range lanes {
-		if l.due > c.now || i == c.limit {
+		if l.due > c.now || i == c.lanesLimit {
 			c.leave(l.due)
 			return lanes[:i]
 		}
@@ -169,7 +184,7 @@ const awaiting = `
 
 // organizations lists the organizations that have lanes and are not full.
 func (c *chooser) organizations(ctx context.Context) (organizations []int64, err error) {
-	rows, err := c.reading.QueryContext(ctx, "WITH RECURSIVE "+awaiting+" SELECT organization FROM each WHERE organization IS NOT NULL")
+	rows, err := c.reading.StmtContext(ctx, c.statements.organizations).QueryContext(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -222,12 +237,9 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 	if len(c.chosen) == 0 {
 		return nil, nil
 	}
-	one, err := c.reading.PrepareContext(ctx, "SELECT "+deliveryColumns+", body FROM outbox JOIN bodies ON delivery = id WHERE id = ?")
-	if err != nil {
-		return nil, err
-	}
-	defer one.Close() // with the transaction, at the latest
-	for _, chosen := range c.chosen {
+	one := c.reading.StmtContext(ctx, c.statements.one)
+	bytes := 0
+	for i, chosen := range c.chosen {
 		var body []byte
 		d, err := scanDelivery(one.QueryRowContext(ctx, chosen.id), &body)
 		if err != nil {
@@ -235,6 +247,10 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 		}
 		d.Body = body
 		due = append(due, d)
+		if bytes += len(body); c.scope.Bytes > 0 && bytes >= c.scope.Bytes && i+1 < len(c.chosen) {
+			c.leave(c.chosen[i+1].due)
+			break
+		}
 	}
 	return due, nil
 }
@@ -242,21 +258,25 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 // firstOf picks the first deliveries of a lane.
 func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane state.Lane) error {
 	// One more than may be picked, to know when it is due.
-	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1)
+	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1+len(c.scope.Begun))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	for n := 0; rows.Next(); n++ {
+	for n := 0; rows.Next(); {
 		var d dueDelivery
 		if err := rows.Scan(&d.id, &d.due); err != nil {
 			return err
+		}
+		if _, begun := c.scope.Begun[d.id]; begun {
+			continue
 		}
 		if n == c.scope.Each || d.due > c.now {
 			c.leave(d.due)
 			break
 		}
 		c.chosen = append(c.chosen, d)
+		n++
 	}
 	return rows.Err()
 }

@@ -60,6 +60,7 @@ var ErrEmpty = errors.New("the state is empty, so its contents were lost; put a 
 type Store struct {
 	lock   *filelock.Lock // nil for an administrator
 	reads  *sql.DB
+	due    dueStatements
 	writer *groupcommit.Writer[*tx]
 }
 
@@ -166,7 +167,7 @@ func open(dir string) (_ *Store, err error) {
 	n := min(max(runtime.GOMAXPROCS(0), 2), 8)
 	s.reads.SetMaxOpenConns(n)
 	s.reads.SetMaxIdleConns(n)
-	if err := s.reads.Ping(); err != nil {
+	if s.due, err = prepareDue(s.reads); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return s, nil

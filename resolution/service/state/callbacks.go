@@ -67,4 +67,9 @@ type Scope struct {
 	Busy []Lane  // not these lanes
 	Full []int64 // not these organizations
 	Each int     // at most this many of one lane, so that a long lane hides no other
+	// Begun are deliveries that are not to be returned: an attempt is under way, or
+	// was made and is not settled yet.
+	Begun map[int64]struct{}
+	// Bytes is how many bytes of bodies are enough; 0 is no limit.
+	Bytes int
 }

@@ -159,7 +159,7 @@ func (r *reader) bounds(s *object) []template.HTML {
 			}
 		}
 	}
-	if v := s.get("default"); v != nil {
+	if v := s.get("x-default"); v != nil {
 		add("default `%s`", flatten(v))
 	}
 	return all

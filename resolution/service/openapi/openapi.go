@@ -74,6 +74,7 @@ var tree = sync.OnceValue(func() *object {
 	}
 	d.set("components", parts)
 	markTests(parts.object("schemas"))
+	repeatFields(parts.object("schemas"))
 
 	share(d, read("common"))
 	return d
@@ -87,6 +88,15 @@ func markTests(schemas *object) {
 			mark.set("$ref", "#/components/schemas/Test")
 			p.set("test", mark)
 		}
+	}
+}
+
+// repeatFields gives the answer to a new count the fields of its request. A $ref
+// to a member of another schema is valid, but generators of clients refuse it.
+func repeatFields(schemas *object) {
+	started := schemas.object("CountStarted").object("properties")
+	for _, m := range schemas.object("KeywordRequest").object("properties").members {
+		started.set(m.name, m.value)
 	}
 }
 

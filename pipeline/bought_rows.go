@@ -15,24 +15,22 @@ import (
 )
 
 const (
-	// windowRows and windowBatches bound the rows of a part that wait for a
-	// service: some seconds' worth of calls, so that no place among those in
-	// flight is free while the slowest of a batch is waited for.
+	// windowRows and windowBatches bound the rows of a part that wait for a service.
+	// They are enough for some seconds of calls, so that no place in flight stays
+	// free while the slowest row of a batch is awaited.
 	windowRows    = 1 << 14
 	windowBatches = 64
 )
 
-// boughtRows are rows whose answers a buyer gets. Many batches wait for answers
-// side by side.
+// boughtRows gets the answers to rows from a buyer. Many batches wait at the same time.
 type boughtRows struct {
 	part     *partMaker
 	buyer    *purchase.Buyer
 	counters *stats.CallCounters
 }
 
-// fill calls onlyWaiting when all rows are asked about. The next part's rows are
-// asked about from then on, or places among the calls in flight would be free
-// while the last answers of this part come.
+// fill calls onlyWaiting when all rows are asked about. Then the rows of the next part can be
+// asked, so that no place in flight stays free while the last answers of this part come.
 func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -79,7 +77,7 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 	b.Leads = make([]*resolution.Lead, n)
 	b.Receipts = make([]outcome.Receipt, n)
 	if b.IPClasses != nil {
-		b.OrgTypes = make([]string, n) // no service says
+		b.OrgTypes = make([]string, n) // services do not have it
 	}
 	asked, question := keys.Distinct(b, func(i int) bool { return keys.Asks(b, i) })
 	answers, err := r.buyer.Answer(ctx, asked)

@@ -29,7 +29,7 @@ func (w *searchWriter) add(r foundRow) error {
 	return w.found.add(w.turn.in, w.turn.row, r)
 }
 
-// page adds the leads of a page, or what became of it.
+// page adds the leads of a page, or a row with its outcome.
 func (w *searchWriter) page(p foundPage) (err error) {
 	if w.rows == 0 {
 		w.first = p.answer.Receipt
@@ -65,11 +65,11 @@ func (w *searchWriter) end() error {
 	return w.add(foundRow{answer: purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotFound, Receipt: w.first}})
 }
 
-// foundRowsAtOnce is how many rows are put together before they are written.
+// foundRowsAtOnce is how many rows are collected before they are written.
 const foundRowsAtOnce = 1024
 
-// foundRows puts the output rows of searches together: one for each lead, with
-// the columns kept of the search's own row.
+// foundRows collects the output rows of searches: one for each lead, with the kept columns of
+// the row of the search.
 type foundRows struct {
 	write  func(*columns.Batch) error
 	remote bool
@@ -87,7 +87,7 @@ func newFoundRows(write func(*columns.Batch) error, kept int, op resolution.Oper
 	return f
 }
 
-// foundRow is one of them.
+// foundRow is an output row.
 type foundRow struct {
 	answer purchase.Answer
 	key    string
@@ -95,7 +95,7 @@ type foundRow struct {
 	count  *resolution.SearchCount
 }
 
-// add adds a row that came of a row of in.
+// add adds a row for a row of in.
 func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
 	b := &f.batch
 	if b.Len() >= foundRowsAtOnce || b.Len() > 0 && b.Source != in.Source {
@@ -146,7 +146,7 @@ func (f *foundRows) flush() error {
 	return err
 }
 
-// share is one of n shares of what a page cost, the first with the rest.
+// share returns one of n shares of the cost of a page. The first has the remainder.
 func share(whole outcome.Receipt, i, n int) outcome.Receipt {
 	part := whole
 	part.Credits = whole.Credits / int32(n)
@@ -156,11 +156,11 @@ func share(whole outcome.Receipt, i, n int) outcome.Receipt {
 	return part
 }
 
-// newLeads are the leads of a page that were on no page before it.
+// newLeads returns the leads of a page that were not on an earlier page.
 func newLeads(leads []resolution.FoundLead, seen map[string]struct{}) []resolution.FoundLead {
 	return slices.DeleteFunc(leads, func(l resolution.FoundLead) bool {
 		if l.LeadID == "" {
-			return false // a service without ids: nothing says who it is
+			return false // a service without ids
 		}
 		_, twice := seen[l.LeadID]
 		seen[l.LeadID] = struct{}{}

@@ -15,14 +15,14 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Purer is an optional skill of a Resolver: Pure reports whether every answer
-// to an operation follows from the identifier alone, so that the pipeline
-// works it out in columns and asks nobody.
+// Purer is an optional interface of a Resolver. Pure reports whether every answer to an
+// operation follows from the identifier alone, so that the pipeline calculates it in columns
+// without asking.
 type Purer interface {
 	Pure(op resolution.Operation) bool
 }
 
-// localRows are rows that the engine answers at once, a batch at a time.
+// localRows gets the answers to rows from the engine, a batch at a time.
 type localRows struct {
 	part   *partMaker
 	engine *engineAnswers
@@ -53,7 +53,7 @@ func (l *localRows) fillBatch(ctx context.Context, b *columns.Batch, in *sources
 	return l.part.write(b)
 }
 
-// engineAnswers fills in what the engine says about the keys of a batch.
+// engineAnswers fills in the answers of the engine to the keys of a batch.
 type engineAnswers struct {
 	resolver  resolution.Resolver
 	operation resolution.Operation
@@ -62,9 +62,9 @@ type engineAnswers struct {
 	pure      bool
 	leads     []*resolution.Lead
 
-	// Of a resolver with the skill:
-	batches []resolution.Batch // one a worker
-	keys    []string           // of the rows, "" for those that are not asked about
+	// For a BatchResolver:
+	batches []resolution.Batch // one for each worker
+	keys    []string           // of the rows; "" for rows that are not asked about
 	answers []resolution.Answer
 }
 
@@ -100,11 +100,10 @@ func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 	return a.ask(ctx, b)
 }
 
-// minTogether is how many keys are worth a goroutine.
+// minTogether is the least number of keys for a goroutine.
 const minTogether = 256
 
-// askTogether puts the keys of the batch to the resolver, a share of them to
-// each worker.
+// askTogether asks about the keys of the batch, a share of them in each worker.
 func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error {
 	n := b.Len()
 	a.keys, a.answers = slices.Grow(a.keys[:0], n)[:n], slices.Grow(a.answers[:0], n)[:n]
@@ -112,7 +111,7 @@ func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error
 		a.keys[i] = ""
 		if o == outcome.Matched {
 			key := b.Keys.At(i)
-			a.keys[i] = unsafe.String(unsafe.SliceData(key), len(key)) // the batch keeps its keys longer
+			a.keys[i] = unsafe.String(unsafe.SliceData(key), len(key)) // the batch keeps its keys
 		}
 	}
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
@@ -138,7 +137,7 @@ func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error
 	return nil
 }
 
-// take takes the answer to the key of a row.
+// take fills in the answer to a row.
 func take(b *columns.Batch, i int, answer resolution.Answer) {
 	if b.Leads[i] = answer.Lead; !answer.Matched() {
 		b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, answer.Reason
@@ -148,9 +147,9 @@ func take(b *columns.Batch, i int, answer resolution.Answer) {
 	}
 }
 
-// ask puts each distinct key of the batch to the resolver once, from several
-// goroutines, and hands its answer to all rows with that key. The same key in
-// another batch is asked again: the embedded engine's answers are free.
+// ask asks about each distinct key of the batch once, from several goroutines, and fills in
+// the answer to all rows with that key. A key of another batch is asked again, because
+// answers of the engine are free.
 func (a *engineAnswers) ask(ctx context.Context, b *columns.Batch) error {
 	asked, question := keys.Distinct(b, func(int) bool { return true })
 	answers := make([]resolution.Answer, len(asked))

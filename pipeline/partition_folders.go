@@ -8,7 +8,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// partitionFolders are the folders that the rows of one part go to.
+// partitionFolders are the folders of the rows of a part.
 type partitionFolders struct {
 	layout *columns.Layout
 	part   int
@@ -22,7 +22,7 @@ func newPartitionFolders(layout *columns.Layout, part int) *partitionFolders {
 // isPartitioned reports whether rows are partitioned by a column.
 func (f *partitionFolders) isPartitioned() bool { return f.layout.Partition() != "" }
 
-// empty is the folder of a part without rows.
+// empty returns the folder of a part without rows.
 func (f *partitionFolders) empty() string {
 	if !f.isPartitioned() {
 		return ""
@@ -31,14 +31,14 @@ func (f *partitionFolders) empty() string {
 	return folder
 }
 
-// folderRows are rows of a batch and the folder that they go to.
+// folderRows are rows of a batch and their folder.
 type folderRows struct {
 	folder string
 	*columns.Batch
 }
 
-// split sorts the rows of a batch by folder, in an order that follows from the
-// rows. Without a partition column all rows go to the dataset's own folder.
+// split splits the rows of a batch by folder, in an order that follows from the rows. Without
+// a partition column, all rows go to the folder of the dataset.
 func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
 	if !f.isPartitioned() {
 		return []folderRows{{"", b}}, nil
@@ -54,7 +54,7 @@ func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
 	return all, nil
 }
 
-// add returns the folder of a value, and counts it as one of the part's.
+// add returns the folder of a value, and counts it as a folder of the part.
 func (f *partitionFolders) add(value string) (folder string, err error) {
 	column := f.layout.Partition()
 	folder, ok := sinks.PartitionFolder(column, value)

@@ -13,8 +13,7 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// ErrInputChanged says that rows of a recorded part are no longer what they
-// were when the part was made.
+// ErrInputChanged says that rows of a recorded part have changed since it was made.
 var ErrInputChanged = errors.New("the input has changed since the dataset was begun")
 
 // Sink takes the batches of one part, in order. Either End or Abandon is called,
@@ -22,19 +21,19 @@ var ErrInputChanged = errors.New("the input has changed since the dataset was be
 type Sink interface {
 	Take(ctx context.Context, b *sources.Batch) error
 	End() error // all rows of the part were taken
-	Abandon()   // they will never all come
+	Abandon()   // not all rows will come
 }
 
-// Cutter cuts the rows of Reader into parts. Malformed lines go with the rows
-// they are read with; what follows the very last row stays in its part.
+// Cutter cuts the rows of Reader into parts. Malformed lines go to the part of the rows that
+// they are read with; those after the last row go to the last part.
 type Cutter struct {
 	Reader      *sources.Reader
 	RowsPerPart int
-	// Recorded are the parts that earlier runs made. Their rows are read past and
-	// compared, and Keep, if not nil, is told of them.
+	// Recorded are the parts of earlier runs. Their rows are only read and compared.
+	// Keep, if not nil, is called for each.
 	Recorded map[int]sinks.Part
 	Keep     func(number int, p sinks.Part)
-	// Start begins a part that has to be made.
+	// Start begins a part to be made.
 	Start    func(ctx context.Context, number int) (Sink, error)
 	Progress *stats.Progress
 }
@@ -51,7 +50,7 @@ func (c *Cutter) Run(ctx context.Context) error {
 	for {
 		room := perPart - rows
 		if room == 0 {
-			room = perPart // the part is full; what comes decides whether it ends
+			room = perPart // the part is full, and ends if another row comes
 		}
 		b, err := c.Reader.Next(ctx, int(room))
 		if err == io.EOF {
@@ -95,7 +94,7 @@ func (c *Cutter) checkRecordedEnd(parts int) error {
 	return nil
 }
 
-// open starts a part: recorded ones are read past and compared.
+// open starts a part. Recorded ones are only read and compared.
 func (c *Cutter) open(ctx context.Context, number int) (Sink, error) {
 	if recorded, ok := c.Recorded[number]; ok {
 		return &recordedPart{cutter: c, number: number, recorded: recorded, digest: &Digest{}}, nil
@@ -103,8 +102,8 @@ func (c *Cutter) open(ctx context.Context, number int) (Sink, error) {
 	return c.Start(ctx, number)
 }
 
-// recordedPart reads past the rows of a part that an earlier run made, and
-// checks that they are the rows it was made from.
+// recordedPart reads the rows of a part that an earlier run made, and checks that they have
+// not changed.
 type recordedPart struct {
 	cutter   *Cutter
 	number   int

@@ -11,12 +11,10 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Digest is a checksum of the rows of a part as they were read: XXH3-128
-// (fast enough to be taken of every row) of file names, row numbers, values
-// and malformed lines. How the rows came in batches makes no difference. It
-// tells a changed input from the same one; it is no defence against somebody
-// who wants two inputs to look the same. The zero
-// value is ready.
+// Digest is a checksum of the rows of a part: XXH3-128, which is fast enough for every row,
+// of file names, row numbers, values and malformed lines. It does not depend on batches. It
+// detects changed inputs, but it is no protection against inputs that were made to have the
+// same checksum. The zero value is ready to use.
 type Digest struct {
 	rows, rejects xxh3.Hasher
 	columns       []columnDigest
@@ -25,8 +23,8 @@ type Digest struct {
 	lengths       []int32
 }
 
-// columnDigest is a checksum of a column's values and of where each ends; the
-// length of a null is -1.
+// columnDigest is a checksum of the values of a column and of their lengths, which is -1 for
+// null.
 type columnDigest struct{ values, lengths xxh3.Hasher }
 
 // Add adds the rows of a batch.
@@ -64,7 +62,7 @@ func (d *Digest) lengthsOf(c *array.String) []int32 {
 	return d.lengths
 }
 
-// Sum is the checksum of what was added, in hex.
+// Sum returns the checksum of all added rows, in hex.
 func (d *Digest) Sum() string {
 	all := xxh3.New()
 	for _, part := range append([]*xxh3.Hasher{&d.rows, &d.rejects}, d.columnHashers()...) {

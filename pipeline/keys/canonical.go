@@ -10,11 +10,10 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// Canonical are the keys under which runs ask about the identifier in a
-// cell. The first is the key of a run's rows; an address is also known by its
-// digests, by whatever profile they were made. hosts are the
-// hosts of network profiles. The error's text is the reason a run would give for
-// rejecting the cell.
+// Canonical returns the keys by which runs may have asked about the identifier in a cell. The
+// first is the key of a row with that cell. The others are the digests of an address by all
+// profiles. hosts are the hosts of network profiles. The text of the error is the reason
+// for which a run rejects the cell.
 func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]string, error) {
 	switch kind {
 	case resolution.Email:
@@ -44,7 +43,7 @@ func emailKeys(a email.Address) []string {
 	for _, p := range []email.Profile{email.Plain, email.UID2, email.Google} {
 		form, ok := a.AppendForm(nil, p)
 		if !ok {
-			continue // a digest already, or no address by this profile
+			continue // it is a digest, or has no form in this profile
 		}
 		sums := email.Sum(form)
 		for _, sum := range [][]byte{sums.MD5[:], sums.SHA1[:], sums.SHA256[:]} {

@@ -1,6 +1,6 @@
-// Package keys takes input rows to the keys they are asked about: identifiers in
-// canonical form, or searches. It also knows which rows nobody is asked about:
-// addresses that are not public, and people on suppression lists.
+// Package keys makes the keys of input rows: identifiers in canonical form, or searches. It
+// also knows which rows are never asked about: addresses that are not public, and people on
+// suppression lists.
 //
 // A run and its plan use the same code, so that a plan counts what a run asks.
 package keys
@@ -27,9 +27,9 @@ type Maker struct {
 	suppress         *Suppressor
 }
 
-// NewMaker makes a Maker for an operation. Of the columns that are read the
-// first kept ones are kept; identifier is the column of the identifier. hosts are
-// those of network profiles.
+// NewMaker makes a Maker for an operation. kept is the number of kept columns, which are read
+// first, and identifier the index of the identifier column. hosts are those of network
+// profiles.
 func NewMaker(op resolution.Operation, hosts []string, kept, identifier int, suppress *Suppressor) *Maker {
 	return &Maker{kept, identifier, keyer{op, profile.Rules{Hosts: hosts}}, suppress}
 }
@@ -48,15 +48,15 @@ func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
 	m.suppress.Rows(b)
 }
 
-// keyer brings the identifiers of a batch into canonical form. What cannot be
-// is rejected; its error text is the reason.
+// keyer brings the identifiers of a batch into canonical form. Invalid ones are rejected; the
+// text of the error is the reason.
 type keyer struct {
 	operation resolution.Operation
 	profiles  profile.Rules
 }
 
-// keys fills Keys, Outcomes and Reasons of b from the identifier column, and
-// what else follows from the identifiers alone. A null is an empty cell.
+// keys fills Keys, Outcomes and Reasons of b from the identifier column, and the other slices
+// that follow from identifiers alone. A null is an empty cell.
 func (k keyer) keys(b *columns.Batch, identifiers *array.String) {
 	values, offsets := identifiers.ValueBytes(), identifiers.ValueOffsets()
 	for i := range b.Len() {
@@ -94,9 +94,8 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 	return err
 }
 
-// Distinct are the distinct keys of a batch, and for each row which of them
-// is its own: -1 for rows without a key, suppressed rows, and rows that asks
-// rules out.
+// Distinct returns the distinct keys of a batch, and for each row the index of its key: -1 for
+// rows without a key, for suppressed rows, and if asks returns false.
 func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
 	first := make(map[string]int, b.Len())
 	question = make([]int, b.Len())
@@ -117,8 +116,8 @@ func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question 
 	return keys, question
 }
 
-// Asks reports whether a service is asked about a row's key. It is not asked
-// about addresses that are not public.
+// Asks reports whether a service is asked about the key of a row. It is not asked about
+// addresses that are not public.
 func Asks(b *columns.Batch, i int) bool {
 	if len(b.Addrs) == 0 {
 		return true
@@ -130,7 +129,7 @@ func Asks(b *columns.Batch, i int) bool {
 	return true
 }
 
-// neverAsked is why an address is not asked about, "" when it is.
+// neverAsked returns why an address is not asked about; "" if it is.
 func neverAsked(addr netip.Addr) string {
 	if _, ok := ipaddr.LookupAddr(addr); ok {
 		return ""

@@ -10,14 +10,14 @@ import (
 
 // SearchReader makes searches of input rows.
 type SearchReader struct {
-	Fields   map[string]int    // the columns that hold the fields of searches
-	Defaults map[string]string // of fields that a row leaves empty
+	Fields   map[string]int    // the columns of the fields of searches
+	Defaults map[string]string // for empty fields
 	Today    time.Time
 	Count    bool // the searches are counted
 }
 
-// Read makes a search of a row of a batch. A reason says why it cannot be asked
-// for. The search shares no memory with the batch.
+// Read makes a search of a row of a batch. A reason says why it is invalid. The search shares
+// no memory with the batch.
 func (r SearchReader) Read(in *sources.Batch, row int) (q search.Query, reason string) {
 	return search.DefaultLimits().Read(func(name string) string {
 		at, ok := r.Fields[name]

@@ -9,24 +9,22 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// Suppressor leaves people out who must not be in the dataset. A nil one
-// leaves nobody out.
+// Suppressor suppresses people who must not be in the dataset. A nil one suppresses nobody.
 type Suppressor struct {
 	finder *suppression.Finder
 	kind   suppression.Kind // of the identifiers
 	others []identifierColumn
 }
 
-// identifierColumn is a kept column that holds identifiers beside the one that
-// is resolved.
+// identifierColumn is another kept column with identifiers than the resolved one.
 type identifierColumn struct {
 	place int
 	kind  suppression.Kind
 }
 
-// NewSuppressor makes a Suppressor for rows of an operation. kept are the kept
-// columns, of which the one at identifier is resolved. With remember set the
-// Suppressor remembers which entries it found. Without lists it is nil.
+// NewSuppressor makes a Suppressor for rows of an operation. kept are the kept columns, and
+// identifier is the index of the resolved one. If remember is true, the Suppressor remembers
+// the entries that it found. Without lists it is nil.
 func NewSuppressor(lists *suppression.Set, op resolution.Operation, remember bool, kept []string, identifier int) *Suppressor {
 	if lists == nil {
 		return nil
@@ -36,7 +34,7 @@ func NewSuppressor(lists *suppression.Set, op resolution.Operation, remember boo
 		s.finder = lists.RememberingFinder()
 	}
 	if op.IsKeyword() {
-		return s // a row is a search, and of nobody
+		return s // a row is a search, not a person
 	}
 	for i, name := range kept {
 		if kind, known := KindOfColumn(name); known && i != identifier {
@@ -46,21 +44,19 @@ func NewSuppressor(lists *suppression.Set, op resolution.Operation, remember boo
 	return s
 }
 
-// KindOfColumn is the kind of identifiers that an input column holds, going by
-// its name.
+// KindOfColumn returns the kind of identifiers in an input column, by its name.
 func KindOfColumn(name string) (kind suppression.Kind, known bool) {
 	kind, known = identifierColumns[strings.ToLower(name)]
 	return kind, known
 }
 
-// identifierColumns are the names, in lower case, by which input columns are
-// known to hold identifiers.
+// identifierColumns are the names, in lower case, of input columns with identifiers.
 var identifierColumns = map[string]suppression.Kind{
 	"email": suppression.Email, "phone": suppression.Phone, "network_url": suppression.NetworkURL, "ip": suppression.IP,
 	"hem": suppression.Email, "hem_md5": suppression.Email, "hem_sha1": suppression.Email, "hem_sha256": suppression.Email,
 }
 
-// Rows suppresses the rows of a batch by what they hold themselves.
+// Rows suppresses the rows of a batch by their own identifiers.
 func (s *Suppressor) Rows(b *columns.Batch) {
 	if s == nil {
 		return
@@ -84,14 +80,14 @@ func (s *Suppressor) Rows(b *columns.Batch) {
 		cells := b.Kept[other.place]
 		for i := range b.Len() {
 			listed := !cells.IsNull(i) && cells.Value(i) != "" && s.finder.Lists(other.kind, cells.Value(i))
-			if listed && b.Outcomes[i] != outcome.Suppressed { // the first is the reason
+			if listed && b.Outcomes[i] != outcome.Suppressed { // the first one is the reason
 				b.Suppress(i, outcome.PrefixListed+string(other.kind))
 			}
 		}
 	}
 }
 
-// Answers suppresses the rows of a batch by what was found about them.
+// Answers suppresses the rows of a batch by the identifiers in their answers.
 func (s *Suppressor) Answers(b *columns.Batch) {
 	if s == nil {
 		return
@@ -106,8 +102,8 @@ func (s *Suppressor) Answers(b *columns.Batch) {
 	}
 }
 
-// lead says by what somebody is listed whom a lead is about. It looks at
-// everything, so that all of it is remembered.
+// lead returns the kind of identifier by which a lead is listed. It looks up all identifiers,
+// so that all are remembered.
 func (s *Suppressor) lead(l *resolution.Lead) (by resolution.Identifier, listed bool) {
 	for kind, value := range l.Identifiers() {
 		if s.finder.Lists(suppression.Kind(kind), value) && !listed {
@@ -117,8 +113,7 @@ func (s *Suppressor) lead(l *resolution.Lead) (by resolution.Identifier, listed 
 	return by, listed
 }
 
-// Found are the entries of the lists that were found, nil unless they are
-// remembered.
+// Found returns the entries that were found; nil unless they are remembered.
 func (s *Suppressor) Found() suppression.Found {
 	if s == nil {
 		return nil

@@ -11,13 +11,12 @@ import (
 // The classes of calls that got an answer; the others are resolution.Class.
 const (
 	CallAnswered = "answered" // with data, without a match, or with a refusal of this one record
-	CallReplayed = "replayed" // as the same call was answered before, for nothing
+	CallReplayed = "replayed" // the same call was answered before; it is free
 	CallPending  = "pending"  // with the promise of an answer that comes later
 )
 
-// CallCounters counts what a run asks of a service and what comes of it. The zero
-// value is ready; its methods are safe from any goroutine and lock nothing
-// that a call waits for.
+// CallCounters counts the calls of a run and their results. The zero value is ready to use.
+// Its methods are safe from any goroutine and hold no lock that a call waits for.
 type CallCounters struct {
 	asked, closed, matched        atomic.Int64
 	stored, duplicates            atomic.Int64
@@ -30,19 +29,18 @@ type CallCounters struct {
 	paced                         atomic.Pointer[func() pace.Snapshot]
 }
 
-// CallSnapshot is a look at a CallCounters. Its times are not in its JSON: who writes
-// them says in which unit.
+// CallSnapshot has the counts of a CallCounters. Its times are not in its JSON, because
+// writers choose the unit.
 type CallSnapshot struct {
-	// Asked are the distinct questions of the rows so far. Closed of them need
-	// no more work, whatever came of them: Matched of those found something,
-	// and Stored were answered from the store. Duplicates are rows that shared
-	// another's question.
+	// Asked are the distinct questions of the rows so far. Closed of them need no
+	// more work: Matched of those have a match, and Stored were answered from the
+	// store. Duplicates are rows with the question of another row.
 	Asked      int64 `json:"asked"`
 	Closed     int64 `json:"closed"`
 	Matched    int64 `json:"matched"`
 	Stored     int64 `json:"stored"`
 	Duplicates int64 `json:"twins"`
-	// Calls are the requests that left, by how they ended in ByClass.
+	// Calls are the requests that left, ByClass by how they ended.
 	Calls   int64            `json:"calls"`
 	ByClass map[string]int64 `json:"by_class"`
 	// Retries are questions sent again, by the class of the error that led to
@@ -62,30 +60,30 @@ type CallSnapshot struct {
 	Parked  int64 `json:"parked"`
 	// Refused are questions that the service would not work on.
 	Refused int64 `json:"refused"`
-	// Quarantined are members of answers left out because they were not what
-	// they claimed to be.
+	// Quarantined are members of answers that were left out because they have the
+	// wrong form.
 	Quarantined int64 `json:"quarantined"`
 
-	// P50, P95 and P99 are quantiles of the time from a request to its answer,
-	// of calls that got one, right to 2%; 0 without any.
+	// P50, P95 and P99 are quantiles of the time from a request to its answer, within
+	// 2%; 0 without answers.
 	P50 time.Duration `json:"-"`
 	P95 time.Duration `json:"-"`
 	P99 time.Duration `json:"-"`
 
-	// Waits is for how long anybody waited before a call, by pace.Reason.
+	// Waits is how long calls waited before they left, by pace.Reason.
 	Waits map[string]time.Duration `json:"-"`
-	// Rate is how many calls a second may leave now; 0 where none limits.
+	// Rate is how many calls a second may leave now; 0 without a limit.
 	Rate     float64 `json:"-"`
 	InFlight int     `json:"-"`
 	Waiting  int     `json:"-"`
-	// Reason is what calls wait for now (pace.Reason), Until when that ends:
-	// zero where it is not known.
+	// Reason is what calls wait for now (pace.Reason), and Until when that ends;
+	// zero if it is not known.
 	Reason string    `json:"-"`
 	Until  time.Time `json:"-"`
-	// DeadSince is since when the service gives no answer; zero while it does.
+	// DeadSince is when the service stopped to answer; zero while it answers.
 	DeadSince time.Time `json:"-"`
-	// AskedToWait is what the service asked us to wait when that was longer
-	// than we do; 0 otherwise.
+	// AskedToWait is the wait that the service asked for, if it is longer than the
+	// longest pause; 0 otherwise.
 	AskedToWait time.Duration `json:"-"`
 }
 
@@ -107,8 +105,8 @@ func (m *CallCounters) Stored(n int64) { m.stored.Add(n) }
 // Duplicates counts rows that share a question of their batch or one in flight.
 func (m *CallCounters) Duplicates(n int64) { m.duplicates.Add(n) }
 
-// Called counts a request that left and took so long. class is one of the
-// constants above, or the resolution.Class of its error.
+// Called counts a request that left, and the time it took. class is one of the constants
+// above, or the resolution.Class of its error.
 func (m *CallCounters) Called(took time.Duration, class string) {
 	m.calls.add(class, 1)
 	switch class {
@@ -120,7 +118,7 @@ func (m *CallCounters) Called(took time.Duration, class string) {
 // Retried counts a question that is sent again because of an error of class.
 func (m *CallCounters) Retried(class string) { m.retries.add(class, 1) }
 
-// Settled counts what an answer cost.
+// Settled counts the credits of an answer.
 func (m *CallCounters) Settled(credits int64) { m.credits.Add(credits) }
 
 // Unknown counts calls that may have been billed and have no answer.
@@ -129,23 +127,23 @@ func (m *CallCounters) Unknown(n int64) { m.unknown.Add(n) }
 // Refused counts questions that the service would not work on.
 func (m *CallCounters) Refused(n int64) { m.refused.Add(n) }
 
-// Parked counts calls whose answer comes later: 1 when one is promised, -1
-// when it is there or given up.
+// Parked counts calls whose answer comes later: 1 when it is promised, -1 when it came or
+// was given up.
 func (m *CallCounters) Parked(n int64) { m.parked.Add(n) }
 
 // Quarantined counts members of answers that were left out.
 func (m *CallCounters) Quarantined(n int64) { m.quarantined.Add(n) }
 
-// Earlier says what earlier runs of the same unfinished dataset count with.
+// Earlier sets the counts of earlier runs of the same unfinished dataset.
 func (m *CallCounters) Earlier(calls, credits int64) {
 	m.earlierCalls.Store(calls)
 	m.earlierCredits.Store(credits)
 }
 
-// Paced says where waits and rate are looked up; without it they are zero.
+// Paced sets the source of waits and rate; without it they are zero.
 func (m *CallCounters) Paced(look func() pace.Snapshot) { m.paced.Store(&look) }
 
-// Snapshot looks at the calls as they are now.
+// Snapshot returns the present counts.
 func (m *CallCounters) Snapshot() CallSnapshot {
 	s := CallSnapshot{
 		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: m.duplicates.Load(),
@@ -169,13 +167,13 @@ func (m *CallCounters) Snapshot() CallSnapshot {
 	return s
 }
 
-// Latencies counts the calls whose answer took at most each of bounds, which
-// rise, and gives their count and sum: what a Prometheus histogram is made of.
+// Latencies counts the calls whose answer took at most each of bounds, which rise, and returns
+// their count and sum, as for a Prometheus histogram.
 func (m *CallCounters) Latencies(bounds []time.Duration) (atMost []int64, count int64, sum time.Duration) {
 	return m.latency.cumulated(bounds)
 }
 
-// tallies counts by word. There are few words, and each is new once.
+// tallies counts by word. There are few words.
 type tallies struct{ words sync.Map } // string → *atomic.Int64
 
 func (t *tallies) add(word string, n int64) {

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// latencySteps is how many buckets an octave has. A bucket is at most 1/32
-	// of its value wide, and stands for its middle: no quantile is further off
-	// than 1.6%.
+	// latencySteps is the number of buckets of an octave. The width of a bucket is at
+	// most 1/32 of its value, and its middle stands for it, so the error of a quantile
+	// is at most 1.6%.
 	latencySteps = 1 << latencyBits
 	latencyBits  = 5
-	// latencyOctaves reach to 2^42 ns, more than an hour; what took longer is
-	// in the last bucket.
+	// latencyOctaves reach to 2^42 ns, more than an hour. Longer times are in the last
+	// bucket.
 	latencyOctaves = 42 - latencyBits
 )
 
-// latencies is a histogram of durations with buckets of equal relative width,
-// in 10 kB whatever is added. Adding locks nothing; the zero value is ready.
+// latencies is a histogram of durations with buckets of equal relative width, in 10 kB. Adding
+// takes no lock; the zero value is ready to use.
 type latencies struct {
 	buckets [(latencyOctaves + 1) * latencySteps]atomic.Int64
 	sum     atomic.Int64 // ns
@@ -30,8 +30,8 @@ func (l *latencies) add(d time.Duration) {
 	l.sum.Add(int64(d))
 }
 
-// latencyBucket is where ns belongs: the first buckets hold one value each,
-// then each octave is cut into equal steps.
+// latencyBucket returns the bucket of ns. The first buckets have one value each; then each
+// octave has equal steps.
 func latencyBucket(ns uint64) int {
 	if ns < latencySteps {
 		return int(ns)
@@ -43,7 +43,7 @@ func latencyBucket(ns uint64) int {
 	return octave*latencySteps + int(ns>>(octave-1)) - latencySteps
 }
 
-// latencyMiddle is what bucket i stands for, in ns.
+// latencyMiddle returns the value of bucket i, in ns.
 func latencyMiddle(i int) uint64 {
 	if i < latencySteps {
 		return uint64(i)
@@ -53,8 +53,8 @@ func latencyMiddle(i int) uint64 {
 	return low + uint64(1)<<(octave-1)/2
 }
 
-// quantiles are the values below which the given shares (rising, each in
-// (0,1]) of what was added are; zero where nothing was.
+// quantiles returns the values below which the given shares are, which rise and are in (0,1];
+// zero if nothing was added.
 func (l *latencies) quantiles(shares ...float64) []time.Duration {
 	var counts [len(latencies{}.buckets)]int64
 	var total int64
@@ -77,7 +77,7 @@ func (l *latencies) quantiles(shares ...float64) []time.Duration {
 	return found
 }
 
-// cumulated counts what was at most each bound (rising), and everything.
+// cumulated counts the durations up to each bound, which rise, and all durations.
 func (l *latencies) cumulated(bounds []time.Duration) (atMost []int64, count int64, sum time.Duration) {
 	atMost = make([]int64, len(bounds))
 	n := 0

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// RecentFor is how long a Recent remembers. The time left is worked out from it:
-// a service is slow or paused for a while, and stored answers come a thousand times
-// as fast as calls, so the run as a whole says little about the rest of it.
+// RecentFor is how long a Recent remembers. The time left is estimated from it, because a
+// service may be slow or paused for a while, and stored answers are a thousand times as fast
+// as calls: the run as a whole says little about the rest.
 const RecentFor = time.Minute
 
 // Recent is how far a run was, second by second, during the last minute. The zero
@@ -35,7 +35,7 @@ func markOf(now time.Time, s Snapshot) mark {
 func (r *Recent) Note(now time.Time, s Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s.Known != r.known { // passing by parts that are made says nothing of making parts
+	if s.Known != r.known { // recorded parts are passed much faster than others are made
 		r.marks, r.known = nil, s.Known
 	}
 	r.marks = append(r.marks, markOf(now, s))

@@ -8,8 +8,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/pace"
 )
 
-// maxSteps bounds a series, but for the shorter step at its end: when there
-// are more, they become half as many of double length.
+// maxSteps bounds the steps of a series, without the shorter one at its end. When there are
+// more, two become one of double length.
 const maxSteps = 512
 
 // Series is how fast a run was over its time: the rows and calls of each step,
@@ -19,8 +19,8 @@ type Series struct {
 	StepSeconds    float64   `json:"step_seconds"`
 	RowsPerSecond  []float64 `json:"rows_per_second"`
 	CallsPerSecond []float64 `json:"calls_per_second"`
-	// Waiting is the share of each step in which anybody waited before a call,
-	// by pace.Reason. Reasons nobody waited for are left out.
+	// Waiting is the share of each step in which calls waited before they left, by
+	// pace.Reason. Reasons without waits are left out.
 	Waiting map[string][]float64 `json:"waiting,omitempty"`
 }
 
@@ -60,13 +60,13 @@ func Record(p *Progress) *Recorder {
 	return r
 }
 
-// Began is when the recording was started.
+// Began is when the recording started.
 func (r *Recorder) Began() time.Time { return r.began }
 
 // Stop ends the sampling. It may be called again.
 func (r *Recorder) Stop() { r.halt() }
 
-// Series is the run so far, up to now. Stop has to be called before.
+// Series returns the series of the run up to now. Call Stop before.
 func (r *Recorder) Series(now time.Time) Series {
 	return r.sampler.series(now.Sub(r.began), countsOf(r.progress.Snapshot()))
 }
@@ -77,7 +77,7 @@ type sampler struct {
 	ends []counts // at the end of each step
 }
 
-// counts are what a run has done so far, and how long it waited for what.
+// counts are what a run has done so far, and how long it waited, by reason.
 type counts struct {
 	rows, calls int64
 	waited      [len(WaitReasons)]time.Duration
@@ -94,11 +94,10 @@ func countsOf(s Snapshot) counts {
 	return c
 }
 
-// WaitReasons are those that are counted.
+// WaitReasons are the reasons that are counted.
 var WaitReasons = [...]pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pace.RetryAfter, pace.Dead}
 
-// add takes the counts at a moment. It does nothing before the end of a step,
-// and ends every step that is over by then.
+// add adds the counts at a time. It ends all steps that are over by then.
 func (s *sampler) add(at time.Duration, c counts) {
 	for at >= time.Duration(len(s.ends)+1)*s.step {
 		if len(s.ends) < maxSteps {
@@ -113,7 +112,7 @@ func (s *sampler) add(at time.Duration, c counts) {
 	}
 }
 
-// series is what was sampled, and the rest since: c after so much time.
+// series returns the sampled steps, and the rest up to the counts c at a time.
 func (s *sampler) series(at time.Duration, c counts) Series {
 	made := Series{StepSeconds: s.step.Seconds(), RowsPerSecond: []float64{}, CallsPerSecond: []float64{}}
 	var before counts
@@ -144,10 +143,10 @@ func (s *sampler) series(at time.Duration, c counts) Series {
 	return made
 }
 
-// perSecond is a rate to a thousandth.
+// perSecond returns a rate to a thousandth.
 func perSecond(n int64, over time.Duration) float64 {
 	return rounded(float64(n)/over.Seconds(), 1000)
 }
 
-// rounded is f in steps of 1/per.
+// rounded returns f in steps of 1/per.
 func rounded(f, per float64) float64 { return math.Round(f*per) / per }

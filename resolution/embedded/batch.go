@@ -24,8 +24,8 @@ func (e *Engine) NewBatch(op resolution.Operation) resolution.Batch {
 	return &batch{engine: e, operation: op}
 }
 
-// batch is the memory of answers. Element i of every slice belongs to key i;
-// each is as long as the keys once it is used.
+// batch is the memory of answers. Element i of every slice belongs to key i; a slice that is
+// used is as long as the keys.
 type batch struct {
 	engine    *Engine
 	operation resolution.Operation
@@ -92,7 +92,7 @@ func (b *batch) start(keys []string, answers []resolution.Answer) {
 	}
 }
 
-// resize makes a slice n long. Its elements are of any content.
+// resize returns a slice of length n with undefined elements.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return append(s[:cap(s)], make([]T, n-cap(s))...)
@@ -106,7 +106,7 @@ func (b *batch) match(answers []resolution.Answer, i int, lead resolution.Lead) 
 	answers[i].Lead = &b.leads[i]
 }
 
-// person is the person found for key i, nil when nobody knows them, or may.
+// person returns the person of key i; nil if they are unknown or suppressed.
 func (b *batch) person(i int) *people.Person {
 	if !b.found[i] || b.engine.hides(&b.people[i].Person) {
 		return nil
@@ -114,7 +114,7 @@ func (b *batch) person(i int) *people.Person {
 	return &b.people[i].Person
 }
 
-// fillPeople looks the people of keys up.
+// fillPeople looks up the people of keys.
 func (b *batch) fillPeople(keys []string) error {
 	b.people, b.found = resize(b.people, len(keys)), resize(b.found, len(keys))
 	if b.engine.directory == nil {
@@ -162,8 +162,7 @@ func (b *batch) byProfile(answers []resolution.Answer) error {
 	return b.complete(answers)
 }
 
-// lead answers a key with everything there is to say of a person. complete adds
-// hashes and company.
+// lead answers a key with all data of a person. complete adds hashes and company.
 func (b *batch) lead(answers []resolution.Answer, i int, p *people.Person) {
 	lead := resolution.Lead{Contact: p.Contact, NetworkURL: p.NetworkURL}
 	if len(p.Phones) > 0 {
@@ -252,8 +251,7 @@ func (b *batch) emailToHEM(answers []resolution.Answer) error {
 	return b.complete(answers)
 }
 
-// parse sets the addresses of the keys that may be looked up, and answers the
-// others.
+// parse sets the addresses of the keys that can be looked up, and answers the others.
 func (b *batch) parse(answers []resolution.Answer) error {
 	b.addrs = resize(b.addrs, len(b.keys))
 	for i, key := range b.keys {

@@ -21,7 +21,7 @@ type hashes struct {
 	list    []resolution.HashedEmail
 }
 
-// leadEmail is an email of a lead: address n, or a digest.
+// leadEmail is an email of a lead: address n or a digest.
 type leadEmail struct {
 	lead, n int
 	digest  string // lower-case hex, "" for an address
@@ -44,8 +44,8 @@ func (h *hashes) add(lead int, keys ...string) {
 	}
 }
 
-// all yields the leads with their hashed emails: of an address md5, sha1 and
-// sha256, of a digest itself. They are valid until all is called again.
+// all yields the leads with their hashed emails: md5, sha1 and sha256 of an address, or the
+// digest itself. They are valid until the next call.
 func (h *hashes) all() iter.Seq2[int, []resolution.HashedEmail] {
 	n := len(h.offsets) - 1
 	h.md5, h.sha1, h.sha256 = resize(h.md5, 32*n), resize(h.sha1, 40*n), resize(h.sha256, 64*n)
@@ -83,5 +83,5 @@ func digestType(digest string) string {
 	return email.SHA256.String()
 }
 
-// text is bytes as a string, valid as long as they are not changed.
+// text returns bytes as a string, which is valid until they change.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

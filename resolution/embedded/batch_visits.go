@@ -7,8 +7,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
-// deanonymization looks for people seen behind the addresses, then for the
-// companies that have them.
+// deanonymization looks for visitors of the addresses, and then for the companies of the
+// addresses.
 func (b *batch) deanonymization(answers []resolution.Answer) error {
 	if err := b.parse(answers); err != nil {
 		return err
@@ -34,9 +34,8 @@ func (b *batch) deanonymization(answers []resolution.Answer) error {
 	return nil
 }
 
-// visitors answers the addresses behind which somebody was seen, and takes them
-// out of addrs. A visitor of whom the directory has more comes before one it
-// only has the profile of.
+// visitors answers the addresses with visitors, and removes them from addrs. It prefers a
+// visitor of whom the directory has more than the profile.
 func (b *batch) visitors(answers []resolution.Answer) (err error) {
 	n := len(b.keys)
 	b.ends, b.urls, b.seen = resize(b.ends, n), resize(b.urls, n), resize(b.seen, n)
@@ -44,7 +43,7 @@ func (b *batch) visitors(answers []resolution.Answer) (err error) {
 	if b.visits, err = b.engine.directory.FillVisits(b.addrs, &b.arena, b.visits[:0], b.ends); err != nil {
 		return readable(err)
 	}
-	// In each round, the addresses that are left look their next visitor up.
+	// Each round looks up the next visitor of the remaining addresses.
 	for round := 0; b.nextVisitors(answers, round); round++ {
 		if err := b.fillPeople(b.urls); err != nil {
 			return err
@@ -73,8 +72,7 @@ func (b *batch) visitors(answers []resolution.Answer) (err error) {
 	return nil
 }
 
-// nextVisitors sets urls to the visitors of a round and reports whether there
-// are any.
+// nextVisitors sets urls to the visitors of a round. It returns false without any.
 func (b *batch) nextVisitors(answers []resolution.Answer, round int) (left bool) {
 	for i := range b.urls {
 		b.urls[i] = ""
@@ -85,7 +83,7 @@ func (b *batch) nextVisitors(answers []resolution.Answer, round int) (left bool)
 	return left
 }
 
-// visit is the n-th visit of address i, nil when there are fewer.
+// visit returns the n-th visit of address i; nil if there are fewer.
 func (b *batch) visit(i, n int) *visits.Visit {
 	from := 0
 	if i > 0 {
@@ -97,7 +95,7 @@ func (b *batch) visit(i, n int) *visits.Visit {
 	return &b.visits[from+n]
 }
 
-// hidden reports whether the visitor that was looked up is suppressed.
+// hidden reports whether the visitor is suppressed.
 func (b *batch) hidden(i int, url string) bool {
 	return b.engine.listed(resolution.NetworkURL, url) || b.found[i] && b.engine.hides(&b.people[i].Person)
 }

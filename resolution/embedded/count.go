@@ -9,13 +9,13 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// counted is up to how many leads hashed emails are counted one by one, which
-// takes about a second.
+// counted bounds the leads whose hashed emails are counted one by one, which takes about a
+// second.
 const counted = 20_000
 
-// Count counts the leads, and their hashed emails as Search would deliver
-// them. Beyond 20,000 leads the emails are estimated from a part of the leads,
-// evenly spread over their order and always the same.
+// Count counts the leads, and their hashed emails as Search would return them. For more than
+// 20,000 leads, it estimates the emails from a part of the leads, evenly spread over their
+// order and always the same.
 func (e *Engine) Count(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
 	count, err := e.count(ctx, s, hems, counted)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package embedded answers the interface's single-record operations from a
-// directory, in process.
+// Package embedded answers the operations of the interface from a directory, in this
+// process.
 //
-// The one thing to know before using it: an Engine holds the directory it was
-// made with and nothing else, so it is as current as that directory, safe
-// from many goroutines, and has no Close of its own.
+// The one thing to know before using it: an Engine has the directory it was made with and
+// nothing else. So it is as current as that directory, safe from many goroutines, and has
+// no Close.
 package embedded
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 )
 
-// Options are the choices an Engine has.
+// Options are the settings of an Engine.
 type Options struct {
-	// IncludeProviders answers with the company of a range also when it is an
-	// access or hosting provider, a carrier, a CDN or a VPN.
+	// IncludeProviders also answers with companies that are access or hosting
+	// providers, carriers, CDNs or VPNs.
 	IncludeProviders bool
-	// Listed reports whether somebody is suppressed by an identifier; nil is
-	// nobody. Who is, by any identifier that the directory has of them, is as
-	// unknown as if they were not in it. Called from many goroutines.
+	// Listed reports whether an identifier is suppressed; nil suppresses nobody. A
+	// person with a suppressed identifier in the directory is never found. It is
+	// called from many goroutines.
 	Listed func(kind resolution.Identifier, value string) bool
 }
 
@@ -33,8 +33,8 @@ type Engine struct {
 
 var _ resolution.Resolver = (*Engine)(nil)
 
-// New makes an engine. A nil directory knows nobody: emails still have their
-// hashes, and everything else is not_found.
+// New makes an engine. With a nil directory, emails have their hashes, and everything else
+// is not_found.
 func New(d *directory.Directory, o Options) *Engine {
 	e := &Engine{d, o}
 	if d != nil && o.Listed != nil {
@@ -43,18 +43,18 @@ func New(d *directory.Directory, o Options) *Engine {
 	return e
 }
 
-// The reasons of answers without a match. Beside them there are ip_class:…
-// for addresses that are never looked up, and org_type:… for providers.
+// The reasons of answers without a match. There are also ip_class:… for addresses that are
+// never looked up, and org_type:… for providers.
 const (
 	NotFound  = "not_found"  // the directory does not know the key
 	NoEmail   = "no_email"   // it knows the person, but no email
 	NoPhone   = "no_phone"   // it knows the person, but no phone number
-	NoCompany = "no_company" // it knows the range, but not whose it is
+	NoCompany = "no_company" // it knows the range, but not its company
 )
 
-// Resolve answers one request. Errors wrap resolution.ErrInvalid when the
-// request's key is not in canonical form or the operation is another one, and
-// resolution.ErrUnavailable when the directory cannot be read.
+// Resolve answers a request. Errors wrap resolution.ErrInvalid for a key that is not in
+// canonical form and for other operations, and resolution.ErrUnavailable if the directory
+// cannot be read.
 func (e *Engine) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 	answer, err := e.resolve(ctx, r)
 	if err != nil {
@@ -94,8 +94,8 @@ func match(l *resolution.Lead) resolution.Answer { return resolution.Answer{Lead
 
 func noMatch(reason string) resolution.Answer { return resolution.Answer{Reason: reason} }
 
-// unreadable says that the directory's files failed us, unless the caller
-// gave up.
+// unreadable makes an error of a directory that cannot be read. It keeps that of a caller
+// who gave up.
 func unreadable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

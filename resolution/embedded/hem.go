@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// emailToHEM always matches but for who is suppressed: an address has hashes whether anybody knows it
-// or not, and an unknown digest is its own one hash.
+// emailToHEM always matches, except for suppressed people: an unknown address has hashes too,
+// and an unknown digest is its own only hash.
 func (e *Engine) emailToHEM(ctx context.Context, key string) (resolution.Answer, error) {
 	hashes, err := hashedEmails(key)
 	if err != nil {
@@ -31,8 +31,8 @@ func (e *Engine) emailToHEM(ctx context.Context, key string) (resolution.Answer,
 	}
 	if person != nil {
 		lead.NetworkURL = person.NetworkURL
-		// A digest has the hashes of the address behind it; an address has its
-		// own, also where the directory has no more of it than a digest.
+		// A digest has the hashes of its address in the directory. An address has
+		// its own, even if the directory has only a digest of it.
 		if !strings.Contains(key, "@") {
 			if lead.HashedEmails, err = hashedEmails(of); err != nil {
 				return resolution.Answer{}, err
@@ -72,8 +72,8 @@ func allHashes(p *people.Person) ([]resolution.HashedEmail, error) {
 	return all, nil
 }
 
-// hashedEmails are md5, sha1 and sha256 of the plain form of an address, or
-// the digest that key is.
+// hashedEmails returns md5, sha1 and sha256 of the plain form of an address, or the digest if
+// key is one.
 func hashedEmails(key string) ([]resolution.HashedEmail, error) {
 	a, err := email.Parse([]byte(key))
 	if err != nil {

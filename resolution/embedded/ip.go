@@ -10,9 +10,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-// companyOf finds the company of an address. c is nil when there is no match, and
-// reason says why. orgType is what is known of the range either way, "" outside
-// of any.
+// companyOf finds the company of an address. Without a match, c is nil and reason says why.
+// orgType is that of the range, "" outside of any.
 func (e *Engine) companyOf(a netip.Addr) (c *resolution.Company, orgType, reason string, err error) {
 	found, ok := ipaddr.LookupAddr(a)
 	if !ok {
@@ -35,8 +34,7 @@ func (e *Engine) companyOf(a netip.Addr) (c *resolution.Company, orgType, reason
 	return r.Company, r.OrgType, "", nil
 }
 
-// classReason and providerReason are constants put together, so that a row
-// costs no allocation.
+// classReason and providerReason have the joined texts, so that a row allocates nothing.
 func classReason(c ipaddr.Class) string {
 	switch c {
 	case ipaddr.Private:
@@ -99,7 +97,7 @@ func (e *Engine) ipToCompany(key string) (resolution.Answer, error) {
 func parseAddr(key string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(key)
 	if err != nil || a.Zone() != "" || a.Is4In6() {
-		// Not err: it repeats the key.
+		// err would repeat the key.
 		return netip.Addr{}, fmt.Errorf("%w: the key is no IP address in canonical form", resolution.ErrInvalid)
 	}
 	return a, nil
@@ -111,10 +109,9 @@ const (
 	levelCompany = "company"
 )
 
-// companyConfidence is how sure a match by range alone is that the visitor is
-// of that company: most who come from an organization's own addresses are,
-// less so where nobody said what kind of range it is, and of a provider's
-// (asked for with IncludeProviders) hardly anybody.
+// companyConfidence is the confidence of a match by range that the visitor belongs to the
+// company. It is high for addresses of the organization itself, lower for an unknown kind
+// of range, and very low for a provider (with IncludeProviders).
 func companyConfidence(orgType string) float64 {
 	switch {
 	case ranges.IsProvider(orgType):
@@ -125,8 +122,8 @@ func companyConfidence(orgType string) float64 {
 	return 0.7
 }
 
-// deanonymization looks for a person seen behind the address, then for the
-// company that has it.
+// deanonymization looks for a visitor of the address, and then for the company of the
+// address.
 func (e *Engine) deanonymization(ctx context.Context, key string) (resolution.Answer, error) {
 	a, err := parseAddr(key)
 	if err != nil {
@@ -152,8 +149,8 @@ func (e *Engine) deanonymization(ctx context.Context, key string) (resolution.An
 	return match(&resolution.Lead{Company: c, MatchLevel: levelCompany, Confidence: &confidence}), nil
 }
 
-// visitor is the best visit's person, nil when nobody was seen. A visitor of
-// whom the directory has more comes before one it only has the profile of.
+// visitor returns the person of the best visit; nil without one. It prefers a visitor of whom
+// the directory has more than the profile.
 func (e *Engine) visitor(ctx context.Context, a netip.Addr) (*resolution.Lead, error) {
 	visits, err := e.directory.Visits(ctx, a)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 )
 
-// Live is an Engine over a directory that imports replace: it answers from
-// the newest there is, and each look-up from one of them.
+// Live is an Engine that follows the imports into a directory. Each look-up uses one version
+// of the data, the newest.
 type Live struct {
-	dir     string // "" is an engine without a directory
+	dir     string // "" for an engine without a directory
 	options Options
 	log     *slog.Logger
 
 	present atomic.Pointer[generation] // nil when closed
-	mu      sync.Mutex                 // of what follows, and of changing present
-	told    string                     // the trouble that was logged last
+	mu      sync.Mutex                 // guards the fields below, and changes of present
+	told    string                     // the last logged problem
 }
 
 var (
@@ -29,15 +29,14 @@ var (
 	_ resolution.Searcher = (*Live)(nil)
 )
 
-// pollInterval is how often Run looks for an import.
+// pollInterval is how often Run checks for an import.
 const pollInterval = time.Second
 
-// errClosed is what a Live says after Close.
+// errClosed is the error after Close.
 var errClosed = errors.Join(resolution.ErrUnavailable, errors.New("the directory is closed"))
 
-// Follow opens the directory in dir, as directory.Open does. An empty dir is
-// an engine without a directory. Close the Live after use; it follows as long
-// as Run runs.
+// Follow opens the directory in dir, as directory.Open does. An empty dir gives an engine
+// without a directory. Run follows imports. Close the Live after use.
 func Follow(dir string, o Options, log *slog.Logger) (*Live, error) {
 	l := &Live{dir: dir, options: o, log: log}
 	var d *directory.Directory
@@ -51,9 +50,8 @@ func Follow(dir string, o Options, log *slog.Logger) (*Live, error) {
 	return l, nil
 }
 
-// Run looks every second whether an import has replaced the directory, until
-// ctx is over. A new directory that cannot be opened is logged, once, and the
-// one before stays.
+// Run checks every second whether an import has replaced the directory, until ctx ends. If
+// the new directory cannot be opened, Run logs that once and keeps the old one.
 func (l *Live) Run(ctx context.Context) error {
 	if l.dir == "" {
 		<-ctx.Done()
@@ -71,7 +69,7 @@ func (l *Live) Run(ctx context.Context) error {
 	}
 }
 
-// refresh takes a newer directory, if there is one.
+// refresh opens a newer directory, if there is one.
 func (l *Live) refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,15 +91,15 @@ func (l *Live) refresh() {
 	l.closed(old.leave())
 }
 
-// closed logs what an old directory said on being closed: nobody waits for it.
+// closed logs an error of closing an old directory.
 func (l *Live) closed(err error) {
 	if err != nil {
 		l.log.Warn("close the directory before", "error", err)
 	}
 }
 
-// Close ends the look-ups: those under way finish, later ones are
-// resolution.ErrUnavailable. The directory is closed when the last finishes.
+// Close refuses later look-ups with resolution.ErrUnavailable. The directory is closed after
+// the last running look-up.
 func (l *Live) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +109,7 @@ func (l *Live) Close() error {
 	return nil
 }
 
-// Fingerprint is that of the present directory, "" without one.
+// Fingerprint returns that of the present directory; "" without one.
 func (l *Live) Fingerprint() (f string) {
 	l.with(func(e *Engine) error {
 		if e.directory != nil {
@@ -122,11 +120,11 @@ func (l *Live) Fingerprint() (f string) {
 	return f
 }
 
-// errNoDirectory answers what only a directory can.
+// errNoDirectory is the answer to what needs a directory.
 var errNoDirectory = errors.Join(resolution.ErrUnavailable, errors.New("there is no directory"))
 
-// Offers returns why an operation cannot be answered now or later: without a
-// directory only emails have an answer.
+// Offers returns an error if an operation can never be answered: without a directory only
+// emails can.
 func (l *Live) Offers(o resolution.Operation) error {
 	if l.dir == "" && o != resolution.EmailToHEM {
 		return errNoDirectory
@@ -165,7 +163,7 @@ func (l *Live) with(do func(*Engine) error) error {
 		if g == nil {
 			return errClosed
 		}
-		if !g.enter() { // replaced since we loaded it
+		if !g.enter() { // it was replaced meanwhile
 			continue
 		}
 		defer func() { l.closed(g.leave()) }()
@@ -173,8 +171,8 @@ func (l *Live) with(do func(*Engine) error) error {
 	}
 }
 
-// generation is one opened directory and how many use it: its look-ups, and
-// Live while it is the present one. Who leaves last closes it.
+// generation is an open directory with the number of its users: look-ups, and Live while it
+// is the present one. The last user closes it.
 type generation struct {
 	*Engine
 	users atomic.Int64
@@ -186,7 +184,7 @@ func newGeneration(d *directory.Directory, o Options) *generation {
 	return g
 }
 
-// enter reports whether the directory is open, and keeps it so until leave.
+// enter keeps the directory open until leave. It returns false if it is closed already.
 func (g *generation) enter() bool {
 	for {
 		n := g.users.Load()

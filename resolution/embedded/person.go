@@ -7,7 +7,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/people"
 )
 
-// person finds a person by profile key; nil when nobody knows them, or may.
+// person finds a person by profile key; nil if they are unknown or suppressed.
 func (e *Engine) person(ctx context.Context, key string) (*people.Person, error) {
 	if e.directory == nil {
 		return nil, nil
@@ -51,7 +51,7 @@ func (e *Engine) enrichment(ctx context.Context, key string) (resolution.Answer,
 	return match(lead), nil
 }
 
-// lead is everything there is to say of a person.
+// lead returns all data of a person.
 func (e *Engine) lead(ctx context.Context, p *people.Person) (*resolution.Lead, error) {
 	hashes, err := allHashes(p)
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *Engine) lead(ctx context.Context, p *people.Person) (*resolution.Lead, 
 		if lead.Company, err = e.directory.Company(ctx, p.CompanyDomain); err != nil {
 			return nil, unreadable(ctx, err)
 		}
-		if lead.Company == nil { // not among the companies: its domain is what we know
+		if lead.Company == nil { // an unknown company: only its domain is known
 			lead.Company = &resolution.Company{Domain: p.CompanyDomain}
 		}
 	}

@@ -27,8 +27,7 @@ func (e *Engine) Edition() string {
 	return e.directory.Edition()
 }
 
-// Search finds one page of leads. A directory without searches, or none, has
-// no leads.
+// Search finds a page of leads. Without searches there are no leads.
 func (e *Engine) Search(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
 	result, err := e.search(ctx, s, p)
 	if err != nil {
@@ -42,7 +41,7 @@ func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resol
 	if p.Number < 1 || p.Limit < 1 || p.HEMs < 0 {
 		return result, fmt.Errorf("%w: a page and its limit are counted from 1", resolution.ErrInvalid)
 	}
-	skip := int64(math.MaxInt64) // a page behind any last
+	skip := int64(math.MaxInt64) // a page after the last one
 	if p.Number-1 <= math.MaxInt64/p.Limit {
 		skip = int64(p.Number-1) * int64(p.Limit)
 	}
@@ -69,8 +68,8 @@ func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resol
 	})
 }
 
-// withoutDirectory is the error of searching no data: none, unless it is other
-// data that are asked for.
+// withoutDirectory is the error of a search without data: nil, unless it names an edition of
+// other data.
 func withoutDirectory(ctx context.Context, s resolution.KeywordSearch) error {
 	if s.Edition != "" && s.Edition != noDirectory {
 		return resolution.ErrNoEdition
@@ -78,8 +77,7 @@ func withoutDirectory(ctx context.Context, s resolution.KeywordSearch) error {
 	return ctx.Err()
 }
 
-// unsearchable keeps what the directory says of an error, unless the caller
-// gave up.
+// unsearchable returns the error of the directory, or that of a caller who gave up.
 func unsearchable(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, resolution.ErrNoEdition) || errors.Is(err, resolution.ErrUnavailable) {
 		return cmp.Or(ctx.Err(), err)
@@ -87,7 +85,7 @@ func unsearchable(ctx context.Context, err error) error {
 	return unreadable(ctx, err)
 }
 
-// foundLead is what is delivered of a lead. companies are those met so far.
+// foundLead makes the lead for a page. companies has those that were found before.
 func (e *Engine) foundLead(ctx context.Context, f searches.Found, p resolution.SearchPage, companies map[string]*resolution.Company) (resolution.FoundLead, error) {
 	who, err := e.searcher(ctx, f)
 	if err != nil {
@@ -118,16 +116,16 @@ func (e *Engine) foundLead(ctx context.Context, f searches.Found, p resolution.S
 	return lead, nil
 }
 
-// searcher is who made a search.
+// searcher is the person who made a search.
 type searcher struct {
 	found  searches.Found
-	person *people.Person // nil when nobody knows them
-	// emails are the keys of all addresses: the search's own, then the
-	// person's, each once.
+	person *people.Person // nil if unknown
+	// emails are the distinct keys of all addresses: first that of the search, then
+	// those of the person.
 	emails []string
 }
 
-// searcher finds the person behind a search, by profile key or else by email.
+// searcher finds the person of a search by profile key, or else by email.
 func (e *Engine) searcher(ctx context.Context, f searches.Found) (who searcher, err error) {
 	who = searcher{found: f}
 	own := f.EmailKey
@@ -141,7 +139,7 @@ func (e *Engine) searcher(ctx context.Context, f searches.Found) (who searcher, 
 		if who.person, of, err = e.directory.PersonByEmail(ctx, f.EmailKey); err != nil {
 			return who, unreadable(ctx, err)
 		}
-		// A digest has the hashes of the address behind it.
+		// A digest has the hashes of its address in the directory.
 		if who.person != nil && !strings.Contains(own, "@") {
 			own = of
 		}
@@ -159,7 +157,7 @@ func (e *Engine) searcher(ctx context.Context, f searches.Found) (who searcher, 
 	return who, nil
 }
 
-// hashedEmails are the hashes of all addresses, each once.
+// hashedEmails returns the distinct hashes of all addresses.
 func (s searcher) hashedEmails() ([]resolution.HashedEmail, error) {
 	var all []resolution.HashedEmail
 	for _, key := range s.emails {
@@ -176,9 +174,9 @@ func (s searcher) hashedEmails() ([]resolution.HashedEmail, error) {
 	return all, nil
 }
 
-// place is where a search was made from, completed by where the person lives
-// as far as that is the same place: lives says that it is. Of a search that
-// does not say, it is where the person lives. Never the street.
+// place returns where a search was made from, completed by the address of the person if that
+// is the same place: then lives is true. If the search has no place, it is the address of
+// the person. It never has a street.
 func place(search resolution.Address, person *people.Person) (a resolution.Address, lives bool) {
 	if person == nil {
 		return search, false
@@ -195,8 +193,8 @@ func place(search resolution.Address, person *people.Person) (a resolution.Addre
 	}, true
 }
 
-// name adds who the lead is; lives says that the lead's address is the
-// person's.
+// name adds the data that identify the lead. lives says that the address of the lead is that
+// of the person.
 func (s searcher) name(l *resolution.Lead, lives, whole bool) {
 	l.NetworkURL = s.found.NetworkURL
 	var emails []resolution.ContactEmail
@@ -228,7 +226,7 @@ func (s searcher) name(l *resolution.Lead, lives, whole bool) {
 	}
 }
 
-// company finds a company, once for all that share met.
+// company finds a company, or takes it from met.
 func (e *Engine) company(ctx context.Context, domain string, met map[string]*resolution.Company) (*resolution.Company, error) {
 	if domain == "" {
 		return nil, nil

@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// minShare is how many leads are looked up before a second processor is worth
-// starting; one takes some fifty microseconds.
+// minShare is the least number of leads for each processor. A lead takes about 50
+// microseconds.
 const minShare = 32
 
-// inShares runs do over consecutive shares of n, one a processor, and waits for
-// all of them.
+// inShares calls do for consecutive shares of n, one on each processor, and waits for all.
 func inShares(n int, do func(from, to int) error) error {
 	shares := max(1, min(runtime.GOMAXPROCS(0), n/minShare))
 	var g errgroup.Group

@@ -13,8 +13,7 @@ func (e *Engine) listed(kind resolution.Identifier, value string) bool {
 	return e.options.Listed != nil && value != "" && e.options.Listed(kind, value)
 }
 
-// hides reports whether a person is suppressed, by anything that is known of
-// them.
+// hides reports whether a person is suppressed, by any of their identifiers.
 func (e *Engine) hides(p *people.Person) bool {
 	if p == nil || e.options.Listed == nil {
 		return false
@@ -35,8 +34,7 @@ func (e *Engine) hides(p *people.Person) bool {
 	return false
 }
 
-// hidesWho reports whether somebody is suppressed who is known by a profile or
-// else by an email.
+// hidesWho reports whether the person with a profile, or else with an email, is suppressed.
 func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (bool, error) {
 	if e.listed(resolution.NetworkURL, networkURL) || e.listed(resolution.Email, emailKey) {
 		return true, nil
@@ -54,7 +52,7 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 	return e.hides(p), nil
 }
 
-// showable are the visits of people who are not suppressed.
+// showable returns the visits of people who are not suppressed.
 func (e *Engine) showable(ctx context.Context, all []visits.Visit) (left []visits.Visit, err error) {
 	if e.options.Listed == nil {
 		return all, nil

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// numberRange is a range of addresses, both ends included.
+// numberRange is a range of addresses with both ends.
 type numberRange struct {
 	from, to number
 	owner    uint32
-	line     uint32 // of two ranges of one size the later wins
+	line     uint32 // of ranges of the same size the later wins
 }
 
-// segment is a range that ends where the next one begins. Owner 0 is nobody.
+// segment is a range that ends where the next one begins. Owner 0 means none.
 type segment struct {
 	from  number
 	owner uint32
 }
 
-// flatten cuts ranges that overlap so that each address belongs to the narrowest
-// range around it, of equals to the later line.
+// flatten splits overlapping ranges, so that each address belongs to its narrowest range; of
+// equals to that of the later line.
 func flatten(ranges []numberRange) (segments []segment) {
 	slices.SortFunc(ranges, func(a, b numberRange) int {
 		return cmp.Or(compare(a.from, b.from), cmp.Compare(a.line, b.line))
@@ -35,7 +35,7 @@ func flatten(ranges []numberRange) (segments []segment) {
 			segments = append(segments, segment{from, owner})
 		}
 	}
-	var around narrowest // those that hold the place we are at, and some that have ended
+	var around narrowest // ranges that contain the present address, and some that ended
 	for i := 0; i < len(ranges) || len(around) > 0; {
 		if len(around) == 0 || i < len(ranges) && !around[0].to.less(ranges[i].from) {
 			heap.Push(&around, ranges[i])
@@ -62,7 +62,7 @@ func flatten(ranges []numberRange) (segments []segment) {
 
 func compare(a, b number) int { return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low)) }
 
-// narrowest is a heap with the range that wins on top.
+// narrowest is a heap with the winning range on top.
 type narrowest []numberRange
 
 func (h narrowest) Len() int { return len(h) }

@@ -24,9 +24,9 @@ var Columns = imports.Columns{
 	Either: [][]string{{"cidr", "range_start"}, {"company_domain", "name"}},
 }
 
-// Import reads r.Source, a table of ranges or an MMDB, and writes the file at
-// path under its temporary name. fields says where the fields of an MMDB are.
-// Keys counts the ranges after flattening.
+// Import reads r.Source, a table of ranges or an MMDB, and writes the file at path under its
+// temporary name. fields are the places of fields in an MMDB. Keys counts the ranges after
+// flattening.
 func Import(ctx context.Context, settings imports.Settings, fields Fields, r *imports.Report, path string) (imports.Result, error) {
 	f, err := openMMDB(r.Source)
 	if err != nil {
@@ -47,10 +47,10 @@ func Import(ctx context.Context, settings imports.Settings, fields Fields, r *im
 	return imports.Result{Keys: keys, Content: content}, err
 }
 
-// table collects ranges, with the owners once each.
+// table collects ranges and their distinct owners.
 type table struct {
 	ranges []numberRange
-	owners []owner // of number 1 on
+	owners []owner // from number 1 on
 	index  map[owner]uint32
 }
 
@@ -60,7 +60,7 @@ func (t *table) add(r addrRange, owner uint32) {
 	t.ranges = append(t.ranges, numberRange{numberOf(r.from), numberOf(r.to), owner, uint32(len(t.ranges))})
 }
 
-// number is the number of an owner.
+// number returns the number of an owner.
 func (t *table) number(o owner) uint32 {
 	n, ok := t.index[o]
 	if !ok {
@@ -100,15 +100,14 @@ func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imp
 	return sum.Sum(), err
 }
 
-// addrRange is a range of addresses, both ends included.
+// addrRange is a range of addresses with both ends.
 type addrRange struct {
 	from, to netip.Addr
 }
 
-// special is the class of a range that lies in one special block. Blocks are
-// prefixes, so one that holds the two addresses in the middle of the smallest
-// prefix around the range holds that prefix; ends that are special both may be
-// of two blocks with the whole world between them.
+// special returns the class of a range inside one special block. A block is a prefix, so it
+// contains the smallest prefix around the range if it contains the two addresses in the
+// middle of that prefix. The ends are not enough: they may be in two blocks.
 func (r addrRange) special() (ipaddr.Class, bool) {
 	class := ipaddr.ClassOf(r.from)
 	if class == ipaddr.Public || class != ipaddr.ClassOf(r.to) {
@@ -125,7 +124,7 @@ func (r addrRange) special() (ipaddr.Class, bool) {
 	return class, class == ipaddr.ClassOf(middle) && class == ipaddr.ClassOf(middle.Prev())
 }
 
-// owner is who a range belongs to, as its line says.
+// owner is the owner of a range, as in its line.
 type owner struct{ domain, name, orgType string }
 
 // readRange reads a line. reason says what is wrong with it.
@@ -170,7 +169,7 @@ func readRange(c []string) (r addrRange, o owner, reason string) {
 	return r, o, ""
 }
 
-// lastAddr is the highest address of a masked prefix.
+// lastAddr returns the highest address of a masked prefix.
 func lastAddr(p netip.Prefix) netip.Addr {
 	b := p.Addr().AsSlice()
 	for i := p.Bits(); i < 8*len(b); i++ {
@@ -180,7 +179,7 @@ func lastAddr(p netip.Prefix) netip.Addr {
 	return a
 }
 
-// openMMDB opens an MMDB file of this machine; nil if it is something else.
+// openMMDB opens an MMDB file of this machine; nil for another file.
 func openMMDB(name string) (*os.File, error) {
 	called := strings.HasSuffix(strings.ToLower(name), ".mmdb")
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
@@ -207,7 +206,7 @@ func unreadable(name, problem, advice string) error {
 	return fmt.Errorf("%w: %w", resolution.ErrInvalid, &rows.FormatError{File: name, Problem: problem, Advice: advice})
 }
 
-// hasMMDBMarker looks for what every MMDB has near its end.
+// hasMMDBMarker looks for the marker near the end of every MMDB.
 // Source: MaxMind DB file format specification 2.0, metadata section.
 func hasMMDBMarker(f *os.File) (bool, error) {
 	const within = 128 << 10

@@ -17,17 +17,16 @@ import (
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
-// Fields says at which dotted paths of an MMDB record a range's name, domain
-// and type are looked for; the first that is not empty counts.
+// Fields are the dotted paths of name, domain and type in the records of an MMDB. The first
+// value that is not empty counts.
 type Fields struct {
 	Name   []string `json:"name"`
 	Domain []string `json:"domain"`
 	Type   []string `json:"type"`
 }
 
-// readMMDB reads the networks of an MMDB and returns a hash of its content. It
-// refuses a broken one, and one in which no record has a field we look for: it
-// would answer nothing.
+// readMMDB reads the networks of an MMDB and returns a hash of its content. It refuses a
+// damaged one, and one without any of the fields, which would answer nothing.
 func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *imports.Report) (content string, err error) {
 	db, err := maxminddb.Open(r.Source)
 	if err != nil {
@@ -37,7 +36,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *impo
 	if err := db.Verify(); err != nil {
 		return "", fmt.Errorf("%w: the MMDB is broken: %w", resolution.ErrInvalid, err)
 	}
-	numbers := map[uintptr]uint32{} // of owners, by the offset of their record; 0 is nobody
+	numbers := map[uintptr]uint32{} // of owners, by the offset of their record; 0 means none
 	answers := false
 	for result := range db.Networks(maxminddb.SkipEmptyValues()) {
 		if err := result.Err(); err != nil {
@@ -81,8 +80,8 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *impo
 	return sum.Sum(), nil
 }
 
-// owner reads a record of any shape. A field that is not a string counts as
-// missing. empty is true for a record that says nothing.
+// owner reads a record of any form. A field that is not a string counts as missing. empty is
+// true for a record without any of the fields.
 func (f Fields) owner(result maxminddb.Result) (o owner, empty bool) {
 	first := func(paths []string) string {
 		for _, path := range paths {

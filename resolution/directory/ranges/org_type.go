@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// The kinds of organization behind an address.
+// The kinds of organizations that have addresses.
 const (
 	Business   = "business"
 	Education  = "education"
@@ -17,12 +17,11 @@ const (
 	Unknown    = "unknown"
 )
 
-// orgTypes are the words by their code in a file.
+// orgTypes are the kinds by their code in a file.
 var orgTypes = []string{Unknown, Business, Education, Government, ISP, Hosting, Cellular, CDN, VPN}
 
-// IsProvider reports whether addresses of this kind of organization are used
-// by others than the organization itself, so that it is not the visitor's
-// company.
+// IsProvider reports whether others use the addresses of this kind of organization, so that
+// it is not the company of the visitor.
 func IsProvider(orgType string) bool {
 	switch orgType {
 	case ISP, Hosting, Cellular, CDN, VPN:
@@ -31,8 +30,8 @@ func IsProvider(orgType string) bool {
 	return false
 }
 
-// orgTypeOf maps the words of range files and MMDB databases onto ours. known is
-// false for other words, which count as unknown.
+// orgTypeOf maps the words of range files and MMDBs to kinds. known is false for other words,
+// which count as unknown.
 //
 // Sources: MaxMind GeoIP2 user_type and connection_type, IPinfo as_type, as
 // their documentation lists them.

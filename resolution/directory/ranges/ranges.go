@@ -1,10 +1,8 @@
-// Package ranges is the IP ranges of a directory, with the organizations they
-// belong to.
+// Package ranges keeps the IP ranges of a directory and their organizations.
 //
-// Ranges are flattened on import: what is left are sorted starts, each with the
-// owner of the addresses up to the next start. IPv4 addresses have a table by
-// their first 16 bits beside it, so that a look-up searches among the few
-// ranges of a /16.
+// An import flattens ranges into sorted starts, each with the owner of the addresses up to
+// the next start. For IPv4 there is a table by the first 16 bits, so that a look-up searches
+// only the few ranges of a /16.
 package ranges
 
 import (
@@ -21,15 +19,15 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
-// Range is who an address belongs to.
+// Range is the owner of an address.
 type Range struct {
-	// OrgType is one of the words of this package, Unknown when nobody said.
+	// OrgType is one of the kinds of this package; Unknown without one.
 	OrgType string
-	// Company is nil when the range has neither a name nor a domain.
+	// Company is nil if the range has neither a name nor a domain.
 	Company *resolution.Company
 }
 
-// File is the ranges of one import. It is safe from many goroutines.
+// File has the ranges of an import. It is safe from many goroutines.
 type File struct {
 	file *columnfile.File
 
@@ -39,19 +37,18 @@ type File struct {
 	v6Low   columnfile.Checked[uint64]
 	v6      columnfile.Checked[uint32] // owners
 
-	// Owners are numbered from 1; 0 is nobody.
+	// Owners have numbers from 1; 0 means none.
 	orgTypes columnfile.Checked[uint8]
 	domains  columnfile.CheckedTexts
 	names    columnfile.CheckedTexts
 
 	companies *companies.File // nil without companies
-	// rows holds the row of each owner's company plus 2, 1 when it has none, 0 as
-	// long as it was not looked up.
+	// rows has the row of the company of each owner plus 2, 1 without one, and 0
+	// before it was looked up.
 	rows []atomic.Uint32
 }
 
-// Open opens a file that Import has written. Owners are joined to the companies
-// in known, which may be nil.
+// Open opens a file of Import. Owners are joined to the companies in known, which may be nil.
 func Open(path string, known *companies.File) (*File, error) {
 	c, err := columnfile.Open(path)
 	if err != nil {
@@ -79,7 +76,7 @@ func Open(path string, known *companies.File) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Networks is the number of ranges after flattening that belong to somebody.
+// Networks is the number of flattened ranges with an owner.
 func (f *File) Networks() (n int64, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	for i := range uint64(f.v4.Len()) {
@@ -95,9 +92,8 @@ func (f *File) Networks() (n int64, err error) {
 	return n, nil
 }
 
-// Owner returns the number of the owner of the narrowest range around an
-// address that may be looked up (ipaddr.LookupAddr), 0 when there is none. Call
-// it under columnfile.Guard.
+// Owner returns the number of the owner of the narrowest range of an address from
+// ipaddr.LookupAddr; 0 without one. Call it under columnfile.Guard.
 func (f *File) Owner(addr netip.Addr) uint32 {
 	if addr.Is4() {
 		raw := addr.As4()
@@ -108,7 +104,7 @@ func (f *File) Owner(addr netip.Addr) uint32 {
 
 func (f *File) owner4(a uint32) uint32 {
 	ends := f.v4First.Slice(uint64(a>>16), uint64(a>>16)+2)
-	// The range around the first address of the /16 may have begun before it.
+	// The range of the first address of the /16 may begin before it.
 	starts := f.v4.Slice(uint64(max(ends[0], 1)-1), uint64(ends[1]))
 	from, to := 0, len(starts) // starts[from-1] <= a < starts[to]
 	for from < to {
@@ -135,13 +131,11 @@ func (f *File) owner6(a number) uint32 {
 	return f.v6.At(uint64(n - 1))
 }
 
-// OrgType is the kind of organization of an owner. Call it under
-// columnfile.Guard.
+// OrgType returns the kind of organization of an owner. Call it under columnfile.Guard.
 func (f *File) OrgType(owner uint32) string { return orgTypes[f.orgTypes.At(uint64(owner-1))] }
 
-// Fill fills an entry with the company of an owner, its texts in the arena.
-// known is false when the range has neither a name nor a domain. Call it under
-// columnfile.Guard.
+// Fill fills an entry with the company of an owner, whose texts are in the arena. known is
+// false if the range has neither a name nor a domain. Call it under columnfile.Guard.
 func (f *File) Fill(owner uint32, arena *records.Arena, e *companies.Entry) (known bool) {
 	name := f.names.At(owner - 1)
 	if row := f.companyRow(owner); row != records.None {
@@ -159,8 +153,7 @@ func (f *File) Fill(owner uint32, arena *records.Arena, e *companies.Entry) (kno
 	return true
 }
 
-// companyRow is the row of the owner's company among the companies,
-// records.None without one.
+// companyRow returns the row of the company of an owner; records.None without one.
 func (f *File) companyRow(owner uint32) uint32 {
 	if f.companies == nil {
 		return records.None
@@ -176,8 +169,7 @@ func (f *File) companyRow(owner uint32) uint32 {
 	return row
 }
 
-// Range finds the narrowest range around an address that may be looked up
-// (ipaddr.LookupAddr); nil when there is none.
+// Range finds the narrowest range of an address from ipaddr.LookupAddr; nil without one.
 func (f *File) Range(addr netip.Addr) (r *Range, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	owner := f.Owner(addr)
@@ -194,8 +186,8 @@ func (f *File) Range(addr netip.Addr) (r *Range, err error) {
 	return &one.Range, nil
 }
 
-// number is an IPv6 address. IPv4 addresses are the numbers below 2^32, where
-// ranges of both are compared.
+// number is an IPv6 address. If ranges of both kinds are compared, IPv4 addresses are the
+// numbers below 2^32.
 type number struct{ high, low uint64 }
 
 func (a number) less(b number) bool { return a.high < b.high || a.high == b.high && a.low < b.low }
@@ -232,7 +224,7 @@ func be64(b []byte) (n uint64) {
 	return n
 }
 
-// Verify checks the checksums and that the columns fit one another.
+// Verify checks the checksums, and that the columns match each other.
 func (f *File) Verify() (err error) {
 	if err := f.file.Verify(); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
-// write flattens the ranges and writes the file. The result is how many ranges
-// belong to somebody.
+// write flattens the ranges and writes the file. It returns the number of ranges with an
+// owner.
 func (t *table) write(path string) (keys int64, err error) {
 	f, err := os.Create(atomicfile.TempName(path))
 	if err != nil {
@@ -26,12 +26,12 @@ func (t *table) write(path string) (keys int64, err error) {
 			keys++
 		}
 	}
-	first6 := number{0, 1 << 32} // the first address beyond IPv4
+	first6 := number{0, 1 << 32} // the first address after IPv4
 	n, _ := slices.BinarySearchFunc(segments, first6, func(s segment, a number) int { return compare(s.from, a) })
 	writeV4(w, segments[:n])
 	v6 := segments[n:]
 	if n > 0 && segments[n-1].owner != 0 && (len(v6) == 0 || v6[0].from != first6) {
-		v6 = append([]segment{{first6, segments[n-1].owner}}, v6...) // it goes on behind IPv4
+		v6 = append([]segment{{first6, segments[n-1].owner}}, v6...) // its range continues after IPv4
 	}
 	writeV6(w, v6)
 	t.writeOwners(w)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -37,6 +38,9 @@ type decision struct {
 	// improving says that there are recorded parts with rows that are asked
 	// again, damaged that there are recorded parts that are not as recorded.
 	improving, damaged bool
+	// toldBefore says that a run that finished told what the recorded parts found,
+	// and that these are all of its parts.
+	toldBefore bool
 	// finished is the manifest of the dataset that is there; nil when there is
 	// none, or it is not finished.
 	finished *sinks.Manifest
@@ -62,6 +66,9 @@ func (r *Run) decide(planning bool) (*decision, error) {
 		return nil, err
 	}
 	there := readEarlier(r.Output, d.journal)
+	if err := r.refuseNested(there); err != nil {
+		return nil, err
+	}
 	if there.manifest == nil || !r.Overwrite { // which makes a finished dataset anew
 		r.Input.Respell(there.inputNames())
 	}
@@ -85,6 +92,26 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	}
 	d.header = d.newHeader()
 	return d, nil
+}
+
+// refuseNested keeps a run from taking the files of an unfinished dataset, such
+// as that in dt=2026-11-20, for those of its own partitions. A dataset that is
+// there itself has no other one in its folder.
+func (r *Run) refuseNested(there earlier) error {
+	if there.manifest != nil || there.header.JobID != "" {
+		return nil
+	}
+	folders, err := r.Output.Folders()
+	for _, folder := range folders {
+		j, failed := journal.New(r.StateDir, strings.TrimSuffix(r.Output.Dir(), "/")+"/"+folder)
+		if failed != nil {
+			return failed
+		}
+		if header, _, failed := j.Read(); failed == nil && header.JobID != "" {
+			return r.Output.Nested(folder)
+		}
+	}
+	return err
 }
 
 // identity is the run's if its searches take asOf for today.

@@ -87,7 +87,7 @@ func (d *decision) resume(there earlier) error {
 		for number, p := range m.Parts {
 			recorded[number] = p
 		}
-		if !there.lost {
+		if d.toldBefore = d.run.FoundTold; !there.lost {
 			d.finished = m
 		}
 	case ours:
@@ -101,7 +101,20 @@ func (d *decision) resume(there earlier) error {
 	if ours { // a run that has not finished, and may have replaced nothing yet
 		d.header.Run, d.header.BegunAt = cmp.Or(there.header.Run, d.header.Run), there.header.BegunAt
 	}
+	d.warnOfChanges(there.header.Inputs, len(recorded))
 	return d.checkRecorded(recorded)
+}
+
+// warnOfChanges says which inputs are longer or shorter than when the unfinished
+// dataset was begun. Their recorded rows are compared, and the rest is read as it
+// is now.
+func (d *decision) warnOfChanges(before []sinks.Input, recorded int) {
+	for i, in := range before {
+		if i < len(d.inputs) && recorded > 0 && in.URI == d.inputs[i].URI && in.Bytes >= 0 && in.Bytes != d.inputs[i].Bytes {
+			d.run.Log.Warn("an input has changed since the dataset was begun: rows of recorded parts are compared, the others are read as they are now",
+				"input", in.URI, "bytes", d.inputs[i].Bytes, "bytes_before", in.Bytes)
+		}
+	}
 }
 
 // checkEmpty refuses an output folder with parts of a run that is not known.
@@ -132,6 +145,7 @@ func (d *decision) checkRecorded(parts map[int]sinks.Part) (err error) {
 		}
 	}
 	d.recorded = map[int]sinks.Part{}
+	defer func() { d.toldBefore = d.toldBefore && len(d.recorded) == len(parts) }()
 	for number, p := range parts {
 		err := r.Output.CheckPart(p)
 		switch {
@@ -167,15 +181,20 @@ func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
 // checkFound reports whether it is known of every recorded part what it has
 // found on the lists.
 func (d *decision) checkFound() error {
-	if d.run.TellFound == nil {
+	if d.run.TellFound == nil || d.toldBefore {
 		return nil
 	}
 	for number := range d.recorded {
 		if _, err := d.journal.Found(number); err != nil {
-			return &job.Error{Err: fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
+			return d.foundUnknown(err)
 		}
 	}
 	return nil
+}
+
+// foundUnknown says that it is not known what recorded parts have found.
+func (d *decision) foundUnknown(err error) error {
+	return &job.Error{Err: fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
 }
 
 // chooseDay decides which day a keyword job takes for today: the job's own, or

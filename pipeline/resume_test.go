@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -688,4 +689,50 @@ func TestResumedByAnotherSpelling(t *testing.T) {
 	want.out, want.state = "undisturbed", "other"
 	want.mustDo(t)
 	requireSame(t, content(t, again.outDir()), content(t, want.outDir()))
+}
+
+// TestUnfinishedDatasetInAPartition: the folder of an unfinished dataset is
+// nobody else's partition, also for a run that overwrites.
+func TestUnfinishedDatasetInAPartition(t *testing.T) {
+	inner := setup{dir: t.TempDir(), rowsPerPart: 10, out: "lake/dt=2026-11-20"}
+	inner.input(t, "list.csv", emails(0, 50))
+	stop(t, inner, 35)
+	for _, name := range []string{"_report.json", "_report.html"} { // a killed run leaves none
+		if err := os.Remove(filepath.Join(inner.outDir(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := listing(t, inner.outDir())
+	for _, overwrite := range []bool{false, true} {
+		outer := inner
+		outer.out, outer.overwrite = "lake", overwrite
+		if _, err := outer.do(t.Context()); !errors.Is(err, sinks.ErrNested) || !strings.Contains(err.Error(), "dt=2026-11-20") {
+			t.Errorf("overwrite %v: %v, want ErrNested", overwrite, err)
+		}
+	}
+	if after := listing(t, inner.outDir()); !maps.Equal(after, before) {
+		t.Errorf("files before %v, after %v", before, after)
+	}
+	beside := inner
+	beside.out = "lake/dt=2026-11-21"
+	if _, err := beside.do(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGrownInputIsTold: rows that were appended while a run was interrupted are
+// not read silently.
+func TestGrownInputIsTold(t *testing.T) {
+	s := five(t, t.TempDir())
+	stop(t, s, 35)
+	s.input(t, "3.csv", emails(38, 13))
+	var said bytes.Buffer
+	err := s.open(t.Context(), func(run *pipeline.Run) error {
+		run.Log = slog.New(slog.NewTextHandler(&said, nil))
+		_, err := run.Do(t.Context())
+		return err
+	})
+	if told := strings.Count(said.String(), "an input has changed since the dataset was begun"); err != nil || told != 1 || !strings.Contains(said.String(), "3.csv bytes=") {
+		t.Errorf("%v, said %d times:\n%s", err, told, &said)
+	}
 }

@@ -52,6 +52,9 @@ type Run struct {
 	// TellFound is told which entries of Suppression the whole dataset came
 	// upon, before it is published; nil where nobody wants to know.
 	TellFound func(suppression.Found) error
+	// FoundTold says that TellFound was told before, by a run of this job that
+	// finished, and what it made of it is still there.
+	FoundTold bool
 	// StateDir is where the progress of unfinished datasets is kept.
 	StateDir string
 	// Overwrite removes whatever dataset the output folder holds, unless it is
@@ -236,14 +239,14 @@ func (w *work) makeParts(ctx context.Context) (err error) {
 // tellFound tells what all parts have found, before the dataset is published.
 func (w *work) tellFound() error {
 	d := w.decision
-	if d.run.TellFound == nil {
+	if d.run.TellFound == nil || d.toldBefore && w.log.result().Made == 0 {
 		return nil
 	}
 	all := suppression.Found{}
 	for number := range w.log.parts {
 		found, err := d.journal.Found(number)
 		if err != nil {
-			return err
+			return d.foundUnknown(err)
 		}
 		all.Add(found)
 	}

@@ -130,6 +130,25 @@ func (d *Dataset) Empty() (bool, error) {
 	}), nil
 }
 
+// Folders are the folders of partitions that hold files, such as dt=2026-11-20.
+func (d *Dataset) Folders() ([]string, error) {
+	names, _, err := d.place.Files()
+	var folders []string
+	for _, name := range names {
+		for folder := path.Dir(name); folder != "." && folder != RejectsFolder; folder = path.Dir(folder) {
+			if !slices.Contains(folders, folder) {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	return folders, err
+}
+
+// Nested is ErrNested for a dataset that is not finished, in a folder of this one.
+func (d *Dataset) Nested(folder string) error {
+	return fmt.Errorf("%s: %w: it holds the unfinished dataset %s; choose a folder beside that, or finish it first", d.Dir(), ErrNested, d.place.Path(folder))
+}
+
 // Rejects starts the file of the malformed lines of a part.
 func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages, fileBuffer)

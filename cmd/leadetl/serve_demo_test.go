@@ -12,9 +12,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
@@ -67,6 +69,51 @@ func TestServeDemo(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(temporary, "*")); err != nil || len(left) > 0 {
 		t.Errorf("it left %q", left)
+	}
+}
+
+// TestServeDemoAfterAKill: a demo removes what killed ones left, and nothing that
+// somebody uses.
+func TestServeDemoAfterAKill(t *testing.T) {
+	t.Parallel()
+	temporary := t.TempDir()
+	p := &place{TB: t, environ: []string{"TMPDIR=" + temporary}}
+	folders := func() []string {
+		names, err := filepath.Glob(filepath.Join(temporary, "leadetl-demo-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	killed := p.start("--demo")
+	killed.await()
+	if code := killed.stop(syscall.SIGKILL); code != -1 || len(folders()) != 1 {
+		t.Fatalf("exit code %d, %q", code, folders())
+	}
+	left := folders()[0]
+	running := p.start("--demo") // the other is too young
+	running.await()
+	if len(folders()) != 2 {
+		t.Fatalf("%q, want two", folders())
+	}
+	long := time.Now().Add(-time.Hour)
+	for _, folder := range folders() {
+		if err := os.Chtimes(folder, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := p.start("--demo")
+	third.await()
+	if now := folders(); len(now) != 2 || slices.Contains(now, left) {
+		t.Errorf("%q are there, and %q is that of the killed one", now, left)
+	}
+	for _, s := range []*served{running, third} {
+		if code := s.stop(syscall.SIGINT); code != cli.ExitDone {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	if len(folders()) != 0 {
+		t.Errorf("they left %q", folders())
 	}
 }
 

@@ -24,6 +24,12 @@ func Others(info fs.FileInfo, perm fs.FileMode) fs.FileMode {
 	return granted
 }
 
+// IsOwn reports whether a file belongs to the user of the process.
+func IsOwn(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
 // isOwnGroup reports whether the process is in the file's group.
 func isOwnGroup(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)

@@ -99,6 +99,12 @@ func (w *writer) bigquery() {
 	t := w.table
 	name := backslashQuoted("DATASET." + t.name())
 	w.head("the table, and the rows")
+	if t.Location != "" && !strings.HasPrefix(t.Location, "gs://") { // Source: BigQuery documentation, "LOAD DATA statement"
+		from := t.Folder()
+		t.Location = ""
+		w.line("-- BigQuery loads from Cloud Storage: copy the dataset there first, and fill in its bucket below.")
+		w.line("--   gcloud storage rsync --recursive %s %s\n", shellQuoted(from), shellQuoted(t.folder("gs://")))
+	}
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions []string
 	for _, p := range t.partitions() {

@@ -54,6 +54,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.Lists, f.suppress.Reading); err != nil {
 			return nil, nil, wire.UnlessUnavailable(err)
 		}
+		run.FoundTold = f.drop.present()
 		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
 	}
 	if run.Suppression, err = f.suppress.Open(ctx, job.DefaultRegion, job.NetworkHosts, log); err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/fileaccess"
+	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
@@ -25,6 +27,7 @@ import (
 // organization, gone when it ends. A state folder that was named stays.
 type demo struct {
 	folder           string
+	lock             *filelock.Lock // of folder, as long as this process lives
 	directory, state string
 	key, secret      string
 }
@@ -33,11 +36,16 @@ type demo struct {
 const demoCredits = 1000
 
 func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
-	folder, err := os.MkdirTemp("", "leadetl-demo-")
+	removeKilled(os.TempDir())
+	folder, err := os.MkdirTemp("", demoPrefix)
 	if err != nil {
 		return nil, err
 	}
-	d := &demo{folder: folder, directory: filepath.Join(folder, "directory"), state: filepath.Join(folder, "state")}
+	lock, err := filelock.Folder(folder)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	d := &demo{folder: folder, lock: lock, directory: filepath.Join(folder, "directory"), state: filepath.Join(folder, "state")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.remove())
@@ -71,7 +79,28 @@ func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepp
 	return err
 }
 
-func (d *demo) remove() error { return os.RemoveAll(d.folder) }
+func (d *demo) remove() error { return errors.Join(os.RemoveAll(d.folder), d.lock.Close()) }
+
+// demoPrefix begins the names of the folders of demos.
+const demoPrefix = "leadetl-demo-"
+
+// removeKilled removes what demos left that were killed: folders of this user
+// that no process has locked. A young one may belong to a demo that starts.
+func removeKilled(temporary string) {
+	folders, err := filepath.Glob(filepath.Join(temporary, demoPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, folder := range folders {
+		info, err := os.Lstat(folder)
+		if err != nil || !info.IsDir() || !fileaccess.IsOwn(info) || time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
+		if lock, err := filelock.Folder(folder); err == nil {
+			_ = errors.Join(os.RemoveAll(folder), lock.Close()) // what stays is removed by the next demo
+		}
+	}
+}
 
 // print says how the service is called.
 func (d *demo) print(to io.Writer, url string) error {

@@ -1,4 +1,7 @@
 -- email_to_hem, schema version 1: the table, and the rows
+-- BigQuery loads from Cloud Storage: copy the dataset there first, and fill in its bucket below.
+--   gcloud storage rsync --recursive 's3://lake/it'\''s/dt=2026-11-20/run=a%2Fb c' 'gs://BUCKET/PREFIX/dt=2026-11-20/run=a%2Fb c'
+
 CREATE TABLE IF NOT EXISTS `DATASET.hems` (
   `id` STRING OPTIONS (description = 'the input\'s column; null when a Parquet input has no value'),
   `Full Name` STRING OPTIONS (description = 'a "name" | a \\name'),
@@ -21,7 +24,7 @@ LOAD DATA INTO `DATASET.hems`
 FROM FILES (
   format = 'PARQUET',
   enable_list_inference = true,
-  uris = ['s3://lake/it\'s/dt=2026-11-20/run=a%2Fb c/part-*.parquet'],
-  hive_partition_uri_prefix = 's3://lake/it\'s'
+  uris = ['gs://BUCKET/PREFIX/dt=2026-11-20/run=a%2Fb c/part-*.parquet'],
+  hive_partition_uri_prefix = 'gs://BUCKET/PREFIX'
 )
 WITH PARTITION COLUMNS (`dt` DATE, `run` STRING);

@@ -12,18 +12,18 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// codec is what single records and pages of searches do not have in common:
-// how a question is sent, how a reply is read, and what it costs.
+// codec has the differences between single records and pages of searches: how a question is
+// sent, how a reply is read, and what it costs.
 type codec struct {
 	operation resolution.Operation
-	// send makes one request. The context must not end it: what may be billed
-	// is waited for.
+	// send makes one request. The context must not end it, because a request that may
+	// be billed is waited for.
 	send func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error)
-	// poll asks for a promised result; nil where a callback alone brings it.
+	// poll asks for a promised result; nil if only a callback brings it.
 	poll func(ctx context.Context, id string) (resolution.Reply, error)
-	// read reads a reply again from what is stored of it.
+	// read reads a stored reply again.
 	read Reader
-	// price is what a reply costs where the service does not say.
+	// price is the cost of a reply if the service does not say it.
 	price func(key string, r resolution.Reply) int64
 	// late is the reason of a row whose promised answer does not come in time.
 	late string
@@ -74,7 +74,7 @@ func (c *codec) forPages(service Service, price Price) {
 	}
 }
 
-// stored is a finished reply as it is stored. A page without leads, and a count
+// stored makes the stored form of a finished reply. A page without leads, and a count
 // of none, is no match: it may be old sooner.
 func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 	cost := costOf(r.About, c.price(key, r))
@@ -91,10 +91,10 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 	return a
 }
 
-// errUnreadable says that a stored answer is not what it was when it came.
+// errUnreadable says that a stored answer reads differently than when it came.
 var errUnreadable = errors.New("a stored answer that was a match does not read as one")
 
-// answer makes of a stored answer what was made of it when it came.
+// answer reads a stored answer as when it came.
 func (c codec) answer(stored answers.Answer) (Answer, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
@@ -109,8 +109,8 @@ func (c codec) answer(stored answers.Answer) (Answer, error) {
 	return answerOf(stored, r), nil
 }
 
-// explain adds to an error for want of credits what a page needs: a service
-// sets the price of a full page aside, and refuses while there are credits left.
+// explain adds to an error about missing credits what a page needs. A service reserves the
+// price of a full page, so it refuses a page while there are credits left.
 func (c codec) explain(err error, key string, price int64) error {
 	var failure *resolution.CallError
 	page, notPage := search.ParseKey(key)
@@ -120,8 +120,8 @@ func (c codec) explain(err error, key string, price int64) error {
 	return fmt.Errorf("%w; for a page of limit %d up to %d credits are set aside at the service: give a smaller limit or more credits", err, page.Limit, price)
 }
 
-// SearchOf is a query as the interface has it. Of a count the page says how
-// many hashed emails of a lead are counted, and nothing else.
+// SearchOf returns a query in the form of the interface. For a count, only the HEMs of the page
+// matter.
 func SearchOf(q search.Query) (resolution.KeywordSearch, resolution.SearchPage) {
 	return resolution.KeywordSearch{
 			Keywords: q.Keywords, Cities: q.Cities, States: q.States, Zips: q.Zips, LeadType: q.LeadType,

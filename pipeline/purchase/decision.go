@@ -8,23 +8,23 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Decision is what to do about a question, given what is stored of it. A plan
-// and the run that follows decide alike.
+// Decision is what to do about a question, by what is stored of it. A plan and its run decide
+// alike.
 type Decision uint8
 
 // The decisions.
 const (
-	Ask       Decision = iota // nothing is known: send it
-	UseStored                 // the stored answer holds
+	Ask       Decision = iota // nothing is stored: send it
+	UseStored                 // use the stored answer
 	Resend                    // its open call may be sent again, under its idempotency key
 	Await                     // the answer is promised: wait for it
 	GiveUp                    // its open call may not be sent again
-	Skip                      // nothing is stored, and nobody may be asked
+	Skip                      // nothing is stored, and the run is offline
 )
 
-// Decide decides about a question of an operation. began is when this process
-// began: what the service refused since then is not asked again, and a call
-// that became unknown since then is not sent again because of RetryUnknown.
+// Decide decides about a question of an operation. began is when this process began. Questions
+// that the service refused since then are not asked again, and RetryUnknown does not send
+// calls again that became unknown since then.
 func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now time.Time) Decision {
 	refusedSince := f.Answer.Outcome == answers.Refused && !f.Answer.Received.Before(began)
 	switch {
@@ -46,7 +46,7 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 	return GiveUp
 }
 
-// openReason is the reason of a row whose open call may not be sent again.
+// openReason returns the reason of a row whose open call may not be sent again.
 func openReason(op resolution.Operation, f answers.Found) string {
 	switch {
 	case f.Open != answers.Parked:
@@ -57,8 +57,8 @@ func openReason(op resolution.Operation, f answers.Found) string {
 	return outcome.ReasonNoCallback
 }
 
-// Freshness is how old stored answers may be in a process that began then. An
-// answer that the process bought itself is never too old for it.
+// Freshness says how old stored answers may be in a process that began at a time. Answers that
+// the process bought are never too old for it.
 func (r *Remote) Freshness(began time.Time) answers.Freshness {
 	return answers.Freshness{Now: began, Match: r.RefreshMatch, NoMatch: r.RefreshNoMatch}
 }

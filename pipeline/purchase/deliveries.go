@@ -14,8 +14,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Deliveries takes in the answers that come after their calls, and wakes those
-// who wait for them. It is safe from many goroutines.
+// Deliveries stores the answers that come after their calls, and wakes their waiters. It is
+// safe from many goroutines.
 type Deliveries struct {
 	store   Store
 	service string
@@ -27,23 +27,21 @@ type Deliveries struct {
 	waiting map[answers.Hash][]waiter
 }
 
-// NewDeliveries makes the Deliveries for the answers of one service, under its
-// name in the store. price is for answers that do not say what they cost.
+// NewDeliveries makes the Deliveries of a service, with its name in the store. price is for
+// answers without their cost.
 func NewDeliveries(store Store, service string, read Reader, now func() time.Time, price Price) *Deliveries {
 	return &Deliveries{store: store, service: service, read: read, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
 }
 
-// Deliver stores an answer under the run that asked, and wakes those who wait
-// for it. It returns when the answer is on disk: from then on the service need
-// not send it again. It returns nil without storing anything for an answer that
-// is stored already, by its call or by an earlier delivery, and for the news
-// that a resolution is not finished yet.
+// Deliver stores an answer for the run that asked, and wakes its waiters. When it returns nil,
+// the answer is on disk, and the service need not send it again. It also returns nil, and
+// stores nothing, for an answer that is stored already and for a resolution that is not
+// finished.
 //
-// A resolution that failed ends its call without an answer; it was not billed.
+// A failed resolution ends its call without an answer; it was not billed.
 //
-// The error is resolution.ErrNotAsked, one that wraps resolution.ErrInvalid for a
-// body that cannot be understood, or the store's: then the service should send
-// the answer again.
+// The error is resolution.ErrNotAsked, resolution.ErrInvalid for a body that cannot be
+// understood, or that of the store: then the service should send the answer again.
 func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	call, err := l.find(ctx, d)
 	switch {
@@ -60,20 +58,20 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	case errors.As(err, &failed) && failed.Over:
 		err = l.store.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
 	case err != nil:
-		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // its own class is about a call
+		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // not the class of a CallError
 	default:
 		a.Run = call.Run
 		err = l.store.Place(ctx, call.Question, a, nil)
 	}
-	if err != nil && !errors.Is(err, answers.ErrNoCall) { // somebody was faster
+	if err != nil && !errors.Is(err, answers.ErrNoCall) { // another delivery or the call was faster
 		return err
 	}
 	l.wake(call.Hash)
 	return nil
 }
 
-// find finds the open call that a delivery answers: by the service's own name,
-// or before that is known by ours.
+// find finds the open call of a delivery: by the id of the resolution or, while that is not
+// known yet, by the client reference.
 func (l *Deliveries) find(ctx context.Context, d resolution.Delivery) (answers.OpenCall, error) {
 	call, err := l.store.FindByResolution(ctx, l.service, d.ID)
 	if h, bad := answers.ParseHash(d.ClientRef); errors.Is(err, answers.ErrNoCall) && bad == nil {
@@ -84,8 +82,8 @@ func (l *Deliveries) find(ctx context.Context, d resolution.Delivery) (answers.O
 	return call, err
 }
 
-// unknown is what becomes of a delivery without an open call: nothing when its
-// question has an answer.
+// unknown handles a delivery without an open call. It is no error if the question has an
+// answer.
 func (l *Deliveries) unknown(ctx context.Context, d resolution.Delivery) error {
 	h, err := answers.ParseHash(d.ClientRef)
 	if err != nil {
@@ -98,9 +96,8 @@ func (l *Deliveries) unknown(ctx context.Context, d resolution.Delivery) error {
 	return err
 }
 
-// Hint hears that the answer to a resolution may be ready, from somebody whose
-// word proves nothing. It wakes who waits for a search, which can be asked
-// for; answers about one record cannot.
+// Hint says that a resolution may be ready; the sender is not verified. It wakes the waiter of
+// a search, who then asks for the result. Answers about one record cannot be asked for.
 func (l *Deliveries) Hint(ctx context.Context, id string) error {
 	call, err := l.store.FindByResolution(ctx, l.service, id)
 	if errors.Is(err, answers.ErrNoCall) {
@@ -112,7 +109,7 @@ func (l *Deliveries) Hint(ctx context.Context, id string) error {
 	return err
 }
 
-// errUnfinished says that a delivery tells of a resolution that goes on.
+// errUnfinished says that the resolution of a delivery is not finished.
 var errUnfinished = errors.New("the resolution is not finished")
 
 // answer makes the stored form of a delivery.
@@ -133,12 +130,11 @@ func (l *Deliveries) answer(q answers.Question, d resolution.Delivery) (answers.
 	return a, nil
 }
 
-// Listen returns a channel that receives when it is worth looking for the answer
-// to a question: after an answer was delivered, or the call ended without one,
-// or after a Hint. What happened before Listen is not reported: look once after
-// it. Call forget to stop listening.
+// Listen returns a channel that receives when the answer to a question may be there: after a
+// delivery, a failed resolution or a Hint. Earlier events are not reported, so look once after
+// Listen. Call forget to stop listening.
 func (l *Deliveries) Listen(h answers.Hash) (arrived <-chan struct{}, forget func()) {
-	w := make(waiter, 1) // however often there is news before somebody looks
+	w := make(waiter, 1) // one event is enough until the waiter looks
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[h] = append(l.waiting[h], w)
@@ -166,7 +162,7 @@ func (l *Deliveries) wake(h answers.Hash) {
 	for _, w := range l.waiting[h] {
 		select {
 		case w <- struct{}{}:
-		default: // it was told already, and has not looked yet
+		default: // it has an event already
 		}
 	}
 }

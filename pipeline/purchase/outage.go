@@ -12,24 +12,23 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// outage knows why a service gives no answers, and tells the log when it goes
-// down and when it is back. It is safe from many goroutines.
+// outage remembers why a service does not answer, and logs when it goes down and comes back. It
+// is safe from many goroutines.
 type outage struct {
 	remote *Remote
 	log    *slog.Logger
 
 	mu   sync.Mutex
 	last *resolution.CallError // the last call that failed because of the service
-	down bool                  // as the log was told
+	down bool                  // as last logged
 }
 
-// done gives a permit back and keeps what its call says of the service.
-// failure is nil for an answer.
+// done gives a permit back and remembers the failure, which is nil for an answer.
 func (o *outage) done(permit pace.Permit, came pace.Outcome, failure *resolution.CallError) {
 	failed := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable
 	if failed {
 		o.mu.Lock()
-		o.last = failure // before anybody is told to give up
+		o.last = failure // before the pace gives up
 		o.mu.Unlock()
 	}
 	permit.Done(came)
@@ -49,10 +48,10 @@ func (o *outage) done(permit pace.Permit, came pace.Outcome, failure *resolution
 	}
 }
 
-// isDown reports whether the service gives no answers at all.
+// isDown reports whether the service is down.
 func (o *outage) isDown() bool { return !o.remote.Pace.Snapshot().DeadSince.IsZero() }
 
-// orFor says how long a dead service is tried at most.
+// orFor describes how long a dead service is tried at most.
 func orFor(s pace.Snapshot) string {
 	if s.GivesUp.IsZero() {
 		return ""
@@ -60,7 +59,7 @@ func orFor(s pace.Snapshot) string {
 	return ", or for " + plainly(s.GivesUp.Sub(s.DeadSince))
 }
 
-// plainly writes a time without units that are zero: 15m.
+// plainly writes a time without zero units: 15m.
 func plainly(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -71,7 +70,7 @@ func plainly(d time.Duration) string {
 	return text
 }
 
-// service names the service in the log.
+// service returns the name of the service for the log.
 func (o *outage) service() []any {
 	attrs := []any{slog.String("service", o.remote.Name)}
 	if o.remote.Through != "" {
@@ -80,8 +79,7 @@ func (o *outage) service() []any {
 	return attrs
 }
 
-// explain adds to an error that ends the run how the service failed last, if it
-// is out of reach.
+// explain adds the last failure of an unreachable service to the error that ends the run.
 func (o *outage) explain(why error) error {
 	if !errors.Is(why, ErrUnreachable) {
 		return why

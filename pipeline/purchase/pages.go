@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxHeldBytes is how large a page may be that waits for its turn in memory;
-	// a larger one waits in the store. There, as it is received, a page takes
-	// up to some 2 MB, and three times that when it is read.
+	// maxHeldBytes bounds a page that waits for its turn in memory; a larger one waits
+	// in the store. A page takes up to about 2 MB there, and three times that when it
+	// is read.
 	maxHeldBytes = 16 << 10
-	// maxReading is how many stored pages are read at a time.
+	// maxReading bounds the stored pages that are read at a time.
 	maxReading = 4
 )
 
@@ -24,17 +24,16 @@ type Page struct {
 	Answer Answer
 	// Count is the result of a count; nil for a page of leads.
 	Count *resolution.SearchCount
-	// HasMore says that there are leads behind this page, and Total how many
-	// the search has.
+	// HasMore says that more pages follow. Total is the number of leads of the search.
 	HasMore bool
 	Total   int64
-	// Leads gets the leads of the page: from memory where they take little, or
-	// from the store. It is nil for a count.
+	// Leads returns the leads of the page, from memory if they are small, or from the
+	// store. It is nil for a count.
 	Leads func() ([]resolution.FoundLead, error)
 }
 
-// Page gets one page of a search, or its count: q is the query on that page. It
-// is called from many goroutines at once, and returns early when ctx ends.
+// Page gets a page of a search, or its count. q is the query on that page. Page is called from
+// many goroutines, and returns early when ctx ends.
 func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	key := q.Key()
 	entries, added := b.inFlight.join([]string{key})
@@ -70,7 +69,7 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	return p, nil
 }
 
-// readLeads reads the leads of a page that is known to be stored.
+// readLeads reads the leads of a stored page.
 func (b *Buyer) readLeads(ctx context.Context, key string) ([]resolution.FoundLead, error) {
 	if err := b.occupy(ctx, b.reading); err != nil {
 		return nil, err

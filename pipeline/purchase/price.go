@@ -12,14 +12,14 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// Price is what a call costs, in credits, where the service does not say.
-// A record that is not found costs nothing.
+// Price is the cost of a call in credits, if the service does not say it. A record without a
+// match costs nothing.
 type Price struct {
 	Match int64
-	// Company is that of a deanonymization that found only the company.
+	// Company is the price of a deanonymization that found only the company.
 	Company int64
-	// Extra is added for each further thing that is asked of the leads of a
-	// search (deanonymize, super_enrichment). Match is then that of a lead.
+	// Extra is added to the price of a lead of a search, which is Match, for
+	// deanonymize and for super_enrichment.
 	Extra int64
 }
 
@@ -35,11 +35,11 @@ var Prices = map[resolution.Operation]Price{
 	resolution.KeywordToLeadCount: {Match: 1},
 }
 
-// Max is the most a call about a single record or a count can cost.
+// Max is the highest cost of a call about a single record or a count.
 func (p Price) Max() int64 { return max(p.Match, p.Company) }
 
-// MaxCost is the most that the answer to a question can cost: for a page of a
-// search that of a full page.
+// MaxCost is the highest cost of the answer to a question; for a page of a search the cost of a
+// full page.
 func (p Price) MaxCost(q answers.Question) int64 {
 	if q.Operation != resolution.KeywordToLead {
 		return p.Max()
@@ -51,7 +51,7 @@ func (p Price) MaxCost(q answers.Question) int64 {
 	return int64(page.Limit) * p.ofLead(page)
 }
 
-// ofLead is the price of a lead of a search.
+// ofLead returns the price of a lead of a search.
 func (p Price) ofLead(q search.Query) int64 {
 	price := p.Match
 	if q.Deanonymize {
@@ -63,7 +63,7 @@ func (p Price) ofLead(q search.Query) int64 {
 	return price
 }
 
-// ofRecord is the price of an answer about a single record.
+// ofRecord returns the price of an answer about a single record.
 func (p Price) ofRecord(op resolution.Operation, a resolution.Answer) int64 {
 	switch {
 	case !a.Matched():
@@ -74,7 +74,7 @@ func (p Price) ofRecord(op resolution.Operation, a resolution.Answer) int64 {
 	return p.Match
 }
 
-// ofPage is the price of a page of leads.
+// ofPage returns the price of a page of leads.
 func (p Price) ofPage(key string, leads int) int64 {
 	page, err := search.ParseKey(key)
 	if err != nil {
@@ -83,8 +83,8 @@ func (p Price) ofPage(key string, leads int) int64 {
 	return int64(leads) * p.ofLead(page)
 }
 
-// costOf is what the service said that an answer cost, or else its price. A
-// replay says that it is free; its first answer was not.
+// costOf returns the cost that the service said, or else the price. A replay says that it is
+// free, but its first answer was not.
 func costOf(about resolution.About, price int64) int64 {
 	if about.Spent != nil && (*about.Spent > 0 || !about.Replayed) {
 		return *about.Spent
@@ -154,20 +154,20 @@ func (s *setAside) take(h answers.Hash) (price int64, found bool) {
 	return price, found
 }
 
-// surcharge learns that calls cost more than was declared.
+// surcharge learns that calls cost more than their price.
 type surcharge struct {
 	log    *slog.Logger
-	most   atomic.Int64 // credits that a call cost beyond its price; 0 when none did
+	most   atomic.Int64 // the highest cost of a call above its price; 0 without one
 	warned sync.Once
 }
 
-// learn makes the calls that leave from now on expect a cost.
+// learn makes later calls expect this cost.
 func (s *surcharge) learn(price, cost int64) {
 	if cost <= price {
 		return
 	}
 	if cost > s.most.Load() {
-		s.most.Store(cost) // of two at once the lower may stay until the next
+		s.most.Store(cost) // of two at once the lower may be kept until the next
 	}
 	s.warned.Do(func() {
 		s.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", price, "credits", cost)

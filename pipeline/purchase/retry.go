@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxAttempts is how often a question is sent on which a service that lives
-	// keeps failing.
+	// maxAttempts bounds the requests for a question that keeps failing while the
+	// service lives.
 	maxAttempts = 10
-	// initialWait and maxWait are between two attempts.
+	// initialWait and maxWait bound the wait between two attempts.
 	initialWait, maxWait = 200 * time.Millisecond, 20 * time.Second
 )
 
-// buy sends a call that holds a slot, until it is settled. Then it gives the
-// slot to the next call, and waits for the answer if that is promised.
+// buy sends a call, which holds a slot, until it is settled. Then it frees the slot, and waits
+// for the answer if it is promised.
 func (c *call) buy() (a Answer, err error) {
 	b := c.buyer
 	defer func() { c.leavePlace(err == nil && a.Outcome == outcome.Matched) }()
@@ -33,8 +33,8 @@ func (c *call) buy() (a Answer, err error) {
 	return c.await()
 }
 
-// retryUntilSettled sends until the call is closed or parked, or none may be
-// sent any more: then the answer is why the row goes without one.
+// retryUntilSettled sends until the call is closed or parked, or must not be sent again. Then
+// the answer says why the row has none.
 func (c *call) retryUntilSettled() (Answer, error) {
 	send := c.send
 	if c.buyer.places != nil {
@@ -75,9 +75,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 	}
 }
 
-// rowSpecific reports whether a failure may be due to the question. Neither is
-// one to be paced or to reach the service, nor one of a service that answers
-// nobody: then the pace waits, and gives up at some time for the whole run.
+// rowSpecific reports whether the question may be the cause of a failure. It is not if the
+// service limits calls, is out of reach, or does not answer at all: then the pace waits, and
+// gives up at some time for the whole run.
 func (c *call) rowSpecific(f *resolution.CallError) bool {
 	if !f.Sent || f.Class == resolution.Limited {
 		return false
@@ -85,8 +85,7 @@ func (c *call) rowSpecific(f *resolution.CallError) bool {
 	return f.Billed() || f.Over || !c.buyer.outage.isDown()
 }
 
-// sendInPlace is send with one of the places that the service has for pages.
-// While it has none, it waits for one.
+// sendInPlace waits for one of the places that the service has for pages, and sends.
 func (c *call) sendInPlace() (a Answer, err error) {
 	b := c.buyer
 	for {
@@ -107,8 +106,7 @@ func (c *call) sendInPlace() (a Answer, err error) {
 	}
 }
 
-// leavePlace gives the service's place back. made says that the service made a
-// page in it.
+// leavePlace frees the place at the service. made says that the service made a page in it.
 func (c *call) leavePlace(made bool) {
 	if c.placed {
 		c.placed = false
@@ -116,15 +114,14 @@ func (c *call) leavePlace(made bool) {
 	}
 }
 
-// backoff is how long to wait after so many failures in a row, or looks: at
-// most longest, or as long as the service asks.
+// backoff returns the wait after some failures or looks in a row: at most longest, or what the
+// service asks for.
 func backoff(failures int, longest, asked time.Duration) time.Duration {
 	b := retry.Backoff{Initial: initialWait, Max: longest}
 	return max(b.Jittered(failures, rand.Float64()), min(asked, maxWait))
 }
 
-// sleep waits, and no longer than until there is news. The error is why ctx
-// ended.
+// sleep waits, or until there is news. The error is why ctx ended.
 func sleep(ctx context.Context, wait time.Duration, news <-chan struct{}) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -9,17 +9,17 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// initialPlaces is how many pages a service is first asked to make at a time,
-// and maxPlaces how many at most, whatever it would do.
+// initialPlaces is the first number of pages that a service makes at a time, and maxPlaces the
+// highest.
 const initialPlaces, maxPlaces = 4, 16
 
-// places bounds the pages that a service is making at a time. Services do not
-// announce how many they make: each page that is made adds a place, until the
-// service refuses a page. Callers are served in the order in which they came.
+// places bounds the pages that a service makes at a time. Services do not announce their limit,
+// so each finished page adds a place, until the service refuses one. Callers are served in
+// their order.
 type places struct {
 	mu      sync.Mutex
-	limit   int // places there are, at first initialPlaces
-	ceiling int // that there may be
+	limit   int // present number of places
+	ceiling int // highest number of places
 	taken   int
 	takes   int // so far
 	waiting []chan struct{}
@@ -58,8 +58,7 @@ func (p *places) take(ctx context.Context) error {
 	}
 }
 
-// occupy takes a place even if none is free: the service is making the page
-// already.
+// occupy takes a place even if none is free, because the service already makes the page.
 func (p *places) occupy() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +70,7 @@ func (p *places) grant() {
 	p.takes++
 }
 
-// leave gives a place back. made says that the service made a page in it.
+// leave frees a place. made says that the service made a page in it.
 func (p *places) leave(made bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +81,7 @@ func (p *places) leave(made bool) {
 	p.next()
 }
 
-// refuse gives a place back that the service does not have, and adds no more.
+// refuse removes a place that the service does not have, and adds no more.
 func (p *places) refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +91,7 @@ func (p *places) refuse() {
 	p.next()
 }
 
-// next gives free places to those who wait.
+// next gives free places to waiters.
 func (p *places) next() {
 	for p.taken < p.limit && len(p.waiting) > 0 {
 		p.grant()
@@ -114,12 +113,12 @@ func (p *places) watch(send func()) (others bool) {
 	return before || after || now != takes
 }
 
-// tooManyActive is the code of a service that makes as many pages as it will.
+// tooManyActive is the code of a service that makes its highest number of pages.
 const tooManyActive = "too_many_active_resolutions"
 
-// noPlace returns the refusal of a service to make a page because of the others
-// that it is making: because of their number, or because it holds credits back
-// for each as if that were to be full. It returns nil for any other error.
+// noPlace returns the refusal of a page because of other pages that the service makes: there are
+// too many, or it reserves the credits of a full page for each. It returns nil for any other
+// error.
 func noPlace(err error, others bool) *resolution.CallError {
 	var failure *resolution.CallError
 	if errors.As(err, &failure) && (failure.Class == resolution.Limited && failure.Code == tooManyActive || failure.Class == resolution.NoCredits && others) {

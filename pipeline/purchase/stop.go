@@ -8,26 +8,24 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// The service's reasons to stop a run. The same run again resumes.
+// The reasons of a service that stop a run. Run the same command again to resume.
 var (
 	// ErrNoCredits says that the account at the service is out of credits.
 	ErrNoCredits = errors.New("the service's account is out of credits")
 	// ErrRefused says that the service refuses to be called: credentials,
-	// permissions, or an address that is no service.
+	// permissions, or an address without a service.
 	ErrRefused = errors.New("the service refuses the calls")
 	// ErrUnreachable says that the service gave no answer for too long.
 	ErrUnreachable = errors.New("the service is out of reach")
 )
 
-// stopFor ends the run for an error, and returns why it ended: the first cause
-// counts.
+// stopFor ends the run with an error, and returns why the run ended: the first cause counts.
 func (b *Buyer) stopFor(err error) error {
 	b.stop(b.outage.explain(stopOf(err)))
 	return context.Cause(b.ctx)
 }
 
-// stopOf is why an error of a call ends the run; nil when it is about the one
-// call.
+// stopOf returns why an error of a call ends the run; nil if it concerns only the call.
 func stopOf(err error) error {
 	var failed *resolution.CallError
 	switch {
@@ -43,8 +41,7 @@ func stopOf(err error) error {
 	return nil
 }
 
-// EndOf is the cause for which ctx ended, where err says no more than that it
-// ended. Else it is err.
+// EndOf returns the cause of the end of ctx if err only says that it ended. Else it returns err.
 func EndOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)

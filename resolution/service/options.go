@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/transforms/profile"
@@ -335,4 +338,55 @@ func (c Costs) lead(p resolution.SearchPage) int64 {
 		price += c[KeywordSuperEnrichment]
 	}
 	return price
+}
+
+// described are the options that the document speaks of.
+func (o Options) described() openapi.Settings {
+	r := o.Requests
+	s := openapi.Settings{
+		Prices: o.Costs,
+		Limits: map[string]int64{
+			"keywords": int64(r.Keywords), "places": int64(r.Places), "job_titles": int64(r.JobTitles), "term_length": int64(r.TermLength),
+			"city_length": int64(r.CityLength), "date_span": int64(r.DateSpan), "default_date_span": int64(r.DefaultSpan),
+			"limit": int64(r.PageLimit), "default_limit": int64(r.DefaultPageLimit), "limit_of_hems": int64(r.HEMs), "default_limit_of_hems": int64(r.DefaultHEMs),
+			"depth": int64(r.Depth), "metadata_keys": int64(r.MetadataKeys), "metadata_name": int64(r.MetadataName), "metadata_text": int64(r.MetadataText),
+			"url": int64(r.URL), "user_agent": int64(r.UserAgent), "visitor_id": int64(r.VisitorID),
+		},
+		Rates: map[string]string{
+			"single": inWords(o.Limits.Single), "create": inWords(o.Limits.Create), "result": inWords(o.Limits.Result),
+			"active": "any number", "kept": "any amount", "body": bytesInWords(o.MaxBody),
+		},
+		Retired: map[string]openapi.Retired{},
+	}
+	if o.Limits.ActiveJobs > 0 {
+		s.Rates["active"] = strconv.Itoa(o.Limits.ActiveJobs)
+	}
+	if o.Limits.KeptBytes > 0 {
+		s.Rates["kept"] = bytesInWords(o.Limits.KeptBytes)
+	}
+	for operation, r := range o.Retirements {
+		s.Retired[string(operation)] = openapi.Retired{Deprecated: r.Deprecated, Sunset: r.Sunset}
+	}
+	return s
+}
+
+func inWords(r limit.Rate) string {
+	if r.Events == 0 {
+		return "any number"
+	}
+	per := map[time.Duration]string{time.Second: "a second", time.Minute: "a minute", time.Hour: "an hour", 24 * time.Hour: "a day"}[r.Per]
+	text := fmt.Sprintf("%d %s", r.Events, cmp.Or(per, "in "+r.Per.String()))
+	if r.Burst > 0 {
+		text += fmt.Sprintf(", %d at once", r.Burst)
+	}
+	return text
+}
+
+func bytesInWords(n int64) string {
+	for power, unit := range []string{"GiB", "MiB", "KiB"} {
+		if size := int64(1) << (30 - 10*power); n%size == 0 {
+			return fmt.Sprintf("%d %s", n/size, unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
 }

@@ -97,8 +97,9 @@ func New(o Options) (*Service, error) {
 		State: o.State, Key: o.SystemKey, Now: s.now,
 		Names: s.rosters.names, Credited: s.rosters.credited, Callback: s.finishedCallback, Posted: s.sender.Wake,
 	}
-	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Document()) })
-	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(openapi.Page()) })
+	described := sync.OnceValue(func() *openapi.Interface { return openapi.New(o.described()) })
+	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Document()) })
+	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Page()) })
 	s.paths = s.routes()
 	if o.Dashboard {
 		s.account, s.console = s.newDashboard(), s.newConsole()

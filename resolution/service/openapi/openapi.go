@@ -11,10 +11,6 @@ import (
 	"embed"
 	"fmt"
 	"strings"
-	"sync"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 //go:embed document
@@ -41,22 +37,11 @@ var components = []struct {
 	{"securitySchemes", []string{"securitySchemes"}},
 }
 
-// Document returns the document as JSON. The bytes are shared: do not change
-// them.
-func Document() []byte { return document() }
-
-var document = sync.OnceValue(func() []byte {
-	text, err := json.Marshal(tree(), jsontext.EscapeForHTML(true))
-	if err != nil {
-		panic(fmt.Sprintf("openapi: %v", err)) // the files are embedded, so tests find this
-	}
-	return text
-})
-
-// tree is the whole document. It is shared between Document and Page.
-var tree = sync.OnceValue(func() *object {
+// build makes the whole document.
+func build(s Settings) *object {
+	read := func(name string) *object { return read(name, s) }
 	d := read("head")
-	d.object("info").set("description", guide())
+	d.object("info").set("description", s.fill(guide()))
 
 	all := &object{}
 	for _, name := range paths {
@@ -77,8 +62,9 @@ var tree = sync.OnceValue(func() *object {
 	repeatFields(parts.object("schemas"))
 
 	share(d, read("common"))
+	s.retire(all)
 	return d
-})
+}
 
 // markTests gives every answer the member that marks those to test keys.
 func markTests(schemas *object) {
@@ -133,12 +119,12 @@ func withHeaders(response *object, groups ...*object) {
 	response.set("headers", headers)
 }
 
-func read(name string) *object {
+func read(name string, s Settings) *object {
 	text, err := files.ReadFile("document/" + name + ".json")
 	if err != nil {
 		panic(fmt.Sprintf("openapi: %v", err))
 	}
-	o, err := parse(text)
+	o, err := parse([]byte(s.fill(string(text))))
 	if err != nil {
 		panic(fmt.Sprintf("openapi: document/%s.json: %v", name, err))
 	}

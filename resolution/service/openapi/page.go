@@ -13,26 +13,23 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Page returns the document as one HTML page, which loads nothing else and works
-// without scripts. Serve it with ContentSecurityPolicy. The bytes are shared: do not
-// change them.
-func Page() []byte { return page() }
-
 // ContentSecurityPolicy is the value of the header for Page. It allows the style
 // and the script of the page, by their hashes, and its icon.
 func ContentSecurityPolicy() string { return policy() }
 
-var page = sync.OnceValue(func() []byte {
+// Page returns the document as one HTML page, which loads nothing else and works
+// without scripts. Serve it with ContentSecurityPolicy.
+func (i *Interface) Page() []byte {
 	t, err := template.ParseFS(pageFiles, "page/page.html")
 	if err != nil {
 		panic(fmt.Sprintf("openapi: %v", err))
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, contents()); err != nil {
+	if err := t.Execute(&b, contents(i.tree)); err != nil {
 		panic(fmt.Sprintf("openapi: %v", err))
 	}
 	return b.Bytes()
-})
+}
 
 var policy = sync.OnceValue(func() string {
 	return "default-src 'none'; style-src '" + hash(pageFile("page.css")) + "'; script-src '" + hash(pageFile("page.js")) +
@@ -88,8 +85,8 @@ type header struct {
 	Code string // an example
 }
 
-func contents() content {
-	r := &reader{document: tree()}
+func contents(tree *object) content {
+	r := &reader{document: tree}
 	info := r.document.object("info")
 	c := content{
 		Title: info.text("title"), Version: info.text("version"),

@@ -112,7 +112,7 @@ func TestPageShowsTheDocument(t *testing.T) {
 			t.Errorf("%s: %q is not shown in\n%s", c.id, c.want, got)
 		}
 	}
-	for _, m := range tree().object("components").object("examples").members {
+	for _, m := range usual().tree.object("components").object("examples").members {
 		if text[m.name] == "" {
 			t.Errorf("error %s has no anchor", m.name)
 		}

@@ -16,7 +16,8 @@ func FuzzKeyOfKey(f *testing.F) {
 	for _, s := range []string{
 		"https://www.m.network.example:1/m/In/A%CD%BEda?x#y", "people.example/a%2Cb.example/c%25zz", "x.example/%E2%80%8Ba%E2%80%8D",
 		"www.www.m.x.example/J%CC%8C", "a.example/%C2%A0b;c", "K.example/in/%E2%84%AA", "linkedin.com/pub/ACoAA/1/2/3",
-		"x.example/in/http:/y", "x.example/%2e%2e/in/%20", "linkedin.com/%6D/%69n/%41CoAA", "people.example/@Ada",
+		"x.example/in/http:/y", "https://www.x.example/in/ada_b-1/", "http://m.x.example/in/a", "x.1/in/a", "linkedin.com/in/a//", "1.2/in/a-", "a-.b/in/c",
+		"linkedin.com.x.example/in/a", "uk.linkedin.com/in/a", "x/in/a", "www.com/in/a", "x.example/in/m", "https://https://x.y/in/a", "x.example/%2e%2e/in/%20", "linkedin.com/%6D/%69n/%41CoAA", "people.example/@Ada",
 	} {
 		f.Add(s)
 	}
@@ -24,6 +25,9 @@ func FuzzKeyOfKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		u, err := rules.Parse(s)
 		person, personErr := rules.ParsePerson(s)
+		if slow, slowErr := rules.parsePerson(s); slow != person || slowErr != personErr {
+			t.Fatalf("ParsePerson(%q) = %q, %v; without the short way %q, %v", s, person, personErr, slow, slowErr)
+		}
 		if err != nil {
 			if personErr != err || u != (URL{}) {
 				t.Fatalf("Parse(%q) = %v, %v; ParsePerson: %v", s, u, err, personErr)

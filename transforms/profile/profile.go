@@ -101,7 +101,15 @@ func (r Rules) Parse(s string) (URL, error) {
 // ParsePerson reads a cell of a column of people and returns the key. The error is
 // ErrNotProfile for a page of a company, a school or a showcase. Outside the network
 // the path decides (/company/…); any other page there counts as that of a person.
+// The key may be a part of s.
 func (r Rules) ParsePerson(s string) (key string, err error) {
+	if key, ok := r.plainPerson(s); ok {
+		return key, nil
+	}
+	return r.parsePerson(s)
+}
+
+func (r Rules) parsePerson(s string) (key string, err error) {
 	u, err := r.Parse(s)
 	if err != nil {
 		return "", err

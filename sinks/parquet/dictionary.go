@@ -10,9 +10,13 @@ import (
 // table over one block of memory: a Go map takes several times the memory, and
 // a file has a dictionary for each of dozens of columns.
 type dictionary struct {
-	data   []byte   // the values as a PLAIN page: each behind its length
+	width  int      // of numbers, 0 for text
+	data   []byte   // the values as a PLAIN page: text behind its length
 	starts []uint32 // of each value in data
 	slots  []uint32 // by hash: the number of a value + 1, or 0; the length is a power of two
+	// unhashed says that slots does not have the values: they came as codes, and
+	// nobody looked for one.
+	unhashed bool
 }
 
 // hashSeed differs between processes. Numbers do not depend on it.
@@ -25,18 +29,23 @@ const (
 
 // number finds the number of a value, which is new when it is the last one.
 func (d *dictionary) number(value []byte) (number uint32, added bool) {
-	if 2*len(d.starts) >= len(d.slots) {
+	if d.unhashed || 2*len(d.starts) >= len(d.slots) {
 		d.grow()
 	}
 	slot := d.slot(value)
 	if n := d.slots[slot]; n > 0 {
 		return n - 1, false
 	}
+	d.slots[slot] = uint32(len(d.starts)) + 1
+	return d.append(value), true
+}
+
+// append numbers a value that is not there yet.
+func (d *dictionary) append(value []byte) (number uint32) {
 	number = uint32(len(d.starts))
-	d.slots[slot] = number + 1
 	d.starts = append(d.starts, uint32(len(d.data)))
-	d.data = append(binary.LittleEndian.AppendUint32(d.data, uint32(len(value))), value...)
-	return number, true
+	d.data = appendCell(d.data, value, d.width)
+	return number
 }
 
 // slot is where the number of a value is, or goes.
@@ -50,7 +59,11 @@ func (d *dictionary) slot(value []byte) int {
 }
 
 func (d *dictionary) grow() {
-	d.slots = make([]uint32, max(leastSlots, 2*len(d.slots)))
+	n := max(leastSlots, len(d.slots))
+	for 2*len(d.starts) >= n {
+		n *= 2
+	}
+	d.slots, d.unhashed = make([]uint32, n), false
 	for n := range d.starts {
 		d.slots[d.slot(d.value(uint32(n)))] = uint32(n) + 1
 	}
@@ -59,6 +72,9 @@ func (d *dictionary) grow() {
 // value is the value with a number. It is valid until the next one is added.
 func (d *dictionary) value(number uint32) []byte {
 	start := d.starts[number]
+	if d.width > 0 {
+		return d.data[start : int(start)+d.width]
+	}
 	end := start + lengthBytes + binary.LittleEndian.Uint32(d.data[start:])
 	return d.data[start+lengthBytes : end]
 }
@@ -68,6 +84,7 @@ func (d *dictionary) len() int { return len(d.starts) }
 // reset forgets the values and keeps the memory.
 func (d *dictionary) reset() {
 	clear(d.slots)
+	d.unhashed = false
 	d.data, d.starts = d.data[:0], d.starts[:0]
 }
 

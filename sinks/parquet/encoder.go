@@ -70,8 +70,12 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			e.columns = append(e.columns, newRepeatingColumn(text))
 		case c.Arrow.ID() == arrow.STRING:
 			e.columns = append(e.columns, text)
+		case numberWidth(c.Arrow) > 0 && c.Repeats:
+			e.columns = append(e.columns, newRepeatingNumbers(newNumberColumn(c, text)))
 		case numberWidth(c.Arrow) > 0:
 			e.columns = append(e.columns, newNumberColumn(c, text))
+		case isPairs(c.Arrow):
+			e.columns = append(e.columns, newPairsColumn(text))
 		default:
 			e.columns = append(e.columns, &arrowColumn{field: c.Field()})
 		}
@@ -114,6 +118,11 @@ func (e *Encoder) Close() error {
 	if err := e.Flush(); err != nil {
 		return err
 	}
+	for _, c := range e.columns {
+		if r, ok := c.(*repeatingColumn); ok {
+			r.close()
+		}
+	}
 	footer, err := e.meta.Finish()
 	if err != nil {
 		return err
@@ -150,7 +159,8 @@ type rowGroup struct {
 	leaf  int16
 	bytes int64 // before compression
 
-	scratch, packed []byte // of the page being written
+	scratch, packed []byte   // of the page being written
+	levels          []uint32 // of the page being written
 }
 
 // nextLeaf starts the chunk of the next leaf column.

@@ -63,9 +63,20 @@ func (c *numberColumn) add(a arrow.Array) {
 				p.data = append(p.data, value...)
 				c.bounds.take(value, c.width)
 			} else {
-				c.bounds.takeNull()
+				c.bounds.takeNulls(1)
 			}
 		}
+	}
+}
+
+// boundsOfCodes takes codes whose values are all null or all there.
+func (c *numberColumn) boundsOfCodes(codes []int32, null bool, values *cells) {
+	if null {
+		c.bounds.takeNulls(len(codes))
+		return
+	}
+	for _, code := range codes {
+		c.bounds.take(values.at(int(code)), c.width)
 	}
 }
 
@@ -82,9 +93,9 @@ type bounds struct {
 	nulls    int64
 }
 
-func (b *bounds) takeNull() {
+func (b *bounds) takeNulls(n int) {
 	if b != nil {
-		b.nulls++
+		b.nulls += int64(n)
 	}
 }
 

@@ -22,10 +22,11 @@ const (
 // length as 32 little-endian bits, and which of them are there.
 // Source: Apache Parquet format, "Plain" and "RLE / Bit-Packing Hybrid".
 type page struct {
-	data  []byte // levelRoom bytes, then the values
-	n     int    // values and nulls
-	nulls int
-	valid []byte // bitmap, kept from the first null or value that differs from those before
+	data   []byte // levelRoom bytes, then the values
+	n      int    // values and nulls
+	nulls  int
+	levels []byte // of a nested column
+	valid  []byte // bitmap, kept from the first null or value that differs from those before
 }
 
 // pageLimit is where a page ends, whichever comes first.
@@ -96,8 +97,9 @@ func (p *page) encoded(nullable bool, scratch []byte) []byte {
 // PagePool lends pages to the writers of a dataset, so that a part reuses the
 // memory of the part before. It is safe for concurrent use.
 type PagePool struct {
-	mu   sync.Mutex
-	free []*page
+	mu     sync.Mutex
+	free   []*page
+	memory []rowGroupMemory
 	// Growing pages take the memory that their values need. They are for many
 	// open files, few of whose pages are ever full. They are not used again.
 	Growing bool
@@ -124,10 +126,30 @@ func (p *PagePool) put(used *page) {
 	if p.Growing {
 		return
 	}
-	*used = page{data: used.data[:levelRoom], valid: used.valid[:0]}
+	*used = page{data: used.data[:levelRoom], valid: used.valid[:0], levels: used.levels[:0]}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.free) < poolPages && cap(used.data) <= 2*pageBytes {
 		p.free = append(p.free, used)
+	}
+}
+
+// poolMemory bounds the memory of columns kept: that of the two widest parts.
+const poolMemory = 64
+
+func (p *PagePool) getMemory() (m rowGroupMemory) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.memory); n > 0 {
+		m, p.memory = p.memory[n-1], p.memory[:n-1]
+	}
+	return m
+}
+
+func (p *PagePool) putMemory(m rowGroupMemory) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.Growing && len(p.memory) < poolMemory {
+		p.memory = append(p.memory, m)
 	}
 }

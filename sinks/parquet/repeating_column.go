@@ -1,7 +1,7 @@
 package parquet
 
 import (
-	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -29,60 +29,198 @@ type dictionaryLimit struct {
 	tried int // values, unless each comes twice on average
 }
 
-// repeatingColumn is a flat string column with a dictionary, if that makes the
-// row group smaller; otherwise it has the pages of a textColumn. Which one it is
-// follows from the values and their order alone.
+// repeatingColumn is a flat column of text or numbers with a dictionary, if that
+// makes the row group smaller; otherwise it has the pages of a column without one.
+// Which one it is follows from the values and their order alone.
 type repeatingColumn struct {
-	plain  *textColumn
-	values dictionary
-	most   dictionaryLimit
-	rows   []uint32 // the number of each row's value + 1, 0 for null
-	there  int      // rows that are not null
-	bytes  int      // of the values of all rows as PLAIN pages
-	gaveUp bool     // the row group is in plain
+	plain   *textColumn   // pages without a dictionary
+	numbers *numberColumn // whose pages they are, nil for text
+	most    dictionaryLimit
+	rowGroupMemory
+	there  int  // rows that are not null
+	gaveUp bool // the row group is in plain
 }
 
+// rowGroupMemory is what a repeatingColumn holds of the open row group. A part
+// uses the memory of the part before.
+type rowGroupMemory struct {
+	values dictionary
+	rows   []uint32 // the number of each row's value + 1, 0 for null
+	seen   seenCodes
+}
+
+// seenCodes are the codes of a table that the row group has had. Records whose
+// dictionary arrays have one type object share a table, whose values are distinct:
+// a code means the same value in all of them, and no other code does.
+type seenCodes struct {
+	table   arrow.DataType
+	numbers []uint32 // of the value + 1, by code; 0 for one not seen, or seenNull
+	alone   bool     // all values of the row group are the table's
+}
+
+const seenNull = math.MaxUint32
+
 func newRepeatingColumn(plain *textColumn) *repeatingColumn {
-	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}}
+	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}, rowGroupMemory: plain.pool.getMemory()}
+	c.values.width = 0 // whatever column had the memory before
 	if plain.pool.Growing {
 		c.most.tried = triedValuesGrowing
 	}
 	return c
 }
 
+func newRepeatingNumbers(numbers *numberColumn) *repeatingColumn {
+	c := newRepeatingColumn(&numbers.textColumn)
+	c.numbers, c.values.width = numbers, numbers.width
+	return c
+}
+
 func (c *repeatingColumn) add(a arrow.Array) {
-	s := a.(*array.String)
-	if c.gaveUp {
-		c.plain.add(s)
+	switch d, coded := a.(*array.Dictionary); {
+	case a.Len() == 0:
+	case coded:
+		c.addCoded(d)
+	case c.gaveUp:
+		c.addPlain(a)
+	default:
+		c.addCells(a)
+	}
+}
+
+func (c *repeatingColumn) addPlain(a arrow.Array) {
+	if c.numbers != nil {
+		c.numbers.add(a)
+	} else {
+		c.plain.add(a)
+	}
+}
+
+func (c *repeatingColumn) addCells(a arrow.Array) {
+	c.rows = slices.Grow(c.rows, a.Len())
+	if a.NullN() == a.Len() {
+		c.addNulls(a.Len())
 		return
 	}
-	if s.Len() == 0 {
-		return
-	}
-	offsets, values := s.ValueOffsets(), s.ValueBytes()
-	anyNull := s.NullN() > 0
-	if s.NullN() == s.Len() {
-		c.rows = append(c.rows, make([]uint32, s.Len())...)
-		return
-	}
-	c.rows = slices.Grow(c.rows, s.Len())
-	for i := range s.Len() {
-		if anyNull && s.IsNull(i) {
-			c.rows = append(c.rows, 0)
+	values, anyNull := cellsOf(a, c.values.width), a.NullN() > 0
+	c.seen.alone = false
+	for i := range a.Len() {
+		if anyNull && a.IsNull(i) {
+			c.addNulls(1)
 			continue
 		}
-		value := values[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
+		value := values.at(i)
 		number, added := c.values.number(value)
 		c.rows = append(c.rows, number+1)
 		c.there++
-		c.bytes += lengthBytes + len(value)
-		if added && c.tooLarge() {
-			c.giveUp()
-			rest := array.NewSlice(s, int64(i+1), int64(s.Len()))
-			c.plain.add(rest)
+		if added && c.added(value) {
+			rest := array.NewSlice(a, int64(i+1), int64(a.Len()))
+			c.addPlain(rest)
 			rest.Release()
 			return
 		}
+	}
+}
+
+func (c *repeatingColumn) addNulls(n int) {
+	for range n {
+		c.rows = append(c.rows, 0)
+	}
+	if c.numbers != nil {
+		c.numbers.bounds.takeNulls(n)
+	}
+}
+
+// added is told of a new value. It reports whether the column gave up.
+func (c *repeatingColumn) added(value []byte) bool {
+	if c.numbers != nil {
+		c.numbers.bounds.take(value, c.numbers.width)
+	}
+	if c.tooLarge() {
+		c.giveUp()
+	}
+	return c.gaveUp
+}
+
+// addCoded takes rows given by codes, none of which is null. A row whose code was
+// seen costs one look into seen: no hash, and no bytes of its value are touched.
+// Without codes, a quarter of the time of ip_to_company went into hashing and
+// copying the texts of the same companies.
+func (c *repeatingColumn) addCoded(d *array.Dictionary) {
+	codes := d.Indices().(*array.Int32).Int32Values()
+	values := cellsOf(d.Dictionary(), c.values.width)
+	if c.gaveUp {
+		c.addPlainCodes(codes, &values)
+		return
+	}
+	if table := d.DataType(); c.seen.table != table {
+		c.seen.alone = c.values.len() == 0
+		c.values.unhashed = c.values.unhashed || c.seen.alone
+		c.seen.table = table
+		clear(c.seen.numbers)
+	}
+	if n := values.nulls.Len(); n > len(c.seen.numbers) {
+		c.seen.numbers = append(c.seen.numbers, make([]uint32, n-len(c.seen.numbers))...)
+	}
+	c.rows = slices.Grow(c.rows, len(codes))
+	nulls := 0
+	for i, code := range codes {
+		number := c.seen.numbers[code]
+		if number == 0 {
+			if number = c.see(int(code), &values); c.gaveUp {
+				c.addPlainCodes(codes[i:], &values)
+				break
+			}
+		}
+		if number == seenNull {
+			nulls++
+			c.rows = append(c.rows, 0)
+			continue
+		}
+		c.there++
+		c.rows = append(c.rows, number)
+	}
+	if c.numbers != nil {
+		c.numbers.bounds.takeNulls(nulls)
+	}
+}
+
+// see takes the value of a code that comes for the first time.
+func (c *repeatingColumn) see(code int, values *cells) (number uint32) {
+	number = seenNull
+	if !values.nulls.IsNull(code) {
+		value := values.at(code)
+		n, added := uint32(c.values.len()), true
+		if c.seen.alone {
+			c.values.append(value)
+		} else {
+			n, added = c.values.number(value)
+		}
+		c.there++ // the row counts before its value may be one too many
+		if number = n + 1; added && c.added(value) {
+			return number
+		}
+		c.there--
+	}
+	c.seen.numbers[code] = number
+	return number
+}
+
+// addPlainCodes writes the values of codes into plain pages.
+func (c *repeatingColumn) addPlainCodes(codes []int32, values *cells) {
+	for len(codes) > 0 {
+		p := c.plain.open()
+		n, null := 0, values.nulls.IsNull(int(codes[0]))
+		for n < len(codes) && p.n+n < c.plain.limit.values && len(p.data) < c.plain.limit.bytes && values.nulls.IsNull(int(codes[n])) == null {
+			if !null {
+				p.data = appendCell(p.data, values.at(int(codes[n])), c.values.width)
+			}
+			n++
+		}
+		p.mark(n, !null)
+		if c.numbers != nil {
+			c.numbers.boundsOfCodes(codes[:n], null, values)
+		}
+		codes = codes[n:]
 	}
 }
 
@@ -105,8 +243,7 @@ func (c *repeatingColumn) giveUp() {
 		p := c.plain.open()
 		n := 1
 		if row := c.rows[at]; row > 0 {
-			value := c.values.value(row - 1)
-			p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(value))), value...)
+			p.data = appendCell(p.data, c.values.value(row-1), c.values.width)
 		} else {
 			n = min(sameKind(c.rows[at:]), c.plain.limit.values-p.n)
 		}
@@ -117,11 +254,18 @@ func (c *repeatingColumn) giveUp() {
 	c.gaveUp = true
 }
 
+// close gives the memory back.
+func (c *repeatingColumn) close() {
+	c.plain.pool.putMemory(c.rowGroupMemory)
+	c.rowGroupMemory = rowGroupMemory{values: dictionary{width: c.values.width}}
+}
+
 // reset starts over. Where many files are open it keeps no memory.
 func (c *repeatingColumn) reset() {
-	c.there, c.bytes, c.gaveUp = 0, 0, false
+	c.there, c.gaveUp = 0, false
+	c.seen.table = nil
 	if c.plain.pool.Growing {
-		c.values, c.rows = dictionary{}, nil
+		c.rowGroupMemory = rowGroupMemory{values: dictionary{width: c.values.width}}
 		return
 	}
 	c.values.reset()
@@ -131,7 +275,16 @@ func (c *repeatingColumn) reset() {
 // pays reports whether the dictionary and the numbers are clearly smaller than
 // the values, which compression makes smaller too.
 func (c *repeatingColumn) pays() bool {
-	return c.there > 0 && 4*(len(c.values.data)+c.there*c.width()/8) <= 3*c.bytes
+	plain := c.there * c.values.width
+	if c.numbers == nil {
+		plain = 0
+		for _, row := range c.rows {
+			if row > 0 {
+				plain += lengthBytes + len(c.values.value(row-1))
+			}
+		}
+	}
+	return c.there > 0 && 4*(len(c.values.data)+c.there*c.width()/8) <= 3*plain
 }
 
 // width is the bits of a number.
@@ -142,12 +295,18 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 	if !c.gaveUp && !c.pays() {
 		c.giveUp()
 	}
+	if c.gaveUp && c.numbers != nil {
+		return c.numbers.flush(g)
+	}
 	if c.gaveUp {
 		return c.plain.flush(g)
 	}
-	_, out, err := g.nextLeaf()
+	chunk, out, err := g.nextLeaf()
 	if err != nil {
 		return err
+	}
+	if c.numbers != nil {
+		c.numbers.bounds.publish(chunk, c.numbers.width)
 	}
 	values := file.NewDictionaryPage(memory.NewBufferBytes(c.values.data), int32(c.values.len()), parquet.Encodings.PlainDict)
 	_, err = out.WriteDictionaryPage(values)

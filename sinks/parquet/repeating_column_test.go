@@ -46,15 +46,15 @@ func encodeRepeating(t fataler, spec Table, limit pageLimit, most dictionaryLimi
 	return out.Bytes()
 }
 
-// dictionaries says which row groups of a file have one for its only column.
-func dictionaries(t fataler, data []byte) (has []bool) {
+// dictionaries says which row groups of a file have one for a leaf.
+func dictionaries(t fataler, data []byte, leaf int) (has []bool) {
 	f, err := file.NewParquetReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	for g := range f.NumRowGroups() {
-		chunk, err := f.RowGroup(g).MetaData().ColumnChunk(0)
+		chunk, err := f.RowGroup(g).MetaData().ColumnChunk(leaf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestChoiceOfDictionary(t *testing.T) {
 		for _, recordRows := range []int{7, 1 << 20} {
 			spec := repeatingText(true, Snappy)
 			data := encodeRepeating(t, spec, smallPages, c.most, new(PagePool), recordRows, c.groups...)
-			if got := dictionaries(t, data); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			if got := dictionaries(t, data, 0); fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("%s: dictionaries %v, want %v", c.name, got, c.want)
 			}
 			var want []any
@@ -157,7 +157,7 @@ func TestAnyRepeatingText(t *testing.T) {
 		if !bytes.Equal(data, encodeRepeating(t, spec, limit, most, pool, rapid.IntRange(1, 40).Draw(t, "record rows again"), groups...)) {
 			t.Fatal("the same rows gave other bytes")
 		}
-		for _, has := range dictionaries(t, data) {
+		for _, has := range dictionaries(t, data, 0) {
 			if has {
 				return
 			}
@@ -182,7 +182,7 @@ func TestWidthsOfNumbers(t *testing.T) {
 		if err := readable(data, table{[]string{"text"}, [][]any{values}}); err != nil {
 			t.Errorf("%d values: %v", distinct, err)
 		}
-		if distinct > 1 && !dictionaries(t, data)[0] {
+		if distinct > 1 && !dictionaries(t, data, 0)[0] {
 			t.Errorf("%d values: no dictionary", distinct)
 		}
 	}
@@ -197,7 +197,7 @@ func TestManyFilesKeepNoDictionary(t *testing.T) {
 	}
 	data := encode(t, spec, realPages, &PagePool{Growing: true}, records, records[:3])
 	requireReadable(t, data, tableOf(spec.Schema(), append(records, records[:3]...)))
-	if got := dictionaries(t, data); !got[0] || !got[1] {
+	if got := dictionaries(t, data, 0); !got[0] || !got[1] {
 		t.Errorf("dictionaries %v", got)
 	}
 }

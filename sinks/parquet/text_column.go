@@ -99,12 +99,17 @@ func (c *textColumn) writePage(g *rowGroup, out file.PageWriter, p *page, encodi
 	if p.mixed() {
 		g.scratch = plain
 	}
+	return c.writeEncoded(g, out, plain, p.n, encoding)
+}
+
+// writeEncoded compresses and writes a page of n values.
+func (c *textColumn) writeEncoded(g *rowGroup, out file.PageWriter, plain []byte, n int, encoding parquet.Encoding) error {
 	stored := plain
 	if c.compress != nil {
 		g.packed = c.compress(g.packed[:cap(g.packed)], plain)
 		stored = g.packed
 	}
-	data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(p.n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
+	data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
 	defer data.Release()
 	_, err := out.WriteDataPage(data)
 	g.bytes += int64(len(plain))

@@ -24,8 +24,8 @@ type Column struct {
 	// personal data: they are values in clear text.
 	Statistics bool `json:"-"`
 	Random     bool `json:"-"` // the values cannot be compressed
-	// Repeats is for text whose values come again and again, such as cities:
-	// a row group holds each value once where that makes it smaller. Never set
+	// Repeats is for text and numbers whose values come again and again, such
+	// as cities: a row group holds each value once where that makes it smaller. Never set
 	// it on identifiers and digests, for which trying is a waste.
 	Repeats bool    `json:"-"`
 	Meaning Meaning `json:"-"`

@@ -1,0 +1,215 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+)
+
+// pairsColumn is a column of lists of two texts: an email and its type. The first
+// texts are PLAIN pages, the second ones, which are few words, have a dictionary
+// where that is smaller.
+//
+// Arrow's own writer took a quarter of the time of enrichment for four such leaves,
+// and left a copy of all values to the garbage collector.
+type pairsColumn struct {
+	first  pairsFirst
+	second pairsSecond
+}
+
+// pairsFirst is the leaf of the first texts.
+type pairsFirst struct {
+	plain *textColumn
+}
+
+// pairsSecond is the leaf of the second texts.
+type pairsSecond struct {
+	plain  *textColumn // what writes pages
+	words  dictionary
+	levels []byte   // of all places of the row group
+	there  []uint32 // the number of each word that is there
+}
+
+// isPairs reports whether values of a type are lists of two texts.
+func isPairs(t arrow.DataType) bool {
+	l, ok := t.(*arrow.ListType)
+	if !ok {
+		return false
+	}
+	pair, ok := l.Elem().(*arrow.StructType)
+	return ok && pair.NumFields() == 2 && pair.Field(0).Type.ID() == arrow.STRING && pair.Field(1).Type.ID() == arrow.STRING
+}
+
+func newPairsColumn(first *textColumn) *pairsColumn {
+	second := *first
+	return &pairsColumn{pairsFirst{first}, pairsSecond{plain: &second}}
+}
+
+// Levels of a place: how much of it is there, and whether it goes on with the list
+// of the place before. Source: Apache Parquet format, "Nested Encoding".
+const (
+	levelMask  = 7
+	continues  = 8
+	memberNull = memberValue - 1
+	levelWidth = 3 // bits of a definition level
+)
+
+func (c *pairsColumn) add(a arrow.Array) {
+	list := a.(*array.List)
+	pairs := list.ListValues().(*array.Struct)
+	first, second := pairs.Field(0).(*array.String), pairs.Field(1).(*array.String)
+	values, words := cellsOf(first, 0), cellsOf(second, 0)
+	for row := range list.Len() {
+		p := c.first.page()
+		from, to := list.ValueOffsets(row)
+		switch {
+		case list.IsNull(row):
+			p.levels, c.second.levels = append(p.levels, listNull), append(c.second.levels, listNull)
+		case from == to:
+			p.levels, c.second.levels = append(p.levels, listEmpty), append(c.second.levels, listEmpty)
+		}
+		for v := from; v < to && list.IsValid(row); v++ {
+			level, more := byte(memberValue), byte(continues)
+			if v == from {
+				more = 0
+			}
+			if first.IsNull(int(v)) {
+				level = memberNull
+			} else {
+				p.data = appendCell(p.data, values.at(int(v)), 0)
+			}
+			p.levels = append(p.levels, level|more)
+			level = memberNull
+			if second.IsValid(int(v)) {
+				level = memberValue
+				number, _ := c.second.words.number(words.at(int(v)))
+				c.second.there = append(c.second.there, number)
+			}
+			c.second.levels = append(c.second.levels, level|more)
+		}
+	}
+}
+
+// page is the page that takes the next row.
+func (c *pairsFirst) page() *page {
+	if n := len(c.plain.pages); n > 0 {
+		if p := c.plain.pages[n-1]; len(p.data) < c.plain.limit.bytes && len(p.levels) < c.plain.limit.values {
+			return p
+		}
+	}
+	p := c.plain.pool.get()
+	c.plain.pages = append(c.plain.pages, p)
+	return p
+}
+
+func (c *pairsColumn) flush(g *rowGroup) error {
+	if err := c.first.flush(g); err != nil {
+		return err
+	}
+	return c.second.flush(g)
+}
+
+func (c *pairsFirst) flush(g *rowGroup) error {
+	_, out, err := g.nextLeaf()
+	if err != nil {
+		return err
+	}
+	for _, p := range c.plain.pages {
+		if err := c.plain.writeNested(g, out, p.levels, p.data[levelRoom:], parquet.Encodings.Plain); err != nil {
+			return err
+		}
+		c.plain.pool.put(p)
+	}
+	clear(c.plain.pages)
+	c.plain.pages = c.plain.pages[:0]
+	return out.Close(false, false)
+}
+
+// flush writes the pages with the dictionary, if it is clearly smaller.
+func (c *pairsSecond) flush(g *rowGroup) error {
+	_, out, err := g.nextLeaf()
+	if err != nil {
+		return err
+	}
+	width := max(1, bits.Len(uint(c.words.len()-1)))
+	plain := 0
+	for _, number := range c.there {
+		plain += lengthBytes + len(c.words.value(number))
+	}
+	pays := plain > 0 && len(c.words.data) <= dictionaryBytes && 4*(len(c.words.data)+len(c.there)*width/8) <= 3*plain
+	if pays {
+		words := file.NewDictionaryPage(memory.NewBufferBytes(c.words.data), int32(c.words.len()), parquet.Encodings.PlainDict)
+		_, err := out.WriteDictionaryPage(words)
+		words.Release()
+		if err != nil {
+			return err
+		}
+		g.bytes += int64(len(c.words.data))
+	}
+	for levels, there := c.levels, c.there; len(levels) > 0; {
+		n, values := c.pageOf(levels, there, width, pays)
+		p := c.plain.pool.get()
+		data, encoding := p.data[levelRoom:], parquet.Encodings.Plain
+		if pays {
+			data, encoding = appendNumbers(append(data, byte(width)), there[:values], width), parquet.Encodings.PlainDict
+		} else {
+			for _, number := range there[:values] {
+				data = appendCell(data, c.words.value(number), 0)
+			}
+		}
+		err := c.plain.writeNested(g, out, levels[:n], data, encoding)
+		c.plain.pool.put(p)
+		if err != nil {
+			return err
+		}
+		levels, there = levels[n:], there[values:]
+	}
+	if c.plain.pool.Growing {
+		c.words, c.levels, c.there = dictionary{}, nil, nil
+	} else {
+		c.words.reset()
+		c.levels, c.there = c.levels[:0], c.there[:0]
+	}
+	return out.Close(pays, false)
+}
+
+// pageOf is how many places and values the next page has: whole rows.
+func (c *pairsSecond) pageOf(levels []byte, there []uint32, width int, pays bool) (places, values int) {
+	size := 0
+	for places < len(levels) && (levels[places]&continues > 0 || places < c.plain.limit.values && size < 8*c.plain.limit.bytes) {
+		if levels[places]&levelMask == memberValue {
+			if size += width; !pays {
+				size += 8 * (lengthBytes + len(c.words.value(there[values])))
+			}
+			values++
+		}
+		places++
+	}
+	return places, values
+}
+
+// writeNested writes a page of places with their levels.
+func (c *textColumn) writeNested(g *rowGroup, out file.PageWriter, levels, values []byte, encoding parquet.Encoding) error {
+	plain := appendLevels(g.scratch[:0], levels, func(level byte) uint32 { return uint32(level / continues) }, 1, g)
+	plain = appendLevels(plain, levels, func(level byte) uint32 { return uint32(level & levelMask) }, levelWidth, g)
+	plain = append(plain, values...)
+	g.scratch = plain
+	return c.writeEncoded(g, out, plain, len(levels), encoding)
+}
+
+// appendLevels appends levels behind the length of what they take.
+func appendLevels(to, levels []byte, of func(byte) uint32, width int, g *rowGroup) []byte {
+	g.levels = g.levels[:0]
+	for _, level := range levels {
+		g.levels = append(g.levels, of(level))
+	}
+	start := len(to)
+	to = appendNumbers(append(to, 0, 0, 0, 0), g.levels, width)
+	binary.LittleEndian.PutUint32(to[start:], uint32(len(to)-start-4))
+	return to
+}

@@ -64,6 +64,7 @@ type Batch interface {
 	// Resolve sets answers to those that Resolver.Resolve gives to each key, in
 	// canonical form. Nothing is asked about an empty key, and its answer is
 	// zero. The answers are valid until the next call, and the keys must stay
-	// valid as long.
+	// valid as long. Companies stay valid for good, and are shared: who has the
+	// same pointer has the same company.
 	Resolve(ctx context.Context, keys []string, answers []Answer) error
 }

@@ -36,16 +36,19 @@ func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *recor
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails) })
 }
 
-// FillCompanies reads the companies of domains into entries. Without a company, the entry
-// has only the domain.
-func (d *Directory) FillCompanies(domains []string, arena *records.Arena, entries []companies.Entry) error {
+// FindCompanies sets found to the companies of domains; see
+// companies.File.FindAll. They stay valid, and nobody may change them.
+func (d *Directory) FindCompanies(domains []string, found []*resolution.Company) error {
+	clear(found)
 	if d.companies == nil {
 		for i, domain := range domains {
-			entries[i].Company = resolution.Company{Domain: domain}
+			if domain != "" {
+				found[i] = companies.Unknown(domain)
+			}
 		}
 		return nil
 	}
-	return guarded(Companies, func() { d.companies.FillAll(domains, arena, entries) })
+	return guarded(Companies, func() { d.companies.FindAll(domains, found) })
 }
 
 // Owners sets owners to the owner of the range of each address; see ranges.File.Owner.
@@ -64,10 +67,10 @@ func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 	})
 }
 
-// FillOwners sets the kind of organization and the company of each owner but 0. known
-// says whether there is a company.
-func (d *Directory) FillOwners(owners []uint32, arena *records.Arena, entries []companies.Entry, orgTypes []string, known []bool) error {
-	clear(known)
+// OfOwners sets what is known of each owner but 0: its kind of organization, and
+// its company, nil without one. Companies stay valid, and nobody may change them.
+func (d *Directory) OfOwners(owners []uint32, found []*resolution.Company, orgTypes []string) error {
+	clear(found)
 	clear(orgTypes)
 	if d.ranges == nil {
 		return nil
@@ -76,7 +79,7 @@ func (d *Directory) FillOwners(owners []uint32, arena *records.Arena, entries []
 		for i, owner := range owners {
 			if owner != 0 {
 				orgTypes[i] = d.ranges.OrgType(owner)
-				known[i] = d.ranges.Fill(owner, arena, &entries[i])
+				found[i] = d.ranges.Company(owner)
 			}
 		}
 	})

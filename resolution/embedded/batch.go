@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/records"
@@ -36,7 +35,7 @@ type batch struct {
 	people    []people.Entry
 	found     []bool // whether people has the key's
 	domains   []string
-	companies []companies.Entry
+	companies []*resolution.Company
 	hashes    hashes
 
 	addrs       []netip.Addr
@@ -182,12 +181,12 @@ func (b *batch) complete(answers []resolution.Answer) error {
 		return nil
 	}
 	b.companies = resize(b.companies, len(b.keys))
-	if err := b.engine.directory.FillCompanies(b.domains, &b.arena, b.companies); err != nil {
+	if err := b.engine.directory.FindCompanies(b.domains, b.companies); err != nil {
 		return readable(err)
 	}
 	for i, domain := range b.domains {
 		if domain != "" {
-			answers[i].Lead.Company = &b.companies[i].Company
+			answers[i].Lead.Company = b.companies[i]
 		}
 	}
 	return nil
@@ -292,14 +291,15 @@ func (b *batch) ipToCompany(answers []resolution.Answer) error {
 func (b *batch) findCompanies(answers []resolution.Answer) error {
 	n := len(b.keys)
 	b.owners, b.orgTypes = resize(b.owners, n), resize(b.orgTypes, n)
-	b.companies, b.found = resize(b.companies, n), resize(b.found, n)
+	b.companies = resize(b.companies, n)
+	clear(b.companies)
 	clear(b.owners)
 	clear(b.orgTypes)
 	if d := b.engine.directory; d != nil {
 		if err := d.Owners(b.addrs, b.owners); err != nil {
 			return readable(err)
 		}
-		if err := d.FillOwners(b.owners, &b.arena, b.companies, b.orgTypes, b.found); err != nil {
+		if err := d.OfOwners(b.owners, b.companies, b.orgTypes); err != nil {
 			return readable(err)
 		}
 	}
@@ -310,10 +310,10 @@ func (b *batch) findCompanies(answers []resolution.Answer) error {
 			answers[i] = noMatch(NotFound)
 		case ranges.IsProvider(b.orgTypes[i]) && !b.engine.options.IncludeProviders:
 			answers[i] = noMatch(providerReason(b.orgTypes[i]))
-		case !b.found[i]:
+		case b.companies[i] == nil:
 			answers[i] = noMatch(NoCompany)
 		default:
-			b.match(answers, i, resolution.Lead{Company: &b.companies[i].Company})
+			b.match(answers, i, resolution.Lead{Company: b.companies[i]})
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ package companies
 import (
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
@@ -28,8 +29,11 @@ const (
 	fields
 )
 
-// File has the companies of an import. It is safe from many goroutines.
-type File struct{ *records.File }
+// File is the companies of one import. It is safe from many goroutines.
+type File struct {
+	*records.File
+	shared *Shared
+}
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
@@ -37,34 +41,34 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{f}, nil
+	return &File{f, NewShared(f.Rows())}, nil
 }
 
-// Company finds a company by its domain in canonical form; nil without one.
+// Company finds a company by its domain in canonical form; nil when there is
+// none. Nobody may change it.
 func (f *File) Company(domain string) (c *resolution.Company, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	row := f.Find(domain)
 	if row == records.None {
 		return nil, nil
 	}
-	one := &struct {
-		Entry
-		arena records.Arena
-	}{}
-	f.Fill(row, &one.arena, &one.Entry)
-	return &one.Company, nil
+	return f.Shared(row), nil
 }
 
-// Entry is memory for a company and its values.
-type Entry struct {
+// Unknown is a company of which nothing but the domain is known.
+func Unknown(domain string) *resolution.Company {
+	return &resolution.Company{Domain: strings.Clone(domain)}
+}
+
+// entry is a company and what it points to.
+type entry struct {
 	Company  resolution.Company
 	industry string
 	founded  int32
 }
 
-// Fill fills an entry with a row, whose texts are in the arena. Call it under
-// columnfile.Guard.
-func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
+// fill fills an entry with a row, its texts in the arena.
+func (f *File) fill(row uint32, arena *records.Arena, e *entry) {
 	var t [fields]string
 	f.Read(row, arena, t[:])
 	e.Company = resolution.Company{
@@ -80,24 +84,3 @@ func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 		e.Company.YearFounded = &e.founded
 	}
 }
-
-// FillAll fills the entries of the domains that are not empty. Without a company, an entry
-// has only the domain. Call it under columnfile.Guard.
-func (f *File) FillAll(domains []string, arena *records.Arena, entries []Entry) {
-	var rows [together]uint32
-	for len(domains) > 0 {
-		n := min(together, len(domains))
-		f.FindAll(domains[:n], rows[:n])
-		for i, row := range rows[:n] {
-			if row != records.None {
-				f.Fill(row, arena, &entries[i])
-			} else {
-				entries[i].Company = resolution.Company{Domain: domains[i]}
-			}
-		}
-		domains, entries = domains[n:], entries[n:]
-	}
-}
-
-// together is how many domains are looked up side by side.
-const together = 256

@@ -23,7 +23,8 @@ import (
 type Range struct {
 	// OrgType is one of the kinds of this package; Unknown without one.
 	OrgType string
-	// Company is nil if the range has neither a name nor a domain.
+	// Company is nil when the range has neither a name nor a domain. Nobody may
+	// change it.
 	Company *resolution.Company
 }
 
@@ -43,9 +44,10 @@ type File struct {
 	names    columnfile.CheckedTexts
 
 	companies *companies.File // nil without companies
-	// rows has the row of the company of each owner plus 2, 1 without one, and 0
-	// before it was looked up.
-	rows []atomic.Uint32
+	// rows holds the row of each owner's company plus 2, 1 when it has none, 0 as
+	// long as it was not looked up.
+	rows   []atomic.Uint32
+	shared *companies.Shared // by owner
 }
 
 // Open opens a file of Import. Owners are joined to the companies in known, which may be nil.
@@ -69,7 +71,7 @@ func Open(path string, known *companies.File) (*File, error) {
 	if r.Err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, r.Err), c.Close())
 	}
-	f.companies, f.rows = known, make([]atomic.Uint32, f.orgTypes.Len())
+	f.companies, f.rows, f.shared = known, make([]atomic.Uint32, f.orgTypes.Len()), companies.NewShared(f.orgTypes.Len())
 	return f, nil
 }
 
@@ -134,23 +136,34 @@ func (f *File) owner6(a number) uint32 {
 // OrgType returns the kind of organization of an owner. Call it under columnfile.Guard.
 func (f *File) OrgType(owner uint32) string { return orgTypes[f.orgTypes.At(uint64(owner-1))] }
 
-// Fill fills an entry with the company of an owner, whose texts are in the arena. known is
-// false if the range has neither a name nor a domain. Call it under columnfile.Guard.
-func (f *File) Fill(owner uint32, arena *records.Arena, e *companies.Entry) (known bool) {
+// Company is the company of an owner, nil when the range has neither a name nor a
+// domain. Nobody may change it. Call it under columnfile.Guard.
+func (f *File) Company(owner uint32) *resolution.Company {
+	if c := f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) }); c != nobody {
+		return c
+	}
+	return nil
+}
+
+// nobody is the company of an owner without one.
+var nobody = &resolution.Company{}
+
+func (f *File) company(owner uint32) *resolution.Company {
 	name := f.names.At(owner - 1)
 	if row := f.companyRow(owner); row != records.None {
-		f.companies.Fill(row, arena, e)
-	} else {
-		domain := f.domains.At(owner - 1)
-		if len(name)+len(domain) == 0 {
-			return false
+		c := f.companies.Shared(row)
+		if c.Name == "" && len(name) > 0 {
+			named := *c
+			named.Name = string(name)
+			return &named
 		}
-		e.Company = resolution.Company{Domain: arena.Text(domain)}
+		return c
 	}
-	if e.Company.Name == "" {
-		e.Company.Name = arena.Text(name)
+	domain := f.domains.At(owner - 1)
+	if len(name)+len(domain) == 0 {
+		return nobody
 	}
-	return true
+	return &resolution.Company{Domain: string(domain), Name: string(name)}
 }
 
 // companyRow returns the row of the company of an owner; records.None without one.
@@ -176,14 +189,7 @@ func (f *File) Range(addr netip.Addr) (r *Range, err error) {
 	if owner == 0 {
 		return nil, nil
 	}
-	one := &struct {
-		Range
-		entry companies.Entry
-	}{Range: Range{OrgType: f.OrgType(owner)}}
-	if f.Fill(owner, &records.Arena{}, &one.entry) {
-		one.Company = &one.entry.Company
-	}
-	return &one.Range, nil
+	return &Range{f.OrgType(owner), f.Company(owner)}, nil
 }
 
 // number is an IPv6 address. If ranges of both kinds are compared, IPv4 addresses are the

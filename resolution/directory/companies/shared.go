@@ -1,0 +1,87 @@
+package companies
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+)
+
+// Shared keeps companies that were read, so that all who ask get the same one. It
+// is bounded, and what does not fit is read again. It is safe from many
+// goroutines.
+type Shared struct {
+	slots []atomic.Pointer[resolution.Company]
+	bytes atomic.Int64 // of texts
+
+	reading sync.Mutex
+	arena   records.Arena // of the companies of a File that are kept
+}
+
+const (
+	maxShared      = 1 << 17
+	maxSharedBytes = 32 << 20
+)
+
+// NewShared makes room for n companies.
+func NewShared(n int) *Shared {
+	return &Shared{slots: make([]atomic.Pointer[resolution.Company], min(n, maxShared))}
+}
+
+// Get returns company i, which read reads. Nobody may change it.
+func (s *Shared) Get(i uint32, read func() *resolution.Company) *resolution.Company {
+	if int(i) >= len(s.slots) {
+		return read()
+	}
+	if c := s.slots[i].Load(); c != nil {
+		return c
+	}
+	c := read()
+	a := c.Address
+	size := len(c.Name) + len(c.Domain) + len(c.WebsiteURL) + len(c.NetworkURL) + len(c.Revenue) + len(c.EmployeeCount) +
+		len(a.Street) + len(a.ZipCode) + len(a.City) + len(a.State) + len(c.About)
+	if s.bytes.Add(int64(size)) <= maxSharedBytes {
+		s.slots[i].Store(c)
+	}
+	return c
+}
+
+// Shared returns the company of a row, which nobody may change. Call it under
+// columnfile.Guard.
+func (f *File) Shared(row uint32) *resolution.Company {
+	return f.shared.Get(row, func() *resolution.Company {
+		one := &entry{}
+		if int(row) >= len(f.shared.slots) || f.shared.bytes.Load() > maxSharedBytes {
+			f.fill(row, &records.Arena{}, one) // it is not kept
+			return &one.Company
+		}
+		f.shared.reading.Lock()
+		defer f.shared.reading.Unlock()
+		f.fill(row, &f.shared.arena, one)
+		return &one.Company
+	})
+}
+
+// FindAll sets found to the companies of the domains; an empty one is nobody's.
+// Where no company has a domain, it is one with the domain and nothing else. Call
+// it under columnfile.Guard.
+func (f *File) FindAll(domains []string, found []*resolution.Company) {
+	var rows [together]uint32
+	for len(domains) > 0 {
+		n := min(together, len(domains))
+		f.File.FindAll(domains[:n], rows[:n])
+		for i, row := range rows[:n] {
+			switch {
+			case row != records.None:
+				found[i] = f.Shared(row)
+			case domains[i] != "":
+				found[i] = Unknown(domains[i])
+			}
+		}
+		domains, found = domains[n:], found[n:]
+	}
+}
+
+// together is how many domains are looked up side by side.
+const together = 256

@@ -194,12 +194,12 @@ func (m *partMaker) write(b *columns.Batch) error {
 // writeTo writes rows to the file in a folder.
 func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 	for from := 0; from < b.Len(); {
-		rows, to := b, b.Cut(from, recordBytes)
+		rows, to := b, m.builder.Cut(b, from, recordBytes)
 		if to-from < b.Len() {
 			rows = b.Slice(from, to)
 		}
 		rec := m.builder.Record(rows)
-		err := m.writer.Write(folder, rec)
+		err := m.writer.Write(folder, rec, m.builder.CodedBytes())
 		rec.Release()
 		if err != nil {
 			return err

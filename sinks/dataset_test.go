@@ -233,7 +233,7 @@ func aPart(t *testing.T, d *Dataset, number, rows int) Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write("", someRecord(rows)); err != nil {
+	if err := w.Write("", someRecord(rows), 0); err != nil {
 		t.Fatal(err)
 	}
 	f := commitPart(t, w)
@@ -287,7 +287,7 @@ func TestRowGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 6 {
-		if err := w.Write("", rec); err != nil {
+		if err := w.Write("", rec, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

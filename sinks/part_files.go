@@ -98,8 +98,9 @@ func (p *PartFiles) file(folder string) (*Writer, error) {
 }
 
 // Write adds the rows of a record to the file in a folder. The record may be
-// released afterwards.
-func (p *PartFiles) Write(folder string, rec arrow.Record) error {
+// released afterwards. coded is the bytes that codes of its dictionary arrays stand
+// for.
+func (p *PartFiles) Write(folder string, rec arrow.Record, coded int64) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
@@ -107,7 +108,7 @@ func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 	if err != nil {
 		return err
 	}
-	size := parquet.RecordBytes(rec)
+	size := parquet.RecordBytes(rec) + coded
 	if p.empty != "" {
 		size += arrayBytes * rec.NumCols()
 	}

@@ -40,6 +40,8 @@ type Batch struct {
 	// Counts are the counts of searches, nil without an answer;
 	// keyword_to_lead_count.
 	Counts []*resolution.SearchCount
+
+	companies companyCodes
 }
 
 // Find is a row of the results of a keyword search: for a lead, or for a search that
@@ -62,6 +64,7 @@ func (b *Batch) Reset(n int) {
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
 	b.Leads = nil
+	b.companies = companyCodes{codes: b.companies.codes}
 	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]
 }

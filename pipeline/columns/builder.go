@@ -15,6 +15,8 @@ import (
 type Builder struct {
 	layout  *Layout
 	fillers []filler
+	built   *arrow.Schema // of the records
+	coded   int64
 }
 
 // filler builds some consecutive columns of a batch.
@@ -25,10 +27,11 @@ type filler interface {
 // NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
 	fixed := newFixedFiller()
-	return &Builder{layout: l, fillers: append([]filler{fixed}, newFillers(l.settings)...)}
+	return &Builder{layout: l, fillers: append([]filler{fixed}, newFillers(l)...)}
 }
 
-func newFillers(s Settings) []filler {
+func newFillers(l *Layout) []filler {
+	s := l.settings
 	switch s.Operation {
 	case resolution.EmailToHEM:
 		fillers := []filler{newHEMFiller(s), newProfileFiller(s), newNetworkFiller()}
@@ -41,26 +44,40 @@ func newFillers(s Settings) []filler {
 	case resolution.NetworkToPhone:
 		return []filler{newPhoneFiller(s)}
 	case resolution.IPToCompany:
-		return []filler{newAddressFiller(), newCompanyFiller()}
+		return []filler{newAddressFiller(), &companyFiller{tables: l.companies}}
 	case resolution.Enrichment:
-		return leadFillers(s)
+		return leadFillers(l)
 	case resolution.Deanonymization:
-		return append(leadFillers(s), newMatchFiller())
+		return append(leadFillers(l), newMatchFiller())
 	case resolution.KeywordToLead:
-		return slices.Concat([]filler{newFindFiller()}, leadFillers(s), []filler{newLeadTypeFiller()})
+		return slices.Concat([]filler{newFindFiller()}, leadFillers(l), []filler{newLeadTypeFiller()})
 	case resolution.KeywordToLeadCount:
 		return []filler{newCountFiller()}
 	}
 	return nil
 }
 
-func leadFillers(s Settings) []filler {
-	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), newCompanyFiller()}
+func leadFillers(l *Layout) []filler {
+	s := l.settings
+	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{tables: l.companies}}
 }
 
-// Record builds the record of a batch. Its string columns share memory with the batch
-// and the Builder: copy them before either is used again. The other columns have their
-// own memory.
+// Cut is the end of the run of rows that begins at from and whose text takes
+// no more than limit bytes of the columns; it is at least one row long.
+func (b *Builder) Cut(in *Batch, from, limit int) int {
+	if b.layout.companies != nil && in.Leads != nil && in.companies.values == nil {
+		b.layout.companies.take(in)
+	}
+	return in.cut(from, limit)
+}
+
+// CodedBytes is the text that the codes of the last record stand for.
+func (b *Builder) CodedBytes() int64 { return b.coded }
+
+// Record builds the record of one batch. Its string columns share memory with
+// the batch and with the Builder: they must be copied, not retained, before
+// either is used again. So do dictionary arrays, which stand for columns of text
+// and numbers that many rows share. The other columns own their memory.
 func (b *Builder) Record(in *Batch) arrow.Record {
 	columns := make([]arrow.Array, 0, len(b.layout.columns))
 	for _, i := range b.layout.kept {
@@ -77,11 +94,29 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 			columns = append(columns, c)
 		}
 	}
-	rec := array.NewRecord(b.layout.schema, columns, int64(in.Len()))
+	b.coded = 0
+	if in.companies.values != nil {
+		for i := range in.Len() {
+			b.coded += int64(in.companies.bytes(i))
+		}
+	}
+	rec := array.NewRecord(b.schema(columns), columns, int64(in.Len()))
 	for _, c := range columns {
 		c.Release()
 	}
 	return rec
+}
+
+// schema is that of the layout with the types that columns were built with.
+func (b *Builder) schema(columns []arrow.Array) *arrow.Schema {
+	if b.built == nil {
+		fields := b.layout.schema.Fields()
+		for i, c := range columns {
+			fields[i].Type = c.DataType()
+		}
+		b.built = arrow.NewSchema(fields, nil)
+	}
+	return b.built
 }
 
 // lead returns the lead of a row, or an empty one.

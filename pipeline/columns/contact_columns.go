@@ -26,17 +26,24 @@ func newContactFiller() *contactFiller {
 func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	f.before.start(b.Len())
 	f.after.start(b.Len())
+	emails, phones := 0, 0
+	for i := range b.Len() {
+		l := b.lead(i)
+		emails, phones = emails+len(l.Emails), phones+len(l.Phones)
+	}
+	f.emails.start(b.Len(), emails)
+	f.phones.start(b.Len(), phones)
 	for i := range b.Len() {
 		l := b.lead(i)
 		f.before.append(l.FirstName, l.LastName, l.FullName, l.Headline, l.JobTitle, l.Seniority, l.Department, l.Email)
-		f.emails.start(len(l.Emails))
 		for _, e := range l.Emails {
 			f.emails.add(e.Email, e.Type)
 		}
-		f.phones.start(len(l.Phones))
+		f.emails.end()
 		for _, p := range l.Phones {
 			f.phones.add(p.Phone, p.Type)
 		}
+		f.phones.end()
 		f.after.append(l.NetworkURL, l.Address.Street, l.Address.ZipCode, l.Address.City, l.Address.State)
 		if l.LastSeenAt == nil {
 			f.lastSeen.AppendNull()
@@ -44,7 +51,7 @@ func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 			f.lastSeen.Append(arrow.Timestamp(l.LastSeenAt.UnixMicro()))
 		}
 	}
-	to = append(f.before.finish(to), f.emails.list.NewArray(), f.phones.list.NewArray())
+	to = append(f.before.finish(to), f.emails.finish(), f.phones.finish())
 	return append(f.after.finish(to), f.lastSeen.NewArray())
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/bitutil"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/internal/hashlanes"
@@ -180,40 +181,52 @@ func appendProfileHash(to []byte, p email.Profile, sum []byte) []byte {
 	return hex.AppendEncode(to, sum)
 }
 
-// pairsBuilder builds a LIST<STRUCT<value, type>> column. A row without pairs is null.
+// pairsBuilder builds a LIST<STRUCT<value, type>> column; a row without pairs
+// is null. Its memory is used again for the next batch.
 type pairsBuilder struct {
-	list          *array.ListBuilder
-	pair          *array.StructBuilder
-	first, second *array.StringBuilder
+	kind   *arrow.ListType
+	ends   []int32 // of the rows' pairs
+	valid  []byte  // bitmap of rows
+	nulls  int
+	first  Strings
+	second textColumn
+	n      int // pairs
 }
 
-func newPairsBuilder(t *arrow.ListType) *pairsBuilder {
-	list := array.NewBuilder(memory.DefaultAllocator, t).(*array.ListBuilder)
-	pair := list.ValueBuilder().(*array.StructBuilder)
-	return &pairsBuilder{
-		list: list, pair: pair,
-		first:  pair.FieldBuilder(0).(*array.StringBuilder),
-		second: pair.FieldBuilder(1).(*array.StringBuilder),
-	}
-}
+func newPairsBuilder(t *arrow.ListType) *pairsBuilder { return &pairsBuilder{kind: t} }
 
-// start begins a row of n pairs.
-func (b *pairsBuilder) start(n int) {
-	if n == 0 {
-		b.list.AppendNull()
-	} else {
-		b.list.Append(true)
-	}
+// start makes ready for n rows with so many pairs at most.
+func (b *pairsBuilder) start(rows, pairs int) {
+	b.ends = append(b.ends[:0], 0)
+	b.valid = resize(b.valid, int(bitutil.BytesForBits(int64(rows))))
+	b.nulls, b.n = 0, 0
+	b.first.Reset()
+	b.second.start(pairs)
 }
 
 func (b *pairsBuilder) add(value, kind string) {
-	b.pair.Append(true)
-	b.first.Append(value)
-	if kind == "" {
-		b.second.AppendNull()
+	b.first.Data = append(b.first.Data, value...)
+	b.first.End()
+	b.second.append(kind)
+	b.n++
+}
+
+// end ends a row.
+func (b *pairsBuilder) end() {
+	if row := len(b.ends) - 1; b.n > int(b.ends[row]) {
+		bitutil.SetBit(b.valid, row)
 	} else {
-		b.second.Append(kind)
+		b.nulls++
 	}
+	b.ends = append(b.ends, int32(b.n))
+}
+
+func (b *pairsBuilder) finish() arrow.Array {
+	first, second := b.first.over(nil, 0), b.second.finish()
+	pairs := array.NewData(b.kind.Elem(), b.n, []*memory.Buffer{nil}, []arrow.ArrayData{first.Data(), second.Data()}, 0, 0)
+	list := array.NewData(b.kind, len(b.ends)-1, []*memory.Buffer{memory.NewBufferBytes(b.valid), memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(b.ends))}, []arrow.ArrayData{pairs}, b.nulls, 0)
+	defer func() { first.Release(); second.Release(); pairs.Release(); list.Release() }()
+	return array.NewListData(list)
 }
 
 // hashedEmailsFiller builds hashed_emails.
@@ -224,12 +237,16 @@ func newHashedEmailsFiller() *hashedEmailsFiller {
 }
 
 func (f *hashedEmailsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	pairs := 0
 	for i := range b.Len() {
-		hashes := b.lead(i).HashedEmails
-		f.pairs.start(len(hashes))
-		for _, h := range hashes {
+		pairs += len(b.lead(i).HashedEmails)
+	}
+	f.pairs.start(b.Len(), pairs)
+	for i := range b.Len() {
+		for _, h := range b.lead(i).HashedEmails {
 			f.pairs.add(h.Email, h.Type)
 		}
+		f.pairs.end()
 	}
-	return append(to, f.pairs.list.NewArray())
+	return append(to, f.pairs.finish())
 }

@@ -66,8 +66,9 @@ type Layout struct {
 	omitted  map[string]bool // columns after the kept ones that are not written
 	built    []schema.Column // columns after the kept ones, with the omitted ones
 
-	partition     int    // position of Settings.PartitionBy in Settings.Kept
-	partitionName string // its name in paths; "" without one
+	companies     *companyTables // nil without a company block
+	partition     int            // position in Settings.Kept of the one that is in paths
+	partitionName string         // its name there; empty when there is none
 }
 
 var (
@@ -96,6 +97,9 @@ func required(c schema.Column) schema.Column { c.Nullable = false; return c }
 // repeating is a text column with few distinct values.
 func repeating(name string) schema.Column { c := text(name); c.Repeats = true; return c }
 
+// repeats is a column of numbers in which few values stand for many rows.
+func repeats(c schema.Column) schema.Column { c.Repeats = true; return c }
+
 func random(c schema.Column) schema.Column         { c.Random = true; return c }
 func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
 
@@ -111,7 +115,7 @@ func fixedColumns() []schema.Column {
 		text("resolution_id"),
 		withStatistics(of("resolved_at", instantType)),
 		of("answered_by", wordType),
-		number("credits", arrow.PrimitiveTypes.Int32),
+		repeats(number("credits", arrow.PrimitiveTypes.Int32)),
 	}
 }
 
@@ -124,6 +128,9 @@ func NewLayout(s Settings) (*Layout, error) {
 		s.HEMTypes = HEMTypes
 	}
 	l := &Layout{settings: s, built: slices.Concat(fixedColumns(), blockColumns(s)), omitted: map[string]bool{}}
+	if slices.ContainsFunc(l.built, func(c schema.Column) bool { return c.Name == "company_name" }) {
+		l.companies = newCompanyTables()
+	}
 	if s.DropIdentifier {
 		l.omitted["key"] = true
 		l.omitted[string(resolution.NetworkURL)] = s.Operation.Identifier() == resolution.NetworkURL
@@ -205,7 +212,7 @@ func blockColumns(s Settings) []schema.Column {
 	case resolution.Deanonymization:
 		return slices.Concat(leadColumns(s), []schema.Column{
 			repeating("match_level"),
-			number("confidence", arrow.PrimitiveTypes.Float64),
+			repeats(number("confidence", arrow.PrimitiveTypes.Float64)),
 		})
 	case resolution.KeywordToLead:
 		return slices.Concat(findColumns(), leadColumns(s), []schema.Column{repeating("lead_type")})
@@ -277,10 +284,10 @@ func companyColumns() []schema.Column {
 		repeating("company_name"), repeating("company_domain"), repeating("company_website_url"),
 		repeating("company_network_url"), repeating("company_industry"),
 		repeating("company_revenue"),
-		number("company_revenue_min", arrow.PrimitiveTypes.Int64), number("company_revenue_max", arrow.PrimitiveTypes.Int64),
+		repeats(number("company_revenue_min", arrow.PrimitiveTypes.Int64)), repeats(number("company_revenue_max", arrow.PrimitiveTypes.Int64)),
 		repeating("company_employee_count"),
-		number("company_employee_min", arrow.PrimitiveTypes.Int64), number("company_employee_max", arrow.PrimitiveTypes.Int64),
-		number("company_year_founded", arrow.PrimitiveTypes.Int32),
+		repeats(number("company_employee_min", arrow.PrimitiveTypes.Int64)), repeats(number("company_employee_max", arrow.PrimitiveTypes.Int64)),
+		repeats(number("company_year_founded", arrow.PrimitiveTypes.Int32)),
 		repeating("company_street"), repeating("company_zip_code"), repeating("company_city"),
 		repeating("company_state"), repeating("company_about"),
 	}
@@ -292,6 +299,6 @@ func contactColumns() []schema.Column {
 		repeating("job_title"), repeating("seniority"), repeating("department"),
 		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
 		text("street"), repeating("zip_code"), repeating("city"), repeating("state"),
-		of("last_seen_at", instantType),
+		repeats(of("last_seen_at", instantType)),
 	}
 }

@@ -11,9 +11,8 @@ import (
 // leads of a search repeat its row and key. So a batch is built in as many records as
 // its leads need.
 
-// Cut returns the end of the rows from from on whose text takes at most limit bytes of
-// the columns; at least one row.
-func (b *Batch) Cut(from, limit int) int {
+// cut is Builder.Cut.
+func (b *Batch) cut(from, limit int) int {
 	if b.Leads == nil && b.Finds == nil {
 		return b.Len()
 	}
@@ -40,6 +39,9 @@ func (b *Batch) textBytes(i int) int {
 	}
 	if l := b.lead(i); l != nobody {
 		size += leadBytes(l)
+	}
+	if b.companies.values != nil {
+		return size + b.companies.bytes(i)
 	}
 	return size + companyBytes(b.company(i))
 }
@@ -101,6 +103,9 @@ func (b *Batch) Slice(from, to int) *Batch {
 		Leads: cut(b.Leads, from, to), Emails: cut(b.Emails, from, to),
 		IPClasses: cut(b.IPClasses, from, to), OrgTypes: cut(b.OrgTypes, from, to), Addrs: cut(b.Addrs, from, to),
 		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
+	}
+	if s.companies = b.companies; s.companies.values != nil {
+		s.companies.codes = b.companies.codes[from:to]
 	}
 	for _, c := range b.Kept {
 		s.Kept = append(s.Kept, array.NewSlice(c, int64(from), int64(to)).(*array.String))

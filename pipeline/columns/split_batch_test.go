@@ -65,7 +65,7 @@ func TestRecordsOfACutBatch(t *testing.T) {
 			count := 0
 			builder := layout.NewBuilder()
 			for from := 0; from < n; count++ {
-				to := b.Cut(from, limit)
+				to := builder.Cut(b, from, limit)
 				pieces = append(pieces, lines(builder.Record(b.Slice(from, to)))...)
 				from = to
 			}
@@ -146,7 +146,7 @@ func TestCutBoundsRecords(t *testing.T) {
 			}
 			builder, pieces := layout.NewBuilder(), 0
 			for from := 0; from < n; pieces++ {
-				to := b.Cut(from, limit)
+				to := builder.Cut(b, from, limit)
 				rec := builder.Record(b.Slice(from, to))
 				if got := recordText(rec); got > limit && to-from > 1 {
 					t.Errorf("rows %d to %d hold %d bytes of text, over %d", from, to, got, limit)

@@ -22,14 +22,17 @@ func newTexts(n int) texts { return make(texts, n) }
 // start prepares for n rows.
 func (t texts) start(n int) {
 	for i := range t {
-		c := &t[i]
-		c.strings.Reset()
-		c.nulls = 0
-		c.valid = resize(c.valid, int(bitutil.BytesForBits(int64(n))))
+		t[i].start(n)
 	}
 }
 
-// append adds a row, with a value for each column.
+func (c *textColumn) start(n int) {
+	c.strings.Reset()
+	c.nulls = 0
+	c.valid = resize(c.valid, int(bitutil.BytesForBits(int64(n))))
+}
+
+// append adds a row: a value a column.
 func (t texts) append(values ...string) {
 	for i, v := range values {
 		t[i].append(v)

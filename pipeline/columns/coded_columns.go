@@ -1,0 +1,101 @@
+package columns
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/bitutil"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+)
+
+// valueTable is the distinct values of one column that the codes of rows point
+// into. It only grows: a code means the same value in every dictionary array that
+// has the table's type object, by which the encoder tells tables apart.
+type valueTable struct {
+	kind     *arrow.DictionaryType
+	texts    Strings // of a column of text
+	byText   map[string]int32
+	numbers  []byte // of any other
+	byNumber map[maybe]int32
+	valid    []byte // bitmap
+	n        int
+	of       []int32 // the code of each company
+}
+
+// maybe is a number or null.
+type maybe struct {
+	n     int64
+	known bool
+}
+
+func newValueTable(values arrow.DataType) *valueTable {
+	t := &valueTable{byText: map[string]int32{}, byNumber: map[maybe]int32{}, kind: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}}
+	t.texts.Reset()
+	return t
+}
+
+// addText adds the text of a company, null when it is empty.
+func (t *valueTable) addText(v string) {
+	code, known := t.byText[v]
+	if !known {
+		code = int32(t.n)
+		t.byText[v] = code
+		t.texts.Data = append(t.texts.Data, v...)
+		t.texts.End()
+		t.mark(v != "")
+	}
+	t.of = append(t.of, code)
+}
+
+// addNumber adds the number of a company, or null.
+func addNumber[T int32 | int64](t *valueTable, v T, known bool) {
+	key := maybe{int64(v), known}
+	code, seen := t.byNumber[key]
+	if !seen {
+		code = int32(t.n)
+		t.byNumber[key] = code
+		t.numbers = append(t.numbers, unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v))...)
+		t.mark(known)
+	}
+	t.of = append(t.of, code)
+}
+
+func (t *valueTable) mark(valid bool) {
+	if t.n%8 == 0 {
+		t.valid = append(t.valid, 0)
+	}
+	bitutil.SetBitTo(t.valid, t.n, valid)
+	t.n++
+}
+
+// values are the values so far. They do not change when others are added.
+func (t *valueTable) values() arrow.Array {
+	buffers := []*memory.Buffer{memory.NewBufferBytes(slices.Clone(t.valid))}
+	if t.kind.ValueType.ID() == arrow.STRING {
+		buffers = append(buffers, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(t.texts.Offsets)), memory.NewBufferBytes(t.texts.Data))
+	} else {
+		buffers = append(buffers, memory.NewBufferBytes(t.numbers))
+	}
+	data := array.NewData(t.kind.ValueType, t.n, buffers, nil, array.UnknownNullCount, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+// codedColumn is a column of rows given by codes. Its memory is used again.
+type codedColumn struct{ codes []int32 }
+
+// over is the column of rows of these companies. of are the codes of companies.
+func (c *codedColumn) over(kind *arrow.DictionaryType, companies, of []int32, values arrow.Array) arrow.Array {
+	c.codes = slices.Grow(c.codes[:0], len(companies))[:len(companies)]
+	for i, company := range companies {
+		c.codes[i] = of[company]
+	}
+	codes := c.codes
+	data := array.NewData(kind.IndexType, len(codes), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(codes))}, nil, 0, 0)
+	defer data.Release()
+	indices := array.NewInt32Data(data)
+	defer indices.Release()
+	return array.NewDictionaryArray(kind, indices, values)
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	iceio "github.com/apache/iceberg-go/io"
+	_ "github.com/apache/iceberg-go/io/gocloud"
+)
+
+// dataset is a finished dataset: what its _manifest.json says of it.
+// Source: docs/dataset.md.
+type dataset struct {
+	location string // an absolute path, or with a scheme
+	store    iceio.IO
+	sum      string // SHA-256 of the manifest, hex
+
+	Format      int      `json:"format"`
+	Operation   string   `json:"operation"`
+	JobID       string   `json:"job_id"`
+	Schema      []column `json:"schema"`
+	Partitions  []pair   `json:"partitions"`
+	PartitionBy string   `json:"partition_by"`
+	Parts       []struct {
+		file
+		Files []file `json:"files"`
+	} `json:"parts"`
+}
+
+type column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+}
+
+type pair struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type file struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}
+
+const manifestFormat = 1
+
+// openDataset reads the manifest of a dataset that has its _SUCCESS.
+func openDataset(ctx context.Context, uri string, properties map[string]string) (*dataset, error) {
+	d := &dataset{location: strings.TrimSuffix(uri, "/")}
+	if !strings.Contains(uri, "://") {
+		path, err := filepath.Abs(uri)
+		if err != nil {
+			return nil, err
+		}
+		d.location = path // without a scheme: a percent sign in a folder's name stays one
+	}
+	var err error
+	if d.store, err = iceio.LoadFS(ctx, properties, d.location+"/"); err != nil {
+		return nil, wrong("%s cannot be opened: %v", uri, err)
+	}
+	if _, err := d.read("_SUCCESS"); errors.Is(err, fs.ErrNotExist) {
+		return nil, wrong("%s has no _SUCCESS: it is no finished dataset; wait for its run, or run it again", uri)
+	} else if err != nil {
+		return nil, err
+	}
+	data, err := d.read("_manifest.json")
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, d); err != nil || d.JobID == "" {
+		return nil, wrong("%s has a damaged manifest; run leadetl verify", uri)
+	}
+	if d.Format > manifestFormat {
+		return nil, wrong("%s was written by a newer leadetl; use its leadetl-iceberg", uri)
+	}
+	hash := sha256.Sum256(data)
+	d.sum = hex.EncodeToString(hash[:])
+	return d, nil
+}
+
+func (d *dataset) read(name string) ([]byte, error) {
+	f, err := d.store.Open(d.location + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// files are the Parquet files that have rows.
+func (d *dataset) files() (all []file) {
+	for _, p := range d.Parts {
+		files := p.Files
+		if files == nil {
+			files = []file{p.file}
+		}
+		for _, f := range files {
+			if f.Rows > 0 {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+func (d *dataset) rows() (sum int64) {
+	for _, f := range d.files() {
+		sum += f.Rows
+	}
+	return sum
+}
+
+// partitions are the columns that are in paths and in no file, with the types
+// that leadetl schema gives them.
+func (d *dataset) partitions() (fields []iceberg.NestedField) {
+	for _, p := range d.Partitions {
+		var t iceberg.Type = iceberg.PrimitiveTypes.String
+		if _, err := time.Parse(time.DateOnly, p.Value); err == nil {
+			t = iceberg.PrimitiveTypes.Date
+		}
+		fields = append(fields, iceberg.NestedField{Name: p.Name, Type: t})
+	}
+	if d.PartitionBy != "" {
+		fields = append(fields, iceberg.NestedField{Name: d.PartitionBy, Type: iceberg.PrimitiveTypes.String})
+	}
+	return fields
+}
+
+// defaultPartition stands in paths for a value that is not there.
+const defaultPartition = "__HIVE_DEFAULT_PARTITION__"
+
+// partitionValues are the values of partitions in a file, nil for none.
+func (d *dataset) partitionValues(f file) (values []any, err error) {
+	for _, p := range d.Partitions {
+		if day, err := time.Parse(time.DateOnly, p.Value); err == nil {
+			values = append(values, iceberg.Date(day.Unix()/(24*60*60)))
+		} else {
+			values = append(values, p.Value)
+		}
+	}
+	if d.PartitionBy == "" {
+		return values, nil
+	}
+	folder, _, _ := strings.Cut(f.Name, "/")
+	_, escaped, found := strings.Cut(folder, "=")
+	value, err := url.PathUnescape(escaped)
+	switch {
+	case !found || err != nil:
+		return nil, wrong("%s is in no folder of a partition; run leadetl verify", f.Name)
+	case escaped == defaultPartition:
+		return append(values, nil), nil
+	}
+	return append(values, value), nil
+}
+
+// schemas are that of the files, with the field ids that they have (all columns
+// from 1, and then what is in them, column by column), and that of the table,
+// which has the partitions too.
+func (d *dataset) schemas() (files, table *iceberg.Schema, err error) {
+	s := schemaReader{}
+	var fields []iceberg.NestedField
+	for _, c := range d.Schema {
+		s.last++
+		fields = append(fields, iceberg.NestedField{ID: s.last, Name: c.Name, Required: !c.Nullable})
+	}
+	for i, c := range d.Schema {
+		s.rest = c.Type
+		if fields[i].Type = s.typeOf(); s.rest != "" || fields[i].Type == nil {
+			return nil, nil, wrong("column %s has type %s, which is not known; use the leadetl-iceberg of a newer leadetl", c.Name, c.Type)
+		}
+	}
+	files = iceberg.NewSchema(0, fields...)
+	for _, f := range d.partitions() {
+		s.last++
+		f.ID = s.last
+		fields = append(fields, f)
+	}
+	return files, iceberg.NewSchema(0, fields...), nil
+}
+
+// schemaReader reads types as manifests have them: LIST<STRUCT<email STRING>>.
+type schemaReader struct {
+	last int
+	rest string
+}
+
+var plainTypes = []struct {
+	name string
+	is   iceberg.Type
+}{
+	{"TIMESTAMP(MICROS, UTC)", iceberg.PrimitiveTypes.TimestampTz}, {"STRING", iceberg.PrimitiveTypes.String}, {"INT32", iceberg.PrimitiveTypes.Int32},
+	{"INT64", iceberg.PrimitiveTypes.Int64}, {"DOUBLE", iceberg.PrimitiveTypes.Float64}, {"BOOLEAN", iceberg.PrimitiveTypes.Bool}, {"DATE", iceberg.PrimitiveTypes.Date},
+}
+
+func (s *schemaReader) take(prefix string) (found bool) {
+	s.rest, found = strings.CutPrefix(s.rest, prefix)
+	return found
+}
+
+// typeOf takes a type; nil is none.
+func (s *schemaReader) typeOf() iceberg.Type {
+	for _, p := range plainTypes {
+		if s.take(p.name) {
+			return p.is
+		}
+	}
+	switch {
+	case s.take("LIST<"):
+		s.last++
+		list := &iceberg.ListType{ElementID: s.last}
+		if list.Element = s.typeOf(); list.Element != nil && s.take(">") {
+			return list
+		}
+	case s.take("STRUCT<"):
+		return s.structOf()
+	}
+	return nil
+}
+
+func (s *schemaReader) structOf() iceberg.Type {
+	from := *s // the ids of all members come before those within them
+	var fields []iceberg.NestedField
+	for pass := range 2 {
+		if pass == 1 {
+			last := from.last + len(fields)
+			s.last, s.rest = last, from.rest
+		}
+		for i := 0; ; i++ {
+			name, rest, found := strings.Cut(s.rest, " ")
+			if !found {
+				return nil
+			}
+			s.rest = rest
+			t := s.typeOf()
+			if t == nil {
+				return nil
+			}
+			if pass == 0 {
+				fields = append(fields, iceberg.NestedField{ID: from.last + i + 1, Name: name})
+			} else {
+				fields[i].Type = t
+			}
+			if s.take(">") {
+				break
+			}
+			if !s.take(", ") {
+				return nil
+			}
+		}
+	}
+	return &iceberg.StructType{FieldList: fields}
+}
+
+func (d *dataset) path(f file) string { return fmt.Sprint(d.location, "/", f.Name) }

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test check format vet lint tidy bench-check load-check foreign bench fuzz kill
+.PHONY: help build run test check format vet lint tidy bench-check load-check foreign iceberg iceberg-check bench fuzz kill
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ test: ## run all tests with the race detector, in random order
 	go test -race -shuffle=on -timeout 25m ./...
 	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
 
-check: format vet lint tidy bench-check load-check foreign test ## run what CI runs: gofmt, vet, staticcheck, go.mod, all tests
+check: format vet lint tidy bench-check load-check foreign iceberg-check test ## run what CI runs: gofmt, vet, staticcheck, go.mod, all tests
 
 format:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
@@ -59,6 +59,14 @@ bench-check:
 load-check:
 	@cd internal/duckdbtest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
 		then go vet . && go test -count=1 .; else echo "internal/duckdbtest is not run: no g++, or its modules are not available"; fi
+
+iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
+	cd cmd/leadetl-iceberg && CGO_ENABLED=0 go build -o ../../bin/ .
+
+# leadetl-iceberg is a module of its own, with many others below it.
+iceberg-check:
+	@cd cmd/leadetl-iceberg && if go list -test -deps . > /dev/null 2>&1; \
+		then go vet . && go test -count=1 .; else echo "cmd/leadetl-iceberg is not tested: its modules are not available"; fi
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
 foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/guarantees.md has the last result

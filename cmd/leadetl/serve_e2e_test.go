@@ -287,7 +287,7 @@ func TestServeHostileCallbacks(t *testing.T) {
 	if a := c.post("/lead/enrichment", strings.Replace(askAda, "}", `,"callback_url":"https://10.0.0.1/hook"}`, 1)); a.code() != "callback_url_not_allowed" {
 		t.Errorf("an address beside those that were opened: %d %s", a.status, a.raw)
 	}
-	if line := s.said.line("callbacks may reach this network, over plain http too; fit for tests alone"); line["network"] != netip.MustParsePrefix("127.0.0.0/8").String() {
+	if line := s.said.line("callbacks may reach this network, also over plain http; use this only for tests"); line["network"] != netip.MustParsePrefix("127.0.0.0/8").String() {
 		t.Error("that addresses were opened is not said")
 	}
 }

@@ -133,7 +133,7 @@ func Read(path string, use func(record []byte) error) error {
 		record, rest, complete := cut(text)
 		if !complete {
 			if _, _, another := cut(rest); another {
-				return fmt.Errorf("%w: others follow it", ErrDamaged)
+				return fmt.Errorf("%w: other records follow it", ErrDamaged)
 			}
 			return nil
 		}

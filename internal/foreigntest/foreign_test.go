@@ -31,11 +31,11 @@ const (
 // refusals are the files that are refused although DuckDB reads them, with a
 // part of the sentence that says why.
 var refusals = map[string]string{
-	"negative_row_group_num_rows": "row group 1 has -1 rows",               // damaged for a test
-	"num_values_exceeds_data":     "is damaged",                            // damaged for a test
-	"repeated_no_annotation":      "it says 0 rows, its row groups have 6", // a list must not come out empty
-	"large_string_map.brotli":     "a page of more than 256 MiB",           // 4 kB of file, a value of 1 GiB
-	"int96_from_spark":            "an INT96 is no time of a day",          // of the year 290,000; DuckDB reads 226,414 BC
+	"negative_row_group_num_rows": "row group 1 has -1 rows",                // damaged for a test
+	"num_values_exceeds_data":     "is damaged",                             // damaged for a test
+	"repeated_no_annotation":      "it says 0 rows, its row groups have 6",  // a list must not come out empty
+	"large_string_map.brotli":     "a page of more than 256 MiB",            // 4 kB of file, a value of 1 GiB
+	"int96_from_spark":            "an INT96 has an impossible time of day", // of the year 290,000; DuckDB reads 226,414 BC
 }
 
 // share is the least part of the files of others that are read with DuckDB's

@@ -26,7 +26,7 @@ var (
 	ErrChanged = errors.New("the object has changed")
 	// errNotImplemented is in the RefusedError of a store that does not know what
 	// was asked.
-	errNotImplemented = errors.New("the store does not know how")
+	errNotImplemented = errors.New("the store does not support it")
 	// errNoUpload says that an upload in pieces is not there any more.
 	errNoUpload = errors.New("the upload is gone")
 )

@@ -60,7 +60,7 @@ func (o Options) Validate() error {
 		errs = append(errs, errors.New("the API key has characters that a header cannot carry"))
 	}
 	if o.HeaderName == "" || strings.ContainsFunc(o.HeaderName, notToken) {
-		errs = append(errs, fmt.Errorf("%q is no header name", o.HeaderName))
+		errs = append(errs, fmt.Errorf("%q is not a header name", o.HeaderName))
 	}
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("concurrency %d is less than 1", o.Concurrency))
@@ -81,7 +81,7 @@ func (o Options) base() (*url.URL, error) {
 	u, err := url.Parse(o.BaseURL)
 	switch {
 	case err != nil:
-		return nil, errors.New("the service's address is no URL") // the error would repeat it, user and all
+		return nil, errors.New("the service's address is not a URL") // the error would repeat it, user and all
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Opaque != "":
 		return nil, errors.New("the service's address is not of the form https://host or https://host/path")
 	case u.User != nil:

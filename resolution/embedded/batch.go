@@ -212,7 +212,7 @@ func (b *batch) emailToHEM(answers []resolution.Answer) error {
 		sum := raw[32*i : 32*i+32]
 		n, err := hex.Decode(sum, []byte(hashes[len(hashes)-1].Email))
 		if err != nil {
-			return fmt.Errorf("%w: the key is no email", resolution.ErrInvalid)
+			return fmt.Errorf("%w: the key is not an email", resolution.ErrInvalid)
 		}
 		digests[i] = text(sum[:n])
 		if strings.Contains(b.keys[i], "@") {

@@ -26,7 +26,7 @@ func (e *Engine) Count(ctx context.Context, s resolution.KeywordSearch, hems int
 
 func (e *Engine) count(ctx context.Context, s resolution.KeywordSearch, hems, most int) (resolution.SearchCount, error) {
 	if hems < 0 {
-		return resolution.SearchCount{}, fmt.Errorf("%w: fewer than no hashed emails", resolution.ErrInvalid)
+		return resolution.SearchCount{}, fmt.Errorf("%w: the number of hashed emails is negative", resolution.ErrInvalid)
 	}
 	if e.directory == nil {
 		return resolution.SearchCount{}, withoutDirectory(ctx, s)

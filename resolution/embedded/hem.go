@@ -77,7 +77,7 @@ func allHashes(p *people.Person) ([]resolution.HashedEmail, error) {
 func hashedEmails(key string) ([]resolution.HashedEmail, error) {
 	a, err := email.Parse([]byte(key))
 	if err != nil {
-		return nil, fmt.Errorf("%w: the key is no email: %w", resolution.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: the key is not an email: %w", resolution.ErrInvalid, err)
 	}
 	canonical := a.AppendKey(nil)
 	if a.Kind() != email.Plaintext {

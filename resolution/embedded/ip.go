@@ -98,7 +98,7 @@ func parseAddr(key string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(key)
 	if err != nil || a.Zone() != "" || a.Is4In6() {
 		// err would repeat the key.
-		return netip.Addr{}, fmt.Errorf("%w: the key is no IP address in canonical form", resolution.ErrInvalid)
+		return netip.Addr{}, fmt.Errorf("%w: the key is not an IP address in canonical form", resolution.ErrInvalid)
 	}
 	return a, nil
 }

@@ -160,7 +160,7 @@ func (s *Service) search(ctx context.Context, job *state.Job) (o wire.Outcome, e
 
 var (
 	errPanic  = errors.New("the search did not return")
-	errDeaths = fmt.Errorf("%d attempts ended without a word", maxDeaths)
+	errDeaths = fmt.Errorf("%d attempts ended without a result", maxDeaths)
 )
 
 func (s *Service) searchIn(ctx context.Context, job *state.Job, todo work) (wire.Outcome, error) {

@@ -160,7 +160,7 @@ func (s *Service) repeat(ctx context.Context, interval time.Duration, what strin
 		case err != nil && !failing:
 			s.log.Error("cannot "+what, "error", err)
 		case err == nil && failing:
-			s.log.Info("again possible to " + what)
+			s.log.Info("possible again: to " + what)
 		}
 		failing = err != nil
 	}

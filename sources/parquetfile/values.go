@@ -152,7 +152,7 @@ func instant(v int64, unit format.TimeUnitValue) time.Time {
 }
 
 // errInt96 is what Spark makes of years beyond 290,000.
-var errInt96 = errors.New("an INT96 is no time of a day")
+var errInt96 = errors.New("an INT96 has an impossible time of day")
 
 // appendInt96 writes the instants of Impala and Spark: nanoseconds of a day,
 // and the Julian number of the day. They reach further than nanoseconds since

@@ -30,10 +30,10 @@ func proxyTo(service string) (name string, err error) {
 		return "", nil
 	}
 	if environment.CGI && u.Scheme == "http" {
-		return "", fmt.Errorf("%s is not heeded where REQUEST_METHOD is set, as it may be a visitor's; unset one of them", variable)
+		return "", fmt.Errorf("%s is ignored while REQUEST_METHOD is set, because a visitor of a web server could set it; unset one of them", variable)
 	}
 	if !isProxy(value) {
-		return "", fmt.Errorf("the environment variable %s is no proxy's address; write one such as http://proxy.example:3128, or unset it", variable)
+		return "", fmt.Errorf("the environment variable %s is not the address of a proxy; write one such as http://proxy.example:3128, or unset it", variable)
 	}
 	return "the proxy of " + variable, nil
 }

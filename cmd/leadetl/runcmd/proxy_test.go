@@ -20,11 +20,11 @@ func TestProxyTo(t *testing.T) {
 		{"with a user", far, map[string]string{"HTTPS_PROXY": "socks5://canary:canary@proxy.example"}, "the proxy of HTTPS_PROXY", ""},
 		{"not for this host", far, map[string]string{"HTTPS_PROXY": "http://proxy.example", "NO_PROXY": "leads.example"}, "", ""},
 		{"not for this machine", "http://127.0.0.1:8080", map[string]string{"HTTP_PROXY": "ftp://no"}, "", ""},
-		{"no URL", far, map[string]string{"HTTPS_PROXY": "http://canary:can%ary@proxy.example"}, "", "HTTPS_PROXY is no proxy's address"},
-		{"no host", far, map[string]string{"https_proxy": "http://:3128"}, "", "https_proxy is no proxy's address"},
-		{"no port's number", far, map[string]string{"HTTPS_PROXY": "proxy.example:canary"}, "", "HTTPS_PROXY is no proxy's address"},
-		{"no port's number behind a scheme", far, map[string]string{"HTTPS_PROXY": "http://proxy.example:canary"}, "", "HTTPS_PROXY is no proxy's address"},
-		{"another scheme", far, map[string]string{"HTTPS_PROXY": "ftp://proxy.example"}, "", "HTTPS_PROXY is no proxy's address"},
+		{"no URL", far, map[string]string{"HTTPS_PROXY": "http://canary:can%ary@proxy.example"}, "", "HTTPS_PROXY is not the address of a proxy"},
+		{"no host", far, map[string]string{"https_proxy": "http://:3128"}, "", "https_proxy is not the address of a proxy"},
+		{"no port's number", far, map[string]string{"HTTPS_PROXY": "proxy.example:canary"}, "", "HTTPS_PROXY is not the address of a proxy"},
+		{"no port's number behind a scheme", far, map[string]string{"HTTPS_PROXY": "http://proxy.example:canary"}, "", "HTTPS_PROXY is not the address of a proxy"},
+		{"another scheme", far, map[string]string{"HTTPS_PROXY": "ftp://proxy.example"}, "", "HTTPS_PROXY is not the address of a proxy"},
 		{"CGI", plain, map[string]string{"HTTP_PROXY": "http://proxy.example", "REQUEST_METHOD": "GET"}, "", "REQUEST_METHOD"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -360,13 +360,13 @@ func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on servic
 		return err
 	}
 	if len(accounts) == 0 {
-		log.Warn("there is no organization yet, so that nobody can call; leadetl admin org create makes one")
+		log.Warn("there is no organization yet, so nobody can call; leadetl admin org create makes one")
 	}
 	if addr, ok := on.Public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
-		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put something in front that does TLS")
+		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put a proxy with TLS in front")
 	}
 	for _, p := range f.callbackAllow {
-		log.Warn("callbacks may reach this network, over plain http too; fit for tests alone", "network", p.String())
+		log.Warn("callbacks may reach this network, also over plain http; use this only for tests", "network", p.String())
 	}
 	about := []any{"url", f.url(on.Public)}
 	if on.Internal != nil {

@@ -54,7 +54,7 @@ func ascending(name string, offsets []uint64, end int) error {
 func below[T uint8 | uint16 | uint32](name string, codes []T, n int) error {
 	for i, code := range codes {
 		if int(code) >= n {
-			return fmt.Errorf("%s: number %d is of nothing", name, i)
+			return fmt.Errorf("%s: number %d belongs to nothing", name, i)
 		}
 	}
 	return nil

@@ -98,7 +98,7 @@ func parse(text []byte) (*object, error) {
 		return nil, err
 	}
 	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, errors.New("something follows the object")
+		return nil, errors.New("there is data after the object")
 	}
 	o, is := v.(*object)
 	if !is {

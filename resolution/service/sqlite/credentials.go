@@ -32,7 +32,7 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 			return err
 		}
 		if isTest && !k.Test {
-			return fmt.Errorf("%w: this organization has test keys alone", resolution.ErrInvalid)
+			return fmt.Errorf("%w: this organization may only have test keys", resolution.ErrInvalid)
 		}
 		if k.Test && !isTest {
 			test, err := t.testOf(k.Organization, k.Created)

@@ -1,0 +1,145 @@
+package openlineage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/secret"
+)
+
+const (
+	// timeout bounds the sending of an event.
+	timeout = 10 * time.Second
+	// lastWait bounds how long Close waits for what is not sent yet.
+	lastWait = 2 * time.Second
+	// waiting is how many events wait to be sent; others are left out.
+	waiting = 8
+)
+
+// Sender sends events to a collector, in order, in the background.
+type Sender struct {
+	url    string
+	key    secret.Text
+	log    *slog.Logger
+	client http.Client
+
+	events chan []byte // as JSON
+	done   chan struct{}
+	cancel context.CancelFunc
+	warn   sync.Once
+}
+
+// Address is where a collector at a URL takes events: at /api/v1/lineage below
+// it, unless the URL names that already.
+func Address(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", errors.New("not an address; write one such as http://marquez.example:5000") // the error would repeat it
+	case u.User != nil:
+		return "", errors.New("the address names a user; put a key into OPENLINEAGE_API_KEY")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", errors.New("the address has a query or a fragment; leave them out")
+	}
+	if !strings.HasSuffix(u.Path, "/lineage") {
+		u = u.JoinPath("api/v1/lineage")
+	}
+	return u.String(), nil
+}
+
+// NewSender starts a Sender to an Address. key, if not empty, is sent as a
+// bearer token. Call Close at the end.
+func NewSender(address string, key secret.Text, log *slog.Logger) *Sender {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Sender{
+		url: address, key: key, log: log, events: make(chan []byte, waiting), done: make(chan struct{}), cancel: cancel,
+		client: http.Client{
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	go func() {
+		defer close(s.done)
+		for event := range s.events {
+			s.report(s.post(ctx, event))
+		}
+	}()
+	return s
+}
+
+// report warns of the first error.
+func (s *Sender) report(err error) {
+	if err != nil {
+		s.warn.Do(func() {
+			s.log.Warn("events cannot be sent to --openlineage-url; the run continues without", "reason", err)
+		})
+	}
+}
+
+// Send has an event sent as it is now. It never waits: where too many do, the
+// event is left out.
+func (s *Sender) Send(e Event) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		s.report(err)
+		return
+	}
+	select {
+	case s.events <- body:
+	default:
+	}
+}
+
+// Close sends a last event, waits a moment for what is not sent yet, and ends.
+func (s *Sender) Close(last Event) {
+	timer := time.AfterFunc(lastWait, s.cancel)
+	defer timer.Stop()
+	body, err := json.Marshal(last)
+	s.report(err)
+	select {
+	case s.events <- body:
+	case <-time.After(lastWait):
+	}
+	close(s.events)
+	<-s.done
+	s.cancel()
+	s.client.CloseIdleConnections()
+}
+
+func (s *Sender) post(ctx context.Context, body []byte) error {
+	ctx, done := context.WithTimeout(ctx, timeout)
+	defer done()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "leadetl")
+	if !s.key.Empty() {
+		request.Header.Set("Authorization", "Bearer "+s.key.Reveal())
+	}
+	response, err := s.client.Do(request)
+	if ctx.Err() != nil {
+		return errors.New("no answer in time")
+	}
+	if err != nil {
+		if inner := errors.Unwrap(err); inner != nil {
+			err = inner // without the address
+		}
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return fmt.Errorf("the collector answers with status %d", response.StatusCode)
+	}
+	return nil
+}

@@ -34,27 +34,29 @@ const maxDefaultWorkers = 8
 
 // runFlags are the flags of run and plan.
 type runFlags struct {
-	jobFile       string
-	set           []string
-	in            []string
-	delimiter     string
-	directory     string
-	out           string
-	overwrite     bool
-	state         string
-	workers       int
-	maxRejects    cliflag.Limit
-	minRows       int64
-	failOn        failOn
-	dropAnswers   string
-	metricsListen string
-	dataset       JobFlags
-	remote        remoteFlags
-	search        searchFlags
-	suppress      wire.Suppress
-	s3            wire.S3
-	summaryJSON   string
-	log           cli.LogFlags
+	jobFile              string
+	set                  []string
+	in                   []string
+	delimiter            string
+	directory            string
+	out                  string
+	overwrite            bool
+	state                string
+	workers              int
+	maxRejects           cliflag.Limit
+	minRows              int64
+	failOn               failOn
+	dropAnswers          string
+	openlineageURL       string
+	openlineageNamespace string
+	metricsListen        string
+	dataset              JobFlags
+	remote               remoteFlags
+	search               searchFlags
+	suppress             wire.Suppress
+	s3                   wire.S3
+	summaryJSON          string
+	log                  cli.LogFlags
 
 	limited  bool         // --max-rejects is given
 	planning bool         // nothing is asked and nothing written
@@ -160,6 +162,8 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.BoolVar(&f.log.Quiet, "quiet", false, "print errors and warnings only")
 		f.log.Register(flags)
 		flags.StringVar(&f.summaryJSON, "summary-json", "", "`file` for the closing table as JSON, also of failed runs, with the exit code; - for standard output")
+		flags.StringVar(&f.openlineageURL, "openlineage-url", "", "`address` of a collector that is told in OpenLineage events what the run reads and writes; its key is read from "+lineageKeyVariable)
+		flags.StringVar(&f.openlineageNamespace, "openlineage-namespace", "leadetl", "`name` of the namespace of the job in these events")
 		flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464")
 	})
 	completeJob(c)
@@ -193,7 +197,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+	return operation, cli.UsageError(errors.Join(f.checkLineage(), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
 // OperationNames are the operations.
@@ -251,14 +255,21 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		}
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
+	told, err := f.beginLineage(run)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
 	started := time.Now()
 	stop := f.display(run.Log, std).Run(ctx, run.Progress, f.remote.timeout)
 	result, err := run.Do(ctx)
 	stop()
-	return reportOf(result, run), f.close(result, err, runview.Summary{
+	made = reportOf(result, run)
+	err = f.close(result, err, runview.Summary{
 		Operation: run.Job.Operation, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
+	told.end(result, err)
+	return made, err
 }
 
 // display is where progress is shown.

@@ -1,0 +1,207 @@
+package runcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/openlineage"
+	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// lineageKeyVariable is the variable that clients of OpenLineage take a
+// collector's key from.
+const lineageKeyVariable = "OPENLINEAGE_API_KEY"
+
+const (
+	// firstRunning and runningEvery are when events tell how far a run is.
+	firstRunning = time.Second
+	runningEvery = 30 * time.Second
+	// maxLineageInputs bounds the inputs that an event names.
+	maxLineageInputs = 1000
+)
+
+// lineage tells a collector about a run. Nil tells nobody.
+type lineage struct {
+	run    *pipeline.Run
+	sender *openlineage.Sender
+	id     openlineage.Run
+	job    openlineage.Job
+	inputs []openlineage.Dataset
+	output openlineage.Dataset
+
+	stop chan struct{}
+	told sync.WaitGroup
+}
+
+// checkLineage finds out before a run what is wrong with the flags.
+func (f *runFlags) checkLineage() error {
+	if f.openlineageURL == "" {
+		return nil
+	}
+	if _, err := openlineage.Address(f.openlineageURL); err != nil {
+		return fmt.Errorf("--openlineage-url: %w", err)
+	}
+	if f.openlineageNamespace == "" {
+		return errors.New("--openlineage-namespace is empty; give a name such as leads")
+	}
+	return nil
+}
+
+// beginLineage tells that a run begins, and how far it is from time to time.
+func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
+	if f.openlineageURL == "" {
+		return nil, nil
+	}
+	address, err := openlineage.Address(f.openlineageURL)
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	c, err := job.ChooseColumns(run.Job, run.Input, job.Source{Remote: run.Remote != nil, Suppress: run.Suppression != nil})
+	if err != nil {
+		return nil, err
+	}
+	l := &lineage{run: run, stop: make(chan struct{})}
+	name, version, _ := strings.Cut(cli.ProgramVersion(), " ")
+	l.id = openlineage.Run{ID: id.String(), Facets: map[string]any{"processing_engine": openlineage.ProcessingEngine(name, version)}}
+	l.output = outputDataset(run, c.Table.Columns)
+	l.job = openlineage.Job{
+		Namespace: f.openlineageNamespace, Name: string(run.Job.Operation) + "." + path.Base("/"+l.output.Name),
+		Facets: map[string]any{"jobType": openlineage.JobType("LEADETL", "RUN")},
+	}
+	files := run.Input.Files()
+	for _, file := range files[:min(len(files), maxLineageInputs)] {
+		l.inputs = append(l.inputs, inputDataset(file, f.openlineageNamespace))
+	}
+	var key secret.Text
+	if text := os.Getenv(lineageKeyVariable); text != "" {
+		key = secret.New(text)
+	}
+	l.sender = openlineage.NewSender(address, key, run.Log)
+	l.sender.Send(l.event(openlineage.Start, nil))
+	l.told.Go(func() {
+		wait := firstRunning
+		for {
+			select {
+			case <-l.stop:
+				return
+			case <-time.After(wait):
+			}
+			wait = runningEvery
+			l.sender.Send(l.event(openlineage.Running, openlineage.OutputStatistics(run.Progress.Snapshot().Rows, 0, 0)))
+		}
+	})
+	return l, nil
+}
+
+// end tells how the run ended with err. A dataset with problems that --fail-on
+// names is complete.
+func (l *lineage) end(result *pipeline.Result, err error) {
+	if l == nil {
+		return
+	}
+	close(l.stop)
+	l.told.Wait()
+	state := openlineage.Fail
+	switch code := cli.ExitCode(err); {
+	case code == cli.ExitDone || code == cli.ExitRejects:
+		state = openlineage.Complete
+	case code == cli.ExitInterrupted:
+		state = openlineage.Abort
+	default:
+		l.id.Facets["errorMessage"] = openlineage.ErrorMessage(cli.Reason(err))
+	}
+	var statistics any
+	if result != nil {
+		statistics = openlineage.OutputStatistics(outputSize(result))
+	}
+	l.sender.Close(l.event(state, statistics))
+}
+
+// outputSize counts what is in the dataset.
+func outputSize(r *pipeline.Result) (rows, bytes, files int64) {
+	if r.Manifest == nil {
+		return r.Totals.Rows, 0, 0
+	}
+	for _, part := range r.Manifest.Parts {
+		for _, file := range part.Data() {
+			rows, bytes, files = rows+file.Rows, bytes+file.Bytes, files+1
+		}
+	}
+	return rows, bytes, files
+}
+
+// event is an event about the run, with what is known of the output.
+func (l *lineage) event(state string, statistics any) openlineage.Event {
+	output := l.output
+	if statistics != nil {
+		output.OutputFacets = map[string]any{"outputStatistics": statistics}
+	}
+	return openlineage.New(state, l.id, l.job, l.inputs, []openlineage.Dataset{output})
+}
+
+// outputDataset is the dataset, without the folders of partitions: each night
+// of a job has the same.
+func outputDataset(run *pipeline.Run, columns []sinks.Column) openlineage.Dataset {
+	place := strings.TrimSuffix(run.Output.Dir(), "/")
+	place = cmp.Or(strings.TrimSuffix(place, strings.TrimPrefix(partitionFolder("", run.Job.Partitions), "/")), place)
+	d := named(place)
+	var fields []openlineage.Field
+	for _, c := range columns {
+		fields = append(fields, openlineage.Field{Name: c.Name, Type: c.Type, Description: c.Meaning.Text})
+	}
+	for _, p := range run.Job.Partitions {
+		fields = append(fields, openlineage.Field{Name: p.Name, Type: "STRING"})
+	}
+	if run.Job.PartitionBy != "" {
+		fields = append(fields, openlineage.Field{Name: run.Job.PartitionBy, Type: "STRING"})
+	}
+	d.Facets = map[string]any{"schema": openlineage.Schema(fields)}
+	return d
+}
+
+// inputDataset is an input with its columns, unless these look like data.
+func inputDataset(file sources.File, namespace string) openlineage.Dataset {
+	d := openlineage.Dataset{Namespace: namespace, Name: file.URI} // standard input, or searches in flags
+	if file.Size >= 0 {
+		d = named(file.URI)
+	}
+	if !rows.AreData(file.Columns) {
+		var fields []openlineage.Field
+		for _, c := range file.Columns {
+			fields = append(fields, openlineage.Field{Name: c})
+		}
+		d.Facets = map[string]any{"schema": openlineage.Schema(fields)}
+	}
+	return d
+}
+
+// named is the dataset at a path or an s3:// URI.
+func named(place string) openlineage.Dataset {
+	if at, err := objects.Parse(place); err == nil {
+		return openlineage.Dataset{Namespace: "s3://" + at.Bucket, Name: cmp.Or(strings.Trim(at.Key, "/"), "/")}
+	}
+	if absolute, err := filepath.Abs(place); err == nil {
+		place = absolute
+	}
+	return openlineage.Dataset{Namespace: "file", Name: filepath.ToSlash(place)}
+}

@@ -60,7 +60,7 @@ func TestRequestLog(t *testing.T) {
 		for range 2 {
 			f.post(enrichment, askAda)
 		}
-		if n := strings.Count(log.String(), "msg=request request=req_"); n != c.lines || strings.Contains(log.String(), "ada") {
+		if n := strings.Count(log.String(), "msg=request request=req_"); n != c.lines || strings.Contains(log.String(), "ada-example") {
 			t.Errorf("one in %d at %s: %d lines, want %d:\n%s", c.every, c.level, n, c.lines, &log)
 		}
 	}

@@ -364,6 +364,9 @@ func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on servic
 	}
 	if addr, ok := on.Public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
 		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put a proxy with TLS in front")
+		if f.options.Dashboard {
+			log.Warn("the dashboard signs nobody in without https, but in browsers on this machine")
+		}
 	}
 	for _, p := range f.callbackAllow {
 		log.Warn("callbacks may reach this network, also over plain http; use this only for tests", "network", p.String())

@@ -13,23 +13,25 @@ import (
 // first. Organization 0 selects all organizations, an empty state all states, and
 // before, if not empty, those that are older than the one with that webhook id.
 func (s *Store) Deliveries(ctx context.Context, organization int64, which, before string, limit int) ([]state.Delivery, error) {
-	var conditions []string
-	var args []any
-	if before != "" {
-		conditions, args = append(conditions, "id < (SELECT id FROM outbox WHERE webhook = ?)"), append(args, before)
-	}
-	if organization != 0 {
-		conditions, args = append(conditions, "organization = ?"), append(args, organization)
-	}
-	if which != "" {
-		conditions, args = append(conditions, "state = ?"), append(args, which)
-	}
-	query := "SELECT " + deliveryColumns + " FROM outbox"
-	if len(conditions) > 0 {
-		query += " WHERE " + strings.Join(conditions, " AND ")
+	const older = " AND (?3 = '' OR id < (SELECT id FROM outbox WHERE webhook = ?3))"
+	ids := "SELECT id FROM outbox WHERE (?2 = '' OR state = ?2)" + older
+	switch {
+	case organization == 0 && which == state.Dead:
+		ids = "SELECT id FROM outbox WHERE state = 'dead'" + older
+	case organization != 0:
+		// An index has the deliveries of an organization in each state in order: all
+		// of them are merged from three.
+		var parts []string
+		for _, one := range []string{state.Pending, state.Delivered, state.Dead} {
+			if which == "" || which == one {
+				parts = append(parts, "SELECT id FROM outbox WHERE organization = ?1 AND state = '"+one+"'"+older)
+			}
+		}
+		ids = strings.Join(parts, " UNION ALL ")
 	}
 	scan := func(row interface{ Scan(...any) error }) (state.Delivery, error) { return scanDelivery(row) }
-	return collect(ctx, s.reads, scan, query+" ORDER BY id DESC LIMIT ?", append(args, max(limit, 0))...)
+	return collect(ctx, s.reads, scan, "SELECT "+deliveryColumns+" FROM outbox WHERE id IN ("+ids+" ORDER BY id DESC LIMIT ?4) ORDER BY id DESC",
+		organization, which, before, max(limit, 0))
 }
 
 // replayed is what a replay sets; ?1 is the current time.

@@ -196,7 +196,6 @@ ALTER TABLE keys ADD COLUMN networks TEXT NOT NULL DEFAULT ''; -- that it may ca
 ALTER TABLE ledger ADD COLUMN key INTEGER REFERENCES keys; -- with which the call was made
 ALTER TABLE resolutions ADD COLUMN key INTEGER REFERENCES keys;
 CREATE INDEX resolutions_organization ON resolutions(organization, id);
-CREATE INDEX outbox_newest ON outbox(organization, id);
 
 -- Credits and charges are sums of the ledger and change with it.
 CREATE TABLE usage(

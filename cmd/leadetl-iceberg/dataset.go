@@ -165,21 +165,20 @@ func (d *dataset) partitionValues(f file) (values []any, err error) {
 	return append(values, value), nil
 }
 
-// schemas are that of the files, with the field ids that they have (all columns
-// from 1, and then what is in them, column by column), and that of the table,
-// which has the partitions too.
+// schemas are that of the files, with the field ids that they have (from 1, each
+// column before what is in it), and that of the table, which has the partitions
+// too.
 func (d *dataset) schemas() (files, table *iceberg.Schema, err error) {
 	s := schemaReader{}
 	var fields []iceberg.NestedField
 	for _, c := range d.Schema {
 		s.last++
-		fields = append(fields, iceberg.NestedField{ID: s.last, Name: c.Name, Required: !c.Nullable})
-	}
-	for i, c := range d.Schema {
+		f := iceberg.NestedField{ID: s.last, Name: c.Name, Required: !c.Nullable}
 		s.rest = c.Type
-		if fields[i].Type = s.typeOf(); s.rest != "" || fields[i].Type == nil {
+		if f.Type = s.typeOf(); s.rest != "" || f.Type == nil {
 			return nil, nil, wrong("column %s has type %s, which is not known; use the leadetl-iceberg of a newer leadetl", c.Name, c.Type)
 		}
+		fields = append(fields, f)
 	}
 	files = iceberg.NewSchema(0, fields...)
 	for _, f := range d.partitions() {
@@ -230,37 +229,26 @@ func (s *schemaReader) typeOf() iceberg.Type {
 }
 
 func (s *schemaReader) structOf() iceberg.Type {
-	from := *s // the ids of all members come before those within them
 	var fields []iceberg.NestedField
-	for pass := range 2 {
-		if pass == 1 {
-			last := from.last + len(fields)
-			s.last, s.rest = last, from.rest
+	for {
+		name, rest, found := strings.Cut(s.rest, " ")
+		if !found {
+			return nil
 		}
-		for i := 0; ; i++ {
-			name, rest, found := strings.Cut(s.rest, " ")
-			if !found {
-				return nil
-			}
-			s.rest = rest
-			t := s.typeOf()
-			if t == nil {
-				return nil
-			}
-			if pass == 0 {
-				fields = append(fields, iceberg.NestedField{ID: from.last + i + 1, Name: name})
-			} else {
-				fields[i].Type = t
-			}
-			if s.take(">") {
-				break
-			}
-			if !s.take(", ") {
-				return nil
-			}
+		s.last++
+		f := iceberg.NestedField{ID: s.last, Name: name}
+		s.rest = rest
+		if f.Type = s.typeOf(); f.Type == nil {
+			return nil
+		}
+		fields = append(fields, f)
+		if s.take(">") {
+			return &iceberg.StructType{FieldList: fields}
+		}
+		if !s.take(", ") {
+			return nil
 		}
 	}
-	return &iceberg.StructType{FieldList: fields}
 }
 
 func (d *dataset) path(f file) string { return fmt.Sprint(d.location, "/", f.Name) }

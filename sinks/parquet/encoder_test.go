@@ -537,7 +537,7 @@ func TestFileIsWhatWarehousesLoad(t *testing.T) {
 
 // The types as a reader that knows nothing of Arrow sees them: three-level
 // lists, strings, days and instants by their logical types, with the numbers
-// that a new Iceberg table gives to such columns.
+// that a new Iceberg table of iceberg-go gives to such columns.
 func TestTypesInTheFile(t *testing.T) {
 	data := encode(t, everyKind, realPages, new(PagePool))
 	f, err := file.NewParquetReader(bytes.NewReader(data))
@@ -557,11 +557,11 @@ func TestTypesInTheFile(t *testing.T) {
 		"optional double field_id=9 share;",
 		"optional boolean field_id=10 valid;",
 		"optional int64 field_id=11 at (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds,",
-		"optional int32 field_id=14 day (Date);",
-		"required int32 field_id=15 required_day (Date);",
-		"optional group field_id=12 pairs (List) { repeated group field_id=-1 list { optional group field_id=18 element " +
-			"{ optional byte_array field_id=19 email (String); optional byte_array field_id=20 type (String); } } }",
-		"optional group field_id=13 words (List) { repeated group field_id=-1 list { optional byte_array field_id=21 element (String); } }",
+		"optional int32 field_id=18 day (Date);",
+		"required int32 field_id=19 required_day (Date);",
+		"optional group field_id=12 pairs (List) { repeated group field_id=-1 list { optional group field_id=13 element " +
+			"{ optional byte_array field_id=14 email (String); optional byte_array field_id=15 type (String); } } }",
+		"optional group field_id=16 words (List) { repeated group field_id=-1 list { optional byte_array field_id=17 element (String); } }",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 			t.Errorf("no %s in\n%s", want, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // decision is what a run is to make and what is there already. It is worked
@@ -38,6 +39,9 @@ type decision struct {
 	// improving says that there are recorded parts with rows that are asked
 	// again, damaged that there are recorded parts that are not as recorded.
 	improving, damaged bool
+	// added are the entries that the suppression lists have more than when the
+	// unfinished dataset was begun; nil where they are the same.
+	added *suppression.Set
 	// toldBefore says that a run that finished told what the recorded parts found,
 	// and that these are all of its parts.
 	toldBefore bool
@@ -79,7 +83,11 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	if d.settings, d.jobID, err = d.identity(d.asOf).Encode(); err != nil {
 		return nil, err
 	}
-	if !r.Overwrite || there.isBegun(d.jobID, d.inputs) {
+	if d.added, err = d.addedEntries(there); err != nil {
+		return nil, err
+	}
+	begun := there.isBegun(d.jobID, d.inputs) || d.added != nil && slices.EqualFunc(there.header.Inputs, d.inputs, untouched)
+	if !r.Overwrite || begun {
 		return d, d.resume(there)
 	}
 	if !planning {

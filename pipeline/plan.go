@@ -119,6 +119,9 @@ func (r *Run) Plan(ctx context.Context) (*Plan, error) {
 	if d.isComplete() {
 		return d.planOfComplete(), nil
 	}
+	if err := d.checkAdded(ctx); err != nil {
+		return nil, err
+	}
 	return d.plan(ctx)
 }
 

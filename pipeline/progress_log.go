@@ -47,7 +47,17 @@ func newProgressLog(d *decision) *progressLog {
 
 func (l *progressLog) beginJournal() error {
 	d := l.decision
-	if err := d.journal.Begin(d.header, d.recorded); err != nil || d.finished == nil {
+	fingerprint := ""
+	if lists := d.run.Suppression; lists != nil {
+		fingerprint = lists.Fingerprint()
+		if err := d.journal.KeepLists(fingerprint, lists.Encode()); err != nil {
+			return err
+		}
+	}
+	if err := d.journal.Begin(d.header, d.recorded); err != nil {
+		return err
+	}
+	if err := d.journal.DropLists(fingerprint); err != nil || d.finished == nil {
 		return err
 	}
 	if onlyImproved := d.improving && !d.damaged && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched); onlyImproved {

@@ -74,7 +74,7 @@ func (d *decision) newHeader() journal.Header {
 // a finished dataset or in the journal of an unfinished one. The dataset of
 // another job is ErrOtherJob.
 func (d *decision) resume(there earlier) error {
-	ours := there.header.JobID == d.jobID
+	ours := there.header.JobID == d.jobID || d.added != nil
 	recorded := map[int]sinks.Part{}
 	switch m := there.manifest; {
 	case there.err != nil:

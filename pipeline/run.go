@@ -104,6 +104,9 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if c := d.columns; len(r.Job.Keep) > 0 && c.Identifier >= c.Kept && !r.Job.DropIdentifier && !r.Job.Operation.IsKeyword() {
 		r.Log.Info("key holds the identifier, although --keep leaves its column out; --drop-identifier leaves out both", "column", c.Read[c.Identifier])
 	}
+	if err := d.checkAdded(ctx); err != nil {
+		return nil, purchase.EndOf(ctx, err)
+	}
 	log := newProgressLog(d)
 	w := &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(r.Workers))}
 	report := newReporter(w)

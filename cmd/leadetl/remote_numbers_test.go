@@ -141,3 +141,48 @@ func lastReport(t *testing.T, out string) (r report.Report) {
 	}
 	return r
 }
+
+// TestLongerListAfterAKill: a killed run goes on with a longer suppression list.
+// Only parts with somebody who is listed since are made again, of stored answers.
+func TestLongerListAfterAKill(t *testing.T) {
+	t.Parallel()
+	l := profileList(900)
+	o := badservice.DefaultOptions()
+	o.HonourKeys, o.Latency, o.Credits = true, 10*time.Millisecond, -1
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "enrichment", url, l.csv, "--network-hosts", "network.example", "--rows-per-part", "30", "--concurrency", "8", "--idempotent", "--log-level", "info")
+	var keys []string // in the order of the rows
+	for line := range strings.Lines(l.csv) {
+		if key := regexp.MustCompile(`network\.example/in/[a-z0-9-]+`).FindString(line); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	lists := j.path("lists.txt")
+	suppress := func(some ...string) {
+		t.Helper()
+		if err := os.WriteFile(lists, []byte(strings.Join(some, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suppress(keys[2])
+	p := j.start("--suppress", lists)
+	for end := time.Now().Add(time.Minute); s.Seen() < 400 && !p.ended() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	if !p.kill() {
+		t.Fatalf("the run had ended:\n%s", tail(p.said.String()))
+	}
+	suppress(keys[2], keys[70], "nobody@mail.example")
+	p = j.run(cli.ExitDone, "--suppress", lists)
+	again := regexp.MustCompile(`somebody who is listed since, and will be made again" part=(\S+)`).FindAllStringSubmatch(p.said.String(), -1)
+	earlier := regexp.MustCompile(`(?m)^  files .*, (\d+) from earlier runs$`).FindStringSubmatch(p.printed.String())
+	if len(again) == 0 || len(again) > 2 || earlier == nil {
+		t.Errorf("%d parts are made again:\n%s\n%s", len(again), tail(p.said.String()), p.printed)
+	}
+	for key, times := range s.BilledKeys() {
+		if times != 1 {
+			t.Errorf("%s is billed %d times", key, times)
+		}
+	}
+	j.run(cli.ExitDone, "--suppress", lists, "--out", j.path("again"), "--offline")
+	requireSameFiles(t, j.path("again"), j.path("out"))
+}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -157,6 +158,40 @@ func (j *Journal) Found(number int) (suppression.Found, error) {
 		return nil, err
 	}
 	return suppression.DecodeFound(data)
+}
+
+// listsName begins the name of the file of the suppression lists; their
+// fingerprint follows.
+const listsName = "suppressed-"
+
+// KeepLists keeps what the suppression lists of a job hold. Those that were kept
+// before stay until DropLists: the header says which count.
+func (j *Journal) KeepLists(fingerprint string, encoded []byte) error {
+	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(j.dir, listsName+fingerprint), encoded)
+}
+
+// DropLists removes lists other than those of a fingerprint.
+func (j *Journal) DropLists(but string) error {
+	files, err := os.ReadDir(j.dir)
+	errs := []error{err}
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), listsName) && f.Name() != listsName+but {
+			errs = append(errs, os.Remove(filepath.Join(j.dir, f.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Lists is what KeepLists kept under a fingerprint; nil without it.
+func (j *Journal) Lists(fingerprint string) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(j.dir, listsName+fingerprint))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
 }
 
 // Begun reports whether this process has begun the journal.

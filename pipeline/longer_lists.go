@@ -1,0 +1,173 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// addedEntries are the entries that the suppression lists have more than when the
+// unfinished dataset was begun, if that is all that differs from the job that
+// began it; else nil. Searches are not resumed with other lists.
+func (d *decision) addedEntries(there earlier) (*suppression.Set, error) {
+	r := d.run
+	if r.Suppression == nil || there.manifest != nil || there.header.JobID == "" || there.header.JobID == d.jobID || r.Job.Operation.IsKeyword() ||
+		!sameButLists(there.header.Job, d.settings) || slices.ContainsFunc(d.inputs, func(in sinks.Input) bool { return in.Bytes < 0 }) {
+		return nil, nil
+	}
+	var begun struct{ Suppression string }
+	if err := json.Unmarshal(there.header.Job, &begun); err != nil {
+		return nil, nil
+	}
+	before, err := d.journal.Lists(begun.Suppression)
+	if err != nil || before == nil {
+		return nil, err
+	}
+	return r.Suppression.Added(before)
+}
+
+// sameButLists reports whether two identities differ in their suppression lists
+// alone. Without lists the columns of a dataset are others.
+func sameButLists(before, now json.RawMessage) bool {
+	var was, is map[string]json.RawMessage
+	if json.Unmarshal(before, &was) != nil || json.Unmarshal(now, &is) != nil || was["suppression"] == nil || is["suppression"] == nil {
+		return false
+	}
+	delete(was, "suppression")
+	delete(is, "suppression")
+	return maps.EqualFunc(was, is, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// errChecked ends the reading after the last recorded part.
+var errChecked = errors.New("all recorded parts are checked")
+
+// checkAdded reads the rows of the recorded parts, where the lists are longer than
+// when these were made. Parts with somebody who is listed since are made again.
+func (d *decision) checkAdded(ctx context.Context) (err error) {
+	if d.added == nil || len(d.recorded) == 0 {
+		return nil
+	}
+	reader, err := d.run.Input.Reader(d.columns.Read)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	c := &listChecker{decision: d, left: len(d.recorded)}
+	c.suppress = keys.NewSuppressor(d.added, d.run.Job.Operation, false, d.columns.Read[:d.columns.Kept], d.columns.Identifier)
+	c.keys = d.newKeys(c.suppress)
+	closeAnswers, err := c.openAnswers(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeAnswers()
+	cutter := cut.Cutter{Reader: reader, RowsPerPart: d.run.Job.RowsPerPart, Start: c.start, Progress: &stats.Progress{}}
+	if err := cutter.Run(ctx); err != nil && !errors.Is(err, errChecked) {
+		return err
+	}
+	for number, part := range c.listed {
+		d.run.Log.Info("a recorded part has somebody who is listed since, and will be made again", "part", part)
+		delete(d.recorded, number)
+	}
+	return nil
+}
+
+// listChecker looks for people of the added entries in recorded parts.
+type listChecker struct {
+	decision *decision
+	suppress *keys.Suppressor
+	keys     *keys.Maker
+	answer   func(context.Context, *columns.Batch) error
+	left     int            // recorded parts that are not checked yet
+	listed   map[int]string // parts with somebody who is listed, by number
+}
+
+// openAnswers gets answers as they were given: from the engine, or what is stored
+// of a service. Nobody is called.
+func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err error) {
+	c.listed = map[int]string{}
+	run := c.decision.run
+	if run.Remote == nil {
+		engine := newEngineAnswers(run, semaphore.NewWeighted(int64(run.Workers)))
+		c.answer = engine.fill
+		return func() {}, nil
+	}
+	remote := *run.Remote
+	remote.Service, remote.Deliveries, remote.Offline, remote.Idempotent, remote.RetryUnknown = nil, nil, true, false, false
+	remote.Counters = &stats.CallCounters{}
+	buyer, _, err := purchase.Open(ctx, &remote, run.Job.Operation, c.decision.header.Run, run.Log)
+	if err != nil {
+		return nil, err
+	}
+	c.answer = (&boughtRows{buyer: buyer, counters: remote.Counters}).answer
+	return buyer.Close, nil
+}
+
+// start begins to check a part.
+func (c *listChecker) start(_ context.Context, number int) (cut.Sink, error) {
+	if c.left == 0 {
+		return nil, errChecked
+	}
+	part, recorded := c.decision.recorded[number]
+	return &checkedPart{checker: c, number: number, name: part.Name, recorded: recorded, skipped: part.Totals.Skipped > 0}, nil
+}
+
+// checkedPart checks the rows of a part.
+type checkedPart struct {
+	checker           *listChecker
+	number            int
+	name              string
+	recorded, skipped bool // skipped: rows had no answer when it was made
+	batch             columns.Batch
+}
+
+func (p *checkedPart) Take(ctx context.Context, in *sources.Batch) error {
+	defer in.Release()
+	c := p.checker
+	if _, listed := c.listed[p.number]; listed || !p.recorded {
+		return nil
+	}
+	b := &p.batch
+	c.keys.Fill(b, in)
+	if !p.isListed() {
+		if err := c.answer(ctx, b); err != nil {
+			return err
+		}
+		c.suppress.Answers(b)
+	}
+	if p.isListed() {
+		c.listed[p.number] = p.name
+	}
+	return nil
+}
+
+// isListed reports whether a row is about somebody who is listed since, or has
+// lost the answer that could tell.
+func (p *checkedPart) isListed() bool {
+	return slices.ContainsFunc(p.batch.Outcomes, func(o outcome.Outcome) bool {
+		return o == outcome.Suppressed || o == outcome.Skipped && !p.skipped
+	})
+}
+
+func (p *checkedPart) End() error {
+	if p.recorded {
+		p.checker.left--
+	}
+	return nil
+}
+
+func (p *checkedPart) Abandon() {}

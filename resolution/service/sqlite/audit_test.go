@@ -20,7 +20,23 @@ func audit(t testing.TB, s *Store, organizations ...int64) (lines int) {
 	for _, id := range organizations {
 		lines += auditOne(t, s, id)
 	}
+	auditOutbox(t, s)
 	return lines
+}
+
+// auditOutbox holds the numbers of undelivered callbacks, and their lanes, to the
+// outbox.
+func auditOutbox(t testing.TB, s *Store) {
+	t.Helper()
+	var counts, bodies, lanes int
+	err := s.reads.QueryRowContext(t.Context(), `SELECT
+		(SELECT count(*) FROM undelivered WHERE count <> (`+countOutbox+`)),
+		(SELECT count(*) FROM outbox WHERE kept = 1 AND id NOT IN (SELECT delivery FROM bodies)),
+		(SELECT count(*) FROM (SELECT organization, receiver, min(due) AS due FROM outbox WHERE state = 'pending' GROUP BY 1, 2) p
+			LEFT JOIN lanes l USING(organization, receiver) WHERE l.due IS NULL OR l.due > p.due)`).Scan(&counts, &bodies, &lanes)
+	if err != nil || counts+bodies+lanes > 0 {
+		t.Errorf("%d states with a wrong number, %d callbacks without a body, %d lanes that nobody waits for (%v)", counts, bodies, lanes, err)
+	}
 }
 
 func auditOne(t testing.TB, s *Store, id int64) (lines int) {

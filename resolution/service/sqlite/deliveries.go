@@ -45,7 +45,8 @@ func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookI
 	return s.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
 		var kept bool
-		found, err := t.sql.Row("SELECT organization, receiver, kept FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept)
+		var current string
+		found, err := t.sql.Row("SELECT organization, receiver, kept, state FROM outbox WHERE webhook = ?", []any{webhookID}, &l.Organization, &l.Receiver, &kept, &current)
 		switch {
 		case err != nil:
 			return err
@@ -57,7 +58,9 @@ func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookI
 		if err := t.sql.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
 		}
-		return t.updateLane(l)
+		t.moved(current, state.Pending)
+		t.updateLane(l)
+		return nil
 	})
 }
 
@@ -95,5 +98,7 @@ func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, r
 		return nil, 0, err
 	}
 	replays, err = t.sql.Update("UPDATE outbox SET "+replayed+these, args...)
+	t.undelivered[state.Dead] -= replays
+	t.undelivered[state.Pending] += replays
 	return end, replays, err
 }

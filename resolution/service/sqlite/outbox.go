@@ -11,17 +11,59 @@ import (
 // post puts a callback into the outbox, unless its webhook id is there already.
 // The organization has to exist.
 func (t *tx) post(c state.Callback) error {
+	found := t.webhooks[c.WebhookID]
+	if !found {
+		var err error
+		if found, err = t.sql.Row("SELECT 1 FROM outbox WHERE webhook = ?", []any{c.WebhookID}, new(int)); err != nil {
+			return err
+		}
+	}
+	if found {
+		return nil
+	}
+	if t.lastDelivery == 0 {
+		if _, err := t.sql.Row("SELECT coalesce(max(id), 0) FROM outbox", nil, &t.lastDelivery); err != nil {
+			return err
+		}
+	}
+	t.sql.Wrote = true
+	t.lastDelivery++
+	t.webhooks[c.WebhookID] = true
 	due := millis(c.Due)
-	posted, err := t.sql.Update(`INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?6) ON CONFLICT(webhook) DO NOTHING`,
-		c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due)
-	if err != nil || posted == 0 {
+	t.outbox.Add(t.lastDelivery, c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due, state.Pending, due)
+	t.bodies.Add(t.lastDelivery, nonNil(c.Body))
+	t.undelivered[state.Pending]++
+	l := state.Lane{Organization: c.Organization, Receiver: c.Receiver}
+	if first, known := t.posted[l]; !known || due < first {
+		t.posted[l] = due
+	}
+	return nil
+}
+
+// moved counts a delivery that goes from one state to another.
+func (t *tx) moved(from, to string) {
+	t.sql.Wrote = true
+	t.undelivered[from]--
+	t.undelivered[to]++
+}
+
+// writeOutbox writes the group's callbacks, how many are undelivered, and when
+// lanes are due.
+func (t *tx) writeOutbox() error {
+	if err := t.outbox.Flush(t.sql); err != nil {
 		return err
 	}
-	if err := t.sql.Exec("INSERT INTO bodies(delivery, body) VALUES (last_insert_rowid(), ?)", nonNil(c.Body)); err != nil {
+	if err := t.bodies.Flush(t.sql); err != nil {
 		return err
 	}
-	return t.noteDue(state.Lane{Organization: c.Organization, Receiver: c.Receiver}, due)
+	for _, which := range []string{state.Pending, state.Dead} { // the delivered are not counted
+		if n := t.undelivered[which]; n != 0 {
+			if err := t.sql.Exec("UPDATE undelivered SET count = count + ? WHERE state = ?", n, which); err != nil {
+				return err
+			}
+		}
+	}
+	return t.writeLanes()
 }
 
 // nonNil turns a missing body into an empty one.
@@ -32,14 +74,33 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// noteDue records that a lane has a pending delivery.
-func (t *tx) noteDue(l state.Lane, due int64) error {
-	return t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
-		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due)
+// updateLane recomputes when the group ends when a lane is due, after one of its
+// deliveries changed.
+func (t *tx) updateLane(l state.Lane) {
+	t.sql.Wrote = true
+	t.changed[l] = true
 }
 
-// updateLane recomputes when a lane is due, after one of its deliveries changed.
-func (t *tx) updateLane(l state.Lane) error {
+// writeLanes writes when the group's lanes are due.
+func (t *tx) writeLanes() error {
+	for l, due := range t.posted {
+		if t.changed[l] {
+			continue
+		}
+		if err := t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+			" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due); err != nil {
+			return err
+		}
+	}
+	for l := range t.changed {
+		if err := t.recomputeLane(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) recomputeLane(l state.Lane) error {
 	var due *int64
 	_, err := t.sql.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
 		[]any{l.Organization, l.Receiver}, &due)
@@ -85,7 +146,9 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 		if err != nil {
 			return err
 		}
-		return t.updateLane(l)
+		t.moved(state.Pending, a.State)
+		t.updateLane(l)
+		return nil
 	})
 }
 

@@ -147,7 +147,10 @@ func TestPurgeInSteps(t *testing.T) {
 	for _, state := range []string{state.Delivered, state.Dead} {
 		flood(t, d, state+".example:443", rows)
 		err := d.writer.Write(t.Context(), func(t *tx) error {
-			return t.sql.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443")
+			if err := t.sql.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443"); err != nil {
+				return err
+			}
+			return t.recount()
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
-var migrations = []string{firstSchema, accountsSchema}
+var migrations = []string{firstSchema, accountsSchema, deliverySchema}
 
 // Times are milliseconds since 1970 UTC; resolutions are the 16 bytes of their
 // UUID. Checks on busy tables avoid IN with a list: SQLite would build a table of
@@ -211,4 +211,11 @@ CREATE TABLE usage(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO usage(organization, day, operation, key, charges, credits)
 	SELECT organization, at / 86400000, coalesce(operation, ''), 0, count(*), sum(credits) FROM ledger WHERE kind = 'capture' GROUP BY 1, 2, 3;
+`
+
+// deliverySchema takes away what costs every callback a write: changes of the number
+// of undelivered ones are added up for a group.
+const deliverySchema = `
+DROP TRIGGER outbox_counts_new;
+DROP TRIGGER outbox_counts_changed;
 `

@@ -26,6 +26,7 @@ func main() {
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
 	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, service, remote, s3")
+	flag.StringVar(&b.before, "before", "", "`program` of an earlier version, whose callbacks are measured too")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -42,6 +43,7 @@ type bench struct {
 	rows, rounds int
 	page         string
 	only         string
+	before       string
 
 	dir    string // for temporary files
 	report report

@@ -32,7 +32,7 @@ func (b *bench) service(ctx context.Context) (err error) {
 		b.report.note("serve under load", "not measured: wrk is not installed")
 		return nil
 	}
-	people, companies := b.rows/50, b.rows/500
+	people, companies := b.rows/10, b.rows/500
 	dir, state := b.path("directory"), b.path("service")
 	peopleFile, companiesFile, searchesFile := b.path("people.csv"), b.path("companies.csv"), b.path("searches.csv")
 	defer func() {
@@ -56,17 +56,18 @@ func (b *bench) service(ctx context.Context) (err error) {
 	key := strings.TrimSpace(made.output)
 
 	seconds := max(5, b.rows/500_000)
-	bare, err := b.underLoad(ctx, key, people, seconds, func(address string) *exec.Cmd {
+	enrichment := question{path: "/lead/enrichment", body: `{"network_url":"https://network.example/in/person-' .. n .. '"}`, connections: connections}
+	bare, err := b.underLoad(ctx, key, enrichment, people, seconds, func(address string) *exec.Cmd {
 		return exec.CommandContext(ctx, b.path("bare"), address)
-	}, nil)
+	})
 	if err != nil {
 		return err
 	}
 	var page time.Duration
-	ours, err := b.underLoad(ctx, key, people, 2*seconds, func(address string) *exec.Cmd {
+	ours, err := b.underLoad(ctx, key, enrichment, people, 2*seconds, func(address string) *exec.Cmd {
 		return exec.CommandContext(ctx, b.path("leadetl"), "serve", "--directory", dir, "--state", state, "--listen", address, "--internal-listen", "none",
 			"--limit-single", "0", "--limit-create", "0", "--limit-result", "0", "--log-level", "warn")
-	}, func(address string) (err error) {
+	}, func(address string, _ load) (err error) {
 		page, err = slowestPage(ctx, "http://"+address, key)
 		return err
 	})
@@ -84,7 +85,7 @@ func (b *bench) service(ctx context.Context) (err error) {
 	r.note("  against a bare net/http JSON handler", fmt.Sprintf("%.2f× of %.0f requests/s", ours.rate/bare.rate, bare.rate))
 	r.note(fmt.Sprintf("  memory after %d s of load, and after twice that", seconds), fmt.Sprintf("%s, %s", megabytes(ours.halfway), megabytes(ours.end)))
 	r.below("serve: slowest list page of a keyword search in "+millions(b.rows)+" searches", 200, page.Seconds()*1000, "%.0f ms")
-	return nil
+	return b.callbacks(ctx, dir, people, 2*seconds)
 }
 
 // load is what a server did under load.
@@ -95,23 +96,30 @@ type load struct {
 	halfway, end     int64 // resident memory, bytes
 }
 
-// underLoad starts a server and lets wrk call it. Then it runs after, if not nil,
-// against the idle server.
-func (b *bench) underLoad(ctx context.Context, key string, people, seconds int, server func(address string) *exec.Cmd, after func(address string) error) (l load, err error) {
+// question is what wrk asks. The body is inside a string of Lua; n is a person.
+type question struct {
+	path, body  string
+	connections int
+}
+
+// underLoad starts a server and lets wrk call it. Then it runs after, one by one,
+// against the server.
+func (b *bench) underLoad(ctx context.Context, key string, q question, people, seconds int, server func(address string) *exec.Cmd, after ...func(address string, l load) error) (l load, err error) {
 	address, err := freeAddress()
 	if err != nil {
 		return l, err
 	}
 	script := b.path("load.lua")
 	text := fmt.Sprintf(`wrk.method = "POST"
-wrk.path = "/lead/enrichment"
+wrk.path = "%s"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer %s"
 math.randomseed(os.time())
 request = function()
-  return wrk.format(nil, nil, nil, '{"network_url":"https://network.example/in/person-' .. math.random(0, %d) .. '"}')
+  local n = math.random(0, %d)
+  return wrk.format(nil, nil, nil, '%s')
 end
-`, key, people-1)
+`, q.path, key, people-1, q.body)
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return l, err
 	}
@@ -131,7 +139,7 @@ end
 		return l, err
 	}
 	for _, memory := range []*int64{&l.halfway, &l.end} {
-		out, err := exec.CommandContext(ctx, "wrk", "-t2", fmt.Sprintf("-c%d", connections), fmt.Sprintf("-d%ds", max(1, seconds/2)), "--latency", "-s", script, "http://"+address).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "wrk", "-t2", fmt.Sprintf("-c%d", q.connections), fmt.Sprintf("-d%ds", max(1, seconds/2)), "--latency", "-s", script, "http://"+address).CombinedOutput()
 		if err != nil {
 			return l, fmt.Errorf("wrk: %w: %s", err, out)
 		}
@@ -140,8 +148,8 @@ end
 		}
 		*memory = resident(c.Process.Pid)
 	}
-	if after != nil {
-		err = after(address)
+	for _, do := range after {
+		err = errors.Join(err, do(address, l))
 	}
 	return l, err
 }

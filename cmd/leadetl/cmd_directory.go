@@ -79,20 +79,31 @@ Bad lines are skipped and reported with file, line and reason. When more than
 		RunE:        func(c *cobra.Command, _ []string) error { return f.run(c.Context(), std) },
 	}
 	f.register(c.Flags())
+	var assigned []string
+	for _, column := range importColumns() {
+		assigned = append(assigned, column+"=")
+	}
+	cli.CompleteList(c, "map", assigned...)
 	return c
+}
+
+// importColumns are the columns of all kinds.
+func importColumns() (columns []string) {
+	for _, k := range directory.Kinds {
+		columns = append(columns, directory.ColumnsOf(k)...)
+	}
+	slices.Sort(columns)
+	return slices.Compact(columns)
 }
 
 func (f *importFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.directory, "directory", "", "`folder` of the directory, made if missing")
 	of := map[directory.Kind]string{directory.IPRanges: "IP ranges, also MMDB", directory.Searches: "keyword searches"}
-	var columns []string
 	for _, k := range directory.Kinds {
 		f.given[k] = flags.StringArray(string(k), nil, "input `URI` of "+cmp.Or(of[k], string(k)))
-		columns = append(columns, directory.ColumnsOf(k)...)
 	}
-	slices.Sort(columns)
-	called := cliflag.NewAssignments("emails=E-Mail", slices.Compact(columns), func(column, name string) error {
+	called := cliflag.NewAssignments("emails=E-Mail", importColumns(), func(column, name string) error {
 		if f.options.Called[column] = name; name == "" {
 			return errors.New("no name")
 		}

@@ -170,7 +170,7 @@ func message(err error) string {
 // ReportError prints why a command failed, in the form its log has.
 func ReportError(c *cobra.Command, err error, to io.Writer) {
 	if format := c.Flags().Lookup("log-format"); format != nil && format.Value.String() == "json" {
-		slog.New(slog.NewJSONHandler(to, nil)).Error(err.Error())
+		slog.New(slog.NewJSONHandler(to, nil)).Error(Reason(err))
 		return
 	}
 	fmt.Fprintln(to, message(err))

@@ -27,10 +27,11 @@ how many it rejects and why, how many distinct keys there are, how many of
 these are stored, how many calls remain, the most they can cost, how long they
 take, and which files it writes.
 
-plan takes the same flags as run. It reads the whole input, makes no calls and
-changes nothing. With more than a million keys it needs 36 bytes a row in
---state while it works. The numbers hold for the next run as long as the input
-and the stored answers do not change.`,
+plan takes the same flags as run. It reads the whole input, and the files of
+--directory that the run would look into, makes no calls and changes nothing.
+With more than a million keys it needs 36 bytes a row in --state while it works.
+The numbers hold for the next run as long as the input and the stored answers do
+not change.`,
 		Example: `  leadetl plan enrichment --in people.csv --out leads --resolver https://leads.example --rate 9/s
   leadetl plan --job nightly.yaml --json`,
 		Annotations: cli.ExitCodes(map[int]string{

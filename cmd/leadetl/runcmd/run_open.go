@@ -119,6 +119,20 @@ var needs = map[resolution.Operation][]directory.Kind{
 	resolution.KeywordToLeadCount: {directory.Searches},
 }
 
+// reads says which kinds of reference data the answers to an operation may come
+// from.
+func reads(op resolution.Operation) []directory.Kind {
+	switch {
+	case op.IsKeyword():
+		return []directory.Kind{directory.Searches, directory.People, directory.Companies}
+	case op == resolution.IPToCompany:
+		return []directory.Kind{directory.IPRanges, directory.Companies}
+	case op == resolution.Deanonymization:
+		return []directory.Kind{directory.Visits, directory.IPRanges, directory.People, directory.Companies}
+	}
+	return []directory.Kind{directory.People, directory.Companies}
+}
+
 // openResolver opens the embedded engine on the directory. answers identifies
 // the data it answers from, "" when the answers do not depend on any.
 func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
@@ -145,6 +159,11 @@ func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedde
 	r = embedded.New(d, options)
 	if !r.Pure(job.Operation) {
 		answers = d.Fingerprint()
+	}
+	if f.planning {
+		if err := d.CheckAll(reads(job.Operation)...); err != nil {
+			return nil, "", nil, errors.Join(err, d.Close())
+		}
 	}
 	return r, answers, d.Close, nil
 }

@@ -230,6 +230,9 @@ func be64(b []byte) (n uint64) {
 	return n
 }
 
+// CheckAll checks the checksums that were not checked yet.
+func (f *File) CheckAll() error { return f.file.CheckAll() }
+
 // Verify checks the checksums, and that the columns match each other.
 func (f *File) Verify() (err error) {
 	if err := f.file.Verify(); err != nil {

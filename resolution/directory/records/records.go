@@ -138,6 +138,9 @@ type recordError struct{}
 func (recordError) Error() string { return "a record is cut short" }
 func (recordError) RuntimeError() {}
 
+// CheckAll checks the checksums that were not checked yet.
+func (f *File) CheckAll() error { return f.file.CheckAll() }
+
 // Verify checks all checksums, that every key is found, and that every record can be read.
 func (f *File) Verify(ctx context.Context) (err error) {
 	if err := f.file.Verify(); err != nil {

@@ -99,6 +99,9 @@ func (s *spread) add(n int64, row int) {
 	s.rows = append(s.rows, row)
 }
 
+// CheckAll checks the checksums that were not checked yet.
+func (f *File) CheckAll() error { return f.file.CheckAll() }
+
 // search runs do over the searches that match q.
 func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*scratch, matching) error) (err error) {
 	defer damaged(&err)

@@ -130,7 +130,7 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 
 // countRepeats counts rows whose key another row had, where no buyer does.
 func (m *partMaker) countRepeats(b *columns.Batch) {
-	if m.work.buyer != nil {
+	if _, counting := m.work.repeats.Count(); m.work.buyer != nil || !counting {
 		return
 	}
 	m.hashes = m.hashes[:0]

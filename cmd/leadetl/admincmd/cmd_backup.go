@@ -93,6 +93,12 @@ func printRestored(to io.Writer, r backup.Restored) (err error) {
 	for _, k := range r.Revoked {
 		say("key valid again: %s of %s, revoked %s; revoke it with leadetl admin key revoke %s", k.ID, k.Organization, cli.Timestamp(k.At), k.ID)
 	}
+	for _, name := range r.Suspended {
+		say("organization not suspended any more: %s; suspend it with leadetl admin org suspend", name)
+	}
+	for _, name := range r.Deleted {
+		say("organization not deleted any more: %s; delete it with leadetl admin org delete", name)
+	}
 	for _, k := range r.Made {
 		say("key unknown now: %s of %s, made %s", k.ID, k.Organization, cli.Timestamp(k.At))
 	}

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -125,9 +126,18 @@ func TestRestoreListsWhatItUndoes(t *testing.T) {
 	callback := &state.Callback{WebhookID: "msg_1", Organization: acme.ID, Resolution: uuid.New(), Receiver: "a.example:443", URL: "https://a.example/", Due: noon}
 	_, err = s.Settle(ctx, state.Charge{Organization: acme.ID, Resolution: callback.Resolution, Credits: 1, Callback: callback, At: noon})
 	do(t, err)
+	held, err := s.CreateOrganization(ctx, "Held", 1, nil, noon)
+	do(t, err)
+	gone, err := s.CreateOrganization(ctx, "Gone", 1, nil, noon)
+	do(t, err)
+	goneKey, err := s.AddKey(ctx, state.Key{Organization: gone.ID, Test: true, Hash: [32]byte{5}, Created: noon})
+	do(t, err)
 	_, err = Write(ctx, dir, file)
 	do(t, err)
 
+	do(t, s.SuspendOrganization(ctx, held.ID, later), s.DeleteOrganization(ctx, gone.ID, later))
+	_, err = s.AddKey(ctx, state.Key{Organization: held.ID, Test: true, Hash: [32]byte{6}, Created: later, Revoked: later})
+	do(t, err)
 	do(t, s.RevokeKey(ctx, revoked.Public, later), s.RevokeKey(ctx, over.Public, later), s.RotateSecret(ctx, acme.ID, []byte("another"), later, later))
 	made, err := s.AddKey(ctx, state.Key{Organization: acme.ID, Hash: [32]byte{4}, Created: later})
 	do(t, err)
@@ -160,7 +170,8 @@ func TestRestoreListsWhatItUndoes(t *testing.T) {
 	r, err := Restore(ctx, file, dir, later)
 	do(t, err, r.Unread)
 	want := Changes{
-		Revoked:   []Key{{revoked.Public, "Acme", later}},
+		Revoked:   []Key{{revoked.Public, "Acme", later}, {goneKey.Public, "Gone", later}},
+		Suspended: []string{"Held"}, Deleted: []string{"Gone"},
 		Made:      []Key{{made.Public, "Acme", later}},
 		Lost:      []Credits{{lost.Public, "Bakery", 7, 0, 0, 0}},
 		Changed:   []Credits{{acme.Public, "Acme", 136, 89, 50, 3}},
@@ -261,4 +272,34 @@ func TestRestoreOverDamage(t *testing.T) {
 		}
 		audit(t, dir)
 	}
+}
+
+// A state that an earlier version wrote is backed up and compared like others.
+func TestRestoreOverVersion1(t *testing.T) {
+	file, ctx := filepath.Join(t.TempDir(), "copy.sqlite"), t.Context()
+	dump, err := os.ReadFile(filepath.Join("..", "sqlite", "testdata", "version1.sql"))
+	do(t, err)
+	version1 := func() (dir string) {
+		dir = t.TempDir()
+		db, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseName))
+		do(t, err)
+		_, err = db.ExecContext(ctx, string(dump))
+		do(t, err, db.Close())
+		return dir
+	}
+	_, err = Write(ctx, version1(), file)
+	do(t, err)
+	dir := version1()
+	r, err := Restore(ctx, file, dir, noon)
+	do(t, err, r.Unread)
+	if !reflect.DeepEqual(r.Changes, Changes{}) {
+		t.Errorf("undone: %+v", r.Changes)
+	}
+	s := serve(t, dir)
+	o, err := s.FindOrganization(ctx, "Example Rockets")
+	do(t, err)
+	if b, err := s.Balance(ctx, o.ID); err != nil || b.Available != 1032 {
+		t.Errorf("balance %+v, %v", b, err)
+	}
+	do(t, s.Close())
 }

@@ -103,6 +103,8 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 		done := rows.Load()
 		return []any{"rows", done, "rows_per_second", int64(float64(done) / time.Since(started).Seconds())}
 	})
+	wire.SetGC(wire.VerifyGC)
+	wire.SetHeap(wire.VerifyHeap)
 	result, err := verify.Check(ctx, opened, verify.Options{Rules: verifyRules, Workers: f.workers, Progress: &rows})
 	stop()
 	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {

@@ -28,12 +28,12 @@ func (d *Directory) FillPeople(keys []string, arena *records.Arena, entries []pe
 // FillPeopleByDigest is FillPeople by raw digests of emails. addresses are those of the
 // digests, "" if unknown. It sets emails to the person's email with the digest; see
 // people.File.PersonByEmail.
-func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string) error {
+func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, brief bool) error {
 	clear(emails)
 	if d.people == nil {
 		return nil
 	}
-	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails) })
+	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, brief) })
 }
 
 // FindCompanies sets found to the companies of domains; see

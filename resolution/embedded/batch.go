@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
@@ -37,6 +38,10 @@ type batch struct {
 	domains   []string
 	companies []*resolution.Company
 	hashes    hashes
+
+	addresses []string // of email_to_hem, "" for a digest
+	emails    []string // of the people found
+	behind    hashes   // of the addresses behind digests
 
 	addrs       []netip.Addr
 	owners      []uint32
@@ -206,32 +211,33 @@ func (b *batch) emailToHEM(answers []resolution.Answer) error {
 		}
 		return b.complete(answers)
 	}
-	digests, addresses := b.domains, make([]string, len(b.keys)) // no lead has a company
-	raw := b.arena.Take(32 * len(b.keys))
+	n := len(b.keys)
+	digests := b.domains // no lead has a company
+	b.addresses, b.emails, b.people = resize(b.addresses, n), resize(b.emails, n), resize(b.people, n)
+	clear(b.addresses)
+	raw := b.arena.Take(32 * n)
 	for i, hashes := range b.hashes.all() {
-		sum := raw[32*i : 32*i+32]
-		n, err := hex.Decode(sum, []byte(hashes[len(hashes)-1].Email))
+		sum, last := raw[32*i:32*i+32], hashes[len(hashes)-1].Email
+		size, err := hex.Decode(sum, unsafe.Slice(unsafe.StringData(last), len(last)))
 		if err != nil {
 			return fmt.Errorf("%w: the key is not an email", resolution.ErrInvalid)
 		}
-		digests[i] = text(sum[:n])
+		digests[i], b.leads[i].HashedEmails = text(sum[:size]), hashes
 		if strings.Contains(b.keys[i], "@") {
-			addresses[i] = b.keys[i]
+			b.addresses[i] = b.keys[i]
 		}
 	}
-	emails := make([]string, len(b.keys))
-	b.people = resize(b.people, len(b.keys))
-	if err := b.engine.directory.FillPeopleByDigest(digests, addresses, &b.arena, b.people, emails); err != nil {
+	brief := b.engine.options.Listed == nil
+	if err := b.engine.directory.FillPeopleByDigest(digests, b.addresses, &b.arena, b.people, b.emails, brief); err != nil {
 		return readable(err)
 	}
-	clear(b.domains)
-	b.hashes.reset()
+	b.behind.reset()
 	for i, key := range b.keys {
 		if key == "" {
 			continue
 		}
-		lead := resolution.Lead{}
-		if emails[i] != "" {
+		lead := resolution.Lead{HashedEmails: b.leads[i].HashedEmails}
+		if b.emails[i] != "" {
 			p := &b.people[i].Person
 			if b.engine.hides(p) {
 				answers[i] = noMatch(NotFound)
@@ -240,14 +246,16 @@ func (b *batch) emailToHEM(answers []resolution.Answer) error {
 			lead.NetworkURL = p.NetworkURL
 			// A digest has the hashes of the address behind it; an address has
 			// its own, also where the directory has no more of it than a digest.
-			if addresses[i] == "" {
-				key = emails[i]
+			if b.addresses[i] == "" {
+				b.behind.add(i, b.emails[i])
 			}
 		}
-		b.hashes.add(i, key)
 		b.match(answers, i, lead)
 	}
-	return b.complete(answers)
+	for i, hashes := range b.behind.all() {
+		b.leads[i].HashedEmails = hashes
+	}
+	return nil
 }
 
 // parse sets the addresses of the keys that can be looked up, and answers the others.

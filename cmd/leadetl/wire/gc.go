@@ -19,11 +19,24 @@ const (
 	// A service holds little and makes much: collecting late costs it some
 	// tens of megabytes, and collecting early a tenth of its speed.
 	ServeGC = 400
+	// The second reader of verify boxes each value: at 40, collecting took half of
+	// the time (1 M rows of enrichment: 15.7 s of processor time, 9.7 s at 400).
+	// VerifyHeap bounds the memory.
+	VerifyGC   = 400
+	VerifyHeap = 340 << 20
 )
 
 // SetGC sets how late garbage is collected, unless GOGC says.
 func SetGC(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
+	}
+}
+
+// SetHeap sets the bytes from which on garbage is collected earlier, unless
+// GOMEMLIMIT says.
+func SetHeap(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bytes)
 	}
 }

@@ -23,8 +23,9 @@ func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, fou
 
 // FillAllByDigest fills the entries of the raw digests of people's emails, and sets emails
 // to those emails. addresses are those of the digests, "" if unknown. It skips empty
-// digests. Call it under columnfile.Guard.
-func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string) {
+// digests. If brief is set, entries have no more than NetworkURL and EmailKeys. Call it
+// under columnfile.Guard.
+func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, brief bool) {
 	var hashes [together]records.Hash
 	var rows [together]uint32
 	for len(digests) > 0 {
@@ -33,9 +34,10 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 			hashes[i] = records.HashOf(digest)
 		}
 		f.digests.FirstRows(hashes[:n], rows[:n])
+		f.Touch(rows[:n])
 		for i, row := range rows[:n] {
 			if row != records.None && digests[i] != "" {
-				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i])
+				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i], brief)
 			}
 		}
 		digests, addresses, entries, emails = digests[n:], addresses[n:], entries[n:], emails[n:]
@@ -43,13 +45,30 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 }
 
 // fillByDigest fills an entry with the person who has an email with the digest, and returns
-// that email; "" without one.
-func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry) string {
+// that email; "" without one. See FillAllByDigest for brief.
+func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, brief bool) (email string) {
 	for row := range f.digests.Rows(h) {
-		f.Fill(row, arena, e)
-		if at := e.Person.emailOf(digest, address); at >= 0 {
-			return e.Person.EmailKeys[at]
+		f.fillKeys(row, arena, e)
+		at := e.Person.emailOf(digest, address)
+		if at < 0 {
+			continue
 		}
+		email = e.Person.EmailKeys[at]
+		if !brief {
+			f.Fill(row, arena, e)
+		}
+		return email
 	}
 	return ""
+}
+
+// fillKeys fills the NetworkURL and EmailKeys of an entry.
+func (f *File) fillKeys(row uint32, arena *records.Arena, e *Entry) {
+	var t [2]string
+	f.Pick(row, arena, []int{networkURL, emails}, t[:])
+	e.keys = e.keys[:0]
+	for key := range members(t[1]) {
+		e.keys = append(e.keys, key)
+	}
+	e.Person = Person{NetworkURL: t[0], EmailKeys: e.keys}
 }

@@ -1,5 +1,7 @@
 package records
 
+import "runtime"
+
 // together is how many keys FindAll looks up at a time, so that the processor loads the
 // memory of many of them at once.
 const together = 32
@@ -15,6 +17,7 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 		}
 		found := rows[from : from+len(part)]
 		f.keys.FirstRows(hashes[:len(part)], found)
+		f.Touch(found)
 		for i, key := range part {
 			switch row := found[i]; {
 			case key == "":
@@ -23,6 +26,28 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 				found[i] = f.Find(key) // another key with the same 32 bits of hash
 			}
 		}
+	}
+}
+
+// Touch reads the first byte of the records of rows, so that the processor waits for
+// the memory of many records at once. Call it under columnfile.Guard.
+func (f *File) Touch(rows []uint32) {
+	var starts [together]uint64
+	for len(rows) > 0 {
+		n := min(together, len(rows))
+		for i, row := range rows[:n] {
+			if row != None {
+				starts[i] = f.offsets.At(uint64(row))
+			}
+		}
+		sum := byte(0)
+		for i, row := range rows[:n] {
+			if row != None {
+				sum += f.heap.At(starts[i])
+			}
+		}
+		runtime.KeepAlive(sum)
+		rows = rows[n:]
 	}
 }
 

@@ -130,6 +130,31 @@ func (f *File) Read(row uint32, arena *Arena, fields []string) {
 	}
 }
 
+// Pick fills picked with the texts of some fields of a row, given in their order.
+// It copies nothing else. Call it under columnfile.Guard.
+func (f *File) Pick(row uint32, arena *Arena, fields []int, picked []string) {
+	record, next := f.record(row), 0
+	for i := 0; next < len(fields); i++ {
+		head, n := binary.Uvarint(record)
+		if n <= 0 {
+			panic(errRecord)
+		}
+		size := head >> 1
+		if record = record[n:]; head&1 == 1 {
+			size = 0
+		}
+		if i == fields[next] {
+			if head&1 == 1 {
+				picked[next] = f.dictionaries[i][head>>1]
+			} else {
+				picked[next] = arena.Text(record[:size])
+			}
+			next++
+		}
+		record = record[size:]
+	}
+}
+
 // errRecord is a runtime.Error, so that Guard makes it ErrDamaged.
 var errRecord error = recordError{}
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -49,15 +50,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
 		Log: log, Progress: &stats.Progress{},
 	}
-	f.suppress.Reading.Objects = store
-	if f.dropAnswers != "" {
-		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.Lists, f.suppress.Reading); err != nil {
-			return nil, nil, wire.UnlessUnavailable(err)
-		}
-		run.FoundTold = f.drop.present()
-		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
-	}
-	if run.Suppression, err = f.suppress.Open(ctx, job.DefaultRegion, job.NetworkHosts, log); err != nil {
+	if err := f.openSuppression(ctx, run, store); err != nil {
 		return nil, nil, err
 	}
 	if !f.remote.isRemote() {
@@ -104,6 +97,20 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil
+}
+
+// openSuppression opens the lists, and prepares the answers to them.
+func (f *runFlags) openSuppression(ctx context.Context, run *pipeline.Run, store *objects.Store) (err error) {
+	f.suppress.Reading.Objects = store
+	if f.dropAnswers != "" {
+		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.Lists, f.suppress.Reading); err != nil {
+			return wire.UnlessUnavailable(err)
+		}
+		run.FoundTold = f.drop.present()
+		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
+	}
+	run.Suppression, err = f.suppress.Open(ctx, run.Job.DefaultRegion, run.Job.NetworkHosts, run.Log)
+	return err
 }
 
 // needs says which kinds of reference data an operation can answer from; one

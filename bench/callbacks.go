@@ -44,6 +44,7 @@ func (b *bench) callbacks(ctx context.Context, dir string, people, seconds int) 
 		r.below("  99th percentile", 30, is.p99.Seconds()*1000, "%.1f ms")
 		r.add("  errors, and callbacks not delivered", "0", fmt.Sprint(is.failed+max(0, is.requests-is.delivered)), is.failed == 0 && is.delivered >= is.requests)
 		r.note("  callbacks delivered under load, and until the last", is.deliveries())
+		r.note("  processor time for each call, its callback delivered", is.each())
 	}
 	return nil
 }
@@ -59,8 +60,13 @@ func (c called) deliveries() string {
 	return fmt.Sprintf("%.0f/s, %.0f/s", float64(c.meanwhile)/c.under.Seconds(), float64(c.delivered)/c.all.Seconds())
 }
 
+// each is what a call cost the server.
+func (c called) each() string {
+	return fmt.Sprintf("%d µs", c.cpu.Microseconds()/int64(max(c.requests, 1)))
+}
+
 func (c called) String() string {
-	return fmt.Sprintf("%.0f requests/s, p99 %.1f ms, %s delivered", c.rate, c.p99.Seconds()*1000, c.deliveries())
+	return fmt.Sprintf("%.0f requests/s, p99 %.1f ms, %s delivered, %s each", c.rate, c.p99.Seconds()*1000, c.deliveries(), c.each())
 }
 
 // callbacksOf measures one operation of a program, on a state of its own.

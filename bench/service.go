@@ -93,7 +93,8 @@ type load struct {
 	rate             float64 // requests a second
 	p99              time.Duration
 	requests, failed int
-	halfway, end     int64 // resident memory, bytes
+	halfway, end     int64         // resident memory, bytes
+	cpu              time.Duration // of the server, with what it did after the load
 }
 
 // question is what wrk asks. The body is inside a string of Lua; n is a person.
@@ -134,6 +135,7 @@ end
 		if wait := c.Wait(); stop != nil || wait != nil && c.ProcessState.ExitCode() > 0 {
 			err = errors.Join(err, fmt.Errorf("server: %w: %s", errors.Join(stop, wait), stderr.Bytes()))
 		}
+		l.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	}()
 	if err := listening(ctx, address); err != nil {
 		return l, err

@@ -38,7 +38,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, sco
 
 // dueStatements are the queries of a chooser. They stay prepared: to prepare them
 // costs more than to run them, and they run for every few callbacks.
-type dueStatements struct{ organizations, lanes, first, one *sql.Stmt }
+type dueStatements struct{ organizations, lanes, first, these *sql.Stmt }
 
 func prepareDue(reads *sql.DB) (d dueStatements, err error) {
 	for _, s := range []struct {
@@ -48,7 +48,7 @@ func prepareDue(reads *sql.DB) (d dueStatements, err error) {
 		{&d.organizations, "WITH RECURSIVE " + awaiting + " SELECT organization FROM each WHERE organization IS NOT NULL"},
 		{&d.lanes, "SELECT organization, receiver, due FROM lanes INDEXED BY lanes_due WHERE organization = ? ORDER BY due, receiver"},
 		{&d.first, "SELECT id, due FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ? ORDER BY due, id LIMIT ?"},
-		{&d.one, "SELECT " + deliveryColumns + ", body FROM outbox JOIN bodies ON delivery = id WHERE id = ?"},
+		{&d.these, "SELECT " + deliveryColumns + ", body FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN outbox ON id = wanted CROSS JOIN bodies ON delivery = id"},
 	} {
 		if *s.into, err = reads.Prepare(s.query); err != nil { // closed with reads
 			return d, err
@@ -237,20 +237,34 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 	if len(c.chosen) == 0 {
 		return nil, nil
 	}
-	one := c.reading.StmtContext(ctx, c.statements.one)
-	bytes := 0
+	ids := make([]int64, len(c.chosen))
 	for i, chosen := range c.chosen {
+		ids[i] = chosen.id
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.reading.StmtContext(ctx, c.statements.these).QueryContext(ctx, string(list))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for bytes := 0; rows.Next(); {
 		var body []byte
-		d, err := scanDelivery(one.QueryRowContext(ctx, chosen.id), &body)
+		d, err := scanDelivery(rows, &body)
 		if err != nil {
 			return nil, err
 		}
 		d.Body = body
 		due = append(due, d)
-		if bytes += len(body); c.scope.Bytes > 0 && bytes >= c.scope.Bytes && i+1 < len(c.chosen) {
-			c.leave(c.chosen[i+1].due)
-			break
+		if bytes += len(body); c.scope.Bytes > 0 && bytes >= c.scope.Bytes && len(due) < len(c.chosen) {
+			c.leave(c.chosen[len(due)].due)
+			return due, nil
 		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
 	}
 	return due, nil
 }

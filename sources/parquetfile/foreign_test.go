@@ -232,7 +232,6 @@ func TestBitPackedLevels(t *testing.T) {
 	leaf := &element{SchemaElement: &format.SchemaElement{}, defined: 1}
 	leaf.Type.Set(format.Int32)
 	c := chunk{leaf: leaf, memory: new(budget), packed: []byte{0b10100000, 7, 0, 0, 0, 8, 0, 0, 0}}
-	//lint:ignore SA1019 old files have it
 	p, err := c.dataPage(&format.DataPageHeader{NumValues: 3, Encoding: format.Plain, DefinitionLevelEncoding: format.BitPacked}, len(c.packed))
 	if err != nil {
 		t.Fatal(err)

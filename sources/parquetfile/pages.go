@@ -205,7 +205,6 @@ func (c *chunk) dataPage(h *format.DataPageHeader, size int) (p *page, err error
 		if maximum == 0 {
 			return nil, nil
 		}
-		//lint:ignore SA1019 old files have it
 		if encoding == format.BitPacked {
 			l, size, err := bitPacked(data, p.values, levelWidth(maximum))
 			data = data[size:]

@@ -40,7 +40,7 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	case isPage:
 		name = "dashboard"
 	}
-	status, answered := gone, false
+	status, answered, pageStatus := gone, false, http.StatusOK
 	defer func() {
 		// Flush also reports the errors of earlier writes. It comes last, so that the
 		// request is counted before the caller has its answer.
@@ -51,6 +51,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	c := &call{request: r, header: w.Header(), id: id, route: route, path: path, began: began}
 	defer func() {
 		took := s.now().Sub(began)
+		if isPage && status == http.StatusOK {
+			status = pageStatus // a refusal is a page too
+		}
 		s.metrics.Request(name, status, took)
 		if c.account != nil {
 			s.requests.Count(c.account.id, c.keyID(), string(route.operation), began, status)
@@ -59,7 +62,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	}()
 	status = s.guard(w, r, id, name, func() error {
 		if isPage {
-			return s.account.Serve(w, r, page)
+			shown := &statusWriter{w, http.StatusOK}
+			defer func() { pageStatus = shown.status }()
+			return s.account.Serve(shown, r, page)
 		}
 		if route == nil {
 			return s.serveStatic(w, r, path)
@@ -90,6 +95,21 @@ func (s *Service) logRequest(c *call, operation string, status int, took time.Du
 // gone is the status under which requests are counted whose callers did not wait
 // for the answer.
 const gone = 499
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // serveRoute answers a call of an operation. The error was not sent yet.
 func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {

@@ -306,6 +306,7 @@ func (a *Account) ledgerFile(v *visit) error {
 			after = e.Seq
 		}
 		to.Flush()
+		_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(time.Minute)) // for the next part; a long file takes its time
 		if len(entries) < 1000 {
 			return nil
 		}

@@ -242,6 +242,14 @@ func TestSignIn(t *testing.T) {
 	if a := s.ask(s.visitor(), "GET", "/account/nothing", nil); a.status != 303 {
 		t.Errorf("an unknown page without a session: %d", a.status)
 	}
+	response, err := http.Get(s.internal.URL + "/metrics")
+	s.must(err)
+	defer response.Body.Close()
+	numbers, err := io.ReadAll(response.Body)
+	s.must(err)
+	if want := `leadetl_requests_total{operation="dashboard",status="429"} 1`; !strings.Contains(string(numbers), want) {
+		t.Errorf("no %s in the metrics", want)
+	}
 	off := serve(t, func(o *service.Options) { o.Dashboard = false })
 	for _, path := range []string{"/account", "/account/sign-in", "/account/ledger.csv"} {
 		if a := off.ask(off.visitor(), "GET", path, nil); a.status != 404 {

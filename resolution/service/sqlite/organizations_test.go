@@ -205,6 +205,32 @@ func TestDeleteOrganization(t *testing.T) {
 	d.organization("Gone", 1)
 }
 
+// A deletion that was interrupted is finished when old data is removed.
+func TestPurgeFinishesDeletions(t *testing.T) {
+	d := newDesk(t)
+	org, other := d.organization("Gone", 50), d.organization("Stays", 50)
+	for _, o := range []int64{org, other} {
+		d.create(o)
+		c := d.callback("receiver.example:443")
+		c.Organization = o
+		if _, err := d.Settle(t.Context(), state.Charge{Organization: o, Credits: 1, Callback: c, At: d.now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.writer.Write(t.Context(), func(t *tx) error {
+		return t.sql.Exec("UPDATE organizations SET deleted = ? WHERE id = ?", millis(d.now), org)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Purge(t.Context(), d.now, state.DefaultRetention())
+	if err != nil || p.Deleted != 2 {
+		t.Errorf("purged %+v, %v", p, err)
+	}
+	if jobs, posts := d.count("resolutions"), d.count("outbox"); jobs != 1 || posts != 1 {
+		t.Errorf("%d jobs and %d callbacks are left, want those of the other organization", jobs, posts)
+	}
+}
+
 // Requests and charges of a day are added up by operation and key.
 func TestUsage(t *testing.T) {
 	s := serve(t, t.TempDir())

@@ -63,7 +63,7 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	if d.columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
 		return nil, err
 	}
-	if d.journal, err = journal.New(r.StateDir, r.Output.Dir()); err != nil {
+	if d.journal, err = r.openJournal(r.Output.Dir()); err != nil {
 		return nil, err
 	}
 	if d.hasReport, err = r.Output.HasReport(); err != nil {
@@ -111,7 +111,7 @@ func (r *Run) refuseNested(there earlier) error {
 	}
 	folders, err := r.Output.Folders()
 	for _, folder := range folders {
-		j, failed := journal.New(r.StateDir, strings.TrimSuffix(r.Output.Dir(), "/")+"/"+folder)
+		j, failed := r.openJournal(strings.TrimSuffix(r.Output.Dir(), "/") + "/" + folder)
 		if failed != nil {
 			return failed
 		}
@@ -120,6 +120,19 @@ func (r *Run) refuseNested(there earlier) error {
 		}
 	}
 	return err
+}
+
+// openJournal is the journal of the dataset at out.
+func (r *Run) openJournal(out string) (*journal.Journal, error) {
+	if r.Journal != nil {
+		storage, err := r.Journal(out)
+		return journal.New(storage), err
+	}
+	folder, err := journal.NewFolder(r.StateDir, out)
+	if err != nil {
+		return nil, err
+	}
+	return journal.New(folder), nil
 }
 
 // identity is the run's if its searches take asOf for today.

@@ -125,7 +125,7 @@ func (d *decision) checkEmpty(header journal.Header) error {
 	case err != nil || empty:
 		return err
 	case header.JobID == "":
-		return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state folder it was begun with, another --out, or --overwrite", d.run.Output.Dir(), ErrOtherJob, d.run.StateDir)
+		return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state it was begun with, another --out, or --overwrite", d.run.Output.Dir(), ErrOtherJob, cmp.Or(d.run.StateName, d.run.StateDir))
 	}
 	return d.otherJob(header.Job)
 }

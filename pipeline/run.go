@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
 
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
@@ -55,8 +56,14 @@ type Run struct {
 	// FoundTold says that TellFound was told before, by a run of this job that
 	// finished, and what it made of it is still there.
 	FoundTold bool
-	// StateDir is where the progress of unfinished datasets is kept.
+	// StateDir is where the progress of unfinished datasets is kept, and
+	// temporary files.
 	StateDir string
+	// Journal says where the progress of the dataset at out is kept; nil is in
+	// StateDir.
+	Journal func(out string) (journal.Storage, error)
+	// StateName is the state as its user knows it, for messages.
+	StateName string
 	// Overwrite removes whatever dataset the output folder holds, unless it is
 	// this job's own of the same input, begun and not finished.
 	Overwrite bool

@@ -4,33 +4,47 @@ package journal
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // Journal is the durable progress of one unfinished dataset: a line for the
-// job, then a line a recorded part, each on disk before it counts. It lives
-// in the state folder, under a name made from the dataset's, and is removed
+// job, then a line a recorded part, each stored before it counts. It is removed
 // when the dataset is finished.
 type Journal struct {
-	dir    string
-	mu     sync.Mutex
-	file   *os.File
-	failed error // of a write that may have left half a line: nothing may follow it
+	storage Storage
+	mu      sync.Mutex
+	begun   bool
+	failed  error // of a write that may have left half a line: nothing may follow it
+}
+
+// Storage is where a journal is. What a method has written is durable when it
+// returns.
+type Storage interface {
+	// Read returns the lines; fs.ErrNotExist without a journal.
+	Read() ([]byte, error)
+	// Begin replaces all lines.
+	Begin(lines []byte) error
+	// Append adds lines, after Begin.
+	Append(lines []byte) error
+	// Put keeps a small file beside the journal, and Get returns it.
+	Put(name string, data []byte) error
+	Get(name string) ([]byte, error)
+	// Drop removes the small files whose names begin with prefix, but for one.
+	Drop(prefix, but string) error
+	// Remove removes the lines and files.
+	Remove() error
+	// Close releases what Begin has opened.
+	Close() error
+	// String names it for messages.
+	String() string
 }
 
 // Header is what a journal says of its job.
@@ -52,28 +66,15 @@ type part struct {
 	Part   sinks.Part `json:"part"`
 }
 
-// New names the journal of the dataset at out; it touches nothing.
-func New(stateDir, out string) (*Journal, error) {
-	name := out // of one on S3 its URI
-	if !objects.Is(out) {
-		abs, err := filepath.Abs(out)
-		if err != nil {
-			return nil, err
-		}
-		name = abs
-	}
-	sum := sha256.Sum256([]byte(name))
-	return &Journal{dir: filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))}, nil
-}
-
-func (j *Journal) path() string { return filepath.Join(j.dir, "journal.jsonl") }
+// New is the journal in a storage; it touches nothing.
+func New(storage Storage) *Journal { return &Journal{storage: storage} }
 
 // Read returns the recorded parts by number and the job they are of; no
 // journal gives a zero header. A line that a crash or a power cut left
 // damaged never counted: reading ends there, and what came after it is made
 // again.
 func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
-	data, err := os.ReadFile(j.path())
+	data, err := j.storage.Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return header, nil, nil
 	}
@@ -82,7 +83,7 @@ func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if err := json.Unmarshal(lines[0], &header); err != nil {
-		return header, nil, fmt.Errorf("%s: %w; remove it to begin again", j.path(), err)
+		return header, nil, fmt.Errorf("%s: %w; remove it to begin again", j.storage, err)
 	}
 	parts = map[int]sinks.Part{}
 	for _, line := range lines[1:] {
@@ -97,9 +98,6 @@ func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
 
 // Begin replaces the journal by one that holds parts and takes more.
 func (j *Journal) Begin(header Header, parts map[int]sinks.Part) error {
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
-		return err
-	}
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	if err := encoder.Encode(header); err != nil {
@@ -110,18 +108,9 @@ func (j *Journal) Begin(header Header, parts map[int]sinks.Part) error {
 			return err
 		}
 	}
-	if err := atomicfile.Write(j.path(), lines.Bytes()); err != nil {
-		return err
-	}
-	if err := atomicfile.SyncDir(filepath.Dir(j.dir)); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(j.path(), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	j.file = f
-	return nil
+	err := j.storage.Begin(lines.Bytes())
+	j.begun = err == nil
+	return err
 }
 
 // Record makes a part count. It is safe from several goroutines.
@@ -135,25 +124,21 @@ func (j *Journal) Record(number int, p sinks.Part) error {
 	if j.failed != nil {
 		return j.failed
 	}
-	if _, j.failed = j.file.Write(append(line, '\n')); j.failed == nil {
-		j.failed = j.file.Sync()
-	}
+	j.failed = j.storage.Append(append(line, '\n'))
 	return j.failed
 }
 
-func (j *Journal) foundPath(number int) string {
-	return filepath.Join(j.dir, fmt.Sprintf("found-%05d", number))
-}
+func foundName(number int) string { return fmt.Sprintf("found-%05d", number) }
 
-// KeepFound keeps which entries of suppression lists a part has found. It is on
-// disk when it returns.
+// KeepFound keeps which entries of suppression lists a part has found. It is
+// durable when it returns.
 func (j *Journal) KeepFound(number int, found suppression.Found) error {
-	return atomicfile.Write(j.foundPath(number), found.Encode())
+	return j.storage.Put(foundName(number), found.Encode())
 }
 
 // Found is what KeepFound kept.
 func (j *Journal) Found(number int) (suppression.Found, error) {
-	data, err := os.ReadFile(j.foundPath(number))
+	data, err := j.storage.Get(foundName(number))
 	if err != nil {
 		return nil, err
 	}
@@ -167,27 +152,15 @@ const listsName = "suppressed-"
 // KeepLists keeps what the suppression lists of a job hold. Those that were kept
 // before stay until DropLists: the header says which count.
 func (j *Journal) KeepLists(fingerprint string, encoded []byte) error {
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(j.dir, listsName+fingerprint), encoded)
+	return j.storage.Put(listsName+fingerprint, encoded)
 }
 
 // DropLists removes lists other than those of a fingerprint.
-func (j *Journal) DropLists(but string) error {
-	files, err := os.ReadDir(j.dir)
-	errs := []error{err}
-	for _, f := range files {
-		if strings.HasPrefix(f.Name(), listsName) && f.Name() != listsName+but {
-			errs = append(errs, os.Remove(filepath.Join(j.dir, f.Name())))
-		}
-	}
-	return errors.Join(errs...)
-}
+func (j *Journal) DropLists(but string) error { return j.storage.Drop(listsName, listsName+but) }
 
 // Lists is what KeepLists kept under a fingerprint; nil without it.
 func (j *Journal) Lists(fingerprint string) ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(j.dir, listsName+fingerprint))
+	data, err := j.storage.Get(listsName + fingerprint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -195,15 +168,10 @@ func (j *Journal) Lists(fingerprint string) ([]byte, error) {
 }
 
 // Begun reports whether this process has begun the journal.
-func (j *Journal) Begun() bool { return j.file != nil }
+func (j *Journal) Begun() bool { return j.begun }
 
 // Close keeps the journal for the next run.
-func (j *Journal) Close() error {
-	if j.file == nil {
-		return nil
-	}
-	return j.file.Close()
-}
+func (j *Journal) Close() error { return j.storage.Close() }
 
 // Remove ends the journal: its dataset is finished.
-func (j *Journal) Remove() error { return os.RemoveAll(j.dir) }
+func (j *Journal) Remove() error { return j.storage.Remove() }

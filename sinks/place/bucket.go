@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -56,7 +57,7 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	if b.work, err = openWorkFolder(o.StateDir, at.String()); err != nil {
 		return nil, err
 	}
-	if b.lock, err = b.store.Lock(b.ctx, at.Below(lockName), b.work.holder); err != nil {
+	if b.lock, err = b.store.Lock(b.ctx, at.Below(lockName), cmp.Or(o.Holder, b.work.holder)); err != nil {
 		return nil, errors.Join(err, b.work.close(errors.Is(err, fs.ErrNotExist)))
 	}
 	b.changed() // the previous holder of the lock may have written

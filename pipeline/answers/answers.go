@@ -37,6 +37,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -85,9 +86,11 @@ type Store struct {
 	createLog   func(path string) (*appendlog.Log, error)
 	maxLogBytes int64
 	mem         *memtable
-	logMu       sync.Mutex // held while the log and mem change
-	staged      *changeSet // of the present group
-	moving      chan error // the result of the move of mem.previous; nil while none runs
+	logMu       sync.Mutex        // held while the log and mem change
+	staged      *changeSet        // of the present group
+	replicate   func(Group) error // nil: nowhere
+	leaveWithin time.Duration     // of calls that are replicated
+	moving      chan error        // the result of the move of mem.previous; nil while none runs
 }
 
 // pragmas of the writer: deleted content is overwritten; 16 MiB of pages stay
@@ -162,7 +165,7 @@ func (s *Store) load(ctx context.Context) error {
 	if err := s.loadCalls(ctx); err != nil {
 		return err
 	}
-	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}}
+	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}, runs: map[int64]string{}}
 	s.queue = groupcommit.NewQueue(false, errClosed, s.commit) // not patient: a group is one small write
 	return nil
 }

@@ -366,7 +366,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Errorf("got %+v, want %+v", unknown, want)
 	}
 	second := intent(t, s, q, Send{Run: "morning", At: noon, Again: true})
-	if second != (Call{first.IdempotencyKey, 2}) {
+	if second != (Call{IdempotencyKey: first.IdempotencyKey, Attempt: 2}) {
 		t.Errorf("sent again: %+v, want the key of %+v", second, first)
 	}
 	must(t, s.Put(t.Context(), q, Answer{Run: "morning", Outcome: NoMatch, Received: noon}))

@@ -49,6 +49,9 @@ type Call struct {
 	IdempotencyKey string
 	// Attempt counts from 1.
 	Attempt int
+	// LeaveBefore is when the call must have left; zero is any time. Later than
+	// that another process may have taken the store over, and know of the intent.
+	LeaveBefore time.Time
 }
 
 // Intent stores that a call is about to leave; from then on the next process
@@ -63,7 +66,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 	if err != nil {
 		return Call{}, err
 	}
-	h := q.Hash()
+	h, asked := q.Hash(), time.Now()
 	err = s.queue.Do(ctx, func(g *changeSet) error {
 		before := g.call(h)
 		now := &call{scope: scope, run: run}
@@ -81,6 +84,9 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		now.open.Attempts++
 		g.setCall(now)
 		c = Call{IdempotencyKey: now.open.IdempotencyKey, Attempt: now.open.Attempts}
+		if s.leaveWithin > 0 {
+			c.LeaveBefore = asked.Add(s.leaveWithin)
+		}
 		return nil
 	})
 	if err != nil {

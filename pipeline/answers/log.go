@@ -49,7 +49,7 @@ func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
 		}
 	}
 	if len(s.staged.record) > 0 {
-		if err := fault(s.append(s.staged.record)); err != nil {
+		if err := fault(s.store(s.staged)); err != nil {
 			for i := range results { // also of refused ones: what refused them was not made
 				results[i] = err
 			}
@@ -60,6 +60,16 @@ func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
 	for i, c := range group {
 		c.Settle(results[i])
 	}
+}
+
+// store makes the changes of a group durable. The caller holds logMu.
+func (s *Store) store(g *changeSet) error {
+	if s.replicate != nil {
+		if err := s.replicate(Group{Record: g.record, Runs: g.runs}); err != nil {
+			return err
+		}
+	}
+	return s.append(g.record)
 }
 
 // append writes a record to disk. The caller holds logMu.

@@ -86,8 +86,16 @@ type recordReader struct {
 	broken bool
 }
 
-// change decodes one change and applies it to g.
-func (r *recordReader) change(g *generation) {
+// changes takes the changes of a record.
+type changes interface {
+	setCall(*call)
+	closeCall(Hash)
+	addAnswer(*answered)
+}
+
+// change decodes one change and applies it to to. It has no names of scopes and
+// runs, only the ids of their rows.
+func (r *recordReader) change(to changes) {
 	switch kind := r.bytes(1); {
 	case r.broken:
 	case kind[0] == callRecord:
@@ -97,11 +105,11 @@ func (r *recordReader) change(g *generation) {
 		c.open.Status, c.open.Deadline, c.open.MaybeBilled = int(r.int()), fromMillisOrZero(r.int()), r.int() != 0
 		c.open.Key, c.open.IdempotencyKey, c.open.State, c.open.Reason, c.open.Resolution, c.open.Request = r.text(), r.text(), State(r.text()), r.text(), r.text(), r.text()
 		if !r.broken {
-			g.calls[c.open.Hash] = c
+			to.setCall(c)
 		}
 	case kind[0] == closedRecord:
 		if h := r.hash(); !r.broken {
-			g.calls[h] = nil
+			to.closeCall(h)
 		}
 	case kind[0] == answerRecord:
 		a := &answered{hash: r.hash()}
@@ -113,8 +121,7 @@ func (r *recordReader) change(g *generation) {
 		a.key, a.answer.Outcome, a.answer.Reason, a.answer.Resolution, a.answer.Request = r.text(), Outcome(r.text()), r.text(), r.text(), r.text()
 		a.answer.Body = r.bytes(r.length())
 		if !r.broken {
-			g.addAnswer(a)
-			g.calls[a.hash] = nil
+			to.addAnswer(a)
 		}
 	default:
 		r.broken = true

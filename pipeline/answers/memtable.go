@@ -146,9 +146,13 @@ func newGeneration(number int64, path string) *generation {
 
 func (g *generation) empty() bool { return len(g.answers) == 0 && len(g.calls) == 0 }
 
+func (g *generation) setCall(c *call)  { g.calls[c.open.Hash] = c }
+func (g *generation) closeCall(h Hash) { g.calls[h] = nil }
+
 func (g *generation) addAnswer(a *answered) {
 	g.answers = append(g.answers, a)
 	g.latest[a.hash.key()] = a
+	g.calls[a.hash] = nil
 	s := g.spending[a.run]
 	if s == nil {
 		s = &spending{}
@@ -179,12 +183,14 @@ type changeSet struct {
 	mem     *memtable
 	calls   map[Hash]*call // nil means closed
 	answers []*answered
-	record  []byte // of the log
+	record  []byte           // of the log
+	runs    map[int64]string // those that record refers to, by id
 }
 
 func (c *changeSet) reset() {
 	clear(c.calls)
 	clear(c.answers)
+	clear(c.runs)
 	c.answers, c.record = c.answers[:0], c.record[:0]
 }
 
@@ -207,6 +213,7 @@ func (c *changeSet) openCall(h Hash) (*call, error) {
 
 func (c *changeSet) setCall(now *call) {
 	c.calls[now.open.Hash] = now
+	c.runs[now.run] = now.open.Run
 	c.record = appendCall(c.record, now)
 }
 
@@ -219,6 +226,7 @@ func (c *changeSet) closeCall(h Hash) {
 func (c *changeSet) addAnswer(a *answered) {
 	c.calls[a.hash] = nil
 	c.answers = append(c.answers, a)
+	c.runs[a.run] = a.answer.Run
 	c.record = appendAnswer(c.record, a)
 }
 

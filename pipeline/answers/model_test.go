@@ -80,7 +80,7 @@ func TestModel(t *testing.T) {
 				}
 				m.open, m.by, m.sent = UnderWay, run, at
 				m.tries++
-				if c != (Call{m.callKey, m.tries}) {
+				if c != (Call{IdempotencyKey: m.callKey, Attempt: m.tries}) {
 					t.Fatalf("intent: %+v, want %+v", c, m)
 				}
 			},

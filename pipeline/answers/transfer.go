@@ -2,8 +2,11 @@ package answers
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"time"
 )
 
 // Sorted lists the answers of one scope, with bodies, in the order of their
@@ -14,6 +17,14 @@ func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
 			yield(Item{}, err)
 			return
 		}
+		s.sorted(ctx, of, 0, math.MaxInt64)(yield)
+	}
+}
+
+// sorted lists the answers in the database that came after one number, up to
+// another.
+func (s *Store) sorted(ctx context.Context, of Scope, after, to int64) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
 		last := []byte{}
 		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
 			var received int64
@@ -26,8 +37,8 @@ func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
 			items, err := collect(ctx, s.reads, scan, `SELECT k.hash, a.key, r.name, a.outcome, a.reason, a.status, a.credits, a.resolution, a.request,
 					a.received, a.body
 				FROM keys k CROSS JOIN answers a ON a.seq = k.seq CROSS JOIN runs r ON r.id = a.run
-				WHERE k.hash > ?1 AND a.scope = (SELECT id FROM scopes WHERE service = ?2 AND operation = ?3 AND settings = '')
-				ORDER BY k.hash LIMIT ?4`, last, of.Service, string(of.Operation), pageSize)
+				WHERE k.hash > ?1 AND k.seq > ?5 AND k.seq <= ?6 AND a.scope = (SELECT id FROM scopes WHERE service = ?2 AND operation = ?3 AND settings = '')
+				ORDER BY k.hash LIMIT ?4`, last, of.Service, string(of.Operation), pageSize, after, to)
 			if err != nil {
 				yield(Item{}, err)
 				return
@@ -163,6 +174,174 @@ func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, 
 	}
 	return true, s.queue.Do(ctx, func(g *changeSet) error {
 		g.setCall(&call{open: c, scope: scope, run: run})
+		return nil
+	})
+}
+
+// A store may be the working copy of one that is kept elsewhere: every group of
+// changes is sent there before it counts, and another store can make the same
+// changes from what was sent.
+
+// Group is one group of changes, as another store replays it.
+type Group struct {
+	Record []byte           // in the form of the log
+	Runs   map[int64]string // names of the runs that Record refers to by id
+}
+
+// ReplicateTo has every group of changes from here on sent by send before it
+// counts. The error of send is that of each change in the group, and none of
+// them is made. send must not keep the group. Calls leave within a time after
+// their intent was asked for.
+func (s *Store) ReplicateTo(send func(Group) error, leaveWithin time.Duration) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	s.replicate, s.leaveWithin = send, leaveWithin
+}
+
+// Replay makes the changes of a group about the questions of one scope.
+func (s *Store) Replay(ctx context.Context, of Scope, g Group) error {
+	return s.replay(ctx, of, g, func(to *changeSet) changes { return to })
+}
+
+// ReplayLate takes over the answers of a group whose sender was too late to have
+// it in the order of changes: those whose question has an open call.
+func (s *Store) ReplayLate(ctx context.Context, of Scope, g Group) error {
+	return s.replay(ctx, of, g, func(to *changeSet) changes { return lateChanges{to} })
+}
+
+// lateChanges passes on answers to open calls.
+type lateChanges struct{ to *changeSet }
+
+func (l lateChanges) setCall(*call)  {}
+func (l lateChanges) closeCall(Hash) {}
+func (l lateChanges) addAnswer(a *answered) {
+	if l.to.call(a.hash) != nil {
+		l.to.addAnswer(a)
+	}
+}
+
+func (s *Store) replay(ctx context.Context, of Scope, g Group, into func(*changeSet) changes) error {
+	if len(g.Record) == 0 {
+		return nil
+	}
+	named := &namedChanges{of: of, names: g.Runs, ids: map[int64]int64{}}
+	for id, name := range g.Runs {
+		var err error
+		if named.scope, named.ids[id], err = s.scopeAndRun(ctx, of, name); err != nil {
+			return err
+		}
+	}
+	return s.queue.Do(ctx, func(staged *changeSet) error {
+		named.to = into(staged)
+		for r := (recordReader{rest: g.Record}); len(r.rest) > 0; {
+			r.change(named)
+			if r.broken || named.unnamed {
+				return fmt.Errorf("replay: %w", errRecord)
+			}
+		}
+		return nil
+	})
+}
+
+// namedChanges gives changes the names and ids that they have in this store.
+type namedChanges struct {
+	of      Scope
+	names   map[int64]string
+	scope   int64
+	ids     map[int64]int64
+	unnamed bool // a run has no name
+	to      changes
+}
+
+func (n *namedChanges) run(id int64) (string, int64) {
+	name, found := n.names[id]
+	n.unnamed = n.unnamed || !found
+	return name, n.ids[id]
+}
+
+func (n *namedChanges) setCall(c *call) {
+	c.open.Scope, c.scope = n.of, n.scope
+	c.open.Run, c.run = n.run(c.run)
+	n.to.setCall(c)
+}
+
+func (n *namedChanges) closeCall(h Hash) { n.to.closeCall(h) }
+
+func (n *namedChanges) addAnswer(a *answered) {
+	a.scope = n.scope
+	a.answer.Run, a.run = n.run(a.run)
+	n.to.addAnswer(a)
+}
+
+// AbandonCalls makes the calls unknown that another process had under way, as
+// Open does for those of an earlier process on this disk.
+func (s *Store) AbandonCalls(ctx context.Context) error {
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		for _, c := range s.mem.calls { // without mu: only this goroutine changes it
+			if c.open.State != UnderWay {
+				continue
+			}
+			now := *c
+			now.open.State, now.open.MaybeBilled = Unknown, true
+			g.setCall(&now)
+		}
+		return nil
+	})
+}
+
+// Snapshot is what a store holds of one scope at one moment.
+type Snapshot struct {
+	// Items are the answers stored after the position of an earlier snapshot, in
+	// the order of their hashes. Those that are replaced after the moment may be
+	// missing.
+	Items iter.Seq2[Item, error]
+	Calls []OpenCall
+	// Spent is what each run has paid, over all scopes.
+	Spent    map[string]Spending
+	Position int64
+}
+
+// Snapshot takes a snapshot. at is called at its moment: no change is made
+// meanwhile.
+func (s *Store) Snapshot(ctx context.Context, of Scope, since int64, at func()) (shot Snapshot, err error) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil {
+		return shot, err
+	}
+	at()
+	if err := s.reads.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM answers").Scan(&shot.Position); err != nil {
+		return shot, fault(err)
+	}
+	shot.Items = s.sorted(ctx, of, since, shot.Position)
+	for _, state := range []State{UnderWay, Unknown, Parked} {
+		shot.Calls = append(shot.Calls, s.mem.callsIn(state)...)
+	}
+	type run struct {
+		name string
+		Spending
+	}
+	runs, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (r run, err error) {
+		err = row.Scan(&r.name, &r.Answers, &r.Unpriced, &r.Credits)
+		return r, err
+	}, "SELECT name, answers, unpriced, credits FROM runs")
+	shot.Spent = map[string]Spending{}
+	for _, r := range runs {
+		shot.Spent[r.name] = r.Spending
+	}
+	return shot, err
+}
+
+// SetSpent says what runs have paid that another store has counted.
+func (s *Store) SetSpent(ctx context.Context, spent map[string]Spending) error {
+	return s.writer.Write(ctx, func(g *sqliteTx) error {
+		for name, p := range spent {
+			err := g.Exec(`INSERT INTO runs(name, answers, unpriced, credits) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
+				SET answers = excluded.answers, unpriced = excluded.unpriced, credits = excluded.credits`, name, p.Answers, p.Unpriced, p.Credits)
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

@@ -253,3 +253,41 @@ func TestAskedOnceHoweverLongARunTakes(t *testing.T) {
 		})
 	}
 }
+
+// expiring is a store whose first intents come too late to be used.
+type expiring struct {
+	*answers.Store
+	late int
+}
+
+func (s *expiring) Intent(ctx context.Context, q answers.Question, send answers.Send) (answers.Call, error) {
+	c, err := s.Store.Intent(ctx, q, send)
+	if s.late > 0 {
+		s.late--
+		c.LeaveBefore = time.Now().Add(-time.Second)
+	}
+	return c, err
+}
+
+// TestExpiredIntent: no call leaves with an intent that has expired. It is taken
+// back, and the question asked with another.
+func TestExpiredIntent(t *testing.T) {
+	_, store := laterOf(t)
+	asked := 0
+	service := answering(func(string) (int, string, error) {
+		asked++
+		for c, err := range store.Unknown(t.Context()) {
+			t.Errorf("unknown: %+v, %v", c, err)
+		}
+		return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
+	})
+	slow := &expiring{store, 2}
+	b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Answers = slow })
+	a, err := ask(t, b, "network.example/in/a")
+	if err != nil || a.Outcome != outcome.Matched || asked != 1 || slow.late != 0 {
+		t.Errorf("%+v, %v after %d calls", a, err, asked)
+	}
+	if calls, credits := b.Spent(); calls != 1 || credits == 0 {
+		t.Errorf("%d calls and %d credits are spent", calls, credits)
+	}
+}

@@ -145,6 +145,12 @@ func (c *call) send() (Answer, error) {
 		_, stored := c.conclude(answers.Answer{}, notSent)
 		return Answer{}, errors.Join(EndOf(b.ctx, err), stored)
 	}
+	if late := intent.LeaveBefore; !late.IsZero() && time.Now().After(late) { // the process slept, or the store was away
+		if _, err := c.conclude(answers.Answer{}, notSent); err != nil {
+			return Answer{}, err
+		}
+		return c.send()
+	}
 	if c.maybeBilled() {
 		c.become(resent)
 	} else {

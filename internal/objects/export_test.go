@@ -12,5 +12,3 @@ const (
 	BlockSize = blockSize
 )
 
-// LockExpires is how long a lock is believed.
-const LockExpires = lockExpires

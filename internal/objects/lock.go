@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,9 +17,9 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
-// A lock that was not renewed for lockExpires is its holder's no more. It is
-// renewed four times in that time.
-const lockExpires = 2 * time.Minute
+// LockExpires is how long a lock is believed: one that was not renewed for so
+// long is its holder's no more. It is renewed four times in that time.
+const LockExpires = 2 * time.Minute
 
 // ErrLockLost says that another process has taken a lock over because its
 // holder gave no sign of life.
@@ -79,6 +80,35 @@ func (l *Lock) RequireConditions() error {
 	return nil
 }
 
+// started is when this process began, for locks of one before it with the same
+// number, as all in containers have.
+var started = time.Now().UTC().Truncate(time.Second)
+
+// HolderGone returns the holder of a lock if that is known to be gone: it was a
+// process of this host. It is "" where nobody holds the lock, or its holder may
+// be alive.
+func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
+	held, _, err := (&Lock{store: s, at: at}).read(ctx)
+	if isGone(err) {
+		return "", nil
+	}
+	host, hostErr := os.Hostname()
+	if err != nil || hostErr != nil || held.Host != host || held.PID <= 0 {
+		return "", err
+	}
+	if held.PID == os.Getpid() {
+		if since, err := time.Parse(time.RFC3339, held.Since); err != nil || !since.Before(started) {
+			return "", nil // this very process
+		}
+		return held.Holder, nil
+	}
+	p, err := os.FindProcess(held.PID)
+	if err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+		return held.Holder, nil
+	}
+	return "", nil
+}
+
 // take writes the lock until it is seen to be ours, or another's.
 func (l *Lock) take(ctx context.Context) error {
 	for range maxConflicts {
@@ -91,9 +121,9 @@ func (l *Lock) take(ctx context.Context) error {
 		case held.Process == l.mine.Process:
 			l.etag, l.renewed = info.ETag, time.Now()
 			return nil
-		case held.Holder != l.mine.Holder && info.SeenAt.Sub(info.ModTime) < lockExpires:
+		case held.Holder != l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires:
 			return fmt.Errorf("%s: %w: process %d on %s, since %s; if it is gone, the lock expires %s after its last renewal, which was %s ago", l.at, filelock.ErrLocked,
-				held.PID, cmp.Or(held.Host, "another host"), held.Since, lockExpires, info.SeenAt.Sub(info.ModTime).Round(time.Second))
+				held.PID, cmp.Or(held.Host, "another host"), held.Since, LockExpires, info.SeenAt.Sub(info.ModTime).Round(time.Second))
 		default:
 			asked = ifMatch(info.ETag)
 		}
@@ -149,7 +179,7 @@ func (l *Lock) read(ctx context.Context) (held lockBody, info Info, err error) {
 // beat renews the lock until it is told to stop.
 func (l *Lock) beat(ctx context.Context) {
 	defer close(l.done)
-	ticker := time.NewTicker(lockExpires / 4)
+	ticker := time.NewTicker(LockExpires / 4)
 	defer ticker.Stop()
 	for {
 		select {
@@ -163,7 +193,7 @@ func (l *Lock) beat(ctx context.Context) {
 
 // Check makes sure that the lock is still ours. What is done right after it
 // does no harm.
-func (l *Lock) Check(ctx context.Context) error { return l.renew(ctx, lockExpires/2) }
+func (l *Lock) Check(ctx context.Context) error { return l.renew(ctx, LockExpires/2) }
 
 // renew renews the lock if it is older than that.
 func (l *Lock) renew(ctx context.Context, older time.Duration) error {

@@ -3,8 +3,10 @@ package objectstate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 
@@ -20,21 +22,69 @@ func (s *State) Sorted(ctx context.Context, of answers.Scope) iter.Seq2[answers.
 func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 	return func(yield func(answers.Item, error) bool) {
 		m, err := s.latest(ctx, of)
+		if err == nil {
+			err = s.withLog(ctx, of, m, func(copied *answers.Store) error {
+				if copied == nil {
+					s.sorted(ctx, of, m.Files, bodies)(yield)
+					return nil
+				}
+				copied.Sorted(ctx, of)(func(i answers.Item, err error) bool {
+					if !bodies {
+						i.Body = nil
+					}
+					return yield(i, err)
+				})
+				return nil
+			})
+		}
 		if err != nil {
 			yield(answers.Item{}, err)
-			return
 		}
-		s.sorted(ctx, of, m.Files, bodies)(yield)
 	}
 }
 
-// OpenCalls lists the open calls of one scope, ordered by their hashes.
-func (s *State) OpenCalls(ctx context.Context, of answers.Scope) ([]answers.OpenCall, error) {
+// withLog calls use with a working copy of a scope if its log holds more than
+// the manifest: a run is under way, or was killed. Else use gets nil.
+func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*answers.Store) error) (err error) {
+	segments, err := s.readSegments(ctx, of, m.LogFrom)
+	if err == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
+		return use(nil)
+	}
+	// Where the log could not be read, it may have gone into files meanwhile.
+	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	look, err := s.Look(ctx, of, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, look.Close(ctx)) }()
+	return use(look.Answers)
+}
+
+// OpenCalls lists the open calls of one scope, ordered by their hashes. One that
+// is under way is unknown: its process may be dead.
+func (s *State) OpenCalls(ctx context.Context, of answers.Scope) (calls []answers.OpenCall, err error) {
 	m, err := s.latest(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	return s.readCalls(ctx, of, m)
+	err = s.withLog(ctx, of, m, func(copied *answers.Store) (err error) {
+		if copied == nil {
+			calls, err = s.readCalls(ctx, of, m)
+		} else {
+			calls, err = copied.OpenCalls(ctx, of)
+		}
+		return err
+	})
+	for i := range calls {
+		if calls[i].State == answers.UnderWay {
+			calls[i].State, calls[i].MaybeBilled = answers.Unknown, true
+		}
+	}
+	return calls, err
 }
 
 // List lists answers, scope by scope in the order of their hashes.

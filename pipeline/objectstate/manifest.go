@@ -31,6 +31,11 @@ type manifest struct {
 	// generation share no hash.
 	Files []answerFile `json:"files"`
 	Calls *callsFile   `json:"calls,omitempty"`
+	// Term is the number of the last claim of the log, and LogFrom the number of
+	// the first segment of the log that is not in Files and Calls.
+	Term    int64            `json:"term"`
+	LogFrom int64            `json:"log_from"`
+	Spent   map[string]spent `json:"spent,omitempty"` // by run
 }
 
 // answerFile names a file of answers.
@@ -42,6 +47,13 @@ type answerFile struct {
 	Rows       int64  `json:"rows"`
 	Bytes      int64  `json:"bytes"`
 	SHA256     string `json:"sha256"`
+}
+
+// spent is what a run has paid.
+type spent struct {
+	Answers  int64 `json:"answers"`
+	Unpriced int64 `json:"unpriced"` // of these
+	Credits  int64 `json:"credits"`
 }
 
 // callsFile names the file with all open calls.
@@ -76,7 +88,7 @@ func (m *manifest) lastGeneration() int64 {
 func (m *manifest) next(writer string) *manifest {
 	return &manifest{
 		Format: formatNumber, Number: m.Number + 1, Writer: writer, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Files: slices.Clone(m.Files), Calls: m.Calls,
+		Files: slices.Clone(m.Files), Calls: m.Calls, Term: m.Term, LogFrom: m.LogFrom, Spent: m.Spent,
 	}
 }
 

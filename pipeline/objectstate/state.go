@@ -27,9 +27,11 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -49,6 +51,11 @@ type State struct {
 	// rowsPerFile and rowsPerGroup are the sizes at which files of answers and
 	// their row groups end; tests lower them.
 	rowsPerFile, groupBytes int
+	// The log is put into files when it has sealSegments or sealBytes, so that the
+	// next process has little to read.
+	sealSegments, sealBytes int64
+	// pollEvery is how often a lease is looked at that another process has.
+	pollEvery time.Duration
 }
 
 // Open is the state at a URI, s3://bucket/prefix/. Nothing is read yet.
@@ -57,7 +64,10 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &State{store: store, at: at, writer: uuid.NewString(), rowsPerFile: 1 << 20, groupBytes: 8 << 20}, nil
+	return &State{
+		store: store, at: at, writer: uuid.NewString(), rowsPerFile: 1 << 20, groupBytes: 8 << 20,
+		sealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second,
+	}, nil
 }
 
 // String is the state's URI.
@@ -110,15 +120,21 @@ type Lease struct{ locks []*objects.Lock }
 // Claim takes the leases of services. A service that another process writes
 // about is filelock.ErrLocked.
 func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err error) {
+	ctx = context.WithoutCancel(ctx) // a lease is renewed until it is released
 	l := &Lease{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+			err = errors.Join(err, l.Release(ctx))
 		}
 	}()
 	slices.Sort(services) // two that want the same do not each get one
 	for _, service := range slices.Compact(services) {
-		lock, err := s.store.Lock(ctx, s.at.Below("lease/"+shortHash(service)+".json"), s.writer)
+		at := s.leaseOf(service)
+		gone, err := s.store.HolderGone(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		lock, err := s.store.Lock(ctx, at, cmp.Or(gone, s.writer))
 		if err != nil {
 			return nil, err
 		}
@@ -128,6 +144,40 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 		}
 	}
 	return l, nil
+}
+
+// claimFrom is Claim for a run, which waits while the process that has the lease
+// gives no sign of life: until it does, or the lease has expired.
+func (s *State) claimFrom(ctx context.Context, name string) (*Lease, error) {
+	at, first := s.leaseOf(name), ""
+	for {
+		l, err := s.Claim(ctx, name)
+		if !errors.Is(err, filelock.ErrLocked) {
+			return l, err
+		}
+		info, statErr := s.store.Stat(ctx, at)
+		now := info.ETag + info.ModTime.String()
+		switch {
+		case statErr != nil && !errors.Is(statErr, fs.ErrNotExist):
+			return nil, statErr
+		case first != "" && now != first:
+			return nil, err
+		case first == "":
+			s.store.Log().Info("the state is in use by a process that may be dead; waiting until it gives a sign of life, or its lease expires", "reason", err.Error())
+		}
+		first = now
+		timer := time.NewTimer(s.pollEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *State) leaseOf(name string) objects.Location {
+	return s.at.Below("lease/" + shortHash(name) + ".json")
 }
 
 // Check makes sure that the lease is still ours.

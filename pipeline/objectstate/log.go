@@ -1,0 +1,243 @@
+package objectstate
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// The log of a scope holds the changes that are in no manifest yet: segment n is
+// the object log/<n>.seg, which is only ever created. Who creates a number has
+// read everything below it. A claim of the log creates an empty segment, the
+// fence, under the number that the writer before would use next. So that one
+// cannot make another change count, however long it slept.
+//
+// Fences are kept for keptFences, for the sake of those that sleep. An answer that a
+// fenced writer still gets goes to late/, and counts if its question has an open
+// call.
+
+const keptFences = 30 * 24 * time.Hour
+
+// segment is one object of a log.
+type segment struct {
+	Writer string           `json:"writer"`
+	Term   int64            `json:"term"`
+	Fence  bool             `json:"fence,omitempty"`
+	Runs   map[int64]string `json:"runs,omitempty"`
+
+	number int64
+	record []byte
+}
+
+const segmentMagic = "leadetl\x01"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (g segment) encode() []byte {
+	header, err := json.Marshal(g)
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	data := append([]byte(segmentMagic), binary.AppendUvarint(nil, uint64(len(header)))...)
+	data = append(append(data, header...), g.record...)
+	return binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+}
+
+func decodeSegment(data []byte) (g segment, err error) {
+	n := len(data) - 4
+	if n < len(segmentMagic) || string(data[:len(segmentMagic)]) != segmentMagic || crc32.Checksum(data[:n], castagnoli) != binary.BigEndian.Uint32(data[n:]) {
+		return g, ErrDamaged
+	}
+	rest := data[len(segmentMagic):n]
+	size, width := binary.Uvarint(rest)
+	if width <= 0 || size > uint64(len(rest)-width) {
+		return g, ErrDamaged
+	}
+	rest = rest[width:]
+	if json.Unmarshal(rest[:size], &g) != nil {
+		return g, ErrDamaged
+	}
+	g.record = rest[size:]
+	return g, nil
+}
+
+func segmentName(number int64) string { return fmt.Sprintf("log/%012d.seg", number) }
+
+// readAtOnce is how many small objects are read at a time.
+const readAtOnce = 16
+
+// readSegments reads the segments of a log from a number on.
+func (s *State) readSegments(ctx context.Context, of answers.Scope, from int64) ([]segment, error) {
+	var infos []objects.Info
+	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
+		if err != nil {
+			return nil, err
+		}
+		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".seg"), 10, 64)
+		if err != nil || number < from {
+			continue
+		}
+		if want := from + int64(len(infos)); number != want {
+			return nil, fmt.Errorf("%w: %s is missing", ErrDamaged, s.folder(of).Below(segmentName(want)))
+		}
+		infos = append(infos, info)
+	}
+	segments, err := s.readAll(ctx, infos)
+	for i := range segments {
+		segments[i].number = from + int64(i)
+	}
+	return segments, err
+}
+
+// readLate reads what came too late for the log, with where it is.
+func (s *State) readLate(ctx context.Context, of answers.Scope) (late []segment, at []objects.Location, err error) {
+	var infos []objects.Info
+	for info, err := range s.store.List(ctx, s.folder(of).Below("late/")) {
+		if err != nil {
+			return nil, nil, err
+		}
+		infos = append(infos, info)
+		at = append(at, info.Location)
+	}
+	late, err = s.readAll(ctx, infos)
+	return late, at, err
+}
+
+func (s *State) readAll(ctx context.Context, infos []objects.Info) ([]segment, error) {
+	contents, err := s.readObjects(ctx, infos)
+	if err != nil {
+		return nil, err
+	}
+	segments := make([]segment, len(infos))
+	for i, data := range contents {
+		if segments[i], err = decodeSegment(data); err != nil {
+			return nil, fmt.Errorf("read %s: %w", infos[i].Location, err)
+		}
+	}
+	return segments, nil
+}
+
+// readObjects reads small objects, many at a time.
+func (s *State) readObjects(ctx context.Context, infos []objects.Info) ([][]byte, error) {
+	contents := make([][]byte, len(infos))
+	reading := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
+	for i, info := range infos {
+		reading.Go(func(ctx context.Context) (err error) {
+			contents[i], _, err = s.store.ReadFile(ctx, info.Location)
+			return err
+		})
+	}
+	return contents, reading.Wait()
+}
+
+// logWriter appends to the log of a scope. It is used by one goroutine at a time.
+type logWriter struct {
+	state  *State
+	ctx    context.Context // never cancelled: a change is sent, or the store gives up
+	of     answers.Scope
+	term   int64
+	next   int64 // number of the next segment
+	bytes  int64 // of the segments that are in no manifest
+	sealed int64 // number of the first of these
+	late   int   // segments that came too late
+	ended  error // why nothing is appended any more
+}
+
+// fence begins a term: from now on no earlier writer appends anything. It is
+// fs.ErrExist if one of them was faster.
+func (w *logWriter) fence() error {
+	return w.create(segment{Writer: w.state.writer, Term: w.term, Fence: true})
+}
+
+func (w *logWriter) create(g segment) error {
+	data := g.encode()
+	err := w.state.store.Create(w.ctx, w.state.folder(w.of).Below(segmentName(w.next)), objects.ContentOf(data, "application/octet-stream"))
+	if err != nil {
+		return err
+	}
+	w.next++
+	w.bytes += int64(len(data))
+	return nil
+}
+
+// append sends a group of changes. After an error it sends no more: what was
+// sent may be there or not.
+func (w *logWriter) append(g answers.Group) error {
+	s := segment{Writer: w.state.writer, Term: w.term, Runs: g.Runs, record: g.Record}
+	if w.ended == nil {
+		err := w.create(s)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrExist):
+			w.ended = fmt.Errorf("%s: %w", w.state.folder(w.of), objects.ErrLockLost)
+		default:
+			w.ended = err
+		}
+	}
+	return errors.Join(w.ended, w.keepLate(s))
+}
+
+// keepLate keeps what may be an answer that was paid for.
+func (w *logWriter) keepLate(g segment) error {
+	if !errors.Is(w.ended, objects.ErrLockLost) {
+		return nil
+	}
+	w.late++
+	at := w.state.folder(w.of).Below(fmt.Sprintf("late/%s-%06d.seg", w.state.writer, w.late))
+	_, err := w.state.store.Put(w.ctx, at, objects.ContentOf(g.encode(), "application/octet-stream"))
+	return err
+}
+
+// removeSegments removes the segments of a log below a number, but not the
+// fences that may still be needed.
+func (s *State) removeSegments(ctx context.Context, of answers.Scope, below int64) error {
+	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
+		if err != nil {
+			return err
+		}
+		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".seg"), 10, 64)
+		if err != nil || number >= below {
+			continue
+		}
+		if time.Since(info.ModTime) < keptFences && info.Size < maxFenceBytes {
+			data, _, err := s.store.ReadFile(ctx, info.Location)
+			if err != nil {
+				return err
+			}
+			if bytes.Contains(data, []byte(`"fence":true`)) {
+				continue
+			}
+		}
+		if err := s.store.Remove(ctx, info.Location); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxFenceBytes is more than a fence takes.
+const maxFenceBytes = 256
+
+// maxTerm is the last term of a log.
+func maxTerm(m *manifest, segments []segment) int64 {
+	term := m.Term
+	for _, g := range segments {
+		term = max(term, g.Term)
+	}
+	return term
+}

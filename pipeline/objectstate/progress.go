@@ -1,0 +1,164 @@
+package objectstate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/objects"
+)
+
+// Progress keeps the journal of an unfinished dataset: journal/<n>.jsonl are
+// created one after the other. The last that begins a journal and those after it
+// are the journal; small files of the run are in beside/.
+type Progress struct {
+	state *State
+	ctx   context.Context // never cancelled
+	at    objects.Location
+	lease *Lease // nil: nothing is written
+	next  int64  // number of the next object
+}
+
+// Progress is that of the dataset at out. Without look, no other process writes
+// it until Close; a dataset that another works on is filelock.ErrLocked.
+func (s *State) Progress(ctx context.Context, out string, look bool) (*Progress, error) {
+	id := shortHash(out)
+	p := &Progress{state: s, ctx: context.WithoutCancel(ctx), at: s.at.Below("runs/" + id + "/")}
+	if look {
+		return p, nil
+	}
+	var err error
+	p.lease, err = s.claimFrom(ctx, "run "+id)
+	return p, err
+}
+
+// Release lets other processes work on the dataset.
+func (p *Progress) Release() error {
+	if p.lease == nil {
+		return nil
+	}
+	return p.lease.Release(p.ctx)
+}
+
+// Close has nothing to close.
+func (p *Progress) Close() error { return nil }
+
+// String names the journal for messages.
+func (p *Progress) String() string { return p.at.String() }
+
+func (p *Progress) object(number int64) objects.Location {
+	return p.at.Below(fmt.Sprintf("journal/%010d.jsonl", number))
+}
+
+// beginMark is the line before a journal's own.
+const beginMark = "{\"journal\":1}\n"
+
+// Read returns the lines of the journal; fs.ErrNotExist when there is none.
+func (p *Progress) Read() ([]byte, error) {
+	var infos []objects.Info
+	for info, err := range p.state.store.List(p.ctx, p.at.Below("journal/")) {
+		if err != nil {
+			return nil, err
+		}
+		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".jsonl"), 10, 64)
+		if err != nil {
+			continue
+		}
+		p.next = number + 1
+		infos = append(infos, info)
+	}
+	contents, err := p.state.readObjects(p.ctx, infos)
+	if err != nil {
+		return nil, err
+	}
+	var lines []byte
+	begun := false
+	for _, data := range contents {
+		if rest, begins := bytes.CutPrefix(data, []byte(beginMark)); begins {
+			lines, begun = rest, true
+		} else {
+			lines = append(lines, data...)
+		}
+	}
+	if !begun {
+		return nil, fs.ErrNotExist
+	}
+	return lines, nil
+}
+
+// Begin replaces the journal.
+func (p *Progress) Begin(lines []byte) error {
+	const tries = 5 // an earlier process of the run may still be at work
+	content := append([]byte(beginMark), lines...)
+	for range tries {
+		err := p.create(content)
+		if !errors.Is(err, objects.ErrLockLost) {
+			return err
+		}
+		if err := p.lease.Check(p.ctx); err != nil {
+			return err
+		}
+		p.next++
+	}
+	return fmt.Errorf("%s: %w", p.at, objects.ErrLockLost)
+}
+
+// Append adds lines to the journal. If another process has begun it anew, it is
+// objects.ErrLockLost.
+func (p *Progress) Append(lines []byte) error { return p.create(lines) }
+
+func (p *Progress) create(data []byte) error {
+	at := p.object(p.next)
+	err := p.state.store.Create(p.ctx, at, objects.ContentOf(data, "application/x-ndjson"))
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w", at, objects.ErrLockLost)
+	}
+	if err == nil {
+		p.next++
+	}
+	return err
+}
+
+// Put keeps a small file beside the journal.
+func (p *Progress) Put(name string, data []byte) error {
+	_, err := p.state.store.Put(p.ctx, p.at.Below("beside/"+name), objects.ContentOf(data, "application/octet-stream"))
+	return err
+}
+
+// Get returns what Put kept; fs.ErrNotExist when there is none.
+func (p *Progress) Get(name string) ([]byte, error) {
+	data, _, err := p.state.store.ReadFile(p.ctx, p.at.Below("beside/"+name))
+	return data, err
+}
+
+// Drop removes what Put kept under names that begin with prefix, but for one.
+func (p *Progress) Drop(prefix, but string) error {
+	folder := p.at.Below("beside/")
+	for info, err := range p.state.store.List(p.ctx, folder.Below(prefix)) {
+		if err == nil && info.Location != folder.Below(but) {
+			err = p.state.store.Remove(p.ctx, info.Location)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove removes everything: the dataset is finished, or thrown away.
+func (p *Progress) Remove() error {
+	for info, err := range p.state.store.List(p.ctx, p.at) {
+		if err != nil {
+			return err
+		}
+		if err := p.state.store.Remove(p.ctx, info.Location); err != nil {
+			return err
+		}
+	}
+	return nil
+}

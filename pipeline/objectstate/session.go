@@ -1,0 +1,242 @@
+package objectstate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// Session is one scope of a state at work: Answers is a working copy on this
+// machine's disk, and each change of it is in the log on S3 before it counts.
+type Session struct {
+	Answers *answers.Store
+
+	state *State
+	of    answers.Scope
+	lease *Lease     // nil: nothing is written
+	log   *logWriter // nil: nothing is written
+
+	sealing  sync.Mutex
+	manifest *manifest
+	position int64          // of the last snapshot
+	running  sync.WaitGroup // a seal in the background
+	due      bool           // one is running; guarded by the answers' order of changes
+	failed   error          // of a seal in the background
+}
+
+// Look opens a session that writes nothing to S3, with a working copy in a new
+// folder. It needs no lease: it sees one moment.
+func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
+	x := &Session{state: s, of: of}
+	defer x.closeOn(ctx, &err)
+	var segments []segment
+	for {
+		if x.manifest, err = s.latest(ctx, of); err != nil {
+			return nil, err
+		}
+		segments, err = s.readSegments(ctx, of, x.manifest.LogFrom)
+		if err == nil {
+			break
+		}
+		// A writer may have put the log into a manifest meanwhile.
+		if now, other := s.latest(ctx, of); other != nil || now.Number == x.manifest.Number {
+			return nil, err
+		}
+	}
+	err = x.load(ctx, dir, segments)
+	return x, err
+}
+
+// Write opens a session that takes over the log, with a working copy in a new
+// folder. A service that another process writes about is filelock.ErrLocked.
+func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
+	x := &Session{state: s, of: of}
+	defer x.closeOn(ctx, &err)
+	if x.lease, err = s.claimFrom(ctx, of.Service); err != nil {
+		return nil, err
+	}
+	err = x.takeOver(ctx, dir)
+	return x, err
+}
+
+// takeOver takes over the log from whoever wrote it before, and what came too
+// late for it.
+func (x *Session) takeOver(ctx context.Context, dir string) error {
+	segments, err := x.fence(ctx)
+	if err != nil {
+		return err
+	}
+	if err := x.load(ctx, dir, segments); err != nil {
+		return err
+	}
+	late, lateAt, err := x.state.readLate(ctx, x.of)
+	if err != nil {
+		return err
+	}
+	for _, g := range late {
+		if err := x.Answers.ReplayLate(ctx, x.of, answers.Group{Record: g.record, Runs: g.Runs}); err != nil {
+			return err
+		}
+	}
+	if err := x.seal(ctx); err != nil { // from here on no earlier writer can publish a manifest
+		return err
+	}
+	for _, at := range lateAt {
+		if err := x.state.store.Remove(ctx, at); err != nil {
+			return err
+		}
+	}
+	x.Answers.ReplicateTo(x.append, intentsValid)
+	return nil
+}
+
+// fence takes over the log, and returns the segments that are in no manifest.
+func (x *Session) fence(ctx context.Context) (segments []segment, err error) {
+	const tries = 5 // an earlier writer may still be at work
+	for range tries {
+		if x.manifest, err = x.state.latest(ctx, x.of); err != nil {
+			return nil, err
+		}
+		if segments, err = x.state.readSegments(ctx, x.of, x.manifest.LogFrom); err != nil {
+			return nil, err
+		}
+		x.log = &logWriter{
+			state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(x.manifest, segments) + 1,
+			next: x.manifest.LogFrom + int64(len(segments)),
+		}
+		if err = x.log.fence(); !errors.Is(err, fs.ErrExist) {
+			return segments, err
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", x.state.folder(x.of), filelock.ErrLocked)
+}
+
+// load makes the working copy of a manifest and the segments after it.
+func (x *Session) load(ctx context.Context, dir string, segments []segment) (err error) {
+	if x.Answers, err = answers.Open(dir, answers.Options{}); err != nil {
+		return err
+	}
+	m := x.manifest
+	calls, err := x.state.readCalls(ctx, x.of, m)
+	if err != nil {
+		return err
+	}
+	if _, err := x.Answers.Take(ctx, x.of, x.state.sorted(ctx, x.of, m.Files, true), calls); err != nil {
+		return err
+	}
+	paid := map[string]answers.Spending{}
+	for run, p := range m.Spent {
+		paid[run] = answers.Spending{Answers: p.Answers, Unpriced: p.Unpriced, Credits: p.Credits}
+	}
+	if err := x.Answers.SetSpent(ctx, paid); err != nil {
+		return err
+	}
+	shot, err := x.Answers.Snapshot(ctx, x.of, 0, func() {})
+	if err != nil {
+		return err
+	}
+	x.position = shot.Position
+	for _, g := range segments {
+		if err := x.Answers.Replay(ctx, x.of, answers.Group{Record: g.record, Runs: g.Runs}); err != nil {
+			return fmt.Errorf("%s: %w", x.state.folder(x.of).Below(segmentName(g.number)), err)
+		}
+	}
+	return x.Answers.AbandonCalls(ctx)
+}
+
+// intentsValid is how long after it was asked for an intent may be used: less
+// than a lease takes to expire. A process that sleeps longer may have been
+// replaced, and the other knows of the intent.
+const intentsValid = objects.LockExpires / 2
+
+// append sends a group of changes. It is called for one group after the other.
+func (x *Session) append(g answers.Group) error {
+	if err := x.log.append(g); err != nil {
+		return err
+	}
+	if !x.due && (x.log.bytes >= x.state.sealBytes || x.log.next-x.log.sealed >= x.state.sealSegments) {
+		x.due = true
+		x.running.Go(func() {
+			if err := x.seal(x.log.ctx); err != nil {
+				x.sealing.Lock()
+				x.failed = err
+				x.sealing.Unlock()
+			}
+		})
+	}
+	return nil
+}
+
+// seal puts what is in the log into files and publishes a manifest with them.
+func (x *Session) seal(ctx context.Context) error {
+	x.sealing.Lock()
+	defer x.sealing.Unlock()
+	if x.failed != nil {
+		return x.failed
+	}
+	next := x.manifest.next(x.state.writer)
+	shot, err := x.Answers.Snapshot(ctx, x.of, x.position, func() {
+		next.LogFrom, next.Term = x.log.next, x.log.term
+		x.log.sealed, x.log.bytes, x.due = x.log.next, 0, false
+	})
+	if err != nil {
+		return err
+	}
+	next.Spent = map[string]spent{}
+	for run, p := range shot.Spent {
+		next.Spent[run] = spent{p.Answers, p.Unpriced, p.Credits}
+	}
+	files, err := x.state.writeGeneration(ctx, x.of, x.manifest.lastGeneration()+1, shot.Items)
+	if err != nil {
+		return err
+	}
+	next.Files = append(next.Files, files...)
+	if next.Calls, err = x.state.writeCalls(ctx, x.of, shot.Calls); err != nil {
+		return err
+	}
+	if err := x.state.mergeGenerations(ctx, x.of, next, mergeFrom(next.generations())); err != nil {
+		return err
+	}
+	if err := x.state.publish(ctx, x.of, next); err != nil {
+		return err
+	}
+	x.manifest, x.position = next, shot.Position
+	return x.state.removeSegments(ctx, x.of, next.LogFrom)
+}
+
+func (x *Session) closeOn(ctx context.Context, err *error) {
+	if *err != nil {
+		*err = errors.Join(*err, x.release(context.WithoutCancel(ctx)))
+	}
+}
+
+// Close puts what is left in the log into files, and gives the state back. What
+// cannot be put there stays in the log, for the next session.
+func (x *Session) Close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if x.log != nil {
+		x.running.Wait()
+		if x.log.ended == nil {
+			err = x.seal(ctx)
+		}
+	}
+	return errors.Join(err, x.release(ctx))
+}
+
+func (x *Session) release(ctx context.Context) error {
+	var errs []error
+	if x.Answers != nil {
+		errs = append(errs, x.Answers.Close())
+	}
+	if x.lease != nil {
+		errs = append(errs, x.lease.Release(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -74,7 +74,7 @@ func (s *stored) inFolder(c *cobra.Command) *cobra.Command {
 // reading is command for one that reads from a folder or from S3.
 func (s *stored) reading(c *cobra.Command) *cobra.Command {
 	s.command(c)
-	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs, or s3://bucket/prefix/ that answers were copied to")
+	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs, or s3://bucket/prefix/")
 	s.s3.RegisterReading(c.Flags())
 	return c
 }

@@ -38,7 +38,7 @@ func NewDoctorCommand(std cli.Streams) *cobra.Command {
 		Use:   "doctor [OPERATION] --job FILE|FLAGS-OF-RUN",
 		Short: "Check what a run needs, without running or spending anything",
 		Long: `Check what leadetl run with the same flags, or job file, needs: the settings, the
-state folder, free disk space, the input, suppression lists, the output folder,
+state, free disk space, the input, suppression lists, the output folder,
 reference data or the service, its API key and credits, and the clock. Of what
 is not given, nothing is checked.
 
@@ -130,8 +130,10 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 		}
 		known = d.report("settings", operation, cli.UsageError(err))
 	}
-	d.report("state folder", f.state, d.checkState())
-	d.checkDisk("disk of --state", f.state)
+	if !objects.Is(f.state) {
+		d.report("state folder", f.state, d.checkState())
+		d.checkDisk("disk of --state", f.state)
+	}
 	log, err := f.log.Open(io.Discard)
 	if err != nil {
 		d.failed("log", cli.UsageError(err))
@@ -141,6 +143,10 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 	if err != nil {
 		d.failed("S3", cli.UsageError(err))
 		return
+	}
+	if objects.Is(f.state) {
+		d.report("state on S3", f.state+": list, write, read and remove", tryObjects(ctx, store, "state", f.state))
+		d.checkDisk("disk of its working copy", os.TempDir())
 	}
 	d.checkInput(ctx, j, known, store)
 	f.suppress.Reading.Objects = store
@@ -266,24 +272,26 @@ func (d *checkup) checkOutput(ctx context.Context, store *objects.Store) {
 		d.checkDisk("disk of --out", out)
 		return
 	}
-	folder, err := objects.ParseFolder(out)
+	d.report("output", out+": list, write, read and remove", tryObjects(ctx, store, "out", out))
+}
+
+// tryObjects writes an object below a prefix, reads and removes it: that shows
+// the permissions.
+func tryObjects(ctx context.Context, store *objects.Store, flag, uri string) error {
+	folder, err := objects.ParseFolder(uri)
 	if err != nil {
-		d.failed("output", cli.UsageError(fmt.Errorf("--out: %w", err)))
-		return
+		return cli.UsageError(fmt.Errorf("--%s: %w", flag, err))
 	}
-	try := func() error {
-		if _, _, err := store.ListFolder(ctx, folder); err != nil {
-			return err
-		}
-		at := folder.Below("_leadetl-doctor-" + strings.ToLower(rand.Text())) // a name that readers skip
-		if _, err := store.Put(ctx, at, objects.ContentOf([]byte("written and removed by leadetl doctor\n"), "text/plain")); err != nil {
-			return err
-		}
-		_, _, err := store.ReadFile(ctx, at)
-		none := func(string) bool { return false } // unfinished uploads are listed and left
-		return errors.Join(err, store.Remove(ctx, at), store.AbortUploads(ctx, folder, none))
+	if _, _, err := store.ListFolder(ctx, folder); err != nil {
+		return err
 	}
-	d.report("output", out+": list, write, read and remove", try())
+	at := folder.Below("_leadetl-doctor-" + strings.ToLower(rand.Text())) // a name that readers skip
+	if _, err := store.Put(ctx, at, objects.ContentOf([]byte("written and removed by leadetl doctor\n"), "text/plain")); err != nil {
+		return err
+	}
+	_, _, err = store.ReadFile(ctx, at)
+	none := func(string) bool { return false } // unfinished uploads are listed and left
+	return errors.Join(err, store.Remove(ctx, at), store.AbortUploads(ctx, folder, none))
 }
 
 // checkAnswers looks at what answers come from. clock is the service's.
@@ -364,7 +372,7 @@ func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
 // storeClock is the time that S3 says it is; zero when S3 is not used or does
 // not say. No credentials are sent.
 func (d *checkup) storeClock(ctx context.Context) (clock time.Time) {
-	if !slices.ContainsFunc(append(slices.Clone(d.flags.in), d.flags.out), objects.Is) {
+	if !slices.ContainsFunc(append(slices.Clone(d.flags.in), d.flags.out, d.flags.state), objects.Is) {
 		return clock
 	}
 	endpoint := cmp.Or(d.flags.s3.Endpoint(), "https://s3.amazonaws.com")

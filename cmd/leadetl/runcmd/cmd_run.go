@@ -146,7 +146,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%")
 		flags.Int64Var(&f.minRows, "min-rows", 0, "exit with 3 when the input has less than this `number` of rows")
 		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
-		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs")
+		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/")
 		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, about 100 MB each; with a service always one; the dataset is the same for any number")
 	})
 	cli.Group(c, "Answers", []string{"resolver", "api-key-file"}, f.remote.registerAnswers)

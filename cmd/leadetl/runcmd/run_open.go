@@ -14,6 +14,8 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
@@ -35,9 +37,6 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	if err := wire.CheckState(f.state); err != nil {
-		return nil, nil, err
-	}
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
@@ -46,8 +45,13 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
+	state, closeState, err := wire.OpenState(f.state, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened.Add(closeState)
 	run = &pipeline.Run{
-		Job: job, StateDir: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
+		Job: job, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
 		Log: log, Progress: &stats.Progress{},
 	}
 	if err := f.openSuppression(ctx, run, store); err != nil {
@@ -75,20 +79,28 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err := wire.CheckApart(f.out, input.Files()); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	if f.remote.isRemote() && f.remote.offline && !wire.HoldsAnswers(f.state) {
+	if f.remote.isRemote() && f.remote.offline && state.Objects == nil && !wire.HoldsAnswers(f.state) {
 		return nil, nil, errNothingStored(f.state)
 	}
-	if err := os.MkdirAll(f.state, 0o700); err != nil {
+	if err := os.MkdirAll(state.Folder, 0o700); err != nil {
 		return nil, nil, cli.UsageError(wire.FolderError("state", err))
 	}
-	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: f.state, Look: f.planning})
+	holder := ""
+	if state.Objects != nil {
+		var release func() error
+		if holder, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
+			return nil, nil, wire.UnlessUnavailable(err)
+		}
+		opened.Add(release)
+	}
+	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning})
 	if err != nil {
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	opened.Add(output.Close)
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
-		remote, closeRemote, err := f.remote.open(ctx, job.Operation, f.state, f.planning, log)
+		remote, closeRemote, err := f.remote.open(ctx, job.Operation, state, f.planning, log)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -111,6 +123,36 @@ func (f *runFlags) openSuppression(ctx context.Context, run *pipeline.Run, store
 	}
 	run.Suppression, err = f.suppress.Open(ctx, run.Job.DefaultRegion, run.Job.NetworkHosts, run.Log)
 	return err
+}
+
+// openProgress takes hold of the progress of the dataset in a state on S3. It
+// returns who has it, and gives it back with release.
+func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, run *pipeline.Run) (holder string, release func() error, err error) {
+	name, err := datasetName(f.out)
+	if err != nil {
+		return "", nil, err
+	}
+	own, err := state.Progress(ctx, name, f.planning)
+	if err != nil {
+		return "", nil, err
+	}
+	run.Journal = func(out string) (journal.Storage, error) {
+		other, err := datasetName(out)
+		if err != nil || other == name {
+			return own, err
+		}
+		return state.Progress(ctx, other, true)
+	}
+	return own.String(), own.Release, nil
+}
+
+// datasetName is what tells a dataset from others, however its address is
+// written.
+func datasetName(out string) (string, error) {
+	if at, err := objects.ParseFolder(out); err == nil {
+		return at.String(), nil
+	}
+	return journal.DatasetName(out)
 }
 
 // needs says which kinds of reference data an operation can answer from; one

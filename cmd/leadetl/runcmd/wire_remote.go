@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -173,7 +174,7 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 // remote is a service with everything a run needs to ask it, its answers open
 // and its callbacks listened for. With planning, nobody is asked, and nothing
 // has to be there that asking takes. closeRemote gives everything back.
-func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state string, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state wire.State, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	r = &purchase.Remote{
@@ -193,12 +194,12 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 			return nil, nil, cli.UsageError(err)
 		}
 	}
-	var store *answers.Store
-	if !planning || wire.HoldsAnswers(state) {
-		if store, err = wire.OpenAnswers(state, answers.Options{}); err != nil {
-			return nil, nil, err
-		}
-		opened.Add(store.Close)
+	store, closeStore, err := openStored(ctx, state, r.Scope(op), planning, f.offline)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened.Add(closeStore)
+	if store != nil {
 		r.Answers = store
 	}
 	if r.Pace, err = f.controller(); err != nil {
@@ -209,7 +210,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state s
 		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Read, time.Now, r.Price)
 	}
 	if f.offline {
-		if err := checkOffline(ctx, store, answers.Scope{Service: r.Name, Operation: op}, state, log); err != nil {
+		if err := checkOffline(ctx, state, store, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -268,6 +269,30 @@ func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
 	return cli.UsageError(err)
 }
 
+// openStored opens the answers of a state, nil where a plan needs none. Of a
+// state on S3 they are a working copy.
+func openStored(ctx context.Context, state wire.State, of answers.Scope, planning, offline bool) (*answers.Store, func() error, error) {
+	switch {
+	case state.Objects == nil && planning && !wire.HoldsAnswers(state.Folder):
+		return nil, func() error { return nil }, nil
+	case state.Objects == nil:
+		store, err := wire.OpenAnswers(state.Folder, answers.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, store.Close, nil
+	}
+	open := state.Objects.Write
+	if planning || offline {
+		open = state.Objects.Look
+	}
+	session, err := open(ctx, of, filepath.Join(state.Folder, wire.AnswersFolder))
+	if err != nil {
+		return nil, nil, wire.UnlessUnavailable(err)
+	}
+	return session.Answers, func() error { return session.Close(ctx) }, nil
+}
+
 // controller paces the calls as the flags say.
 func (f *remoteFlags) controller() (*pace.Controller, error) {
 	o := pace.DefaultOptions()
@@ -316,13 +341,17 @@ func errNothingStored(state string) error {
 
 // checkOffline tells who answers offline when nothing is stored of what is
 // asked: most likely the address is not the one that was bought from.
-func checkOffline(ctx context.Context, store *answers.Store, asked answers.Scope, state string, log *slog.Logger) error {
-	scopes, err := store.Scopes(ctx)
+func checkOffline(ctx context.Context, state wire.State, store *answers.Store, asked answers.Scope, log *slog.Logger) error {
+	list, name := store.Scopes, state.Folder
+	if state.Objects != nil {
+		list, name = state.Objects.Scopes, state.Objects.String()
+	}
+	scopes, err := list(ctx)
 	if err != nil {
 		return err
 	}
 	if len(scopes) == 0 {
-		return errNothingStored(state)
+		return errNothingStored(name)
 	}
 	if slices.ContainsFunc(scopes, func(s answers.Scope) bool { return s.Service == asked.Service && s.Operation == asked.Operation }) {
 		return nil

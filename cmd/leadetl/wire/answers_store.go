@@ -10,8 +10,8 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
 
 // AnswersFolder is where a state folder has the stored answers.
@@ -19,6 +19,9 @@ const AnswersFolder = "answers"
 
 // OpenAnswers opens the stored answers of a state folder.
 func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
+	if objects.Is(state) {
+		return nil, cli.UsageError(fmt.Errorf("--state %s: this command needs a folder; leadetl answers copy brings answers from S3 into one", state))
+	}
 	if err := CheckState(state); err != nil {
 		return nil, err
 	}
@@ -46,20 +49,6 @@ func answersError(state string, err error) error {
 		return cli.UsageError(err)
 	}
 	return err
-}
-
-// OpenObjectState opens a state on S3. Nothing is read yet.
-func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams) (*objectstate.State, error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return nil, err
-	}
-	store, err := flags.Open(ctx, log)
-	if err != nil {
-		return nil, cli.UsageError(err)
-	}
-	state, err := objectstate.Open(store, uri)
-	return state, cli.UsageError(err)
 }
 
 // HoldsAnswers reports whether answers are stored in a state folder.

@@ -48,7 +48,7 @@ func CheckState(dir string) error {
 		return cli.UsageError(errors.New("no state folder: HOME is not set; name a folder that is kept with --state"))
 	}
 	if objects.Is(dir) {
-		return cli.UsageError(fmt.Errorf("--state %s: runs and leadetl answers forget need a folder; leadetl answers copy brings answers from S3 into one", dir))
+		return cli.UsageError(fmt.Errorf("--state %s: this command needs a folder", dir))
 	}
 	for _, folder := range []string{dir, filepath.Join(dir, AnswersFolder)} {
 		info, err := os.Stat(folder)

@@ -1,0 +1,244 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/s3test"
+)
+
+// machines is a job that several machines run, one after another: all they
+// share is S3.
+type machines struct {
+	*remoteJob
+	s3      *s3Job
+	service *badservice.Service
+	rows    int
+}
+
+func newMachines(t *testing.T, rows int, o badservice.Options, flags ...string) *machines {
+	t.Helper()
+	s3 := newS3Job(t)
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "ip_to_company", url, addressList(rows), append(flags, "--rows-per-part", "100", "--quiet")...)
+	j.state = []string{"--state", "s3://leads/state/", "--s3-endpoint", s3.proxy.URL, "--s3-path-style"}
+	j.flags = append(j.flags, "--out", "s3://leads/out/")
+	return &machines{j, s3, s, rows}
+}
+
+// on starts the command on a machine that nobody has used.
+func (m *machines) on(t *testing.T, name string) *process {
+	t.Helper()
+	disk := m.path(name)
+	if err := os.MkdirAll(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", disk)
+	return m.start()
+}
+
+// age makes all leases look as if nobody had renewed them for an hour.
+func (m *machines) age(t *testing.T) {
+	t.Helper()
+	past := time.Now().Add(-time.Hour)
+	err := filepath.WalkDir(m.s3.object("state/lease"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		return os.Chtimes(path, past, past)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requireProved: each row is bought once, and the dataset is that of a run with
+// a state folder, offline, of a copy of the answers.
+func (m *machines) requireProved(t *testing.T) {
+	t.Helper()
+	if billed := m.service.BilledKeys(); len(billed) != m.rows {
+		t.Errorf("%d of %d rows are billed", len(billed), m.rows)
+	}
+	m.requireOnce(t)
+	leadetl(t, append([]string{"answers", "copy", m.state[1], m.path("copied")}, m.state[2:]...)...)
+	m.run(cli.ExitDone, "--state", m.path("copied"), "--out", m.path("again"), "--offline")
+	compared := 0
+	for name, want := range files(t, m.path("again")) {
+		if !strings.HasSuffix(name, ".parquet") {
+			continue
+		}
+		got, err := os.ReadFile(m.s3.object("out/" + name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s differs from that of one machine, offline: %v", name, err)
+		}
+		compared++
+	}
+	if compared != m.rows/100 {
+		t.Errorf("%d parts, want %d", compared, m.rows/100)
+	}
+}
+
+func (m *machines) requireOnce(t *testing.T) {
+	t.Helper()
+	for key, times := range m.service.BilledKeys() {
+		if times != 1 {
+			t.Errorf("a key is billed %d times: %v", times, callsOf(m.service, key))
+		}
+	}
+}
+
+// TestStateOnS3Moves: a run that is killed on one machine is continued by the
+// same command on another, with an empty disk.
+func TestStateOnS3Moves(t *testing.T) {
+	o := badservice.DefaultOptions()
+	o.Matched, o.HonourKeys, o.Latency = 0.8, true, 10*time.Millisecond
+	m := newMachines(t, 1000, o, "--concurrency", "8", "--idempotent")
+	for _, machine := range []string{"a", "b", "c"} {
+		seen := m.service.Seen()
+		p := m.on(t, machine)
+		until(t, "a part or two are made", func() bool { return m.service.Seen() > seen+250 || p.ended() })
+		if !p.kill() {
+			t.Fatalf("the run ended: %s", tail(p.said.String()))
+		}
+		if st := m.answers("stat", "--json"); !strings.Contains(st, `"answers":`) {
+			t.Errorf("after the kill: %s", st)
+		}
+	}
+	parts, err := filepath.Glob(m.s3.object("out/*.parquet"))
+	if err != nil || len(parts) < 4 || len(parts) > 9 {
+		t.Fatalf("%d parts after three kills, %v", len(parts), err)
+	}
+	p := m.on(t, "d")
+	if code := p.code(); code != cli.ExitDone {
+		t.Fatalf("exit code %d: %s", code, tail(p.said.String()))
+	}
+	for _, part := range parts[:3] { // those of machine a
+		if _, err := os.Stat(part); err != nil {
+			t.Error(err)
+		}
+	}
+	m.requireProved(t)
+	if left, err := filepath.Glob(m.s3.object("state/runs/*/*/*")); err != nil || len(left) > 0 {
+		t.Errorf("a finished run leaves %v, %v", left, err)
+	}
+	if left, err := filepath.Glob(m.path("d") + "/*"); err != nil || len(left) > 0 {
+		t.Errorf("a finished run leaves %v on its disk, %v", left, err)
+	}
+	if said := leadetl(t, append(append([]string{"plan"}, m.args()[1:]...), "--json")...); !strings.Contains(said, `"calls":0`) && !strings.Contains(said, `"calls": 0`) {
+		t.Errorf("the plan after the run says %s", said)
+	}
+}
+
+// TestStateOnS3Sleeper: a machine that slept through the end of its lease makes
+// no further call. What it had asked for is kept, late.
+func TestStateOnS3Sleeper(t *testing.T) {
+	for _, idempotent := range []bool{true, false} {
+		o := badservice.DefaultOptions()
+		o.Matched, o.HonourKeys, o.Latency = 1, idempotent, 100*time.Millisecond
+		flags := []string{"--concurrency", "16"}
+		if idempotent {
+			flags = append(flags, "--idempotent")
+		}
+		m := newMachines(t, 500, o, flags...)
+		sleeper := m.on(t, "a")
+		until(t, "calls are under way", func() bool { return m.service.Seen() > 150 || sleeper.ended() })
+		if err := sleeper.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		m.age(t)
+		p := m.on(t, "b")
+		code := p.code()
+		if idempotent && code != cli.ExitDone || !idempotent && code != cli.ExitDone && code != cli.ExitRejects {
+			t.Fatalf("idempotent %v: exit code %d: %s", idempotent, code, tail(p.said.String()))
+		}
+		unknown := len(m.unknown())
+		if idempotent && unknown > 0 || unknown > 16 {
+			t.Errorf("idempotent %v: %d calls are unknown", idempotent, unknown)
+		}
+		seen := m.service.Seen()
+		if err := sleeper.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		if code := sleeper.code(); code != cli.ExitTryAgain || !strings.Contains(sleeper.said.String(), "another process took over") {
+			t.Errorf("the sleeper ended with exit code %d: %s", code, tail(sleeper.said.String()))
+		}
+		// Those whose intents were stored when it fell asleep may leave in its first
+		// minute; whoever takes over knows of them.
+		if after := m.service.Seen(); after > seen+16 {
+			t.Errorf("idempotent %v: the sleeper made %d more calls", idempotent, after-seen)
+		}
+		m.requireOnce(t)
+		t.Logf("idempotent %v: %d calls were unknown when the sleeper woke up", idempotent, unknown)
+
+		// The next run takes what came late, and pays for nothing but what was never
+		// asked.
+		m.run(cli.ExitDone, "--fail-on", "never")
+		if left := len(m.unknown()); left > 0 {
+			t.Errorf("idempotent %v: %d calls are unknown still", idempotent, left)
+		}
+		m.requireProved(t)
+	}
+}
+
+// TestStateOnS3Refused: what a state on S3 needs is said before a call.
+func TestStateOnS3Refused(t *testing.T) {
+	m := newMachines(t, 100, badservice.DefaultOptions())
+	written := 0
+	m.s3.proxy.Do(func(r *http.Request) s3test.Fault {
+		if r.Header.Get("If-None-Match") == "" {
+			return s3test.Fault{}
+		}
+		if written++; written == 1 {
+			return s3test.Fault{}
+		}
+		return s3test.Fault{Kind: s3test.Swallow}
+	})
+	if p := m.run(cli.ExitUsage); !strings.Contains(p.said.String(), "the store does not support conditional writes, which keep two processes apart; use a store that does, or a folder") {
+		t.Errorf("said %s", p.said.String())
+	}
+	m.s3.proxy.Do(nil)
+	m.run(cli.ExitUsage, "--offline")
+	if seen := m.service.Seen(); seen > 0 {
+		t.Errorf("%d calls", seen)
+	}
+	m.run(cli.ExitUsage, "--state", "s3://absent/state/")
+	m.run(cli.ExitDone)
+	m.requireProved(t)
+}
+
+// TestStateOnS3Alone: an operation without a service keeps its progress there.
+func TestStateOnS3Alone(t *testing.T) {
+	j := newS3Job(t)
+	j.put("lists/a.csv", emailList(200_000))
+	run := func() *process {
+		return startProgram(t, j.args("s3://leads/lists/a.csv", "s3://leads/hems/", "--state", "s3://leads/state/", "--rows-per-part", "10000", "--workers", "1")...)
+	}
+	p := run()
+	until(t, "some parts are made", func() bool {
+		parts, _ := filepath.Glob(j.object("hems/part-*"))
+		return len(parts) > 3 || p.ended()
+	})
+	if !p.kill() {
+		t.Fatalf("the run ended: %s", p.said.String())
+	}
+	p = run()
+	if code := p.code(); code != cli.ExitDone || !strings.Contains(p.printed.String()+p.said.String(), "from earlier runs") {
+		t.Errorf("exit code %d: %s%s", code, p.printed.String(), tail(p.said.String()))
+	}
+	j.run(cli.ExitDone, "s3://leads/lists/a.csv", j.path("local"), "--rows-per-part", "10000", "--quiet")
+	for name, want := range files(t, j.path("local")) {
+		if got, err := os.ReadFile(j.object("hems/" + name)); strings.HasSuffix(name, ".parquet") && (err != nil || string(got) != want) {
+			t.Errorf("%s differs: %v", name, err)
+		}
+	}
+}

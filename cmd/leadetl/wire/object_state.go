@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
+)
+
+// OpenObjectState opens a state on S3. Nothing is read yet.
+func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams) (*objectstate.State, error) {
+	log, err := cli.NewLogger(std.Err, "text", "info")
+	if err != nil {
+		return nil, err
+	}
+	store, err := flags.Open(ctx, log)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	state, err := objectstate.Open(store, uri)
+	return state, cli.UsageError(err)
+}
+
+// State is the state that a run works with. One on S3 has a working folder that
+// is removed at the end.
+type State struct {
+	Folder  string
+	Objects *objectstate.State // nil: the state is Folder
+}
+
+// OpenState opens the state at a folder or on S3. It refuses a folder as
+// CheckState does.
+func OpenState(uri string, store *objects.Store) (s State, closeState func() error, err error) {
+	if !objects.Is(uri) {
+		return State{Folder: uri}, func() error { return nil }, CheckState(uri)
+	}
+	if s.Objects, err = objectstate.Open(store, uri); err != nil {
+		return s, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
+	}
+	removeAbandoned()
+	if s.Folder, err = os.MkdirTemp("", workPattern); err != nil {
+		return s, nil, fmt.Errorf("a folder to work in: %w; TMPDIR names another place", err)
+	}
+	lock, err := filelock.Folder(s.Folder)
+	if err != nil {
+		return s, nil, errors.Join(err, os.RemoveAll(s.Folder))
+	}
+	s.Objects.Scratch = s.Folder
+	return s, func() error { return errors.Join(os.RemoveAll(s.Folder), lock.Close()) }, nil
+}
+
+// workPattern is what the working folders of runs are named by, and readPattern
+// those of commands that read answers.
+const (
+	workPattern = "leadetl-state-*"
+	readPattern = "leadetl-answers-*"
+)
+
+// removeAbandoned removes the working folders of killed processes: they hold
+// personal data. What cannot be removed is somebody else's.
+func removeAbandoned() {
+	work, _ := filepath.Glob(filepath.Join(os.TempDir(), workPattern))
+	read, _ := filepath.Glob(filepath.Join(os.TempDir(), readPattern))
+	for _, folder := range append(work, read...) {
+		info, err := os.Stat(folder)
+		if err != nil || time.Since(info.ModTime()) < time.Minute { // its process may be about to lock it
+			continue
+		}
+		if lock, err := filelock.Folder(folder); err == nil {
+			_ = errors.Join(os.RemoveAll(folder), lock.Close())
+		}
+	}
+}

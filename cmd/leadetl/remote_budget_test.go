@@ -27,6 +27,13 @@ const budgetRows = 300
 // With LEADETL_KILLS every number is tried, else a few.
 func TestRemoteBudgets(t *testing.T) {
 	t.Parallel()
+	testRemoteBudgets(t, inFolder)
+}
+
+// TestRemoteBudgetsOnS3 is TestRemoteBudgets with the state on S3.
+func TestRemoteBudgetsOnS3(t *testing.T) { testRemoteBudgets(t, onS3(t)) }
+
+func testRemoteBudgets(t *testing.T, keep keeper) {
 	budgets := []int{0, 1, 2, 63, 64, 65, 128, 199, 200}
 	if os.Getenv("LEADETL_KILLS") != "" {
 		budgets = budgets[:0]
@@ -43,13 +50,13 @@ func TestRemoteBudgets(t *testing.T) {
 			}
 			storm := i%2 == 1
 			t.Run(fmt.Sprintf("%s %d, %d kills, storm %v", flag, n, kills, storm), func(t *testing.T) {
-				testBudget(t, flag, int64(n), kills, storm, random)
+				testBudget(t, flag, int64(n), kills, storm, random, keep)
 			})
 		}
 	}
 }
 
-func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, random *rand.Rand) {
+func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, random *rand.Rand, keep keeper) {
 	o := badservice.DefaultOptions()
 	o.Matched, o.Seed = 1, uint64(n) // each is a credit
 	if storm {
@@ -61,6 +68,7 @@ func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, rando
 	}
 	s, url := badly(t, o)
 	j := newRemoteJob(t, "ip_to_company", url, addressList(budgetRows), "--concurrency", "64", "--rows-per-part", "100", "--idempotent", flag, strconv.FormatInt(n, 10))
+	keep(j)
 	within := func(when string) {
 		t.Helper()
 		if spent := int64(len(s.Ledger())); spent > n || s.Spent() > n {

@@ -33,12 +33,21 @@ const remoteKillSeed = 20_261_120
 // LEADETL_KILLS is how many kills have to hit (default 12).
 func TestRemoteKilled(t *testing.T) {
 	t.Parallel()
+	testRemoteKilled(t, inFolder)
+}
+
+// TestRemoteKilledOnS3 is TestRemoteKilled with the state on S3: no process has
+// anything of the one before.
+func TestRemoteKilledOnS3(t *testing.T) { testRemoteKilled(t, onS3(t)) }
+
+func testRemoteKilled(t *testing.T, keep keeper) {
 	kills := killsWanted(t, 12)
 	l := profileList(3000)
 	good := newUndisturbed(t, l)
 	random := rand.New(rand.NewPCG(remoteKillSeed, 0))
 	begun := time.Now()
 	x := newTormentor(t, l, random, badservice.Options{HonourKeys: true, Credits: good.service.Spent() / 4}, "--idempotent")
+	keep(x.remoteJob)
 	x.in = good.in // its name is a column
 	x.refill = good.service.Spent()/4 + 1
 	for x.hits < kills {
@@ -75,13 +84,20 @@ func TestRemoteKilled(t *testing.T) {
 // been billed is never sent again, and listed where it has no answer.
 func TestRemoteKilledWithoutKeys(t *testing.T) {
 	t.Parallel()
+	testRemoteKilledWithoutKeys(t, inFolder)
+}
+
+// TestRemoteKilledWithoutKeysOnS3 is that with the state on S3.
+func TestRemoteKilledWithoutKeysOnS3(t *testing.T) { testRemoteKilledWithoutKeys(t, onS3(t)) }
+
+func testRemoteKilledWithoutKeys(t *testing.T, keep keeper) {
 	kills := killsWanted(t, 12)
 	l := profileList(3000)
 	random := rand.New(rand.NewPCG(remoteKillSeed, 1))
 	// Calls in flight at a kill are lost to the job, which ends the sooner: then
 	// there is another.
 	for hits := 0; hits < kills; {
-		hits += testKilledWithoutKeys(t, l, random, kills-hits)
+		hits += testKilledWithoutKeys(t, l, random, kills-hits, keep)
 		if t.Failed() {
 			t.Fatalf("after %d kills", hits)
 		}
@@ -89,8 +105,9 @@ func TestRemoteKilledWithoutKeys(t *testing.T) {
 }
 
 // testKilledWithoutKeys is one job, killed so many times as long as it runs.
-func testKilledWithoutKeys(t *testing.T, l *list, random *rand.Rand, kills int) (hits int) {
+func testKilledWithoutKeys(t *testing.T, l *list, random *rand.Rand, kills int, keep keeper) (hits int) {
 	x := newTormentor(t, l, random, badservice.Options{Credits: -1})
+	keep(x.remoteJob)
 	for x.hits < kills && !x.finished {
 		x.round(kills)
 	}
@@ -298,7 +315,7 @@ func (x *tormentor) hash(key string) string {
 func (x *tormentor) stored() map[string]bool {
 	x.Helper()
 	found := map[string]bool{}
-	for line := range strings.Lines(leadetl(x, "answers", "list", "--json", "--state", x.path("state"))) {
+	for line := range strings.Lines(x.answers("list", "--json")) {
 		if !strings.Contains(line, `"outcome":"refused"`) {
 			found[keyHashes(line)[0]] = true
 		}

@@ -82,6 +82,13 @@ func TestSearchesOfServe(t *testing.T) {
 // page at a time, and later than they are asked for.
 func TestRemoteSearchesKilled(t *testing.T) {
 	t.Parallel()
+	testRemoteSearchesKilled(t, inFolder)
+}
+
+// TestRemoteSearchesKilledOnS3 is that with the state on S3.
+func TestRemoteSearchesKilledOnS3(t *testing.T) { testRemoteSearchesKilled(t, onS3(t)) }
+
+func testRemoteSearchesKilled(t *testing.T, keep keeper) {
 	kills := min(killsWanted(t, 6), 40)
 	var b strings.Builder
 	b.WriteString("id,keywords,states,limit,deanonymize\n")
@@ -100,6 +107,7 @@ func TestRemoteSearchesKilled(t *testing.T) {
 	o.Faults.Later, o.Faults.Twice = 0, 0 // nobody listens for callbacks
 	s, url := badly(t, o)
 	j := newRemoteJob(t, "keyword_to_lead", url, b.String(), append(flags, "--idempotent")...)
+	keep(j)
 	random := rand.New(rand.NewPCG(remoteKillSeed, 2))
 	pages, hits := len(undisturbed.BilledKeys()), 0
 	for rounds := 0; hits < kills && rounds < 3*kills; rounds++ {

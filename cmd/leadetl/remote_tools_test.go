@@ -18,6 +18,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/s3test"
 )
 
 const (
@@ -54,6 +55,7 @@ type remoteJob struct {
 	operation string
 	url       string
 	flags     []string
+	state     []string // the flags that name the state
 	ran       int
 }
 
@@ -61,6 +63,7 @@ func newRemoteJob(t testing.TB, operation, url, list string, flags ...string) *r
 	t.Helper()
 	j := &remoteJob{TB: t, folder: t.TempDir(), operation: operation, url: url, flags: flags}
 	j.in = j.path("in.csv")
+	j.state = []string{"--state", j.path("state")}
 	if err := os.WriteFile(j.in, []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +74,8 @@ func (j *remoteJob) path(name string) string { return filepath.Join(j.folder, na
 
 // args are the command's.
 func (j *remoteJob) args(flags ...string) []string {
-	args := []string{"run", j.operation, "--in", j.in, "--out", j.path("out"), "--state", j.path("state"), "--resolver", j.url}
-	return slices.Concat(args, j.flags, flags) // of a flag given twice, the last counts
+	args := []string{"run", j.operation, "--in", j.in, "--out", j.path("out"), "--resolver", j.url}
+	return slices.Concat(args, j.state, j.flags, flags) // of a flag given twice, the last counts
 }
 
 // process is one run of the program.
@@ -155,7 +158,31 @@ func tail(log string) string {
 // unknown are the key hashes that answers list --unknown prints.
 func (j *remoteJob) unknown() []string {
 	j.Helper()
-	return keyHashes(leadetl(j, "answers", "list", "--unknown", "--json", "--state", j.path("state")))
+	return keyHashes(j.answers("list", "--unknown", "--json"))
+}
+
+// answers runs a command of leadetl answers on the state.
+func (j *remoteJob) answers(args ...string) string {
+	j.Helper()
+	return leadetl(j, slices.Concat([]string{"answers"}, args, j.state)...)
+}
+
+// keeper says where a job has its state.
+type keeper func(*remoteJob)
+
+// inFolder is the state folder that jobs have by themselves.
+func inFolder(*remoteJob) {}
+
+// onS3 starts a store, and has each job keep its state there.
+func onS3(t *testing.T) keeper {
+	t.Helper()
+	server := s3test.Start(t, s3Bucket)
+	s3test.Setenv(t)
+	jobs := 0
+	return func(j *remoteJob) {
+		jobs++
+		j.state = []string{"--state", fmt.Sprintf("s3://%s/state-%d/", s3Bucket, jobs), "--s3-endpoint", server.URL, "--s3-path-style"}
+	}
 }
 
 // keyHashes are those of a list that is printed as JSON.

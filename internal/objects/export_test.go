@@ -11,4 +11,3 @@ const (
 	ChunkSize = chunkSize
 	BlockSize = blockSize
 )
-

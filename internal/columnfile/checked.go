@@ -4,20 +4,20 @@ import (
 	"unsafe"
 )
 
-// Checked is a column whose pages are verified when they are first read. Its
-// methods panic on a damaged page: call them under Guard.
+// Checked is a column whose pages are verified at the first read. Its methods panic on a
+// damaged page: call them under Guard.
 type Checked[T Fixed] struct {
 	values []T
 	file   *File
 	offset int64
 }
 
-// ReadChecked finds a column as Read does.
+// ReadChecked is Read for a Checked column.
 func ReadChecked[T Fixed](r *Reader, name string, count int) Checked[T] {
 	return Checked[T]{Read[T](r, name, count), r.File, r.File.Offset(name)}
 }
 
-// Len is how many values there are.
+// Len is the number of values.
 func (c *Checked[T]) Len() int { return len(c.values) }
 
 // At returns a value.
@@ -28,8 +28,7 @@ func (c *Checked[T]) At(i uint64) T {
 	return c.values[i]
 }
 
-// Slice returns the values from i to, not including, j. They are valid until
-// the file is closed.
+// Slice returns the values in [i, j). They are valid until the file is closed.
 func (c *Checked[T]) Slice(i, j uint64) []T {
 	var one T
 	values := c.values[i:j]
@@ -38,13 +37,13 @@ func (c *Checked[T]) Slice(i, j uint64) []T {
 	return values
 }
 
-// CheckedTexts are Texts whose pages are verified when they are first read.
+// CheckedTexts are Texts whose pages are verified at the first read.
 type CheckedTexts struct {
 	offsets Checked[uint64]
 	bytes   Checked[uint8]
 }
 
-// ReadCheckedTexts finds texts as Reader.Texts does.
+// ReadCheckedTexts is Reader.Texts for CheckedTexts.
 func ReadCheckedTexts(r *Reader, name string, count int) CheckedTexts {
 	return CheckedTexts{ReadChecked[uint64](r, name+"_offsets", count+1), ReadChecked[uint8](r, name, -1)}
 }

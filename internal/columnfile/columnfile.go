@@ -1,9 +1,8 @@
-// Package columnfile reads and writes files of named columns: read-only files
-// that are built once, replaced as a whole, and read by mapping them into
-// memory.
+// Package columnfile reads and writes files of named columns. They are written once, replaced
+// as a whole, and read by mapping them into memory.
 //
-// The one thing to know before using it: the memory of an open File may be
-// damaged or cut under the reader. Read it in functions that defer Guard.
+// The one thing to know before using it: the file may be damaged or cut while it is open.
+// Read it in functions that defer Guard.
 package columnfile
 
 import (
@@ -15,8 +14,8 @@ import (
 	"unsafe"
 )
 
-// A column file holds named sections, each a run of numbers or of bytes as they
-// are in memory:
+// A column file has named sections of numbers or bytes in the form that they have in
+// memory:
 //
 //	offset 0   magic, 8 bytes
 //	           sections, each at a multiple of sectionAlign
@@ -25,9 +24,9 @@ import (
 //	size-48    offset of the checksums, offset and length of the table of
 //	           contents, checksum of both, byteOrder, magic: 8 bytes each
 //
-// Checksums are CRC-32C. Numbers are in the byte order of the machine that
-// wrote them, which byteOrder tells. (Arrow's IPC files would do, but Arrow for
-// Go, v17, copies every buffer of a file it reads.)
+// Checksums are CRC-32C. Numbers are in the byte order of the machine that wrote them, as
+// byteOrder says. (IPC files of Arrow would be enough, but Arrow for Go, v17, copies every
+// buffer of a file that it reads.)
 const (
 	magic        = "LEADCOL2"
 	sectionAlign = 64 // a cache line; any number is aligned there
@@ -38,7 +37,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// section is one line of the table of contents.
+// section is an entry of the table of contents.
 type section struct {
 	Name   string `json:"name"`
 	Width  int    `json:"width"` // bytes of a number
@@ -48,13 +47,12 @@ type section struct {
 
 func (s section) end() int64 { return s.Offset + s.Count*int64(s.Width) }
 
-// Writer writes a file from front to back. Its first error stays: Finish
-// returns it.
+// Writer writes a file from front to back. Finish returns the first error.
 type Writer struct {
 	w     *bufio.Writer
 	at    int64
 	table []section
-	page  uint32   // checksum of the page being written
+	page  uint32   // checksum of the present page
 	pages []uint32 // checksums of the pages before it
 	err   error
 }
@@ -89,7 +87,7 @@ func (w *Writer) endPage() {
 	w.page = 0
 }
 
-// Begin starts a section. What Put writes from here on belongs to it.
+// Begin starts a section, for the next values of Put.
 func Begin[T Fixed](w *Writer, name string) {
 	w.align()
 	var one T

@@ -18,11 +18,11 @@ type File struct {
 	body  int64 // bytes before the checksums
 	table []section
 	sums  []uint32
-	// checked has a bit for each page whose checksum was found right.
+	// checked has a bit for each page with a verified checksum.
 	checked []atomic.Uint64
 }
 
-// Open maps a file. It checks the table of contents and no values.
+// Open maps a file. It checks the table of contents, but no values.
 func Open(path string) (_ *File, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -73,8 +73,8 @@ func (f *File) contents() (err error) {
 	return nil
 }
 
-// Get returns a column, valid until f is closed. It must have count values, any
-// number when count is negative. The values are not checked: see CheckAll.
+// Get returns a column, which is valid until f is closed. It must have count values, or any
+// number if count is negative. The values are not checked: see CheckAll.
 func Get[T Fixed](f *File, name string, count int) ([]T, error) {
 	e, ok := f.section(name)
 	var one T
@@ -93,7 +93,7 @@ func (f *File) section(name string) (section, bool) {
 	return section{}, false
 }
 
-// Offset is where a section begins in the file.
+// Offset returns where a section begins in the file.
 func (f *File) Offset(name string) int64 {
 	e, _ := f.section(name)
 	return e.Offset
@@ -109,8 +109,8 @@ func (f *File) Close() error {
 	return unmap(data)
 }
 
-// check verifies the pages of a range of the body that were not verified yet.
-// A page that is not as it was written is a panic that Guard makes ErrDamaged.
+// check verifies the pages of a range of the body that are not verified yet. A damaged page is
+// a panic, which Guard turns into ErrDamaged.
 func (f *File) check(from, to int64) {
 	for page := from / pageBytes; page*pageBytes < to; page++ {
 		if f.checked[page/64].Load()>>(page%64)&1 == 0 {
@@ -127,7 +127,7 @@ func (f *File) checkPage(page int64) {
 	f.checked[page/64].Or(1 << (page % 64))
 }
 
-// sectionsIn names the sections that a range touches.
+// sectionsIn returns the names of the sections in a range.
 func (f *File) sectionsIn(from, to int64) (names []string) {
 	for _, e := range f.table {
 		if e.Offset < to && e.end() > from {
@@ -137,16 +137,14 @@ func (f *File) sectionsIn(from, to int64) (names []string) {
 	return names
 }
 
-// CheckAll verifies the pages that were not verified yet. The first damaged one
-// is ErrDamaged.
+// CheckAll verifies the pages that are not verified yet. A damaged one is ErrDamaged.
 func (f *File) CheckAll() (err error) {
 	defer Guard(&err, setPanicOnFault())
 	f.check(0, f.body)
 	return nil
 }
 
-// Verify verifies every page anew. It returns ErrDamaged with the damaged
-// places, at most ten of them.
+// Verify verifies every page again. It returns ErrDamaged with at most ten damaged places.
 func (f *File) Verify() error {
 	var errs []error
 	for i := range f.checked {

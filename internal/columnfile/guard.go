@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrDamaged says that a file is not what was written.
+// ErrDamaged says that a file is damaged.
 var ErrDamaged = errors.New("the file is damaged")
 
 // damage is the panic of a page with a wrong checksum.
@@ -23,13 +23,13 @@ func (d damage) Error() string {
 
 func setPanicOnFault() bool { return debug.SetPanicOnFault(true) }
 
-// Guard is deferred around the use of mapped columns:
+// Defer Guard where mapped columns are read:
 //
 //	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 //
-// A page with a wrong checksum, a number that points out of its column, or a
-// page that the disk does not give, is then ErrDamaged and not the end of the
-// process. before is what SetPanicOnFault was.
+// A page with a wrong checksum, a number that points out of its column, and a page that the
+// disk cannot read are then ErrDamaged, and do not end the process. before is the result of
+// SetPanicOnFault.
 func Guard(err *error, before bool) {
 	debug.SetPanicOnFault(before)
 	switch p := recover().(type) {

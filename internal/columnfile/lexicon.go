@@ -9,9 +9,9 @@ import (
 
 var errFull = errors.New("more than 2,147,483,647 distinct texts")
 
-// Lexicon numbers distinct texts in the order they come, from 0. A text takes
-// about thirty bytes of memory, whatever its length: the texts themselves lie
-// in a spool, and 128 bits of a seeded hash tell them apart.
+// Lexicon numbers distinct texts in their order, from 0. A text takes about 30 bytes of memory,
+// whatever its length: the texts are in a spool, and 128 bits of a seeded hash identify
+// them.
 type Lexicon struct {
 	seeds [2]maphash.Seed
 	codes map[[16]byte]uint32
@@ -20,7 +20,7 @@ type Lexicon struct {
 	size  uint64
 }
 
-// NewLexicon makes an empty lexicon whose spools lie in the folder of path.
+// NewLexicon makes an empty lexicon with its spools in the folder of path.
 func NewLexicon(path string) (*Lexicon, error) {
 	text, err := NewSpool[uint8](path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *Lexicon) Code(text string) (code uint32, added bool, err error) {
 	return code, true, l.ends.Add(l.size)
 }
 
-// Len is how many texts there are.
+// Len is the number of texts.
 func (l *Lexicon) Len() int { return l.ends.n - 1 }
 
 // Read ends the numbering and returns the texts, until Close.
@@ -68,5 +68,5 @@ func (l *Lexicon) Read() (Texts, error) {
 	return Texts{ends, text}, err
 }
 
-// Close frees disk and memory. It may be called twice.
+// Close frees disk and memory. It may be called again.
 func (l *Lexicon) Close() error { return errors.Join(l.text.Close(), l.ends.Close()) }

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// mapFile maps a whole file for reading. What it maps stays readable after
-// the file is closed, and after its name is removed. An empty file is nil.
+// mapFile maps a whole file for reading. The memory stays readable after the file is closed,
+// and after its name is removed. It is nil for an empty file.
 func mapFile(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -27,14 +27,13 @@ func unmap(data []byte) error {
 	return syscall.Munmap(data)
 }
 
-// Fixed are the types a column of fixed width may have: none of them holds a
-// pointer, and all of them are little more than their bytes.
+// Fixed are the types of columns of fixed width, which have no pointers.
 type Fixed interface {
 	uint8 | uint16 | uint32 | uint64 | int64 | [16]byte
 }
 
-// view is memory seen as numbers of this machine's byte order. The memory is
-// aligned for T; what is left of an incomplete last one is not seen.
+// view returns memory as numbers in the byte order of this machine, without an incomplete last
+// one. The memory must be aligned for T.
 func view[T Fixed](memory []byte) []T {
 	var one T
 	n := len(memory) / int(unsafe.Sizeof(one))

@@ -10,9 +10,9 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
-// Spool is a temporary file that is first written from front to back and then
-// read as memory. The kernel may write its pages out, which it may not with
-// the heap: so an import of any size runs in little memory.
+// Spool is a temporary file that is first written from front to back and then read as memory.
+// The kernel can write its pages to disk, other than those of the heap. So an import of any
+// size needs little memory.
 type Spool[T Fixed] struct {
 	f    *os.File
 	w    *bufio.Writer
@@ -29,9 +29,8 @@ func NewSpool[T Fixed](path string) (*Spool[T], error) {
 	return &Spool[T]{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
 }
 
-// TempFile makes a file in the folder of path. Its name goes at once, so that
-// nothing is left of a killed import but in the instant between the two. It is
-// then called as path is, with the ending .spool.
+// TempFile makes a file in the folder of path, named like path with the ending .spool. It
+// removes the name at once, so that a killed import leaves no file.
 func TempFile(path string) (*os.File, error) {
 	name := atomicfile.TempName(strings.TrimSuffix(path, filepath.Ext(path)) + ".spool")
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -44,10 +43,10 @@ func TempFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Len is how many values were added.
+// Len is the number of values.
 func (s *Spool[T]) Len() int { return s.n }
 
-// Add writes values behind those already there.
+// Add appends values.
 func (s *Spool[T]) Add(values ...T) error {
 	s.n += len(values)
 	_, err := s.w.Write(bytesOf(values))
@@ -69,7 +68,7 @@ func (s *Spool[T]) Read() ([]T, error) {
 	return view[T](s.data), nil
 }
 
-// Close frees disk and memory. It may be called twice.
+// Close frees disk and memory. It may be called again.
 func (s *Spool[T]) Close() error {
 	if s.f == nil {
 		return nil

@@ -5,17 +5,16 @@ import (
 	"fmt"
 )
 
-// Texts are strings end to end. Offsets has one member more than there are
-// texts.
+// Texts are strings end to end. Offsets has one more element than there are texts.
 type Texts struct {
 	Offsets []uint64
 	Bytes   []byte
 }
 
-// Len is how many texts there are.
+// Len is the number of texts.
 func (t Texts) Len() int { return len(t.Offsets) - 1 }
 
-// At returns a text. It is valid as long as what t was read from.
+// At returns a text. It is valid as long as the source of t.
 func (t Texts) At(i uint32) []byte { return t.Bytes[t.Offsets[i]:t.Offsets[i+1]] }
 
 // With returns t and one more text.
@@ -24,16 +23,16 @@ func (t Texts) With(text []byte) Texts {
 	return Texts{append(t.Offsets, uint64(len(t.Bytes))), t.Bytes}
 }
 
-// Lists are lists of codes end to end, as Texts are.
+// Lists are lists of codes end to end, like Texts.
 type Lists struct {
 	Offsets []uint64
 	Members []uint32
 }
 
-// Len is how many lists there are.
+// Len is the number of lists.
 func (l Lists) Len() int { return len(l.Offsets) - 1 }
 
-// At returns a list. It is valid as long as what l was read from.
+// At returns a list. It is valid as long as the source of l.
 func (l Lists) At(i uint32) []uint32 { return l.Members[l.Offsets[i]:l.Offsets[i+1]] }
 
 // PutTexts writes the two sections of texts.
@@ -61,7 +60,7 @@ func Read[T Fixed](r *Reader, name string, count int) []T {
 	return column
 }
 
-// offsets are those of count lists, of any number when count is negative.
+// offsets returns those of count lists, or of any number if count is negative.
 func (r *Reader) offsets(name string, count int) []uint64 {
 	if count >= 0 {
 		count++
@@ -73,13 +72,12 @@ func (r *Reader) offsets(name string, count int) []uint64 {
 	return offsets
 }
 
-// Texts returns texts that PutTexts wrote: count of them, any number when
-// count is negative.
+// Texts returns count texts of PutTexts, or any number if count is negative.
 func (r *Reader) Texts(name string, count int) Texts {
 	return Texts{r.offsets(name, count), Read[uint8](r, name, -1)}
 }
 
-// Lists returns lists that PutLists wrote, count of them.
+// Lists returns count lists of PutLists.
 func (r *Reader) Lists(name string, count int) Lists {
 	return Lists{r.offsets(name, count), Read[uint32](r, name, -1)}
 }

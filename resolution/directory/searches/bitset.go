@@ -11,7 +11,7 @@ type bitset []uint64
 func (s bitset) set(i uint32)      { s[i>>6] |= 1 << (i & 63) }
 func (s bitset) has(i uint32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 
-// count is how many codes there are.
+// count returns the number of codes.
 func (s bitset) count() (n int) {
 	for _, w := range s {
 		n += bits.OnesCount64(w)
@@ -19,7 +19,7 @@ func (s bitset) count() (n int) {
 	return n
 }
 
-// setRange sets from up to, not including, to.
+// setRange sets the codes in [from, to).
 func (s bitset) setRange(from, to uint32) {
 	for ; from < to && from&63 != 0; from++ {
 		s.set(from)
@@ -32,14 +32,14 @@ func (s bitset) setRange(from, to uint32) {
 	}
 }
 
-// bitsets are used again: those of ten million rows are more than a megabyte,
-// which a query should not leave to the garbage collector.
+// bitsets are used again. Those of ten million rows are more than a megabyte, too much garbage
+// for each query.
 var bitsets = sync.Pool{New: func() any { return new(bitset) }}
 
-// scratch hands out bitsets that go back together.
+// scratch returns bitsets that are released together.
 type scratch struct{ taken []*bitset }
 
-// bitset is an empty set for codes below n.
+// bitset returns an empty set for codes below n.
 func (s *scratch) bitset(n int) bitset {
 	p := bitsets.Get().(*bitset)
 	s.taken = append(s.taken, p)

@@ -19,20 +19,20 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// What a lead is known by: a byte in front of the key.
+// The kinds of keys of leads: a byte in front of the key.
 const (
 	leadByProfile = 'n'
 	leadByEmail   = 'e'
 )
 
-// errTooMany: numbers of rows and texts have 31 bits.
+// errTooMany says that numbers of rows or texts need more than 31 bits.
 var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 searches", resolution.ErrInvalid)
 
-// leadIDOf is the number every search of one person has, on any machine and in
-// any import: the first half of a SHA-256 over a text nothing else is hashed
-// with. A person is who has a profile address, or where a search names none an
-// email address; one who is named by either in two searches is two leads, as
-// what joins them is among the people, who come and go without the searches.
+// leadIDOf returns the number of a person in all searches, on any machine and in any import:
+// the first half of a SHA-256 with a prefix of its own. The person is identified by a profile
+// address or, if a search has none, by an email address. A person with a profile address in
+// one search and only an email address in another is two leads, because the people, who
+// could join them, are imported separately.
 func leadIDOf(key string) (id [16]byte) {
 	of := "network_url"
 	if key[0] == leadByEmail {
@@ -43,9 +43,8 @@ func leadIDOf(key string) (id [16]byte) {
 	return id
 }
 
-// builder turns searches in any order into a searchFile. Its heap holds
-// some thirty bytes for each distinct text and, at the end, sixteen for each
-// search.
+// builder makes a file of searches in any order. It needs about 30 bytes of memory for each
+// distinct text and, at the end, 16 for each search.
 type builder struct {
 	path                                      string
 	at                                        *columnfile.Spool[int64]
@@ -92,7 +91,7 @@ func (b *builder) addLexicon(into **columnfile.Lexicon) error {
 	return err
 }
 
-// close gives the spools back.
+// close frees the spools.
 func (b *builder) close() error {
 	var errs []error
 	for _, c := range b.open {
@@ -102,7 +101,7 @@ func (b *builder) close() error {
 	return errors.Join(errs...)
 }
 
-// add takes one search.
+// add adds a search.
 func (b *builder) add(s cells) error {
 	if b.at.Len() == math.MaxInt32 {
 		return errTooMany
@@ -143,7 +142,7 @@ func (b *builder) add(s cells) error {
 	return errors.Join(b.state.Add(stateCode(s.state)), b.leadType.Add(uint8(slices.Index(leadTypes, s.leadType))))
 }
 
-// write makes the file under its temporary name, for seal to put in place.
+// write writes the file under its temporary name.
 func (b *builder) write(ctx context.Context) (err error) {
 	f, err := os.Create(atomicfile.TempName(b.path))
 	if err != nil {
@@ -162,7 +161,7 @@ func (b *builder) write(ctx context.Context) (err error) {
 	return w.Finish()
 }
 
-// place is where a search goes.
+// place is the position of a search.
 type place struct {
 	at        int64
 	lead, row uint32
@@ -206,8 +205,7 @@ func (b *builder) writeRows(w *columnfile.Writer) error {
 	return nil
 }
 
-// writeLeads numbers the leads anew, by their id. The result is the new number
-// of each.
+// writeLeads sorts the leads by id, and returns the new number of each.
 func (b *builder) writeLeads(w *columnfile.Writer) (ranks []uint32, err error) {
 	keys, err := b.leads.Read()
 	if err != nil {
@@ -246,8 +244,8 @@ func (b *builder) writeLeads(w *columnfile.Writer) (ranks []uint32, err error) {
 	return ranks, nil
 }
 
-// order writes the columns the searches are sorted by. The result is the
-// source's number of each search in their order.
+// order writes the columns by which searches are sorted, and returns the original number of
+// each search in the new order.
 func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) {
 	at, err := b.at.Read()
 	if err != nil {
@@ -261,7 +259,7 @@ func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) 
 	for i := range places {
 		places[i] = place{at[i], leads[lead[i]], uint32(i)}
 	}
-	// Of one lead's searches at one moment, the first line is the first.
+	// Searches of a lead at the same time stay in the order of their lines.
 	slices.SortFunc(places, func(a, b place) int {
 		if a.at != b.at {
 			return cmp.Compare(b.at, a.at)
@@ -283,8 +281,8 @@ func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) 
 	return order, errors.Join(b.at.Close(), b.lead.Close())
 }
 
-// gather writes a column in the new order, its codes replaced by their ranks
-// if there are any, and gives the spool back.
+// gather writes a column in the new order, with ranks in place of codes if there are any, and
+// frees the spool.
 func gather[T uint8 | uint16 | uint32](w *columnfile.Writer, name string, from *columnfile.Spool[T], order []uint32, ranks []T) error {
 	column, err := from.Read()
 	if err != nil {
@@ -301,8 +299,7 @@ func gather[T uint8 | uint16 | uint32](w *columnfile.Writer, name string, from *
 	return from.Close()
 }
 
-// writeDictionary writes texts sorted by their folded form; the result is the
-// new code of each.
+// writeDictionary writes texts sorted by their folded form, and returns the new code of each.
 func writeDictionary(w *columnfile.Writer, name string, l *columnfile.Lexicon) (ranks []uint32, err error) {
 	raw, err := l.Read()
 	if err != nil {
@@ -331,13 +328,13 @@ func writeDictionary(w *columnfile.Writer, name string, l *columnfile.Lexicon) (
 	return ranks, l.Close()
 }
 
-// writeKeywords writes the keywords and which words are where.
+// writeKeywords writes the keywords and their words.
 func (b *builder) writeKeywords(w *columnfile.Writer) error {
 	keywords, err := b.keywords.Read()
 	if err != nil {
 		return err
 	}
-	vocabulary := map[string]uint32{} // in the order met
+	vocabulary := map[string]uint32{} // in the order of first use
 	var met []string
 	forward := columnfile.Lists{Offsets: []uint64{0}}
 	for i := range keywords.Len() {
@@ -369,9 +366,10 @@ func (b *builder) writeKeywords(w *columnfile.Writer) error {
 	return nil
 }
 
-// inverted lists, for each of n members, the lists it is in.
+// inverted returns, for each of n members, the lists that contain it.
 func inverted(l columnfile.Lists, n int) columnfile.Lists {
-	// last is the list a member was last seen in, plus one: it is in each once.
+	// last is the list in which a member was last seen, plus one, so that each list
+	// counts once.
 	last := make([]uint32, n)
 	visit := func(each func(member, list uint32)) {
 		clear(last)

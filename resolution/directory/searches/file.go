@@ -1,5 +1,5 @@
-// Package searches is the keyword searches of a directory: who searched for
-// what, when and where.
+// Package searches keeps the keyword searches of a directory: who searched for what, when and
+// where.
 package searches
 
 import (
@@ -10,27 +10,25 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
-// File is the searches of one import. Rows are sorted by time, the latest
-// first, then by lead; a lead's number is its place among the
-// lead ids. A code is a place in a dictionary, and dictionaries are sorted, so
-// that code 0 is the empty text where there is one.
+// File has the searches of an import. Rows are sorted by time, the latest first, and then by
+// lead. The number of a lead is its index among the lead ids. A code is an index in a
+// dictionary. Dictionaries are sorted, so that code 0 is the empty text if there is one.
 type File struct {
 	file *columnfile.File
 
-	// LeaveOut is set before the first search. It is called for every lead in
-	// the first search, which takes seconds for a million leads. nil leaves
-	// none out.
+	// LeaveOut leaves leads out; nil leaves none out. Set it before the first search,
+	// which calls it for every lead: that takes seconds for a million leads.
 	LeaveOut LeaveOut
 	excluded excluded
 
-	at                                        []int64 // unix microseconds
+	at                                        []int64 // Unix microseconds
 	lead, keyword, email, city, zip, jobTitle []uint32
 	state                                     []uint16 // two bytes of text, 0 for none
 	leadType                                  []uint8  // leadTypes
 
 	leadIDs  [][16]byte
-	leadKeys columnfile.Texts // a byte of leadByProfile or leadByEmail and the key
-	emails   columnfile.Texts // of searches whose lead has another key; 0 is none
+	leadKeys columnfile.Texts // leadByProfile or leadByEmail, and the key
+	emails   columnfile.Texts // of searches whose lead has another key; 0 means none
 
 	keywords     columnfile.Texts // in lower case, single spaces
 	keywordWords columnfile.Lists // the words of each, in order
@@ -40,8 +38,8 @@ type File struct {
 	cities, zips, jobTitles dictionary
 }
 
-// dictionary holds distinct texts as they were written, sorted by their
-// folded form and then as they are.
+// dictionary has distinct texts in their original spelling, sorted by their folded form and then
+// as they are.
 type dictionary struct{ raw, folded columnfile.Texts }
 
 // leadTypes are the numbers of lead types.
@@ -61,10 +59,10 @@ func stateText(code uint16) string {
 	return string([]byte{byte(code >> 8), byte(code)})
 }
 
-// dayStart is midnight UTC of t's day, in microseconds.
+// dayStart returns midnight UTC of the day of t, in microseconds.
 func dayStart(t time.Time) int64 { return t.UTC().Truncate(24 * time.Hour).UnixMicro() }
 
-// Open opens a file that Import has written.
+// Open opens a file of Import.
 func Open(path string) (*File, error) {
 	s, err := columnfile.Open(path)
 	if err != nil {
@@ -83,11 +81,10 @@ func (f *File) Rows() int64 { return int64(len(f.at)) }
 // Keywords is the number of distinct keywords.
 func (f *File) Keywords() int64 { return int64(f.keywords.Len()) }
 
-// Close closes the file. Nothing of it may be used afterwards.
+// Close closes the file. Use nothing of it afterwards.
 func (f *File) Close() error { return f.file.Close() }
 
-// read finds the columns. It touches none of them: what they hold is for
-// verify to check.
+// read finds the columns without reading them. Verify checks their values.
 func (f *File) read() error {
 	r := columnfile.Reader{File: f.file}
 	f.at = columnfile.Read[int64](&r, "searched_at", -1)

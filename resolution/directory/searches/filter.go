@@ -17,8 +17,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// phrase is the words of a requested keyword by their codes; nil is one that
-// no search has.
+// phrase has the codes of the words of a requested keyword; nil if no search has it.
 type phrase []uint32
 
 func (f *File) phrase(keyword string) phrase {
@@ -33,7 +32,7 @@ func (f *File) phrase(keyword string) phrase {
 	return p
 }
 
-// in reports whether words has the phrase: all of it, in order, side by side.
+// in reports whether words contains the phrase: all words, in order and adjacent.
 func (p phrase) in(words []uint32) bool {
 	if len(p) == 0 {
 		return false
@@ -46,7 +45,7 @@ func (p phrase) in(words []uint32) bool {
 	return false
 }
 
-// keywordsWith adds the keywords that have the phrase.
+// keywordsWith adds the keywords that contain the phrase.
 func (f *File) keywordsWith(p phrase, into bitset) {
 	if len(p) == 0 {
 		return
@@ -61,7 +60,7 @@ func (f *File) keywordsWith(p phrase, into bitset) {
 	}
 }
 
-// equal adds the terms that are text but for their case.
+// equal adds the terms that equal text without regard to case.
 func (d dictionary) equal(text string, into bitset) {
 	text = fold(text)
 	n := d.folded.Len()
@@ -70,8 +69,8 @@ func (d dictionary) equal(text string, into bitset) {
 	}
 }
 
-// containing calls each for the terms that have part, without regard to case.
-// The empty term is of none.
+// containing calls each for the terms that contain part, without regard to case. The empty
+// term contains nothing.
 func (d dictionary) containing(part string, each func(code uint32)) {
 	want := []byte(fold(part))
 	all, offsets := d.folded.Bytes, d.folded.Offsets
@@ -81,13 +80,13 @@ func (d dictionary) containing(part string, each func(code uint32)) {
 			return
 		}
 		at += uint64(i)
-		// The term that the place is in: few are skipped at a time when many
-		// are found, so look near first.
+		// Find the term at this place. If there are many matches, the next one is
+		// near, so look there first.
 		code = galloping(offsets, code, at)
 		if int(code) >= d.folded.Len() {
 			return
 		}
-		if at+uint64(len(want)) > offsets[code+1] { // from one term into the next
+		if at+uint64(len(want)) > offsets[code+1] { // the match crosses the end of the term
 			at++
 			continue
 		}
@@ -96,8 +95,8 @@ func (d dictionary) containing(part string, each func(code uint32)) {
 	}
 }
 
-// galloping is the last place at or after from whose offset is not above at,
-// where that of from is not.
+// galloping returns the last index at or after from whose offset is at most at. The offset of
+// from must be at most at.
 func galloping(offsets []uint64, from uint32, at uint64) uint32 {
 	step := uint32(1)
 	for int(from+step) < len(offsets) && offsets[from+step] <= at {
@@ -107,18 +106,18 @@ func galloping(offsets []uint64, from uint32, at uint64) uint32 {
 	return from + uint32(sort.Search(len(rest), func(i int) bool { return rest[i] > at }))
 }
 
-// matching are the searches that a request asks for: a bit for each row from
-// base on, which is a multiple of 64.
+// matching has the matching searches of a request: a bit for each row from base on, which is a
+// multiple of 64.
 type matching struct {
 	base int
 	rows bitset
-	left bitset // leads that are passed by
+	left bitset // leads that are left out
 }
 
-// block is how many rows are looked at between two looks at the context.
+// block is how many rows are checked between two checks of the context.
 const block = 1 << 14
 
-// match finds the searches of a request. The result is of s.
+// match finds the searches of a request. The result uses memory of s.
 func (f *File) match(ctx context.Context, q resolution.KeywordSearch, s *scratch) (matching, error) {
 	from, to := f.window(q.Start, q.End)
 	m := matching{base: from &^ 63}
@@ -131,8 +130,8 @@ func (f *File) match(ctx context.Context, q resolution.KeywordSearch, s *scratch
 	return m, m.narrow(ctx, to, narrowers...)
 }
 
-// narrow takes the rows out that one of the narrowers does. There are none
-// from end on. Of many rows each processor takes a share.
+// narrow removes the rows that one of the narrowers removes, up to end. Processors share many
+// rows.
 func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) error {
 	var next atomic.Int64
 	work := func() (err error) {
@@ -152,7 +151,7 @@ func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) er
 			}
 		}
 	}
-	if len(m.rows) < 4*block/64 { // done before another has started
+	if len(m.rows) < 4*block/64 { // too few for another goroutine
 		return work()
 	}
 	var g errgroup.Group
@@ -162,7 +161,7 @@ func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) er
 	return g.Wait()
 }
 
-// window is the rows of the days from start to end, the zero day being none.
+// window returns the rows of the days from start to end; a zero day is no bound.
 func (f *File) window(start, end time.Time) (from, to int) {
 	from, to = 0, len(f.at)
 	if !end.IsZero() {
@@ -176,8 +175,7 @@ func (f *File) window(start, end time.Time) (from, to int) {
 	return from, to
 }
 
-// narrower takes the rows of [from, to) out of part, which has a bit for each,
-// that are not asked for.
+// narrower removes rows in [from, to) that do not match from part, which has a bit for each.
 type narrower func(part bitset, from, to int)
 
 func on[T uint8 | uint16 | uint32](column []T, set bitset) narrower {
@@ -188,8 +186,7 @@ func on[T uint8 | uint16 | uint32](column []T, set bitset) narrower {
 	return func(part bitset, from, to int) { narrow(part, column[from:to], set) }
 }
 
-// narrowers are the filters of a request that take anything away; possible is
-// false when one of them leaves nothing.
+// narrowers returns the filters of a request. possible is false if one of them matches nothing.
 func (f *File) narrowers(q resolution.KeywordSearch, s *scratch) (all []narrower, possible bool) {
 	possible = true
 	add := func(n narrower, set bitset, of int) {
@@ -245,7 +242,7 @@ func (f *File) narrowers(q resolution.KeywordSearch, s *scratch) (all []narrower
 	return all, possible
 }
 
-// titles are the job titles that are included and not excluded.
+// titles returns the job titles that are included and not excluded.
 func (f *File) titles(q resolution.KeywordSearch, s *scratch) bitset {
 	n := f.jobTitles.raw.Len()
 	set := s.bitset(n)

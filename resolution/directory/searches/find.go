@@ -13,26 +13,24 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Found is one lead of a keyword search, with what its most recent
-// matching search says.
+// Found is a lead of a keyword search, with the data of its most recent matching search.
 type Found struct {
 	LeadID     string    // lead_ and 32 lower-case hex digits
 	LeadType   string    // b2b, b2c or empty
 	SearchedAt time.Time // UTC
-	// NetworkURL and EmailKey are the keys of who searched; either may be empty.
+	// NetworkURL and EmailKey are the keys of the person; one of them may be empty.
 	NetworkURL, EmailKey string
 	JobTitle             string
 	Address              resolution.Address // without street
-	// MatchedKeywords are those of the request that any of the lead's matching
-	// searches has, in the request's order and spelling. Find fills it.
+	// MatchedKeywords are the keywords of the request in matching searches of the lead,
+	// in the order and spelling of the request. Find fills it.
 	MatchedKeywords []string
 }
 
-// Find finds the leads of a keyword search from the skip-th on, at most limit
-// of them: the most recent search first, of equals by LeadID. total counts all
-// leads. q.Edition is not looked at.
+// Find finds at most limit leads of a keyword search after skipping some: the most recent
+// search first, of equals by LeadID. total counts all leads. q.Edition is ignored.
 //
-// Errors: resolution.ErrUnavailable when the file is damaged.
+// Errors: resolution.ErrUnavailable for a damaged file.
 func (f *File) Find(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []Found, total int64, err error) {
 	err = f.search(ctx, q, func(s *scratch, m matching) error {
 		var rows []int
@@ -56,9 +54,8 @@ func (f *File) Find(ctx context.Context, q resolution.KeywordSearch, skip int64,
 	return found, total, err
 }
 
-// Sample is Find for a part of the leads, evenly spread: all of them when there
-// are at most that many, and else more than half of most. Which leads depends
-// on the request and the data alone.
+// Sample is Find for a part of the leads, evenly spread: all leads up to most, and else more
+// than half of most. The choice depends only on the request and the data.
 func (f *File) Sample(ctx context.Context, q resolution.KeywordSearch, most int) (found []Found, total int64, err error) {
 	err = f.search(ctx, q, func(s *scratch, m matching) error {
 		spread := spread{most: most, every: 1}
@@ -74,7 +71,7 @@ func (f *File) Sample(ctx context.Context, q resolution.KeywordSearch, most int)
 	return found, total, err
 }
 
-// spread keeps every so-manieth row, so that it is never more than most.
+// spread keeps evenly spread rows, and never more than most.
 type spread struct {
 	most  int
 	every int64
@@ -85,7 +82,7 @@ func (s *spread) add(n int64, row int) {
 	if n%s.every != 0 {
 		return
 	}
-	if len(s.rows) == s.most { // every other one goes
+	if len(s.rows) == s.most { // drop every other one
 		half := (s.most + 1) / 2
 		for i := range half {
 			s.rows[i] = s.rows[2*i]
@@ -102,7 +99,7 @@ func (s *spread) add(n int64, row int) {
 // CheckAll checks the checksums that were not checked yet.
 func (f *File) CheckAll() error { return f.file.CheckAll() }
 
-// search runs do over the searches that match q.
+// search calls do with the searches that match q.
 func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*scratch, matching) error) (err error) {
 	defer damaged(&err)
 	if err := f.file.CheckAll(); err != nil {
@@ -121,16 +118,16 @@ func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*
 	return do(&s, m)
 }
 
-// damaged is deferred after columnfile.Guard, to say what to do.
+// damaged adds to an error what to do. Defer it after columnfile.Guard.
 func damaged(err *error) {
 	if errors.Is(*err, columnfile.ErrDamaged) {
 		*err = fmt.Errorf("%w: the file of searches is damaged, import the searches again: %w", resolution.ErrUnavailable, *err)
 	}
 }
 
-// leads goes through the leads in their order and returns their number. each
-// gets the most recent matching searches of some: those rows above base whose
-// bit is in fresh, the first of them of the n-th lead, from 0.
+// leads iterates over the leads in their order and returns their number. It calls each with the
+// most recent matching searches of some leads: the rows after base whose bit is in fresh. The
+// first of them is of lead n, from 0.
 func (f *File) leads(ctx context.Context, s *scratch, m matching, each func(n int64, fresh uint64, base int)) (n int64, err error) {
 	seen := s.bitset(len(f.leadIDs))
 	copy(seen, m.left)
@@ -150,7 +147,7 @@ func (f *File) leads(ctx context.Context, s *scratch, m matching, each func(n in
 	return n, nil
 }
 
-// found tells what rows say. Nothing of it lies in the mapped file.
+// found returns the data of rows, in memory of its own.
 func (f *File) found(rows []int) []Found {
 	found := make([]Found, len(rows))
 	for i, row := range rows {
@@ -177,16 +174,16 @@ func (f *File) found(rows []int) []Found {
 	return found
 }
 
-// rememberedKeywords bounds what matched remembers of keywords it met: a lead
-// may have made millions of searches.
+// rememberedKeywords bounds the keywords that matched remembers, because a lead may have made
+// millions of searches.
 const rememberedKeywords = 1 << 14
 
-// matched fills MatchedKeywords of the leads found at rows, which are in order.
+// matched fills MatchedKeywords of the leads of rows, which are sorted.
 func (f *File) matched(ctx context.Context, keywords []string, s *scratch, m matching, rows []int, found []Found) error {
 	if len(rows) == 0 || len(keywords) == 0 {
 		return nil
 	}
-	if len(keywords) == 1 { // there is no other reason to be found
+	if len(keywords) == 1 { // all leads have it
 		for i := range found {
 			found[i].MatchedKeywords = []string{keywords[0]}
 		}
@@ -198,14 +195,14 @@ func (f *File) matched(ctx context.Context, keywords []string, s *scratch, m mat
 	}
 	wanted := s.bitset(len(f.leadIDs))
 	place := make(map[uint32]int, len(rows))
-	has := make([]bitset, len(rows)) // places in keywords
+	has := make([]bitset, len(rows)) // indexes in keywords
 	for i, row := range rows {
 		wanted.set(f.lead[row])
 		place[f.lead[row]] = i
 		has[i] = make(bitset, (len(keywords)+63)/64)
 	}
 	met := map[uint32]bitset{}
-	skip := (rows[0] - m.base) / 64 // before the first there are none of theirs
+	skip := (rows[0] - m.base) / 64 // there are no searches of these leads before the first row
 	m = matching{base: m.base + skip*64, rows: m.rows[skip:]}
 	if err := m.narrow(ctx, len(f.lead), on(f.lead, wanted)); err != nil {
 		return err

@@ -38,22 +38,22 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	return imports.Result{Keys: int64(keywords), Content: sum.Sum()}, nil
 }
 
-// cells is one search, with its cells in canonical form.
+// cells is a search with cells in canonical form.
 type cells struct {
 	keyword            string
-	at                 int64  // unix microseconds
-	person, email      string // keys of who searched, one of them at least
+	at                 int64  // Unix microseconds
+	person, email      string // keys of the person, at least one
 	city, state, zip   string
 	jobTitle, leadType string
 }
 
-// parser returns a function that reads a line. A line is bad without a keyword,
-// a time or somebody who searched.
+// parser returns a function that reads a line. A line without a keyword, a time or a person is
+// bad.
 func parser(settings imports.Settings) func(imports.Row, *imports.Report) (cells, bool) {
 	return func(row imports.Row, r *imports.Report) (s cells, ok bool) {
 		c := row.Cells
 		s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
-		// Keywords are compared without case, and spaces do not tell them apart.
+		// Keywords are compared without regard to case and spacing.
 		if s.keyword = strings.ToLower(strings.Join(strings.Fields(c[0]), " ")); s.keyword == "" {
 			r.Skip(row.Line, "keyword: empty")
 			return s, false

@@ -11,19 +11,18 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
-// LeaveOut reports whether a lead must not be found: neither pages nor counts
-// have it. It gets the key of a profile or of an email, the other is empty. It
-// is called from many goroutines.
+// LeaveOut reports whether a lead must not be found, in pages and counts. It gets the key of a
+// profile or of an email; the other one is empty. It is called from many goroutines.
 type LeaveOut func(ctx context.Context, networkURL, emailKey string) (bool, error)
 
 // excluded are the leads of a file that must not be found.
 type excluded struct {
 	mu    sync.Mutex
 	known bool
-	leads bitset // nil: none
+	leads bitset // nil without any
 }
 
-// leftOut asks f.LeaveOut about every lead, once.
+// leftOut calls f.LeaveOut for every lead, once.
 func (f *File) leftOut(ctx context.Context) (bitset, error) {
 	if f.LeaveOut == nil {
 		return nil, nil
@@ -41,8 +40,8 @@ func (f *File) leftOut(ctx context.Context) (bitset, error) {
 	return leads, nil
 }
 
-// markedLeads are the leads that who is true for, by their keys or by the email
-// of any of their searches.
+// markedLeads returns the leads for which who is true, by their keys or the email of any of
+// their searches.
 func (f *File) markedLeads(ctx context.Context, who LeaveOut) (bitset, error) {
 	leads, err := marked(ctx, len(f.leadIDs), func(ctx context.Context, lead uint32) (bool, error) {
 		key := f.leadKeys.At(lead)
@@ -57,7 +56,7 @@ func (f *File) markedLeads(ctx context.Context, who LeaveOut) (bitset, error) {
 	emails, err := marked(ctx, f.emails.Len(), func(ctx context.Context, email uint32) (bool, error) {
 		key := f.emails.At(email)
 		if len(key) == 0 {
-			return false, nil // searches without one
+			return false, nil // searches without an email
 		}
 		return who(ctx, "", string(key))
 	})
@@ -74,11 +73,11 @@ func (f *File) markedLeads(ctx context.Context, who LeaveOut) (bitset, error) {
 	return leads, nil
 }
 
-// marked are the codes below n that is is true for.
+// marked returns the codes below n for which is is true.
 func marked(ctx context.Context, n int, is func(ctx context.Context, code uint32) (bool, error)) (bitset, error) {
 	set := make(bitset, (n+63)/64)
 	group, ctx := errgroup.WithContext(ctx)
-	share := (len(set)/runtime.GOMAXPROCS(0) + 1) * 64 // a word of the set is one goroutine's
+	share := (len(set)/runtime.GOMAXPROCS(0) + 1) * 64 // a goroutine writes whole words of the set
 	for from := 0; from < n; from += share {
 		group.Go(func() (err error) {
 			defer columnfile.Guard(&err, debug.SetPanicOnFault(true))

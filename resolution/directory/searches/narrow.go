@@ -4,12 +4,12 @@ import (
 	"math/bits"
 )
 
-// dense is how many rows of a word have to be left for looking at all of its
-// rows to be faster than at each; measured.
+// dense is the least number of remaining rows of a word for which it is faster to check all of
+// its rows; measured.
 const dense = 12
 
-// narrow takes those rows out of match whose code is not in set. match has a
-// bit for each of column.
+// narrow removes the rows from match whose code is not in set. match has a bit for each row of
+// column. The loop is written again in narrowBy, because a call for each row would be slow.
 func narrow[T uint8 | uint16 | uint32](match bitset, column []T, set bitset) {
 	for w, left := range match {
 		if left == 0 {
@@ -32,11 +32,11 @@ func narrow[T uint8 | uint16 | uint32](match bitset, column []T, set bitset) {
 	}
 }
 
-// table is a set as a byte a code, 1 or 0: half the work to look in, as long
-// as it fits the cache.
+// table is a set with a byte for each code, 1 or 0. A look-up takes half the work, while it fits
+// the cache.
 type table []uint8
 
-// maxTable is the most codes of a table.
+// maxTable bounds the codes of a table.
 const maxTable = 1 << 16
 
 func tableOf(set bitset) table {
@@ -49,7 +49,7 @@ func tableOf(set bitset) table {
 	return t
 }
 
-// narrowBy is narrow by a table.
+// narrowBy is narrow with a table.
 func narrowBy[T uint8 | uint16 | uint32](match bitset, column []T, t table) {
 	for w, left := range match {
 		if left == 0 {
@@ -71,11 +71,11 @@ func narrowBy[T uint8 | uint16 | uint32](match bitset, column []T, t table) {
 	}
 }
 
-// add adds the codes of those members of column whose bit is in of; the result
-// has a bit for each that was new. column has at most 64 members.
+// add adds the codes of the rows of column whose bit is in of. The result has a bit for each new
+// code. column has at most 64 rows.
 //
-// It decides nothing on what it reads: whether a lead is new is a coin tossed
-// ten million times.
+// It does not branch on what it reads, because the processor cannot predict whether a lead is
+// new.
 func add(set bitset, column []uint32, of uint64) (fresh uint64) {
 	if of == ^uint64(0) {
 		for _, code := range column {

@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
-// Verify checks that the columns fit one another, so that no query can fail
-// over them, and that derived columns are as this program derives them.
+// Verify checks that the columns match each other, so that no query fails, and that derived
+// columns are as this program makes them.
 func (f *File) Verify(ctx context.Context) (err error) {
 	defer damaged(&err)
 	if err := f.file.Verify(); err != nil {

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold is the form in which texts are compared: without case, without
-// compatibility variants (full-width letters, ligatures, composed or not), a
-// single space between words. Source: Unicode 3.13, toNFKC_Casefold, after
-// the simple lower case that keywords are stored in.
+// fold returns the form in which texts are compared: without case, without compatibility
+// variants (full-width letters, ligatures, composed or not), and with single spaces. Source:
+// Unicode 3.13, toNFKC_Casefold, after the simple lower case of stored keywords.
 func fold(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	if isASCII(text) {
@@ -31,14 +30,13 @@ func isASCII(text string) bool {
 	return true
 }
 
-// words are what phrases are matched by: the runs of letters, digits and
-// marks of the folded text. Scripts that are written without spaces have a
-// word a character, so that a phrase finds a part of a text. A text without
-// any of these is one word, itself: it is found by the same text only.
+// words returns the words by which phrases match: the runs of letters, digits and marks of the
+// folded text. In scripts without spaces each character is a word, so that a phrase finds a
+// part of a text. A text without any of these is one word, and only the same text finds it.
 func words(text string) []string {
 	text = fold(text)
 	var all []string
-	start, alone := -1, false // of the word we are in; whether it takes marks only
+	start, alone := -1, false // of the present word; whether it only takes marks
 	end := func(i int) {
 		if start >= 0 {
 			all = append(all, text[start:i])
@@ -69,7 +67,7 @@ func words(text string) []string {
 	return all
 }
 
-// firstUnspaced is before all of unspaced.
+// firstUnspaced is the first character of unspaced.
 const firstUnspaced = 0x0E00
 
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,

@@ -65,6 +65,9 @@ func testRemoteKilled(t *testing.T, keep keeper) {
 	}
 	requireSameRows(t, got, good.dataset, "resolved_at")
 	requirePaidOnce(t, x.service, good.service)
+	if calls, ledger := lastReport(t, x.path("out")).Service.Calls, x.service.Spent(); calls.Credits+calls.EarlierCredits != ledger {
+		t.Errorf("%d credits by earlier runs and %d by the last, the ledger has %d", calls.EarlierCredits, calls.Credits, ledger)
+	}
 	if left := x.unknown(); len(left) > 0 {
 		t.Errorf("%d calls are unknown still", len(left))
 	}

@@ -15,6 +15,10 @@ var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-
 
 // Time reads a time of the years 1 to 9999, and returns it in UTC and whole microseconds.
 func Time(cell string) (t time.Time, ok bool) {
+	layouts := layouts
+	if len(cell) == len(time.DateOnly) { // no other spelling is as short
+		layouts = layouts[len(layouts)-1:]
+	}
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, cell); err == nil && t.Year() >= 1 && t.Year() <= 9999 {
 			return t.UTC().Truncate(time.Microsecond), true

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 
 	"github.com/leadetl/leadetl/transforms/email"
@@ -37,12 +38,13 @@ func lookupDigests(key string) []lookupDigest {
 		if !ok {
 			continue
 		}
-		d := email.Sum(form)
 		switch {
 		case p == email.Plain:
+			d := email.Sum(form)
 			all = append(all, lookupDigest{raw: d.MD5[:]}, lookupDigest{raw: d.SHA1[:]}, lookupDigest{raw: d.SHA256[:]})
 		case string(form) != key:
-			all = append(all, lookupDigest{d.SHA256[:], true})
+			sum := sha256.Sum256(form)
+			all = append(all, lookupDigest{sum[:], true})
 		}
 	}
 	return all

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test check format vet lint tidy bench-check load-check foreign iceberg iceberg-check bench fuzz kill
+.PHONY: help build run test check format vet lint tidy bench-check load-check foreign iceberg iceberg-check bench fuzz kill soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,11 @@ kill: ## kill runs and services at random moments, KILLS times (200); docs/guara
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 1h -run 'TestS3Killed' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/state
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers
+
+SOAK ?= 20m
+
+soak: ## replace the directory every 10 s under a service and runs, for SOAK (20m); make test does so for seconds
+	LEADETL_SOAK=$(SOAK) go test -count=1 -v -timeout 3h -run 'TestDirectorySoak$$' ./cmd/leadetl
 
 FUZZTIME ?= 20s
 

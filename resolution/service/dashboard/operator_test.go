@@ -144,3 +144,29 @@ func TestOperatorInABrowser(t *testing.T) {
 	}
 	s.quiet(b, origin)
 }
+
+// Pages have a rate of their own for each organization, which all its sessions
+// share.
+func TestPagesAreLimited(t *testing.T) {
+	s := serve(t)
+	first, _ := s.signIn(s.key) // loads a page
+	second, _ := s.signIn(s.key)
+	limited := 0
+	for i := range 80 {
+		c := first
+		if i%2 == 0 {
+			c = second
+		}
+		if a := s.ask(c, "GET", "/account/ledger", nil); a.status == http.StatusTooManyRequests {
+			limited++
+		} else if a.status != http.StatusOK {
+			t.Fatalf("%d", a.status)
+		}
+	}
+	if limited == 0 || limited > 22 {
+		t.Errorf("%d of 82 pages were refused, want those beyond 60 at once", limited)
+	}
+	if status := s.callWith(s.key); status != http.StatusOK {
+		t.Errorf("a call of the organization meanwhile: %d", status)
+	}
+}

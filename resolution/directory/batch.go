@@ -17,23 +17,23 @@ import (
 
 // FillPeople reads the people of profile keys into entries, and sets found for each key
 // of a person. An empty key is skipped; its entry stays.
-func (d *Directory) FillPeople(keys []string, arena *records.Arena, entries []people.Entry, found []bool) error {
+func (d *Directory) FillPeople(keys []string, arena *records.Arena, entries []people.Entry, found []bool, part people.Part) error {
 	clear(found)
 	if d.people == nil {
 		return nil
 	}
-	return guarded(People, func() { d.people.FillAll(keys, arena, entries, found) })
+	return guarded(People, func() { d.people.FillAll(keys, arena, entries, found, part) })
 }
 
 // FillPeopleByDigest is FillPeople by raw digests of emails. addresses are those of the
 // digests, "" if unknown. It sets emails to the person's email with the digest; see
 // people.File.PersonByEmail.
-func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, brief bool) error {
+func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Part) error {
 	clear(emails)
 	if d.people == nil {
 		return nil
 	}
-	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, brief) })
+	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, part) })
 }
 
 // FindCompanies sets found to the companies of domains; see

@@ -119,13 +119,22 @@ func (b *batch) person(i int) *people.Person {
 }
 
 // fillPeople looks up the people of keys.
-func (b *batch) fillPeople(keys []string) error {
+func (b *batch) fillPeople(keys []string, part people.Part) error {
 	b.people, b.found = resize(b.people, len(keys)), resize(b.found, len(keys))
 	if b.engine.directory == nil {
 		clear(b.found)
 		return nil
 	}
-	return readable(b.engine.directory.FillPeople(keys, &b.arena, b.people, b.found))
+	return readable(b.engine.directory.FillPeople(keys, &b.arena, b.people, b.found, b.part(part)))
+}
+
+// part is what is read of a person: all of them if there is a list of suppressed
+// people to compare them with.
+func (b *batch) part(wanted people.Part) people.Part {
+	if b.engine.options.Listed != nil {
+		return people.Whole
+	}
+	return wanted
 }
 
 // readable says that the directory's files failed us.
@@ -137,7 +146,14 @@ func readable(err error) error {
 }
 
 func (b *batch) byProfile(answers []resolution.Answer) error {
-	if err := b.fillPeople(b.keys); err != nil {
+	part := people.Whole
+	switch b.operation {
+	case resolution.NetworkToPhone:
+		part = people.Phones
+	case resolution.NetworkToHEM:
+		part = people.Emails
+	}
+	if err := b.fillPeople(b.keys, part); err != nil {
 		return err
 	}
 	for i, key := range b.keys {
@@ -227,8 +243,7 @@ func (b *batch) emailToHEM(answers []resolution.Answer) error {
 			b.addresses[i] = b.keys[i]
 		}
 	}
-	brief := b.engine.options.Listed == nil
-	if err := b.engine.directory.FillPeopleByDigest(digests, b.addresses, &b.arena, b.people, b.emails, brief); err != nil {
+	if err := b.engine.directory.FillPeopleByDigest(digests, b.addresses, &b.arena, b.people, b.emails, b.part(people.Emails)); err != nil {
 		return readable(err)
 	}
 	b.behind.reset()

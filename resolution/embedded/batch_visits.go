@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
@@ -45,7 +46,7 @@ func (b *batch) visitors(answers []resolution.Answer) (err error) {
 	}
 	// Each round looks up the next visitor of the remaining addresses.
 	for round := 0; b.nextVisitors(answers, round); round++ {
-		if err := b.fillPeople(b.urls); err != nil {
+		if err := b.fillPeople(b.urls, people.Whole); err != nil {
 			return err
 		}
 		for i, url := range b.urls {

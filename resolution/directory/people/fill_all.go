@@ -1,20 +1,33 @@
 package people
 
-import "github.com/leadetl/leadetl/resolution/directory/records"
+import (
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+)
+
+// Part is what a look-up needs of a person.
+type Part int
+
+// The parts of a person, each with NetworkURL.
+const (
+	Whole  Part = iota
+	Emails      // EmailKeys
+	Phones
+)
 
 // together is how many keys are looked up at a time.
 const together = 256
 
 // FillAll fills the entries of the profile keys of people, and sets found. It skips empty
 // keys. Call it under columnfile.Guard.
-func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, found []bool) {
+func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, found []bool, part Part) {
 	var rows [together]uint32
 	for len(keys) > 0 {
 		n := min(together, len(keys))
 		f.FindAll(keys[:n], rows[:n])
 		for i, row := range rows[:n] {
 			if found[i] = row != records.None; found[i] {
-				f.Fill(row, arena, &entries[i])
+				f.fillPart(row, arena, &entries[i], part)
 			}
 		}
 		keys, entries, found = keys[n:], entries[n:], found[n:]
@@ -23,9 +36,8 @@ func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, fou
 
 // FillAllByDigest fills the entries of the raw digests of people's emails, and sets emails
 // to those emails. addresses are those of the digests, "" if unknown. It skips empty
-// digests. If brief is set, entries have no more than NetworkURL and EmailKeys. Call it
-// under columnfile.Guard.
-func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, brief bool) {
+// digests. part is Whole or Emails. Call it under columnfile.Guard.
+func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, part Part) {
 	var hashes [together]records.Hash
 	var rows [together]uint32
 	for len(digests) > 0 {
@@ -37,7 +49,7 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 		f.Touch(rows[:n])
 		for i, row := range rows[:n] {
 			if row != records.None && digests[i] != "" {
-				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i], brief)
+				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i], part)
 			}
 		}
 		digests, addresses, entries, emails = digests[n:], addresses[n:], entries[n:], emails[n:]
@@ -45,16 +57,16 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 }
 
 // fillByDigest fills an entry with the person who has an email with the digest, and returns
-// that email; "" without one. See FillAllByDigest for brief.
-func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, brief bool) (email string) {
+// that email; "" without one. See FillAllByDigest for part.
+func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, part Part) (email string) {
 	for row := range f.digests.Rows(h) {
-		f.fillKeys(row, arena, e)
+		f.fillPart(row, arena, e, Emails)
 		at := e.Person.emailOf(digest, address)
 		if at < 0 {
 			continue
 		}
 		email = e.Person.EmailKeys[at]
-		if !brief {
+		if part == Whole {
 			f.Fill(row, arena, e)
 		}
 		return email
@@ -62,13 +74,25 @@ func (f *File) fillByDigest(digest, address string, h records.Hash, arena *recor
 	return ""
 }
 
-// fillKeys fills the NetworkURL and EmailKeys of an entry.
-func (f *File) fillKeys(row uint32, arena *records.Arena, e *Entry) {
+// fillPart fills a part of an entry.
+func (f *File) fillPart(row uint32, arena *records.Arena, e *Entry, part Part) {
 	var t [2]string
-	f.Pick(row, arena, []int{networkURL, emails}, t[:])
-	e.keys = e.keys[:0]
-	for key := range members(t[1]) {
-		e.keys = append(e.keys, key)
+	e.keys, e.phones = e.keys[:0], e.phones[:0]
+	switch part {
+	case Whole:
+		f.Fill(row, arena, e)
+		return
+	case Emails:
+		f.Pick(row, arena, []int{networkURL, emails}, t[:])
+		for key := range members(t[1]) {
+			e.keys = append(e.keys, key)
+		}
+	case Phones:
+		f.Pick(row, arena, []int{networkURL, phones}, t[:])
+		for number := range members(t[1]) {
+			e.phones = append(e.phones, resolution.ContactPhone{Phone: number})
+		}
 	}
 	e.Person = Person{NetworkURL: t[0], EmailKeys: e.keys}
+	e.Person.Phones = e.phones
 }

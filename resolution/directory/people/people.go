@@ -104,7 +104,7 @@ func (f *File) PersonByEmail(key string) (p *Person, emailKey string, err error)
 		return nil, "", nil
 	}
 	e := &Entry{}
-	if emailKey = f.fillByDigest(string(digest), address, records.HashOf(string(digest)), &records.Arena{}, e, false); emailKey == "" {
+	if emailKey = f.fillByDigest(string(digest), address, records.HashOf(string(digest)), &records.Arena{}, e, Whole); emailKey == "" {
 		return nil, "", nil
 	}
 	return &e.Person, emailKey, nil

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// windowRows and windowBatches bound the rows of a part that wait for a service.
-	// They are enough for some seconds of calls, so that no place in flight stays
-	// free while the slowest row of a batch is awaited.
+	// windowRows and windowBatches bound the rows of a part that wait for a
+	// service. They are enough for some seconds of calls, so that the
+	// concurrency limit stays used while the slowest row of a batch is awaited.
 	windowRows    = 1 << 14
 	windowBatches = 64
 )
@@ -29,8 +29,9 @@ type boughtRows struct {
 	counters *stats.CallCounters
 }
 
-// fill calls onlyWaiting when all rows are asked about. Then the rows of the next part can be
-// asked, so that no place in flight stays free while the last answers of this part come.
+// fill calls onlyWaiting when a call was requested for every row. The next part
+// can start then, so that the concurrency limit stays used while the last
+// answers of this part arrive.
 func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

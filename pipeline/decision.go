@@ -19,41 +19,43 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// decision is what a run is to make and what is there already. It is worked
-// out before the first row is read, by Do and Plan alike, and never changes.
+// decision is what a run will make, and what already exists. Do and Plan both
+// compute it before the first row is read. It never changes.
 type decision struct {
 	run     *Run
 	inputs  []sinks.Input
 	columns job.Columns
-	// asOf is the day that searches take for today, midnight UTC; zero for
-	// other operations.
+	// asOf is the day that searches treat as today, at midnight UTC. It is zero
+	// for other operations.
 	asOf     time.Time
 	settings []byte // the identity as JSON
 	jobID    string
 	journal  *journal.Journal
 	header   journal.Header // of this run
 
-	// recorded are the parts that earlier runs recorded, that are still as
-	// recorded, and that are not made again.
+	// recorded are the parts of earlier runs that are unchanged on disk and are
+	// not made again.
 	recorded map[int]sinks.Part
-	// improving says that there are recorded parts with rows that are asked
-	// again, damaged that there are recorded parts that are not as recorded.
+	// improving reports whether some recorded parts are made again because
+	// their rows may get an answer now. damaged reports whether some recorded
+	// parts no longer match their record.
 	improving, damaged bool
-	// added are the entries that the suppression lists have more than when the
-	// unfinished dataset was begun; nil where they are the same.
+	// added are the entries added to the suppression lists since the unfinished
+	// dataset was begun. It is nil if the lists are the same.
 	added *suppression.Set
-	// toldBefore says that a run that finished told what the recorded parts found,
-	// and that these are all of its parts.
+	// toldBefore reports whether an earlier, finished run already reported the
+	// matches of all recorded parts with the suppression lists, and no part is
+	// missing.
 	toldBefore bool
-	// finished is the manifest of the dataset that is there; nil when there is
-	// none, or it is not finished.
+	// finished is the manifest of the existing dataset. It is nil if there is
+	// no dataset or it is not finished.
 	finished *sinks.Manifest
-	// hasReport says that the report of the last run is there.
+	// hasReport reports whether the report of the last run exists.
 	hasReport bool
 }
 
-// decide works out the decision of a run. Do removes what Overwrite replaces;
-// Plan, which has planning set, changes nothing.
+// decide computes the decision of a run. Do removes what Overwrite replaces.
+// Plan sets planning, and changes nothing.
 func (r *Run) decide(planning bool) (*decision, error) {
 	if err := r.Job.Validate(); err != nil {
 		return nil, &job.Error{Err: err}
@@ -73,7 +75,7 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	if err := r.refuseNested(there); err != nil {
 		return nil, err
 	}
-	if there.manifest == nil || !r.Overwrite { // which makes a finished dataset anew
+	if there.manifest == nil || !r.Overwrite { // Overwrite replaces a finished dataset
 		r.Input.Respell(there.inputNames())
 	}
 	d.inputs = inputsOf(r.Input)
@@ -102,9 +104,9 @@ func (r *Run) decide(planning bool) (*decision, error) {
 	return d, nil
 }
 
-// refuseNested keeps a run from taking the files of an unfinished dataset, such
-// as that in dt=2026-11-20, for those of its own partitions. A dataset that is
-// there itself has no other one in its folder.
+// refuseNested keeps a run from mistaking an unfinished dataset in a
+// subfolder, such as dt=2026-11-20, for its own partitions. A folder that holds
+// a dataset itself contains no other dataset.
 func (r *Run) refuseNested(there earlier) error {
 	if there.manifest != nil || there.header.JobID != "" {
 		return nil
@@ -122,7 +124,7 @@ func (r *Run) refuseNested(there earlier) error {
 	return err
 }
 
-// openJournal is the journal of the dataset at out.
+// openJournal opens the journal of the dataset at out.
 func (r *Run) openJournal(out string) (*journal.Journal, error) {
 	if r.Journal != nil {
 		storage, err := r.Journal(out)
@@ -135,7 +137,8 @@ func (r *Run) openJournal(out string) (*journal.Journal, error) {
 	return journal.New(folder), nil
 }
 
-// identity is the run's if its searches take asOf for today.
+// identity returns the identity of the run, with asOf as the day of its
+// searches.
 func (d *decision) identity(asOf time.Time) job.Identity {
 	id := job.NewIdentity(d.run.Job, d.columns)
 	id.Answers, id.AsOf, id.TellFound = d.run.Answers, formatDay(asOf), d.run.TellFound != nil
@@ -148,14 +151,14 @@ func (d *decision) identity(asOf time.Time) job.Identity {
 	return id
 }
 
-// isComplete reports whether all parts of the dataset are there, and no input
-// was changed since.
+// isComplete reports whether all parts of the dataset exist and no input has
+// changed since.
 func (d *decision) isComplete() bool {
 	return d.finished != nil && len(d.recorded) == len(d.finished.Parts) && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched)
 }
 
-// scope is what the questions of the run have in common. Where no service is
-// asked it only serves to tell duplicates.
+// scope returns the scope of the run's questions. Without a service it only
+// serves to detect duplicates.
 func (d *decision) scope() answers.Scope {
 	if d.run.Remote == nil {
 		return answers.Scope{Operation: d.run.Job.Operation}
@@ -163,8 +166,8 @@ func (d *decision) scope() answers.Scope {
 	return d.run.Remote.Scope(d.run.Job.Operation)
 }
 
-// cut cuts the rows of reader into parts. start begins a part that has to be
-// made; keep, if not nil, is told of recorded parts whose rows are the same.
+// cut cuts the rows of reader into parts. It calls start for each part to make,
+// and keep, if not nil, for each recorded part whose rows are unchanged.
 func (d *decision) cut(ctx context.Context, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
 	d.run.Progress.Begin(d.run.Job.Operation.IsKeyword())
 	c := cut.Cutter{
@@ -186,11 +189,11 @@ func (d *decision) newSearchReader() keys.SearchReader {
 	return keys.SearchReader{Fields: d.columns.Fields, Defaults: j.SearchDefaults, Today: d.asOf, Count: j.Operation == resolution.KeywordToLeadCount}
 }
 
-// asksRows reports whether each row is a question to a service.
+// asksRows reports whether each row is one question to a service.
 func (d *decision) asksRows() bool { return d.run.Remote != nil && !d.run.Job.Operation.IsKeyword() }
 
-// untouched reports whether an input looks as it did. Standard input cannot be
-// compared before it is read.
+// untouched reports whether an input appears unchanged. Standard input cannot
+// be compared before it is read.
 func untouched(before, now sinks.Input) bool {
 	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt) && before.ETag == now.ETag
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// searchWriter makes the rows of one search.
+// searchWriter writes the rows of one search.
 type searchWriter struct {
 	turn  *searchTurn
 	found *foundRows
@@ -57,7 +57,7 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	return nil
 }
 
-// end adds the row of a search without leads.
+// end adds a row for a search that found no leads.
 func (w *searchWriter) end() error {
 	if w.rows > 0 {
 		return nil
@@ -68,8 +68,8 @@ func (w *searchWriter) end() error {
 // foundRowsAtOnce is how many rows are collected before they are written.
 const foundRowsAtOnce = 1024
 
-// foundRows collects the output rows of searches: one for each lead, with the kept columns of
-// the row of the search.
+// foundRows collects the output rows of searches: one row for each lead, with
+// the kept columns of the input row.
 type foundRows struct {
 	write  func(*columns.Batch) error
 	remote bool
@@ -95,7 +95,7 @@ type foundRow struct {
 	count  *resolution.SearchCount
 }
 
-// add adds a row for a row of in.
+// add adds an output row for a row of in.
 func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
 	b := &f.batch
 	if b.Len() >= foundRowsAtOnce || b.Len() > 0 && b.Source != in.Source {
@@ -129,7 +129,7 @@ func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
 	return nil
 }
 
-// flush writes what was added.
+// flush writes the collected rows.
 func (f *foundRows) flush() error {
 	if f.batch.Len() == 0 {
 		return nil
@@ -146,7 +146,8 @@ func (f *foundRows) flush() error {
 	return err
 }
 
-// share returns one of n shares of the cost of a page. The first has the remainder.
+// share returns share i of n of a page's cost. The first share includes the
+// remainder.
 func share(whole outcome.Receipt, i, n int) outcome.Receipt {
 	part := whole
 	part.Credits = whole.Credits / int32(n)
@@ -160,7 +161,7 @@ func share(whole outcome.Receipt, i, n int) outcome.Receipt {
 func newLeads(leads []resolution.FoundLead, seen map[string]struct{}) []resolution.FoundLead {
 	return slices.DeleteFunc(leads, func(l resolution.FoundLead) bool {
 		if l.LeadID == "" {
-			return false // a service without ids
+			return false // the service sends no ids
 		}
 		_, twice := seen[l.LeadID]
 		seen[l.LeadID] = struct{}{}

@@ -15,9 +15,9 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Purer is an optional interface of a Resolver. Pure reports whether every answer to an
-// operation follows from the identifier alone, so that the pipeline calculates it in columns
-// without asking.
+// Purer is an optional interface of a Resolver. Pure reports whether the
+// answers to an operation depend on the identifier alone. If so, the pipeline
+// calculates them in columns and does not ask the resolver.
 type Purer interface {
 	Pure(op resolution.Operation) bool
 }
@@ -84,7 +84,7 @@ func newEngineAnswers(r *Run, asking *semaphore.Weighted) *engineAnswers {
 // fill fills Leads, Outcomes, Reasons and OrgTypes of the rows with a key.
 func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 	if a.pure {
-		return nil // every row with a key is matched, which is the zero outcome
+		return nil // every row with a key is matched, the zero outcome
 	}
 	n := b.Len()
 	if a.operation == resolution.IPToCompany {
@@ -100,10 +100,11 @@ func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 	return a.ask(ctx, b)
 }
 
-// minTogether is the least number of keys for a goroutine.
+// minTogether is the minimum number of keys for each goroutine.
 const minTogether = 256
 
-// askTogether asks about the keys of the batch, a share of them in each worker.
+// askTogether asks about all keys of the batch. Each worker takes a share of
+// them.
 func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error {
 	n := b.Len()
 	a.keys, a.answers = slices.Grow(a.keys[:0], n)[:n], slices.Grow(a.answers[:0], n)[:n]
@@ -137,7 +138,7 @@ func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error
 	return nil
 }
 
-// take fills in the answer to a row.
+// take stores the answer to a row in the batch.
 func take(b *columns.Batch, i int, answer resolution.Answer) {
 	if b.Leads[i] = answer.Lead; !answer.Matched() {
 		b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, answer.Reason
@@ -147,9 +148,9 @@ func take(b *columns.Batch, i int, answer resolution.Answer) {
 	}
 }
 
-// ask asks about each distinct key of the batch once, from several goroutines, and fills in
-// the answer to all rows with that key. A key of another batch is asked again, because
-// answers of the engine are free.
+// ask asks about each distinct key of the batch once, from several goroutines,
+// and stores the answer in all rows with that key. Other batches ask again
+// about the same key, because answers of the engine are free.
 func (a *engineAnswers) ask(ctx context.Context, b *columns.Batch) error {
 	asked, question := keys.Distinct(b, func(int) bool { return true })
 	answers := make([]resolution.Answer, len(asked))

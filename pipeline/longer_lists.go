@@ -21,9 +21,9 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// addedEntries are the entries that the suppression lists have more than when the
-// unfinished dataset was begun, if that is all that differs from the job that
-// began it; else nil. Searches are not resumed with other lists.
+// addedEntries returns the entries added to the suppression lists since the
+// unfinished dataset was begun, if nothing else in the job changed. Otherwise
+// it returns nil. Searches cannot be resumed with other lists.
 func (d *decision) addedEntries(there earlier) (*suppression.Set, error) {
 	r := d.run
 	if r.Suppression == nil || there.manifest != nil || there.header.JobID == "" || there.header.JobID == d.jobID || r.Job.Operation.IsKeyword() ||
@@ -41,8 +41,9 @@ func (d *decision) addedEntries(there earlier) (*suppression.Set, error) {
 	return r.Suppression.Added(before)
 }
 
-// sameButLists reports whether two identities differ in their suppression lists
-// alone. Without lists the columns of a dataset are others.
+// sameButLists reports whether two identities differ only in their suppression
+// lists. A dataset without lists has different columns, so both must have
+// lists.
 func sameButLists(before, now json.RawMessage) bool {
 	var was, is map[string]json.RawMessage
 	if json.Unmarshal(before, &was) != nil || json.Unmarshal(now, &is) != nil || was["suppression"] == nil || is["suppression"] == nil {
@@ -56,8 +57,9 @@ func sameButLists(before, now json.RawMessage) bool {
 // errChecked ends the reading after the last recorded part.
 var errChecked = errors.New("all recorded parts are checked")
 
-// checkAdded reads the rows of the recorded parts, where the lists are longer than
-// when these were made. Parts with somebody who is listed since are made again.
+// checkAdded reads the rows of the recorded parts if the lists have grown since
+// these were made. Parts with people who were added to the lists are made
+// again.
 func (d *decision) checkAdded(ctx context.Context) (err error) {
 	if d.added == nil || len(d.recorded) == 0 {
 		return nil
@@ -86,18 +88,18 @@ func (d *decision) checkAdded(ctx context.Context) (err error) {
 	return nil
 }
 
-// listChecker looks for people of the added entries in recorded parts.
+// listChecker looks for the added entries in recorded parts.
 type listChecker struct {
 	decision *decision
 	suppress *keys.Suppressor
 	keys     *keys.Maker
 	answer   func(context.Context, *columns.Batch) error
 	left     int            // recorded parts that are not checked yet
-	listed   map[int]string // parts with somebody who is listed, by number
+	listed   map[int]string // names of the parts that contain an added entry, by number
 }
 
-// openAnswers gets answers as they were given: from the engine, or what is stored
-// of a service. Nobody is called.
+// openAnswers opens the answers as they were given: by the engine, or as stored
+// from a service. It makes no calls.
 func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err error) {
 	c.listed = map[int]string{}
 	run := c.decision.run
@@ -155,8 +157,8 @@ func (p *checkedPart) Take(ctx context.Context, in *sources.Batch) error {
 	return nil
 }
 
-// isListed reports whether a row is about somebody who is listed since, or has
-// lost the answer that could tell.
+// isListed reports whether a row is about a person who was added to the lists,
+// or has lost the answer that could tell.
 func (p *checkedPart) isListed() bool {
 	return slices.ContainsFunc(p.batch.Outcomes, func(o outcome.Outcome) bool {
 		return o == outcome.Suppressed || o == outcome.Skipped && !p.skipped

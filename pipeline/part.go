@@ -19,13 +19,13 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// rowFiller takes the rows of a part all the way: it takes the batches of the
-// part's queue, has their rows answered, and writes these in their order. Rows
-// are answered by the engine (localRows), bought from a service (boughtRows), or
-// are what searches find (searchedRows).
+// rowFiller processes the rows of a part: it takes batches from the part's
+// queue, gets the answers to their rows, and writes the rows in order. Answers
+// come from the engine (localRows), from a service (boughtRows), or from
+// searches (searchedRows).
 //
-// onlyWaiting is called when nothing but answers is waited for, so that the next
-// part may be begun.
+// It calls onlyWaiting when it only waits for answers, so that the next part
+// can start.
 type rowFiller interface {
 	fill(ctx context.Context, q *partQueue, onlyWaiting func()) error
 }
@@ -58,8 +58,8 @@ func newPartMaker(w *work, number int) *partMaker {
 	}
 }
 
-// make takes the batches of a queue and publishes the part. It calls leave when
-// the part's memory is given back and only the disk is waited for.
+// make processes the batches of a queue and publishes the part. It calls leave
+// when it has freed the part's memory and only waits for the disk.
 func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err error) {
 	if err := m.work.log.beginJournalOnce(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (m *partMaker) filler() rowFiller {
 	return &localRows{part: m, engine: newEngineAnswers(run, m.work.asking)}
 }
 
-// begin takes a batch into the part, and makes the keys of its rows.
+// begin adds a batch to the part, and makes the keys of its rows.
 func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 	if err := m.take(in); err != nil {
 		return err
@@ -128,30 +128,31 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 	return nil
 }
 
-// countRepeats counts rows whose key another row had, where no buyer does.
+// countRepeats counts rows with the key of another row, for runs without a
+// buyer.
 func (m *partMaker) countRepeats(b *columns.Batch) {
 	if _, counting := m.work.repeats.Count(); m.work.buyer != nil || !counting {
 		return
 	}
 	m.hashes = m.hashes[:0]
 	for i, o := range b.Outcomes {
-		if o == outcome.Matched { // it has a key, and nobody is asked yet
+		if o == outcome.Matched { // it has a key, and no answer yet
 			m.hashes = append(m.hashes, xxh3.Hash(b.Keys.At(i)))
 		}
 	}
 	m.work.repeats.Add(m.hashes)
 }
 
-// noteReject notes a row or line that is wrong itself. Files are read in the
-// order of their names.
+// noteReject records an invalid row or line, if it is the first. Files are read
+// in the order of their names.
 func (m *partMaker) noteReject(source string, row int64, reason string) {
 	if f := m.first; f == nil || source < f.URI || source == f.URI && row < f.Row {
 		m.first = &sinks.FirstReject{URI: source, Row: row, Reason: reason}
 	}
 }
 
-// take takes the rows of a batch into the part's checksum, and its malformed
-// lines into the rejects.
+// take adds the rows of a batch to the part's checksum, and its malformed lines
+// to the rejects.
 func (m *partMaker) take(in *sources.Batch) error {
 	m.digest.Add(in)
 	if err := m.rejected.write(in.Rejects); err != nil {
@@ -164,7 +165,7 @@ func (m *partMaker) take(in *sources.Batch) error {
 	return nil
 }
 
-// add adds to what the part and the run have done.
+// add adds t to the totals of the part and the run.
 func (m *partMaker) add(t sinks.Totals) {
 	m.counting.Lock()
 	defer m.counting.Unlock()
@@ -172,7 +173,7 @@ func (m *partMaker) add(t sinks.Totals) {
 	m.decision.run.Progress.Count(t)
 }
 
-// recordBytes is about how much of found text goes into one record.
+// recordBytes is the approximate size of found text in one record.
 const recordBytes = 16 << 20
 
 // write writes the rows of a batch, and counts them.
@@ -209,7 +210,7 @@ func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 	return nil
 }
 
-// count counts a batch by outcome and reason.
+// count counts the rows of a batch by outcome and reason.
 func count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
 	for i, o := range b.Outcomes {
@@ -242,12 +243,12 @@ func countRejects(rejects []sources.Reject) sinks.Totals {
 }
 
 const (
-	// lookAheadBytes is how much of parsed, unprocessed rows is held: enough
-	// that one part's rest and the next part's begin are there together and
-	// two cores have work, whatever the rows' width.
+	// lookAheadBytes bounds the rows that are parsed and not yet processed. It
+	// is enough to hold the end of one part and the start of the next, so that
+	// two cores have work, whatever the width of the rows.
 	lookAheadBytes = 40 << 20
-	// askedAheadBytes is that of rows that wait for a service, which is slower
-	// than any reader.
+	// askedAheadBytes is the same bound for rows that wait for a service, which
+	// is slower than any reader.
 	askedAheadBytes = 8 << 20
 	// lookAheadBatches bounds a part's queue.
 	lookAheadBatches = 256
@@ -262,9 +263,9 @@ type partStarter struct {
 	places      *semaphore.Weighted // of parts that hold a row group in memory
 }
 
-// start starts the worker of a part. It waits until a part may be made: parts
-// get their places in order, or a later one could hold the place that an
-// earlier one's rows wait for.
+// start starts the worker of a part, and waits until the part may be made.
+// Parts get their places in order: otherwise a later part could hold the place
+// that an earlier part needs.
 func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
 	if err := s.places.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -288,7 +289,7 @@ type partQueue struct {
 	batches chan *sources.Batch
 	ahead   lookAhead
 	dropped atomic.Bool   // not all rows will come
-	gone    chan struct{} // closed when they will not
+	gone    chan struct{} // closed when dropped is set
 }
 
 func (q *partQueue) Take(ctx context.Context, b *sources.Batch) error {
@@ -314,7 +315,7 @@ func (q *partQueue) Abandon() {
 	close(q.batches)
 }
 
-// done gives a batch's memory and its share of the look-ahead back.
+// done frees a batch's memory and its share of the look-ahead.
 func (q *partQueue) done(b *sources.Batch) {
 	weight := q.ahead.weight(b)
 	b.Release()
@@ -329,8 +330,8 @@ type lookAhead struct {
 
 func newLookAhead(bytes int64) lookAhead { return lookAhead{semaphore.NewWeighted(bytes), bytes} }
 
-// weight is what a batch takes of the bound: a batch larger than the bound takes
-// all of it.
+// weight returns a batch's share of the bound. A batch larger than the bound
+// takes all of it.
 func (a lookAhead) weight(b *sources.Batch) int64 {
 	size := 8 * len(b.Rows)
 	for _, c := range b.Columns {

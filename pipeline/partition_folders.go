@@ -8,7 +8,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// partitionFolders are the folders of the rows of a part.
+// partitionFolders tracks the folders that hold the rows of a part.
 type partitionFolders struct {
 	layout *columns.Layout
 	part   int
@@ -31,14 +31,14 @@ func (f *partitionFolders) empty() string {
 	return folder
 }
 
-// folderRows are rows of a batch and their folder.
+// folderRows are rows of a batch that go to one folder.
 type folderRows struct {
 	folder string
 	*columns.Batch
 }
 
-// split splits the rows of a batch by folder, in an order that follows from the rows. Without
-// a partition column, all rows go to the folder of the dataset.
+// split groups the rows of a batch by folder, in an order that depends on the
+// rows alone. Without a partition column, all rows go to the dataset's folder.
 func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
 	if !f.isPartitioned() {
 		return []folderRows{{"", b}}, nil
@@ -54,7 +54,7 @@ func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
 	return all, nil
 }
 
-// add returns the folder of a value, and counts it as a folder of the part.
+// add returns the folder for a value, and counts it as a folder of the part.
 func (f *partitionFolders) add(value string) (folder string, err error) {
 	column := f.layout.Partition()
 	folder, ok := sinks.PartitionFolder(column, value)

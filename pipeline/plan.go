@@ -14,103 +14,106 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// Plan is what a run would do, found out without a call.
+// Plan is what a run would do. It is computed without a call.
 type Plan struct {
 	Operation resolution.Operation `json:"operation"`
-	// Complete says that the dataset is there and a run would do nothing.
+	// Complete means that the dataset exists and a run would do nothing.
 	Complete bool `json:"complete"`
-	// Rows, Malformed and Rejected are of the whole input, as at the end of
-	// the run; the rows of a keyword job are its searches. Reasons are those of
-	// malformed lines, rejected and suppressed rows, in the form of sinks.Totals.
+	// Rows, Malformed and Rejected count the whole input, as at the end of a
+	// run. For a keyword job, Rows counts its searches. Reasons counts
+	// malformed lines and rejected and suppressed rows, in the form of
+	// sinks.Totals.
 	Rows      int64 `json:"rows"`
 	Malformed int64 `json:"malformed"`
 	Rejected  int64 `json:"rejected"`
-	// Suppressed are the rows of people on suppression lists. Rows whose answer
-	// will turn out to be about one are not known before it is there, unless
-	// their part is recorded.
+	// Suppressed counts the rows of people on suppression lists. If only the
+	// answer shows that a row is about a listed person, the row is not counted
+	// here, unless its part is recorded.
 	Suppressed int64                       `json:"suppressed"`
 	Reasons    map[string]map[string]int64 `json:"reasons,omitempty"`
-	// Recorded are the rows of parts that are there already: they cost nothing
-	// any more. What follows is of the others.
+	// Recorded counts the rows of existing parts. They cost nothing more. The
+	// fields below count the remaining rows.
 	Recorded PlannedRows `json:"recorded"`
-	// Failed are the rows of recorded parts that have no answer, and get none
-	// by running again: a run ends with that.
+	// Failed counts the rows of recorded parts that have no answer and will get
+	// none if the job runs again. A run with such rows ends with an error.
 	Failed int64 `json:"failed,omitempty"`
-	// Special are rows of addresses that nobody is asked about, by reason.
+	// Special counts, by reason, the rows with addresses that are never asked
+	// about.
 	Special map[string]int64 `json:"special,omitempty"`
-	// Keys are the distinct ones among the rows that remain, and Duplicates
-	// the rows that repeat one.
+	// Keys counts the distinct keys of the remaining rows, and Duplicates the
+	// rows that repeat one.
 	Keys       int64 `json:"keys"`
 	Duplicates int64 `json:"duplicates"`
-	// Calls is nil where no service is asked.
+	// Calls is nil if the run uses no service.
 	Calls *PlannedCalls `json:"calls,omitempty"`
 	Files PlannedFiles  `json:"files"`
 }
 
-// PlannedRows are rows of parts.
+// PlannedRows counts rows and their parts.
 type PlannedRows struct {
 	Parts int   `json:"parts"`
 	Rows  int64 `json:"rows"`
 }
 
-// PlannedCalls are the calls of a run. They count questions: one that has to
-// be sent again because the service fails is one call here.
+// PlannedCalls counts the calls of a run. A call that is repeated because the
+// service fails counts once.
 type PlannedCalls struct {
-	// Stored keys have an answer that holds, Stale ones an answer that is too
-	// old or was a refusal. Of a search that was begun, the later pages that are
-	// stale, unknown or parked count here and below as keys do.
+	// Stored counts keys with a valid stored answer, Stale keys whose stored
+	// answer is too old or was a refusal. If a search was begun, its later
+	// pages that are stale, unknown or parked count as keys, here and below.
 	Stored int64 `json:"stored"`
 	Stale  int64 `json:"stale"`
-	// Unknown keys have a call that may have been billed, Parked ones a call
-	// whose answer comes later.
+	// Unknown counts keys with a call that may have been billed, Parked keys
+	// with a call whose answer comes later.
 	Unknown int64 `json:"unknown"`
 	Parked  int64 `json:"parked"`
-	// Calls are to be made; Again of them are unknown calls that are sent
-	// again.
+	// Calls counts the calls to make. Again counts those of them that repeat an
+	// unknown call.
 	Calls int64 `json:"calls"`
 	Again int64 `json:"again"`
-	// Awaited answers come without another call: by a callback, or when they
-	// are asked for.
+	// Awaited counts answers that come without another call: by callback or by
+	// polling.
 	Awaited int64 `json:"awaited"`
-	// Failed keys have an open call that may not be sent again, and Skipped
-	// ones no answer while nobody may be asked: their rows get none.
+	// Failed counts keys with an open call that may not be repeated. Skipped
+	// counts keys that have no answer and may not be asked about. Their rows
+	// get no answer.
 	Failed  int64 `json:"failed"`
 	Skipped int64 `json:"skipped"`
-	// Credits are the most that Calls and Awaited can cost: what is not found
-	// costs nothing. Price is that of one, 0 where they differ.
+	// Credits is the maximum cost of Calls and Awaited: no-match answers are
+	// free. Price is the price of one call, or 0 if prices differ.
 	Credits int64 `json:"credits_at_most"`
 	Price   int64 `json:"price,omitempty"`
-	// MorePages says that there are searches whose first page alone is
-	// counted: how many follow is known when it is there.
+	// MorePages means that some searches are counted with their first page
+	// only. The number of further pages is known when the first page arrives.
 	MorePages bool `json:"more_pages,omitempty"`
-	// Seconds are how long the calls take at Rate a second; both are 0 where
-	// no rate is given.
+	// Seconds is how long the calls take at Rate calls a second. Both are 0 if
+	// no rate is set.
 	Rate    float64 `json:"rate,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	// Short names the budgets that are too small for all of it (max_calls,
-	// max_credits): at the most a run would stop there. It certainly does at
-	// those that NotEnough names too.
+	// Short names the budgets that may be too small (max_calls, max_credits): a
+	// run would stop there at the maximum cost. NotEnough names those of them
+	// that are too small in any case.
 	Short     []string `json:"short,omitempty"`
 	NotEnough []string `json:"not_enough,omitempty"`
 }
 
-// PlannedFiles are the files of the whole dataset.
+// PlannedFiles counts the files of the whole dataset.
 type PlannedFiles struct {
 	Parts int `json:"parts"`
-	// Partitioned are the Parquet files of rows, where these are partitioned by
+	// Partitioned counts the Parquet files of rows, if these are partitioned by
 	// a column. Suppressed people whom only answers show may add files.
 	Partitioned int `json:"partition_files,omitempty"`
-	// Bytes are about how large the parts are together. Where AtLeast is set,
-	// what answers will add to them is not known: of a keyword job all of it.
+	// Bytes is the approximate size of all parts. If AtLeast is set, it does
+	// not include what answers will add, which for a keyword job is everything.
 	Bytes   int64 `json:"bytes"`
 	AtLeast bool  `json:"at_least"`
-	// Rejects are the files of malformed lines.
+	// Rejects counts the files of malformed lines.
 	Rejects int `json:"rejects"`
 }
 
 // Plan finds out what Do would do, and changes nothing. It reads the whole
-// input. Of Remote neither Service nor Reader is used, and Pace only to know
-// the rate; a nil Answers is an empty store.
+// input. It uses neither Service nor Reader of Remote, and only the rate of
+// Pace. A nil Answers counts as an empty store.
 func (r *Run) Plan(ctx context.Context) (*Plan, error) {
 	d, err := r.decide(true)
 	if err != nil {
@@ -125,7 +128,7 @@ func (r *Run) Plan(ctx context.Context) (*Plan, error) {
 	return d.plan(ctx)
 }
 
-// planOfComplete is the plan of a run with nothing to do.
+// planOfComplete returns the plan of a run with nothing to do.
 func (d *decision) planOfComplete() *Plan {
 	p := &Plan{Operation: d.run.Job.Operation, Complete: true}
 	p.addRecorded(d.recorded)
@@ -135,7 +138,7 @@ func (d *decision) planOfComplete() *Plan {
 	return p
 }
 
-// addRecorded adds the parts that stay.
+// addRecorded adds the parts that are kept.
 func (p *Plan) addRecorded(parts map[int]sinks.Part) {
 	for _, part := range parts {
 		p.Recorded.Parts++
@@ -151,7 +154,7 @@ func (p *Plan) addRecorded(parts map[int]sinks.Part) {
 	}
 }
 
-// addTotals adds what is known of rows before anybody is asked.
+// addTotals adds what is known about rows before anything is asked.
 func (p *Plan) addTotals(t sinks.Totals) {
 	p.Rows += inputRows(t)
 	p.Malformed += t.Malformed
@@ -166,7 +169,8 @@ func (p *Plan) addTotals(t sinks.Totals) {
 	p.Reasons = known.Reasons
 }
 
-// inputRows are the rows that totals came of: of a keyword job its searches.
+// inputRows returns the number of input rows behind totals. For a keyword job
+// it counts searches.
 func inputRows(t sinks.Totals) int64 {
 	if t.Searches > 0 {
 		return t.Searches
@@ -174,7 +178,7 @@ func inputRows(t sinks.Totals) int64 {
 	return t.Rows
 }
 
-// plan reads the input and then looks for its keys among the stored answers.
+// plan reads the input, and then looks up its keys in the stored answers.
 func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
 	keys, later := distinct.New(d.run.StateDir), distinct.New(d.run.StateDir)
 	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
@@ -202,13 +206,13 @@ func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
 	return p, err
 }
 
-// sampledBatches bounds how many batches are sampled: the first ones of the
-// first parts.
+// sampledBatches bounds how many batches are sampled. Samples are taken from
+// the start of the first parts.
 const sampledBatches = 8
 
 // sample makes the columns of some rows as a run does, and measures two files:
-// one of a single row, which is what a part costs before its rows, and one of
-// all of them.
+// one with a single row, which shows the fixed cost of a part, and one with all
+// rows.
 type sample struct {
 	decision *decision
 	engine   *engineAnswers // nil with a Remote
@@ -227,8 +231,7 @@ func newSample(d *decision) *sample {
 	return s
 }
 
-// take measures the rows of a batch, which are some. It is safe from many
-// goroutines.
+// take measures some rows of a batch. It is safe for concurrent use.
 func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,8 +268,8 @@ func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) {
 	with.Add(rec)
 }
 
-// answer asks who answers for nothing. Rows that a service is asked about are
-// measured as if it knew nothing.
+// answer fills in answers that are free. Rows that would be sent to a service
+// are measured as if they had no match.
 func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
 	if s.engine != nil {
 		return s.engine.fill(ctx, b)
@@ -284,8 +287,8 @@ func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
 	return nil
 }
 
-// files adds the files of the rows that remain to those that are there. A row
-// is taken to be as large as the recorded ones are, else as the sampled ones.
+// files adds the files of the remaining rows to the existing ones. It estimates
+// the size of a row from the recorded rows, or else from the sampled rows.
 func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, error) {
 	f := recorded
 	f.Parts += r.parts
@@ -309,7 +312,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 	return f, nil
 }
 
-// bytes are about the bytes of so many rows in so many files.
+// bytes estimates the size of some rows in some files.
 func (s *sample) bytes(files int, rows int64) (int64, error) {
 	one, errOne := s.one.Bytes()
 	all, errAll := s.all.Bytes()

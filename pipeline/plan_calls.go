@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// callPlanner counts what the questions of a run will come to.
+// callPlanner counts the calls that the questions of a run need.
 type callPlanner struct {
 	decision *decision
 	began    time.Time
@@ -22,7 +22,7 @@ type callPlanner struct {
 	calls PlannedCalls
 }
 
-// count adds questions, given by their hashes. It is called by many goroutines.
+// count adds questions, given by their hashes. It is safe for concurrent use.
 func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 	var calls PlannedCalls
 	if run := c.decision.run; run.Remote != nil {
@@ -57,7 +57,8 @@ func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []an
 	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(c.began), into)
 }
 
-// add counts one question by what is stored of it and what that leads to.
+// add counts one question by its stored answer or call and the decision that
+// follows.
 func (p *PlannedCalls) add(f answers.Found, s purchase.Decision, price int64) {
 	switch {
 	case f.Stored && s == purchase.UseStored:
@@ -103,7 +104,8 @@ func (p *PlannedCalls) sum(o PlannedCalls) {
 	p.Credits += o.Credits
 }
 
-// bill says what the calls cost and how long they take; nil without a service.
+// bill returns the cost and the duration of the calls. It is nil without a
+// service.
 func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, error) {
 	remote := c.decision.run.Remote
 	if remote == nil {
@@ -124,9 +126,9 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 	return p, err
 }
 
-// short names the budgets that may be too small, and those that are even if
-// nothing is found. What the run spent before it was stopped counts, as it
-// does when it goes on.
+// short names the budgets that may be too small, and those that are too small
+// even if nothing matches. It includes what the run spent before it was
+// stopped, as a resumed run does.
 func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
 	run := c.decision.run
@@ -137,7 +139,7 @@ func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEno
 		}
 		calls, credits = spent.Calls, spent.Credits()
 	}
-	b, fresh := run.Remote.Budget, p.Calls-p.Again // the others may be among what was spent
+	b, fresh := run.Remote.Budget, p.Calls-p.Again // the others may be part of what was spent
 	if b.MaxCalls >= 0 && calls+p.Calls > b.MaxCalls {
 		short = append(short, "max_calls")
 		if calls+fresh > b.MaxCalls {
@@ -146,7 +148,7 @@ func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEno
 	}
 	if b.MaxCredits >= 0 && credits+p.Credits > b.MaxCredits {
 		short = append(short, "max_credits")
-		// It does not do for one call, and nothing of what is spent is put back.
+		// The budget is too small for one call, and nothing spent is put back.
 		if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && credits+price > b.MaxCredits {
 			notEnough = append(notEnough, "max_credits")
 		}

@@ -21,9 +21,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// rowPlanner reads the rows that are not recorded yet and brings their
-// identifiers into canonical form, as the run does. Batches may be worked on in
-// any order.
+// rowPlanner reads the rows that are not recorded yet and normalizes their
+// identifiers, as a run does. Batches may be processed in any order.
 type rowPlanner struct {
 	decision    *decision
 	keys        *distinct.Set
@@ -36,7 +35,7 @@ type rowPlanner struct {
 	began       time.Time
 
 	mu        sync.Mutex
-	totals    sinks.Totals // Matched are the rows somebody is asked about
+	totals    sinks.Totals // Matched counts the rows that need an answer
 	morePages bool
 }
 
@@ -47,8 +46,8 @@ type plannedBatch struct {
 	part    *plannedPart
 }
 
-// planRows reads the whole input. Rows of recorded parts are read past and
-// compared. Keys go to keys, and of searches the pages after the first that
+// planRows reads the whole input. It compares the rows of recorded parts and
+// skips them. It adds keys to keys, and pages after the first of searches that
 // were begun to later.
 func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
 	reader, err := d.run.Input.Reader(d.columns.Read)
@@ -88,7 +87,7 @@ func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
 	return p, nil
 }
 
-// plannedPart takes the rows of a part that a run would make.
+// plannedPart collects the rows of a part that a run would make.
 type plannedPart struct {
 	planner        *rowPlanner
 	begun, rejects bool
@@ -97,7 +96,7 @@ type plannedPart struct {
 	folders *partitionFolders
 }
 
-// noteFolders notes the folders that the rows of a batch go to.
+// noteFolders records the folders that the rows of a batch go to.
 func (p *plannedPart) noteFolders(b *columns.Batch) error {
 	if !p.folders.isPartitioned() || b.Len() == 0 {
 		return nil
@@ -139,7 +138,7 @@ func (p *plannedPart) Take(ctx context.Context, b *sources.Batch) error {
 func (p *plannedPart) End() error { return nil }
 func (p *plannedPart) Abandon()   {}
 
-// work takes batches until there are no more.
+// work processes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
 	d := r.decision
 	w := &rowWorker{planner: r, run: d.run, maker: d.newKeys(d.newSuppressor()), reader: d.newSearchReader(), hash: d.scope().Hasher()}
@@ -163,7 +162,7 @@ func (r *rowPlanner) work(ctx context.Context) error {
 	return nil
 }
 
-// rowWorker is what one worker needs.
+// rowWorker is the state of one worker.
 type rowWorker struct {
 	planner *rowPlanner
 	run     *Run
@@ -175,8 +174,7 @@ type rowWorker struct {
 	asked   []distinct.Key
 	found   []answers.Found
 	totals  sinks.Totals
-	// morePages says that there are searches whose number of pages is not
-	// known.
+	// morePages means that for some searches the number of pages is not known.
 	morePages bool
 }
 
@@ -207,7 +205,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	return nil
 }
 
-// identifiers takes the keys of a batch's rows.
+// identifiers adds the keys of a batch's rows.
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 	w.maker.Fill(b, in)
 	for i, o := range b.Outcomes {
@@ -218,7 +216,7 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 	}
 }
 
-// question is the key that tells a question from others, and its cost.
+// question returns the key that identifies a question, and its cost.
 func (w *rowWorker) question(key []byte) distinct.Key {
 	k := distinct.Key{Hash: w.hash(key), Cost: w.price}
 	if w.run.Remote != nil && w.run.Job.Operation == resolution.KeywordToLead {
@@ -227,8 +225,8 @@ func (w *rowWorker) question(key []byte) distinct.Key {
 	return k
 }
 
-// searches takes the first pages of a batch's searches, and of those that were
-// begun the later pages that something is left to do about.
+// searches adds the first pages of a batch's searches and, for searches that
+// were begun, the later pages that still need work.
 func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
 	for i := range b.Outcomes {
 		q, reason := w.reader.Read(in, i)
@@ -250,9 +248,9 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 	return nil
 }
 
-// laterPages takes the pages after a search's first that were begun and have no
-// answer that holds. Pages are got in order, so the first of which nothing is
-// stored ends them.
+// laterPages adds the pages after a search's first that were begun and have no
+// valid answer. Pages are fetched in order, so it stops at the first page with
+// nothing stored.
 func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) {
 	remote := w.run.Remote
 	if remote == nil || remote.Answers == nil {

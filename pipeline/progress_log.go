@@ -13,21 +13,21 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// progressLog is what a run has done: the parts that are there, and the journal
-// they are recorded in. It is all that changes while a run goes on.
+// progressLog is what a run has done: the existing parts, and the journal that
+// records them. Nothing else changes during a run.
 //
-// A part counts as soon as it is published and recorded. Its checksum, which
-// only the manifest needs, follows when enough parts wait for one to be read
-// side by side.
+// A part counts as soon as it is published and recorded. Only the manifest
+// needs the checksum. It follows when enough parts are waiting to be read in
+// parallel.
 type progressLog struct {
 	decision *decision
-	// beginJournalOnce makes the journal ready before the first part is begun,
-	// and a finished dataset unfinished. One that is only improved stays
-	// finished until there is something better: a run that gets no answers
-	// leaves it as it is.
+	// beginJournalOnce prepares the journal before the first part is begun, and
+	// marks a finished dataset as unfinished. A dataset that is only improved
+	// stays finished until a part is replaced: a run that gets no answers
+	// leaves it unchanged.
 	beginJournalOnce func() error
-	// withdrawOnce makes a finished dataset unfinished before the first part is
-	// replaced.
+	// withdrawOnce marks a finished dataset as unfinished before its first part
+	// is replaced.
 	withdrawOnce func() error
 
 	mu       sync.Mutex
@@ -105,8 +105,8 @@ func (l *progressLog) publish(ctx context.Context, number int, p sinks.Part) err
 	return l.sum(ctx, l.awaitSum(number))
 }
 
-// awaitSum notes a part without a checksum. When enough of them wait it returns
-// them, for the caller to sum.
+// awaitSum notes a part without a checksum. When enough parts are waiting, it
+// returns them, and the caller sums them.
 func (l *progressLog) awaitSum(number int) (full []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,8 @@ func (l *progressLog) awaitSum(number int) (full []int) {
 	return full
 }
 
-// sumRest sums what is left at the end of a run, an even share a worker.
+// sumRest sums the remaining parts at the end of a run. Each worker takes an
+// equal share.
 func (l *progressLog) sumRest(ctx context.Context) error {
 	l.mu.Lock()
 	rest := l.unsummed
@@ -134,9 +135,10 @@ func (l *progressLog) sumRest(ctx context.Context) error {
 	return p.Wait()
 }
 
-// sum takes the checksums of some parts and records the parts again with them.
-// The first record cannot wait for the checksum, because a kill would cost the
-// parts that wait. The second saves a resumed run from reading all parts again.
+// sum computes the checksums of some parts and records the parts again with
+// them. The first record does not wait for the checksum: otherwise a kill would
+// lose the waiting parts. With the second record, a resumed run need not read
+// all parts again.
 func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil
@@ -168,7 +170,7 @@ func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 	return nil
 }
 
-// result is what is done so far.
+// result returns what is done so far.
 func (l *progressLog) result() *Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +181,7 @@ func (l *progressLog) result() *Result {
 	return r
 }
 
-// inOrder are the parts by their number.
+// inOrder returns the parts, ordered by number.
 func (l *progressLog) inOrder() (parts []sinks.Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +191,7 @@ func (l *progressLog) inOrder() (parts []sinks.Part) {
 	return parts
 }
 
-// changedDataset reports whether the run has changed anything of the dataset.
+// changedDataset reports whether the run has changed the dataset.
 func (l *progressLog) changedDataset() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// rejectsWriter writes the malformed lines of one part; a part without any
-// has no file.
+// rejectsWriter writes the malformed lines of one part. A part without
+// malformed lines has no file.
 type rejectsWriter struct {
 	dataset *sinks.Dataset
 	table   sinks.Table
@@ -44,7 +44,7 @@ func (w *rejectsWriter) write(rejects []sources.Reject) (err error) {
 	return w.out.Write(rec)
 }
 
-// finish gives the memory back; commit waits for the disk.
+// finish frees the memory. commit waits for the disk.
 func (w *rejectsWriter) finish() error {
 	if w.out == nil {
 		return nil
@@ -70,8 +70,8 @@ func (w *rejectsWriter) abort() error {
 	return w.out.Abort()
 }
 
-// printable is the line as valid UTF-8, as a Parquet string has to be; bytes
-// that are not part of it become \xNN, so that none is lost.
+// printable returns the line as valid UTF-8, as Parquet strings require.
+// Invalid bytes become \xNN, so that none is lost.
 func printable(raw []byte) string {
 	if utf8.Valid(raw) {
 		return string(raw)

@@ -22,9 +22,9 @@ type reporter struct {
 // newReporter starts to watch a run. finished or stopped ends it.
 func newReporter(w *work) *reporter { return &reporter{w, stats.Record(w.decision.run.Progress)} }
 
-// finished writes the report of a run that is about to publish its dataset. A
-// run that found the whole dataset there leaves the report of the one that
-// made it.
+// finished writes the report of a run that is about to publish its dataset. If
+// the dataset was already complete, it keeps the report of the run that made
+// it.
 func (r *reporter) finished() (*report.Report, error) {
 	r.recorder.Stop()
 	made, err := r.make(nil)
@@ -34,10 +34,9 @@ func (r *reporter) finished() (*report.Report, error) {
 	return made, err
 }
 
-// stopped writes the report of a run that ended with err, if it changed
-// anything, and adds it to the result. It does nothing for a run without an
-// error. A report that cannot be written is no more than a warning: why the
-// run ended matters more.
+// stopped writes the report of a run that ended with err, if the run changed
+// anything, and adds it to the result. It does nothing if err is nil. If the
+// report cannot be written, it only warns: why the run ended matters more.
 func (r *reporter) stopped(result *Result, err error) {
 	r.recorder.Stop()
 	if err == nil || result == nil {
@@ -54,8 +53,8 @@ func (r *reporter) stopped(result *Result, err error) {
 	}
 }
 
-// make makes the report of a run that ended with err. Of one whose stored
-// answers cannot be read it lacks the list of unknown calls.
+// make makes the report of a run that ended with err. If the stored answers
+// cannot be read, the report has no list of unknown calls.
 func (r *reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
 	d, result := r.work.decision, r.work.result()
@@ -82,7 +81,7 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 	return made, err
 }
 
-// stopFor says why a run ended, going by its error.
+// stopFor returns the reason why a run ended, derived from its error.
 func stopFor(err error) report.Stop {
 	if err == nil {
 		return report.Stop{Reason: report.StopFinished}
@@ -103,7 +102,7 @@ func stopFor(err error) report.Stop {
 	return report.Stop{Reason: reason, Detail: err.Error()}
 }
 
-// service is what was asked, and what of it is open.
+// service returns the calls to the service and those that are open.
 func (r *reporter) service() (*report.Service, error) {
 	d := r.work.decision
 	remote := d.run.Remote

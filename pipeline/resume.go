@@ -20,19 +20,19 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// earlier is what earlier runs left, of whatever job: the manifest of a
-// finished dataset, the journal of an unfinished one, or both.
+// earlier is what earlier runs of any job left: the manifest of a finished
+// dataset, the journal of an unfinished one, or both.
 type earlier struct {
 	manifest   *sinks.Manifest // nil without one
-	lost       bool            // of a dataset that was finished and has lost _SUCCESS since
+	lost       bool            // the dataset was finished and has lost its _SUCCESS since
 	header     journal.Header  // zero without a journal
 	parts      map[int]sinks.Part
-	err        error // of the manifest
+	err        error // of reading the manifest
 	journalErr error
 }
 
-// readEarlier reads manifest and journal. What cannot be read is reported by
-// resume, as a run that overwrites need not read it.
+// readEarlier reads manifest and journal. resume reports read errors, because a
+// run that overwrites does not need them.
 func readEarlier(output *sinks.Dataset, j *journal.Journal) (e earlier) {
 	e.manifest, e.err = output.Manifest()
 	e.header, e.parts, e.journalErr = j.Read()
@@ -44,7 +44,7 @@ func readEarlier(output *sinks.Dataset, j *journal.Journal) (e earlier) {
 	return e
 }
 
-// inputNames are the inputs as the dataset that is there has them.
+// inputNames returns the inputs as the existing dataset names them.
 func (e *earlier) inputNames() (names []string) {
 	inputs := e.header.Inputs
 	if e.manifest != nil {
@@ -56,13 +56,13 @@ func (e *earlier) inputNames() (names []string) {
 	return names
 }
 
-// isBegun reports whether a job has begun the dataset that is there with the
-// same input, and not finished it.
+// isBegun reports whether a job has begun the existing dataset with the same
+// input, and not finished it.
 func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {
 	return e.err == nil && e.journalErr == nil && e.manifest == nil && e.header.JobID == jobID && slices.EqualFunc(e.header.Inputs, inputs, untouched)
 }
 
-// newHeader is the header of a run that begins a dataset.
+// newHeader returns the journal header of a run that begins a dataset.
 func (d *decision) newHeader() journal.Header {
 	return journal.Header{
 		JobID: d.jobID, Job: d.settings, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
@@ -70,9 +70,9 @@ func (d *decision) newHeader() journal.Header {
 	}
 }
 
-// resume takes over what earlier runs of this job recorded: in the manifest of
-// a finished dataset or in the journal of an unfinished one. The dataset of
-// another job is ErrOtherJob.
+// resume takes over what earlier runs of this job recorded, from the manifest
+// of a finished dataset or the journal of an unfinished one. If the dataset
+// belongs to another job, it returns ErrOtherJob.
 func (d *decision) resume(there earlier) error {
 	ours := there.header.JobID == d.jobID || d.added != nil
 	recorded := map[int]sinks.Part{}
@@ -105,9 +105,9 @@ func (d *decision) resume(there earlier) error {
 	return d.checkRecorded(recorded)
 }
 
-// warnOfChanges says which inputs are longer or shorter than when the unfinished
-// dataset was begun. Their recorded rows are compared, and the rest is read as it
-// is now.
+// warnOfChanges warns about inputs that are longer or shorter than when the
+// unfinished dataset was begun. The run compares their recorded rows, and reads
+// the rest as it is now.
 func (d *decision) warnOfChanges(before []sinks.Input, recorded int) {
 	for i, in := range before {
 		if i < len(d.inputs) && recorded > 0 && in.URI == d.inputs[i].URI && in.Bytes >= 0 && in.Bytes != d.inputs[i].Bytes {
@@ -117,8 +117,8 @@ func (d *decision) warnOfChanges(before []sinks.Input, recorded int) {
 	}
 }
 
-// checkEmpty refuses an output folder with parts of a run that is not known.
-// header is that of the journal, if there is one.
+// checkEmpty refuses an output folder with parts of an unknown run. header is
+// the header of the journal, if there is one.
 func (d *decision) checkEmpty(header journal.Header) error {
 	empty, err := d.run.Output.Empty()
 	switch {
@@ -130,13 +130,15 @@ func (d *decision) checkEmpty(header journal.Header) error {
 	return d.otherJob(header.Job)
 }
 
-// otherJob is ErrOtherJob with what differs from the job whose dataset is there.
+// otherJob returns ErrOtherJob and names the differences from the job of the
+// existing dataset.
 func (d *decision) otherJob(there json.RawMessage) error {
 	return fmt.Errorf("%s: %w (%s); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob, job.Differences(there, d.settings))
 }
 
-// checkRecorded sorts the recorded parts into those that stay and those that
-// are made again: because rows can be answered now, or the files are damaged.
+// checkRecorded separates the recorded parts that are kept from those that are
+// made again, because their rows can be answered now or their files are
+// damaged.
 func (d *decision) checkRecorded(parts map[int]sinks.Part) (err error) {
 	r, unknown := d.run, false
 	if r.Remote != nil && len(parts) > 0 {
@@ -163,10 +165,10 @@ func (d *decision) checkRecorded(parts map[int]sinks.Part) (err error) {
 	return nil
 }
 
-// mayImprove reports whether a part with such totals is to be made again: some
-// rows failed and are asked again, or were skipped and can be asked now. The
-// answers of the others are stored, so only those rows cost anything. unknown
-// says that there are unknown calls still.
+// mayImprove reports whether to make a part with such totals again: some rows
+// failed and can be asked about again, or were skipped and can be asked about
+// now. The other rows have stored answers, so only those rows cost anything.
+// unknown means that there are still unknown calls.
 func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
 	if r.Offline {
 		return false
@@ -178,8 +180,8 @@ func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
 	return t.Skipped > 0 || t.Failed > waiting
 }
 
-// checkFound reports whether it is known of every recorded part what it has
-// found on the lists.
+// checkFound reports whether the matches with the suppression lists are known
+// for every recorded part.
 func (d *decision) checkFound() error {
 	if d.run.TellFound == nil || d.toldBefore {
 		return nil
@@ -192,14 +194,15 @@ func (d *decision) checkFound() error {
 	return nil
 }
 
-// foundUnknown says that it is not known what recorded parts have found.
+// foundUnknown is the error if the matches of recorded parts with the lists are
+// unknown.
 func (d *decision) foundUnknown(err error) error {
 	return &job.Error{Err: fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
 }
 
-// chooseDay decides which day a keyword job takes for today: the job's own, or
-// the day on which its dataset was begun, so that a resumed run makes the same
-// searches, or else the present day. Of other jobs it is zero.
+// chooseDay decides which day a keyword job treats as today: the job's own day;
+// or the day on which its dataset was begun, so that a resumed run makes the
+// same searches; or else the current day. It is zero for other jobs.
 func (d *decision) chooseDay(there earlier) (time.Time, error) {
 	job := d.run.Job
 	if !job.Operation.IsKeyword() {
@@ -216,14 +219,14 @@ func (d *decision) chooseDay(there earlier) (time.Time, error) {
 	return search.Midnight(time.Now()), nil
 }
 
-// begunOn is a day on which a job was begun.
+// begunOn is the day on which a job was begun.
 type begunOn struct {
 	day   time.Time
 	jobID string
 }
 
-// days are those of the datasets that earlier runs left. A finished one does
-// not count when it is replaced.
+// days returns the days of the datasets that earlier runs left. A finished
+// dataset does not count if it is replaced.
 func (e *earlier) days(replaced bool) (days []begunOn) {
 	add := func(text, jobID string) {
 		if day, err := time.Parse(search.DayFormat, text); err == nil {

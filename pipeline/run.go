@@ -1,10 +1,11 @@
-// Package pipeline runs a job: rows in, answers, columns, Parquet parts out.
+// Package pipeline runs a job: it reads rows, gets answers, makes columns and
+// writes Parquet parts.
 //
-// The one thing to know before using it: a run is made of parts, each a fixed
-// count of consecutive input rows. A part is published whole and then
-// recorded, so a run that is killed anywhere and started again skips what is
-// recorded and makes the rest, and which row is in which part depends on the
-// input alone. The same input, answers and settings give the same bytes.
+// A run consists of parts, each with a fixed number of consecutive input rows.
+// A part is published as a whole and then recorded. A run that was killed and
+// is started again skips the recorded parts and makes the rest. Which row is in
+// which part depends on the input alone. The same input, answers and settings
+// give the same bytes.
 package pipeline
 
 import (
@@ -34,7 +35,7 @@ import (
 // other settings, inputs or answers.
 var ErrOtherJob = errors.New("the folder holds another job's dataset")
 
-// Run is one run of a job and everything it is wired to. It is used once.
+// Run is one run of a job, with everything it needs. Use it once.
 type Run struct {
 	Job      job.Job
 	Input    *sources.List
@@ -42,60 +43,60 @@ type Run struct {
 	Resolver resolution.Resolver // nil with Remote, and for keyword operations
 	// Searcher answers keyword operations; nil with Remote, and for the others.
 	Searcher resolution.Searcher
-	// Remote is a service that answers in the place of Resolver and
-	// Searcher.
+	// Remote is a service that replaces Resolver and Searcher.
 	Remote *purchase.Remote
-	// Answers identifies the reference data answers come from; empty when
-	// they follow from the input alone.
+	// Answers identifies the reference data of the answers. It is empty if the
+	// answers depend on the input alone.
 	Answers string
-	// Suppression is who must not be in the dataset; nil is nobody.
+	// Suppression lists the people who must not be in the dataset. Nil means
+	// nobody.
 	Suppression *suppression.Set
-	// TellFound is told which entries of Suppression the whole dataset came
-	// upon, before it is published; nil where nobody wants to know.
+	// TellFound receives the entries of Suppression that the whole dataset
+	// matched, before the dataset is published. It may be nil.
 	TellFound func(suppression.Found) error
-	// FoundTold says that TellFound was told before, by a run of this job that
-	// finished, and what it made of it is still there.
+	// FoundTold means that a finished run of this job already called TellFound,
+	// and the result still exists.
 	FoundTold bool
-	// StateDir is where the progress of unfinished datasets is kept, and
-	// temporary files.
+	// StateDir holds the progress of unfinished datasets, and temporary files.
 	StateDir string
-	// Journal says where the progress of the dataset at out is kept; nil is in
-	// StateDir.
+	// Journal returns where the progress of the dataset at out is stored. Nil
+	// means in StateDir.
 	Journal func(out string) (journal.Storage, error)
-	// StateName is the state as its user knows it, for messages.
+	// StateName is the name of the state in messages.
 	StateName string
-	// Overwrite removes whatever dataset the output folder holds, unless it is
-	// this job's own of the same input, begun and not finished.
+	// Overwrite removes any dataset in the output folder, except an unfinished
+	// one of the same job with the same input.
 	Overwrite bool
-	// Workers, at least 1, bounds the parts in work at a time and the
-	// questions asked at a time. It has no influence on the dataset.
+	// Workers, at least 1, bounds the parts in progress and the concurrent
+	// questions. It does not affect the dataset.
 	Workers  int
 	Program  string          // name and version, for the manifest
 	Log      *slog.Logger    // never nil
 	Progress *stats.Progress // never nil
 }
 
-// Result is what a run has to say at its end.
+// Result is the result of a run.
 type Result struct {
 	Manifest *sinks.Manifest // nil when the run did not finish
 	Totals   sinks.Totals    // of the whole dataset, parts of earlier runs included
 	Fresh    sinks.Totals    // of the parts this run made
-	Skipped  int             // parts that were there already
+	Skipped  int             // parts that already existed
 	Made     int             // parts this run made
 	Report   *report.Report  // nil when there was nothing to do
 
-	// FirstReject is where the list is wrong first; nil if it is not.
+	// FirstReject is the first invalid row or line; nil if there is none.
 	FirstReject *sinks.FirstReject
-	// Duplicates counts rows of this run whose key another of its rows had; nil
-	// where that is not known.
+	// Duplicates counts rows of this run with the key of another of its rows;
+	// nil if unknown.
 	Duplicates *int64
-	// SuppressionEntries is how long the suppression lists are; nil without any.
+	// SuppressionEntries is the length of the suppression lists; nil without
+	// lists.
 	SuppressionEntries *int64
 }
 
-// Do runs the job to its end or until ctx ends. When ctx ends it stops
-// reading, finishes and records the parts whose rows are all read, and
-// returns ctx's error; the same run again resumes from there.
+// Do runs the job until it is done or ctx ends. When ctx ends, Do stops
+// reading, finishes and records the parts whose rows are all read, and returns
+// ctx's error. Running the same job again resumes from there.
 func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	d, err := r.decide(false)
 	if err != nil {
@@ -117,7 +118,7 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	log := newProgressLog(d)
 	w := &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(r.Workers))}
 	report := newReporter(w)
-	defer func() { report.stopped(result, err) }() // when no call is in flight any more
+	defer func() { report.stopped(result, err) }() // when no call is in flight
 	if r.Remote != nil {
 		if w.buyer, ctx, err = purchase.Open(ctx, r.Remote, r.Job.Operation, d.header.Run, r.Log); err != nil {
 			return nil, err
@@ -149,8 +150,8 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	return result, nil
 }
 
-// tidyComplete is the result of a run with nothing to do. It removes what a run
-// that was killed while it finished may have left.
+// tidyComplete returns the result of a run with nothing to do. It removes what
+// a run that was killed while finishing may have left.
 func (d *decision) tidyComplete() (*Result, error) {
 	if err := errors.Join(d.run.Output.Tidy(d.finished), d.journal.Remove()); err != nil {
 		return nil, err
@@ -161,7 +162,8 @@ func (d *decision) tidyComplete() (*Result, error) {
 	}, nil
 }
 
-// suppressionEntries is how long the suppression lists are; nil without any.
+// suppressionEntries returns the length of the suppression lists; nil without
+// lists.
 func (d *decision) suppressionEntries() *int64 {
 	if d.run.Suppression == nil {
 		return nil
@@ -170,7 +172,7 @@ func (d *decision) suppressionEntries() *int64 {
 	return &n
 }
 
-// manifest is that of the finished dataset.
+// manifest returns the manifest of the finished dataset.
 func (d *decision) manifest(log *progressLog) *sinks.Manifest {
 	j := d.run.Job
 	m := &sinks.Manifest{
@@ -183,7 +185,7 @@ func (d *decision) manifest(log *progressLog) *sinks.Manifest {
 	return m
 }
 
-// work is a run under way: what its parts have in common.
+// work is a run in progress: what its parts share.
 type work struct {
 	decision *decision
 	log      *progressLog
@@ -193,7 +195,7 @@ type work struct {
 	repeats  distinct.Repeats    // keys of rows, without a Remote
 }
 
-// result is what is done so far.
+// result returns what is done so far.
 func (w *work) result() *Result {
 	r := w.log.result()
 	r.FirstReject, r.SuppressionEntries = sinks.FirstOf(w.log.inOrder()), w.decision.suppressionEntries()
@@ -207,7 +209,7 @@ func (w *work) result() *Result {
 	return r
 }
 
-// stopBuying ends the calls of a run that failed.
+// stopBuying ends the calls of a failed run.
 func (w *work) stopBuying(cause error) {
 	if w.buyer != nil {
 		w.buyer.Stop(cause)
@@ -215,8 +217,8 @@ func (w *work) stopBuying(cause error) {
 }
 
 // makeParts reads all rows, cuts them into parts and hands each part to a
-// worker. As many parts again as there are workers may be waiting for the disk,
-// so that no core does.
+// worker. Up to the same number of further parts may wait for the disk, so that
+// no core is idle.
 func (w *work) makeParts(ctx context.Context) (err error) {
 	run := w.decision.run
 	reader, err := run.Input.Reader(w.decision.columns.Read)
@@ -225,8 +227,8 @@ func (w *work) makeParts(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 
-	// Reading ends with ctx, and with the first worker that fails. Parts that
-	// are whole are finished even after ctx has ended.
+	// Reading stops when ctx ends or the first worker fails. Parts whose rows
+	// are all read are finished even after ctx has ended.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	starter := &partStarter{
@@ -234,19 +236,20 @@ func (w *work) makeParts(ctx context.Context) (err error) {
 		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * run.Workers),
 	}
 	if w.decision.asksRows() {
-		// Rows of one part are asked about side by side. Another part would take
-		// memory and save no time.
+		// The rows of one part are asked about concurrently. A second part
+		// would take memory and save no time.
 		starter.ahead, starter.places = newLookAhead(askedAheadBytes), semaphore.NewWeighted(1)
 	}
 	cutErr := w.decision.cut(reading, reader, starter.start, w.log.keep)
-	inputFailed := cutErr != nil && reading.Err() == nil // the input is why, whatever else it leads to
+	inputFailed := cutErr != nil && reading.Err() == nil // the input is the cause, whatever other errors follow
 	if err := starter.workers.Wait(); err != nil && !inputFailed {
 		return err // why reading ended
 	}
 	return cutErr
 }
 
-// tellFound tells what all parts have found, before the dataset is published.
+// tellFound reports the matches of all parts with the suppression lists, before
+// the dataset is published.
 func (w *work) tellFound() error {
 	d := w.decision
 	if d.run.TellFound == nil || d.toldBefore && w.log.result().Made == 0 {

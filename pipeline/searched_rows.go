@@ -16,46 +16,47 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// searchedRows are what the searches of a part find. Several searches are in
-// work at a time, each a page after the other. What they find is written in the
-// order of the searches and their pages. A search that is ahead of its turn
-// waits after a few pages, so that memory is bounded whatever searches find.
+// searchedRows runs the searches of a part. Several searches run at a time,
+// each one page after another. Results are written in the order of the searches
+// and their pages. A search that is ahead of its turn waits after a few pages,
+// so that memory is bounded whatever searches find.
 type searchedRows struct {
 	part   *partMaker
 	finder searchFinder
 	reader keys.SearchReader
 }
 
-// searchFinder finds the pages of one search and hands them over in order. emit
-// returns an error when no more are wanted.
+// searchFinder finds the pages of one search and passes them to emit in order.
+// emit returns an error when no more pages are wanted.
 type searchFinder interface {
 	find(ctx context.Context, q search.Query, emit func(foundPage) error) error
-	// ahead is how many searches are in work at a time in a part, and pages how
-	// many pages of each wait for their turn.
+	// ahead returns how many searches of a part run at a time, and how many
+	// pages of each may wait for their turn.
 	ahead() (searches, pages int)
 }
 
-// foundPage is one page of a search, or what became of it.
+// foundPage is one page of a search, or its outcome.
 type foundPage struct {
 	number int
 	answer purchase.Answer
 	leads  []resolution.FoundLead
 	count  *resolution.SearchCount
-	// load gets the leads where they are not held: they are many, and stored.
+	// load loads the leads if they are stored instead of held in memory.
 	load func() ([]resolution.FoundLead, error)
-	// beyond is how many leads there are in all where that is more than pages
-	// can be asked for; else it is 0.
+	// beyond is the total number of leads if it exceeds what pages can be
+	// requested for; otherwise 0.
 	beyond int64
 }
 
-// searchTurn is what is written next: a batch begins, or a search of it is done.
+// searchTurn is the next thing to write: the start of a batch, or the result of
+// one of its searches.
 type searchTurn struct {
 	in     *sources.Batch
-	row    int // -1: the batch begins
+	row    int // -1 at the start of the batch
 	query  search.Query
-	reason string // why it is not asked
+	reason string // why the search is not made
 	pages  chan foundPage
-	last   bool // nothing else of the batch comes
+	last   bool // nothing else of the batch follows
 }
 
 func newSearchedRows(m *partMaker) *searchedRows {
@@ -66,8 +67,8 @@ func newSearchedRows(m *partMaker) *searchedRows {
 	return s
 }
 
-// fill starts the searches and writes what they find: one goroutine writes, one
-// watches for the end of the run, and each search in work has one.
+// fill starts the searches and writes what they find. One goroutine writes, one
+// watches for the end of the run, and each running search has one.
 func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,7 +86,7 @@ func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	err := context.Cause(ctx)
 	cancel(nil)
 	if err != nil {
-		s.part.work.stopBuying(err) // nobody waits for what the service is making
+		s.part.work.stopBuying(err) // nobody waits for the service any more
 	}
 	working.Wait()
 	if q.dropped.Load() {
@@ -94,7 +95,7 @@ func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	return err
 }
 
-// startSearches starts the searches of all batches, and closes turns.
+// startSearches starts the searches of all batches, then closes turns.
 func (s *searchedRows) startSearches(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns chan<- *searchTurn, working *conc.WaitGroup) {
 	defer close(turns)
 	_, pages := s.finder.ahead()
@@ -132,13 +133,13 @@ func (s *searchedRows) search(ctx context.Context, cancel context.CancelCauseFun
 	}
 	cancel(err)
 	if !errors.Is(err, context.Canceled) {
-		s.part.work.stopBuying(err) // or the writer waits for what the service is making
+		s.part.work.stopBuying(err) // otherwise the writer waits for the service
 	}
 }
 
 // watchEnd cancels the searches when the rest of the part will not come, and
-// when the run is to end: a search may take as long as a part of other rows. A
-// buyer ends its searches itself, and says why.
+// when the run has to stop: one search may take as long as a whole part of
+// other rows. A buyer ends its searches itself, with its own reason.
 func (s *searchedRows) watchEnd(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue) {
 	ended := s.part.work.ended
 	if s.part.work.buyer != nil {
@@ -199,14 +200,14 @@ func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foun
 	return w.end()
 }
 
-// engineSearches asks the run's Searcher.
+// engineSearches calls the run's Searcher.
 type engineSearches struct {
 	run    *Run
 	asking *semaphore.Weighted
 }
 
-// ahead is little: each page may hold megabytes, a page is made on several
-// cores, and there are other parts.
+// ahead is small: a page may hold megabytes, several cores make one page, and
+// other parts run too.
 func (e *engineSearches) ahead() (searches, pages int) { return 2, 0 }
 
 func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
@@ -262,10 +263,10 @@ type boughtSearches struct {
 }
 
 const (
-	// searchesAhead is how many searches of a part are in work at a time: each
-	// waits for the service most of the time.
+	// searchesAhead is how many searches of a part run at a time. Each of them
+	// mostly waits for the service.
 	searchesAhead = 64
-	// pagesAhead is how many pages of each wait for their turn.
+	// pagesAhead is how many pages of each search may wait for their turn.
 	pagesAhead = 4
 )
 

@@ -30,7 +30,7 @@ type roster struct {
 	keys     map[[32]byte]rosterKey // by hash
 	accounts map[string]*account    // by public id
 	byID     map[int64]*account
-	secrets  map[int64][]rosterSecret // by organization, the present one first
+	secrets  map[int64][]rosterSecret // by organization, the current one first
 	unread   int                      // callback secrets that could not be opened
 }
 
@@ -78,8 +78,8 @@ func (r *rosters) refresh(ctx context.Context) error {
 	return nil
 }
 
-// check refuses to start with a pepper that opens no callback secret at all: it
-// belongs to another service, and no key would be known either.
+// check returns an error if the pepper opens no callback secret at all. Such a
+// pepper belongs to another service, so no API key would match either.
 func (r *rosters) check() error {
 	if p := r.present.Load(); p.unread > 0 && len(p.secrets) == 0 {
 		return fmt.Errorf("%w: callback secrets are not sealed under this pepper", resolution.ErrInvalid)
@@ -96,9 +96,9 @@ func (r *rosters) moveTestKey(ctx context.Context, hash [32]byte) (rosterKey, er
 	return r.present.Load().keys[hash], err
 }
 
-// doubt is a refresh before credentials are refused: they may be new. Every bad
-// key asks for one, so the rate is limited; beyond it a new key waits for the
-// next refresh.
+// doubt refreshes the roster before credentials are refused, because they may be
+// new. Every bad key calls it, so its rate is limited. Above the limit, a new
+// key waits for the next periodic refresh.
 func (r *rosters) doubt(ctx context.Context) error {
 	if !r.doubts.AllowN(r.now(), 1) {
 		return nil
@@ -106,9 +106,9 @@ func (r *rosters) doubt(ctx context.Context) error {
 	return r.refresh(ctx)
 }
 
-// read makes a roster, with the accounts of the one before. A callback secret
-// that cannot be opened is left out and logged: the callbacks of its
-// organization wait for a new secret, and nothing else does.
+// read makes a roster and keeps the accounts of the previous one. A callback
+// secret that cannot be opened is left out and logged. Only the callbacks of its
+// organization wait then, until it has a new secret.
 func (r *rosters) read(c state.Credentials) *roster {
 	before := r.present.Load()
 	next := &roster{
@@ -154,8 +154,8 @@ func (r *rosters) open(sealed state.Secret) (callback.Secret, error) {
 	return callback.ParseSecret(string(plain))
 }
 
-// names returns the public ids of all organizations by their ID. The calls of
-// test keys go by the name of the organization that has the keys.
+// names returns the public ids of all organizations by their ID. A test
+// organization has the public id of the organization that owns the test keys.
 func (r *rosters) names(ctx context.Context) (map[int64]string, error) {
 	if err := r.refresh(ctx); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (r *rosters) names(ctx context.Context) (map[int64]string, error) {
 	return names, nil
 }
 
-// credited notes an organization's available credits.
+// credited records an organization's available credits.
 func (r *rosters) credited(organization, available int64) {
 	if a := r.present.Load().byID[organization]; a != nil {
 		a.available.Store(available)
@@ -198,21 +198,21 @@ func (r *rosters) callbackSecrets(organization int64) []callback.Secret {
 	return valid
 }
 
-// account is what requests need to know of an organization. It outlives the
+// account has what requests need to know about an organization. It outlives the
 // rosters that contain it.
 type account struct {
 	id     int64
 	public string // org_…
-	owner  int64  // id, or of an account of test keys that of the organization that has them
+	owner  int64  // id; for the account of test keys, the id of the organization that owns them
 
 	suspended atomic.Bool
 	name      atomic.Pointer[string]
 
-	// available is the last known balance, unknownBalance at first. It is good
-	// enough to let a call continue, because the charge checks again, but never to
-	// refuse one.
+	// available is the last known balance, unknownBalance at first. It may be out
+	// of date. It may admit a call, because the charge checks again, but it must
+	// not refuse one.
 	available atomic.Int64
-	// asked is set by every call since the balance was last read.
+	// asked is true if a call came since the balance was last read.
 	asked atomic.Bool
 
 	retained limit.RetainedBytes
@@ -260,7 +260,7 @@ func (s *Service) afford(ctx context.Context, a *account, price int64) error {
 	}
 	has, err := s.balance(ctx, a)
 	if err == nil && has < price {
-		has, err = s.freshBalance(ctx, a) // it may have been granted more meanwhile
+		has, err = s.freshBalance(ctx, a) // credits may have been granted meanwhile
 	}
 	if err == nil && has < price {
 		return wire.Insufficient(price, has)

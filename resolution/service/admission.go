@@ -16,8 +16,8 @@ func (s *Service) admit(c *call) error {
 	return wire.Refuse(wire.RateLimited, "The organization asks faster than its limit of %s. Wait as long as Retry-After says.", d.Rate)
 }
 
-// mayRetain refuses a call that would store something when its organization has
-// stored as much as it may. Concurrent calls may exceed the limit by what each
+// mayRetain refuses a call that would store data when its organization has
+// reached its storage limit. Concurrent calls may exceed the limit by what each
 // of them stores.
 func (s *Service) mayRetain(c *call) error {
 	limit := s.options.Limits.KeptBytes
@@ -35,9 +35,9 @@ func (s *Service) mayRetain(c *call) error {
 	return p
 }
 
-// retaining counts the bytes that a creation stores, and a result under an
+// retaining counts the bytes that a creation stores, or a result call with an
 // Idempotency-Key. A job is stored as its request, its work and its callback:
-// each about as large as the answer, which echoes the request.
+// each is about as large as the answer, which echoes the request.
 func (s *Service) retaining(handle func(*call) (*wire.Reply, error)) func(*call) (*wire.Reply, error) {
 	return func(c *call) (*wire.Reply, error) {
 		copies := int64(0)

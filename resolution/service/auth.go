@@ -94,7 +94,7 @@ func (s *Service) permit(c *call) error {
 	return nil
 }
 
-// identify sets whose call it is, and with which key it was made.
+// identify sets the account and the API key of a call.
 func (s *Service) identify(c *call, token string) error {
 	if s.options.Tokens != nil && credential.IsToken(token) {
 		return s.identifyToken(c, token)
@@ -108,7 +108,7 @@ func (s *Service) identify(c *call, token string) error {
 		}
 		k, found = s.rosters.present.Load().keys[hash]
 	}
-	if found && !k.record.Test && credential.IsTest(token) { // made by a version whose test keys spent
+	if found && !k.record.Test && credential.IsTest(token) { // created by an old version, in which test keys spent real credits
 		var err error
 		if k, err = s.rosters.moveTestKey(c.request.Context(), hash); err != nil {
 			return err
@@ -165,9 +165,9 @@ func refusalOf(p *wire.Problem) string {
 	return "key: not known"
 }
 
-// doubt reads the credentials again, because they may be new. It does not for an
-// address that has no guesses left: a new key from there waits for the next
-// refresh, so that guesses do not delay the keys of others.
+// doubt reads the credentials again, because they may be new. It does not when
+// the address has used up its failed attempts, so that guesses do not delay the
+// keys of others. A new key from there waits for the next refresh.
 func (s *Service) doubt(c *call) error {
 	if !s.guesses.Peek(addressKey(s.clientAddress(c.request)), c.began).Allowed {
 		return nil

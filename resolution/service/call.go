@@ -23,10 +23,10 @@ type call struct {
 	route   *route
 	path    string // without trailing slash
 	began   time.Time
-	account *account       // whose call it is
-	apiKey  *state.Key     // that it was made with, nil for a token
+	account *account       // of the caller
+	apiKey  *state.Key     // of the call; nil if it has a token
 	object  request.Object // the body
-	key     *heldKey       // its Idempotency-Key, nil without
+	key     *heldKey       // its Idempotency-Key; nil if it has none
 	out     *bytes.Buffer  // buffer for the answer
 }
 
@@ -55,8 +55,8 @@ func (s *Service) answer(c *call) (*wire.Reply, error) {
 	return s.once(c)
 }
 
-// offers refuses an operation that the Resolver and the Searcher cannot answer at
-// all. What was promised before can still be fetched.
+// offers refuses an operation that the Resolver or the Searcher does not
+// support. Results of earlier searches can still be fetched.
 func (s *Service) offers(r *route) error {
 	var from any = s.options.Resolver
 	switch r.class {
@@ -82,8 +82,8 @@ func (c *call) keyID() int64 {
 	return c.apiKey.ID
 }
 
-// checkVersion refuses a request for another major of the interface, in the
-// API-Version header. Without the header it is the current one.
+// checkVersion refuses a request whose API-Version header names another major
+// version. Without the header, the current version applies.
 func checkVersion(c *call) error {
 	asked := c.request.Header.Get("API-Version")
 	if asked == "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // checkCallback returns the receiver of a callback address that the policy
-// allows; an empty address has none.
+// allows. An empty address has no receiver.
 func (s *Service) checkCallback(ctx context.Context, address string) (receiver string, err error) {
 	if address == "" {
 		return "", nil
@@ -61,7 +61,7 @@ func callbackRefusal(err error) error {
 }
 
 // finishedCallback returns the callback of a finished job, nil when none was
-// asked for. It echoes the request, by which its receiver recognizes it.
+// requested. It echoes the request, so that the receiver can recognize it.
 func (s *Service) finishedCallback(job *state.Job, at time.Time) (*state.Callback, error) {
 	if job.CallbackURL == "" {
 		return nil, nil

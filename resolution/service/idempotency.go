@@ -24,14 +24,15 @@ func (k *heldKey) reply(body []byte) *state.Reply {
 	return &state.Reply{Key: k.key, Fingerprint: k.fingerprint, Status: http.StatusOK, Body: body}
 }
 
-// keysHeld are the keys of calls in progress. A finished call has its reply in
-// the state before its key is released, so a key is always in one of the two.
+// keysHeld are the keys of calls in progress. A call stores its reply in the
+// state before it releases its key, so a used key is always in one of the two.
 type keysHeld struct {
 	mu   sync.Mutex
 	held map[[32]byte][32]byte // key: fingerprint
 }
 
-// hold returns false when another call has the key, with its fingerprint.
+// hold returns false, and the fingerprint of the other call, when another call
+// has the key.
 func (h *keysHeld) hold(k heldKey) (fingerprint [32]byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 	job := state.Job{
 		Organization: c.account.id, Key: c.keyID(), Operation: operation, Requested: c.began,
 		Payload: asked.Payload, CallbackURL: asked.CallbackURL, Receiver: receiver, Reserved: reserved,
-		// The pages of one search see one state of the data, over the same days.
+		// All pages of one search see the same data and the same days.
 		Search: asked.Fingerprint,
 		Sees:   state.Snapshot{Taken: c.began, Start: asked.Search.Start, End: asked.Search.End, Edition: s.options.Searcher.Edition()},
 	}
@@ -81,8 +81,8 @@ func (s *Service) notCreated(c *call, err error) error {
 	return err
 }
 
-// outward is the status of an unfinished job in the interface: a list is always
-// processing, a count always queued.
+// outward is the status that the interface shows for an unfinished job:
+// processing for a list, queued for a count.
 func outward(o resolution.Operation) string {
 	if o == resolution.KeywordToLeadCount {
 		return string(state.Queued)

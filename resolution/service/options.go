@@ -70,7 +70,8 @@ type Options struct {
 
 	// JobWorkers is how many keyword searches run at once.
 	JobWorkers int
-	// Lease is after how long another worker may take a dead worker's job.
+	// Lease is how long a worker keeps a job without renewing it. After that,
+	// another worker may take the job.
 	Lease time.Duration
 	// JobTimeout bounds how long one attempt at a keyword search may take.
 	JobTimeout time.Duration
@@ -83,7 +84,7 @@ type Options struct {
 	ResolveTimeout time.Duration
 	Connections    Connections
 
-	// LogRequests logs one request in so many at info level; 0 logs none. All are
+	// LogRequests logs every nth request at info level; 0 logs none. All are
 	// logged at debug level.
 	LogRequests int
 	// Log is for operators; nil discards it. It never contains an identifier, a
@@ -111,26 +112,26 @@ type Limits struct {
 }
 
 const (
-	// lookUpTime is how long the look-up of a callback's receiver may take, as
-	// callback.Policy has it.
+	// lookUpTime is how long the look-up of a callback's receiver may take. It
+	// must match the limit in callback.Policy.
 	lookUpTime = 2 * time.Second
 	// writeSlack is the part of Connections.WriteTimeout in which a charge is
 	// stored and the answer is written.
 	writeSlack = 3 * time.Second
 )
 
-// Connections bounds what clients can hold of the server.
+// Connections bounds the server resources that clients can use.
 type Connections struct {
 	Max           int           // open at once, further ones wait
 	HeaderTimeout time.Duration // to send a request's header
 	ReadTimeout   time.Duration // to send a request
 	// WriteTimeout is from the end of the header to the end of the answer. A call
-	// that is not charged shortly before it is given up, and costs nothing.
+	// that is not charged shortly before that is canceled and costs nothing.
 	WriteTimeout   time.Duration
 	IdleTimeout    time.Duration // between requests
 	MaxHeaderBytes int
-	// DrainDelay is how long calls are still accepted after /readyz said that the
-	// service stops.
+	// DrainDelay is how long calls are still accepted after /readyz starts to
+	// answer 503.
 	DrainDelay time.Duration
 	// DrainTimeout is how long requests and jobs in progress have to finish once
 	// Serve is told to stop.
@@ -149,8 +150,8 @@ func (c Connections) server(h http.Handler) *http.Server {
 	}
 }
 
-// Retirement is the end of an operation. Its answers say so from the start,
-// and after Sunset there are none.
+// Retirement is the end of an operation. Answers announce it as soon as it is
+// configured. After Sunset, calls are refused.
 type Retirement struct {
 	Deprecated, Sunset time.Time
 	// Link is where to read more, an absolute URI; may be empty.
@@ -195,7 +196,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate joins everything that is wrong with o.
+// Validate returns all errors in o, joined.
 func (o Options) Validate() error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {
@@ -277,7 +278,7 @@ const (
 // maxCost keeps every product of prices far from overflowing.
 const maxCost = 1_000_000
 
-// DefaultCosts returns the default of every price there is.
+// DefaultCosts returns the default prices.
 func DefaultCosts() Costs {
 	return Costs{
 		string(resolution.EmailToHEM):         1,
@@ -340,7 +341,7 @@ func (c Costs) lead(p resolution.SearchPage) int64 {
 	return price
 }
 
-// described are the options that the document speaks of.
+// described returns the options that the OpenAPI document shows.
 func (o Options) described() openapi.Settings {
 	r := o.Requests
 	s := openapi.Settings{

@@ -26,7 +26,7 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r.Header)
 	w = wire.Compressing(w, r)
 	wire.CommonHeader(w.Header(), id)
-	if s.draining.Load() { // the next call had better go elsewhere
+	if s.draining.Load() { // later calls should go to another instance
 		w.Header()["Connection"] = []string{"close"}
 	}
 	path := trim(r.URL.EscapedPath()) // %2F is not /
@@ -52,7 +52,7 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		took := s.now().Sub(began)
 		if isPage && status == http.StatusOK {
-			status = pageStatus // a refusal is a page too
+			status = pageStatus // the page may show a refusal
 		}
 		s.metrics.Request(name, status, took)
 		if c.account != nil {
@@ -75,8 +75,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// logRequest logs a request with its id: all at debug level, and at info level one
-// in Options.LogRequests and every failure of the service.
+// logRequest logs a request with its id. At info level, it logs the requests
+// that Options.LogRequests selects, and every failure of the service. At debug
+// level, it logs all.
 func (s *Service) logRequest(c *call, operation string, status int, took time.Duration) {
 	level := slog.LevelDebug
 	if n := s.options.LogRequests; n > 0 && (s.logged.Add(1)%uint64(n) == 0 || status >= 500) {
@@ -92,8 +93,8 @@ func (s *Service) logRequest(c *call, operation string, status int, took time.Du
 	s.log.Log(c.request.Context(), level, "request", "request", c.id, "operation", operation, "organization", organization, "status", status, "took", took)
 }
 
-// gone is the status under which requests are counted whose callers did not wait
-// for the answer.
+// gone is the status that is counted for a request whose caller left before the
+// answer.
 const gone = 499
 
 // statusWriter notes the status of an answer.
@@ -111,7 +112,8 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// serveRoute answers a call of an operation. The error was not sent yet.
+// serveRoute answers a call of an operation. If it returns an error, the caller
+// still has to send it.
 func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	if c.request.Method != c.route.method {
 		return wire.NotAllowed(c.route.method)
@@ -122,8 +124,8 @@ func (s *Service) serveRoute(w http.ResponseWriter, c *call) error {
 	}
 	c.out = getBuffer()
 	defer func() { putBuffer(c.out) }()
-	// A charge not made by then is withdrawn: there would be no time to write its
-	// answer.
+	// A charge that is not made by then is canceled, because there would be no
+	// time to write its answer.
 	ctx, cancel := context.WithTimeout(c.request.Context(), s.options.Connections.WriteTimeout-writeSlack)
 	defer cancel()
 	c.request = c.request.WithContext(ctx)
@@ -174,9 +176,9 @@ func (s *Service) guard(w http.ResponseWriter, r *http.Request, id, name string,
 // unreadBody is how much of a body net/http reads after an answer by itself.
 const unreadBody = 200 << 10
 
-// linger reads what is left of a large body after a refusal: a client that sends
-// first sees the answer. HTTP/2 has other means, and who waits for 100 Continue
-// sends none.
+// linger reads the rest of a large body after a refusal, so that a client that
+// sends before it reads still sees the answer. HTTP/2 does not need this. A
+// client that waits for 100 Continue sends no body.
 func linger(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 1 || r.ContentLength >= 0 && r.ContentLength <= unreadBody || r.Header.Get("Expect") != "" {
 		return
@@ -211,8 +213,8 @@ func (s *Service) serveInternal(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// isThisMachine reports whether a Host names this machine. A page in a browser on
-// this machine may reach the listener under a name of its own.
+// isThisMachine reports whether a Host names this machine. Otherwise a web page
+// in a local browser could reach the listener through its own DNS name.
 func isThisMachine(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -222,7 +224,8 @@ func isThisMachine(host string) bool {
 }
 
 // countGuess counts a wrong system key against the limit of failed
-// authentications, which all of this machine share. The right key is never delayed.
+// authentications, which all clients on this machine share. The right key is
+// never delayed.
 func (s *Service) countGuess(err error) error {
 	p, ok := errors.AsType[*wire.Problem](err)
 	if !ok || p.Kind != wire.InvalidCredentials {
@@ -243,7 +246,7 @@ func (s *Service) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s.guard(w, r, id, "metrics", func() error { return s.serveProbe(w, r, trim(r.URL.EscapedPath())) })
 }
 
-// serveProbe answers what monitoring asks for.
+// serveProbe answers monitoring: metrics and health checks.
 func (s *Service) serveProbe(w http.ResponseWriter, r *http.Request, path string) error {
 	switch path {
 	case "/metrics":
@@ -290,7 +293,7 @@ type readiness struct {
 }
 
 const (
-	// checkEvery bounds how often the state is checked: anyone may ask.
+	// checkEvery bounds how often the state is checked, because anyone may ask.
 	checkEvery = time.Second
 	// checkTimeout is how long a check waits for its turn.
 	checkTimeout = 2 * time.Second

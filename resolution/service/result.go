@@ -45,8 +45,8 @@ func (s *Service) result(c *call) (*wire.Reply, error) {
 	return &wire.Reply{Body: c.out.Bytes()}, err
 }
 
-// findJob returns a job of the caller. Its result is not kept a moment longer than
-// the retention, whenever it is removed.
+// findJob returns a job of the caller. A result past its retention is expired,
+// even if it is not removed yet.
 func (s *Service) findJob(c *call, id uuid.UUID) (*state.Job, error) {
 	job, err := s.state.FindJob(c.request.Context(), c.account.id, id)
 	if err == nil && job.Status.Finished() && c.began.Sub(job.Finished) >= s.options.Retention.Results {

@@ -28,10 +28,10 @@ var policies = [classes]string{single: "single", create: "create", result: "resu
 type route struct {
 	method    string
 	name      string               // in metrics and logs
-	operation resolution.Operation // whose price and retirement it has
+	operation resolution.Operation // sets the price and the retirement
 	class     class
 	handle    func(*call) (*wire.Reply, error)
-	retiring  *retiring // nil for an operation that stays
+	retiring  *retiring // nil without a retirement
 }
 
 // routes are the paths of the interface, without trailing slash.
@@ -68,11 +68,11 @@ func (s *Service) routes() map[string]*route {
 	}
 }
 
-// accountScope is, for the scope of a key, the name of all that an organization
-// may see and do of its own account.
+// accountScope is the key scope that lets a key read and change the account of
+// its organization.
 const accountScope = "account"
 
-// Scopes are the names that the scope of a key is made of.
+// Scopes returns the scopes that a key can have.
 func Scopes() []string {
 	names := []string{string(resolution.KeywordToLead), string(resolution.KeywordToLeadCount), accountScope}
 	for _, o := range resolution.SingleRecord {

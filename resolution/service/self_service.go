@@ -47,7 +47,7 @@ func (s *Service) ownBalance(c *call) (*wire.Reply, error) {
 	}{c.own(), b.Available, b.Reserved})
 }
 
-// maxUsageDays is the longest time that one call shows the usage of.
+// maxUsageDays is the most days that one call can ask usage for.
 const maxUsageDays = 366
 
 type usageView struct {
@@ -107,7 +107,7 @@ func usageDays(query url.Values, now time.Time) (from, to time.Time, problems []
 	return from, to, problems
 }
 
-// pageOf reads the limit of a list, and which state its elements have.
+// pageOf reads the limit of a list and the state to filter it by.
 func pageOf(query url.Values, states ...string) (limit int, which string, problems []request.Problem) {
 	limit, which = 100, query.Get("status")
 	if text := query.Get("limit"); text != "" {
@@ -172,8 +172,8 @@ func (s *Service) ownResolutions(c *call) (*wire.Reply, error) {
 	}{c.own(), list, more})
 }
 
-// cancelOwn ends an unfinished keyword search of the caller, which gets its
-// credits back.
+// cancelOwn ends an unfinished keyword search of the caller and releases its
+// credits.
 func (s *Service) cancelOwn(c *call) (*wire.Reply, error) {
 	id, _, problems := request.Result(c.object)
 	if len(problems) > 0 {
@@ -325,7 +325,8 @@ func (s *Service) newDashboard() *dashboard.Account {
 	})
 }
 
-// signIn returns whose key it is. Wrong keys count against their address.
+// signIn returns the caller that a key belongs to. Wrong keys count against
+// their address.
 func (s *Service) signIn(r *http.Request, key string) (dashboard.Caller, error) {
 	c := &call{request: r, began: s.now(), header: http.Header{}, route: s.paths["/account/balance"]}
 	if err := s.authenticateWith(c, key); err != nil {

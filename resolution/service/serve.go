@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/listener"
 )
 
-// Listeners are where a service answers.
+// Listeners are the listeners of a service.
 type Listeners struct {
 	Public net.Listener
 	// TLS is spoken on Public; nil means plain HTTP.
@@ -26,12 +26,12 @@ type Listeners struct {
 // Serve answers on its listeners until ctx ends, and works on keyword searches
 // and callbacks meanwhile. It closes the listeners, and is called once.
 //
-// When ctx ends it drains. /readyz answers 503, and for Connections.DrainDelay
-// calls are still accepted, so that whoever sends them can notice. Then no more
-// connections are accepted, and requests, searches and callbacks in progress have
-// Connections.DrainTimeout to finish. An unfinished keyword search goes back
-// into the queue. Nothing runs on after Serve returned; the error is nil unless
-// requests were cut off.
+// When ctx ends, Serve drains. /readyz answers 503, and for
+// Connections.DrainDelay calls are still accepted, so that load balancers can
+// notice. Then no more connections are accepted, and requests, searches and
+// callbacks in progress have Connections.DrainTimeout to finish. An unfinished
+// keyword search goes back into the queue. Nothing runs after Serve returns. The
+// error is nil unless requests were cut off.
 func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	max := s.options.Connections.Max
 	listener.CheckDescriptors(s.log, max, s.options.CallbackConcurrency)

@@ -58,7 +58,7 @@ type Service struct {
 }
 
 // New makes a service. It opens no file or connection and starts no goroutine.
-// The error joins everything that is wrong with o.
+// The error joins all errors in o.
 func New(o Options) (*Service, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *Service) Internal() http.Handler { return http.HandlerFunc(s.serveInter
 // state, resolution.ErrInvalid and resolution.ErrUnavailable; an error means
 // that nothing was changed.
 type State interface {
-	// Check reads and writes, and returns why one of them is impossible.
+	// Check tests whether the state can be read and written.
 	Check(ctx context.Context, now time.Time) error
 	// Purge removes what is older than the retention.
 	Purge(ctx context.Context, now time.Time, r state.Retention) (state.Purged, error)
@@ -138,7 +138,7 @@ type State interface {
 	callback.Outbox
 }
 
-// accountState says who may call.
+// accountState stores the callers and their credits.
 type accountState interface {
 	// CredentialsVersion rises with every change to Credentials.
 	CredentialsVersion(ctx context.Context) (int64, error)
@@ -147,12 +147,12 @@ type accountState interface {
 	MoveTestKey(ctx context.Context, public string, now time.Time) error
 }
 
-// ownState counts what organizations ask.
+// ownState counts the requests of organizations.
 type ownState interface {
 	CountRequests(ctx context.Context, counts []state.Requests) error
 }
 
-// callState keeps what calls cost and what they were answered.
+// callState stores charges, replies and new jobs.
 type callState interface {
 	// Settle stores a charge with its reply and callback in one transaction, and
 	// returns the credits left.

@@ -1,8 +1,8 @@
-// Package backup copies the state of a service while it runs, and puts a copy
-// back.
+// Package backup copies the state of a service while it runs, and restores
+// copies.
 //
-// The one thing to know before using it: a copy does not hold the pepper, under
-// which its keys are hashed and its secrets are sealed.
+// The one thing to know before using it: a copy does not contain the pepper,
+// which is needed to check the hashed keys and to open the sealed secrets.
 package backup
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
-// ErrExists says that a backup would replace a file.
+// ErrExists means that a backup would replace a file.
 var ErrExists = errors.New("there is a file of this name already; name another")
 
 // Write copies the state in dir to a new file, which only its owner can read. A
@@ -31,7 +31,7 @@ var ErrExists = errors.New("there is a file of this name already; name another")
 //
 // Errors: sqlite.ErrNoState, sqlite.ErrEmpty, ErrExists.
 func Write(ctx context.Context, dir, file string) (size int64, err error) {
-	source, err := sqlite.Administer(dir, false) // it refuses what is no state
+	source, err := sqlite.Administer(dir, false) // fails if dir holds no state
 	if err != nil {
 		return 0, err
 	}
@@ -39,7 +39,7 @@ func Write(ctx context.Context, dir, file string) (size int64, err error) {
 	if err := absent(file); err != nil {
 		return 0, err
 	}
-	// Two backups to one name must not meet in one temporary file.
+	// Two backups with the same name must not share a temporary file.
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*.tmp")
 	if err != nil {
 		return 0, err
@@ -81,7 +81,7 @@ func absent(file string) error {
 	return err
 }
 
-// pagesAtOnce is how many pages are copied between looks at the context.
+// pagesAtOnce is how many pages are copied between checks of the context.
 const pagesAtOnce = 1024
 
 // copyDatabase copies a database into the existing empty file target with the
@@ -140,7 +140,8 @@ func copyPages(ctx context.Context, source any, target string) error {
 	if err != nil {
 		return err
 	}
-	// The pages say that a log lies beside the database, which it does not.
+	// The copied pages are in WAL mode, but there is no log file next to the
+	// copy.
 	_, err = to.(driver.ExecerContext).ExecContext(context.WithoutCancel(ctx), "PRAGMA journal_mode = DELETE", nil)
 	return errors.Join(err, to.Close())
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
 
-// Changes are what happened after a backup was made, and what putting it back
-// undoes. They are read from the state that the backup replaces.
+// Changes are what happened after a backup was made, and is undone when it is
+// restored. They are read from the state that the backup replaces.
 type Changes struct {
 	Revoked []Key // valid again
 	Made    []Key // unknown now
@@ -45,7 +45,7 @@ type Credits struct {
 	Granted, Charged int64
 }
 
-// compare returns what the database at fresh lacks of the one at replaced.
+// compare finds what the database at replaced has and the one at fresh lacks.
 func compare(ctx context.Context, fresh, replaced string, now time.Time) (ch Changes, err error) {
 	c, err := groupcommit.Connect(fresh)
 	if err != nil {
@@ -74,8 +74,8 @@ func compare(ctx context.Context, fresh, replaced string, now time.Time) (ch Cha
 		return s, err
 	}
 	ms := now.UnixMilli()
-	// A state of the first version has no organizations of test keys, and none that
-	// are suspended or deleted.
+	// In the schema of the first version, organizations cannot be test
+	// organizations, suspended or deleted.
 	testOf, suspended, deleted := "test_of", "suspended", "deleted"
 	var columns int
 	if err := c.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_info('organizations', 'old') WHERE name = 'test_of'").Scan(&columns); err != nil {

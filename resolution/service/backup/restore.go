@@ -20,16 +20,17 @@ import (
 
 // Restored says what a restore did.
 type Restored struct {
-	// Replaced is the file that holds the state from before, "" if there was none.
+	// Replaced is the file with the previous state, "" if there was none.
 	Replaced string
-	// Unread is why the state from before could not be compared, nil if it was.
+	// Unread is why the previous state could not be compared, nil if it was.
 	Unread error
 	Changes
 }
 
-// Restore puts a backup into the state folder dir, which it creates if there is
-// none. It keeps the state from before in the folder, and compares the two. A kill
-// at any moment leaves either state whole.
+// Restore puts a backup into the state folder dir, and creates the folder if
+// there is none. It keeps the previous state in the folder, and compares the
+// two. If it is killed at any moment, one of the two states is in place and
+// complete.
 //
 // Errors: filelock.ErrLocked while a service or an administrator has the state
 // open, resolution.ErrInvalid for a file that is not a backup, and
@@ -49,7 +50,7 @@ func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, 
 		return Restored{}, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	made := filepath.Join(dir, ".restore") // one that was killed may have left it
+	made := filepath.Join(dir, ".restore") // a killed restore may have left it
 	if err := errors.Join(os.RemoveAll(made), os.Mkdir(made, 0o700)); err != nil {
 		return Restored{}, err
 	}
@@ -68,7 +69,7 @@ func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, 
 			r.Changes, r.Unread = compare(ctx, fresh, path, now)
 		}
 	}
-	// SQLite would take the log of a damaged state for that of the new one.
+	// SQLite would apply the log of a damaged state to the new one.
 	for _, log := range logs {
 		if err := remove(path + log); err != nil {
 			return Restored{}, err
@@ -104,7 +105,7 @@ func prepare(ctx context.Context, file, made string) error {
 	return s.Close()
 }
 
-// check looks through a whole database for damage, and for the tables of a state.
+// check checks a whole database for damage, and for the tables of a state.
 func check(ctx context.Context, path string) (err error) {
 	c, err := groupcommit.Connect(path)
 	if err != nil {
@@ -129,7 +130,7 @@ func check(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// logs are the ends of the names of files that SQLite puts beside a database.
+// logs are the suffixes of the files that SQLite puts next to a database.
 // Source: sqlite.org/tempfiles.html.
 var logs = []string{"-wal", "-shm", "-journal"}
 
@@ -140,12 +141,12 @@ func remove(file string) error {
 	return nil
 }
 
-// keep gives the state that will be replaced another name, and makes it one file
-// of the program's version. A state that is damaged, or was written by a newer
-// version, stays as it is, with its logs: unread says why. The error is
+// keep renames the state that will be replaced, and makes it one file of the
+// program's version. A state that is damaged, or was written by a newer version,
+// stays as it is, with its logs; unread says why. The error is
 // filelock.ErrLocked if a process has the state open.
 func keep(ctx context.Context, path, replaced string) (unread, err error) {
-	// Before SQLite opens a damaged database, which may remove its log.
+	// Link first: opening a damaged database may remove its log.
 	if err := os.Link(path, replaced); err != nil {
 		return nil, err
 	}
@@ -167,7 +168,8 @@ func keep(ctx context.Context, path, replaced string) (unread, err error) {
 	return nil, err
 }
 
-// settle brings a state to the program's version and into one file, without logs.
+// settle migrates a state to the program's version and merges its logs into one
+// file.
 func settle(ctx context.Context, dir string) (unread, err error) {
 	s, unread := sqlite.Administer(dir, false)
 	if unread == nil {
@@ -176,7 +178,8 @@ func settle(ctx context.Context, dir string) (unread, err error) {
 	c, err := groupcommit.Connect(filepath.Join(dir, sqlite.DatabaseName))
 	if err == nil {
 		defer func() { unread = errors.Join(unread, c.Close()) }()
-		// Only the last connection can change the mode: nobody else has the state open.
+		// Only the last connection can change the mode. No other process has the
+		// state open.
 		_, err = c.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
 	}
 	if groupcommit.Is(err, sqlite3.SQLITE_BUSY) || groupcommit.Is(err, sqlite3.SQLITE_LOCKED) {

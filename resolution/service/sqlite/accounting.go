@@ -25,7 +25,7 @@ type entry struct {
 	organization int64
 	kind         state.Kind
 	credits      int64
-	key          int64 // that the call was made with, 0 for none
+	key          int64 // API key of the call, 0 for none
 	reserved     bool  // a capture takes reserved credits, not available ones
 	resolution   uuid.UUID
 	operation    resolution.Operation
@@ -206,8 +206,8 @@ func (s *Store) CountRequests(ctx context.Context, counts []state.Requests) erro
 	})
 }
 
-// Usage reads what an organization did from one day to another, both included,
-// by day, operation and key.
+// Usage reads what an organization used between two days, both included, by day,
+// operation and key.
 func (s *Store) Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error) {
 	scan := func(row interface{ Scan(...any) error }) (u state.Usage, err error) {
 		var day int64

@@ -65,11 +65,11 @@ func (t *tx) nameIsFree(name string) error {
 	return err
 }
 
-// testCredits is what the ledger of test keys begins with.
+// testCredits is the initial balance of the ledger of test keys.
 const testCredits = 1_000_000
 
-// TestOrganization returns the organization that has the ledger of the test keys
-// of another, and makes it if there is none.
+// TestOrganization returns the organization that holds the ledger of another
+// organization's test keys. It creates it if there is none.
 func (s *Store) TestOrganization(ctx context.Context, organization int64, now time.Time) (test state.Organization, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		id, err := t.testOf(organization, now)
@@ -83,8 +83,8 @@ func (s *Store) TestOrganization(ctx context.Context, organization int64, now ti
 	return a.Organization, unavailable(err)
 }
 
-// testOf returns the organization of the test keys of another. Its name is its
-// public id, which no usual organization can have.
+// testOf returns the organization that holds another organization's test keys.
+// Its name is its public id, which no usual organization can have.
 func (t *tx) testOf(organization int64, now time.Time) (id int64, err error) {
 	if _, err := t.account(organization); err != nil {
 		return 0, err
@@ -129,9 +129,9 @@ func (s *Store) RenameOrganization(ctx context.Context, organization int64, name
 	})
 }
 
-// SuspendOrganization makes the service refuse an organization's calls from a
-// time on; the zero time ends that. Its jobs and callbacks continue. An unknown
-// organization is ErrNotFound.
+// SuspendOrganization makes the service refuse an organization's calls from the
+// given time on. The zero time ends the suspension. Jobs and callbacks continue.
+// An unknown organization is ErrNotFound.
 func (s *Store) SuspendOrganization(ctx context.Context, organization int64, from time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.account(organization); err != nil {
@@ -146,8 +146,8 @@ func (s *Store) SuspendOrganization(ctx context.Context, organization int64, fro
 
 // DeleteOrganization removes an organization with its keys, secrets, jobs,
 // results and callbacks, and those of its test keys. Unfinished jobs are
-// cancelled. The ledger and what was used are kept, under the public id alone.
-// An unknown organization is ErrNotFound.
+// cancelled. The ledger and the usage are kept, under the public id alone. An
+// unknown organization is ErrNotFound.
 func (s *Store) DeleteOrganization(ctx context.Context, organization int64, now time.Time) error {
 	err := s.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.account(organization); err != nil {
@@ -214,7 +214,7 @@ func (s *Store) Organizations(ctx context.Context) ([]state.Account, error) {
 // not find those of test keys.
 func (s *Store) FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error) {
 	given := strings.TrimSpace(nameOrPublic)
-	// No name looks like a public id, so at most one row answers.
+	// No name looks like a public id, so at most one row matches.
 	a, err := scanAccount(s.reads.QueryRowContext(ctx, accountColumns+" WHERE (public = ?1 OR name = ?1) AND deleted IS NULL AND test_of IS NULL", given))
 	if errors.Is(err, sql.ErrNoRows) {
 		return state.Organization{}, fmt.Errorf("organization %q: %w", given, state.ErrNotFound)

@@ -12,11 +12,11 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// AddKey stores a key and returns the record with a new ID and Public. A test key
-// belongs to the TestOrganization of the one that is given. Errors:
+// AddKey stores a key and returns the record with a new ID and Public. A test
+// key is added to the TestOrganization of the given organization. Errors:
 // ErrNotFound for an unknown organization, ErrExists for a known hash,
-// resolution.ErrInvalid for a label of more
-// than 100 characters or with unprintable ones.
+// resolution.ErrInvalid for a label of more than 100 characters or with
+// unprintable ones.
 func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	k.Label = strings.TrimSpace(k.Label)
 	if !printable(k.Label) {
@@ -200,7 +200,7 @@ func (s *Store) CredentialsVersion(ctx context.Context) (version int64, err erro
 
 const credentialsVersion = "SELECT value FROM meta WHERE name = 'credentials'"
 
-// raiseCredentials must be part of every change to what Credentials returns.
+// raiseCredentials must be called in every change to what Credentials returns.
 func (t *tx) raiseCredentials() error {
 	return t.sql.Exec("UPDATE meta SET value = value + 1 WHERE name = 'credentials'")
 }
@@ -212,7 +212,7 @@ func (s *Store) Credentials(ctx context.Context) (c state.Credentials, err error
 	if err != nil {
 		return state.Credentials{}, unavailable(err)
 	}
-	defer reading.Rollback() // it changed nothing
+	defer reading.Rollback() // it only reads
 	if err := reading.QueryRowContext(ctx, credentialsVersion).Scan(&c.Version); err != nil {
 		return state.Credentials{}, unavailable(err)
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // Deliveries lists at most limit deliveries without their bodies, the newest
-// first. Organization 0 selects all organizations, an empty state all states, and
-// before, if not empty, those that are older than the one with that webhook id.
+// first. Organization 0 selects all organizations, and an empty state selects
+// all states. If before is not empty, only deliveries older than that webhook id
+// are listed.
 func (s *Store) Deliveries(ctx context.Context, organization int64, which, before string, limit int) ([]state.Delivery, error) {
 	const older = " AND (?3 = '' OR id < (SELECT id FROM outbox WHERE webhook = ?3))"
 	ids := "SELECT id FROM outbox WHERE (?2 = '' OR state = ?2)" + older
@@ -19,8 +20,8 @@ func (s *Store) Deliveries(ctx context.Context, organization int64, which, befor
 	case organization == 0 && which == state.Dead:
 		ids = "SELECT id FROM outbox WHERE state = 'dead'" + older
 	case organization != 0:
-		// An index has the deliveries of an organization in each state in order: all
-		// of them are merged from three.
+		// The index orders the deliveries of an organization within each state. To
+		// list all states, merge the three lists.
 		var parts []string
 		for _, one := range []string{state.Pending, state.Delivered, state.Dead} {
 			if which == "" || which == one {
@@ -37,10 +38,10 @@ func (s *Store) Deliveries(ctx context.Context, organization int64, which, befor
 // replayed is what a replay sets; ?1 is the current time.
 const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, failure = NULL, finished = NULL"
 
-// ReplayDelivery makes a delivery of an organization, or of any one for 0,
-// pending and due now, as if it had never been tried, under its old webhook id.
-// It may be dead, delivered, or pending. Errors: ErrNotFound for an unknown
-// webhook id, ErrGone when the body is no longer kept.
+// ReplayDelivery makes a delivery pending and due now, as if it had never been
+// tried, under its old webhook id. It may be dead, delivered or pending.
+// Organization 0 selects deliveries of all organizations. Errors: ErrNotFound
+// for an unknown webhook id, ErrGone when the body is no longer kept.
 func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error {
 	return s.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
@@ -65,8 +66,8 @@ func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookI
 }
 
 // ReplayDead replays every dead delivery of an organization in many small steps.
-// It returns their number, also with an error. A delivery that dies again
-// meanwhile is not replayed twice.
+// It returns how many it replayed, even with an error. A delivery that dies
+// again meanwhile is not replayed twice.
 func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
 	for last := int64(0); ; {
 		var end *int64
@@ -82,7 +83,7 @@ func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Tim
 	}
 }
 
-// replayDead replays one step of dead deliveries, starting behind the id after.
+// replayDead replays one step of dead deliveries whose id is greater than after.
 // end is the last id of the step, nil when there is none.
 func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
 	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"

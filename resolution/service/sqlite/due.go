@@ -19,12 +19,12 @@ import (
 // when there is none, and in the past when more deliveries are due than were
 // returned.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
-	// One transaction: lanes and deliveries have to agree.
+	// One transaction, so that lanes and deliveries agree.
 	reading, err := s.reads.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, time.Time{}, unavailable(err)
 	}
-	defer func() { _ = reading.Rollback() }() // it changed nothing
+	defer func() { _ = reading.Rollback() }() // it only reads
 	c := chooser{reading: reading, statements: s.due, now: millis(now), limit: max(limit, 0), lanesLimit: max(limit, 0) + len(scope.Begun), scope: scope}
 	if err := c.choose(ctx); err != nil {
 		return nil, time.Time{}, unavailable(err)
@@ -36,8 +36,8 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, sco
 	return due, optionalMoment(c.next), nil
 }
 
-// dueStatements are the queries of a chooser. They stay prepared: to prepare them
-// costs more than to run them, and they run for every few callbacks.
+// dueStatements are the queries of a chooser. They stay prepared: preparing them
+// costs more than running them, and they run once for every few callbacks.
 type dueStatements struct{ organizations, lanes, first, these *sql.Stmt }
 
 func prepareDue(reads *sql.DB) (d dueStatements, err error) {
@@ -64,7 +64,7 @@ type chooser struct {
 	statements dueStatements
 	now        int64
 	limit      int
-	lanesLimit int // a lane may hold nothing but what has begun
+	lanesLimit int // higher than the limit, because all deliveries of a lane may have begun
 	scope      state.Scope
 	chosen     []dueDelivery
 	next       *int64
@@ -108,8 +108,8 @@ func (c *chooser) choose(ctx context.Context) error {
 	return nil
 }
 
-// lanes lists the lanes of the scope: of each organization at most limit, and the
-// next one.
+// lanes lists the due lanes of the scope, at most limit for each organization,
+// and the first lane that is due later.
 func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
 	busy := map[state.Lane]bool{}
 	for _, l := range c.scope.Busy {
@@ -132,7 +132,7 @@ func (c *chooser) lanes(ctx context.Context) (lanes []dueLane, err error) {
 	return lanes, nil
 }
 
-// lanesOf adds an organization's lanes: those that are due and the next one.
+// lanesOf adds an organization's due lanes and the first lane that is due later.
 func (c *chooser) lanesOf(ctx context.Context, some *sql.Stmt, organization int64, busy map[state.Lane]bool, lanes []dueLane) ([]dueLane, error) {
 	rows, err := some.QueryContext(ctx, organization)
 	if err != nil {
@@ -169,8 +169,8 @@ func (c *chooser) first(lanes []dueLane) []dueLane {
 	return lanes
 }
 
-// awaiting is a recursive table of the organizations that have lanes, and when
-// the first lane of each is due. It takes one step in the index for each
+// awaiting is a recursive table of the organizations that have lanes, and of
+// when the first lane of each is due. It takes one index step for each
 // organization, however many lanes it has.
 const awaiting = `
 	each(organization) AS (
@@ -271,7 +271,7 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 
 // firstOf picks the first deliveries of a lane.
 func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane state.Lane) error {
-	// One more than may be picked, to know when it is due.
+	// One more than may be picked, to know when the next one is due.
 	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1+len(c.scope.Begun))
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func (s *Store) AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error
 }
 
 // Jobs lists at most limit jobs of an organization, the newest first, without
-// their contents. It begins behind the job before, uuid.Nil begins with the
+// their contents. It starts after the job before; uuid.Nil starts with the
 // newest. An empty status selects all.
 func (s *Store) Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error) {
 	scan := func(row interface{ Scan(...any) error }) (state.Job, error) {

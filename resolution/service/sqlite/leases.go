@@ -69,8 +69,8 @@ func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job,
 }
 
 // RequeueLeased puts every leased job back into the queue, at its old place, and
-// returns their number. Call it when a service starts: no worker of an earlier
-// process is left then, so each of these attempts counts as a death.
+// returns how many there were. Call it when a service starts: no worker of an
+// earlier process is left then, so each of these attempts counts as a death.
 func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		rows, err := t.sql.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
@@ -101,8 +101,8 @@ func (s *Store) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until 
 }
 
 // ReturnJob puts a job back into the queue, at its old place, as if it had not
-// been leased: a worker that has to end takes nothing from what the job may
-// yet try. Its errors are RenewLease's.
+// been leased. A worker that has to stop uses it, so that no attempt is counted.
+// Errors are those of RenewLease.
 func (s *Store) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
 	return s.requeue(ctx, id, lease, nil, 0)
 }
@@ -116,7 +116,7 @@ func (s *Store) requeue(ctx context.Context, id uuid.UUID, lease int, held any, 
 	})
 }
 
-// leased is unfinished for the worker that holds the lease.
+// leased returns an unfinished job if the given lease is its current one.
 func (t *tx) leased(id uuid.UUID, lease int) (unfinishedJob, error) {
 	j, err := t.unfinished(id)
 	if err == nil && (j.status != state.Processing || j.lease != lease) {
@@ -146,7 +146,7 @@ func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
 	})
 }
 
-// CancelJob ends a job without a result, also while a worker holds it, and
+// CancelJob ends a job without a result, even while a worker holds it, and
 // releases its whole reservation. Errors: ErrNotFound for an unknown id,
 // ErrFinished for a finished job.
 func (s *Store) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error {

@@ -98,7 +98,7 @@ func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balanc
 	return b, unavailable(err)
 }
 
-// Ledger reads up to limit entries of an organization in order, starting behind
+// Ledger reads up to limit entries of an organization in order, starting after
 // the entry with number after; 0 starts with the first.
 func (s *Store) Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error) {
 	return collect(ctx, s.reads, scanEntry,

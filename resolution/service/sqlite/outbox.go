@@ -40,7 +40,7 @@ func (t *tx) post(c state.Callback) error {
 	return nil
 }
 
-// moved counts a delivery that goes from one state to another.
+// moved counts a delivery that changes from one state to another.
 func (t *tx) moved(from, to string) {
 	t.sql.Wrote = true
 	t.undelivered[from]--
@@ -74,8 +74,8 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// updateLane recomputes when the group ends when a lane is due, after one of its
-// deliveries changed.
+// updateLane marks a lane of which a delivery changed. When the group ends, the
+// time when the lane is due is computed again.
 func (t *tx) updateLane(l state.Lane) {
 	t.sql.Wrote = true
 	t.changed[l] = true
@@ -156,7 +156,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 const deliveryColumns = `id, webhook, organization, resolution, receiver, url, created, state, attempts, due,
 	coalesce(status, 0), coalesce(failure, ''), finished`
 
-// scanDelivery reads deliveryColumns, and the columns behind them into more.
+// scanDelivery reads deliveryColumns, and the columns after them into more.
 func scanDelivery(row interface{ Scan(...any) error }, more ...any) (d state.Delivery, err error) {
 	var created, due int64
 	var finished *int64

@@ -20,7 +20,7 @@ func collect[T any](ctx context.Context, from queryer, scan func(interface{ Scan
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	defer rows.Close() // after the last row there is nothing left to fail
+	defer rows.Close() // the rows are read to the end, so it cannot fail
 	for rows.Next() {
 		one, err := scan(rows)
 		if err != nil {

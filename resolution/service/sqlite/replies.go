@@ -29,8 +29,8 @@ func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.
 	return &r, nil
 }
 
-// mayStore returns ErrReplyStored when the key of a reply has one already. A nil
-// reply can always be stored.
+// mayStore returns ErrReplyStored when the reply's key already has a stored
+// reply. A nil reply can always be stored.
 func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	if r == nil {
 		return nil

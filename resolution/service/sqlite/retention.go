@@ -13,7 +13,7 @@ const stepRows = 100
 
 // Purge removes what is older than r allows. It works in many small steps, so
 // that other changes can run between them, until nothing is left or ctx ends.
-// The counts are valid also when it returns an error.
+// The counts are valid even when it returns an error.
 func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p state.Purged, err error) {
 	if p.Replies, err = s.purgeReplies(ctx, millis(now), millis(now.Add(-r.Replies))); err != nil {
 		return p, err
@@ -57,7 +57,7 @@ func (s *Store) purgeDeleted(ctx context.Context, now time.Time) (count int, err
 			return count, err
 		}
 	}
-	return count, s.writer.Write(ctx, func(t *tx) error { // few, and none while its deliveries were there
+	return count, s.writer.Write(ctx, func(t *tx) error { // few, and none while the organization has deliveries
 		return t.sql.Exec("DELETE FROM lanes WHERE organization IN (SELECT id FROM organizations WHERE deleted IS NOT NULL)")
 	})
 }
@@ -91,11 +91,12 @@ func (s *Store) purge(ctx context.Context, statements []string, before int64) (c
 	}
 }
 
-// purgeReplies walks the replies in the order they were appended, and stops at a
-// step without an old one: an index by time would slow every call down. The order
-// is that of time unless the clock was set. Replies with a time in the future,
-// from a clock that was ahead, are skipped. Once that time has passed, they delay
-// the removal of the replies behind them, until they are removed themselves.
+// purgeReplies reads the replies in the order they were appended, and stops at a
+// step without an old one. An index by time would slow down every call. The
+// order is the order of time unless the clock was set. Replies with a time in
+// the future, from a clock that was ahead, are skipped. Once that time has
+// passed, they delay the removal of later replies until they are removed
+// themselves.
 func (s *Store) purgeReplies(ctx context.Context, now, before int64) (count int, err error) {
 	for last := int64(0); ; {
 		var end, old, ahead int64

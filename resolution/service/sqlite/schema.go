@@ -2,8 +2,8 @@ package sqlite
 
 import "github.com/leadetl/leadetl/internal/groupcommit"
 
-// ErrNewer says that a newer version of the program wrote the state. It is not
-// changed.
+// ErrNewer means that a newer version of the program wrote the state. The state
+// is not changed.
 var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
@@ -182,8 +182,8 @@ CREATE TABLE lanes(
 CREATE INDEX lanes_due ON lanes(organization, due);
 `
 
-// accountsSchema is what an organization sees and does by itself: scopes of its
-// keys, which key paid for what, use by day, and test keys.
+// accountsSchema adds what organizations see and do themselves: scopes of keys,
+// the key of each charge, usage by day, and test keys.
 const accountsSchema = `
 ALTER TABLE organizations ADD COLUMN test_of INTEGER REFERENCES organizations; -- not null: it has the test ledger of that organization
 ALTER TABLE organizations ADD COLUMN suspended INTEGER; -- since when nobody may call
@@ -213,8 +213,8 @@ INSERT INTO usage(organization, day, operation, key, charges, credits)
 	SELECT organization, at / 86400000, coalesce(operation, ''), 0, count(*), sum(credits) FROM ledger WHERE kind = 'capture' GROUP BY 1, 2, 3;
 `
 
-// deliverySchema takes away what costs every callback a write: changes of the number
-// of undelivered ones are added up for a group.
+// deliverySchema saves a write for every callback: changes to the number of
+// undelivered callbacks are added up for each group.
 const deliverySchema = `
 DROP TRIGGER outbox_counts_new;
 DROP TRIGGER outbox_counts_changed;

@@ -19,8 +19,8 @@
 //
 //	sqlite3 -readonly service.sqlite 'SELECT name, available, reserved FROM organizations'
 //
-// A copy of the file alone, made while a process has it open, is not whole.
-// Package backup makes copies and puts them back.
+// A copy of the file alone, made while a process has it open, is incomplete.
+// Package backup makes copies and restores them.
 //
 // On a full disk, a read-only folder or a lock held by another process, every
 // change returns resolution.ErrUnavailable until the cause is removed. No
@@ -48,17 +48,17 @@ import (
 // DatabaseName is the name of the database file in the state folder.
 const DatabaseName = "service.sqlite"
 
-// ErrNoState says that a folder holds no state of a service.
+// ErrNoState means that a folder holds no state of a service.
 var ErrNoState = errors.New("no service state")
 
-// ErrEmpty says that the file of a state is there and empty. It is refused: a
-// service that began anew would know no key and no credit.
+// ErrEmpty means that the state file exists but is empty. Opening it is refused,
+// because a service that started with it would have lost all keys and credits.
 var ErrEmpty = errors.New("the state is empty, so its contents were lost; put a backup back with leadetl admin restore, or delete the file to begin anew")
 
-// Store is an open state folder. It is safe for concurrent use. Close must be
-// the last call.
+// Store is an open state folder. It is safe for concurrent use. Nothing may be
+// called after Close.
 type Store struct {
-	lock   *filelock.Lock // nil for an administrator
+	lock   *filelock.Lock // nil when opened by Administer
 	reads  *sql.DB
 	due    dueStatements
 	writer *groupcommit.Writer[*tx]
@@ -105,8 +105,9 @@ func Administer(dir string, mayCreate bool) (*Store, error) {
 	return open(dir)
 }
 
-// create opens the state in dir, which it makes if there is none. A database
-// gets its name when it is complete: an empty one is never a new one.
+// create opens the state in dir, and creates it if there is none. A new database
+// gets its final name only when it is complete, so an empty file is never a new
+// state.
 func create(dir string) (_ *Store, err error) {
 	path := filepath.Join(dir, DatabaseName)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +149,7 @@ func open(dir string) (_ *Store, err error) {
 	s := &Store{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close()) // what is open so far
+			err = errors.Join(err, s.Close()) // close what is open so far
 		}
 	}()
 	s.writer, err = groupcommit.Open(groupcommit.Options{
@@ -196,8 +197,8 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Check writes to the database and reads from it. The value differs each time:
-// SQLite would not write what is there already.
+// Check writes to the database and reads from it. The value differs each time,
+// because SQLite does not write a value that is already there.
 func (s *Store) Check(ctx context.Context, now time.Time) error {
 	var written int64
 	err := s.writer.Write(ctx, func(t *tx) error {

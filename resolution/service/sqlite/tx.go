@@ -9,10 +9,10 @@ import (
 
 // tx is the transaction of one group.
 //
-// Balances, ledger entries, replies, callbacks and lanes are collected
-// and written together when the group ends. Inside a group, use account, enter,
-// mayStore, store, post and updateLane for them: a query of those tables does not
-// see what the group did.
+// Balances, ledger entries, replies, callbacks and lanes are collected and
+// written together when the group ends. Inside a group, use account, enter,
+// mayStore, store, post and updateLane for them. A query of those tables does
+// not see the changes of the group.
 type tx struct {
 	sql *groupcommit.Tx
 
@@ -27,7 +27,7 @@ type tx struct {
 	lastDelivery   int64                // the highest id; 0 while it is not known
 	undelivered    map[string]int64     // by how much the number of deliveries in a state changed
 	posted         map[state.Lane]int64 // lanes that got deliveries, and when the first is due
-	changed        map[state.Lane]bool  // lanes of which a delivery changed
+	changed        map[state.Lane]bool  // lanes with a delivery that changed
 }
 
 func newTx(t *groupcommit.Tx) *tx {

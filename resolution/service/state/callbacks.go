@@ -20,7 +20,7 @@ type Callback struct {
 	Resolution   uuid.UUID
 	Receiver     string // host:port
 	URL          string
-	Body         []byte    // JSON; nobody changes it
+	Body         []byte    // JSON; must not be changed
 	Due          time.Time // when the next attempt is to be made
 }
 
@@ -40,7 +40,7 @@ type Delivery struct {
 	State    string    // Pending, Delivered or Dead
 	Attempts int       // made so far
 	Status   int       // of the receiver's last answer; 0 before one
-	Failure  string    // of the last attempt, a code; empty when there was none
+	Failure  string    // error code of the last attempt; empty if it did not fail
 	Finished time.Time // zero while it is pending
 }
 
@@ -66,10 +66,10 @@ type Scope struct {
 	Only []Lane  // if not nil, only these lanes
 	Busy []Lane  // not these lanes
 	Full []int64 // not these organizations
-	Each int     // at most this many of one lane, so that a long lane hides no other
-	// Begun are deliveries that are not to be returned: an attempt is under way, or
-	// was made and is not settled yet.
+	Each int     // at most this many of one lane, so that a long lane does not hide others
+	// Begun are deliveries to leave out, because an attempt is in progress or not
+	// settled yet.
 	Begun map[int64]struct{}
-	// Bytes is how many bytes of bodies are enough; 0 is no limit.
+	// Bytes is after how many bytes of bodies to stop; 0 is no limit.
 	Bytes int
 }

@@ -9,14 +9,14 @@ import (
 // Organization is one customer of the service.
 type Organization struct {
 	ID      int64
-	Public  string // org_ and 16 hex digits: its name to the outside
+	Public  string // public id: org_ and 16 hex digits
 	Name    string
 	Created time.Time
 
-	// TestOf is the organization whose test keys belong to this one, which then
-	// has the ledger and the resolutions of their calls; 0 for a usual one.
+	// TestOf is 0 for a usual organization. Otherwise this organization holds the
+	// ledger and the resolutions of the test keys of organization TestOf.
 	TestOf    int64
-	Suspended time.Time // since when nobody may call; zero for one that may
+	Suspended time.Time // from when calls are refused; zero if not suspended
 }
 
 // Account is an organization with its credits.
@@ -28,9 +28,9 @@ type Account struct {
 // Key is the record of an API key. The key itself is not stored.
 type Key struct {
 	ID           int64
-	Public       string // key_ and 16 hex digits: its name to the outside
+	Public       string // public id: key_ and 16 hex digits
 	Organization int64
-	Test         bool     // a test key: its Organization has a TestOf
+	Test         bool     // a test key; its Organization has a TestOf
 	Label        string   // its purpose, in its owner's words; may be empty
 	Hash         [32]byte // HMAC-SHA-256 under the pepper
 	Hint         string   // its last characters, to tell keys apart
@@ -69,9 +69,9 @@ type Secret struct {
 	Expires          time.Time // zero for the current one
 }
 
-// Credentials is everything by which a service identifies callers, as of one
-// moment. It includes expired keys and secrets and revoked keys: whoever checks
-// a caller knows the time.
+// Credentials is everything that a service needs to identify callers, as of one
+// moment. It includes expired and revoked keys and expired secrets: the service
+// compares their times with the clock at each call.
 type Credentials struct {
 	Version       int64
 	Organizations []Organization // by ID

@@ -59,7 +59,7 @@ type Entry struct {
 	KeyLabel   string
 }
 
-// Usage is what an organization did with one key and one operation on a day.
+// Usage is what one key of an organization used of one operation on one day.
 type Usage struct {
 	Day       time.Time // midnight UTC
 	Operation string
@@ -67,7 +67,7 @@ type Usage struct {
 	KeyLabel  string
 
 	Requests int64 // not exact: the last seconds before a kill are missing
-	Limited  int64 // of them, refused with 429
+	Limited  int64 // of these, refused with 429
 	Charges  int64 // those that cost credits
 	Credits  int64 // what they cost, as in the ledger
 }
@@ -80,10 +80,10 @@ type Requests struct {
 	Total, Limited    int64
 }
 
-// Charge is what a finished call costs, and what it leaves to be kept.
+// Charge is what a finished call costs, and what is stored with it.
 type Charge struct {
 	Organization int64
-	Key          int64 // with which it was made, 0 without one
+	Key          int64 // API key of the call, 0 for none
 	Resolution   uuid.UUID
 	Operation    resolution.Operation
 	Credits      int64     // 0 for a call that is not billed
@@ -99,7 +99,7 @@ type CreditChange struct {
 	Note         string
 	At           time.Time
 	Reply        *Reply               // to store, without its body; or nil
-	Body         func(Balance) []byte // makes the body of Reply from the new balance; has no other effect
+	Body         func(Balance) []byte // makes the body of Reply from the new balance; must have no side effects
 }
 
 // Reply is the stored answer to a call with an Idempotency-Key.

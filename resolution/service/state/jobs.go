@@ -8,12 +8,12 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Status is how far a keyword job has come.
+// Status is the progress of a keyword job.
 type Status string
 
-// The states of a job, in the words of the interface. A job is queued, then
-// processing, perhaps queued again after a restart, and then finished in one of
-// three ways, once.
+// The states of a job, with the names of the interface. A job is queued, then
+// processing. It may be queued again after a restart. It finishes once, in one
+// of three ways.
 const (
 	Queued     Status = "queued"
 	Processing Status = "processing"
@@ -22,14 +22,14 @@ const (
 	Cancelled  Status = "cancelled"
 )
 
-// Finished reports whether no other state follows.
+// Finished reports whether a status is final.
 func (s Status) Finished() bool { return s == Completed || s == Failed || s == Cancelled }
 
 // Job is one keyword search, unfinished or with its result.
 type Job struct {
 	ID           uuid.UUID
 	Organization int64
-	Key          int64 // with which it was created, 0 without one
+	Key          int64 // API key that created it, 0 for none
 	Operation    resolution.Operation
 	Status       Status
 	Requested    time.Time // to the millisecond, UTC
@@ -40,8 +40,8 @@ type Job struct {
 	Reserved     int64  // credits set aside until it is finished
 
 	// Search is the hash of the fields that choose leads; only CreateJob reads
-	// it. Sees is the data the job sees. CreateJob uses the one it is given only
-	// for the first job with this hash within SnapshotWindow.
+	// it. Sees is the data that the job searches. CreateJob uses the given one
+	// only for the first job with this hash within SnapshotWindow.
 	Search [32]byte
 	Sees   Snapshot
 
@@ -49,12 +49,12 @@ type Job struct {
 	// the job is still its own. It does not count failures; the next two do.
 	Lease    int
 	Failures int // attempts that failed and were postponed
-	Deaths   int // attempts that ended without a result, as a rule with their process
+	Deaths   int // attempts that ended without a result, usually because their process died
 
-	Finished time.Time // zero until it is
+	Finished time.Time // zero until finished
 	Spent    int64     // credits, at most Reserved
 	Result   []byte
-	Error    string // why it failed: a code, nothing of the request
+	Error    string // code of the failure; nothing of the request
 }
 
 // Finish is how an attempt at a job ended.
@@ -69,9 +69,9 @@ type Finish struct {
 	At       time.Time
 }
 
-// SnapshotWindow is how long a keyword search and its pages see the same data:
-// an organization's jobs with one hash see what the first of them saw, for this
-// long.
+// SnapshotWindow is how long a keyword search and its pages see the same data.
+// Within this time, all jobs of an organization with the same hash see what the
+// first of them saw.
 const SnapshotWindow = 24 * time.Hour
 
 // Snapshot is the data a keyword search sees.

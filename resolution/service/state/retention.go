@@ -5,7 +5,7 @@ import "time"
 // Retention is how long things are kept.
 type Retention struct {
 	Results         time.Duration // a finished job's request and result
-	Tombstones      time.Duration // after that, the fact that it existed
+	Tombstones      time.Duration // the record that the job existed, after its result is removed
 	Replies         time.Duration // answers that an Idempotency-Key replays
 	Snapshots       time.Duration // the data a search sees
 	DeliveredBodies time.Duration // the body of a delivered callback, from delivery
@@ -13,7 +13,7 @@ type Retention struct {
 	Dead            time.Duration // a dead delivery, from its last attempt
 }
 
-// DefaultRetention returns the windows of the service's promises.
+// DefaultRetention returns the retention that the interface promises.
 func DefaultRetention() Retention {
 	const day = 24 * time.Hour
 	return Retention{

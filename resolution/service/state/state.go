@@ -6,7 +6,8 @@ package state
 import "errors"
 
 // The errors of a store, besides resolution.ErrUnavailable,
-// resolution.ErrInvalid and *InsufficientError. Nothing was changed.
+// resolution.ErrInvalid and *InsufficientError. A method that returns one
+// changed nothing.
 var (
 	ErrNotFound      = errors.New("not found")
 	ErrExists        = errors.New("exists already")

@@ -14,7 +14,8 @@ import (
 const acceptPause = 10 * time.Second
 
 // acceptLog is a listener that logs why it cannot accept, most often because the
-// process has no file descriptors left. http.Server tries again without a word.
+// process has no file descriptors left. http.Server tries again without logging,
+// because its log is discarded.
 type acceptLog struct {
 	net.Listener
 	name  string

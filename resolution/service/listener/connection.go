@@ -17,7 +17,7 @@ import (
 // Source: RFC 9112, 9.6.
 const lingerTimeout = 5 * time.Second
 
-// connection is a connection of HTTP/1 that sees the bytes its server reads.
+// connection is an HTTP/1 connection that inspects the bytes its server reads.
 type connection struct {
 	net.Conn
 	lines     lines
@@ -51,14 +51,14 @@ func Linger(c interface {
 	SetReadDeadline(time.Time) error
 }) {
 	if c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
-		_, _ = io.Copy(io.Discard, c) // it ends with the client's or with the time
+		_, _ = io.Copy(io.Discard, c) // ends when the client closes, or at the deadline
 	}
 }
 
-// lines looks at the lines of requests. It does not know where bodies begin, and
-// need not: a line of a body that looks like a header harms its own request alone.
+// lines inspects the header lines of requests. It does not know where bodies
+// begin. A line of a body that looks like a header affects only its own request.
 type lines struct {
-	begun   [len("transfer-encoding:")]byte // of the present line
+	begun   [len("transfer-encoding:")]byte // of the current line
 	n       int                             // bytes in the line, as far as begun
 	lengths bool                            // since the last empty line
 	chunks  bool
@@ -114,8 +114,8 @@ func Ambiguous(r *http.Request) bool {
 	return ok && c.ambiguous.Load()
 }
 
-// Limit returns l with at most n open connections; further ones wait. Unlike
-// those of netutil, its connections can be half closed.
+// Limit returns l with at most n open connections; further ones wait. Unlike the
+// connections of netutil.LimitListener, these can be half closed.
 func Limit(l net.Listener, n int) net.Listener {
 	return &limit{Listener: l, places: make(chan struct{}, n), closed: make(chan struct{})}
 }
@@ -149,7 +149,7 @@ func (l *limit) Close() error {
 	return err
 }
 
-// place is a connection of a limit.
+// place is one connection of a limit.
 type place struct {
 	net.Conn
 	leave func()
@@ -162,7 +162,7 @@ func (p *place) Close() error {
 	return err
 }
 
-// CloseWrite closes the half that is written to.
+// CloseWrite closes the write side.
 func (p *place) CloseWrite() error {
 	if half, ok := p.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

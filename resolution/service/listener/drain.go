@@ -3,11 +3,11 @@ package listener
 import "sync"
 
 // inFlight counts requests, so that a shutdown can wait for them. A server that
-// is closed may still start one: it is turned away.
+// is closed may still start a request; that request is refused.
 type inFlight struct {
 	mu    sync.Mutex
 	count int
-	idle  chan struct{} // made by drain, closed when the last request left
+	idle  chan struct{} // made by drain, closed when the last request ends
 }
 
 // enter returns false when no more requests may start.
@@ -29,8 +29,7 @@ func (f *inFlight) leave() {
 	}
 }
 
-// drain lets no more requests start, and waits for those that did. It is called
-// once.
+// drain refuses new requests and waits for those in flight. It is called once.
 func (f *inFlight) drain() {
 	f.mu.Lock()
 	f.idle = make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// plain is a listener whose connections are connections.
+// plain is a listener that wraps each connection in a connection.
 type plain struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -20,14 +20,15 @@ func (l plain) Accept() (net.Conn, error) {
 	return &connection{Conn: c}, nil
 }
 
-// secure is a TLS listener. It makes the handshakes itself, side by side, because
-// http.Server speaks HTTP/2 only on a *tls.Conn, and HTTP/1 is to be seen.
+// secure is a TLS listener. It makes the handshakes itself, concurrently.
+// http.Server speaks HTTP/2 only on a *tls.Conn, but HTTP/1 connections must be
+// wrapped to be inspected.
 type secure struct {
 	net.Listener
 	config   *tls.Config
 	timeout  time.Duration // of a handshake
 	accepted chan accepted
-	open     context.Context // ends with Close
+	open     context.Context // canceled by Close
 	close    context.CancelFunc
 	running  sync.WaitGroup
 }
@@ -65,14 +66,14 @@ func (s *secure) shakeHands(c *tls.Conn) {
 	ctx, cancel := context.WithTimeout(s.open, s.timeout)
 	defer cancel()
 	to := accepted{conn: c}
-	// The server finds the error of a handshake again, and answers it.
+	// If the handshake failed, the server gets the same error and answers it.
 	if err := c.HandshakeContext(ctx); err == nil && c.ConnectionState().NegotiatedProtocol != "h2" {
 		to.conn = &connection{Conn: c}
 	}
 	select {
 	case s.accepted <- to:
 	case <-s.open.Done():
-		_ = c.Close() // nobody will answer it
+		_ = c.Close() // nothing accepts it any more
 	}
 }
 

@@ -21,7 +21,8 @@ type Server struct {
 	inFlight inFlight
 }
 
-// New makes a server of config, which it changes. With secure, it speaks TLS.
+// New makes a server from config, which it changes. If secure is not nil, it
+// speaks TLS.
 func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *Server {
 	s := &Server{name: name, listener: l, http: config}
 	handler := config.Handler
@@ -33,7 +34,7 @@ func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *
 		handler.ServeHTTP(w, r)
 	})
 	config.ConnContext = withConnection
-	config.DisableGeneralOptionsHandler = true   // its answer would have none of our headers
+	config.DisableGeneralOptionsHandler = true   // its answer would lack our headers
 	config.ErrorLog = log.New(io.Discard, "", 0) // its lines contain addresses of clients
 	if secure != nil {
 		config.TLSConfig = secure.Clone()
@@ -46,10 +47,10 @@ func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *
 	return s
 }
 
-// Close closes the listener of a server that does not run.
+// Close closes the listener of a server that is not running.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Run answers until Shutdown, which is no error.
+// Run answers until Shutdown, which is not an error.
 func (s *Server) Run() error {
 	err := s.http.Serve(s.listener)
 	if errors.Is(err, http.ErrServerClosed) {

@@ -104,7 +104,7 @@ func (s *shard) add(key string, r Rate, maxKeys int, now time.Time) *bucket {
 	}
 	s.room--
 	if len(s.buckets) >= maxKeys {
-		for one := range s.buckets { // the first of a random order
+		for one := range s.buckets { // map iteration starts at a random key
 			delete(s.buckets, one)
 			break
 		}
@@ -114,9 +114,9 @@ func (s *shard) add(key string, r Rate, maxKeys int, now time.Time) *bucket {
 	return b
 }
 
-// sweep keeps the buckets that are not full, in a new map: a map that shrinks does
-// not free its memory. The next sweep is due after as many new keys as this one
-// kept, so the cost for each key stays constant.
+// sweep moves the buckets that are not full to a new map, because deleting from
+// a map does not free its memory. The next sweep is due after as many new keys
+// as this one kept, so the cost for each key stays constant.
 func (s *shard) sweep(r Rate, now time.Time) {
 	busy := make(map[string]*bucket, len(s.buckets)/2)
 	for key, b := range s.buckets {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Decision says whether a call is allowed, and what is left for the next.
+// Decision says whether a call is allowed, and how many more are.
 type Decision struct {
 	Allowed bool
 	Rate    Rate // None: no limit, and the other fields are zero
 
-	// Remaining is the number of calls that would be allowed now, at once.
+	// Remaining is how many more calls are allowed right now.
 	Remaining int
 
 	// Reset is how long it takes until the bucket is full again without further
@@ -23,8 +23,8 @@ type Decision struct {
 	RetryAfter time.Duration
 }
 
-// Header sets the headers that tell a client the decision. policy is a plain word,
-// such as single. With None it sets nothing. Times are whole seconds, rounded up.
+// Header sets the rate limit headers of an answer. policy is a plain word, such
+// as single. With None it sets nothing. Times are whole seconds, rounded up.
 //
 //	RateLimit-Policy: "single";q=600;w=60;burst=20    Events; Per; Burst, our own parameter
 //	RateLimit: "single";r=19;t=1             Remaining; Reset, or when refused RetryAfter
@@ -39,7 +39,7 @@ func (d Decision) Header(h http.Header, policy string) {
 	if d.Rate == None {
 		return
 	}
-	// The names are in canonical form, so Set need not convert them.
+	// The names are in canonical form, so Set does not have to convert them.
 	remaining, window := strconv.Itoa(d.Remaining), seconds(d.Reset)
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Rate.Events))
 	h.Set("X-Ratelimit-Remaining", remaining)
@@ -52,7 +52,6 @@ func (d Decision) Header(h http.Header, policy string) {
 	h.Set("Ratelimit", `"`+policy+`";r=`+remaining+`;t=`+window)
 }
 
-// seconds rounds up to whole ones.
 func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

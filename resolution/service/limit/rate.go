@@ -1,11 +1,10 @@
 // Package limit bounds how often a key (an organization, an address) may do
 // something, with token buckets, and sets the rate limit headers of answers.
 //
-// The one thing to know before using it: time comes in as a parameter, and a
-// bucket never goes back in it. A bucket begins full, with Burst tokens; each
-// Take that is allowed takes one; tokens come back evenly, Events of them in
-// Per. A key nobody has used until its bucket was full again is forgotten,
-// which makes no difference to it.
+// The one thing to know before using it: the current time is a parameter, and a
+// bucket never goes back in time. A bucket begins full, with Burst tokens. Each
+// Take that is allowed takes one. Tokens come back evenly, Events of them in
+// Per. A bucket that is full again is forgotten; a new one equals it.
 package limit
 
 import (
@@ -17,10 +16,11 @@ import (
 )
 
 const (
-	// maxEvents bounds Events: a higher rate limits nothing.
+	// maxEvents bounds Events. A higher rate would not limit anything.
 	maxEvents = 1_000_000
 
-	// maxWindows bounds the windows after which an empty bucket is full.
+	// maxWindows bounds Burst: an empty bucket is full again after at most this
+	// many windows.
 	maxWindows = 1000
 )
 
@@ -106,7 +106,7 @@ func (r Rate) String() string {
 	if r == None {
 		return "0"
 	}
-	window := r.Per.String() // a window that ParseRate does not make
+	window := r.Per.String() // a window that ParseRate does not accept
 	for _, u := range units {
 		if u.per == r.Per {
 			window = u.name

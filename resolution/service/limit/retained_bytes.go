@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A sliding day in steps of an hour: the bytes of an hour count until a day after
-// the end of that hour.
+// A sliding day in steps of an hour: bytes count until a day after the end of
+// the hour they were stored in.
 const (
 	RetainedStep  = time.Hour
 	retainedSteps = 24
@@ -31,8 +31,8 @@ func (r *RetainedBytes) Add(n int64, now time.Time) {
 	r.total += n
 }
 
-// Wait returns how long it takes until fewer than limit bytes count; 0 when that
-// is so now. The limit must be positive.
+// Wait returns how long it takes until fewer than limit bytes count; 0 if fewer
+// count now. The limit must be positive.
 func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,8 @@ func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {
 }
 
 // advance drops the steps that are over. Callers read the clock before they get
-// the lock, so now may be earlier than in the last call: then no step is over.
+// the lock, so now may be earlier than in the last call. Then no step is
+// dropped.
 func (r *RetainedBytes) advance(now time.Time) {
 	step := now.UnixNano() / int64(RetainedStep)
 	if step-r.newest >= int64(len(r.steps)) {

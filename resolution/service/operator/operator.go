@@ -49,8 +49,8 @@ type State interface {
 	CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error
 }
 
-// Handler answers operators. All fields are required, except Key: without it
-// nothing is answered.
+// Handler answers operators. All fields are required, except Key. Without Key,
+// every request is refused.
 type Handler struct {
 	State State
 	Key   secret.Text // the x-sys-key
@@ -60,14 +60,14 @@ type Handler struct {
 	Names func(ctx context.Context) (map[int64]string, error)
 	// Credited is called after an organization's available credits changed.
 	Credited func(organization, available int64)
-	// Callback makes the callback of a finished job, nil when none was asked for.
+	// Callback makes the callback of a finished job, nil when none was requested.
 	Callback func(job *state.Job, at time.Time) (*state.Callback, error)
 	// Posted is called after a callback became due.
 	Posted func()
 }
 
-// Serve answers a request. path is the part after /internal/, escaped. The
-// error was not sent yet.
+// Serve answers a request. path is the part after /internal/, escaped. If it
+// returns an error, the caller still has to send it.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, path string) error {
 	if h.Key.Empty() {
 		return wire.ErrNothingHere
@@ -179,8 +179,8 @@ func viewOf(a state.Account) organizationView {
 	return v
 }
 
-// change changes an organization, and has the service know it before the answer
-// leaves.
+// change changes an organization, and updates the service before the answer is
+// sent.
 func (h *Handler) change(r *http.Request, organization string, change func(id int64) error) (any, error) {
 	found, err := h.State.FindOrganization(r.Context(), organization)
 	if err != nil {
@@ -246,7 +246,7 @@ func (h *Handler) grantCredits(r *http.Request, organization string) (any, error
 	change := state.CreditChange{Organization: found.ID, Credits: asked.Credits, Note: asked.Note, At: h.Now()}
 	if given {
 		change.Reply = &state.Reply{
-			Key:         sha256.Sum256([]byte("operator\n" + found.Public + "/credits\n" + key)), // no key of the public listener: those begin with the organization
+			Key:         sha256.Sum256([]byte("operator\n" + found.Public + "/credits\n" + key)), // differs from the keys of the public listener, which begin with the organization
 			Fingerprint: sha256.Sum256(object.Canonical()),
 			Status:      http.StatusOK,
 		}
@@ -291,8 +291,8 @@ type deliveryView struct {
 	Finished     string `json:"finished_at,omitempty"`
 }
 
-// listDeliveries lists the newest callbacks, at most limit (100), perhaps only
-// those of one organization or of one state.
+// listDeliveries lists the newest callbacks, at most limit (default 100),
+// optionally only those of one organization or of one state.
 func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	limit := 100
@@ -361,8 +361,8 @@ func (h *Handler) cancelResolution(r *http.Request, resolution string) (any, err
 	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, h.Cancel(r.Context(), job)
 }
 
-// Cancel ends an unfinished job and posts its callback. A finished one is
-// state.ErrFinished.
+// Cancel ends an unfinished job and posts its callback. For a finished job it
+// returns state.ErrFinished.
 func (h *Handler) Cancel(ctx context.Context, job *state.Job) error {
 	at := h.Now()
 	if job.Status.Finished() {
@@ -385,7 +385,7 @@ func (h *Handler) Cancel(ctx context.Context, job *state.Job) error {
 // maxBody bounds a request's body, in bytes.
 const maxBody = 64 << 10
 
-// readBody reads a body: one object that request.Parse accepts, with no unknown
+// readBody reads a body: one object that request.Parse accepts, without unknown
 // members.
 func readBody(r *http.Request, into any) (request.Object, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))

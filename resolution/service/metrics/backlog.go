@@ -9,12 +9,12 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// Backlog is a store that counts what waits in it.
+// Backlog is a store that counts its unfinished jobs and callbacks.
 type Backlog interface {
 	Stats(ctx context.Context) (state.Stats, error)
 }
 
-// backlog shows what waits in the store. It is read for every scrape.
+// backlog shows the counts of a Backlog. They are read for every scrape.
 type backlog struct {
 	state                     Backlog
 	jobs, deliveries          *prometheus.Desc // by state

@@ -71,7 +71,7 @@ func (m *Metrics) Request(name string, status int, took time.Duration) {
 	m.durations.WithLabelValues(name).Observe(took.Seconds())
 }
 
-// Answered counts a billable question that was answered.
+// Answered counts an answer to a billable call.
 func (m *Metrics) Answered(o resolution.Operation, matched bool, credits int64) {
 	outcome := "no_match"
 	if matched {

@@ -22,7 +22,7 @@ type requestsKey struct {
 
 type requestsSum struct{ total, limited int64 }
 
-// Count counts a request. key is 0 for one without a key.
+// Count counts a request. key is 0 for a request without a key.
 func (r *Requests) Count(organization, key int64, operation string, at time.Time, status int) {
 	n := requestsSum{total: 1}
 	if status == http.StatusTooManyRequests {
@@ -41,7 +41,7 @@ func (r *Requests) add(k requestsKey, n requestsSum) {
 	r.counts[k] = requestsSum{sum.total + n.total, sum.limited + n.limited}
 }
 
-// Take returns the counts and begins at 0.
+// Take returns the counts and resets them to 0.
 func (r *Requests) Take() []state.Requests {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Requests) Take() []state.Requests {
 	return all
 }
 
-// Return adds counts that could not be stored.
+// Return adds back counts that could not be stored.
 func (r *Requests) Return(counts []state.Requests) {
 	for _, c := range counts {
 		r.add(requestsKey{c.Organization, c.Key, c.Day, c.Operation}, requestsSum{c.Total, c.Limited})

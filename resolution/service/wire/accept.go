@@ -7,8 +7,8 @@ import (
 )
 
 // preferences calls each with the elements of a header such as Accept, in lower
-// case, and with their quality values. An element with a wrong one is ignored.
-// Source: RFC 9110, 12.4.2.
+// case, and their quality values. An element with an invalid quality value is
+// ignored. Source: RFC 9110, 12.4.2.
 func preferences(values []string, each func(name string, quality float64)) {
 	for _, value := range values {
 		for element := range strings.SplitSeq(value, ",") {
@@ -29,8 +29,8 @@ func preferences(values []string, each func(name string, quality float64)) {
 	}
 }
 
-// acceptsProblem reports whether Accept names application/problem+json, and
-// prefers nothing else that we have.
+// acceptsProblem reports whether Accept names application/problem+json and
+// prefers no other type that we send.
 func acceptsProblem(h http.Header) bool {
 	problem, json, known := 0.0, 0.0, 0
 	preferences(h["Accept"], func(name string, quality float64) {

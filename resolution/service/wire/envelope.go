@@ -13,25 +13,25 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/request"
 )
 
-// Version is the version of the interface. A caller may ask for its major
-// version, and gets what was added since.
+// Version is the version of the interface. A caller may request a major version,
+// and gets the newest version of it.
 const Version = "1.0.0"
 
 // TimeFormat is how the interface writes times: UTC, to the millisecond.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 // Envelope is an answer about a resolution. It is written member by member,
-// because most of it is JSON already.
+// because most members are JSON already.
 type Envelope struct {
 	Success     bool
 	Message     string
 	Test        bool // the answer is to a test key
 	Data        bool // whether the lead has data; written only with a lead
 	Id          uuid.UUID
-	Status      string // empty: no member resolution
+	Status      string // if empty, there is no member resolution
 	Requested   time.Time
 	CallbackURL string
-	Lead        []byte // JSON; nil: no member
+	Lead        []byte // JSON; if nil, there is no member lead
 	Outcome     []byte // of a finished job: a JSON object whose members are written too; may be nil
 	Problem     *ProblemBody
 	Payload     []byte // JSON
@@ -105,8 +105,8 @@ func WebhookID() (string, error) {
 	return "msg_" + hex.EncodeToString(id[:]), err
 }
 
-// WriteJSON writes a value of our own types, which cannot fail, without HTML
-// escapes.
+// WriteJSON writes a value without HTML escapes. The value must be of one of our
+// own types, which cannot fail.
 func WriteJSON(b *bytes.Buffer, v any) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)

@@ -9,8 +9,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// WriteLead writes a lead as encoding/json would, several times faster: besides
-// the look-up, a call computes little else.
+// WriteLead writes a lead as encoding/json would, but several times faster. It
+// is a large part of the work of a call.
 func WriteLead(b *bytes.Buffer, l *resolution.Lead) {
 	o := object{b: b.AvailableBuffer()}
 	o.open()
@@ -161,7 +161,8 @@ func (o *object) company(c *resolution.Company) {
 
 func (o *object) null() { o.b = append(o.b, "null"...) }
 
-// number writes as encoding/json does: numbers are rare.
+// number writes as encoding/json does. Numbers are rare, so speed does not
+// matter.
 func (o *object) number(f float64) {
 	var b bytes.Buffer
 	WriteJSON(&b, f)

@@ -38,8 +38,9 @@ type countLead struct {
 	IsApproximate    bool  `json:"is_approximate"`
 }
 
-// ListOutcome is the outcome of a list: a page of leads, at unit credits each. It
-// has at most as many as were asked for, whatever the Searcher found.
+// ListOutcome is the outcome of a list: a page of leads, at unit credits each.
+// It has at most as many leads as were requested, even if the Searcher found
+// more.
 func ListOutcome(found resolution.SearchResult, page resolution.SearchPage, unit int64) Outcome {
 	leads := found.Leads[:min(len(found.Leads), page.Limit)]
 	if leads == nil {

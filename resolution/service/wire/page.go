@@ -10,8 +10,9 @@ import (
 	"sync"
 )
 
-// leastCompressed is the least body that is compressed, in bytes. Answers about
-// one record are shorter: compressing them would take longer than sending them.
+// leastCompressed is the smallest body that is compressed, in bytes. Answers
+// about one record are smaller: compressing them would take longer than sending
+// them.
 const leastCompressed = 4 << 10
 
 var (
@@ -20,14 +21,14 @@ var (
 	noCache = []string{"no-cache"}
 )
 
-// compressing is the writer of a client that takes gzip.
+// compressing is the writer for a client that accepts gzip.
 type compressing struct{ http.ResponseWriter }
 
 // Unwrap is for http.ResponseController.
 func (c compressing) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// Compressing returns a writer to which WriteBody writes large bodies with gzip, if
-// the client takes it.
+// Compressing returns a writer for WriteBody. Large bodies are written to it
+// with gzip, if the client accepts that.
 func Compressing(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	if len(r.Header["Accept-Encoding"]) == 0 || !acceptsGzip(r.Header) {
 		return w
@@ -52,21 +53,21 @@ func compress(body []byte) []byte {
 	return b.Bytes()
 }
 
-// Page is a body that is the same for all, and stays.
+// Page is a body that never changes and is the same for all callers.
 type Page struct {
 	body, zipped []byte
 	etag         string
 }
 
-// NewPage makes a page of a body, which it keeps.
+// NewPage makes a page of a body. The body must not be changed afterwards.
 func NewPage(body []byte) *Page {
 	sum := sha256.Sum256(body)
-	// Weak, because the compressed form has the same one.
+	// A weak tag, because the compressed form has the same one.
 	return &Page{body: body, zipped: compress(body), etag: `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }
 
-// Write answers with a page, or says that the client has it.
-// Source: RFC 9110, 13.1.2.
+// Write answers with a page, or with 304 if the client has it. Source: RFC 9110,
+// 13.1.2.
 func (p *Page) Write(w http.ResponseWriter, r *http.Request, contentType []string) {
 	h := w.Header()
 	h["Etag"], h["Cache-Control"], h["Vary"] = []string{p.etag}, noCache, vary

@@ -11,9 +11,9 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/request"
 )
 
-// Kind is one of the ways to refuse a request.
+// Kind is a kind of refusal.
 type Kind struct {
-	Code      string // clients branch on it
+	Code      string // stable; clients depend on it
 	Status    int
 	Title     string
 	Retryable bool // whether the same request may succeed later
@@ -53,7 +53,7 @@ var (
 	AlreadyFinished = &Kind{"already_finished", http.StatusConflict, "The resolution is finished", false} // internal listener
 )
 
-// Problem is one refusal. Its text contains nothing that was submitted.
+// Problem is one refusal. Its text contains nothing that the caller sent.
 type Problem struct {
 	Kind   *Kind
 	Detail string
@@ -65,7 +65,7 @@ type Problem struct {
 	Closing    bool          // close the connection after the answer
 
 	Required, Balance int64 // of insufficient_credits
-	Cause             error // for the log alone
+	Cause             error // only for the log
 }
 
 func (p *Problem) Error() string { return p.Kind.Code + ": " + p.Detail }
@@ -77,9 +77,9 @@ func Refuse(k *Kind, format string, args ...any) *Problem {
 	return &Problem{Kind: k, Detail: fmt.Sprintf(format, args...)}
 }
 
-// AsProblem returns the problem that an error is answered with: a problem as it
-// is, a temporary failure as unavailable, a Resolver's denial as forbidden, and
-// anything else as internal_error.
+// AsProblem returns the problem to answer an error with. A problem is returned
+// as it is, a temporary failure becomes unavailable, a Resolver's denial
+// forbidden, and anything else internal_error.
 func AsProblem(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -98,7 +98,7 @@ func MayPass(err error) bool {
 	return errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ProblemBody is the error object, the inner one of the two forms.
+// ProblemBody is the error object. It is the inner one of the two forms.
 type ProblemBody struct {
 	Type      string            `json:"type"`
 	Code      string            `json:"code"`

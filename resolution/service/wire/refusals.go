@@ -20,14 +20,14 @@ func NotAllowed(methods ...string) *Problem {
 	return p
 }
 
-// Unreadable returns why a body could not be read to its end.
+// Unreadable returns the answer when a body could not be read to its end.
 func Unreadable(r *http.Request, err error) error {
 	if over, is := errors.AsType[*http.MaxBytesError](err); is {
 		return TooLarge(over.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &Problem{Kind: RequestTimeout, Detail: "The body did not arrive in time. Send it again.", Cause: err,
-			Closing: r.ProtoMajor == 1} // the rest of the body may follow, or never
+			Closing: r.ProtoMajor == 1} // the rest of the body may still come
 	}
 	return &Problem{Kind: MalformedJSON, Detail: "The body ended before it was complete.", Cause: err}
 }

@@ -55,7 +55,7 @@ func WriteReply(w http.ResponseWriter, r *Reply) {
 	WriteBody(w, http.StatusOK, JSONType, r.Body)
 }
 
-// WriteProblem writes a refusal: in an envelope, or alone for callers that
+// WriteProblem writes a refusal in an envelope, or without one for callers that
 // accept application/problem+json. Source: RFC 9457.
 func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *Problem) {
 	h := w.Header()

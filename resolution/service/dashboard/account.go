@@ -36,7 +36,7 @@ func (u *use) add(more state.Usage) {
 	u.Credits += more.Credits
 }
 
-// sums adds usage up by what a key says of a line, in the order of the names.
+// sums adds up usage by the key of each line, sorted by key.
 func sums(all []state.Usage, key func(state.Usage) string) []use {
 	by := map[string]*use{}
 	for _, u := range all {
@@ -101,7 +101,7 @@ type apiAccess struct {
 	Scopes []string
 	Made   string // the new key, shown once
 	MadeID string
-	Form   map[string]string // as it was sent, when it is wrong
+	Form   map[string]string // the submitted values, when they are invalid
 	Own    string            // the key that signed in
 	Now    time.Time
 	Test   bool
@@ -116,7 +116,7 @@ func (a *Account) showKeys(v *visit, status int, p *page, content apiAccess) err
 	if err != nil {
 		return err
 	}
-	if v.caller.Test { // it is not for the live ones
+	if v.caller.Test { // test keys must not manage live ones
 		keys = slices.DeleteFunc(keys, func(k state.Key) bool { return !k.Test })
 	}
 	slices.Reverse(keys)
@@ -199,7 +199,7 @@ const listed = 50
 
 type activity struct {
 	Jobs    []state.Job
-	More    string // id of the last one, when there are older ones
+	More    string // id of the last line, when there are older ones
 	Calls   []state.Entry
 	IsFirst bool
 }
@@ -292,7 +292,7 @@ func (a *Account) ledgerFile(v *visit) error {
 	for after := int64(0); ; {
 		entries, err := a.State.Ledger(v.r.Context(), v.caller.Organization, after, 1000)
 		if err != nil {
-			panic(http.ErrAbortHandler) // the answer has begun: it ends without its end
+			panic(http.ErrAbortHandler) // part of the answer is sent: cut it off
 		}
 		for _, e := range entries {
 			id := ""
@@ -306,15 +306,15 @@ func (a *Account) ledgerFile(v *visit) error {
 			after = e.Seq
 		}
 		to.Flush()
-		_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(time.Minute)) // for the next part; a long file takes its time
+		_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(time.Minute)) // extends the deadline for the next part, because the file may be long
 		if len(entries) < 1000 {
 			return nil
 		}
 	}
 }
 
-// cell keeps a spreadsheet from taking a text for a formula.
-// Source: owasp.org, CSV Injection.
+// cell prevents a spreadsheet from reading a text as a formula. Source:
+// owasp.org, CSV Injection.
 func cell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

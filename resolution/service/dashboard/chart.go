@@ -91,7 +91,7 @@ func spending(use []state.Usage, from time.Time, days int) *chart {
 	return c
 }
 
-// ceiling is the next number of the form 1, 2 or 5 times a power of ten.
+// ceiling rounds n up to 1, 2 or 5 times a power of ten.
 func ceiling(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, f := range []int64{1, 2, 5} {

@@ -1,8 +1,8 @@
 // Package dashboard shows an organization its account in a browser, at /account,
 // and operators all organizations, at /operator of the internal listener.
 //
-// The one thing to know before using it: a page is one answer without scripts and
-// with nothing else to load, and every form carries a token of its session.
+// The one thing to know before using it: a page is one answer without scripts
+// and without further files, and every form carries a token of its session.
 package dashboard
 
 import (
@@ -28,10 +28,10 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// Caller is who signed in.
+// Caller is the signed-in user of a page.
 type Caller struct {
 	Organization int64 // whose credits and calls are shown
-	Owner        int64 // whose keys and callback secrets are shown: the same, or of a test key the one that has it
+	Owner        int64 // whose keys and callback secrets are shown: for a test key, the organization that owns it; otherwise the same
 	Public, Name string
 	Test         bool // signed in with a test key
 	Key          string
@@ -65,8 +65,8 @@ type Account struct {
 	Log    *slog.Logger
 	Scopes []string // that a key can be limited to
 
-	// SignIn returns whose key it is. It refuses keys that may not see the account,
-	// and too many wrong ones from one address.
+	// SignIn returns the caller of a key. It refuses keys that may not see the
+	// account, and further attempts after too many wrong keys from one address.
 	SignIn func(r *http.Request, key string) (Caller, error)
 	// Again returns the caller as it is now, or why it may no longer see the account.
 	Again func(r *http.Request, c Caller) (Caller, error)
@@ -77,20 +77,20 @@ type Account struct {
 	// Cancel ends a keyword search; Replay makes a callback due.
 	Cancel func(ctx context.Context, organization int64, resolution string) error
 	Replay func(ctx context.Context, organization int64, webhook string) error
-	// Changed makes the service know changed keys at once. Counted stores the
-	// requests that were counted so far.
+	// Changed tells the service at once that keys changed. Counted stores the
+	// requests counted so far.
 	Changed, Counted func(ctx context.Context) error
 
 	sessions *sessions
 }
 
-// New completes a.
+// New makes the dashboard of a.
 func New(a Account) *Account {
 	a.sessions = &sessions{cookie: "__Host-leadetl-account", secure: true, now: a.Now}
 	return &a
 }
 
-// visit is a request of somebody who signed in.
+// visit is a request of a signed-in user.
 type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
@@ -98,7 +98,7 @@ type visit struct {
 	caller  Caller
 }
 
-// action is what a path does with a request.
+// action handles a request to one path.
 type action struct {
 	method string
 	do     func(v *visit) error
@@ -120,8 +120,8 @@ func (a *Account) actions() map[string]action {
 	}
 }
 
-// Serve answers a request to a path behind /account. An error was not answered
-// yet.
+// Serve answers a request to a path below /account. If it returns an error, the
+// caller still has to answer it.
 func (a *Account) Serve(w http.ResponseWriter, r *http.Request, path string) error {
 	secure(w.Header())
 	err := checkForm(w, r)
@@ -161,7 +161,7 @@ func (a *Account) serveVisit(w http.ResponseWriter, r *http.Request, path string
 	return serve(a.actions(), path, &visit{w, r, x, caller})
 }
 
-// serve does what a path is for.
+// serve calls the action of a path.
 func serve(actions map[string]action, path string, v *visit) error {
 	act, known := actions[path]
 	switch {
@@ -193,7 +193,7 @@ func checkForm(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// signIn shows the form for a key, and starts a session for one that is right.
+// signIn shows the form for a key, and starts a session if the key is valid.
 func (a *Account) signIn(w http.ResponseWriter, r *http.Request) error {
 	p := &page{Title: "Sign in", Base: "/account", Current: "/sign-in"}
 	if r.URL.RawQuery == "ended" {
@@ -225,16 +225,16 @@ func redirect(w http.ResponseWriter, r *http.Request, to string) error {
 	return nil
 }
 
-// page is what all pages have.
+// page has the fields that all pages use.
 type page struct {
 	Title   string
 	Base    string // /account or /operator
-	Current string // path behind Base
+	Current string // path below Base
 	Name    string // of the organization; empty before the sign-in
 	Test    bool
 	CSRF    string
-	Notice  string // something went well
-	Problem string // something did not
+	Notice  string // message of success
+	Problem string // message of failure
 	Content any
 }
 
@@ -254,7 +254,7 @@ var files embed.FS
 var style = func() string {
 	text, err := files.ReadFile("page/page.css")
 	if err != nil {
-		panic(err) // embedded: no test would pass
+		panic(err) // the templates are embedded, so every test would fail
 	}
 	return string(text)
 }()
@@ -304,8 +304,8 @@ func write(w http.ResponseWriter, name string, status int, p *page) error {
 	return nil
 }
 
-// secure sets the headers of every page. Form-action and the style's hash are all
-// that a page may do.
+// secure sets the headers of every page. A page may only send forms and use its
+// own style, which is allowed by its hash.
 func secure(h http.Header) {
 	sum := sha256.Sum256([]byte(style))
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
@@ -316,7 +316,7 @@ func secure(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// failed answers an error with a page.
+// failed answers with a page that shows the error.
 func failed(w http.ResponseWriter, r *http.Request, log *slog.Logger, base string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return err

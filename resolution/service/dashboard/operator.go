@@ -30,15 +30,16 @@ type OperatorState interface {
 	Stats(ctx context.Context) (state.Stats, error)
 }
 
-// Operator are the pages of operators. Fields that are functions belong to the
-// service; all are required, except Key: without it there are no pages.
+// Operator has the pages of operators. Fields that are functions belong to the
+// service. All are required, except Key: without it there are no pages.
 type Operator struct {
 	State OperatorState
 	Key   secret.Text // the x-sys-key
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	// Wrong counts a wrong key. It returns err, or that there were too many.
+	// Wrong counts a wrong key. It returns err, or an error that there were too
+	// many.
 	Wrong func(err error) error
 	// Names returns the public ids of all organizations by their ID, as of now.
 	Names func(ctx context.Context) (map[int64]string, error)
@@ -52,11 +53,10 @@ type Operator struct {
 	sessions *sessions
 }
 
-// Setting is a setting as operators see it.
 type Setting struct{ Name, Value string }
 
-// NewOperator completes o. The internal listener speaks http, so the cookie is
-// not for https alone.
+// NewOperator makes the pages of o. The internal listener speaks plain HTTP, so
+// the cookie is not limited to HTTPS.
 func NewOperator(o Operator) *Operator {
 	o.sessions = &sessions{cookie: "leadetl-operator", now: o.Now}
 	return &o
@@ -76,8 +76,8 @@ func (o *Operator) actions() map[string]action {
 	}
 }
 
-// Serve answers a request to a path behind /operator. An error was not answered
-// yet.
+// Serve answers a request to a path below /operator. If it returns an error, the
+// caller still has to answer it.
 func (o *Operator) Serve(w http.ResponseWriter, r *http.Request, path string) error {
 	if o.Key.Empty() {
 		return wire.ErrNothingHere
@@ -94,8 +94,9 @@ func (o *Operator) Serve(w http.ResponseWriter, r *http.Request, path string) er
 	return failed(w, r, o.Log, "/operator", err)
 }
 
-// serveVisit answers somebody who signed in, or who sends the system key with
-// every request and needs no token in forms: no other site can send it.
+// serveVisit answers a signed-in user, or a client that sends the system key
+// with every request. The latter needs no token in forms, because no other site
+// can send the key.
 func (o *Operator) serveVisit(w http.ResponseWriter, r *http.Request, path string) error {
 	if given := r.Header.Get("X-Sys-Key"); given != "" {
 		if !o.Key.Equal(secret.New(given)) {
@@ -185,8 +186,8 @@ func (o *Operator) organization(v *visit) error {
 	return v.operate("operator-organization", found.Name, "/one", one)
 }
 
-// change changes the organization that a form names, makes the service know it,
-// and shows it again.
+// change changes the organization that a form names, updates the service, and
+// shows the organization again.
 func (o *Operator) change(v *visit, what string, change func(state.Organization) error) error {
 	found, err := o.named(v)
 	if err == nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// The life of a session: it ends some time after its last request, and in any
-// case some time after the sign-in.
+// A session ends some time after its last request, and at the latest some time
+// after the sign-in.
 const (
 	sessionIdle = 15 * time.Minute
 	sessionLife = 2 * time.Hour
 	maxSessions = 10_000
 )
 
-// session is somebody who signed in. Its caller is looked up again for every
-// request.
+// session is the session of a signed-in user. Its caller is looked up again for
+// every request.
 type session struct {
 	caller   Caller
 	csrf     string // that its forms carry
@@ -26,17 +26,17 @@ type session struct {
 	lastUsed time.Time
 }
 
-// sessions are kept in memory: a restart ends them.
+// sessions are kept in memory, so a restart ends them.
 type sessions struct {
 	cookie string // its name
-	secure bool   // the cookie is for https alone
+	secure bool   // the cookie is sent over HTTPS only
 	now    func() time.Time
 
 	mu   sync.Mutex
 	held map[[32]byte]*session // by hash of the cookie's value
 }
 
-// start makes a session and sets its cookie. It is false when there are too
+// start makes a session and sets its cookie. It returns false when there are too
 // many.
 func (s *sessions) start(w http.ResponseWriter, caller Caller) bool {
 	s.mu.Lock()

@@ -1,29 +1,28 @@
 // Package answers stores what runs have bought: every answer of a service, and
 // every call that may have cost something and has no answer.
 //
-// The one thing to know before using it: a method that changes something
-// returns after the change is on disk. Call Intent before the call leaves, and
-// one of Put, Fail and Park after it. A call that was between the two when the
-// process died is an unknown call for the next process.
+// A method that changes something returns after the change is on disk. Call
+// Intent before sending a call, and Put, Fail or Park after it. If the process
+// dies in between, the next process sees an unknown call.
 //
 // # For operators
 //
-// A folder of answers holds answers.sqlite and, while a process has it open,
-// answers-N.log, to which changes go first, answers.sqlite-wal and
-// answers.sqlite-shm. All belong together. Only their owner can read them.
-// They hold personal data: the keys that were asked about, and the answers as
-// they were received. The program itself prints the hash of a key instead of
+// A folder of answers holds answers.sqlite. While a process has it open, it
+// also holds answers-N.log, which receives changes first, answers.sqlite-wal
+// and answers.sqlite-shm. All these files belong together. Only their owner can
+// read them. They hold personal data: the keys of the questions, and the
+// answers as received. The program itself prints the hash of a key instead of
 // the key.
 //
-// Any sqlite3 from 3.37 reads the database. During a run it lacks what is still
-// in the log, at most 16 MiB; Close and the next Open move that into the
-// database:
+// Any sqlite3 from 3.37 reads the database. During a run the database lacks
+// what is still in the log, at most 16 MiB. Close and the next Open move the
+// log into the database:
 //
 //	sqlite3 -readonly answers.sqlite 'SELECT outcome, count(*), sum(credits) FROM answered GROUP BY 1'
 //	sqlite3 -readonly answers.sqlite 'SELECT key_hash, idempotency_key, request_id FROM open_calls'
 //
-// While the disk is full every change fails with ErrFull. Nothing has to be
-// restarted afterwards, and nothing stored is lost.
+// While the disk is full, every change fails with ErrFull. Nothing stored is
+// lost, and no restart is needed afterwards.
 package answers
 
 import (
@@ -51,11 +50,11 @@ import (
 // databaseName is the database's file in its folder.
 const databaseName = "answers.sqlite"
 
-// ErrNone says that a folder holds no answers.
+// ErrNone means that a folder holds no answers.
 var ErrNone = errors.New("no stored answers")
 
-// ErrFull says that the disk is full. Such an error is also a
-// resolution.ErrUnavailable: it may pass.
+// ErrFull means that the disk is full. Such an error is also a
+// resolution.ErrUnavailable, because it may be temporary.
 var ErrFull = errors.New("the disk with the stored answers is full")
 
 var errClosed = fmt.Errorf("%w: the stored answers are closed", resolution.ErrUnavailable)
@@ -65,13 +64,13 @@ type Options struct {
 	// MustExist makes Open return ErrNone for a folder without answers. Without
 	// it, Open creates a store there.
 	MustExist bool
-	// Readers is how many Lookups run at once; others wait. 0 means one for
-	// each processor, at least 2 and at most 8.
+	// Readers is how many Lookups run concurrently; others wait. 0 means one
+	// per processor, at least 2 and at most 8.
 	Readers int
 }
 
-// Store is an open folder of answers. It is safe for many goroutines; Close
-// must come after the last use. Errors of the database are
+// Store is an open folder of answers. It is safe for concurrent use, except
+// that Close must come after the last use. Database errors are
 // resolution.ErrUnavailable.
 type Store struct {
 	dir     string
@@ -87,21 +86,21 @@ type Store struct {
 	maxLogBytes int64
 	mem         *memtable
 	logMu       sync.Mutex        // held while the log and mem change
-	staged      *changeSet        // of the present group
-	replicate   func(Group) error // nil: nowhere
-	leaveWithin time.Duration     // of calls that are replicated
+	staged      *changeSet        // of the current group
+	replicate   func(Group) error // nil: changes are not replicated
+	leaveWithin time.Duration     // limit for calls of a replicated store
 	moving      chan error        // the result of the move of mem.previous; nil while none runs
 }
 
-// pragmas of the writer: deleted content is overwritten; 16 MiB of pages stay
-// in memory; the write-ahead log goes back into the database after 64 MiB,
-// because keys come in random order and a page of keys is best written once
-// for many.
+// pragmas are the settings of the writer: deleted content is overwritten; 16
+// MiB of pages stay in memory; the write-ahead log moves into the database
+// after 64 MiB. Keys come in random order, so it is best to write a page of
+// keys once for many changes.
 var pragmas = []string{"foreign_keys(0)", "secure_delete(1)", "cache_size(-16384)", "wal_autocheckpoint(16000)"}
 
-// Open opens the answers in dir. Until Close the folder belongs to this
-// process alone: another gets filelock.ErrLocked. Calls that an earlier process
-// left under way become unknown.
+// Open opens the answers in dir. Until Close only this process can open the
+// folder; others get filelock.ErrLocked. Calls that an earlier process left
+// under way become unknown.
 func Open(dir string, o Options) (_ *Store, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
@@ -123,7 +122,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.lock, err = filelock.Folder(dir); err != nil {
 		return nil, fmt.Errorf("stored answers: %w", err)
 	}
-	// Without the sync a power cut could take the database's file away.
+	// Without the sync a power failure could remove the database file.
 	if err := errors.Join(groupcommit.Create(path), atomicfile.SyncDir(dir)); err != nil {
 		return nil, err
 	}
@@ -149,7 +148,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// load takes over what an earlier process left, and starts the queue.
+// load takes over the changes of an earlier process, and starts the queue.
 func (s *Store) load(ctx context.Context) error {
 	if err := s.writer.Write(ctx, (*sqliteTx).loadLastSeq); err != nil {
 		return err
@@ -170,7 +169,7 @@ func (s *Store) load(ctx context.Context) error {
 	return nil
 }
 
-// Close makes the changes already asked for and releases everything.
+// Close completes the pending changes and releases all resources.
 func (s *Store) Close() error {
 	var errs []error
 	if s.queue != nil {
@@ -192,7 +191,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// fault is what callers get for an error of the database.
+// fault converts a database error to the error for callers.
 func fault(err error) error {
 	switch {
 	case err == nil, errors.Is(err, resolution.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -203,8 +202,8 @@ func fault(err error) error {
 	return fmt.Errorf("%w: stored answers: %w", resolution.ErrUnavailable, err)
 }
 
-// scopeAndRun returns the ids of the rows that answers and calls refer to. It
-// adds rows that are missing, and returns after they are on disk.
+// scopeAndRun returns the row ids of a scope and a run. It adds missing rows,
+// and returns after they are on disk.
 func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
 	// The column settings is reserved: it is empty in every row.
 	scope, err = s.rowID(ctx, &s.scopes, of, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",

@@ -12,19 +12,18 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// ErrOpen says that a question has a call without an answer: one under way,
-// one that may have been billed, or one whose answer comes later.
+// ErrOpen means that a question has a call without an answer: it is under way,
+// may have been billed, or its answer comes later.
 var ErrOpen = errors.New("the question has an open call")
 
-// ErrNoCall says that a question has no open call.
+// ErrNoCall means that a question has no open call.
 var ErrNoCall = errors.New("the question has no open call")
 
 // State is the state of an open call.
 type State string
 
-// The states of open calls. A call that is UnderWay was sent by this process;
-// one that is Unknown may have been billed; the answer to one that is Parked
-// comes later.
+// The states of open calls. An UnderWay call was sent by this process. An
+// Unknown call may have been billed. The answer to a Parked call comes later.
 const (
 	UnderWay State = "under_way"
 	Unknown  State = "unknown"
@@ -35,28 +34,29 @@ const (
 type Send struct {
 	Run string
 	At  time.Time
-	// Again sends a question with an open call again; without it Intent
+	// Again sends a question again that has an open call; without Again, Intent
 	// returns ErrOpen. The call may be billed twice unless the service honours
-	// the idempotency key. With Again, a question without an open call is
-	// ErrNoCall: it has been answered meanwhile.
+	// the idempotency key. If the question has no open call, it has been
+	// answered in the meantime, and Intent returns ErrNoCall.
 	Again bool
 }
 
-// Call is what Intent says about a call.
+// Call is the result of Intent.
 type Call struct {
 	// IdempotencyKey is a UUIDv7. It stays the same while the question's call
 	// is open.
 	IdempotencyKey string
 	// Attempt counts from 1.
 	Attempt int
-	// LeaveBefore is when the call must have left; zero is any time. Later than
-	// that another process may have taken the store over, and know of the intent.
+	// LeaveBefore is the time before which the call must be sent; zero means
+	// any time. After it, another process may have taken over the store, with
+	// the knowledge of the intent.
 	LeaveBefore time.Time
 }
 
-// Intent stores that a call is about to leave; from then on the next process
-// knows about it too. On an error the call must not leave: it is ErrOpen,
-// ErrNoCall, or the intent could not be stored.
+// Intent records that a call is about to be sent. From then on the next process
+// knows about it too. After an error the call must not be sent: the error is
+// ErrOpen, ErrNoCall, or a failure to store the intent.
 func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err error) {
 	scope, run, err := s.scopeAndRun(ctx, q.Scope, send.Run)
 	if err != nil {
@@ -95,20 +95,20 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 	return c, nil
 }
 
-// Put stores the answer to a question, in place of an earlier one, and ends
-// its open call if there is one. Each Put adds the cost to what a.Run has
-// spent. The caller must not change the Body afterwards.
+// Put stores the answer to a question, replaces an earlier answer, and ends the
+// question's open call if there is one. Each Put adds the cost to what a.Run
+// has spent. The caller must not change the Body afterwards.
 func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 	return s.put(ctx, q, a, false, nil)
 }
 
-// Place is Put for an answer that may arrive twice, such as by a callback and by
-// polling: only the first is stored and paid for. It returns ErrNoCall if the
-// question has no open call any more.
+// Place is Put for an answer that may arrive twice, such as by callback and by
+// polling. Only the first one is stored and counted as paid. Place returns
+// ErrNoCall if the question no longer has an open call.
 //
-// placed, if not nil, is called as soon as the answer has its place in the order of
-// changes, before it is on disk. An intent asked for from then on is on disk after
-// the answer, so no crash can leave both calls open.
+// placed, if not nil, is called as soon as the answer has its position in the
+// order of changes, before it is on disk. Intents requested after that reach
+// the disk after the answer, so no crash can leave both calls open.
 func (s *Store) Place(ctx context.Context, q Question, a Answer, placed func()) error {
 	return s.put(ctx, q, a, true, placed)
 }
@@ -136,19 +136,20 @@ func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed
 
 // Failure is how a call ended without an answer.
 type Failure struct {
-	// Reason is a word for the report. It contains no data of the call.
+	// Reason says in one word why the call failed, for the report. It contains
+	// no data of the call.
 	Reason string
 	// Status is the HTTP status, 0 without one.
 	Status int
 	// Request is the service's identifier of the call, empty if it sent none.
 	Request string
-	// MayBeBilled says that the service may have seen and billed the call.
+	// MayBeBilled means that the service may have received and billed the call.
 	MayBeBilled bool
 }
 
-// Fail ends a call without an answer. A call that was not billed leaves
-// nothing behind. One that may have been billed, in this attempt or an earlier
-// one, stays unknown until it is answered. It returns ErrNoCall if there is no
+// Fail ends a call without an answer. A call that was not billed leaves no
+// record. A call that may have been billed, in this attempt or an earlier one,
+// stays unknown until it is answered. Fail returns ErrNoCall if there is no
 // open call.
 func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 	h := q.Hash()
@@ -171,18 +172,17 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 	})
 }
 
-// Parking says how an answer that comes later is recognized.
+// Parking describes how to recognize an answer that comes later.
 type Parking struct {
-	// Resolution and Request are the service's identifiers of the resolution,
-	// by which the answer finds its question, and of the call.
+	// Resolution and Request are the service's identifiers of the resolution
+	// and of the call. The answer is matched to its question by Resolution.
 	Resolution, Request string
-	// Deadline is until when the answer is waited for. The store only keeps
-	// it.
+	// Deadline is how long to wait for the answer. The store only records it.
 	Deadline time.Time
 }
 
-// Park marks an open call as one whose answer comes later. It returns
-// ErrNoCall if there is no open call, such as when the answer was faster.
+// Park marks the answer of an open call as coming later. It returns ErrNoCall
+// if there is no open call, for example because the answer has already arrived.
 func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 	h := q.Hash()
 	return s.queue.Do(ctx, func(g *changeSet) error {

@@ -20,18 +20,18 @@ import (
 
 // Contents is what a store held at one moment.
 type Contents struct {
-	// InUse says that a process had the store open: calls may be under way.
+	// InUse means that a process had the store open: calls may be under way.
 	InUse bool
 
 	from   querier
-	later  *generation // what the logs have and the database does not
+	later  *generation // changes in the logs that the database lacks
 	scopes map[int64]Scope
 	runs   map[int64]string
 	close  func() error
 }
 
-// Contents moves everything into the database, and is what that holds. The store
-// may be used meanwhile.
+// Contents moves all changes into the database, and returns the content of the
+// database. The store may be used at the same time.
 func (s *Store) Contents() (*Contents, error) {
 	if err := s.flush(); err != nil {
 		return nil, err
@@ -39,18 +39,20 @@ func (s *Store) Contents() (*Contents, error) {
 	return &Contents{InUse: true, from: s.reads, later: newGeneration(0, ""), close: func() error { return nil }}, nil
 }
 
-// maxLooks is how often OpenContents looks again when the logs move into the
-// database while it looks.
+// maxLooks is how often OpenContents tries again if the logs move into the
+// database while it reads.
 const maxLooks = 20
 
-// errOlder says that an earlier version of the program has written the answers.
+// errOlder means that an earlier version of the program has written the
+// answers.
 var errOlder = errors.New("written by an earlier version")
 
 var errMoved = errors.New("the stored answers changed while they were read; try again")
 
-// OpenContents reads the answers in dir beside the process that has them open,
-// and changes nothing: a full disk or a folder that cannot be written to does not
-// matter. It holds what was on disk at one moment of the call.
+// OpenContents reads the answers in dir while another process may have them
+// open. It changes nothing unless an earlier version wrote the answers, so it
+// works with a full disk or a read-only folder. It returns what was on disk at
+// one moment during the call.
 func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
@@ -60,7 +62,7 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 	}
 	for range maxLooks {
-		// Logs first: what moves meanwhile is in the database, too.
+		// Read the logs first: what moves after that is found in the database.
 		var logs []*generation
 		if logs, err = readLogs(filepath.Dir(path)); err != nil {
 			continue
@@ -68,7 +70,7 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 		c, err = openContents(ctx, path, logs)
 		switch {
 		case errors.Is(err, errOlder):
-			s, failed := Open(dir, Options{}) // brings it up to date
+			s, failed := Open(dir, Options{}) // updates its schema
 			if failed != nil {
 				return nil, failed
 			}
@@ -82,13 +84,13 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 	return nil, fault(err)
 }
 
-// readLogs reads the logs that are there.
+// readLogs reads the existing logs.
 func readLogs(dir string) (logs []*generation, err error) {
 	numbers, err := logsIn(dir)
 	for _, number := range numbers {
 		g, err := readLog(number, filepath.Join(dir, logName(number)))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // moved meanwhile
+		case errors.Is(err, fs.ErrNotExist): // moved in the meantime
 		case err != nil:
 			return nil, err
 		default:
@@ -98,9 +100,9 @@ func readLogs(dir string) (logs []*generation, err error) {
 	return logs, err
 }
 
-// openContents begins to read the database. A log of SQLite's that is there is
-// left as it is. Where there is none, and SQLite cannot make one, the file itself
-// is read.
+// openContents starts reading the database. It leaves an existing write-ahead
+// log of SQLite unchanged. If there is none, and SQLite cannot create one, it
+// reads the file itself.
 func openContents(ctx context.Context, path string, logs []*generation) (*Contents, error) {
 	uri := groupcommit.URI(path, "query_only(1)")
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
@@ -148,7 +150,7 @@ func readContents(ctx context.Context, path, uri string, logs []*generation) (_ 
 	return c, err
 }
 
-// addLogs adds what the logs have and the database does not.
+// addLogs adds the changes that are in the logs and not in the database.
 func (c *Contents) addLogs(ctx context.Context, logs []*generation) error {
 	var applied int64
 	if err := c.from.QueryRowContext(ctx, "SELECT applied FROM log").Scan(&applied); err != nil {
@@ -191,8 +193,8 @@ func (c *Contents) addLogs(ctx context.Context, logs []*generation) error {
 	return err
 }
 
-// replaced are the numbers of the answers in the database that later ones
-// replace, as JSON.
+// replaced returns, as JSON, the numbers of the answers in the database that
+// later answers replace.
 func (c *Contents) replaced(ctx context.Context) (string, error) {
 	seqs := []int64{}
 	for key := range c.later.latest {
@@ -209,8 +211,8 @@ func (c *Contents) replaced(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// calls are the open calls, ordered by their hashes. A call that was under way
-// when its process died is unknown.
+// calls returns the open calls, ordered by their hashes. A call that was under
+// way when its process died is unknown.
 func (c *Contents) calls(ctx context.Context) (open []OpenCall, err error) {
 	stored, err := readCalls(ctx, c.from)
 	if err != nil {
@@ -245,7 +247,7 @@ func (c *Contents) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
 	return c.callsIn(ctx, Unknown)
 }
 
-// Parked lists the calls whose answers come later, as Unknown does.
+// Parked lists the calls whose answers come later, ordered by their hashes.
 func (c *Contents) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
 	return c.callsIn(ctx, Parked)
 }
@@ -265,5 +267,5 @@ func (c *Contents) callsIn(ctx context.Context, state State) iter.Seq2[OpenCall,
 	}
 }
 
-// Close ends the reading.
+// Close releases the database.
 func (c *Contents) Close() error { return c.close() }

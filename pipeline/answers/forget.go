@@ -9,17 +9,17 @@ import (
 )
 
 // Forget deletes the answers and open calls of questions, and returns how many
-// questions had any. Their bytes are then overwritten in the file and its log,
-// but not in copies of it. What runs have paid stays counted.
+// questions had any. It overwrites their bytes in the database and its log, but
+// not in copies of these. The totals that runs have paid do not change.
 //
-// A question whose open call is forgotten may be bought twice. The error is
-// also resolution.ErrUnavailable if another process keeps reading the file, so
-// that its log cannot be emptied. In that case everything is deleted, and
-// Forget can be called again.
+// If an open call is forgotten, its question may be bought twice. If another
+// process keeps reading the file, the log cannot be emptied, and the error is
+// also resolution.ErrUnavailable. Everything is deleted even then, and Forget
+// can be called again.
 func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, err error) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	if err := s.flushLocked(); err != nil { // which also removes the log files
+	if err := s.flushLocked(); err != nil { // also removes the log files
 		return 0, err
 	}
 	for len(questions) > 0 {
@@ -38,7 +38,7 @@ func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, er
 	return forgotten, s.emptyWAL(ctx)
 }
 
-// maxDeletes bounds the deletions of one group, so that other changes do not
+// maxDeletes bounds the deletions in one group, so that other changes do not
 // wait long.
 const maxDeletes = 256
 
@@ -66,7 +66,7 @@ func (g *sqliteTx) forget(questions []Hash) (forgotten int, err error) {
 	return forgotten, nil
 }
 
-// removeCalls drops the open calls of questions that were deleted from the
+// removeCalls removes the open calls of questions that were deleted from the
 // database.
 func (m *memtable) removeCalls(questions []Hash) {
 	m.mu.Lock()
@@ -76,7 +76,7 @@ func (m *memtable) removeCalls(questions []Hash) {
 	}
 }
 
-// Prune deletes the answers received before a time, as Forget does, and
+// Prune deletes, as Forget does, the answers received before a time, and
 // returns how many. Open calls stay.
 func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
 	if err := s.flush(); err != nil {
@@ -106,7 +106,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 		err = s.writer.Write(ctx, func(g *sqliteTx) error {
 			gone = 0
 			for _, o := range some {
-				// A newer answer may have replaced it meanwhile.
+				// A newer answer may have replaced it in the meantime.
 				n, err := g.Update("DELETE FROM keys WHERE hash = ? AND seq = ?", o.hash[:keyBytes], o.seq)
 				if err != nil {
 					return err
@@ -126,8 +126,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 	return pruned, s.emptyWAL(ctx)
 }
 
-// emptyWAL moves SQLite's write-ahead log into the database and truncates it:
-// until then it holds what was deleted.
+// emptyWAL moves SQLite's write-ahead log into the database and truncates it.
+// Until then the log holds deleted data.
 func (s *Store) emptyWAL(ctx context.Context) error {
 	var busy, frames, moved int
 	if err := s.reads.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved); err != nil {

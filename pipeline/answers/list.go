@@ -24,20 +24,20 @@ type Item struct {
 type Filter struct {
 	Service   string               // empty means any
 	Operation resolution.Operation // empty means any
-	Bodies    bool                 // with their bodies
+	Bodies    bool                 // include the bodies
 }
 
-// Selects reports whether the answers and calls of a scope are selected.
+// Selects reports whether the filter selects the answers and calls of a scope.
 func (f Filter) Selects(of Scope) bool {
 	return (f.Service == "" || f.Service == of.Service) && (f.Operation == "" || f.Operation == of.Operation)
 }
 
-// pageSize bounds the answers that one query reads: a reader that stays keeps
-// the write-ahead log from going back into the database.
+// pageSize bounds the answers that one query reads. A long read keeps the
+// write-ahead log from moving back into the database.
 const pageSize = 500
 
-// List lists stored answers in the order of their storage. The store may be
-// used meanwhile.
+// List lists stored answers in the order in which they were stored. The store
+// may be used at the same time.
 func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		c, err := s.Contents()
@@ -49,7 +49,7 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	}
 }
 
-// List lists stored answers in the order of their storage.
+// List lists stored answers in the order in which they were stored.
 func (c *Contents) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		last := int64(0)
@@ -91,9 +91,9 @@ func (c *Contents) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	}
 }
 
-// Export writes listed answers as JSON lines, with keys and bodies, which are
-// personal data. A body that is JSON goes to the member body, other text to
-// body_text, and the rest to body_base64.
+// Export writes answers as JSON lines, with keys and bodies, which are personal
+// data. It writes a body that is JSON to the member body, other text to
+// body_text, and anything else to body_base64.
 func Export(w io.Writer, items iter.Seq2[Item, error]) error {
 	buffered := bufio.NewWriter(w)
 	encoder := json.NewEncoder(buffered)
@@ -162,14 +162,14 @@ func (t *Tally) Add(a Answer) {
 	}
 }
 
-// Stat is what a store holds.
+// Stat counts the contents of a store.
 type Stat struct {
 	Tallies                   []Tally
 	Unknown, Parked, UnderWay int64 // open calls
 }
 
-// Stat counts everything. It reads the whole table: some seconds for a million
-// answers.
+// Stat counts everything. It reads the whole table, which takes some seconds
+// for a million answers.
 func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
 	calls, err := c.calls(ctx)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 )
 
-// A record of the log holds the changes of one group, one after the other.
-// Each is a letter followed by its fields. Numbers are varints; texts and
-// bodies have their length before them. Scopes and runs are ids of rows, which
-// are in the database before anything refers to them.
+// A log record holds the changes of one group in sequence. Each change is a
+// letter followed by its fields. Numbers are varints. Texts and bodies are
+// preceded by their length. Scopes and runs are row ids; the rows are in the
+// database before a record refers to them.
 const (
-	callRecord   = 'c' // a call is open, with its present state
+	callRecord   = 'c' // a call is open, with its current state
 	closedRecord = 'd' // a call has ended without an answer
 	answerRecord = 'a' // an answer; it ends its question's call
 )
@@ -57,7 +57,7 @@ func boolToInt(yes bool) int64 {
 	return 0
 }
 
-// errRecord says that a record has the right checksum but no known form.
+// errRecord means that a record has the right checksum but an unknown format.
 var errRecord = errors.New("a record of the log cannot be read")
 
 // readLog reads a log file into a generation. Its calls have no Run, Service
@@ -79,22 +79,22 @@ func readLog(number int64, path string) (*generation, error) {
 	return g, nil
 }
 
-// recordReader decodes a record. When it meets something unreadable, it sets
-// broken and returns empty values from then on.
+// recordReader decodes a record. If it finds invalid data, it sets broken and
+// returns empty values from then on.
 type recordReader struct {
 	rest   []byte
 	broken bool
 }
 
-// changes takes the changes of a record.
+// changes receives the changes of a record.
 type changes interface {
 	setCall(*call)
 	closeCall(Hash)
 	addAnswer(*answered)
 }
 
-// change decodes one change and applies it to to. It has no names of scopes and
-// runs, only the ids of their rows.
+// change decodes one change and applies it to to. Scopes and runs have no names
+// here, only the ids of their rows.
 func (r *recordReader) change(to changes) {
 	switch kind := r.bytes(1); {
 	case r.broken:

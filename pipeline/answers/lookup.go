@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Freshness says how old a stored answer may be. The service is asked again
-// for an older one.
+// Freshness says how old a stored answer may be. The service is asked again if
+// the answer is older.
 type Freshness struct {
 	// Now is the time of the question.
 	Now time.Time
-	// Match and NoMatch are the greatest ages; 0 means any age.
+	// Match and NoMatch are the maximum ages; 0 means any age.
 	Match, NoMatch time.Duration
 }
 
-// of reports whether an answer is fresh. One that the service refused never
-// is.
+// of reports whether an answer is fresh. A refusal never is.
 func (f Freshness) of(o Outcome, received time.Time) bool {
 	limit := f.Match
 	switch o {
@@ -30,30 +29,30 @@ func (f Freshness) of(o Outcome, received time.Time) bool {
 
 // Found is what is known about one question.
 type Found struct {
-	// Stored says that there is an Answer; Fresh, that the service need not be
-	// asked again.
+	// Stored means that there is an Answer. Fresh means that the service need
+	// not be asked again.
 	Stored, Fresh bool
-	Answer        Answer // without Run, and without Body unless it was asked for
+	Answer        Answer // without Run, and without Body unless requested
 	// Open is the state of the open call, empty if there is none.
 	Open State
 	// Run made the open call's last attempt, and stored its intent at Sent.
 	// Both are zero without an open call.
 	Run  string
 	Sent time.Time
-	// Deadline is until when a parked call's answer is waited for.
+	// Deadline is how long to wait for the answer to a parked call.
 	Deadline time.Time
 }
 
-// Lookup appends to into what is known about keys, in their order. Callers
-// should ask about some thousands at once. bodies asks for the bodies too.
+// Lookup appends to into what is known about keys, in the order of keys.
+// Callers should pass thousands of keys at once. bodies includes the bodies.
 func (s *Store) Lookup(ctx context.Context, scope Scope, keys []string, f Freshness, bodies bool, into []Found) ([]Found, error) {
 	hasher := newHasher(scope)
 	hash := func(i int) Hash { return hasher.hash(keys[i]) }
 	return s.lookup(ctx, len(keys), hash, f, bodies, into)
 }
 
-// LookupHashes is Lookup, without bodies, for the hashes of questions of any
-// scope.
+// LookupHashes is Lookup by the hashes of questions of any scope. It returns no
+// bodies.
 func (s *Store) LookupHashes(ctx context.Context, hashes []Hash, f Freshness, into []Found) ([]Found, error) {
 	return s.lookup(ctx, len(hashes), func(i int) Hash { return hashes[i] }, f, false, into)
 }
@@ -72,8 +71,8 @@ func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshn
 		}
 		at := len(into)
 		into = append(into, make([]Found, last-first)...)
-		// First the memtable, then the database: an answer that moves meanwhile
-		// is found in one of them.
+		// Search the memtable first, then the database: an answer that moves in
+		// the meantime is found in one of them.
 		s.mem.find(r.hashes, f, bodies, into[at:])
 		if err := r.find(ctx, f, bodies, into[at:]); err != nil {
 			return nil, fault(err)

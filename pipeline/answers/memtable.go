@@ -9,15 +9,15 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 )
 
-// memtable holds what the log has and the database does not: the answers of
-// two generations, and the state of every open call. The values in its maps
-// are never changed, only replaced.
+// memtable holds what is in the log and not in the database: the answers of two
+// generations, and the state of every open call. The values in its maps are
+// never changed, only replaced.
 type memtable struct {
 	mu       sync.RWMutex
 	calls    map[Hash]*call
-	parked   map[parkedID]Hash // open calls by the identifier of their answer
-	current  *generation       // takes new changes
-	previous *generation       // is being moved into the database; nil when none is
+	parked   map[parkedID]Hash // open calls, by the identifier of their answer
+	current  *generation       // receives new changes
+	previous *generation       // is moving into the database; nil if no move runs
 }
 
 // call is a row of the table of open calls.
@@ -34,7 +34,7 @@ type answered struct {
 	answer     Answer
 }
 
-// keyHash is the part of a Hash that the table of keys holds.
+// keyHash is the part of a Hash that the table of keys stores.
 type keyHash [keyBytes]byte
 
 func (h Hash) key() keyHash { return keyHash(h[:keyBytes]) }
@@ -44,8 +44,8 @@ type parkedID struct{ service, resolution string }
 
 func (c *call) parkedID() parkedID { return parkedID{c.open.Service, c.open.Resolution} }
 
-// find fills in what the memtable knows about questions. It reports nothing
-// about those whose answer is in the database only.
+// find fills in what the memtable knows about questions. It skips questions
+// whose answer is only in the database.
 func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -94,8 +94,8 @@ func (m *memtable) callOf(h Hash) (OpenCall, error) {
 	return OpenCall{}, ErrNoCall
 }
 
-// callByID returns the open call whose answer will come under an identifier of
-// the service, or ErrNoCall.
+// callByID returns the open call for which a service will send an answer under
+// an identifier, or ErrNoCall.
 func (m *memtable) callByID(id parkedID) (OpenCall, error) {
 	m.mu.RLock()
 	h, found := m.parked[id]
@@ -124,18 +124,18 @@ func (m *memtable) setCall(h Hash, now *call) {
 	}
 }
 
-// generation is what one log file holds.
+// generation is the content of one log file.
 type generation struct {
 	number   int64
 	path     string
 	log      *appendlog.Log // nil before the first change
-	answers  []*answered    // in the order of their arrival
+	answers  []*answered    // in order of arrival
 	latest   map[keyHash]*answered
-	calls    map[Hash]*call // those that changed, in their present state; nil means closed
+	calls    map[Hash]*call // changed calls in their current state; nil means closed
 	spending map[int64]*spending
 }
 
-// spending is what a generation adds to a run.
+// spending is what a generation adds to the spending of a run.
 type spending struct{ answers, unpriced, credits int64 }
 
 func newGeneration(number int64, path string) *generation {
@@ -166,7 +166,7 @@ func (g *generation) addAnswer(a *answered) {
 	}
 }
 
-// sortedAnswers returns the answers that no later one of the generation
+// sortedAnswers returns the answers that no later answer of the generation
 // replaces, ordered by their keys.
 func (g *generation) sortedAnswers() []*answered {
 	last := make([]*answered, 0, len(g.latest))
@@ -177,14 +177,14 @@ func (g *generation) sortedAnswers() []*answered {
 	return last
 }
 
-// changeSet is what one group of changes does. Nobody else sees it before it
-// is on disk.
+// changeSet holds the changes of one group. Nobody else sees them before they
+// are on disk.
 type changeSet struct {
 	mem     *memtable
 	calls   map[Hash]*call // nil means closed
 	answers []*answered
-	record  []byte           // of the log
-	runs    map[int64]string // those that record refers to, by id
+	record  []byte           // for the log
+	runs    map[int64]string // names of the runs in record, by id
 }
 
 func (c *changeSet) reset() {
@@ -194,7 +194,7 @@ func (c *changeSet) reset() {
 	c.answers, c.record = c.answers[:0], c.record[:0]
 }
 
-// call returns a question's open call, nil if there is none. The caller must
+// call returns a question's open call, or nil if there is none. The caller must
 // not change it.
 func (c *changeSet) call(h Hash) *call {
 	if now, changed := c.calls[h]; changed {
@@ -203,7 +203,7 @@ func (c *changeSet) call(h Hash) *call {
 	return c.mem.calls[h] // without mu: only this goroutine changes it
 }
 
-// openCall is call, with ErrNoCall if there is none.
+// openCall is call, but returns ErrNoCall if there is none.
 func (c *changeSet) openCall(h Hash) (*call, error) {
 	if now := c.call(h); now != nil {
 		return now, nil
@@ -230,7 +230,7 @@ func (c *changeSet) addAnswer(a *answered) {
 	c.record = appendAnswer(c.record, a)
 }
 
-// publish shows the changes to everybody, once they are on disk.
+// publish makes the changes visible after they are on disk.
 func (c *changeSet) publish() {
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()

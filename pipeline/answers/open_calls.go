@@ -20,16 +20,16 @@ type OpenCall struct {
 	Sent  time.Time
 	State State
 	// Reason and Status say how the last attempt that may have been billed
-	// ended. Both are zero if the process died during it.
+	// ended. Both are zero if the process died during that attempt.
 	Reason string
 	Status int
-	// MaybeBilled says that an attempt before the last one may have been billed,
-	// or, of an unknown call, the last one.
+	// MaybeBilled means that an attempt before the last one may have been
+	// billed or, for an unknown call, the last one.
 	MaybeBilled bool
 	// Resolution and Request are the service's identifiers, empty if it sent
 	// none.
 	Resolution, Request string
-	// Deadline is until when a parked call's answer is waited for.
+	// Deadline is how long to wait for the answer to a parked call.
 	Deadline time.Time
 }
 
@@ -60,12 +60,12 @@ func readCalls(ctx context.Context, from querier) ([]*call, error) {
 
 // Unknown lists the calls that may have been billed and have no answer: they
 // failed that way, or were under way when an earlier process died. They are
-// ordered by their hashes. The store may be used meanwhile.
+// ordered by their hashes. The store may be used at the same time.
 func (s *Store) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
 	return s.openCalls(ctx, Unknown)
 }
 
-// Parked lists the calls whose answers come later, as Unknown does.
+// Parked lists the calls whose answers come later, ordered by their hashes.
 func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
 	return s.openCalls(ctx, Parked)
 }
@@ -84,28 +84,28 @@ func (s *Store) openCalls(ctx context.Context, state State) iter.Seq2[OpenCall, 
 	}
 }
 
-// FindByResolution returns the open call to a service whose answer will come
+// FindByResolution returns the open call to a service that will be answered
 // under the service's identifier id. It returns ErrNoCall if no call waits for
-// it, such as when its answer is already stored.
+// that answer, for example because it is already stored.
 func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCall, error) {
 	return s.mem.callByID(parkedID{service, id})
 }
 
-// Find returns the open call of the question with a hash, or ErrNoCall.
+// Find returns the open call of the question with hash h, or ErrNoCall.
 func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
 
 // Spending is what a run has paid, and what it may have paid.
 type Spending struct {
 	// Answers counts the answers that the run paid for, including forgotten
-	// ones. For Unpriced of them the service did not say the price; the others
-	// cost Credits together.
+	// answers. Unpriced counts those of them for which the service sent no
+	// price. The others cost Credits in total.
 	Answers, Unpriced, Credits int64
-	// Unknown, Parked and UnderWay count the open calls whose last attempt was
-	// the run's. Each may have cost something.
+	// Unknown, Parked and UnderWay count the open calls whose last attempt this
+	// run made. Each may have cost something.
 	Unknown, Parked, UnderWay int64
 }
 
-// SumSpent adds up a run's spending, all as of one moment.
+// SumSpent sums a run's spending at one moment.
 func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
 	if err := s.flush(); err != nil {
 		return Spending{}, err
@@ -115,13 +115,13 @@ func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error
 		FROM runs r LEFT JOIN calls c ON c.run = r.id WHERE r.name = ? GROUP BY r.id`, run).
 		Scan(&p.Answers, &p.Unpriced, &p.Credits, &p.Unknown, &p.Parked, &p.UnderWay)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Spending{}, nil // a run that has asked nothing yet
+		return Spending{}, nil // the run has asked nothing yet
 	}
 	return p, fault(err)
 }
 
-// Scopes lists the scopes of all questions. One key is another question in
-// each of them.
+// Scopes lists the scopes of all questions. The same key in two scopes is two
+// questions.
 func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {
 	return collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (sc Scope, err error) {
 		err = row.Scan(&sc.Service, &sc.Operation)
@@ -129,19 +129,19 @@ func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {
 	}, "SELECT service, operation FROM scopes ORDER BY id")
 }
 
-// querier is a database or a connection of one.
+// querier is a database or one of its connections.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// collect reads all rows of a query. They must fit into memory.
+// collect reads all rows of a query into memory.
 func collect[T any](ctx context.Context, from querier, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fault(err)
 	}
-	defer rows.Close() // after the last row there is nothing left to fail
+	defer rows.Close() // after the last row, Close cannot fail
 	for rows.Next() {
 		one, err := scan(rows)
 		if err != nil {

@@ -12,16 +12,16 @@ import (
 
 // Scope is what all questions of a run have in common.
 type Scope struct {
-	// Service is the one that is asked: its base URL, or another name that the
-	// caller chooses.
+	// Service is the service that is asked: its base URL, or another name that
+	// the caller chooses.
 	Service   string
 	Operation resolution.Operation
 }
 
-// Question is what is paid for once.
+// Question is the unit of payment: it is paid for once.
 type Question struct {
 	Scope
-	// Key is the identifier's canonical form. It is personal data, and never
+	// Key is the identifier in canonical form. It is personal data, and never
 	// part of this package's errors.
 	Key string
 }
@@ -30,8 +30,8 @@ type Question struct {
 // place of a key.
 type Hash [sha256.Size]byte
 
-// keyBytes is how much of a Hash the table of keys holds: enough that no two
-// questions share it, and less to write and to search.
+// keyBytes is how much of a Hash the table of keys stores: enough to avoid
+// collisions, and less to write and to search.
 const keyBytes = 16
 
 // Hash computes q's hash.
@@ -39,8 +39,8 @@ func (q Question) Hash() Hash {
 	return newHasher(q.Scope).hash(q.Key)
 }
 
-// Hasher returns Question.Hash for the keys of one scope. The function is for
-// one goroutine, and allocates nothing.
+// Hasher returns a function that is Question.Hash for the keys of one scope.
+// Only one goroutine may use the function. It does not allocate.
 func (s Scope) Hasher() func(key []byte) Hash {
 	h := newHasher(s)
 	return func(key []byte) Hash {
@@ -52,10 +52,10 @@ func (s Scope) Hasher() func(key []byte) Hash {
 // String is h in hex.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// Compare orders hashes as their bytes.
+// Compare orders hashes by their bytes.
 func (h Hash) Compare(other Hash) int { return bytes.Compare(h[:], other[:]) }
 
-// ParseHash parses what String wrote. The error does not contain s.
+// ParseHash parses the result of String. The error does not contain s.
 func ParseHash(s string) (h Hash, err error) {
 	if len(s) != hex.EncodedLen(len(h)) {
 		return h, fmt.Errorf("%w: a key hash has %d hex digits", resolution.ErrInvalid, hex.EncodedLen(len(h)))
@@ -74,8 +74,8 @@ type hasher struct {
 
 func newHasher(s Scope) *hasher {
 	h := &hasher{}
-	// Each part has its length before it, so that no two scopes give the same
-	// bytes. The third part is reserved, as is the column settings of a scope.
+	// Each part is preceded by its length, so that no two scopes give the same
+	// bytes. The third part is reserved, like the column settings of a scope.
 	for _, part := range []string{s.Service, string(s.Operation), ""} {
 		h.text = binary.AppendUvarint(h.text, uint64(len(part)))
 		h.text = append(h.text, part...)

@@ -17,8 +17,8 @@ import (
 type readerPool chan *reader
 
 // poolCache is how many bytes of pages all readers together cache: the keys of
-// half a million questions. More pages come from the system's cache, at the
-// cost of a copy.
+// half a million questions. Other pages come from the system's cache and must
+// be copied.
 const poolCache = 16 << 20
 
 // openReaders opens n readers of the database at path.
@@ -60,10 +60,10 @@ func (p readerPool) close(n int) error {
 	return errors.Join(errs...)
 }
 
-// reader looks questions up. A run whose answers are all stored is as fast as
-// this is, so it does not go through database/sql: with a million stored
-// answers, bodies of 400 bytes and keys in random order, a question takes 22 µs
-// of processor time there and 12 µs here.
+// reader looks up questions. It determines the speed of a run whose answers are
+// all stored, so it does not use database/sql: with a million stored answers,
+// bodies of 400 bytes and keys in random order, a question takes 22 µs of
+// processor time with database/sql and 12 µs here.
 type reader struct {
 	conn   *sqlite.Conn
 	hashes []Hash // the questions of a batch
@@ -74,11 +74,11 @@ type reader struct {
 }
 
 // batchSize bounds the questions of one read transaction: enough to spread its
-// cost, and few enough that the write-ahead log can soon go back into the
+// cost, and few enough that the write-ahead log can soon move back into the
 // database.
 const batchSize = 4096
 
-// position is the index of a question in its batch, with what it is sorted by.
+// position is the index of a question in its batch, with its sort key.
 type position struct {
 	by uint64
 	i  int
@@ -122,13 +122,13 @@ func openReader(path string, cacheBytes int) (_ *reader, err error) {
 }
 
 // find fills into with the answers to the questions in r.hashes that have none
-// yet, all as of one moment.
+// yet, as of one moment.
 func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Found) (err error) {
 	if err := readRow(r.begin, nil); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, readRow(r.commit, nil)) }()
-	// Pages are found faster in the order in which they lie in the file.
+	// Pages are found faster in file order.
 	r.byHash = r.byHash[:0]
 	for i := range into {
 		if !into[i].Stored {
@@ -165,8 +165,8 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 
 func comparePositions(a, b position) int { return cmp.Compare(a.by, b.by) }
 
-// readRow runs a statement that returns one row at most, and calls use with
-// the statement at that row.
+// readRow runs a statement that returns at most one row, and calls use at that
+// row.
 func readRow(s *sqlite.Stmt, use func()) error {
 	found, err := s.Step()
 	if found && use != nil {

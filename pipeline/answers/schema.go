@@ -2,17 +2,17 @@ package answers
 
 import "github.com/leadetl/leadetl/internal/groupcommit"
 
-// ErrNewer says that a later version of the program has written the answers.
-// They are left as they are.
+// ErrNewer means that a later version of the program has written the answers.
+// They are not changed.
 var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next. The version is
 // SQLite's user_version. A released migration is never changed.
 var migrations = []string{firstSchema, logSchema}
 
-// Times are milliseconds since 1970 UTC; a hash is a Question's. Rows under a
-// random key are small: answers with their bodies are appended instead. Open
-// calls come and go, so their table stays small.
+// Times are milliseconds since 1970 UTC; a hash is a Question's. Rows with a
+// random key are small, and answers with their bodies are appended to another
+// table. The table of open calls stays small, because calls end.
 const firstSchema = `
 CREATE TABLE scopes(
 	id INTEGER PRIMARY KEY,

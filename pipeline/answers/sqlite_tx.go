@@ -11,7 +11,7 @@ import (
 // sqliteTx is a transaction of the database.
 type sqliteTx struct {
 	*groupcommit.Tx
-	lastSeq int64 // of the answers
+	lastSeq int64 // number of the last answer
 
 	replaced, answers, keys *groupcommit.Batch
 	closed, calls           *groupcommit.Batch
@@ -30,15 +30,15 @@ func newSQLiteTx(t *groupcommit.Tx) *sqliteTx {
 	}
 }
 
-// Reset starts a group. It does not take lastSeq back: the numbers of answers
-// that were undone are not used again.
+// Reset starts a group. It does not reset lastSeq: the numbers of answers that
+// were rolled back are not used again.
 func (g *sqliteTx) Reset() {
 	for _, b := range g.batches() {
 		b.Reset()
 	}
 }
 
-// Flush writes the rows that the group held back.
+// Flush writes the rows that the group has buffered.
 func (g *sqliteTx) Flush() error {
 	for _, b := range g.batches() {
 		if err := b.Flush(g.Tx); err != nil {
@@ -48,8 +48,8 @@ func (g *sqliteTx) Flush() error {
 	return nil
 }
 
-// batches returns the batches in the order in which they are written: the keys
-// as they were find what an answer replaces.
+// batches returns the batches in the order of writing. replaced comes first,
+// because it reads the keys before they change.
 func (g *sqliteTx) batches() [5]*groupcommit.Batch {
 	return [...]*groupcommit.Batch{g.replaced, g.answers, g.keys, g.closed, g.calls}
 }
@@ -60,13 +60,13 @@ func (g *sqliteTx) loadLastSeq() error {
 	return err
 }
 
-// markUnknown makes the calls unknown that an earlier process had under way.
+// markUnknown marks the calls that an earlier process had under way as unknown.
 func (g *sqliteTx) markUnknown() error {
 	return g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1 WHERE state = 'under_way'")
 }
 
-// apply writes a generation and, in the same transaction, that its log file is
-// no longer needed.
+// apply writes a generation and, in the same transaction, records that its log
+// file is no longer needed.
 func (g *sqliteTx) apply(from *generation) error {
 	if err := g.addAnswers(from); err != nil {
 		return err
@@ -93,22 +93,21 @@ func (g *sqliteTx) apply(from *generation) error {
 	return g.Exec("UPDATE log SET applied = ?", from.number)
 }
 
-// addAnswers writes the answers in the order of their arrival, which is about
-// that of the list, and their keys in the order of the keys: so each page is
-// written once.
+// addAnswers writes the answers in order of arrival, which is roughly the order
+// of the list, and their keys in key order. So each page is written once.
 func (g *sqliteTx) addAnswers(from *generation) error {
 	sorted := from.sortedAnswers()
 	for _, a := range sorted {
 		key := a.hash.key()
 		g.replaced.Add(key[:])
 	}
-	if err := g.replaced.Flush(g.Tx); err != nil { // while the keys are as they were
+	if err := g.replaced.Flush(g.Tx); err != nil { // while the keys are unchanged
 		return err
 	}
 	seqs := make(map[*answered]int64, len(from.latest))
 	for i, a := range from.answers {
 		if from.latest[a.hash.key()] != a {
-			continue // a later one replaces it
+			continue // a later answer replaces it
 		}
 		g.lastSeq++
 		seqs[a] = g.lastSeq
@@ -130,6 +129,6 @@ func (g *sqliteTx) addAnswers(from *generation) error {
 	return nil
 }
 
-// maxHeldAnswers bounds the answers that wait in memory for their statement,
-// at some hundred bytes each and a copy of the body.
+// maxHeldAnswers bounds the answers that wait in memory for their statement.
+// Each takes some hundred bytes and a copy of the body.
 const maxHeldAnswers = 256

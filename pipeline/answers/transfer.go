@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Sorted lists the answers of one scope, with bodies, in the order of their
-// hashes. The store must not change meanwhile.
+// Sorted lists the answers of one scope, with bodies, ordered by their hashes.
+// The store must not change meanwhile.
 func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if err := s.flush(); err != nil {
@@ -21,8 +21,8 @@ func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
 	}
 }
 
-// sorted lists the answers in the database that came after one number, up to
-// another.
+// sorted lists the answers in the database with numbers above after, up to and
+// including to.
 func (s *Store) sorted(ctx context.Context, of Scope, after, to int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		last := []byte{}
@@ -74,19 +74,19 @@ func (s *Store) OpenCalls(ctx context.Context, of Scope) (calls []OpenCall, err 
 // Taken counts what a store has taken over from another.
 type Taken struct{ Answers, Calls int64 }
 
-// Add adds up.
+// Add adds the counts of more.
 func (t *Taken) Add(more Taken) {
 	t.Answers += more.Answers
 	t.Calls += more.Calls
 }
 
-// Supersedes reports whether an answer, which is stored or not, makes an open
-// call of its question obsolete: it came after the call was sent.
+// Supersedes reports whether an answer, stored or not, makes an open call of
+// its question obsolete: it arrived after the call was sent.
 func (i Item) Supersedes(c OpenCall) bool { return !i.Received.Before(c.Sent) }
 
-// Take takes over answers and open calls of one scope from another store, where
-// they are newer than what is there. An answer ends the open call of its
-// question that was sent before it. Nothing is added to what runs have paid.
+// Take takes over answers and open calls of one scope from another store, if
+// they are newer than the existing ones. An answer ends the open call of its
+// question that was sent before it. What runs have paid does not change.
 func (s *Store) Take(ctx context.Context, of Scope, items iter.Seq2[Item, error], calls []OpenCall) (taken Taken, err error) {
 	some := make([]Item, 0, pageSize)
 	take := func() error {
@@ -178,38 +178,38 @@ func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, 
 	})
 }
 
-// A store may be the working copy of one that is kept elsewhere: every group of
-// changes is sent there before it counts, and another store can make the same
-// changes from what was sent.
+// A store may be the working copy of a store that is kept elsewhere. Every
+// group of changes is sent there before it counts, and another store can replay
+// the groups to make the same changes.
 
 // Group is one group of changes, as another store replays it.
 type Group struct {
-	Record []byte           // in the form of the log
-	Runs   map[int64]string // names of the runs that Record refers to by id
+	Record []byte           // in the format of the log
+	Runs   map[int64]string // names of the runs in Record, by id
 }
 
-// ReplicateTo has every group of changes from here on sent by send before it
-// counts. The error of send is that of each change in the group, and none of
-// them is made. send must not keep the group. Calls leave within a time after
-// their intent was asked for.
+// ReplicateTo makes the store send every later group of changes with send
+// before the group counts. If send fails, none of the changes is made, and each
+// gets the error. send must not keep the group. Calls must be sent within
+// leaveWithin of the request for their intent.
 func (s *Store) ReplicateTo(send func(Group) error, leaveWithin time.Duration) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	s.replicate, s.leaveWithin = send, leaveWithin
 }
 
-// Replay makes the changes of a group about the questions of one scope.
+// Replay makes the changes of a group that concern the questions of one scope.
 func (s *Store) Replay(ctx context.Context, of Scope, g Group) error {
 	return s.replay(ctx, of, g, func(to *changeSet) changes { return to })
 }
 
-// ReplayLate takes over the answers of a group whose sender was too late to have
-// it in the order of changes: those whose question has an open call.
+// ReplayLate takes over answers from a group that was sent too late to be part
+// of the order of changes: the answers to questions with an open call.
 func (s *Store) ReplayLate(ctx context.Context, of Scope, g Group) error {
 	return s.replay(ctx, of, g, func(to *changeSet) changes { return lateChanges{to} })
 }
 
-// lateChanges passes on answers to open calls.
+// lateChanges passes on answers to open calls, and nothing else.
 type lateChanges struct{ to *changeSet }
 
 func (l lateChanges) setCall(*call)  {}
@@ -243,7 +243,7 @@ func (s *Store) replay(ctx context.Context, of Scope, g Group, into func(*change
 	})
 }
 
-// namedChanges gives changes the names and ids that they have in this store.
+// namedChanges translates changes to the names and ids of this store.
 type namedChanges struct {
 	of      Scope
 	names   map[int64]string
@@ -273,8 +273,8 @@ func (n *namedChanges) addAnswer(a *answered) {
 	n.to.addAnswer(a)
 }
 
-// AbandonCalls makes the calls unknown that another process had under way, as
-// Open does for those of an earlier process on this disk.
+// AbandonCalls marks the calls that another process had under way as unknown,
+// as Open does for an earlier process on this disk.
 func (s *Store) AbandonCalls(ctx context.Context) error {
 	return s.queue.Do(ctx, func(g *changeSet) error {
 		for _, c := range s.mem.calls { // without mu: only this goroutine changes it
@@ -289,11 +289,11 @@ func (s *Store) AbandonCalls(ctx context.Context) error {
 	})
 }
 
-// Snapshot is what a store holds of one scope at one moment.
+// Snapshot is the content of one scope of a store at one moment.
 type Snapshot struct {
-	// Items are the answers stored after the position of an earlier snapshot, in
-	// the order of their hashes. Those that are replaced after the moment may be
-	// missing.
+	// Items are the answers stored after the position of an earlier snapshot,
+	// ordered by their hashes. Answers that are replaced after the moment may
+	// be missing.
 	Items iter.Seq2[Item, error]
 	Calls []OpenCall
 	// Spent is what each run has paid, over all scopes.
@@ -301,8 +301,8 @@ type Snapshot struct {
 	Position int64
 }
 
-// Snapshot takes a snapshot. at is called at its moment: no change is made
-// meanwhile.
+// Snapshot takes a snapshot. It calls at at that moment, when no change is
+// being made.
 func (s *Store) Snapshot(ctx context.Context, of Scope, since int64, at func()) (shot Snapshot, err error) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
@@ -332,7 +332,7 @@ func (s *Store) Snapshot(ctx context.Context, of Scope, since int64, at func()) 
 	return shot, err
 }
 
-// SetSpent says what runs have paid that another store has counted.
+// SetSpent sets what runs have paid, as counted by another store.
 func (s *Store) SetSpent(ctx context.Context, spent map[string]Spending) error {
 	return s.writer.Write(ctx, func(g *sqliteTx) error {
 		for name, p := range spent {

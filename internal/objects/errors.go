@@ -17,22 +17,22 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// What became of a request that was not done, beside *RefusedError. An object
-// that is not there is fs.ErrNotExist.
+// The reasons why a request was not done, besides *RefusedError. A missing
+// object is fs.ErrNotExist.
 var (
-	// ErrUnavailable says that the store did not answer for too long.
+	// ErrUnavailable means that the store did not answer for too long.
 	ErrUnavailable = errors.New("the store does not answer")
-	// ErrChanged says that an object is not the one it was before.
+	// ErrChanged means that the object is no longer the expected version.
 	ErrChanged = errors.New("the object has changed")
-	// errNotImplemented is in the RefusedError of a store that does not know what
-	// was asked.
+	// errNotImplemented is in the RefusedError of a store that does not support
+	// the request.
 	errNotImplemented = errors.New("the store does not support it")
-	// errNoUpload says that an upload in pieces is not there any more.
+	// errNoUpload means that a multipart upload no longer exists.
 	errNoUpload = errors.New("the upload is gone")
 )
 
-// RefusedError says that the store refuses a request, and will do so again
-// until its user has changed something.
+// RefusedError means that the store refuses a request, and will refuse it again
+// until the user changes something.
 type RefusedError struct {
 	Location string // "" where it is not about an object
 	Problem  string
@@ -54,7 +54,7 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// at names the object in an error that names none.
+// at adds the object's name to an error without one.
 func at(r request, err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Location == "" {
@@ -63,18 +63,18 @@ func at(r request, err error) error {
 	return err
 }
 
-// again are codes of refusals that a repeated request may not meet.
+// again are the codes of temporary refusals: a repeated request may succeed.
 // Source: Amazon S3 API reference, error responses.
 var again = []string{
 	"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted", "ConditionalRequestConflict",
 	"Throttling", "ThrottlingException", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded",
-	"IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", // spoiled on the way
+	"IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", // damaged in transit
 	"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "MovedPermanently", // once the region is known
 }
 
-// judge says what an error of the SDK means: nil, fs.ErrNotExist, ErrChanged,
-// ErrUnavailable, *RefusedError, each with the object's name. asked is the
-// region that the bucket was looked for in.
+// judge translates an error of the SDK into nil, fs.ErrNotExist, ErrChanged,
+// ErrUnavailable or *RefusedError, each with the object's name. asked is the
+// region that the request was sent to.
 func (s *Store) judge(r request, asked string, err error) error {
 	if err == nil {
 		return nil
@@ -104,7 +104,7 @@ func (s *Store) judge(r request, asked string, err error) error {
 	return s.unanswered(r, err)
 }
 
-// unanswered judges an error without an answer of the store.
+// unanswered judges an error that came without an answer from the store.
 func (s *Store) unanswered(r request, err error) error {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -134,14 +134,13 @@ func (s *Store) unanswered(r request, err error) error {
 	return refused
 }
 
-// webPageError says that the answer is for people with a browser.
+// webPageError means that the answer is a web page for browsers.
 type webPageError struct{}
 
 func (*webPageError) Error() string { return "the answer is a web page" }
 
-// refuseWebPages makes an error of a web page that a console, a proxy or a login
-// page answers with, whatever the request was. An object of that type has an
-// ETag.
+// refuseWebPages turns a web page into an error. Consoles, proxies and login
+// pages answer any request with one. A real object of that type has an ETag.
 func refuseWebPages(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("RefuseWebPages", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (out middleware.DeserializeOutput, md middleware.Metadata, err error) {
 		out, md, err = next.HandleDeserialize(ctx, in)
@@ -153,7 +152,7 @@ func refuseWebPages(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// reason is why nothing came back, in few words.
+// reason says in a few words why there was no answer.
 func reason(err error) string {
 	var operation *net.OpError
 	switch {
@@ -162,7 +161,7 @@ func reason(err error) string {
 	case errors.As(err, &operation):
 		return operation.Error()
 	}
-	for { // the SDK's wraps say again what is known
+	for { // drop the SDK's wrappers, which repeat what is known
 		inner := errors.Unwrap(err)
 		if inner == nil {
 			return err.Error()
@@ -171,7 +170,7 @@ func reason(err error) string {
 	}
 }
 
-// codeOf is the store's own word for an error, and its HTTP status.
+// codeOf returns the store's error code and the HTTP status.
 func codeOf(err error) (code string, status int) {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -182,7 +181,7 @@ func codeOf(err error) (code string, status int) {
 		status = response.HTTPStatusCode()
 	}
 	if status < 300 && code == "" {
-		status = 0 // an answer that broke off is none
+		status = 0 // an answer that broke off does not count
 	}
 	return code, status
 }
@@ -201,7 +200,7 @@ func said(code string, status int) string {
 // 'us-east-1' is wrong; expecting 'eu-west-1'".
 var expecting = regexp.MustCompile(`expecting ['"]([a-z0-9-]+)['"]`)
 
-// regionOf is the region that an error says the bucket is in.
+// regionOf returns the region that an error names for the bucket.
 func regionOf(err error) string {
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) && response.Response != nil {
@@ -222,8 +221,8 @@ func isRedirect(code string, status int) bool {
 	return strings.HasSuffix(code, "Redirect") || code == "AuthorizationHeaderMalformed" || status == http.StatusMovedPermanently || status == http.StatusTemporaryRedirect
 }
 
-// isElsewhere reports whether an error says that the bucket is in another
-// region than it was looked for in.
+// isElsewhere reports whether an error says that the bucket is in another region
+// than the one the request was sent to.
 func isElsewhere(asked string, err error) bool {
 	region := regionOf(err)
 	return region != "" && region != asked

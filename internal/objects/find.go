@@ -8,14 +8,14 @@ import (
 	"github.com/leadetl/leadetl/internal/glob"
 )
 
-// Find lists the objects that a URI names: the object itself, all objects
-// below a prefix that ends in a slash, or what a glob matches. Below a prefix,
-// names that begin with _ or . are passed by, as by other readers of folders.
+// Find lists the objects that a URI names: one object, all objects below a
+// prefix that ends in a slash, or all that match a glob. Below a prefix, names
+// that begin with _ or . are skipped, as other readers of folders do.
 //
-// Package glob has the language of globs. An object whose key is the pattern
-// itself is that object.
+// Package glob describes the patterns. An object whose key equals the pattern
+// also matches.
 //
-// An object that is named is not looked at: its Info has its location alone.
+// A single named object is not requested: its Info has only its location.
 func (s *Store) Find(ctx context.Context, uri string) ([]Info, error) {
 	at, err := Parse(uri)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) Find(ctx context.Context, uri string) ([]Info, error) {
 			return nil, err
 		case meta >= 0 && o.Key == at.Key:
 			return []Info{o}, nil
-		case strings.HasSuffix(o.Key, "/") || !matches(o.Key): // what consoles make of a folder
+		case strings.HasSuffix(o.Key, "/") || !matches(o.Key): // consoles create keys with a slash at the end as folders
 			continue
 		}
 		found = append(found, o)

@@ -10,21 +10,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Info is what is known of an object without reading it.
+// Info is what is known about an object without reading it.
 type Info struct {
 	Location
 	Size    int64
-	ETag    string // as the store gives it, quotes included
+	ETag    string // as the store sent it, with quotes
 	ModTime time.Time
-	// SHA256 is the checksum (hex) it was written with by this package; listings
-	// do not tell it.
+	// SHA256 is the checksum (hex) that this package stored when it wrote the
+	// object. Listings do not have it.
 	SHA256 string
-	// SeenAt is when the store said this, by its own clock; zero in listings.
+	// SeenAt is the time of the answer by the store's clock; zero in listings.
 	SeenAt time.Time
 }
 
-// List hands out the objects whose keys begin with those of prefix, in the
-// order of their keys, a page of a thousand at a time.
+// List yields the objects whose keys begin with the key of prefix, in the order
+// of their keys. It reads pages of a thousand.
 func (s *Store) List(ctx context.Context, prefix Location) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for page, err := range s.pages(ctx, prefix, "") {
@@ -41,8 +41,8 @@ func (s *Store) List(ctx context.Context, prefix Location) iter.Seq2[Info, error
 	}
 }
 
-// ListFolder lists what is right in a folder: its objects by name, and the
-// names of the folders in it, which end in a slash.
+// ListFolder lists the direct contents of a folder: its objects by name, and the
+// names of its subfolders, which end in a slash.
 func (s *Store) ListFolder(ctx context.Context, folder Location) (files map[string]Info, folders []string, err error) {
 	files = map[string]Info{}
 	for page, err := range s.pages(ctx, folder, "/") {
@@ -50,7 +50,7 @@ func (s *Store) ListFolder(ctx context.Context, folder Location) (files map[stri
 			return nil, nil, err
 		}
 		for _, o := range page.Contents {
-			// A key that is the folder's own is what consoles make of a folder.
+			// Consoles create an object with the folder's own key.
 			if name := strings.TrimPrefix(aws.ToString(o.Key), folder.Key); name != "" {
 				files[name] = infoOf(folder.Bucket, o.Key, o.Size, o.ETag, o.LastModified)
 			}
@@ -83,7 +83,7 @@ func (s *Store) pages(ctx context.Context, prefix Location, delimiter string) it
 	}
 }
 
-// optional is nil for what is empty and not sent.
+// optional returns nil for an empty string, so that it is not sent.
 func optional(s string) *string {
 	if s == "" {
 		return nil

@@ -7,13 +7,13 @@ import (
 
 const scheme = "s3://"
 
-// Is reports whether a URI is of an object store.
+// Is reports whether a URI names a location in an object store.
 func Is(uri string) bool {
 	return len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme)
 }
 
-// Location is a bucket and a key in it, or a prefix of keys. Keys are taken as
-// they are: nothing in them is decoded.
+// Location is a bucket with a key or a prefix of keys. Keys are used as written:
+// nothing in them is decoded.
 type Location struct{ Bucket, Key string }
 
 // Parse reads s3://bucket/key; the key may be empty.
@@ -47,5 +47,5 @@ func ParseFolder(uri string) (Location, error) {
 // String is the location as a URI.
 func (l Location) String() string { return scheme + l.Bucket + "/" + l.Key }
 
-// Below is the object of this name in a folder.
+// Below returns the object of this name in a folder.
 func (l Location) Below(name string) Location { return Location{l.Bucket, l.Key + name} }

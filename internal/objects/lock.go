@@ -17,15 +17,15 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
-// LockExpires is how long a lock is believed: one that was not renewed for so
-// long is its holder's no more. It is renewed four times in that time.
+// LockExpires is how long a lock is valid without renewal. After that, another
+// process may take it. The holder renews it four times in this period.
 const LockExpires = 2 * time.Minute
 
-// ErrLockLost says that another process has taken a lock over because its
-// holder gave no sign of life.
+// ErrLockLost means that another process took the lock, because its holder did
+// not renew it in time.
 var ErrLockLost = errors.New("another process took over the dataset, because this one did not renew its lock in time")
 
-// Lock is an object that keeps other processes away, on this machine and
+// Lock is an object that locks out other processes, on this machine and on
 // others. It is renewed until it is released.
 type Lock struct {
 	store *Store
@@ -41,22 +41,23 @@ type Lock struct {
 	done chan struct{}
 }
 
-// lockBody is what the object holds.
+// lockBody is the content of the lock object.
 type lockBody struct {
-	Holder  string `json:"holder"` // who may take it over at once
+	Holder  string `json:"holder"` // a process with the same holder may take the lock at once
 	Process string `json:"process"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Since   string `json:"since"`
-	Beat    int    `json:"beat"` // no two renewals are the same object
+	Beat    int    `json:"beat"` // makes each renewal a different object
 }
 
-// Lock takes the lock that is the object at a location, without waiting. One
-// that is held by another is filelock.ErrLocked, unless that one is the same
-// holder, which has to see to it that it has no two processes, or gave no sign
-// of life. The store finds out by the way whether it knows conditional writes.
+// Lock takes the lock at a location, without waiting. If another process holds
+// it, the error is filelock.ErrLocked, with two exceptions: the lock has the
+// same holder, or it was not renewed in time. A caller must not run two
+// processes as one holder. Lock also finds out whether the store supports
+// conditional writes.
 func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, error) {
-	host, _ := os.Hostname() // for who reads it
+	host, _ := os.Hostname() // for people who read the lock
 	l := &Lock{store: s, at: at, mine: lockBody{Holder: holder, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339)}}
 	if err := l.take(ctx); err != nil {
 		return nil, err
@@ -71,8 +72,8 @@ func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, er
 	return l, nil
 }
 
-// RequireConditions refuses a store that does not know conditional writes. Lock
-// has found out whether it does.
+// RequireConditions refuses a store that does not support conditional writes, as
+// Lock found out.
 func (l *Lock) RequireConditions() error {
 	if l.store.unconditional.Load() {
 		return l.store.needsConditions(l.at)
@@ -80,13 +81,13 @@ func (l *Lock) RequireConditions() error {
 	return nil
 }
 
-// started is when this process began, for locks of one before it with the same
-// number, as all in containers have.
+// started is when this process began. It tells this process from an earlier one
+// with the same process number, which is common in containers.
 var started = time.Now().UTC().Truncate(time.Second)
 
-// HolderGone returns the holder of a lock if that is known to be gone: it was a
-// process of this host. It is "" where nobody holds the lock, or its holder may
-// be alive.
+// HolderGone returns the holder of a lock whose process ran on this host and is
+// gone. It returns "" when nobody holds the lock, or when its holder may be
+// alive.
 func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
 	held, _, err := (&Lock{store: s, at: at}).read(ctx)
 	if isGone(err) {
@@ -98,7 +99,7 @@ func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
 	}
 	if held.PID == os.Getpid() {
 		if since, err := time.Parse(time.RFC3339, held.Since); err != nil || !since.Before(started) {
-			return "", nil // this very process
+			return "", nil // this process
 		}
 		return held.Holder, nil
 	}
@@ -109,7 +110,8 @@ func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
 	return "", nil
 }
 
-// take writes the lock until it is seen to be ours, or another's.
+// take writes the lock until a read shows that it is ours, or that another
+// process holds it.
 func (l *Lock) take(ctx context.Context) error {
 	for range maxConflicts {
 		held, info, err := l.read(ctx)
@@ -134,8 +136,8 @@ func (l *Lock) take(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", l.at, filelock.ErrLocked)
 }
 
-// probe writes the lock as if it were not there. A store that lets it does not
-// know the condition.
+// probe writes the lock on the condition that it does not exist. A store that
+// accepts this ignores conditions.
 func (l *Lock) probe(ctx context.Context) error {
 	if l.store.unconditional.Load() {
 		return nil
@@ -152,12 +154,12 @@ func (l *Lock) probe(ctx context.Context) error {
 	return nil
 }
 
-// next is the lock's next form.
+// next returns the lock's content for the next write.
 func (l *Lock) next() Content {
 	l.mine.Beat++
 	data, err := json.Marshal(l.mine)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // strings and numbers cannot fail
 	}
 	return ContentOf(append(data, '\n'), "application/json")
 }
@@ -168,7 +170,7 @@ func (l *Lock) read(ctx context.Context) (held lockBody, info Info, err error) {
 		return held, info, err
 	}
 	if json.Unmarshal(data, &held) != nil {
-		held = lockBody{} // nobody's that we know; it expires
+		held = lockBody{} // unknown content: no known holder; it expires
 	}
 	if info.SeenAt.IsZero() {
 		info.SeenAt = time.Now()
@@ -176,7 +178,7 @@ func (l *Lock) read(ctx context.Context) (held lockBody, info Info, err error) {
 	return held, info, nil
 }
 
-// beat renews the lock until it is told to stop.
+// beat renews the lock until ctx ends.
 func (l *Lock) beat(ctx context.Context) {
 	defer close(l.done)
 	ticker := time.NewTicker(LockExpires / 4)
@@ -184,18 +186,18 @@ func (l *Lock) beat(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			_ = l.renew(ctx, 0) // Check tells
+			_ = l.renew(ctx, 0) // Check reports the error
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// Check makes sure that the lock is still ours. What is done right after it
-// does no harm.
+// Check makes sure that we still hold the lock. A change made right after it is
+// safe.
 func (l *Lock) Check(ctx context.Context) error { return l.renew(ctx, LockExpires/2) }
 
-// renew renews the lock if it is older than that.
+// renew renews the lock if its last renewal is longer ago than older.
 func (l *Lock) renew(ctx context.Context, older time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,7 +208,7 @@ func (l *Lock) renew(ctx context.Context, older time.Duration) error {
 		return nil
 	}
 	etag, err := l.store.write(ctx, l.at, l.next(), ifMatch(l.etag))
-	if errors.Is(err, ErrChanged) || isGone(err) || err == nil && etag == "" { // or ours, and the answer was lost
+	if errors.Is(err, ErrChanged) || isGone(err) || err == nil && etag == "" { // or it is ours, and the answer was lost
 		held, info, readErr := l.read(ctx)
 		if l.lost = readErr == nil && held.Process != l.mine.Process || isGone(readErr); l.lost {
 			return fmt.Errorf("%s: %w", l.at, ErrLockLost)
@@ -219,7 +221,7 @@ func (l *Lock) renew(ctx context.Context, older time.Duration) error {
 	return err
 }
 
-// Release ends the renewing and removes the lock, if it is still ours.
+// Release stops the renewals and removes the lock, if we still hold it.
 func (l *Lock) Release(ctx context.Context) error {
 	l.quit()
 	<-l.done

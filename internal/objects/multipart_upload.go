@@ -18,7 +18,7 @@ import (
 )
 
 // Objects up to wholeSize are sent in one request, larger ones in pieces, some
-// side by side. S3 takes 10,000 pieces.
+// of them concurrently. S3 accepts 10,000 pieces.
 const (
 	wholeSize    = 8 << 20
 	pieceSize    = 8 << 20
@@ -26,14 +26,14 @@ const (
 	piecesAtOnce = 3
 )
 
-// putPieces sends the content as a multipart upload. The condition is that of
+// putPieces sends the content as a multipart upload. The condition applies to
 // its completion.
 //
-// The SDK's transfer manager (feature/s3/transfermanager v0.4.1) was tried. Over a
-// client of ours that sends each request again for as long as Options.GiveUpAfter,
-// in another region if need be, it passes the tests. But that client takes as many
-// lines as the pieces do here, and the manager prints to the standard logger when a
-// completion fails.
+// The SDK's transfer manager (feature/s3/transfermanager v0.4.1) was tried. It
+// passes the tests with a client of ours that repeats each request until
+// Options.GiveUpAfter, in another region if needed. But that client needs as
+// many lines as the pieces do here, and the manager prints to the standard
+// logger when a completion fails.
 func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
 	s.partly.Store(true)
 	for try := 1; ; try++ {
@@ -52,8 +52,8 @@ func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked con
 		if !errors.Is(err, errNoUpload) {
 			return "", errors.Join(err, abortErr)
 		}
-		// It is gone because its completion was done and the answer lost, or
-		// because somebody aborted it.
+		// The upload no longer exists because it was completed and the answer was
+		// lost, or because somebody aborted it.
 		if info, statErr := s.Stat(ctx, at); statErr == nil && c.is(info) {
 			return info.ETag, nil
 		} else if try == maxConflicts {
@@ -75,7 +75,7 @@ func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload
 		out, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 			Bucket: &at.Bucket, Key: &at.Key, ContentType: optional(c.Type), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c, Metadata: c.metadata(),
 			ServerSideEncryption: types.ServerSideEncryption(s.options.SSE), SSEKMSKeyId: optional(s.options.KMSKey), ACL: types.ObjectCannedACL(s.options.ACL),
-		}, region, func(o *s3.Options) { o.RetryMaxAttempts = 1 }) // every try is told to Begun
+		}, region, func(o *s3.Options) { o.RetryMaxAttempts = 1 }) // Begun must hear of every try
 		if err == nil {
 			upload = aws.ToString(out.UploadId)
 		}
@@ -98,8 +98,8 @@ func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload
 func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload string) ([]types.CompletedPart, error) {
 	size := max(pieceSize, (c.Size+maxPieces-1)/maxPieces)
 	pieces := make([]types.CompletedPart, (c.Size+size-1)/size)
-	// After a failure no more are begun, but those on their way are waited for:
-	// to give the upload up under them would leave it with them.
+	// After a failure no more pieces are started. Those in flight are waited for:
+	// if the upload were aborted before them, they would stay in the store.
 	var failed atomic.Bool
 	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(piecesAtOnce)
 	for i := range pieces {
@@ -117,9 +117,9 @@ func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload s
 	return pieces, p.Wait()
 }
 
-// castagnoli is the polynomial of CRC-32C, which processors have built in. The
-// whole has a SHA-256; to take another of each piece would cost as much again,
-// here and at the store.
+// castagnoli is the polynomial of CRC-32C, which processors support. The whole
+// object has a SHA-256. A SHA-256 of each piece would double that cost, here and
+// at the store.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (s *Store) sendPiece(ctx context.Context, at Location, piece *io.SectionReader, upload string, number int32) (done types.CompletedPart, err error) {
@@ -155,7 +155,7 @@ func (s *Store) complete(ctx context.Context, at Location, upload string, pieces
 	return etag, err
 }
 
-// Abort gives an upload up; one that is gone is as well.
+// Abort aborts an upload. It is not an error if the upload no longer exists.
 func (s *Store) Abort(ctx context.Context, at Location, upload string) error {
 	err := s.do(ctx, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
 		_, err := c.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload}, region)
@@ -167,12 +167,12 @@ func (s *Store) Abort(ctx context.Context, at Location, upload string) error {
 	return err
 }
 
-// SentInPieces reports whether an upload in pieces was begun, so that one may
-// be left whose beginning was not heard of.
+// SentInPieces reports whether a multipart upload was begun. If so, one may be
+// left over whose id we never received.
 func (s *Store) SentInPieces() bool { return s.partly.Load() }
 
-// AbortUploads gives up the unfinished uploads to a folder whose names, within
-// it, are ours. A store that has no such uploads to list has none to give up.
+// AbortUploads aborts the unfinished uploads to a folder whose names in the
+// folder are ours. A store that cannot list uploads has none to abort.
 func (s *Store) AbortUploads(ctx context.Context, folder Location, ours func(name string) bool) error {
 	for upload, err := range s.uploads(ctx, folder) {
 		if errors.Is(err, errNotImplemented) {

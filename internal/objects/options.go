@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// Options are how a store is reached and how objects are written there.
-// Credentials and the region come from where AWS programs take them:
-// environment, shared files, roles.
+// Options say how to reach a store and how to write objects there. Credentials
+// and the region come from the usual AWS sources: environment, shared files,
+// roles.
 type Options struct {
-	// Endpoint is the address of a store that is not AWS; empty is AWS.
+	// Endpoint is the address of a store other than AWS; empty means AWS.
 	Endpoint string
 	// PathStyle puts the bucket into the path instead of the host's name.
 	PathStyle bool
-	// SSE is the encryption at rest that is asked for: empty for the bucket's
-	// own, AES256, aws:kms or aws:kms:dsse. KMSKey is the key of the latter two.
+	// SSE is the encryption at rest to request: AES256, aws:kms or aws:kms:dsse;
+	// empty means the bucket's default. KMSKey is the key for the latter two.
 	SSE    string
 	KMSKey string
-	// ACL is a canned access list for written objects; empty sends none.
+	// ACL is a canned access list for written objects; if empty, none is sent.
 	ACL string
-	// GiveUpAfter is how long a store that does not answer is asked again.
+	// GiveUpAfter is how long requests to a store that does not answer are
+	// repeated.
 	GiveUpAfter time.Duration
 	// Log takes warnings; nil drops them.
 	Log *slog.Logger
@@ -39,7 +40,7 @@ var (
 	cannedACLs  = []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read", "bucket-owner-full-control"}
 )
 
-// Validate joins every problem of the options.
+// Validate returns all errors in the options, joined.
 func (o Options) Validate() error {
 	var errs []error
 	if o.Endpoint != "" {

@@ -15,10 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// checksumKey is the metadata that an object's SHA-256 (hex) is kept in.
+// checksumKey is the metadata key of an object's SHA-256 (hex).
 const checksumKey = "leadetl-sha256"
 
-// Stat looks at an object.
+// Stat reads an object's Info.
 func (s *Store) Stat(ctx context.Context, at Location) (info Info, err error) {
 	err = s.do(ctx, request{"look at", "s3:GetObject", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
 		out, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Key}, region)
@@ -33,16 +33,15 @@ func (s *Store) Stat(ctx context.Context, at Location) (info Info, err error) {
 	return info, err
 }
 
-// blockSize is what ReadAt reads of an object at a time, and blocks how many
-// of them an Object keeps: enough that every column of a Parquet file has one.
+// blockSize is how much ReadAt reads of an object at a time. blocks is how many
+// blocks an Object keeps: enough for one per column of a Parquet file.
 const (
 	blockSize = 1 << 20
 	blocks    = 32
 )
 
-// Object is one version of an object, open for reading. When there is another
-// in its place, reading it is ErrChanged. Its methods are safe for concurrent
-// use.
+// Object is one version of an object, open for reading. If the object is
+// replaced, reads return ErrChanged. Its methods are safe for concurrent use.
 type Object struct {
 	Info
 	store  *Store
@@ -51,12 +50,12 @@ type Object struct {
 
 	mu    sync.Mutex
 	kept  map[int64][]byte // by number
-	order []int64          // of kept, the one that was used last at the end
+	order []int64          // of kept, the most recently used last
 }
 
-// Open opens an object. Of one that was listed nothing is read yet; of one
-// whose Info has its location alone, the first block is, which tells the rest.
-// ctx ends what is being read.
+// Open opens an object. For an Info from a listing, it reads nothing yet. For an
+// Info with only a location, it reads the first block, whose answer has the
+// rest. When ctx ends, reads fail.
 func (s *Store) Open(ctx context.Context, info Info) (*Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &Object{Info: info, store: s, ctx: ctx, cancel: cancel, kept: map[int64][]byte{}}
@@ -69,14 +68,14 @@ func (s *Store) Open(ctx context.Context, info Info) (*Object, error) {
 	return o, nil
 }
 
-// Close ends what is being read.
+// Close interrupts reads in progress.
 func (o *Object) Close() error {
 	o.cancel()
 	return nil
 }
 
-// discover reads the first block, and from its answer what the object is: a
-// refusal comes with a reason, which one to look at it would not.
+// discover reads the first block, and takes the object's Info from the answer.
+// It does not use a HEAD request, because a refusal of that has no reason.
 func (o *Object) discover() error {
 	var block []byte
 	empty := false
@@ -115,7 +114,7 @@ func (o *Object) request(size int64) request {
 	return request{"read", "s3:GetObject", o.Location, size}
 }
 
-// fill reads p from an offset, going on where a broken connection stopped.
+// fill reads p from an offset. It resumes where a broken connection stopped.
 func (o *Object) fill(p []byte, off int64) error {
 	n, other := 0, false
 	err := o.store.progress(o.ctx, o.request(int64(len(p))), func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (bool, error) {
@@ -145,8 +144,8 @@ func (o *Object) fill(p []byte, off int64) error {
 	return err
 }
 
-// ReadAt reads through blocks, some of which are kept. It is made for files
-// that are read here and there; what is read from end to end is Stream's.
+// ReadAt reads through blocks, some of which are kept. It is for files that are
+// read at random. To read an object from beginning to end, use Stream.
 func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, errors.New("negative offset")
@@ -167,7 +166,7 @@ func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// block returns a block, from among those kept if it is there.
+// block returns a block, from the kept ones if possible.
 func (o *Object) block(number int64) ([]byte, error) {
 	if block, found := o.kept[number]; found {
 		o.keep(number, block)
@@ -181,7 +180,7 @@ func (o *Object) block(number int64) ([]byte, error) {
 	return block, nil
 }
 
-// keep makes a block the one that was used last.
+// keep keeps a block, as the most recently used one.
 func (o *Object) keep(number int64, block []byte) {
 	for i, other := range o.order {
 		if other == number {

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// refusal says why the store refuses a request, and what to check. The store's
-// own words are repeated only where they say something about permissions;
-// credentials are in none of them.
+// refusal says why the store refuses a request, and what to check. It repeats
+// the store's message only if it says something about permissions. It never
+// contains credentials.
 func (s *Store) refusal(r request, code string, status int, err error) error {
 	e := &RefusedError{Location: r.String(), Code: code, Err: err}
 	if e.Code == "" {
@@ -57,7 +57,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 		if r.permission == "s3:GetObject" {
 			e.Advice += "; without permission to list, S3 says the same about an object that does not exist"
 		}
-	case status == http.StatusBadRequest && r.verb == "look at": // no reason comes with it
+	case status == http.StatusBadRequest && r.verb == "look at": // the answer to HEAD has no reason
 		e.Problem = "the store refuses the request"
 		e.Advice = "check the credentials, whether they have expired, and the region"
 	default:
@@ -70,7 +70,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 	return e
 }
 
-// resource is what a permission is about, as policies have it.
+// resource is the resource of a permission, as policies write it.
 func resource(r request) string {
 	if strings.HasPrefix(r.permission, "s3:ListBucket") {
 		return "arn:aws:s3:::" + r.Bucket
@@ -78,7 +78,7 @@ func resource(r request) string {
 	return "arn:aws:s3:::" + r.Bucket + "/" + r.Key
 }
 
-// maxMessageBytes bounds what is repeated of a store's message.
+// maxMessageBytes bounds how much of a store's message is repeated.
 const maxMessageBytes = 200
 
 func messageOf(err error) string {

@@ -18,35 +18,36 @@ var backoff = retry.Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Seco
 const (
 	// maxMoves is how often a request follows a bucket to another region.
 	maxMoves = 3
-	// warnEvery is how often a store that does not answer is spoken of.
+	// warnEvery is the minimum time between warnings about a store that does not
+	// answer.
 	warnEvery = 30 * time.Second
 )
 
 // request is one kind of call about one object or prefix.
 type request struct {
 	verb       string // as messages have it: "read", "list"
-	permission string // that it takes
+	permission string // that the request needs
 	Location
-	size int64 // bytes that go over the wire
+	size int64 // bytes to transfer
 }
 
-// within is how long one try may take: a line of 1 Mbit/s is the slowest that
-// is waited for.
+// within is how long one try may take. It allows for connections down to 1
+// Mbit/s.
 func (r request) within() time.Duration {
 	return 2*answerWithin + time.Duration(r.size/(128<<10))*time.Second
 }
 
-// do makes a request until the store answers, refuses, or has not answered for
-// too long. Between tries it waits; ctx ends the try, the store's own context
-// the waiting.
+// do repeats a request until the store answers, refuses, or has not answered for
+// too long. ctx ends the current try; the store's own context ends the waits
+// between tries.
 func (s *Store) do(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) error) error {
 	return s.progress(ctx, r, func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (bool, error) {
 		return false, try(ctx, c, in)
 	})
 }
 
-// progress is do for tries that may come further than the one before: as long
-// as they do, the store is not given up.
+// progress is do for requests whose tries can each make some progress. As long
+// as they do, it does not give up.
 func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (further bool, err error)) error {
 	client, err := s.connect(ctx)
 	if err != nil {
@@ -93,11 +94,11 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 	}
 }
 
-// answered notes that the store is there.
+// answered records that the store answered.
 func (s *Store) answered(verdict error) {
 	var refused *RefusedError
 	if errors.As(verdict, &refused) && refused.Code == "" {
-		return // nothing came back
+		return // no answer arrived
 	}
 	s.reached.Store(true)
 	s.mu.Lock()
@@ -105,8 +106,8 @@ func (s *Store) answered(verdict error) {
 	s.downSince = time.Time{}
 }
 
-// isDown notes a failure and reports whether the store is to be given up: this
-// request has failed for too long, or no request at all came through.
+// isDown records a failure and reports whether to give up: this request has
+// failed for too long, or no request has succeeded for too long.
 func (s *Store) isDown(now, failing time.Time, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

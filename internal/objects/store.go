@@ -1,10 +1,9 @@
-// Package objects reads and writes the objects of S3 and of stores that speak
-// its interface.
+// Package objects reads and writes objects in S3 and compatible stores.
 //
-// The one thing to know before using it: every call is tried again, with
-// growing pauses, for as long as Options.GiveUpAfter while the store does not
-// answer, and fails at once where it refuses. So what fails has failed for
-// good, is ErrUnavailable, or tells its user what to check.
+// The one thing to know before using it: while the store does not answer, every
+// call is repeated, with growing pauses, until Options.GiveUpAfter. A refusal
+// fails at once. So callers need not repeat a call: an error is final, is
+// ErrUnavailable, or tells the user what to check.
 package objects
 
 import (
@@ -29,23 +28,23 @@ import (
 // Store is an object store. It is safe for concurrent use.
 type Store struct {
 	options Options
-	until   context.Context // when it ends, nothing is tried again
+	until   context.Context // when it ends, nothing is repeated
 
 	connecting sync.Mutex
 	client     *s3.Client // nil until it is first needed
 
 	mu        sync.Mutex
-	regions   map[string]string // of buckets that are not where the configuration says
+	regions   map[string]string // of buckets outside the configured region
 	downSince time.Time         // first failure since the last answer; zero when the store answers
 	warnedAt  time.Time
 
-	reached       atomic.Bool // there was an answer
-	unconditional atomic.Bool // the store does not know conditional writes
-	partly        atomic.Bool // an upload in pieces was begun
+	reached       atomic.Bool // the store has answered
+	unconditional atomic.Bool // the store does not support conditional writes
+	partly        atomic.Bool // a multipart upload was begun
 }
 
-// New is a store that is connected to when it is first needed. What fails is
-// not tried again once ctx has ended; what is under way goes on.
+// New makes a store that connects when it is first needed. When ctx has ended,
+// failed requests are not repeated; requests in flight continue.
 func New(ctx context.Context, o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -54,7 +53,7 @@ func New(ctx context.Context, o Options) *Store {
 	return &Store{options: o, until: ctx, regions: map[string]string{}}
 }
 
-// answerWithin is how long a store may take to begin an answer.
+// answerWithin is how long a store may take until its answer begins.
 const answerWithin = time.Minute
 
 // connect reads the configuration and finds credentials.
@@ -80,20 +79,20 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 			Advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile in AWS_PROFILE, or run where a role is attached", Err: err}
 	}
 	s.client = s3.NewFromConfig(c, func(o *s3.Options) {
-		o.Region = cmp.Or(o.Region, "us-east-1") // the store says so when it is another
+		o.Region = cmp.Or(o.Region, "us-east-1") // the store's answer corrects a wrong region
 		o.UsePathStyle = s.options.PathStyle
 		if s.options.Endpoint != "" {
 			o.BaseEndpoint = aws.String(strings.TrimSuffix(s.options.Endpoint, "/"))
 		}
-		// Checksums are ours, taken once. Those the SDK adds by itself come as
-		// trailers that other stores do not know.
+		// We compute checksums ourselves, once. The SDK would send its own as
+		// trailers, which other stores do not support.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.APIOptions = append(o.APIOptions, refuseWebPages)
-		// The SDK's token bucket ends its retries in a storm of failures, just
-		// when they are needed. It tries once more, which corrects a clock that
-		// is off; the rest is do's.
+		// With the SDK's token bucket, retries end when many requests fail, just
+		// when they are needed. So the SDK retries only once, which corrects a
+		// wrong clock. All other retries are made by do.
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 2, backoff.Initial, ratelimit.None
 		})
@@ -101,7 +100,7 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 	return s.client, nil
 }
 
-// inRegion has a call go to the region where its bucket is.
+// inRegion sends a call to the region of its bucket.
 func (s *Store) inRegion(bucket string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		s.mu.Lock()
@@ -110,7 +109,7 @@ func (s *Store) inRegion(bucket string) func(*s3.Options) {
 	}
 }
 
-// region is where a bucket is asked for, for messages.
+// region returns the region that requests for a bucket go to, for messages.
 func (s *Store) region(bucket string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,12 +122,12 @@ func (s *Store) region(bucket string) string {
 	return ""
 }
 
-// moved notes that a bucket is in another region than it was asked for in.
+// moved records that a bucket is in another region than the one asked.
 func (s *Store) moved(bucket, region string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.regions[bucket] = region
 }
 
-// Log takes what is to be said beside errors; it is never nil.
+// Log is the logger for warnings; it is never nil.
 func (s *Store) Log() *slog.Logger { return s.options.Log }

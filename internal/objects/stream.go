@@ -4,9 +4,9 @@ import (
 	"io"
 )
 
-// A stream reads chunks of an object, some of them ahead of its user and side
-// by side: one connection to S3 is slower than most machines. What is in
-// memory is streamChunks of chunkSize.
+// A stream reads chunks of an object, some of them ahead and concurrently,
+// because one connection to S3 is slower than most machines. It holds at most
+// streamChunks of chunkSize in memory.
 const (
 	chunkSize    = 4 << 20
 	streamChunks = 4
@@ -15,11 +15,11 @@ const (
 // stream is an object read from its beginning to its end.
 type stream struct {
 	o       *Object
-	next    int64            // where the next chunk to be asked for begins
-	pending []<-chan fetched // asked for, in order
+	next    int64            // offset of the next chunk to request
+	pending []<-chan fetched // requested, in order
 	free    [][]byte
-	chunk   []byte // handed out in part
-	buffer  []byte // that chunk is in
+	chunk   []byte // partly returned by Read
+	buffer  []byte // holds chunk
 	err     error
 }
 
@@ -28,9 +28,9 @@ type fetched struct {
 	err   error
 }
 
-// Stream begins to read the object from its beginning, ahead of its user. It is
-// used by one goroutine; the object's Close interrupts it, its own waits for
-// what was asked for.
+// Stream reads the object from its beginning, ahead of the caller. It is for one
+// goroutine. The object's Close interrupts it. The stream's own Close waits for
+// requests in flight.
 func (o *Object) Stream() io.ReadCloser {
 	s := &stream{o: o}
 	s.ask()
@@ -57,7 +57,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// recycle gives the buffer of a chunk that is used up to one to come.
+// recycle reuses the buffer of a finished chunk.
 func (s *stream) recycle() {
 	if s.buffer != nil {
 		s.free = append(s.free, s.buffer[:cap(s.buffer)])
@@ -65,7 +65,7 @@ func (s *stream) recycle() {
 	}
 }
 
-// ask asks for chunks until enough are on their way.
+// ask requests chunks until enough are in flight.
 func (s *stream) ask() {
 	for len(s.pending) < streamChunks-1 && s.next < s.o.Size {
 		size := min(chunkSize, s.o.Size-s.next)
@@ -79,7 +79,7 @@ func (s *stream) ask() {
 		if int64(len(buffer)) < size {
 			buffer = make([]byte, size)
 		}
-		done := make(chan fetched, 1) // it does not wait for its reader
+		done := make(chan fetched, 1) // buffered, so that the sender does not wait
 		from := s.next
 		go func() {
 			err := s.o.fill(buffer, from)
@@ -93,7 +93,7 @@ func (s *stream) ask() {
 	}
 }
 
-// Close waits for what is under way.
+// Close waits for the requests in flight.
 func (s *stream) Close() error {
 	s.o.cancel()
 	for _, p := range s.pending {

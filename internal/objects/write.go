@@ -18,41 +18,40 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Content is what an object is to hold. It may be read several times, and from
-// several places at once.
+// Content is what to write to an object. It may be read several times and
+// concurrently.
 type Content struct {
 	io.ReaderAt
 	Size   int64
 	SHA256 [sha256.Size]byte
 	Type   string // MIME type
-	// Begun, if it is not nil, is told of every upload in pieces: before each try
-	// to begin it, without an id, and once its id is known. An error ends the write.
+	// Begun, if not nil, is called for every multipart upload: before each try to
+	// begin it, without an id, and once its id is known. An error ends the write.
 	Begun func(upload string) error
 }
 
-// ContentOf is the content that data is.
+// ContentOf makes a Content of data.
 func ContentOf(data []byte, mime string) Content {
 	return Content{ReaderAt: bytes.NewReader(data), Size: int64(len(data)), SHA256: sha256.Sum256(data), Type: mime}
 }
 
-// condition is what a write asks of the object that is there: none, any with a
-// certain ETag, or, empty, nothing.
+// condition is the condition of a write: the object must not exist (none), or
+// must have a certain ETag. Without either, there is no condition.
 type condition struct{ none, etag *string }
 
 var ifAbsent = condition{none: aws.String("*")}
 
-// ifMatch is nothing where a store has no ETags.
+// ifMatch returns no condition if the store sent no ETag.
 func ifMatch(etag string) condition { return condition{etag: optional(etag)} }
 
-// maxConflicts is how often an object may change between being looked at and
-// being replaced.
+// maxConflicts is how often an object may change between a read and its
+// replacement.
 const maxConflicts = 5
 
-// Put makes an object hold the content, and confirms that it does. What is
-// there already and the same is left as it is; so an answer that was lost is
-// found to be a success. Anything else that is there is replaced, provided that
-// it is still what was looked at: of two writers of different contents, the one
-// that comes second knows what it replaces.
+// Put makes an object hold the content, and confirms that it does. An object
+// with the same content counts as written, so a lost answer is not an error. Any
+// other object is replaced, but only if it has not changed since Put read it. So
+// the second of two writers knows what it replaces.
 func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 	asked := ifAbsent
 	for range maxConflicts {
@@ -77,9 +76,9 @@ func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 	return Info{}, fmt.Errorf("write %s: %w: another program writes to it", at, ErrChanged)
 }
 
-// Create writes an object that is not there yet, and nothing else: where
-// another is, it is fs.ErrExist. One that is there with the same content is the
-// one that was written, and the answer was lost.
+// Create writes an object that does not exist yet. If one exists, the error is
+// fs.ErrExist, except when it has the same content: then an earlier try wrote it
+// and the answer was lost.
 func (s *Store) Create(ctx context.Context, at Location, c Content) error {
 	if s.unconditional.Load() {
 		return s.needsConditions(at)
@@ -108,7 +107,7 @@ func (s *Store) needsConditions(at Location) error {
 
 const useAnother = "use a store that does, or a folder"
 
-// lacks refuses a store that cannot do what is needed.
+// lacks is the error for a store that lacks a needed feature.
 func lacks(at Location, problem, advice string) error {
 	return &RefusedError{Location: at.String(), Problem: problem, Advice: advice}
 }
@@ -118,9 +117,9 @@ func (c Content) is(info Info) bool {
 	return info.Size == c.Size && info.SHA256 == hex.EncodeToString(c.SHA256[:])
 }
 
-// write sends the content, whole or in pieces, under a condition. Where the
-// store does not know conditions it is sent without. The ETag is that of what
-// was written, and empty where the store did not say.
+// write sends the content, whole or in pieces, under a condition. If the store
+// does not support conditions, it sends it without one. It returns the ETag of
+// the new object, empty if the store did not send one.
 func (s *Store) write(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
 	if s.unconditional.Load() {
 		asked = condition{}
@@ -145,8 +144,8 @@ func (s *Store) write(ctx context.Context, at Location, c Content, asked conditi
 	return etag, err
 }
 
-// warnUnconditional notes that the store does not know conditional writes, and
-// says so once.
+// warnUnconditional records that the store does not support conditional writes,
+// and warns once.
 func (s *Store) warnUnconditional() {
 	if !s.unconditional.Swap(true) {
 		s.options.Log.Warn("the store does not support conditional writes: objects are overwritten, and two machines that start a run on one dataset at the same moment do not notice each other")
@@ -173,7 +172,7 @@ func (c Content) metadata() map[string]string {
 	return map[string]string{checksumKey: hex.EncodeToString(c.SHA256[:])}
 }
 
-// signedWith saves reading the body once more for its signature.
+// signedWith saves reading the body a second time for its signature.
 func signedWith(sum [sha256.Size]byte) func(*s3.Options) {
 	known := middleware.FinalizeMiddlewareFunc("KnownPayloadHash", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 		return next.HandleFinalize(v4.SetPayloadHash(ctx, hex.EncodeToString(sum[:])), in)
@@ -185,7 +184,7 @@ func signedWith(sum [sha256.Size]byte) func(*s3.Options) {
 	}
 }
 
-// Remove removes an object; one that is not there is as well.
+// Remove removes an object. It is not an error if it does not exist.
 func (s *Store) Remove(ctx context.Context, at Location) error {
 	err := s.do(ctx, request{"remove", "s3:DeleteObject", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
 		_, err := c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key}, region)
@@ -197,7 +196,7 @@ func (s *Store) Remove(ctx context.Context, at Location) error {
 	return err
 }
 
-// ReadFile reads a small object whole.
+// ReadFile reads a whole small object.
 func (s *Store) ReadFile(ctx context.Context, at Location) ([]byte, Info, error) {
 	o, err := s.Open(ctx, Info{Location: at})
 	if err != nil {

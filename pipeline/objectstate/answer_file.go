@@ -26,8 +26,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// The columns of a file of answers. A body that is UTF-8 is text in body, any
-// other is in body_binary. An empty one is null in both.
+// The columns of a file of answers. A body that is valid UTF-8 is text in body,
+// any other body is in body_binary. An empty body is null in both.
 var answerSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "key_hash", Type: &arrow.FixedSizeBinaryType{ByteWidth: 32}},
 	{Name: "key", Type: arrow.BinaryTypes.String},
@@ -43,21 +43,22 @@ var answerSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "body_binary", Type: arrow.BinaryTypes.Binary, Nullable: true},
 }, nil)
 
-// bodyColumns is how many columns hold the body. They are the last.
+// bodyColumns is the number of columns that hold the body. They come last.
 const bodyColumns = 2
 
-// properties give the same bytes for the same rows: Arrow lists the encodings
-// of a chunk with a dictionary in an order of chance.
+// properties make the same rows give the same bytes. With a dictionary, Arrow
+// would list the encodings of a chunk in random order.
 var properties = parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithDictionaryDefault(false), parquet.WithStats(false),
 	parquet.WithStatsFor("key_hash", true), parquet.WithRootRepetition(parquet.Repetitions.Required))
 
-// recordRows and recordBytes bound what is handed to the encoder at a time.
+// recordRows and recordBytes bound the rows that the encoder receives at a
+// time.
 const (
 	recordRows  = 1024
 	recordBytes = 1 << 20
 )
 
-// fileWriter writes one file of answers to the disk, and from there to S3.
+// fileWriter writes one file of answers to disk, and uploads it to S3.
 type fileWriter struct {
 	state    *State
 	temp     *os.File
@@ -65,8 +66,8 @@ type fileWriter struct {
 	sum      hash.Hash
 	size     int64
 	rows     *array.RecordBuilder
-	bytes    int // of rows
-	group    int // bytes of the open row group
+	bytes    int // size of the rows
+	group    int // size of the open row group
 	encoder  *pqarrow.FileWriter
 	about    answerFile
 }
@@ -76,7 +77,7 @@ func (s *State) newFileWriter(generation int64) (w *fileWriter, err error) {
 	if w.temp, err = os.CreateTemp(s.Scratch, "leadetl-answers-*"); err != nil {
 		return nil, err
 	}
-	// The file has no name from here on: a kill leaves nothing behind.
+	// The file has no name from here on, so a kill leaves nothing behind.
 	if err := os.Remove(w.temp.Name()); err != nil {
 		return nil, errors.Join(err, w.temp.Close())
 	}
@@ -88,7 +89,7 @@ func (s *State) newFileWriter(generation int64) (w *fileWriter, err error) {
 	return w, nil
 }
 
-// Write takes what the encoder writes.
+// Write receives the output of the encoder.
 func (w *fileWriter) Write(p []byte) (int, error) {
 	w.size += int64(len(p))
 	return w.buffered.Write(p)
@@ -139,7 +140,7 @@ func (w *fileWriter) add(i answers.Item) error {
 	return nil
 }
 
-// flush hands the rows to the encoder.
+// flush passes the rows to the encoder.
 func (w *fileWriter) flush() error {
 	rec := w.rows.NewRecord()
 	defer rec.Release()
@@ -155,7 +156,7 @@ func (w *fileWriter) flush() error {
 	return w.encoder.WriteBuffered(rec)
 }
 
-// finish puts the file where a manifest can name it.
+// finish uploads the file, so that a manifest can name it.
 func (w *fileWriter) finish(ctx context.Context, of answers.Scope) (_ answerFile, err error) {
 	defer func() { err = errors.Join(err, w.abort()) }()
 	if err := errors.Join(w.flush(), w.encoder.Close(), w.buffered.Flush()); err != nil {
@@ -203,8 +204,7 @@ func (s *State) writeGeneration(ctx context.Context, of answers.Scope, number in
 	return files, nil
 }
 
-// readFile reads a file of answers in the order of the hashes, one row group at
-// a time.
+// readFile reads a file of answers in hash order, one row group at a time.
 func (s *State) readFile(ctx context.Context, of answers.Scope, f answerFile, bodies bool) iter.Seq2[answers.Item, error] {
 	return func(yield func(answers.Item, error) bool) {
 		at := s.folder(of).Below(f.Name)
@@ -248,7 +248,7 @@ func readParquet(ctx context.Context, from parquet.ReaderAtSeeker, bodies bool, 
 	for i := range columns {
 		columns[i] = i
 	}
-	for group := range r.NumRowGroups() { // one by one: a record holds no more than one of them
+	for group := range r.NumRowGroups() { // one by one: a record never spans two row groups
 		if more, err := readGroup(ctx, rows, columns, group, yield); !more || err != nil {
 			return err
 		}

@@ -13,8 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// Sorted lists the answers of one scope, with bodies, in the order of their
-// hashes.
+// Sorted lists the answers of one scope, with bodies, ordered by their hashes.
 func (s *State) Sorted(ctx context.Context, of answers.Scope) iter.Seq2[answers.Item, error] {
 	return s.list(ctx, of, true)
 }
@@ -43,14 +42,15 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 	}
 }
 
-// withLog calls use with a working copy of a scope if its log holds more than
-// the manifest: a run is under way, or was killed. Else use gets nil.
+// withLog calls use with a working copy of a scope if its log holds changes
+// that the manifest lacks: a run is under way, or was killed. Otherwise it
+// calls use with nil.
 func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*answers.Store) error) (err error) {
 	segments, err := s.readSegments(ctx, of, m.LogFrom)
 	if err == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
 		return use(nil)
 	}
-	// Where the log could not be read, it may have gone into files meanwhile.
+	// If reading the log fails, its segments may have moved into files.
 	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
 	if err != nil {
 		return err
@@ -64,8 +64,8 @@ func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use 
 	return use(look.Answers)
 }
 
-// OpenCalls lists the open calls of one scope, ordered by their hashes. One that
-// is under way is unknown: its process may be dead.
+// OpenCalls lists the open calls of one scope, ordered by their hashes. It
+// lists calls under way as unknown, because their process may be dead.
 func (s *State) OpenCalls(ctx context.Context, of answers.Scope) (calls []answers.OpenCall, err error) {
 	m, err := s.latest(ctx, of)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *State) OpenCalls(ctx context.Context, of answers.Scope) (calls []answer
 	return calls, err
 }
 
-// List lists answers, scope by scope in the order of their hashes.
+// List lists answers scope by scope, ordered by their hashes.
 func (s *State) List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error] {
 	return func(yield func(answers.Item, error) bool) {
 		scopes, err := s.Scopes(ctx)
@@ -175,8 +175,8 @@ func (s *State) Stat(ctx context.Context) (st answers.Stat, err error) {
 	return st, nil
 }
 
-// Take takes over answers and open calls of one scope from another store, where
-// they are newer than what is there. An answer ends the open call of its
+// Take takes over answers and open calls of one scope from another store, if
+// they are newer than the existing ones. An answer ends the open call of its
 // question that was sent before it. The caller holds the lease of the service.
 func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answers.Item, error], calls []answers.OpenCall) (taken answers.Taken, err error) {
 	m, err := s.latest(ctx, of)
@@ -224,8 +224,8 @@ func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answe
 	return answers.Taken{Answers: rowsOf(files), Calls: int64(len(brought))}, nil
 }
 
-// Compact merges all files of answers of a scope into one generation, and
-// returns how many files there were and are. The caller holds the lease of the
+// Compact merges all answer files of a scope into one generation, and returns
+// the number of files before and after. The caller holds the lease of the
 // service.
 func (s *State) Compact(ctx context.Context, of answers.Scope) (before, after int, err error) {
 	m, err := s.latest(ctx, of)

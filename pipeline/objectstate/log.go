@@ -20,15 +20,16 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// The log of a scope holds the changes that are in no manifest yet: segment n is
-// the object log/<n>.seg, which is only ever created. Who creates a number has
-// read everything below it. A claim of the log creates an empty segment, the
-// fence, under the number that the writer before would use next. So that one
-// cannot make another change count, however long it slept.
+// The log of a scope holds the changes that are in no manifest yet. Segment n
+// is the object log/<n>.seg. It is created once and never changed. A writer
+// that creates segment n has read all segments below n. To take over the log, a
+// process creates an empty segment, the fence, under the number that the
+// previous writer would use next. After that, no change of the previous writer
+// can count, however long it slept.
 //
-// Fences are kept for keptFences, for the sake of those that sleep. An answer that a
-// fenced writer still gets goes to late/, and counts if its question has an open
-// call.
+// Fences are kept for keptFences, in case an old writer sleeps that long. If a
+// fenced writer still receives an answer, it writes the answer to late/. The
+// answer counts if its question has an open call.
 
 const keptFences = 30 * 24 * time.Hour
 
@@ -50,7 +51,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (g segment) encode() []byte {
 	header, err := json.Marshal(g)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // cannot fail: texts and numbers only
 	}
 	data := append([]byte(segmentMagic), binary.AppendUvarint(nil, uint64(len(header)))...)
 	data = append(append(data, header...), g.record...)
@@ -80,7 +81,7 @@ func segmentName(number int64) string { return fmt.Sprintf("log/%012d.seg", numb
 // readAtOnce is how many small objects are read at a time.
 const readAtOnce = 16
 
-// readSegments reads the segments of a log from a number on.
+// readSegments reads the segments of a log, starting at a number.
 func (s *State) readSegments(ctx context.Context, of answers.Scope, from int64) ([]segment, error) {
 	var infos []objects.Info
 	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
@@ -103,7 +104,8 @@ func (s *State) readSegments(ctx context.Context, of answers.Scope, from int64) 
 	return segments, err
 }
 
-// readLate reads what came too late for the log, with where it is.
+// readLate reads the segments that came too late for the log, and their
+// locations.
 func (s *State) readLate(ctx context.Context, of answers.Scope) (late []segment, at []objects.Location, err error) {
 	var infos []objects.Info
 	for info, err := range s.store.List(ctx, s.folder(of).Below("late/")) {
@@ -131,7 +133,7 @@ func (s *State) readAll(ctx context.Context, infos []objects.Info) ([]segment, e
 	return segments, nil
 }
 
-// readObjects reads small objects, many at a time.
+// readObjects reads small objects concurrently.
 func (s *State) readObjects(ctx context.Context, infos []objects.Info) ([][]byte, error) {
 	contents := make([][]byte, len(infos))
 	reading := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
@@ -144,21 +146,22 @@ func (s *State) readObjects(ctx context.Context, infos []objects.Info) ([][]byte
 	return contents, reading.Wait()
 }
 
-// logWriter appends to the log of a scope. It is used by one goroutine at a time.
+// logWriter appends to the log of a scope. Only one goroutine may use it at a
+// time.
 type logWriter struct {
 	state  *State
-	ctx    context.Context // never cancelled: a change is sent, or the store gives up
+	ctx    context.Context // never cancelled: a change is sent, or the store fails
 	of     answers.Scope
 	term   int64
 	next   int64 // number of the next segment
-	bytes  int64 // of the segments that are in no manifest
-	sealed int64 // number of the first of these
-	late   int   // segments that came too late
-	ended  error // why nothing is appended any more
+	bytes  int64 // size of the segments that are in no manifest
+	sealed int64 // number of the first of these segments
+	late   int   // number of segments that came too late
+	ended  error // why the writer has stopped appending; nil while it appends
 }
 
-// fence begins a term: from now on no earlier writer appends anything. It is
-// fs.ErrExist if one of them was faster.
+// fence begins a term: from now on no earlier writer can append. It returns
+// fs.ErrExist if another writer created the segment first.
 func (w *logWriter) fence() error {
 	return w.create(segment{Writer: w.state.writer, Term: w.term, Fence: true})
 }
@@ -174,8 +177,8 @@ func (w *logWriter) create(g segment) error {
 	return nil
 }
 
-// append sends a group of changes. After an error it sends no more: what was
-// sent may be there or not.
+// append sends a group of changes. After an error it sends no more, because it
+// is unknown whether the last group was stored.
 func (w *logWriter) append(g answers.Group) error {
 	s := segment{Writer: w.state.writer, Term: w.term, Runs: g.Runs, record: g.Record}
 	if w.ended == nil {
@@ -192,7 +195,8 @@ func (w *logWriter) append(g answers.Group) error {
 	return errors.Join(w.ended, w.keepLate(s))
 }
 
-// keepLate keeps what may be an answer that was paid for.
+// keepLate stores a segment that a fenced writer could not append in late/: it may
+// contain a paid answer.
 func (w *logWriter) keepLate(g segment) error {
 	if !errors.Is(w.ended, objects.ErrLockLost) {
 		return nil
@@ -203,8 +207,8 @@ func (w *logWriter) keepLate(g segment) error {
 	return err
 }
 
-// removeSegments removes the segments of a log below a number, but not the
-// fences that may still be needed.
+// removeSegments removes the segments of a log below a number, except fences
+// that may still be needed.
 func (s *State) removeSegments(ctx context.Context, of answers.Scope, below int64) error {
 	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
 		if err != nil {
@@ -230,10 +234,10 @@ func (s *State) removeSegments(ctx context.Context, of answers.Scope, below int6
 	return nil
 }
 
-// maxFenceBytes is more than a fence takes.
+// maxFenceBytes is larger than any fence.
 const maxFenceBytes = 256
 
-// maxTerm is the last term of a log.
+// maxTerm returns the last term of a log.
 func maxTerm(m *manifest, segments []segment) int64 {
 	term := m.Term
 	for _, g := range segments {

@@ -16,23 +16,25 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// formatNumber is the form of the objects of a state that this program knows.
+// formatNumber is the version of the object format that this program reads and
+// writes.
 const formatNumber = 1
 
 // manifest says which objects of a scope count. Its fields are the JSON of
 // v/<n>.json.
 type manifest struct {
 	Format int `json:"format"`
-	// Number is the manifest's own, 0 before the first.
+	// Number is the number of the manifest; 0 means that there is no manifest
+	// yet.
 	Number    int64     `json:"number"`
 	Writer    string    `json:"writer"`
 	CreatedAt time.Time `json:"created_at"`
-	// Files are those with answers, older generations first. Files of one
+	// Files are the files with answers, older generations first. Files of one
 	// generation share no hash.
 	Files []answerFile `json:"files"`
 	Calls *callsFile   `json:"calls,omitempty"`
-	// Term is the number of the last claim of the log, and LogFrom the number of
-	// the first segment of the log that is not in Files and Calls.
+	// Term is the number of the last takeover of the log. LogFrom is the number
+	// of the first log segment that is not in Files and Calls.
 	Term    int64            `json:"term"`
 	LogFrom int64            `json:"log_from"`
 	Spent   map[string]spent `json:"spent,omitempty"` // by run
@@ -52,7 +54,7 @@ type answerFile struct {
 // spent is what a run has paid.
 type spent struct {
 	Answers  int64 `json:"answers"`
-	Unpriced int64 `json:"unpriced"` // of these
+	Unpriced int64 `json:"unpriced"` // answers without a price
 	Credits  int64 `json:"credits"`
 }
 
@@ -76,7 +78,8 @@ func (m *manifest) generations() (all [][]answerFile) {
 	return all
 }
 
-// lastGeneration is the number of the newest generation, 0 without any.
+// lastGeneration returns the number of the newest generation; 0 if there is
+// none.
 func (m *manifest) lastGeneration() int64 {
 	if len(m.Files) == 0 {
 		return 0
@@ -84,7 +87,7 @@ func (m *manifest) lastGeneration() int64 {
 	return m.Files[len(m.Files)-1].Generation
 }
 
-// next is a manifest like m, to be changed and published after it.
+// next returns a copy of m, to be changed and published after m.
 func (m *manifest) next(writer string) *manifest {
 	return &manifest{
 		Format: formatNumber, Number: m.Number + 1, Writer: writer, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
@@ -94,8 +97,8 @@ func (m *manifest) next(writer string) *manifest {
 
 func manifestName(number int64) string { return fmt.Sprintf("v/%010d.json", number) }
 
-// latest reads the newest manifest of a scope; one without a number says that
-// there is none.
+// latest reads the newest manifest of a scope. A manifest with number 0 means
+// that there is none.
 func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error) {
 	for {
 		names, err := s.manifests(ctx, of)
@@ -105,7 +108,7 @@ func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error)
 		m, at := &manifest{}, names[len(names)-1].Location
 		err = s.readJSON(ctx, at, m)
 		if errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrExist) && s.isGone(ctx, at) {
-			continue // a hundred newer ones were published meanwhile
+			continue // a hundred newer manifests were published in the meantime
 		}
 		if err == nil && m.Format > formatNumber {
 			err = fmt.Errorf("%s: %w", at, answers.ErrNewer)
@@ -119,7 +122,7 @@ func (s *State) isGone(ctx context.Context, at objects.Location) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// manifests lists the manifests of a scope, the newest last.
+// manifests lists the manifests of a scope, newest last.
 func (s *State) manifests(ctx context.Context, of answers.Scope) (all []objects.Info, err error) {
 	for info, err := range s.store.List(ctx, s.folder(of).Below("v/")) {
 		if err != nil {
@@ -130,9 +133,9 @@ func (s *State) manifests(ctx context.Context, of answers.Scope) (all []objects.
 	return all, nil
 }
 
-// publish makes m the newest manifest, if it is the next one. If another
-// process has published in between, which it does only after the lease was
-// lost, it is objects.ErrLockLost.
+// publish makes m the newest manifest. If another process has already published
+// a manifest with this number, the lease was lost, and publish returns
+// objects.ErrLockLost.
 func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) error {
 	if m.Number == 1 {
 		if err := s.putJSON(ctx, s.folder(of).Below("scope.json"), scopeFile{of.Service, string(of.Operation)}); err != nil {
@@ -164,15 +167,15 @@ func (s *State) putJSON(ctx context.Context, at objects.Location, v any) error {
 }
 
 const (
-	// keptManifests is how many manifests are kept, to see what happened.
+	// keptManifests is how many manifests are kept for troubleshooting.
 	keptManifests = 100
-	// keptFor is how long a file is kept that no longer counts: a reader that
-	// began before may need it.
+	// keptFor is how long to keep a file that no longer counts: a reader that
+	// started earlier may need it.
 	keptFor = 24 * time.Hour
 )
 
-// sweep removes old manifests, and the files that m does not name and that
-// nobody reads any more. The caller has the lease.
+// sweep removes old manifests, and the files that m does not name and nobody
+// reads any more. The caller holds the lease.
 func (s *State) sweep(ctx context.Context, of answers.Scope, m *manifest) error {
 	names, err := s.manifests(ctx, of)
 	if err != nil {
@@ -213,7 +216,7 @@ func (s *State) removeFiles(ctx context.Context, of answers.Scope, m *manifest, 
 	return nil
 }
 
-// callLine is an open call as it is a line of a file of calls.
+// callLine is an open call as one line of a file of calls.
 type callLine struct {
 	KeyHash        string    `json:"key_hash"`
 	Key            string    `json:"key"`
@@ -230,7 +233,8 @@ type callLine struct {
 	Deadline       time.Time `json:"deadline,omitzero"`
 }
 
-// writeCalls writes the file of all open calls of a scope, nil for none.
+// writeCalls writes the file of all open calls of a scope. It returns nil if
+// there are none.
 func (s *State) writeCalls(ctx context.Context, of answers.Scope, calls []answers.OpenCall) (*callsFile, error) {
 	if len(calls) == 0 {
 		return nil, nil

@@ -28,8 +28,8 @@ func (c *cursor) advance() (err error) {
 	return err
 }
 
-// merge merges sorted answers. Of several to one question it yields the newest;
-// of those that are as new, that of the later input.
+// merge merges sorted answers. If several inputs answer one question, it yields
+// the newest answer, or the one of the later input if they have the same age.
 func merge(inputs []items) items {
 	if len(inputs) == 1 {
 		return inputs[0]
@@ -69,8 +69,8 @@ func merge(inputs []items) items {
 	}
 }
 
-// newestOfFirst returns the newest answer among those with the first hash, nil
-// at the end of all inputs.
+// newestOfFirst returns the newest answer with the lowest hash; nil at the end
+// of all inputs.
 func newestOfFirst(cursors []*cursor) *answers.Item {
 	var best *answers.Item
 	for _, c := range cursors {
@@ -89,8 +89,8 @@ func newestOfFirst(cursors []*cursor) *answers.Item {
 	return best
 }
 
-// sorted are the answers that a manifest names, one for each question, in the
-// order of their hashes.
+// sorted lists the answers that a manifest names, one per question, ordered by
+// their hashes.
 func (s *State) sorted(ctx context.Context, of answers.Scope, files []answerFile, bodies bool) items {
 	var inputs []items
 	for _, generation := range (&manifest{Files: files}).generations() {
@@ -110,13 +110,14 @@ func (s *State) sorted(ctx context.Context, of answers.Scope, files []answerFile
 	return merge(inputs)
 }
 
-// newer yields those answers of some that are newer than what is there. see is
-// told of all answers of both.
+// newer yields those answers of some that are newer than the answers in there.
+// It calls see with every answer of both.
 func newer(some, there items, see func(answers.Item)) items {
 	return func(yield func(answers.Item, error) bool) {
 		old, err := newCursor(there)
 		defer func() { old.stop() }()
-		// pass passes the answers there that come before a hash; nil passes all.
+		// pass passes on the answers of there that come before a hash; nil
+		// passes all.
 		pass := func(h *answers.Hash) error {
 			for ; err == nil && old.more && (h == nil || old.item.Hash.Compare(*h) < 0); err = old.advance() {
 				see(old.item)
@@ -147,10 +148,11 @@ func newer(some, there items, see func(answers.Item)) items {
 
 const maxGenerations = 8
 
-// mergeFrom says which generations are merged into one after another was added:
-// those from an index on. Each that stays is larger than all that come after it
-// together, so that an answer is written again about as often as the number of
-// generations doubles.
+// mergeFrom returns the index of the first generation to merge after a
+// generation was added: all from there on are merged into one. Up to
+// maxGenerations, nothing needs to be merged, and it returns the last index. The
+// generation before the index is then larger than the merged one, so that large
+// generations are seldom rewritten.
 func mergeFrom(generations [][]answerFile) int {
 	from := len(generations) - 1
 	if len(generations) <= maxGenerations {
@@ -173,7 +175,7 @@ func rowsOf(files []answerFile) (rows int64) {
 	return rows
 }
 
-// mergeGenerations replaces the generations of m from an index on by one.
+// mergeGenerations replaces the generations of m, starting at an index, by one.
 func (s *State) mergeGenerations(ctx context.Context, of answers.Scope, m *manifest, from int) error {
 	generations := m.generations()
 	if from >= len(generations)-1 {

@@ -13,9 +13,9 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// Progress keeps the journal of an unfinished dataset: journal/<n>.jsonl are
-// created one after the other. The last that begins a journal and those after it
-// are the journal; small files of the run are in beside/.
+// Progress stores the journal of an unfinished dataset in numbered objects,
+// journal/<n>.jsonl. The journal starts at the last object with a begin mark,
+// and includes all later objects. Small files of the run are in beside/.
 type Progress struct {
 	state *State
 	ctx   context.Context // never cancelled
@@ -24,8 +24,9 @@ type Progress struct {
 	next  int64  // number of the next object
 }
 
-// Progress is that of the dataset at out. Without look, no other process writes
-// it until Close; a dataset that another works on is filelock.ErrLocked.
+// Progress opens the progress of the dataset at out. Without look, no other
+// process can write to it until Release; if another process works on the
+// dataset, the error is filelock.ErrLocked.
 func (s *State) Progress(ctx context.Context, out string, look bool) (*Progress, error) {
 	id := shortHash(out)
 	p := &Progress{state: s, ctx: context.WithoutCancel(ctx), at: s.at.Below("runs/" + id + "/")}
@@ -45,7 +46,7 @@ func (p *Progress) Release() error {
 	return p.lease.Release(p.ctx)
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (p *Progress) Close() error { return nil }
 
 // String names the journal for messages.
@@ -55,10 +56,10 @@ func (p *Progress) object(number int64) objects.Location {
 	return p.at.Below(fmt.Sprintf("journal/%010d.jsonl", number))
 }
 
-// beginMark is the line before a journal's own.
+// beginMark is the first line of an object that begins a journal.
 const beginMark = "{\"journal\":1}\n"
 
-// Read returns the lines of the journal; fs.ErrNotExist when there is none.
+// Read returns the lines of the journal, or fs.ErrNotExist if there is none.
 func (p *Progress) Read() ([]byte, error) {
 	var infos []objects.Info
 	for info, err := range p.state.store.List(p.ctx, p.at.Below("journal/")) {
@@ -93,7 +94,7 @@ func (p *Progress) Read() ([]byte, error) {
 
 // Begin replaces the journal.
 func (p *Progress) Begin(lines []byte) error {
-	const tries = 5 // an earlier process of the run may still be at work
+	const tries = 5 // an earlier process of the run may still be active
 	content := append([]byte(beginMark), lines...)
 	for range tries {
 		err := p.create(content)
@@ -108,8 +109,8 @@ func (p *Progress) Begin(lines []byte) error {
 	return fmt.Errorf("%s: %w", p.at, objects.ErrLockLost)
 }
 
-// Append adds lines to the journal. If another process has begun it anew, it is
-// objects.ErrLockLost.
+// Append adds lines to the journal. If another process has begun a new journal,
+// it returns objects.ErrLockLost.
 func (p *Progress) Append(lines []byte) error { return p.create(lines) }
 
 func (p *Progress) create(data []byte) error {
@@ -124,19 +125,20 @@ func (p *Progress) create(data []byte) error {
 	return err
 }
 
-// Put keeps a small file beside the journal.
+// Put stores a small file beside the journal.
 func (p *Progress) Put(name string, data []byte) error {
 	_, err := p.state.store.Put(p.ctx, p.at.Below("beside/"+name), objects.ContentOf(data, "application/octet-stream"))
 	return err
 }
 
-// Get returns what Put kept; fs.ErrNotExist when there is none.
+// Get returns a file that Put stored, or fs.ErrNotExist if there is none.
 func (p *Progress) Get(name string) ([]byte, error) {
 	data, _, err := p.state.store.ReadFile(p.ctx, p.at.Below("beside/"+name))
 	return data, err
 }
 
-// Drop removes what Put kept under names that begin with prefix, but for one.
+// Drop removes the files that Put stored with names that begin with prefix,
+// except but.
 func (p *Progress) Drop(prefix, but string) error {
 	folder := p.at.Below("beside/")
 	for info, err := range p.state.store.List(p.ctx, folder.Below(prefix)) {
@@ -150,7 +152,7 @@ func (p *Progress) Drop(prefix, but string) error {
 	return nil
 }
 
-// Remove removes everything: the dataset is finished, or thrown away.
+// Remove removes everything, after the dataset was finished or discarded.
 func (p *Progress) Remove() error {
 	for info, err := range p.state.store.List(p.ctx, p.at) {
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// Session is one scope of a state at work: Answers is a working copy on this
-// machine's disk, and each change of it is in the log on S3 before it counts.
+// Session is one open scope of a state. Answers is a working copy on the local
+// disk. Each change to it is in the log on S3 before it counts.
 type Session struct {
 	Answers *answers.Store
 
@@ -24,14 +24,14 @@ type Session struct {
 
 	sealing  sync.Mutex
 	manifest *manifest
-	position int64          // of the last snapshot
+	position int64          // position of the last snapshot
 	running  sync.WaitGroup // a seal in the background
-	due      bool           // one is running; guarded by the answers' order of changes
-	failed   error          // of a seal in the background
+	due      bool           // a seal is running; guarded by the answers' order of changes
+	failed   error          // error of a seal in the background
 }
 
 // Look opens a session that writes nothing to S3, with a working copy in a new
-// folder. It needs no lease: it sees one moment.
+// folder. It needs no lease, because it reads the state as of one moment.
 func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
 	x := &Session{state: s, of: of}
 	defer x.closeOn(ctx, &err)
@@ -44,7 +44,7 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 		if err == nil {
 			break
 		}
-		// A writer may have put the log into a manifest meanwhile.
+		// A writer may have moved the log into a manifest in the meantime.
 		if now, other := s.latest(ctx, of); other != nil || now.Number == x.manifest.Number {
 			return nil, err
 		}
@@ -54,7 +54,8 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 }
 
 // Write opens a session that takes over the log, with a working copy in a new
-// folder. A service that another process writes about is filelock.ErrLocked.
+// folder. If another process writes answers of the service, the error is
+// filelock.ErrLocked.
 func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
 	x := &Session{state: s, of: of}
 	defer x.closeOn(ctx, &err)
@@ -65,8 +66,8 @@ func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (_ *Ses
 	return x, err
 }
 
-// takeOver takes over the log from whoever wrote it before, and what came too
-// late for it.
+// takeOver takes over the log from its previous writer, and the segments that
+// came too late for it.
 func (x *Session) takeOver(ctx context.Context, dir string) error {
 	segments, err := x.fence(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 
 // fence takes over the log, and returns the segments that are in no manifest.
 func (x *Session) fence(ctx context.Context) (segments []segment, err error) {
-	const tries = 5 // an earlier writer may still be at work
+	const tries = 5 // an earlier writer may still be active
 	for range tries {
 		if x.manifest, err = x.state.latest(ctx, x.of); err != nil {
 			return nil, err
@@ -117,7 +118,7 @@ func (x *Session) fence(ctx context.Context) (segments []segment, err error) {
 	return nil, fmt.Errorf("%s: %w", x.state.folder(x.of), filelock.ErrLocked)
 }
 
-// load makes the working copy of a manifest and the segments after it.
+// load builds the working copy from a manifest and the segments after it.
 func (x *Session) load(ctx context.Context, dir string, segments []segment) (err error) {
 	if x.Answers, err = answers.Open(dir, answers.Options{}); err != nil {
 		return err
@@ -150,12 +151,12 @@ func (x *Session) load(ctx context.Context, dir string, segments []segment) (err
 	return x.Answers.AbandonCalls(ctx)
 }
 
-// intentsValid is how long after it was asked for an intent may be used: less
-// than a lease takes to expire. A process that sleeps longer may have been
-// replaced, and the other knows of the intent.
+// intentsValid is how long an intent may be used after it was requested. It is
+// less than the time in which a lease expires. A process that sleeps longer may
+// have been replaced by another one, which knows about the intent.
 const intentsValid = objects.LockExpires / 2
 
-// append sends a group of changes. It is called for one group after the other.
+// append sends a group of changes. Calls of append do not overlap.
 func (x *Session) append(g answers.Group) error {
 	if err := x.log.append(g); err != nil {
 		return err
@@ -173,7 +174,8 @@ func (x *Session) append(g answers.Group) error {
 	return nil
 }
 
-// seal puts what is in the log into files and publishes a manifest with them.
+// seal writes the changes of the log to files, and publishes a manifest that
+// names them.
 func (x *Session) seal(ctx context.Context) error {
 	x.sealing.Lock()
 	defer x.sealing.Unlock()
@@ -216,8 +218,8 @@ func (x *Session) closeOn(ctx context.Context, err *error) {
 	}
 }
 
-// Close puts what is left in the log into files, and gives the state back. What
-// cannot be put there stays in the log, for the next session.
+// Close writes the rest of the log to files, and releases the lease. Changes
+// that cannot be written stay in the log for the next session.
 func (x *Session) Close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var err error

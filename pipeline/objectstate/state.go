@@ -1,9 +1,9 @@
 // Package objectstate keeps a state on S3: the answers that runs have bought.
 //
-// The one thing to know before using it: no object is ever changed. What counts
-// is what the newest manifest of a scope names, and a new manifest is created
-// under the next number, which a store gives to one writer only. So readers need
-// no lock, and see one moment.
+// Objects are never changed, except leases. The newest manifest of a scope names the objects
+// that count. A writer publishes a new manifest under the next number, and a
+// store lets only one writer create that number. So readers need no lock, and
+// see one moment.
 //
 // # For operators
 //
@@ -12,9 +12,11 @@
 //	STATE/answers/<scope>/v/<n>.json    manifest n; the highest number counts
 //	STATE/answers/<scope>/f/*.parquet   answers, sorted by the hash of their question
 //	STATE/answers/<scope>/c/*.jsonl     all calls without an answer
+//	STATE/answers/<scope>/log/<n>.seg   changes that are in no manifest yet
+//	STATE/answers/<scope>/late/*.seg    changes that came too late for the log
 //
-// All but the manifests and leases hold personal data: the keys that were asked
-// about, and the answers as they were received.
+// All objects except manifests and leases hold personal data: the keys of the
+// questions, and the answers as received.
 package objectstate
 
 import (
@@ -36,29 +38,29 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// ErrDamaged says that an object is missing or is not what a manifest says.
+// ErrDamaged means that an object is missing or does not match its manifest.
 var ErrDamaged = errors.New("the state on S3 is damaged")
 
-// State is a state on S3. It is safe for many goroutines.
+// State is a state on S3. It is safe for concurrent use.
 type State struct {
 	store *objects.Store
 	at    objects.Location // ends in a slash
-	// writer names this process in what it creates, so that no other creates the
-	// same object.
+	// writer identifies this process in the names of the objects it creates, so
+	// that no other process uses the same names.
 	writer string
-	// Scratch is the folder for temporary files; empty is the system's.
+	// Scratch is the folder for temporary files; empty means the system's.
 	Scratch string
-	// rowsPerFile and rowsPerGroup are the sizes at which files of answers and
-	// their row groups end; tests lower them.
+	// rowsPerFile and groupBytes are the sizes at which answer files and their
+	// row groups end. Tests lower them.
 	rowsPerFile, groupBytes int
-	// The log is put into files when it has sealSegments or sealBytes, so that the
-	// next process has little to read.
+	// The log is written to files when it has sealSegments segments or
+	// sealBytes bytes, so that the next process has little to read.
 	sealSegments, sealBytes int64
-	// pollEvery is how often a lease is looked at that another process has.
+	// pollEvery is how often to check a lease that another process holds.
 	pollEvery time.Duration
 }
 
-// Open is the state at a URI, s3://bucket/prefix/. Nothing is read yet.
+// Open returns the state at a URI, s3://bucket/prefix/. It reads nothing yet.
 func Open(store *objects.Store, uri string) (*State, error) {
 	at, err := objects.ParseFolder(uri)
 	if err != nil {
@@ -70,10 +72,10 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	}, nil
 }
 
-// String is the state's URI.
+// String returns the state's URI.
 func (s *State) String() string { return s.at.String() }
 
-// shortHash names a folder after what it is about.
+// shortHash derives a folder name from a text.
 func shortHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
@@ -83,7 +85,7 @@ func (s *State) folder(of answers.Scope) objects.Location {
 	return s.at.Below("answers/" + shortHash(of.Service+"\x00"+string(of.Operation)) + "/")
 }
 
-// scopeFile is scope.json.
+// scopeFile is the content of scope.json.
 type scopeFile struct {
 	Service   string `json:"service"`
 	Operation string `json:"operation"`
@@ -114,11 +116,11 @@ func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) 
 	return scopes, nil
 }
 
-// Lease keeps other writers about some services away.
+// Lease keeps other processes from writing answers of some services.
 type Lease struct{ locks []*objects.Lock }
 
-// Claim takes the leases of services. A service that another process writes
-// about is filelock.ErrLocked.
+// Claim takes the leases of services. If another process holds one of them, the
+// error is filelock.ErrLocked.
 func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err error) {
 	ctx = context.WithoutCancel(ctx) // a lease is renewed until it is released
 	l := &Lease{}
@@ -127,7 +129,7 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 			err = errors.Join(err, l.Release(ctx))
 		}
 	}()
-	slices.Sort(services) // two that want the same do not each get one
+	slices.Sort(services) // a fixed order, so that two claims cannot block each other
 	for _, service := range slices.Compact(services) {
 		at := s.leaseOf(service)
 		gone, err := s.store.HolderGone(ctx, at)
@@ -146,8 +148,8 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 	return l, nil
 }
 
-// claimFrom is Claim for a run, which waits while the process that has the lease
-// gives no sign of life: until it does, or the lease has expired.
+// claimFrom is Claim for a run. It waits while the holder of the lease shows no
+// sign of life, until the holder does or the lease has expired.
 func (s *State) claimFrom(ctx context.Context, name string) (*Lease, error) {
 	at, first := s.leaseOf(name), ""
 	for {
@@ -180,7 +182,7 @@ func (s *State) leaseOf(name string) objects.Location {
 	return s.at.Below("lease/" + shortHash(name) + ".json")
 }
 
-// Check makes sure that the lease is still ours.
+// Check verifies that this process still holds the lease.
 func (l *Lease) Check(ctx context.Context) error {
 	for _, lock := range l.locks {
 		if err := lock.Check(ctx); err != nil {
@@ -190,7 +192,7 @@ func (l *Lease) Check(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lease back.
+// Release releases the lease.
 func (l *Lease) Release(ctx context.Context) error {
 	var errs []error
 	for _, lock := range l.locks {
@@ -210,7 +212,7 @@ func (s *State) readJSON(ctx context.Context, at objects.Location, into any) err
 	return nil
 }
 
-// missing is an error of reading an object that has to be there.
+// missing returns the error for an object that should exist and cannot be read.
 func (s *State) missing(at objects.Location, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s is missing", ErrDamaged, at)

@@ -8,7 +8,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
-// SetCalls fills in the counts, latencies and waits of the calls.
+// SetCalls sets the counts, latencies and waits of the calls.
 func (s *Service) SetCalls(calls stats.CallSnapshot) {
 	s.Calls = calls
 	s.Latency = Latency{P50: Seconds(calls.P50), P95: Seconds(calls.P95), P99: Seconds(calls.P99)}
@@ -24,9 +24,8 @@ type openCalls interface {
 	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 }
 
-// SetOpenCalls fills in the calls of a scope that are open in the store. run
-// is the run whose unknown calls are listed first. After an error the list is
-// empty.
+// SetOpenCalls sets the open calls of a scope. Unknown calls of run are listed
+// first. After an error the list is empty.
 func (s *Service) SetOpenCalls(ctx context.Context, store openCalls, scope answers.Scope, run string) (err error) {
 	if s.Unknown, err = listUnknown(ctx, store, scope, run); err != nil {
 		return err

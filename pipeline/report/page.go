@@ -12,9 +12,9 @@ import (
 var pageFiles embed.FS
 
 // Render makes the page of a run from its _report.json: one file of HTML and
-// SVG that needs no script and loads nothing. It holds counts, reasons and
-// names of files, and nothing of any row. Unknown calls are counted, not named.
-// A report of a newer version is an error.
+// SVG without scripts and external resources. It contains counts, reasons and
+// file names, but no data of any row. It counts unknown calls and does not
+// identify them. A report of a newer version is an error.
 func Render(report []byte) ([]byte, error) {
 	r, err := parse(report)
 	if err != nil {
@@ -23,8 +23,8 @@ func Render(report []byte) ([]byte, error) {
 	return render(r)
 }
 
-// RenderManifest makes the page of a finished dataset that has no report from
-// its _manifest.json. It shows what the dataset holds, not how the run went.
+// RenderManifest makes the page of a finished dataset without a report from its
+// _manifest.json. It shows what the dataset contains, not how the run went.
 func RenderManifest(manifest []byte) ([]byte, error) {
 	r, err := parseManifest(manifest)
 	if err != nil {

@@ -9,24 +9,24 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// chart is a drawing over the time of a run. It fills the width of the page: X
-// is in thousandths of the width, Y in pixels.
+// chart shows values over the duration of a run. It fills the width of the
+// page: X is in thousandths of the width, Y in pixels.
 type chart struct {
 	Title  string
 	Text   string // for screen readers
 	Height float64
 	Areas  []area
-	Lines  []gridLine // across, the highest first
-	Ticks  []tick     // along the time
+	Lines  []gridLine // horizontal lines, highest first
+	Ticks  []tick     // on the time axis
 	Hovers []hover
 	Table  chartTable
-	Sum    string // at the right of the title
+	Sum    string // to the right of the title
 }
 
 type area struct {
 	Kind, Name string
 	Path       string
-	Edge       string // its upper edge, if it is the only area
+	Edge       string // the upper edge, if there is only one area
 	Note       string
 }
 
@@ -47,7 +47,7 @@ type hover struct {
 	Title    string
 }
 
-// chartTable is a chart as a table, with longer steps if there are many.
+// chartTable is a chart as a table. Its steps are longer if there are many.
 type chartTable struct {
 	Heads []string
 	Rows  [][]string
@@ -55,19 +55,19 @@ type chartTable struct {
 
 const (
 	chartHeight = 150.
-	minSteps    = 3   // fewer do not make a chart
-	maxSeconds  = 1e9 // a longer run is a damaged report
+	minSteps    = 3   // a chart needs at least as many
+	maxSeconds  = 1e9 // a longer run means a damaged report
 	maxHovers   = 120
 	maxRows     = 40
 )
 
-// values is the series of an area, one number for each step.
+// values is the series of one area, with one number per step.
 type values struct {
 	kind, name string
 	numbers    []float64
 }
 
-// timeline converts steps of a series to seconds and to X.
+// timeline converts the steps of a series to seconds and to X.
 type timeline struct {
 	step, end float64
 	steps     int
@@ -85,8 +85,8 @@ func (t timeline) x(seconds float64) float64 {
 	return tenth(1000 * seconds / t.end)
 }
 
-// charts shows the rates and waits of a run over time. A very short run has
-// none.
+// charts shows the rates and waits of a run over time. A very short run has no
+// charts.
 func charts(r *Report) []*chart {
 	t := newTimeline(r)
 	if t.steps < minSteps || t.step <= 0 || t.end > maxSeconds {
@@ -99,7 +99,8 @@ func charts(r *Report) []*chart {
 	if c := waitsChart(t, r); c != nil {
 		made = append(made, c)
 	}
-	// With a service, rows are counted by the batch, which makes no curve.
+	// With a service, rows are counted in batches, which does not give a useful
+	// curve.
 	if r.Service == nil && slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
 		made = append(made, rateChart(t, "Rows per second", "rows", r.Series.RowsPerSecond))
 	}
@@ -119,7 +120,7 @@ func rateChart(t timeline, title, noun string, numbers []float64) *chart {
 	return c
 }
 
-// axisRate formats a rate for the axis, where room is short.
+// axisRate formats a rate for the axis, where space is limited.
 func axisRate(perSecond float64) string {
 	if perSecond >= 10_000 {
 		return figures.Short(int64(perSecond))
@@ -127,8 +128,8 @@ func axisRate(perSecond float64) string {
 	return figures.Decimal(perSecond)
 }
 
-// waitReasons is the order in which a chart stacks what calls wait for, from
-// the bottom.
+// waitReasons is the order in which a chart stacks the reasons why calls wait,
+// from the bottom.
 var waitReasons = []struct{ reason, kind, name string }{
 	{"concurrency", "wait-concurrency", "a place in flight"},
 	{"rate", "wait-rate", "the rate"},
@@ -172,8 +173,8 @@ func waitsChart(t timeline, r *Report) *chart {
 
 func share(f float64) string { return fmt.Sprintf("%.0f%%", 100*f) }
 
-// newChart stacks areas. axis formats the numbers of the grid, shown those of
-// tooltips and of the table.
+// newChart stacks areas. axis formats the numbers of the grid; shown formats
+// those of tooltips and of the table.
 func newChart(t timeline, title string, top float64, axis func(float64) string, stacked []values, shown func(float64) string) *chart {
 	c := &chart{Title: title, Height: chartHeight}
 	for _, part := range []float64{1, 0.5, 0} {
@@ -218,8 +219,8 @@ func newChart(t timeline, title string, top float64, axis func(float64) string, 
 	return c
 }
 
-// each splits n steps into at most so many groups of equal length; the last may
-// be shorter.
+// each splits n steps into at most most groups of equal length. The last group
+// may be shorter.
 func each(n, most int, do func(from, to int)) {
 	length := (n + most - 1) / most
 	for from := 0; from < n; from += length {
@@ -262,7 +263,7 @@ func edge(t timeline, base, numbers []float64, top float64) string {
 
 func chartY(f, top float64) float64 { return tenth(chartHeight * (1 - min(f/top, 1))) }
 
-// niceCeiling returns a round number for the end of an axis.
+// niceCeiling returns a round number for the upper end of an axis.
 func niceCeiling(most float64) float64 {
 	if most <= 0 {
 		return 1

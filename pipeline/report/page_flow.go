@@ -8,16 +8,16 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// flow is a Sankey diagram of the lines of a run: columns of bars, with bands
-// between them whose thickness is the number of lines. It fills the width of
-// the page: X is in thousandths of the width, Y in pixels.
+// flow is a Sankey diagram of the lines of a run: columns of bars, connected by
+// bands. The thickness of a band is its number of lines. The diagram fills the
+// width of the page: X is in thousandths of the width, Y in pixels.
 type flow struct {
-	Head   string // what comes in
+	Head   string // label of the input
 	Height float64
 	Bars   []flowBar
 	Bands  []band
-	Inside []flowLabel // beside the bars between
-	Ends   []flowLabel // beside the bars at the end
+	Inside []flowLabel // labels of the bars in the middle
+	Ends   []flowLabel // labels of the bars at the end
 	Text   string      // the same in words
 }
 
@@ -33,7 +33,7 @@ type band struct {
 }
 
 type flowLabel struct {
-	X, Y  float64 // X in percent, Y of its middle
+	X, Y  float64 // X in percent, Y of the center
 	Name  string
 	Count string
 	Share string
@@ -47,17 +47,18 @@ type end struct {
 }
 
 const (
-	flowFull        = 230. // px of all lines
-	flowLeast       = 2.   // px of the smallest group
+	flowFull        = 230. // height of all lines, in pixels
+	flowLeast       = 2.   // height of the smallest group, in pixels
 	flowGap         = 10.
-	flowLabelHeight = 40. // px of a label of two lines
+	flowLabelHeight = 40. // height of a label with two lines, in pixels
 )
 
-// slot is a place in a column: a bar, in a space that is at least as high.
+// slot is the place of a bar in a column. Its space is at least as high as the
+// bar.
 type slot struct {
 	height, space float64
-	top           float64 // of the bar
-	in, out       float64 // how much of it has been drawn
+	top           float64 // top of the bar
+	in, out       float64 // how much of the bar is connected on each side
 }
 
 // rowsFlow draws the outcomes of the lines of a dataset.
@@ -74,8 +75,8 @@ func rowsFlow(r *Report) *flow {
 	return f
 }
 
-// ways counts how the answered rows of a dataset got their answers. It is
-// empty if the report does not say so of every row.
+// ways counts how the answered rows of a dataset got their answers. It is empty
+// if the report does not cover every row.
 func ways(r *Report) []end {
 	s, t := r.Service, r.Totals
 	if s == nil || t.Searches > 0 {
@@ -100,7 +101,7 @@ func ways(r *Report) []end {
 	})
 }
 
-// questionsFlow draws how far a run got that stopped before its parts were
+// questionsFlow draws the progress of a run that stopped before its parts were
 // complete.
 func questionsFlow(r *Report) *flow {
 	c := r.Service.Calls
@@ -116,7 +117,7 @@ func present(ends []end) []end {
 	return slices.DeleteFunc(ends, func(e end) bool { return e.count <= 0 })
 }
 
-// drawFlow draws all lines through their ways, if known, to their ends. Dropped
+// drawFlow draws all lines from their ways, if known, to their ends. Dropped
 // lines bypass the ways.
 func drawFlow(all int64, ways, answered, dropped []end) *flow {
 	answered, dropped = present(answered), present(dropped)
@@ -130,7 +131,7 @@ func drawFlow(all int64, ways, answered, dropped []end) *flow {
 	wayHeights, waySum := heights(ways)
 	endHeights, endSum := heights(answered)
 	dropHeights, dropSum := heights(dropped)
-	through := max(waySum, endSum) // they differ where small groups are drawn larger than they are
+	through := max(waySum, endSum) // they differ if small groups are drawn larger than their share
 	fit(wayHeights, through-waySum)
 	fit(endHeights, through-endSum)
 
@@ -235,7 +236,7 @@ func columnHeight(slots []*slot) float64 {
 	return sum
 }
 
-// place puts the slots of a column one below the other, centred in the height.
+// place arranges the slots of a column from top to bottom, centered vertically.
 func place(slots []*slot, height float64) {
 	y := (height - columnHeight(slots)) / 2
 	for _, s := range slots {
@@ -248,7 +249,7 @@ func (f *flow) bar(kind string, x float64, s *slot) {
 	f.Bars = append(f.Bars, flowBar{kind, x, tenth(s.top), tenth(s.top + s.height)})
 }
 
-// band connects two slots, as thick as what is still free in both.
+// band connects two slots. It is as thick as the free part of both.
 func (f *flow) band(kind, title string, x0 float64, from *slot, x1 float64, to *slot) {
 	h := min(from.height-from.out, to.height-to.in)
 	y0, y1, mid := from.top+from.out, to.top+to.in, (x0+x1)/2

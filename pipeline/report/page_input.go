@@ -8,7 +8,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// parse reads _report.json. A member that an older version did not write is
+// parse reads _report.json. Members that an older version did not write are
 // zero.
 func parse(data []byte) (*Report, error) {
 	r := new(Report)

@@ -6,7 +6,7 @@ import "github.com/leadetl/leadetl/internal/figures"
 type barTable struct {
 	Title string
 	Note  string
-	Heads [3]string // name, figure, share; the last may be empty
+	Heads [3]string // name, figure, share; share may be empty
 	Rows  []barRow
 }
 
@@ -16,7 +16,7 @@ type barRow struct {
 	Width             float64 // percent
 }
 
-// maxReasons is how many rows a table shows; the last sums up the rest.
+// maxReasons is how many rows a table shows. The last row sums up the rest.
 const maxReasons = 12
 
 // reasonTables counts the rows by outcome and reason.
@@ -51,8 +51,8 @@ type barItem struct {
 	count      int64
 }
 
-// countTable shows counts. full is the count of a bar of full length; 0 means
-// the largest count.
+// countTable shows counts. full is the count of a full-length bar; 0 means the
+// largest count.
 func countTable(title, of string, all, full int64, items []barItem) barTable {
 	table := barTable{Title: title, Note: "of " + count(all, of), Heads: [3]string{"Reason", "Rows", "Share"}}
 	if rest := len(items) - maxReasons; rest > 1 {
@@ -136,7 +136,7 @@ func classItems(counts map[string]int64) (items []barItem) {
 	return items
 }
 
-// explain adds the titles to a table of classes.
+// explain adds titles to the rows of a table of classes.
 func explain(table barTable, counts map[string]int64) barTable {
 	for i, name := range largestFirst(counts) {
 		if i < len(table.Rows) {
@@ -209,7 +209,7 @@ func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
 	return m
 }
 
-// notes lists what is left to decide or to wait for.
+// notes lists what the user has to decide or wait for.
 func notes(r *Report) (list []note) {
 	s := r.Service
 	if n := s.Unknown.Count; n > 0 {

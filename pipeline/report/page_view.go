@@ -7,7 +7,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// view is what page.html shows. A section without content is left out.
+// view is the data of page.html. Sections without content are left out.
 type view struct {
 	Style     template.CSS
 	Operation string
@@ -15,7 +15,7 @@ type view struct {
 	Outcome   outcome
 	Facts     []fact
 	Tiles     []tile
-	Columns   int // of tiles, where there is room
+	Columns   int // number of tiles in a row, if there is space
 	Flow      *flow
 	Questions *flow
 	Reasons   []barTable
@@ -50,11 +50,11 @@ func (t tile) Long() bool { return len(t.Value) >= 8 }
 // note is a hint, with a command that helps.
 type note struct{ Text, Command string }
 
-// fileTable lists the files that were read, or those that were written.
+// fileTable lists the files that were read, or the files that were written.
 type fileTable struct {
 	Rows  []fileRow
 	Total string
-	More  string // says how many are not listed
+	More  string // how many files are not listed
 	Open  bool
 }
 
@@ -83,11 +83,11 @@ func newView(r *Report) *view {
 	return v
 }
 
-// unfinished reports whether a run that asks a service stopped early. It has
-// then bought more than its parts show.
+// unfinished reports whether a run with a service stopped early. Such a run has
+// bought more answers than its parts show.
 func unfinished(r *Report) bool { return r.Stop.Reason != StopFinished && r.Service != nil }
 
-// stops says how a run ended that did not finish.
+// stops describes how an unfinished run ended.
 var stops = map[StopReason]outcome{
 	StopInterrupted: {"stopped", "Interrupted", "Run the same command to resume.", ""},
 	StopBudget:      {"stopped", "Stopped at its budget", "Raise the limit and run the same command to resume.", ""},
@@ -232,8 +232,8 @@ func from(r *Report) string {
 }
 
 const (
-	openFiles = 12  // more are folded away
-	maxFiles  = 500 // that are listed
+	openFiles = 12  // the rest is collapsed
+	maxFiles  = 500 // more are not listed
 )
 
 func inputs(r *Report) fileTable {

@@ -22,7 +22,7 @@ func plural(n int64, one, many string) string {
 	return figures.Grouped(n) + " " + many
 }
 
-// percent formats a share. It is 0% only for none and 100% only for all.
+// percent formats a share. Only an exact zero is 0%, and only all is 100%.
 func percent(n, of int64) string {
 	switch {
 	case of == 0:
@@ -52,10 +52,10 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// words turns a name of the report into words.
+// words replaces underscores in a name with spaces.
 func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
-// largestFirst returns the names of counts, the largest first.
+// largestFirst returns the names of counts, largest count first.
 func largestFirst[N int64 | float64](counts map[string]N) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
@@ -81,7 +81,7 @@ func rate(perSecond float64) string {
 	return figures.Decimal(perSecond)
 }
 
-// clock formats a time since the start of a run: 90s, 5m, 1h30m.
+// clock formats the time since the start of a run: 90s, 5m, 1h30m.
 func clock(seconds float64) string {
 	if seconds == 0 {
 		return "0"

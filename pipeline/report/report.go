@@ -1,5 +1,5 @@
-// Package report is the report of a run: what _report.json holds, and the
-// page made of it. Other packages fill it in.
+// Package report defines the report of a run: the content of _report.json, and
+// the page made from it. Other packages fill it in.
 package report
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// Format is the version of the report's own layout. It grows when a
-// member changes its meaning, not when one is added.
+// Format is the version of the report format. It increases when a member
+// changes its meaning, not when a member is added.
 const Format = 1
 
-// Report says how the last run on a dataset went: the same numbers that the
-// closing table and the metrics show. It is _report.json of the dataset's
-// folder, and _report.html beside it is made of it. It holds no value of any
-// row. docs/report.md explains each member.
+// Report says how the last run on a dataset went. It contains the same numbers
+// as the summary and the metrics. It is stored as _report.json in the dataset's
+// folder; _report.html is made from it. It contains no data of any row.
+// docs/report.md explains each member.
 //
-// A run that was killed leaves the report of the run before it.
+// A run that is killed leaves the report of the run before it.
 type Report struct {
 	Format    int    `json:"format"`
 	Program   string `json:"program"`
@@ -33,22 +33,23 @@ type Report struct {
 
 	Inputs []sinks.Input `json:"inputs"`
 	Output string        `json:"output"` // the dataset's folder as it was given
-	// Totals are of the parts that are there, Fresh of those this run made.
+	// Totals covers all existing parts, Fresh the parts that this run made.
 	Totals    sinks.Totals `json:"totals"`
 	Fresh     sinks.Totals `json:"fresh"`
 	MatchRate float64      `json:"match_rate"`
-	// Duplicates counts rows of this run whose key another of its rows had;
-	// nil where that is not known.
+	// Duplicates counts rows of this run with the key of another of its rows;
+	// nil if unknown.
 	Duplicates *int64 `json:"duplicates,omitempty"`
-	// SuppressionEntries is how long the suppression lists are; nil without any.
+	// SuppressionEntries is the length of the suppression lists; nil without
+	// lists.
 	SuppressionEntries *int64 `json:"suppression_entries,omitempty"`
-	// FirstReject is where the list is wrong first; nil if it is not.
+	// FirstReject is the first invalid row or line; nil if there is none.
 	FirstReject *sinks.FirstReject `json:"first_reject,omitempty"`
 	Parts       Parts              `json:"parts"`
 	Progress    Progress           `json:"progress"`
 	Files       []sinks.File       `json:"files"`
 
-	// Service is nil where none was asked.
+	// Service is nil if the run used no service.
 	Service *Service     `json:"service,omitempty"`
 	Series  stats.Series `json:"series"`
 }
@@ -60,10 +61,10 @@ type Stop struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// StopReason is why a run ended, in a word.
+// StopReason says in one word why a run ended.
 type StopReason string
 
-// The reasons.
+// The reasons why a run ended.
 const (
 	StopFinished    StopReason = "finished"
 	StopInterrupted StopReason = "interrupted"
@@ -77,50 +78,51 @@ const (
 // Parts counts parts.
 type Parts struct {
 	Made    int `json:"made"`
-	Earlier int `json:"earlier"` // that earlier runs made
+	Earlier int `json:"earlier"` // made by earlier runs
 }
 
-// Progress is how much of the input was done when the run ended, as the
-// progress line counts it.
+// Progress is how much of the input was done when the run ended, as shown by
+// the progress line.
 type Progress struct {
 	Rows int64 `json:"rows"`
-	// Of is an estimate of all rows of the input, unless Exact; 0 where nothing is
-	// known.
+	// Of is the number of rows of the input. It is an estimate unless Exact is
+	// set, and 0 if unknown.
 	Of    int64 `json:"of"`
 	Exact bool  `json:"exact"`
 }
 
-// ProgressOf is that of a run that ended.
+// ProgressOf returns the progress of a run that has ended.
 func ProgressOf(s stats.Snapshot) Progress {
 	return Progress{Rows: s.InputDone(), Of: s.InputRows(), Exact: s.AllRead}
 }
 
-// Service is what was asked of a service.
+// Service says what the run asked a service.
 type Service struct {
 	Name string `json:"name"`
-	// Run names the work on the dataset, over restarts, in the stored answers.
+	// Run identifies the run in the stored answers. It stays the same over
+	// restarts.
 	Run     string             `json:"run"`
-	Offline bool               `json:"offline"` // stored answers alone
+	Offline bool               `json:"offline"` // stored answers only
 	Calls   stats.CallSnapshot `json:"calls"`
 	Latency Latency            `json:"latency_seconds"`
 	Waits   map[string]float64 `json:"waits_seconds"` // by pace.Reason
 	Budget  Budget             `json:"budget"`
 	Unknown UnknownCalls       `json:"unknown_calls"`
-	// Parked counts the calls to the service about the operation whose answer
-	// was promised and is not there.
+	// Parked counts the calls for this operation whose answer was promised and
+	// has not arrived.
 	Parked int64 `json:"parked_calls"`
 }
 
-// Latency is the time from a request to its answer, in seconds, of calls
-// that got one; right to 2%, 0 without any.
+// Latency is the time from request to answer in seconds, for calls that got an
+// answer. It is accurate to 2%, and 0 if there are no such calls.
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
 }
 
-// Budget is what was counted against the budget, over restarts, and the
-// bounds; null is none.
+// Budget is what counts against the budget, over restarts, and the limits; null
+// means no limit.
 type Budget struct {
 	Calls              int64    `json:"calls"`
 	Credits            int64    `json:"credits"`
@@ -129,18 +131,17 @@ type Budget struct {
 	MaxDurationSeconds *float64 `json:"max_duration_seconds"`
 }
 
-// UnknownCalls lists the calls to the service about the operation that may
-// have been billed and have no answer, those of this run first. They may be of
-// other lists.
+// UnknownCalls lists the calls for this operation that may have been billed and
+// have no answer, those of this run first. Others may belong to other lists.
 type UnknownCalls struct {
 	Count  int64         `json:"count"`
-	Listed []UnknownCall `json:"listed"` // maxListed at most
+	Listed []UnknownCall `json:"listed"` // at most maxListed
 }
 
 // maxListed bounds the unknown calls that a report lists.
 const maxListed = 1000
 
-// UnknownCall is one of them.
+// UnknownCall is one unknown call.
 type UnknownCall struct {
 	KeyHash        string    `json:"key_hash"`
 	IdempotencyKey string    `json:"idempotency_key"`
@@ -148,9 +149,9 @@ type UnknownCall struct {
 	SentAt         time.Time `json:"sent_at"`
 	Attempts       int       `json:"attempts"`
 	ThisRun        bool      `json:"this_run"`
-	Reason         string    `json:"reason,omitempty"` // empty where the process died
+	Reason         string    `json:"reason,omitempty"` // empty if the process died
 	Status         int       `json:"status,omitempty"`
 }
 
-// Seconds is d in seconds, rounded to a microsecond.
+// Seconds returns d in seconds, rounded to a microsecond.
 func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

@@ -7,7 +7,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// Write writes a report and its page into the dataset's folder.
+// Write writes a report and its page to the dataset's folder.
 func (r *Report) Write(to *sinks.Dataset) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package arch holds no code: its tests keep the tree as it was drawn.
+// Package arch holds no code: its tests check the structure of the tree.
 //
 // Imports point downwards only. From the ground up:
 //
@@ -12,9 +12,9 @@
 //	cmd         imports everything; it is where parts meet. testdata is the
 //	            sample directory, which it has with it
 //
-// Siblings do not import each other, a few leaves aside, and a folder does not import the one it
-// lies in, resolution aside. Nothing registers itself: there is no func init,
-// and no package of ours is imported for its effects. Every package has a
-// package comment. Tests may import what they like: they wire parts together
-// to try them.
+// Siblings do not import each other, except a few leaf packages. A folder does
+// not import its parent folder, except resolution. Nothing registers itself:
+// there is no func init, and no package of ours is imported for its side
+// effects. Every package has a package comment. Tests may import anything,
+// because they wire parts together.
 package arch

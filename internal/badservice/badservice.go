@@ -1,10 +1,10 @@
 // Package badservice is a service of the Lead Resolution Service Interface that
 // misbehaves on purpose and keeps a ledger of what it charged. Remote runs are
 // tested and measured against it.
-//
-// The one thing to know before using it: its answer depends on the operation
-// and the key alone. Faults decide how, when and whether an answer arrives,
-// never what it says, so a run with faults must end with the same data as one
+// The one thing to know before using it: its answer depends only on the
+// operation and the key. Faults decide how, when and whether an answer arrives,
+// never what it says. So a run with faults must end with the same data as one
+// without.
 // without.
 package badservice
 
@@ -21,30 +21,30 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options are the settings of a Service. DefaultOptions has those of a good
-// one.
+// Options are the settings of a Service. DefaultOptions has those of a
+// well-behaved one.
 type Options struct {
-	// APIKey is the bearer token of callers; empty lets everybody in.
+	// APIKey is the bearer token of callers; empty accepts everybody.
 	APIKey string
 	// Seed makes the faults repeatable, if calls come in the same order.
 	Seed uint64
-	// HonourKeys answers a call that repeats an idempotency key with the answer
-	// of the first. Without it such a call is charged like any other.
+	// HonourKeys repeats the first answer for a repeated idempotency key. Without
+	// it, such a call is charged like any other.
 	HonourKeys bool
 	// Credits is the balance; a negative one is unlimited.
 	Credits int64
-	// NoCredits are the statuses used in turn when the balance is spent: 400
+	// NoCredits are the statuses used in turn when the balance is used up: 400
 	// with the code insufficient_credits, or 402.
 	NoCredits []int
-	// Unpriced leaves out the cost of answers.
+	// Unpriced omits the cost from answers.
 	Unpriced bool
-	// Matched and Refused are the shares of keys that match, and that are
-	// refused as invalid. The others are misses.
+	// Matched is the share of keys that match, Refused the share that is refused
+	// as invalid. All other keys are misses.
 	Matched, Refused float64
 	// Latency is the time to make an answer.
 	Latency time.Duration
-	// Rate is how many calls a second are accepted, Burst how many at once; 0
-	// means any number.
+	// Rate is how many calls a second are accepted, and Burst how many at once; 0
+	// means no limit.
 	Rate  float64
 	Burst int
 	// Polls is how many polls of a keyword search find it unfinished.
@@ -68,7 +68,7 @@ type Service struct {
 	dice     *rand.Rand
 	faults   Faults
 	balance  int64
-	turns    map[string]int      // how often each choice that rotates was made
+	turns    map[string]int      // how often each rotating choice was made
 	kept     map[string]*promise // by path and idempotency key
 	jobs     map[string]*job     // by resolution id
 	ledger   []Event
@@ -115,8 +115,8 @@ func (s *Service) Grant(credits int64) {
 	s.balance += credits
 }
 
-// Deny answers so many calls with 401, after so many others. Negative times
-// means all calls, until Deny(0, 0).
+// Deny answers the given number of calls with 401, after it lets a number of
+// calls pass. Negative times means all calls, until Deny(0, 0).
 func (s *Service) Deny(after, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,8 @@ func read(r *http.Request, body []byte) (*question, *reply) {
 	return q, nil
 }
 
-// canonical removes from an identifier what callers may write differently.
+// canonical removes the parts of an identifier that callers may write
+// differently.
 func canonical(identifier string) string {
 	_, after, found := strings.Cut(identifier, "://")
 	if !found {
@@ -230,7 +231,7 @@ func canonical(identifier string) string {
 // chance is true with probability p. The caller holds the lock.
 func (s *Service) chance(p float64) bool { return p > 0 && s.dice.Float64() < p }
 
-// turn rotates through so many choices. The caller holds the lock.
+// turn rotates through the given number of choices. The caller holds the lock.
 func (s *Service) turn(choice string, of int) int {
 	n := s.turns[choice]
 	s.turns[choice] = n + 1

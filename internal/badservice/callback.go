@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// callbacks are the deliveries under way.
+// callbacks are the deliveries in progress.
 type callbacks struct {
 	mu        sync.Mutex
 	ended     bool
@@ -66,7 +66,7 @@ func (c *callbacks) post(secret string, q *question, d *decision, requested time
 	})
 }
 
-// Delivered counts the accepted callbacks, each one that was sent twice as two.
+// Delivered counts the accepted callbacks. A callback sent twice counts twice.
 func (s *Service) Delivered() int {
 	s.callbacks.mu.Lock()
 	defer s.callbacks.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// timestamp is a moment as the interface writes it.
+// timestamp formats a time as the interface does.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// envelope is the finished answer to a single-record question, in the
-// interface's own spelling.
+// envelope is the finished answer to a single-record question, in the spelling
+// of the interface.
 func (d *decision) envelope(q *question, at time.Time) map[string]any {
 	e := map[string]any{"success": true, "message": "Resolution completed", "data": d.lead != nil, "lead": map[string]any{}, "payload": q.sent}
 	if strings.HasSuffix(q.name, "_to_hem") {
@@ -37,8 +37,7 @@ func resolutionOf(q *question, status string, at time.Time) map[string]any {
 	return r
 }
 
-// render makes the answer as it is sent, and sent again under its idempotency
-// key.
+// render makes the answer to send, and to repeat under its idempotency key.
 func (d *decision) render(q *question, unpriced bool) *reply {
 	var r *reply
 	switch {
@@ -53,7 +52,7 @@ func (d *decision) render(q *question, unpriced bool) *reply {
 	}
 	switch {
 	case unpriced:
-	case q.kind == creation: // its result tells
+	case q.kind == creation: // its result call has the answer
 		r.header.Set("X-Credits-Spent", "0")
 	default:
 		r.header.Set("X-Credits-Spent", strconv.FormatInt(d.credits, 10))
@@ -65,7 +64,7 @@ func (d *decision) render(q *question, unpriced bool) *reply {
 	return r
 }
 
-// spelled is the answer in one of the other spellings that services use.
+// spelled writes the answer in one of the other spellings that services use.
 func (d *decision) spelled(q *question) *reply {
 	e := d.envelope(q, time.Now())
 	if d.lead == nil {
@@ -109,7 +108,7 @@ func (d *decision) spelled(q *question) *reply {
 	return r
 }
 
-// respell writes a lead's members in other ways.
+// respell writes a lead's members in other spellings.
 func (d *decision) respell(lead map[string]any) {
 	if list, has := lead["hashed_emails"].([]any); has {
 		way := d.spelling.IntN(4)
@@ -125,7 +124,7 @@ func (d *decision) respell(lead map[string]any) {
 				other = append(other, map[string]any{"email": hash, "type": dashed})
 			case 2:
 				other = append(other, map[string]any{"value": hash, "algorithm": kind})
-			case 3: // its length tells its type
+			case 3: // only its length shows its type
 				other = append(other, hash)
 			}
 		}
@@ -157,7 +156,7 @@ type number string
 
 func (n number) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// missed is a miss in one of the spellings services have for it.
+// missed writes a miss in one of the spellings that services use.
 func missed(e map[string]any, spelling *rand.Rand) *reply {
 	delete(e, "data")
 	switch spelling.IntN(7) {

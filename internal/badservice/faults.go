@@ -7,9 +7,9 @@ type Faults struct {
 	// ResetBefore a broken connection.
 	Unavailable, Limited, ResetBefore float64
 
-	// After the answer was made and charged: Failed is a 500, ResetAfter a
-	// broken connection, Truncated a body that ends too early, and WrongTypes a
-	// 200 whose members have wrong types.
+	// After the answer was made and charged: Failed is a 500, ResetAfter a broken
+	// connection, Truncated a body that ends too early, and WrongTypes a 200
+	// whose members have wrong types.
 	Failed, ResetAfter, Truncated, WrongTypes float64
 
 	// Slow sends the answer in small pieces.

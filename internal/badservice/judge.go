@@ -15,10 +15,10 @@ type fate struct {
 	reply *reply // nil if none is sent
 }
 
-// promise is a used idempotency key, with its answer once there is one.
+// promise is a used idempotency key and its answer, if it has one yet.
 type promise struct {
 	fingerprint [sha256.Size]byte
-	reply       *reply // nil while the call is under way
+	reply       *reply // nil while the call is in progress
 }
 
 // judge decides how a call ends, and charges for it.
@@ -27,8 +27,8 @@ func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 		return f
 	}
 	if s.options.Latency > 0 {
-		// Not cut short when the caller goes: like many services, this one
-		// charges the call all the same.
+		// Not canceled when the caller disconnects: like many services, this one
+		// still charges the call.
 		time.Sleep(s.options.Latency)
 	}
 	d, f := s.settle(q)
@@ -42,7 +42,7 @@ func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 	return s.after(q, d, answered)
 }
 
-// before ends a call before it is worked on; nil lets it pass.
+// before may end a call before it is processed; nil lets it pass.
 func (s *Service) before(r *http.Request, q *question, refusal *reply) *fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ type decision struct {
 	later    bool           // answer with status processing, and later by callback
 	twice    bool           // send the callback twice
 	delay    time.Duration  // until the callback
-	spelling *rand.Rand     // nil means that of the interface
+	spelling *rand.Rand     // nil means the spelling of the interface
 	search   *search        // of a keyword call
 }
 
@@ -178,7 +178,8 @@ func (s *Service) mangle(answered *reply, kind Fate) *fate {
 	case s.chance(s.faults.Truncated):
 		cut := answered.clone()
 		cut.body = cut.body[:len(cut.body)/2]
-		// A shortened 404 with the right length would look like a web server's.
+		// A truncated 404 with the right length would look like a web server's
+		// 404.
 		cut.breaksOff = cut.status != http.StatusOK || s.turn("truncated", 2) == 1
 		return &fate{Truncated, cut}
 	case answered.status == http.StatusOK && s.chance(s.faults.WrongTypes):
@@ -193,7 +194,7 @@ func (s *Service) mangle(answered *reply, kind Fate) *fate {
 	return &fate{kind, answered}
 }
 
-// forget makes an idempotency key usable again: only answers are kept.
+// forget makes an idempotency key usable again, because only answers are kept.
 func (s *Service) forget(q *question, f *fate) *fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +232,7 @@ func (s *Service) tooMany() *reply {
 		r.header.Set("X-RateLimit-Reset", strconv.FormatInt(now.UnixMilli()+200, 10))
 	case 7:
 		r.body = []byte(`{"error":{"code":"rate_limited","retry_after":0.2}}`)
-	case 8: // no wait at all
+	case 8: // no Retry-After
 	}
 	return r
 }

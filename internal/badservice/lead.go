@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// hashOf is what everything about a key follows from.
+// hashOf is the hash from which all data of a key is derived.
 func hashOf(parts ...string) []byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
 }
 
-// isShare reports whether a hash is among a share of all.
+// isShare reports whether a hash falls into the given share of all hashes.
 func isShare(hash []byte, share float64) bool {
 	return float64(binary.BigEndian.Uint32(hash))/math.MaxUint32 < share
 }
@@ -31,7 +31,7 @@ var (
 	employees  = []string{"11-50", "1,001-5,000", "10,001+"}
 )
 
-// leadOf is what there is about a key.
+// leadOf makes the lead of a key.
 func leadOf(operation, key string) map[string]any {
 	h := hashOf("lead", operation, key)
 	pick := func(i int, from []string) string { return from[int(h[i])%len(from)] }

@@ -24,8 +24,8 @@ type Fate string
 // The fates.
 const (
 	Answered    Fate = "answered"
-	Replayed    Fate = "replayed"  // an answer again, under its idempotency key
-	InFlight    Fate = "in_flight" // 409: the key's first call is under way
+	Replayed    Fate = "replayed"  // the stored answer again, under its idempotency key
+	InFlight    Fate = "in_flight" // 409: the key's first call is in progress
 	Reused      Fate = "reused"    // 422: the key's first call had another body
 	Refused     Fate = "refused"   // 4xx: an invalid call or key
 	Denied      Fate = "denied"    // 401
@@ -116,8 +116,8 @@ func (s *Service) record(q *question, f *fate) {
 	s.calls = append(s.calls, Call{Operation: q.name, Key: q.key, IdempotencyKey: q.idempotencyKey, Fate: f.kind, At: time.Now()})
 }
 
-// charge takes the price of an answer. It returns false if the balance is below
-// the most that the question may cost. The caller holds the lock.
+// charge takes the price of an answer. It returns false if the balance is less
+// than the highest possible cost of the question. The caller holds the lock.
 func (s *Service) charge(q *question, most, credits int64) bool {
 	if s.options.Credits >= 0 {
 		if s.balance < most {

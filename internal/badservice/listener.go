@@ -10,7 +10,7 @@ import (
 // listener is the service's own server, for tests that stop and restart it.
 type listener struct {
 	mu      sync.Mutex
-	idle    sync.Cond // active has become 0
+	idle    sync.Cond // active became 0
 	active  int       // calls
 	stopped bool
 	address string // of the first Start
@@ -18,8 +18,8 @@ type listener struct {
 	ended   chan error
 }
 
-// Start listens on the loopback and returns the service's URL. Each further
-// Start, after a Stop, listens on the same address.
+// Start listens on the loopback interface and returns the service's URL. A Start
+// after a Stop uses the same address again.
 func (s *Service) Start() (url string, err error) {
 	l := &s.listener
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func (s *Service) Start() (url string, err error) {
 	return "http://" + l.address, nil
 }
 
-// Stop breaks all connections and waits for the calls under way. The service
+// Stop breaks all connections and waits for the calls in progress. The service
 // keeps its state.
 func (s *Service) Stop() error {
 	l := &s.listener
@@ -63,7 +63,7 @@ func (s *Service) Stop() error {
 	return err
 }
 
-// Close is Stop, and also ends the callbacks. It must be the last call.
+// Close is Stop, and also ends the callbacks. Nothing may be called after it.
 func (s *Service) Close() error {
 	s.callbacks.end()
 	return s.Stop()

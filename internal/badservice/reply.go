@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// reply is an answer as it goes out.
+// reply is an answer to be sent.
 type reply struct {
 	status    int
 	header    http.Header
 	body      []byte
-	breaksOff bool // the body is announced longer than it is
+	breaksOff bool // Content-Length is larger than the body
 	dribbles  bool // the body comes in small pieces
 }
 
@@ -39,7 +39,7 @@ func refuse(status int, code, message string) *reply {
 	})
 }
 
-// unavailable is the reply of a proxy whose service is down.
+// unavailable is the answer of a proxy whose service is down.
 func unavailable() *reply {
 	return &reply{
 		status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"text/html"}},
@@ -77,12 +77,13 @@ func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
 	}
 	_, _ = w.Write(r.body) // the caller may be gone
 	if r.breaksOff {
-		_ = http.NewResponseController(w).Flush() // so that a part arrives
+		_ = http.NewResponseController(w).Flush() // so that the first part arrives
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// reset breaks the connection the hard way, as a machine that crashed does.
+// reset breaks the connection without closing it properly, as a crashed machine
+// does.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

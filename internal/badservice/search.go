@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// canonicalSearch is a keyword request as JSON, without what does not change
-// the answer; "" when it asks for nothing.
+// canonicalSearch is a keyword request as JSON, without the members that do not
+// change the answer. It is "" when the request has no search.
 func canonicalSearch(sent map[string]any) string {
 	asked := maps.Clone(sent)
 	delete(asked, "callback_url")
@@ -25,7 +25,7 @@ func canonicalSearch(sent map[string]any) string {
 	return string(text)
 }
 
-// search is what a keyword question is answered with.
+// search is the answer to a keyword question.
 type search struct {
 	operation string
 	total     int // leads on all pages
@@ -33,18 +33,18 @@ type search struct {
 	unit      int64 // credits of a lead
 	page      int
 	limit     int
-	body      map[string]any // of the answer to send now
+	body      map[string]any // of this answer
 }
 
 // job is a search that was created.
 type job struct {
 	operation string
 	search    *search
-	polls     int // that find it unfinished still
+	polls     int // how many more polls find it unfinished
 }
 
-// searchOf finds a search's leads. How many there are follows from the search
-// alone, not from the page that is asked for.
+// searchOf finds a search's leads. Their number depends only on the search, not
+// on the requested page.
 func searchOf(q *question) *search {
 	whole := maps.Clone(q.sent)
 	for _, name := range []string{"page", "limit", "limit_of_hems", "deanonymize", "super_enrichment"} {
@@ -72,7 +72,7 @@ func searchOf(q *question) *search {
 	return s
 }
 
-// atLeastOne is a JSON number as a count, or what that is by default.
+// atLeastOne reads a JSON number as a count, with a default.
 func atLeastOne(v any, without int) int {
 	if n, is := v.(float64); is && n >= 1 {
 		return int(n)
@@ -99,7 +99,8 @@ func foundLead(search string, i int, keywords []any, deanonymize, enrich bool) m
 	return lead
 }
 
-// credits is what the search costs: each delivered lead, and a count as one.
+// credits is the cost of the search. Each delivered lead has a price; a count
+// costs 1.
 func (s *search) credits() int64 {
 	if s.operation == "keyword_to_lead_count" {
 		return 1

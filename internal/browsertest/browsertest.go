@@ -91,7 +91,7 @@ func Start(t *testing.T) *Browser {
 	t.Cleanup(func() {
 		b.session = ""
 		_ = b.send("Browser.close", nil)
-		_ = c.Wait() // it was asked to close, or is killed
+		_ = c.Wait() // it was asked to close, or was killed
 		ourOut.Close()
 		ourIn.Close()
 		if b.ended {
@@ -254,8 +254,8 @@ func (b *Browser) Follow(expression string) {
 	b.until(func(m message) bool { return m.Method == "Page.loadEventFired" })
 }
 
-// Faults is a JavaScript expression that lists what a reader would stumble over: a
-// page wider than the screen, too little contrast (WCAG 2.2, 1.4.3), fields and
+// Faults is a JavaScript expression that lists problems for readers: a page
+// wider than the screen, too little contrast (WCAG 2.2, 1.4.3), fields and
 // drawings without names.
 const Faults = `(() => {
 	const wrong = [];

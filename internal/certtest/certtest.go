@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// Make makes a certificate of 127.0.0.1 that vouches for itself,
-// and returns its files.
+// Make makes a self-signed certificate for 127.0.0.1, and returns its files.
 func Make(t testing.TB, serial int64) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -39,8 +38,7 @@ func Make(t testing.TB, serial int64) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// Replace puts a file in the place of another, as those who renew certificates
-// do.
+// Replace replaces a file by another, as programs that renew certificates do.
 func Replace(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {

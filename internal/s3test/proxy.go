@@ -20,13 +20,13 @@ type Kind string
 // The kinds.
 const (
 	Pass    Kind = ""
-	Refuse  Kind = "refused"   // Status and Code are the answer; the server hears of nothing
-	Reset   Kind = "reset"     // the connection breaks before the server hears of it
-	Lose    Kind = "lost"      // the server does it, and its answer is lost
+	Refuse  Kind = "refused"   // Status and Code are the answer; the server gets no request
+	Reset   Kind = "reset"     // the connection breaks before the server gets the request
+	Lose    Kind = "lost"      // the server does the request, but its answer is lost
 	Cut     Kind = "cut"       // the connection breaks in the middle of the answer
 	Delayed Kind = "delayed"   // it takes Delay longer
-	Swallow Kind = "swallowed" // an answer of 200 without anything being done
-	Answer  Kind = "answered"  // Status, Type and Text are the answer; the server hears of nothing
+	Swallow Kind = "swallowed" // an answer of 200, but the server gets no request
+	Answer  Kind = "answered"  // Status, Type and Text are the answer; the server gets no request
 	Forget  Kind = "forgotten" // the answer has no metadata
 )
 
@@ -69,15 +69,15 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// Do has every request from here on treated as decide says; nil passes all on.
-// It is asked by one goroutine at a time.
+// Do makes decide choose the fault of every later request; nil forwards all.
+// decide is called by one goroutine at a time.
 func (p *Proxy) Do(decide func(*http.Request) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.decide = decide
 }
 
-// Counts tells how many requests were treated in which way.
+// Counts returns how many requests got each kind of treatment.
 func (p *Proxy) Counts() map[Kind]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target *url.URL, t
 		hangUp(w)
 		return
 	case Refuse:
-		_, _ = io.Copy(io.Discard, r.Body) // or it would be a reset
+		_, _ = io.Copy(io.Discard, r.Body) // an unread body would cause a reset
 		refuse(w, r, f)
 		return
 	case Swallow:
@@ -130,7 +130,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target *url.URL, t
 		}
 	}
 	out := r.Clone(r.Context())
-	out.RequestURI, out.URL.Scheme, out.URL.Host, out.Host = "", target.Scheme, target.Host, r.Host // the host is signed
+	out.RequestURI, out.URL.Scheme, out.URL.Host, out.Host = "", target.Scheme, target.Host, r.Host // the host is part of the signature
 	response, err := transport.RoundTrip(out)
 	if err != nil {
 		hangUp(w)
@@ -178,7 +178,7 @@ func hangUp(w http.ResponseWriter) {
 	connection.Close()
 }
 
-// Kinds of requests, as faults are chosen for.
+// Kinds of requests, to choose faults by.
 
 // IsWrite reports whether a request changes something.
 func IsWrite(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }

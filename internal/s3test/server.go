@@ -1,5 +1,5 @@
 // Package s3test starts a real S3 server for tests, and a proxy in front of it
-// that does to requests what networks and busy stores do.
+// that simulates the faults of networks and busy stores.
 //
 // The server is versitygw, a program of its own that keeps objects as files. A
 // nested module pins it; it is built into the build cache when it is first
@@ -35,8 +35,8 @@ type Server struct {
 	program string
 }
 
-// start is the folder of the package that is tested. Paths that the compiler
-// knows are no help: go test -trimpath cuts them.
+// start is the folder of the package under test. The compiler's paths do not
+// help: go test -trimpath cuts them.
 var start, _ = os.Getwd()
 
 // module is the folder of the nested module.
@@ -61,7 +61,7 @@ var program = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// Start starts a server with some empty buckets, which ends with the test.
+// Start starts a server with some empty buckets. It ends with the test.
 func Start(t testing.TB, buckets ...string) *Server {
 	t.Helper()
 	if testing.Short() {
@@ -123,8 +123,8 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Environ are the variables that AWS programs find the credentials in, and
-// nothing else of this machine.
+// Environ are the environment variables with the credentials for AWS programs.
+// They hide the AWS settings of this machine.
 func Environ() []string {
 	return []string{
 		"AWS_ACCESS_KEY_ID=" + AccessKey, "AWS_SECRET_ACCESS_KEY=" + SecretKey, "AWS_SESSION_TOKEN=", "AWS_REGION=" + Region, "AWS_PROFILE=",

@@ -36,7 +36,7 @@ type Policy struct {
 	Statement []Statement
 }
 
-// Allow gives a user what a policy says about a bucket, and nothing else.
+// Allow gives a user the permissions of a policy for a bucket, and no others.
 func (s *Server) Allow(t testing.TB, bucket, accessKey string, p Policy) {
 	t.Helper()
 	ours := Policy{Version: p.Version}
@@ -61,7 +61,7 @@ func (s *Server) BeginUpload(t testing.TB, bucket, key string) {
 	}
 }
 
-// owner is a client who may do everything.
+// owner is a client that may do everything.
 func (s *Server) owner() *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &s.URL, Region: Region, UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),

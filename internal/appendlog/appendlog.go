@@ -1,9 +1,10 @@
-// Package appendlog is a file of records that only grows. A record is on disk
-// as a whole once Append has returned; a record that a crash cut off is left
-// out when the log is read.
+// Package appendlog is a file of records that only grows. When Append returns,
+// the whole record is on disk. A record that a crash cut off is skipped when the
+// log is read.
 //
-// The one thing to know before using it: an Append that failed left nothing
-// behind, and the next may succeed, such as when a full disk has space again.
+// The one thing to know before using it: an Append that failed leaves nothing
+// behind, and the next one may succeed, for example when a full disk has space
+// again.
 package appendlog
 
 import (
@@ -23,8 +24,8 @@ const headerSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Storage is where a log is kept: a file whose Sync may leave out metadata that
-// reading does not need.
+// Storage is where a log is kept: a file. Its Sync may skip metadata that is not
+// needed to read the file.
 type Storage interface {
 	io.WriterAt
 	io.Closer
@@ -52,8 +53,8 @@ type Log struct {
 	buffer []byte
 }
 
-// Create makes an empty log that only its owner can read, and replaces what is
-// at path. The caller syncs the folder.
+// Create makes an empty log that only its owner can read. It replaces an
+// existing file at path. The caller syncs the folder.
 func Create(path string) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -118,12 +119,12 @@ func checksum(length, record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, record)
 }
 
-// ErrDamaged says that an acknowledged record has changed on disk.
+// ErrDamaged means that a complete record has changed on disk.
 var ErrDamaged = errors.New("a record is damaged")
 
 // Read calls use for each record, in order; use may keep it. An incomplete last
-// record was never acknowledged and is left out. If another record follows an
-// incomplete one, the error is ErrDamaged.
+// record is skipped, because its Append never returned. If another record
+// follows an incomplete one, the error is ErrDamaged.
 func Read(path string, use func(record []byte) error) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -144,7 +145,7 @@ func Read(path string, use func(record []byte) error) error {
 	}
 }
 
-// cut splits the first record off, complete or not. rest is empty if the end of
+// cut splits off the first record, complete or not. rest is empty if the end of
 // the record is unknown.
 func cut(text []byte) (record, rest []byte, complete bool) {
 	if len(text) < headerSize {

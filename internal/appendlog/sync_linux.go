@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// File is a file as Storage.
+// File is an os.File that is a Storage.
 type File struct{ *os.File }
 
 // Sync does not write the times of the file.

@@ -4,5 +4,5 @@ package appendlog
 
 import "os"
 
-// File is a file as Storage.
+// File is an os.File that is a Storage.
 type File struct{ *os.File }

@@ -15,8 +15,8 @@ import (
 
 const tempSuffix = ".tmp"
 
-// File is a file under construction. It is not safe for concurrent use, and
-// two Files of one path must not exist at a time.
+// File is a file that is being written. It is not safe for concurrent use, and
+// no two Files may have the same path at the same time.
 type File struct {
 	*os.File
 	path string
@@ -46,10 +46,10 @@ func IsTemp(name string) bool {
 // with this temporary name gets.
 func FinalName(temp string) string { return temp[1 : len(temp)-len(tempSuffix)] }
 
-// Commit makes the file durable and visible under its final name. On error
-// the old file, if any, is untouched, with one exception: when the last step,
-// the fsync of the folder, fails, the new file already has the name, and which
-// of the two a power cut would leave is unknown. Either is whole.
+// Commit makes the file durable and visible under its final name. On error the
+// old file, if any, is untouched, with one exception: if the last step, the
+// fsync of the folder, fails, the new file already has the name. After a power
+// cut either file may be there; it is complete in any case.
 func (f *File) Commit() error {
 	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.Abort())
@@ -63,7 +63,7 @@ func (f *File) Commit() error {
 	return SyncDir(filepath.Dir(f.path))
 }
 
-// Abort throws the file away. After Commit it does nothing.
+// Abort deletes the file. After Commit it does nothing.
 func (f *File) Abort() error {
 	if err := f.Close(); errors.Is(err, fs.ErrClosed) {
 		return nil

@@ -11,9 +11,9 @@ import (
 // NewFolders are the folders that one MakeFolders created, the innermost first.
 type NewFolders []string
 
-// MakeFolders is os.MkdirAll that returns which folders it created, and makes
-// them durable: a file fsynced into a folder that a power cut takes away would
-// be lost with it. On error it removes what it created.
+// MakeFolders is os.MkdirAll, but it returns which folders it created, and makes
+// them durable. Otherwise a power cut could remove a folder with the synced
+// files in it. On error it removes what it created.
 func MakeFolders(dir string, perm fs.FileMode) (NewFolders, error) {
 	return makeFolders(SyncDir, dir, perm)
 }
@@ -44,7 +44,7 @@ func missing(dir string) (folders NewFolders) {
 	}
 }
 
-// RemoveEmpty removes the folders again, up to the first that is not empty.
+// RemoveEmpty removes the folders, up to the first that is not empty.
 func (n NewFolders) RemoveEmpty() {
 	for _, folder := range n {
 		if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {

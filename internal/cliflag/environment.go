@@ -18,9 +18,9 @@ func Variable(flag string) string {
 }
 
 // ApplyEnvironment sets the flags that are not given from their environment
-// variables, except those named. Empty variables are ignored, and so are those
-// of other names, unless they are probably misspelled. The error joins every
-// problem.
+// variables, except the named ones. Empty variables are ignored. Variables of
+// other names are ignored unless they are probably misspelled. The error joins
+// all problems.
 func ApplyEnvironment(flags *pflag.FlagSet, except ...string) error {
 	var problems []error
 	for _, name := range Names(flags) {
@@ -58,8 +58,8 @@ func misspelled(flags *pflag.FlagSet) (problems []error) {
 
 const (
 	variablePrefix = "LEADETL_"
-	// leastMisspelled is how long the name of a variable is, without the prefix,
-	// that is taken for a misspelling. Shorter ones are close to too much.
+	// leastMisspelled is the minimum length of a name, without the prefix, to
+	// report it as misspelled. Shorter names are similar to too many others.
 	leastMisspelled = 5
 )
 

@@ -12,7 +12,7 @@ func Names(flags *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// ExpectedValue says what a flag takes that was given a wrong value.
+// ExpectedValue says what values a flag accepts, after a wrong one.
 func ExpectedValue(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {
 	case "int", "int64":

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Share is a part of a whole, written as a Share such as 1%.
+// Share is a part of a whole, written as a percentage such as 1%.
 type Share struct {
 	text     string
 	fraction float64 // 0 to 1

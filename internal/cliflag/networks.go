@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Networks is a list of networks in CIDR form. A single address stands for a
-// network of its own. It is a pflag.SliceValue.
+// Networks is a list of networks in CIDR form. A single address is a network
+// with one address. It is a pflag.SliceValue.
 type Networks []netip.Prefix
 
 func (n *Networks) String() string { return strings.Join(n.GetSlice(), ",") }

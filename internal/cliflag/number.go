@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Number is a whole number of at least 0 that need not be given. The zero
-// value is not given.
+// Number is an optional whole number of at least 0. The zero value means not
+// given.
 type Number struct {
 	n     int64
 	given bool

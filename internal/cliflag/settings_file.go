@@ -110,7 +110,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 	}
 	flag, other := f.keys.flags.Lookup(name), f.keys.other[name]
 	if f.given[name] {
-		return // and the variables in it may be unset
+		return // variables in it may be unset, so do not expand them
 	}
 	if values, err = f.resolve(flag, values); err != nil {
 		f.fail(key, "%s: %v", word, err)
@@ -120,7 +120,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 	case other != nil:
 		*other = values[0]
 	case isList:
-		if err := flag.Value.(pflag.SliceValue).Replace(values); err != nil { // each as it stands, commas and all
+		if err := flag.Value.(pflag.SliceValue).Replace(values); err != nil { // each value as it is, including commas
 			f.fail(value, "%s: %v", word, err)
 		}
 	default:
@@ -151,7 +151,7 @@ func (f *settingsFile) resolve(flag *pflag.Flag, values []string) (resolved []st
 	return resolved, nil
 }
 
-// scalars is a value of a settings file as text, or as a list of texts.
+// scalars reads a value of a settings file as text, or as a list of texts.
 func scalars(n ast.Node) (values []string, isList bool, err error) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

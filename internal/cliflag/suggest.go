@@ -34,8 +34,8 @@ func sameLetters(a, b string) bool {
 	return bytes.Equal(x, y)
 }
 
-// nearest is the known name that takes the fewest edits. Names that start with
-// what was typed come first.
+// nearest returns the known name that needs the fewest edits. Names that start
+// with the typed text come first.
 func nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {
 		if startsWith(a, name) != startsWith(b, name) {
@@ -48,8 +48,8 @@ func nearest(name string, known []string) string {
 	})
 }
 
-// startsWith reports whether a name starts with what was typed. Fewer than
-// four letters say too little.
+// startsWith reports whether a name starts with the typed text. Fewer than four
+// letters are not enough to tell.
 func startsWith(name, typed string) bool {
 	return len(strings.TrimLeft(typed, "-")) >= 4 && strings.HasPrefix(name, typed)
 }

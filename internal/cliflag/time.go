@@ -13,7 +13,7 @@ type Age time.Duration
 // OneDay is 24 hours.
 const OneDay = 24 * time.Hour
 
-// maxAge keeps the moments that ages are subtracted from within the calendar.
+// maxAge keeps times within the calendar when ages are subtracted from them.
 const maxAge = 100 * 365 * OneDay
 
 func (a *Age) String() string {

@@ -52,7 +52,7 @@ type Writer struct {
 	w     *bufio.Writer
 	at    int64
 	table []section
-	page  uint32   // checksum of the present page
+	page  uint32   // checksum of the current page
 	pages []uint32 // checksums of the pages before it
 	err   error
 }

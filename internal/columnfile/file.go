@@ -109,8 +109,8 @@ func (f *File) Close() error {
 	return unmap(data)
 }
 
-// check verifies the pages of a range of the body that are not verified yet. A damaged page is
-// a panic, which Guard turns into ErrDamaged.
+// check verifies the pages of a range of the body that are not verified yet. It
+// panics for a damaged page; Guard turns that into ErrDamaged.
 func (f *File) check(from, to int64) {
 	for page := from / pageBytes; page*pageBytes < to; page++ {
 		if f.checked[page/64].Load()>>(page%64)&1 == 0 {
@@ -137,7 +137,8 @@ func (f *File) sectionsIn(from, to int64) (names []string) {
 	return names
 }
 
-// CheckAll verifies the pages that are not verified yet. A damaged one is ErrDamaged.
+// CheckAll verifies the pages that are not verified yet. It returns ErrDamaged
+// for a damaged page.
 func (f *File) CheckAll() (err error) {
 	defer Guard(&err, setPanicOnFault())
 	f.check(0, f.body)

@@ -27,9 +27,9 @@ func setPanicOnFault() bool { return debug.SetPanicOnFault(true) }
 //
 //	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 //
-// A page with a wrong checksum, a number that points out of its column, and a page that the
-// disk cannot read are then ErrDamaged, and do not end the process. before is the result of
-// SetPanicOnFault.
+// These then become ErrDamaged instead of ending the process: a page with a
+// wrong checksum, a number that points outside its column, and a page that the
+// disk cannot read. before is the result of SetPanicOnFault.
 func Guard(err *error, before bool) {
 	debug.SetPanicOnFault(before)
 	switch p := recover().(type) {

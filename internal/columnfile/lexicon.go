@@ -34,7 +34,7 @@ func NewLexicon(path string) (*Lexicon, error) {
 	return l, ends.Add(0)
 }
 
-// Code returns the number of a text; added says that the number is new.
+// Code returns the number of a text; added is true if the text is new.
 func (l *Lexicon) Code(text string) (code uint32, added bool, err error) {
 	var id [16]byte
 	binary.NativeEndian.PutUint64(id[:8], maphash.String(l.seeds[0], text))
@@ -57,7 +57,7 @@ func (l *Lexicon) Code(text string) (code uint32, added bool, err error) {
 // Len is the number of texts.
 func (l *Lexicon) Len() int { return l.ends.n - 1 }
 
-// Read ends the numbering and returns the texts, until Close.
+// Read ends the numbering and returns the texts. They are valid until Close.
 func (l *Lexicon) Read() (Texts, error) {
 	l.codes = nil
 	ends, err := l.ends.Read()

@@ -43,7 +43,7 @@ func view[T Fixed](memory []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)
 }
 
-// bytesOf is the opposite of view.
+// bytesOf is the inverse of view.
 func bytesOf[T Fixed](column []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(column))), len(column)*int(unsafe.Sizeof(one)))

@@ -10,9 +10,9 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
-// Spool is a temporary file that is first written from front to back and then read as memory.
-// The kernel can write its pages to disk, other than those of the heap. So an import of any
-// size needs little memory.
+// Spool is a temporary file that is first written from front to back and then
+// read as memory. The kernel can write its pages to disk, unlike those of the
+// heap. So an import of any size needs little memory.
 type Spool[T Fixed] struct {
 	f    *os.File
 	w    *bufio.Writer
@@ -53,7 +53,7 @@ func (s *Spool[T]) Add(values ...T) error {
 	return err
 }
 
-// Read ends the writing and returns all values, until Close.
+// Read ends the writing and returns all values. They are valid until Close.
 func (s *Spool[T]) Read() ([]T, error) {
 	if s.w != nil {
 		if err := s.w.Flush(); err != nil {

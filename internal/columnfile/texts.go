@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Texts are strings end to end. Offsets has one more element than there are texts.
+// Texts are strings stored one after another. Offsets has one more element than
+// there are texts.
 type Texts struct {
 	Offsets []uint64
 	Bytes   []byte
@@ -23,7 +24,7 @@ func (t Texts) With(text []byte) Texts {
 	return Texts{append(t.Offsets, uint64(len(t.Bytes))), t.Bytes}
 }
 
-// Lists are lists of codes end to end, like Texts.
+// Lists are lists of codes stored one after another, like Texts.
 type Lists struct {
 	Offsets []uint64
 	Members []uint32
@@ -60,7 +61,8 @@ func Read[T Fixed](r *Reader, name string, count int) []T {
 	return column
 }
 
-// offsets returns those of count lists, or of any number if count is negative.
+// offsets returns the offsets of count lists, or of any number if count is
+// negative.
 func (r *Reader) offsets(name string, count int) []uint64 {
 	if count >= 0 {
 		count++

@@ -121,8 +121,9 @@ func (s *Set) Has(d uint64) bool {
 	if from == to {
 		return false
 	}
-	// Digests are spread evenly, so the bits after the two bytes tell about
-	// where one is. The search starts there, and ends in a cache line or two.
+	// Digests are spread evenly, so the bits after the first two bytes say about
+	// where a digest is. The search starts there, and needs only a cache line or
+	// two.
 	share, _ := bits.Mul64(d<<16, uint64(to-from))
 	guess := from + int(share)
 	if b.at(guess) < d {
@@ -158,7 +159,7 @@ func (s *Set) Has(d uint64) bool {
 	return false
 }
 
-// nearby is the first step of the search, in digests from the guess.
+// nearby is the first step of the search: how many digests from the guess.
 const nearby = 8
 
 // Len is the number of digests.

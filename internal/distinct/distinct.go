@@ -1,9 +1,9 @@
 // Package distinct counts distinct keys by an external sort: exactly, and in
 // memory that does not grow with their number.
 //
-// What is too much for memory goes to a file, in buckets by the first byte of
-// the hash, and each bucket is sorted alone. The hashes have to be uniform,
-// such as those of SHA-256: then the buckets are of about one size.
+// Keys that do not fit into memory go to a file, in buckets by the first byte of
+// the hash. Each bucket is sorted on its own. The hashes must be uniform, such
+// as those of SHA-256, so that the buckets have about the same size.
 package distinct
 
 import (
@@ -29,7 +29,7 @@ const (
 	maxSorted = 1 << 18
 )
 
-// Set is a set of keys that is filled first and read then.
+// Set is a set of keys that is first filled and then read.
 type Set struct {
 	dir          string // of the file
 	held, sorted int    // maxHeld and maxSorted, less in tests
@@ -52,8 +52,8 @@ type span struct {
 	n  int   // keys
 }
 
-// Key is a key by its hash, with a number that goes with it. Of keys with one
-// hash any is kept.
+// Key is the hash of a key, with a number that belongs to it. Of several keys
+// with one hash, any one is kept.
 type Key struct {
 	Hash [32]byte
 	Cost int32
@@ -83,8 +83,8 @@ func (d *Set) Add(keys []Key) error {
 	return nil
 }
 
-// spill moves what is held to the file. The file has no name: however the
-// process ends, nothing of it stays.
+// spill moves the keys in memory to the file. The file has no name, so nothing
+// is left however the process ends.
 func (d *Set) spill() (err error) {
 	if d.file == nil {
 		if d.file, err = os.CreateTemp(d.dir, ".plan-"); err != nil {
@@ -114,9 +114,9 @@ func bytesOf(k []Key) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(k))), len(k)*keyBytes)
 }
 
-// Each passes every distinct key once to do, which several workers call with
-// some keys at a time, in ascending order within each call. No key may be added
-// any more.
+// Each passes every distinct key once to do. Several workers call do, with some
+// keys at a time, in ascending order within each call. No key may be added after
+// Each.
 func (d *Set) Each(ctx context.Context, workers int, do func(ctx context.Context, some []Key) error) error {
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(workers)
 	for i := range d.buckets {
@@ -125,8 +125,9 @@ func (d *Set) Each(ctx context.Context, workers int, do func(ctx context.Context
 	return p.Wait()
 }
 
-// eachOf passes on a bucket: as a whole, or where that is too much to sort at a
-// time, in shares of about one size, reading the bucket once for each.
+// eachOf passes on a bucket. If it is too large to sort at once, it is split
+// into shares of about the same size, and the bucket is read once for each
+// share.
 func (d *Set) eachOf(ctx context.Context, b *bucket, do func(context.Context, []Key) error) error {
 	shares := uint32(1)
 	some, fits, err := d.load(ctx, b, 0, shares, d.sorted)
@@ -178,8 +179,8 @@ func (d *Set) load(ctx context.Context, b *bucket, share, shares uint32, limit i
 	return some, len(some) <= limit, nil
 }
 
-// read reads a bucket's span i, or after the last one what is held of it. It may
-// reuse the memory of into.
+// read reads a bucket's span i, or, after the last span, its keys in memory. It
+// may reuse the memory of into.
 func (d *Set) read(b *bucket, i int, into []Key) ([]Key, error) {
 	if i == len(b.spans) {
 		return b.held, nil

@@ -2,9 +2,9 @@ package distinct
 
 import "sync"
 
-// Repeats counts keys that were there before, by hashes of 64 bits that are
-// uniform. It is exact for up to a million distinct keys, in 16 MiB, and gives
-// up beyond them. The zero value is ready; it is safe from many goroutines.
+// Repeats counts repeated keys by uniform 64-bit hashes. It is exact for up to a
+// million distinct keys, in 16 MiB; beyond that, it gives up. The zero value is
+// ready; it is safe from many goroutines.
 type Repeats struct {
 	mu     sync.Mutex
 	table  []uint64 // open addressing, 0 is free
@@ -59,7 +59,7 @@ func (r *Repeats) grow() {
 	r.found = found
 }
 
-// Count is how many keys were there before; false when it gave up.
+// Count is how many keys were repeated; exact is false when it gave up.
 func (r *Repeats) Count() (n int64, exact bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Others returns the bits of perm (0 to 0o7) that others than the process have:
-// all other users, and the file's group unless the process is in it.
+// Others returns the bits of perm (0 to 0o7) that someone other than the process
+// has: all other users, and the file's group unless the process is in it.
 //
 // A mounted secret has mode 0440 and a mounted volume 2775, both with a group
 // that the process was given.

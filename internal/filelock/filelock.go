@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// ErrLocked says that another process holds the lock.
+// ErrLocked means that another process holds the lock.
 var ErrLocked = errors.New("in use by another process")
 
 // Lock is a held lock; Close releases it.

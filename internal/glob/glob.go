@@ -1,9 +1,9 @@
 // Package glob finds files and keys by patterns.
 //
-// In a pattern * and ? stand for anything but slashes, [a-z] and [^a-z] for one
-// character, and **/ for any number of folders. A backslash takes a character
-// as it is. Unlike package doublestar, which does the matching, braces and
-// [!a-z] have no meaning, as in package path/filepath.
+// In a pattern * and ? match anything but slashes, [a-z] and [^a-z] match one
+// character, and **/ matches any number of folders. A backslash makes the next
+// character literal. Package doublestar does the matching. Unlike there, braces
+// and [!a-z] have no meaning, as in package path/filepath.
 package glob
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Keys matches keys of an object store. There ** stands for anything, slashes
-// included. A malformed pattern is path.ErrBadPattern.
+// Keys matches keys of an object store. For keys, ** matches anything, including
+// slashes. A malformed pattern is path.ErrBadPattern.
 func Keys(pattern string) (matches func(key string) bool, err error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err
@@ -30,12 +30,12 @@ func Keys(pattern string) (matches func(key string) bool, err error) {
 }
 
 // Files returns the files, not the folders, that match a pattern. Unlike
-// filepath.Glob it fails on a folder that cannot be read, with *fs.PathError:
-// without its files a dataset would be smaller and look whole. A malformed
+// filepath.Glob, it returns an *fs.PathError for a folder that cannot be read.
+// Otherwise files of a dataset could be missing without notice. A malformed
 // pattern is path.ErrBadPattern.
 //
-// A folder that is a link is followed where a name or a wildcard matches it. It
-// is not followed below **, so that the search ends.
+// A symbolic link to a folder is followed where a name or a wildcard matches it.
+// It is not followed below **, because the search might not end.
 func Files(pattern string) ([]string, error) {
 	if _, err := path.Match(filepath.ToSlash(pattern), ""); err != nil {
 		return nil, err
@@ -50,9 +50,9 @@ func Files(pattern string) ([]string, error) {
 		return nil, err
 	}
 	var files []string
-	seen := map[string]bool{} // two roots may hold one another
+	seen := map[string]bool{} // one root may contain another
 	for _, root := range roots {
-		root += string(filepath.Separator) // follows a root that is a link
+		root += string(filepath.Separator) // follows a root that is a symbolic link
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !d.IsDir() {
 				return nil // a link that leads nowhere, a root that is a file, a file
@@ -117,8 +117,8 @@ func cutDeep(pattern string) (before, after string, found bool) {
 	return before, after, true
 }
 
-// translate writes a pattern in the language of package doublestar. Where
-// anyDepth is set, ** is more than one element: it stands for slashes too.
+// translate writes a pattern in the syntax of package doublestar. If anyDepth is
+// set, ** also matches slashes, and need not be a whole element.
 func translate(pattern string, anyDepth bool) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -145,7 +145,7 @@ func translate(pattern string, anyDepth bool) string {
 	return b.String()
 }
 
-// escape makes a path a pattern that matches that path alone.
+// escape makes a pattern that matches only the given path.
 func escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }

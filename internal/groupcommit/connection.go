@@ -23,9 +23,9 @@ type Conn struct {
 	prepared map[string]*sql.Stmt
 }
 
-// Create makes the database's file if it is missing. SQLite would let others
-// read it; this file only its owner can read. The files that SQLite puts beside
-// it get the same mode.
+// Create makes the database's file if it is missing, readable only by its owner.
+// SQLite itself would let others read it. The files that SQLite puts next to it
+// get the same mode.
 func Create(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE, 0o600)
 	if err != nil {
@@ -63,10 +63,9 @@ func Connect(path string, pragmas ...string) (_ *Conn, err error) {
 	return c, nil
 }
 
-// Begin starts a transaction that holds the write lock, waiting for it.
-//
-// A process under load releases the lock only for moments. SQLite would try
-// every 100 ms and could miss them all; Begin tries every 2 ms.
+// Begin waits for the write lock and starts a transaction that holds it. A
+// process under load releases the lock only for moments. SQLite would try every
+// 100 ms and could miss all of them; Begin tries every 2 ms.
 func (c *Conn) Begin() error {
 	begin, err := c.prepare("BEGIN IMMEDIATE")
 	if err != nil {
@@ -99,7 +98,7 @@ func (c *Conn) prepare(statement string) (*sql.Stmt, error) {
 	return s, err
 }
 
-// Close releases everything, also with a transaction open.
+// Close releases everything, even if a transaction is open.
 func (c *Conn) Close() error {
 	var errs []error
 	for _, s := range c.prepared {

@@ -12,7 +12,7 @@ import (
 	"fmt"
 )
 
-// groupSize bounds the changes of one commit, and so how long the first one
+// groupSize bounds the changes of one commit, and so how long the first change
 // waits for the last.
 const groupSize = 256
 
@@ -21,8 +21,8 @@ const groupSize = 256
 // write them together when the group ends. All its methods are called in the
 // writer's goroutine.
 type Group interface {
-	// Reset starts a group. It drops the rows of the group before, which may
-	// have been undone.
+	// Reset starts a group. It drops the rows of the previous group, which may
+	// have been rolled back.
 	Reset()
 	// Flush writes the rows that the group held back.
 	Flush() error
@@ -37,7 +37,8 @@ type Options struct {
 	Pragmas []string
 	// Migrations take the database from each version to the next.
 	Migrations []string
-	// Begun refuses an empty database with ErrEmpty instead of beginning it anew.
+	// Begun means that the database must have content: an empty one is refused
+	// with ErrEmpty.
 	Begun bool
 	// Closed is the error of a Write after Close.
 	Closed error
@@ -87,11 +88,12 @@ func (w *Writer[G]) Write(ctx context.Context, apply func(G) error) error {
 // Waiting is how many changes wait for the next group.
 func (w *Writer[G]) Waiting() int { return w.queue.Waiting() }
 
-// Conn is the writer's connection. It may be used while no change is under way.
+// Conn is the writer's connection. It may be used while no change is in
+// progress.
 func (w *Writer[G]) Conn() *Conn { return w.tx.conn }
 
-// Close makes the changes already asked for, refuses later ones, and releases
-// everything.
+// Close completes the changes already requested, refuses later ones, and
+// releases everything.
 func (w *Writer[G]) Close() error {
 	w.queue.Close()
 	return w.tx.conn.Close()
@@ -118,8 +120,8 @@ func (w *Writer[G]) commit(group []*Change[func(G) error]) {
 	}
 }
 
-// try makes a group's changes. With an error, none of them was made; refused
-// says that a statement of a change failed, not the transaction.
+// try makes a group's changes. If it returns an error, none of them was made.
+// refused means that a statement of a change failed, and not the transaction.
 func (w *Writer[G]) try(group []*Change[func(G) error], results []error) (refused bool, err error) {
 	t := w.tx
 	w.group.Reset()

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrNewer says that a later version of the program has written the database.
-// It is left as it is.
+// ErrNewer means that a later version of the program wrote the database. The
+// database is not changed.
 var ErrNewer = errors.New("written by a later version")
 
-// ErrEmpty says that the file of a database holds none, though it should.
+// ErrEmpty means that a file that should hold a database is empty.
 var ErrEmpty = errors.New("the database is empty")
 
 // migrate applies the migrations that the database lacks. Its version is
@@ -22,7 +22,7 @@ func (c *Conn) migrate(ctx context.Context, migrations []string, begun bool) (er
 	}
 	defer func() {
 		if err != nil {
-			_, _ = c.ExecContext(ctx, "ROLLBACK") // the error that counts is the first
+			_, _ = c.ExecContext(ctx, "ROLLBACK") // the first error is the one to return
 		}
 	}()
 	var version int

@@ -16,7 +16,7 @@ type Queue[T any] struct {
 	patient bool
 	changes chan *Change[T]
 	refusal error        // of changes after Close
-	closing sync.RWMutex // held for reading while a change is handed over
+	closing sync.RWMutex // held for reading while a change is sent
 	closed  bool
 	done    chan struct{}
 }
@@ -33,14 +33,14 @@ type Change[T any] struct {
 
 // NewQueue starts a queue. handle is called in the queue's goroutine, and must
 // not keep the group. A patient queue first waits for callers that are about to
-// ask, which pays if a group costs much more than a change. After Close, Do
-// returns closed.
+// send a change. That pays if a group costs much more than a change. After
+// Close, Do returns closed.
 func NewQueue[T any](patient bool, closed error, handle func(group []*Change[T])) *Queue[T] {
 	q := &Queue[T]{
 		handle:  handle,
 		patient: patient,
 		refusal: closed,
-		changes: make(chan *Change[T], groupSize), // a group can wait while another is handled
+		changes: make(chan *Change[T], groupSize), // one group can wait while another is handled
 		done:    make(chan struct{}),
 	}
 	go q.run()
@@ -55,8 +55,8 @@ func (q *Queue[T]) Do(ctx context.Context, what T) error {
 	return q.Place(ctx, what, nil)
 }
 
-// Place is Do that calls placed, if not nil, as soon as the change has its place
-// in the order: every change asked for from then on is made after it.
+// Place is Do, but it calls placed, if not nil, as soon as the change has its
+// place in the order. Every change requested after that is made after it.
 func (q *Queue[T]) Place(ctx context.Context, what T, placed func()) error {
 	c := &Change[T]{What: what, ctx: ctx, result: make(chan error, 1)}
 	if err := q.enqueue(c); err != nil {
@@ -95,10 +95,10 @@ func (c *Change[T]) Take() error {
 // Settle gives the caller the result of its change.
 func (c *Change[T]) Settle(err error) { c.result <- err }
 
-// Waiting is how many changes wait for the group after the present one.
+// Waiting is how many changes wait for the next group.
 func (q *Queue[T]) Waiting() int { return len(q.changes) }
 
-// Close waits until the changes already asked for are handled, and refuses later
+// Close waits until the changes already requested are handled, and refuses later
 // ones.
 func (q *Queue[T]) Close() {
 	q.closing.Lock()
@@ -140,8 +140,8 @@ func (q *Queue[T]) run() {
 	}
 }
 
-// gather adds the changes of callers that are about to ask: those of the last
-// group have just got their results, and often have not run yet.
+// gather adds the changes of callers that are about to send one: the callers of
+// the last group just got their results, and often have not run yet.
 func (q *Queue[T]) gather(group []*Change[T]) []*Change[T] {
 	for before := 0; before < len(group); {
 		before = len(group)

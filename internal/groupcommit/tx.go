@@ -6,10 +6,10 @@ import (
 	"errors"
 )
 
-// Tx is the transaction of one group. Its methods remember the first error of
-// the database, which undoes the whole group.
+// Tx is the transaction of one group. Its methods remember the first database
+// error, which rolls back the whole group.
 type Tx struct {
-	// Wrote says that the present change wrote, or held back rows for Flush. The
+	// Wrote means that the current change wrote, or held back rows for Flush. The
 	// methods of Tx set it; a Group that holds a row back sets it too.
 	Wrote  bool
 	conn   *Conn
@@ -21,7 +21,6 @@ func (t *Tx) begin() error {
 	return t.mark(t.conn.Begin())
 }
 
-// commit puts the group on the disk.
 func (t *Tx) commit() error { return t.Exec("COMMIT") }
 
 // rollback undoes the group. If it fails, SQLite has already ended the
@@ -68,7 +67,7 @@ func (t *Tx) run(statement string, args []any) (sql.Result, error) {
 }
 
 // Row reads one row; found is false if there is none. It sees what the group
-// wrote, but not the rows it holds back.
+// wrote, but not the rows that the group holds back.
 func (t *Tx) Row(query string, args []any, into ...any) (found bool, err error) {
 	s, err := t.conn.prepare(query)
 	if err != nil {

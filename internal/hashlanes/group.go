@@ -87,7 +87,7 @@ func fits(data []byte, offsets []int32) bool {
 	return 0 <= first && first <= last && int(last)+rowBytes <= len(data)
 }
 
-// lay copies the messages to the group's own room. A long message, and a lane
+// lay copies the messages to the group's own memory. A long message, and a lane
 // without a message, becomes an empty one.
 func (g *group) lay(data []byte, offsets []int32) {
 	at := 0

@@ -3,10 +3,9 @@
 // own 32-bit lane of the vector registers, so one instruction works on all
 // eight.
 //
-// It is for columns of keys and for a dataset's files, and only for them: a
-// message of more than 55 bytes, or a lone one, goes through crypto/*, and one
-// call should bring as many messages as there are. The functions may run on
-// several goroutines.
+// Use it only for columns of keys and for the files of a dataset. A message of
+// more than 55 bytes, or a single one, is hashed by crypto/*. Pass as many
+// messages as possible in one call. The functions may run on several goroutines.
 //
 // It exists because hashing is most of what email_to_hem computes. On a 2.5
 // GHz Intel Xeon (Cascade Lake: AVX-512, no SHA instructions), messages of 26
@@ -28,9 +27,9 @@ package hashlanes
 // destination skips that algorithm; the others have room for all
 // len(offsets)-1 messages.
 //
-// Offsets are those of an Arrow string array: ascending, the first not
-// necessarily 0. Hex keeps nothing, allocates nothing, may be called from many
-// goroutines, and panics, as slicing would, when an offset or a message's place
+// Offsets are those of an Arrow string array: ascending, and the first need not
+// be 0. Hex retains and allocates nothing, and may be called from many
+// goroutines. It panics, as slicing would, when an offset or a message's place
 // in a destination is out of range.
 func Hex(md5, sha1, sha256 []byte, data []byte, offsets []int32) {
 	sumAll(md5, sha1, sha256, data, offsets, true)
@@ -57,8 +56,8 @@ func sumAll(md5, sha1, sha256 []byte, data []byte, offsets []int32, hex bool) {
 	}
 }
 
-// write writes digests behind others that have so many bytes. A nil destination
-// takes none.
+// write writes digests to a destination after the given number of earlier ones.
+// It skips a nil destination.
 func write(to, digests []byte, behind int, hex bool) {
 	switch {
 	case to == nil:

@@ -71,5 +71,6 @@ func encode32(t *tables, dst, src *byte, n int)
 // a kernel has the feature leaf it reads.
 func shaInstructions() bool { return best() != none && features()&(1<<29) != 0 }
 
-// features returns EBX of the CPU's leaf 7, for a bit x/sys/cpu keeps to itself.
+// features returns EBX of CPUID leaf 7. It has a bit that x/sys/cpu does not
+// export.
 func features() uint32

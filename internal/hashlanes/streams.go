@@ -139,9 +139,9 @@ func (s *streams) begin(l int) bool {
 	return true
 }
 
-// read fills the lane's chunk, or returns io.EOF when the stream ended first.
-// It is not io.ReadFull, whose error for a stream that ended is the one that
-// readers have for a stream cut off.
+// read fills the lane's chunk, or returns io.EOF when the stream ended first. It
+// does not use io.ReadFull: that reports the end of a stream as
+// io.ErrUnexpectedEOF, which readers use for truncated streams.
 func (s *streams) read(ctx context.Context, l int) (n int, err error) {
 	chunk, reader := s.chunk(l), s.lane[l].reader
 	for n < chunkBytes && err == nil {
@@ -193,7 +193,7 @@ func (s *streams) resume(l int) (hash.Hash, error) {
 	for i := range s.state {
 		saved = binary.BigEndian.AppendUint32(saved, s.state[i][l])
 	}
-	saved = append(saved, make([]byte, sha256.BlockSize)...) // of an unfinished block: none
+	saved = append(saved, make([]byte, sha256.BlockSize)...) // no unfinished block
 	saved = binary.BigEndian.AppendUint64(saved, s.lane[l].hashed)
 
 	h := sha256.New()

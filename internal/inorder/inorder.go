@@ -1,5 +1,5 @@
-// Package inorder does work on several goroutines and takes the results in the
-// order in which the work was given.
+// Package inorder does work on several goroutines and delivers the results in
+// the order of the work.
 //
 // It is conc's stream without its shared pool of channels, which tests in
 // synctest bubbles cannot use.
@@ -11,7 +11,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 )
 
-// Queue is work under way. At most GOMAXPROCS results wait to be taken.
+// Queue is work in progress. At most GOMAXPROCS results wait to be taken.
 type Queue[T any] struct {
 	workers *pool.Pool
 	results chan chan T // in order; each gets one result
@@ -25,7 +25,7 @@ func New[T any](take func(T)) *Queue[T] {
 	go func() {
 		defer close(q.taken)
 		for result := range q.results {
-			if value, ok := <-result; ok { // none of work that panicked, which Wait repeats
+			if value, ok := <-result; ok { // work that panicked has none; Wait panics again
 				take(value)
 			}
 		}
@@ -33,7 +33,8 @@ func New[T any](take func(T)) *Queue[T] {
 	return q
 }
 
-// Do does work on another goroutine. It waits while enough is under way.
+// Do does work on another goroutine. It waits while too much work is in
+// progress.
 func (q *Queue[T]) Do(work func() T) {
 	result := make(chan T, 1)
 	q.results <- result

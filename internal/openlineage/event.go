@@ -1,14 +1,14 @@
-// Package openlineage tells a collector what a job reads and writes, in events
-// of OpenLineage.
+// Package openlineage sends OpenLineage events about what a job reads and writes
+// to a collector.
 //
-// The one thing to know before using it: a collector that is out of reach costs
-// its caller a warning and a short wait at the end, and nothing else.
-// Source: OpenLineage 2-0-2, https://openlineage.io/spec/2-0-2/OpenLineage.json.
+// The one thing to know before using it: if the collector does not answer, the
+// caller gets only a warning and a short wait at the end. Source: OpenLineage
+// 2-0-2, https://openlineage.io/spec/2-0-2/OpenLineage.json.
 package openlineage
 
 import "time"
 
-// The states of a run that events tell.
+// The states of a run in events.
 const (
 	Start    = "START"
 	Running  = "RUNNING"
@@ -40,7 +40,7 @@ type Run struct {
 	Facets map[string]any `json:"facets,omitempty"`
 }
 
-// Job is what is run again and again.
+// Job is the work that runs repeat.
 type Job struct {
 	Namespace string         `json:"namespace"`
 	Name      string         `json:"name"`
@@ -63,7 +63,7 @@ type Field struct {
 	Description string `json:"description,omitempty"`
 }
 
-// New is an event of a run and its job, now.
+// New makes an event of a run and its job, with the current time.
 func New(state string, run Run, job Job, inputs, outputs []Dataset) Event {
 	return Event{
 		Type: state, Time: time.Now().UTC().Truncate(time.Millisecond), Run: run, Job: job, Inputs: inputs, Outputs: outputs,
@@ -71,7 +71,7 @@ func New(state string, run Run, job Job, inputs, outputs []Dataset) Event {
 	}
 }
 
-// base is what every facet has.
+// base has the members of every facet.
 type base struct {
 	Producer  string `json:"_producer"`
 	SchemaURL string `json:"_schemaURL"`
@@ -100,7 +100,7 @@ func OutputStatistics(rows, bytes, files int64) any {
 	}{facet("1-0-2", "OutputStatisticsOutputDatasetFacet"), rows, bytes, files}
 }
 
-// JobType is the facet jobType of a job that ends.
+// JobType is the facet jobType of a job.
 func JobType(integration, kind string) any {
 	return struct {
 		base

@@ -19,9 +19,9 @@ import (
 const (
 	// timeout bounds the sending of an event.
 	timeout = 10 * time.Second
-	// lastWait bounds how long Close waits for what is not sent yet.
+	// lastWait bounds how long Close waits for unsent events.
 	lastWait = 2 * time.Second
-	// waiting is how many events wait to be sent; others are left out.
+	// waiting is how many events may wait to be sent; further ones are dropped.
 	waiting = 8
 )
 
@@ -38,13 +38,13 @@ type Sender struct {
 	warn   sync.Once
 }
 
-// Address is where a collector at a URL takes events: at /api/v1/lineage below
-// it, unless the URL names that already.
+// Address returns the address for events of a collector at a URL:
+// /api/v1/lineage below it, unless the URL ends in that already.
 func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", errors.New("not an address; write one such as http://marquez.example:5000") // the error would repeat it
+		return "", errors.New("not an address; write one such as http://marquez.example:5000") // url.Parse's error would repeat the text
 	case u.User != nil:
 		return "", errors.New("the address names a user; put a key into OPENLINEAGE_API_KEY")
 	case u.RawQuery != "" || u.Fragment != "":
@@ -85,8 +85,8 @@ func (s *Sender) report(err error) {
 	}
 }
 
-// Send has an event sent as it is now. It never waits: where too many do, the
-// event is left out.
+// Send queues an event with its current content. It never waits: if the queue is
+// full, the event is dropped.
 func (s *Sender) Send(e Event) {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Sender) Send(e Event) {
 	}
 }
 
-// Close sends a last event, waits a moment for what is not sent yet, and ends.
+// Close sends a last event, waits a moment for unsent events, and ends.
 func (s *Sender) Close(last Event) {
 	timer := time.AfterFunc(lastWait, s.cancel)
 	defer timer.Stop()

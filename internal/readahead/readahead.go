@@ -1,5 +1,5 @@
-// Package readahead reads a stream in large blocks, one block ahead of its
-// user, so that reading and unpacking go on while the last block is parsed.
+// Package readahead reads a stream in large blocks, one block ahead of its user.
+// So it reads and unpacks while the user parses the previous block.
 package readahead
 
 import (
@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// Default sizes: a block is large against what handing it over costs, and
-// blocks and a batch fit a processor's second-level cache together.
+// Default sizes: a block is large compared with the cost of handing it over, and
+// small enough that the blocks and a batch fit into a processor's second-level
+// cache.
 const (
 	BlockSize = 512 << 10
 	Headroom  = 64 << 10
@@ -30,8 +31,8 @@ type Reader struct {
 	err  error // why full was closed, nil at a clean end; read after full is closed
 }
 
-// New starts reading src in blocks of size bytes. Each block has head free
-// bytes in front, for what its user has left of the block before.
+// New starts reading src in blocks of size bytes. Each block has head free bytes
+// in front, for what the caller has left of the previous block.
 func New(src io.Reader, size, head int) *Reader {
 	r := &Reader{
 		full: make(chan []byte, 1), // the one that is ready
@@ -75,9 +76,9 @@ func (r *Reader) run(src io.Reader, size int) {
 	}
 }
 
-// fill reads until p is full or src ends. Unlike io.ReadFull it hands on the
-// stream's own error, because io.ErrUnexpectedEOF is what a decompressor says
-// of a stream that was cut.
+// fill reads until p is full or src ends. Unlike io.ReadFull, it returns the
+// stream's own error. io.ReadFull's io.ErrUnexpectedEOF would look like that of
+// a decompressor for a truncated stream.
 func fill(src io.Reader, p []byte) (n int, err error) {
 	idle := 0
 	for n < len(p) && err == nil {
@@ -97,10 +98,10 @@ func fill(src io.Reader, p []byte) (n int, err error) {
 // Head is the number of free bytes in front of each block's data.
 func (r *Reader) Head() int { return r.head }
 
-// Next returns the next block, whose data begins at the headroom given to
-// New. The buffer is the caller's until it is given to Recycle. At the end of
-// the stream it returns io.EOF; an error of the stream comes after all that
-// was read before it.
+// Next returns the next block. Its data begins after the head bytes given to
+// New. The caller owns the buffer until it passes it to Recycle. At the end of
+// the stream, Next returns io.EOF. An error of the stream is returned after all
+// data read before it.
 func (r *Reader) Next(ctx context.Context) ([]byte, error) {
 	select {
 	case b, ok := <-r.full:
@@ -120,11 +121,11 @@ func (r *Reader) Next(ctx context.Context) ([]byte, error) {
 func (r *Reader) Recycle(buf []byte) {
 	select {
 	case r.free <- buf[:cap(buf)]:
-	default: // not one of ours in number; leave it to the collector
+	default: // more buffers than blocks; leave it to the garbage collector
 	}
 }
 
-// Stop ends the reading without waiting for a Read that is under way.
+// Stop ends the reading without waiting for a Read in progress.
 func (r *Reader) Stop() { r.once.Do(func() { close(r.quit) }) }
 
 // Close ends the reading and waits until src is no longer used.

@@ -1,5 +1,5 @@
-// Package retry says how long to wait before a failed request is made again:
-// longer after each failure, or as long as the other side asks.
+// Package retry says how long to wait before a failed request is repeated:
+// longer after each failure, or as long as the server asks.
 package retry
 
 import (
@@ -17,8 +17,8 @@ type Backoff struct {
 	Max     time.Duration
 }
 
-// Wait returns the wait after so many failures in a row: Initial after the
-// first, doubled with each further one, at most Max.
+// Wait returns the wait after the given number of failures in a row: Initial
+// after the first, doubled for each further one, at most Max.
 func (b Backoff) Wait(failures int) time.Duration {
 	wait := b.Initial
 	for range failures - 1 {
@@ -31,19 +31,19 @@ func (b Backoff) Wait(failures int) time.Duration {
 }
 
 // Jittered returns between half of Wait and all of it, so that clients that
-// failed together do not come back together. random is in [0,1), as
-// rand.Float64 gives it.
+// failed together do not retry together. random is in [0,1), as from
+// rand.Float64.
 func (b Backoff) Jittered(failures int, random float64) time.Duration {
 	return time.Duration(float64(b.Wait(failures)) * (1 + random) / 2)
 }
 
-// MaxAfter is the longest wait that After returns. A moment further away is
-// taken for a mistake.
+// MaxAfter is the longest wait that After returns. A later time is probably a
+// mistake.
 const MaxAfter = 24 * time.Hour
 
-// After reads the value of a Retry-After header: whole seconds or an HTTP
-// date. It returns 0 when there is no value, when the value is in no such
-// form, and when the date has passed.
+// After reads the value of a Retry-After header: whole seconds or an HTTP date.
+// It returns 0 when there is no value, when the value is malformed, and when the
+// date has passed.
 //
 // Source: RFC 9110, 10.2.3.
 func After(value string, now time.Time) time.Duration {

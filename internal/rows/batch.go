@@ -1,7 +1,7 @@
 // Package rows has the batches that every source returns: text columns, the numbers of
 // their rows, and malformed lines.
 //
-// A batch lends its memory: after Release nothing of it may be used.
+// A batch owns its memory: after Release, nothing of it may be used.
 package rows
 
 import (
@@ -30,8 +30,8 @@ type Batch struct {
 // Len is the number of rows; 0 if there are only rejects.
 func (b *Batch) Len() int { return len(b.Rows) }
 
-// lineShift is the difference between the lines of rows and their numbers, from a row of
-// the batch on. It seldom changes within a file.
+// lineShift is the difference between the line and the number of each row, from
+// a row of the batch on. It seldom changes within a file.
 type lineShift struct {
 	from int
 	by   int64
@@ -44,8 +44,8 @@ func (b *Batch) Line(i int) int64 {
 	return b.Rows[i] + b.shifts[n-1].by
 }
 
-// Release lets the buffers of the batch be used again. Afterwards, nothing of the batch
-// may be used, also no rejects. It is safe from any goroutine, once.
+// Release frees the buffers of the batch for reuse. Afterwards, nothing of the
+// batch may be used, not even its rejects. It is safe from any goroutine, once.
 func (b *Batch) Release() {
 	for _, c := range b.Columns {
 		c.Release()

@@ -73,8 +73,8 @@ func (b *Builder) reset(columns, maxRows int) {
 	b.rows, b.shifts, b.rejects, b.size = b.rows[:0], b.shifts[:0], nil, 0
 }
 
-// Discard gives the buffers back for reuse. Call it on a Builder of which no
-// batch is made; Release does it for the others.
+// Discard frees the buffers for reuse. Call it on a Builder that makes no batch.
+// For the others, Release does it.
 func (b *Builder) Discard() {
 	for i := range b.columns {
 		if cap(b.columns[i].values) > keepBytes {
@@ -91,7 +91,7 @@ func (b *Builder) Len() int { return len(b.rows) }
 // Empty reports whether there are neither rows nor rejects.
 func (b *Builder) Empty() bool { return len(b.rows) == 0 && len(b.rejects) == 0 }
 
-// Full reports whether the batch should end here whatever its row count.
+// Full reports whether the batch should end here, whatever its row count.
 func (b *Builder) Full() bool { return b.size >= FullBytes || len(b.rejects) >= FullRejects }
 
 // Add writes the row's value in a column: a copy of v.
@@ -102,8 +102,8 @@ func (b *Builder) Add(col int, v []byte) {
 	b.size += len(v)
 }
 
-// Slot returns a column's buffer to append the row's value to; hand the
-// result to SetSlot. For values that are produced rather than copied.
+// Slot returns a column's buffer, to append the row's value to it. Pass the
+// result to SetSlot. Use it for values that are computed rather than copied.
 func (b *Builder) Slot(col int) []byte { return b.columns[col].values }
 
 // SetSlot ends the value begun with Slot.
@@ -120,7 +120,7 @@ func (b *Builder) AddNull(col int) {
 	n := len(b.rows)
 	c.offsets[n+1] = int32(len(c.values))
 	if c.nulls == 0 {
-		// All rows so far are valid, and those to come unless cleared here.
+		// All rows are valid unless cleared here, both earlier and later ones.
 		need := int(bitutil.BytesForBits(int64(len(c.offsets))))
 		if cap(c.valid) < need {
 			c.valid = make([]byte, need)
@@ -159,16 +159,16 @@ func (b *Builder) Rollback() {
 	}
 }
 
-// Reject notes a malformed record; raw is copied and cut at MaxRaw.
+// Reject records a malformed record; raw is copied and cut at MaxRaw.
 func (b *Builder) Reject(r Reject, raw []byte) {
 	r.Raw = append([]byte(nil), raw[:min(len(raw), MaxRaw)]...)
 	b.size += len(r.Raw)
 	b.rejects = append(b.rejects, r)
 }
 
-// Batch makes the batch of what was committed. Each of order names the column
-// that stands there; a column may be named more than once. The Builder belongs
-// to the batch from here on.
+// Batch makes a batch of the committed rows. order has the column to put at each
+// place; a column may be named more than once. The batch owns the Builder
+// afterwards.
 func (b *Builder) Batch(source string, order []int) *Batch {
 	batch := &Batch{Source: source, Rows: b.rows, Rejects: b.rejects, shifts: b.shifts, builder: b}
 	batch.Columns = make([]*array.String, len(order))

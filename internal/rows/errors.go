@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// ErrChanged says that a file changed while it was read. It is wrapped with the name of
-// the file.
+// ErrChanged means that a file changed while it was read. It is wrapped with the
+// name of the file.
 var ErrChanged = errors.New("file changed while it was read")
 
-// FormatError says why an input cannot be read, and what to do. The input or its name is
-// wrong, not the machine. It never contains a value of the file.
+// FormatError says why an input cannot be read, and what to do. The cause is the
+// input or its name, not the machine. It never contains a value of the file.
 type FormatError struct {
 	File    string // as the user named it
 	Line    int64  // from 1; 0 for the whole file

@@ -16,11 +16,11 @@ import (
 const maxFileSize = 64 << 10
 
 var (
-	// ErrNotGiven says that the variable of a secret is not set, or that the
+	// ErrNotGiven means that the variable of a secret is not set, or that the
 	// variable or file is empty.
 	ErrNotGiven = errors.New("no secret given")
 
-	// ErrExposed says that other users may read or change the file of a secret.
+	// ErrExposed means that other users may read or change the file of a secret.
 	ErrExposed = errors.New("open to other users")
 )
 

@@ -18,8 +18,8 @@ import (
 const redacted = "redacted"
 
 // Text is a string that is not shown. The zero value is empty. It may be copied
-// and used from many goroutines. It cannot be compared with ==, whose duration
-// tells how much of two secrets agrees; use Equal.
+// and used from many goroutines. It cannot be compared with ==, because the time
+// that takes tells how much of two secrets is equal; use Equal.
 type Text struct {
 	_ [0]func() // not comparable
 

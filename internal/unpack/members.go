@@ -8,13 +8,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// ErrTrailing, which is also ErrDamaged, says that a stream was unpacked to
-// its end and that something else follows.
+// ErrTrailing means that other data follows the end of a stream that was fully
+// unpacked. It is also ErrDamaged.
 var ErrTrailing = fmt.Errorf("%w: other data follow the end of the packed data", ErrDamaged)
 
 // members reads the members of a gzip stream, one after the other. Zero bytes
-// behind the last are padding, from tapes and block devices; the gzip program
-// takes them for that, the package does not.
+// after the last one are padding, from tapes and block devices. The gzip program
+// accepts them, but package gzip does not.
 type members struct {
 	in *bufio.Reader
 	z  *gzip.Reader
@@ -34,7 +34,7 @@ func (m *members) Read(p []byte) (int, error) {
 		n, err := m.z.Read(p)
 		if err != io.EOF || n > 0 {
 			if err == io.EOF {
-				err = nil // said again by the next Read
+				err = nil // the next Read returns it again
 			}
 			return n, err
 		}

@@ -1,5 +1,5 @@
-// Package unpack reads gzip and zstd streams, told by their first bytes and
-// not by a file's name.
+// Package unpack reads gzip and zstd streams. It detects them by their first
+// bytes, not by a file's name.
 package unpack
 
 import (
@@ -12,28 +12,28 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Packing is how a stream is packed.
+// Packing is the compression format of a stream.
 type Packing string
 
-// The packings there are; None is a stream as it is.
+// The supported formats; None is an uncompressed stream.
 const (
 	None Packing = ""
 	Gzip Packing = "gzip"
 	Zstd Packing = "zstd"
 )
 
-// ErrDamaged and ErrCut say that a packed stream cannot be unpacked to its
-// end: bytes that are not what was packed, or bytes that are missing.
+// ErrDamaged and ErrCut mean that a packed stream cannot be unpacked to its end:
+// its bytes are wrong, or some are missing.
 var (
 	ErrDamaged = errors.New("packed data are damaged")
 	ErrCut     = errors.New("packed data end too early")
 )
 
-// maxWindow bounds the memory a zstd stream can ask for: what the zstd
-// program's --long accepts without being told more.
+// maxWindow bounds the memory that a zstd stream can ask for. It is the window
+// that the zstd program accepts for --long without a number.
 const maxWindow = 128 << 20
 
-// Of tells the packing from a stream's first bytes; four are enough.
+// Of detects the packing from a stream's first bytes; four are enough.
 func Of(head []byte) Packing {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -57,8 +57,8 @@ type Reader struct {
 	close   func()
 }
 
-// NewReader unpacks r if it is packed and hands it on if not. Close it to
-// free the decoder; r stays the caller's.
+// NewReader unpacks r if it is packed, and passes it on if not. Close frees the
+// decoder; the caller still has to close r.
 func NewReader(r io.Reader) (*Reader, error) {
 	src := &source{r: r}
 	in := bufio.NewReaderSize(src, 256<<10)
@@ -105,7 +105,7 @@ func (u *Reader) Close() { u.close() }
 func (u *Reader) explain(err error) error {
 	switch {
 	case u.packing == None || u.src.err != nil:
-		return err // the disk's fault, not the packing's
+		return err // a disk error, not a damaged stream
 	case errors.Is(err, ErrTrailing):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
@@ -114,7 +114,7 @@ func (u *Reader) explain(err error) error {
 	return fmt.Errorf("%w (%s: %w)", ErrDamaged, u.packing, err)
 }
 
-// source remembers whether the stream underneath failed by itself.
+// source remembers whether the underlying stream failed.
 type source struct {
 	r   io.Reader
 	err error

@@ -38,7 +38,7 @@ func (c *cells) at(i int) []byte {
 	return c.data[i*c.width : (i+1)*c.width]
 }
 
-// appendCell appends a value as PLAIN pages have it.
+// appendCell appends a value as it is in PLAIN pages.
 func appendCell(to, value []byte, width int) []byte {
 	if width == 0 {
 		to = binary.LittleEndian.AppendUint32(to, uint32(len(value)))

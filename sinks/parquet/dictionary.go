@@ -6,16 +6,16 @@ import (
 	"hash/maphash"
 )
 
-// dictionary numbers values in the order in which they first come. It is a hash
-// table over one block of memory: a Go map takes several times the memory, and
-// a file has a dictionary for each of dozens of columns.
+// dictionary numbers values in the order in which they first occur. It is a hash
+// table over one block of memory. A Go map takes several times the memory, and a
+// file has a dictionary for each of dozens of columns.
 type dictionary struct {
 	width  int      // of numbers, 0 for text
 	data   []byte   // the values as a PLAIN page: text behind its length
 	starts []uint32 // of each value in data
 	slots  []uint32 // by hash: the number of a value + 1, or 0; the length is a power of two
-	// unhashed says that slots does not have the values: they came as codes, and
-	// nobody looked for one.
+	// unhashed means that slots does not have the values: they came as codes, and
+	// no value was looked up since.
 	unhashed bool
 }
 
@@ -27,7 +27,8 @@ const (
 	lengthBytes = 4 // before each value
 )
 
-// number finds the number of a value, which is new when it is the last one.
+// number returns the number of a value. If the value is new, it gets the next
+// number.
 func (d *dictionary) number(value []byte) (number uint32, added bool) {
 	if d.unhashed || 2*len(d.starts) >= len(d.slots) {
 		d.grow()
@@ -40,7 +41,7 @@ func (d *dictionary) number(value []byte) (number uint32, added bool) {
 	return d.append(value), true
 }
 
-// append numbers a value that is not there yet.
+// append adds a value that is not in the dictionary yet.
 func (d *dictionary) append(value []byte) (number uint32) {
 	number = uint32(len(d.starts))
 	d.starts = append(d.starts, uint32(len(d.data)))
@@ -48,7 +49,7 @@ func (d *dictionary) append(value []byte) (number uint32) {
 	return number
 }
 
-// slot is where the number of a value is, or goes.
+// slot returns the slot of a value, or the free slot for it.
 func (d *dictionary) slot(value []byte) int {
 	mask := len(d.slots) - 1
 	slot := int(maphash.Bytes(hashSeed, value)) & mask
@@ -88,9 +89,9 @@ func (d *dictionary) reset() {
 	d.data, d.starts = d.data[:0], d.starts[:0]
 }
 
-// appendNumbers appends numbers of so many bits as runs of equal ones and
-// groups of eight packed ones.
-// Source: Apache Parquet format, "RLE / Bit-Packing Hybrid".
+// appendNumbers appends numbers of the given bit width, as runs of equal ones
+// and packed groups of eight. Source: Apache Parquet format, "RLE / Bit-Packing
+// Hybrid".
 func appendNumbers(to []byte, numbers []uint32, width int) []byte {
 	for at := 0; at < len(numbers); {
 		if n := runLength(numbers[at:]); n >= 8 {
@@ -120,7 +121,7 @@ func runLength(numbers []uint32) int {
 	return n
 }
 
-// startsRun reports whether eight equal numbers come first.
+// startsRun reports whether the first eight numbers are equal.
 func startsRun(numbers []uint32) bool {
 	return len(numbers) >= 8 && runLength(numbers[:8]) == 8
 }

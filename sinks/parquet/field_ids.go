@@ -5,12 +5,12 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/schema"
 )
 
-// fieldIDs numbers the fields of a schema from 1, each before what is in it. So
-// a table of Iceberg knows the columns of a file by their numbers and not only
-// by their names. iceberg-go numbers the columns of a new table in this order,
-// and can register the files in it. Others number all columns before what is in
-// them; cmd/leadetl-iceberg gives tables the numbers of the files.
-// Source: Apache Iceberg specification, "Column Projection" and "Parquet".
+// fieldIDs numbers the fields of a schema from 1, each before its children. So
+// an Iceberg table knows the columns of a file by number, and not only by name.
+// iceberg-go numbers the columns of a new table in this order, and can register
+// the files. Other programs number all columns before their children; for them,
+// cmd/leadetl-iceberg gives tables the numbers of the files. Source: Apache
+// Iceberg specification, "Column Projection" and "Parquet".
 type fieldIDs struct{ last int32 }
 
 func withFieldIDs(s *schema.Schema) (*schema.Schema, error) {
@@ -21,12 +21,12 @@ func withFieldIDs(s *schema.Schema) (*schema.Schema, error) {
 	return schema.NewSchema(root), nil
 }
 
-// group numbers what is in a group.
+// group numbers the children of a group.
 func (ids *fieldIDs) group(g *schema.GroupNode, id int32) (*schema.GroupNode, error) {
 	fields := make(schema.FieldList, g.NumFields())
 	for i := range fields {
 		number := int32(-1)
-		if g.Field(i).RepetitionType() != parquet.Repetitions.Repeated { // the group between a list and its items is no field
+		if g.Field(i).RepetitionType() != parquet.Repetitions.Repeated { // the group between a list and its items is not a field
 			ids.last++
 			number = ids.last
 		}

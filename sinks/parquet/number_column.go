@@ -18,8 +18,8 @@ type numberColumn struct {
 	bounds *bounds // nil when no statistics were asked for
 }
 
-// numberWidth is the bytes of a value of the types numberColumn takes, 0 for
-// others.
+// numberWidth returns the size in bytes of a value of the types that
+// numberColumn supports, 0 for others.
 func numberWidth(t arrow.DataType) int {
 	switch t.ID() {
 	case arrow.INT32, arrow.DATE32:
@@ -69,7 +69,7 @@ func (c *numberColumn) add(a arrow.Array) {
 	}
 }
 
-// boundsOfCodes takes codes whose values are all null or all there.
+// boundsOfCodes takes codes whose values are either all null or all not null.
 func (c *numberColumn) boundsOfCodes(codes []int32, null bool, values *cells) {
 	if null {
 		c.bounds.takeNulls(len(codes))
@@ -85,7 +85,7 @@ func (c *numberColumn) flush(g *rowGroup) error {
 }
 
 // bounds are the smallest and largest value of a chunk, and its count of nulls.
-// A nil bounds takes and publishes nothing.
+// The methods of a nil bounds do nothing.
 type bounds struct {
 	float    bool
 	any      bool

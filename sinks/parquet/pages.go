@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// pageBytes is where a page ends; the value that passes it is still in,
-	// and mostly fits the slack.
+	// pageBytes is where a page ends. The value that exceeds it is still in the
+	// page, and mostly fits the spare capacity.
 	pageBytes = 256 << 10
 	pageSlack = 4 << 10
 	// pageNulls ends a page that has few values but many nulls.
 	pageNulls = 1 << 20
-	// levelRoom is kept free before a page's values for the definition levels
-	// of a page without a mixture of values and nulls: a length, a run length
-	// and the level.
+	// levelRoom is kept free before a page's values for the definition levels of
+	// a page with only values or only nulls: a length, a run length and the
+	// level.
 	levelRoom = 4 + binary.MaxVarintLen32 + 1
 )
 
@@ -39,7 +39,7 @@ func (l pageLimit) reached(p *page) bool { return len(p.data) >= l.bytes || p.n 
 
 func (p *page) mixed() bool { return p.nulls > 0 && p.nulls < p.n }
 
-// mark appends a run of values or of nulls to what the page knows of them.
+// mark records a run of values or of nulls.
 func (p *page) mark(count int, valid bool) {
 	before := p.n
 	p.n += count
@@ -50,7 +50,7 @@ func (p *page) mark(count int, valid bool) {
 		return
 	}
 	if before > 0 && len(p.valid) == 0 {
-		p.setBits(0, before, !valid) // all that came before was the opposite
+		p.setBits(0, before, !valid) // all earlier values were the opposite
 	}
 	p.setBits(before, p.n, valid)
 }
@@ -94,14 +94,14 @@ func (p *page) encoded(nullable bool, scratch []byte) []byte {
 	return p.data[start:]
 }
 
-// PagePool lends pages to the writers of a dataset, so that a part reuses the
-// memory of the part before. It is safe for concurrent use.
+// PagePool lends pages to the writers of a dataset, so that each part reuses the
+// memory of the previous one. It is safe for concurrent use.
 type PagePool struct {
 	mu     sync.Mutex
 	free   []*page
 	memory []rowGroupMemory
-	// Growing pages take the memory that their values need. They are for many
-	// open files, few of whose pages are ever full. They are not used again.
+	// Growing pages start small and grow with their values. They are for many
+	// open files, whose pages are rarely full. They are not reused.
 	Growing bool
 }
 
@@ -134,7 +134,8 @@ func (p *PagePool) put(used *page) {
 	}
 }
 
-// poolMemory bounds the memory of columns kept: that of the two widest parts.
+// poolMemory bounds how much column memory is kept: that of the two widest
+// parts.
 const poolMemory = 64
 
 func (p *PagePool) getMemory() (m rowGroupMemory) {

@@ -11,12 +11,12 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/file"
 )
 
-// pairsColumn is a column of lists of two texts: an email and its type. The first
-// texts are PLAIN pages, the second ones, which are few words, have a dictionary
-// where that is smaller.
+// pairsColumn is a column of lists of two texts: an email and its type. The
+// first texts are in PLAIN pages. The second texts are few distinct words, and
+// have a dictionary where that is smaller.
 //
-// Arrow's own writer took a quarter of the time of enrichment for four such leaves,
-// and left a copy of all values to the garbage collector.
+// Arrow's own writer took a quarter of the time of enrichment for four such
+// leaves, and copied all values to the heap.
 type pairsColumn struct {
 	first  pairsFirst
 	second pairsSecond
@@ -95,7 +95,7 @@ func (c *pairsColumn) add(a arrow.Array) {
 	}
 }
 
-// page is the page that takes the next row.
+// page returns the page for the next row.
 func (c *pairsFirst) page() *page {
 	if n := len(c.plain.pages); n > 0 {
 		if p := c.plain.pages[n-1]; len(p.data) < c.plain.limit.bytes && len(p.levels) < c.plain.limit.values {
@@ -202,7 +202,7 @@ func (c *textColumn) writeNested(g *rowGroup, out file.PageWriter, levels, value
 	return c.writeEncoded(g, out, plain, len(levels), encoding)
 }
 
-// appendLevels appends levels behind the length of what they take.
+// appendLevels appends the length of the levels, and then the levels.
 func appendLevels(to, levels []byte, of func(byte) uint32, width int, g *rowGroup) []byte {
 	g.levels = g.levels[:0]
 	for _, level := range levels {

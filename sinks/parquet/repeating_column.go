@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// dictionaryBytes is the most that a dictionary's values take in a file:
-	// what other writers use, and readers expect.
+	// dictionaryBytes is the maximum size of a dictionary's values in a file.
+	// Other writers use the same, and readers expect it.
 	dictionaryBytes = 1 << 20
 	// triedValues is how many values a dictionary takes before it is given up
 	// where less than half of the rows have a value that came before. Where many
@@ -23,15 +23,15 @@ const (
 	triedValuesGrowing = 1 << 8
 )
 
-// dictionaryLimit is what a dictionary may grow to.
+// dictionaryLimit bounds the size of a dictionary.
 type dictionaryLimit struct {
 	bytes int // of the values
 	tried int // values, unless each comes twice on average
 }
 
-// repeatingColumn is a flat column of text or numbers with a dictionary, if that
-// makes the row group smaller; otherwise it has the pages of a column without one.
-// Which one it is follows from the values and their order alone.
+// repeatingColumn is a flat column of text or numbers. It uses a dictionary if
+// that makes the row group smaller, and plain pages otherwise. The choice
+// depends only on the values and their order.
 type repeatingColumn struct {
 	plain   *textColumn   // pages without a dictionary
 	numbers *numberColumn // whose pages they are, nil for text
@@ -62,7 +62,7 @@ const seenNull = math.MaxUint32
 
 func newRepeatingColumn(plain *textColumn) *repeatingColumn {
 	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}, rowGroupMemory: plain.pool.getMemory()}
-	c.values.width = 0 // whatever column had the memory before
+	c.values.width = 0 // the memory may come from another type of column
 	if plain.pool.Growing {
 		c.most.tried = triedValuesGrowing
 	}
@@ -130,7 +130,8 @@ func (c *repeatingColumn) addNulls(n int) {
 	}
 }
 
-// added is told of a new value. It reports whether the column gave up.
+// added records a new value. It reports whether the column gave up the
+// dictionary.
 func (c *repeatingColumn) added(value []byte) bool {
 	if c.numbers != nil {
 		c.numbers.bounds.take(value, c.numbers.width)
@@ -141,10 +142,10 @@ func (c *repeatingColumn) added(value []byte) bool {
 	return c.gaveUp
 }
 
-// addCoded takes rows given by codes, none of which is null. A row whose code was
-// seen costs one look into seen: no hash, and no bytes of its value are touched.
-// Without codes, a quarter of the time of ip_to_company went into hashing and
-// copying the texts of the same companies.
+// addCoded takes rows given by codes, none of which is null. A row whose code
+// was seen costs one access to seen: nothing is hashed or copied. Without codes,
+// ip_to_company spent a quarter of its time on hashing and copying the texts of
+// the same companies.
 func (c *repeatingColumn) addCoded(d *array.Dictionary) {
 	codes := d.Indices().(*array.Int32).Int32Values()
 	values := cellsOf(d.Dictionary(), c.values.width)
@@ -184,7 +185,7 @@ func (c *repeatingColumn) addCoded(d *array.Dictionary) {
 	}
 }
 
-// see takes the value of a code that comes for the first time.
+// see adds the value of a code that occurs for the first time.
 func (c *repeatingColumn) see(code int, values *cells) (number uint32) {
 	number = seenNull
 	if !values.nulls.IsNull(code) {
@@ -195,7 +196,7 @@ func (c *repeatingColumn) see(code int, values *cells) (number uint32) {
 		} else {
 			n, added = c.values.number(value)
 		}
-		c.there++ // the row counts before its value may be one too many
+		c.there++ // count the row first: its value may be one too many
 		if number = n + 1; added && c.added(value) {
 			return number
 		}
@@ -224,7 +225,8 @@ func (c *repeatingColumn) addPlainCodes(codes []int32, values *cells) {
 	}
 }
 
-// sameKind is how many rows come first that all have a value, or all have none.
+// sameKind returns how many rows at the start all have a value, or all have
+// none.
 func sameKind(rows []uint32) int {
 	n := 1
 	for n < len(rows) && (rows[n] > 0) == (rows[0] > 0) {
@@ -254,13 +256,13 @@ func (c *repeatingColumn) giveUp() {
 	c.gaveUp = true
 }
 
-// close gives the memory back.
+// close returns the memory for reuse.
 func (c *repeatingColumn) close() {
 	c.plain.pool.putMemory(c.rowGroupMemory)
 	c.rowGroupMemory = rowGroupMemory{values: dictionary{width: c.values.width}}
 }
 
-// reset starts over. Where many files are open it keeps no memory.
+// reset starts over. With many open files, it keeps no memory.
 func (c *repeatingColumn) reset() {
 	c.there, c.gaveUp = 0, false
 	c.seen.table = nil
@@ -287,7 +289,7 @@ func (c *repeatingColumn) pays() bool {
 	return c.there > 0 && 4*(len(c.values.data)+c.there*c.width()/8) <= 3*plain
 }
 
-// width is the bits of a number.
+// width is the number of bits of a number.
 func (c *repeatingColumn) width() int { return max(1, bits.Len(uint(c.values.len()-1))) }
 
 func (c *repeatingColumn) flush(g *rowGroup) error {
@@ -336,7 +338,7 @@ func (c *repeatingColumn) pageRows() int {
 func (c *repeatingColumn) writePage(g *rowGroup, out file.PageWriter, rows []uint32) error {
 	p := c.plain.pool.get()
 	defer c.plain.pool.put(p)
-	numbers := rows[:0] // no row of them is looked at again
+	numbers := rows[:0] // these rows are not used again
 	for len(rows) > 0 {
 		n := sameKind(rows)
 		there := rows[0] > 0

@@ -7,8 +7,8 @@ import (
 )
 
 // Sizer tells how large a file of some records is, without writing it. It is
-// used by one goroutine, and its records go into one row group: give it a
-// sample, not a file.
+// used by one goroutine. Its records go into one row group, so give it a sample,
+// not a whole file.
 type Sizer struct {
 	out *Encoder
 }
@@ -26,7 +26,7 @@ func (s *Sizer) Add(rec arrow.Record) {
 	}
 }
 
-// Bytes ends the file and says how large it is.
+// Bytes ends the file and returns its size.
 func (s *Sizer) Bytes() (int64, error) {
 	err := s.out.Close()
 	return s.out.Written(), err

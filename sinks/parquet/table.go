@@ -28,7 +28,7 @@ const (
 	Uncompressed Compression = "none"
 )
 
-// ParseCompression finds the codec called name.
+// ParseCompression returns the codec with the given name.
 func ParseCompression(name string) (Compression, error) {
 	switch c := Compression(name); c {
 	case Snappy, Zstd, Uncompressed:
@@ -81,9 +81,9 @@ func (t Table) properties() *parquet.WriterProperties {
 		parquet.WithDictionaryDefault(false),
 		parquet.WithStats(false),
 		parquet.WithCompression(codec),
-		// The root is no column and repeats nothing. Arrow's default is REPEATED,
-		// by which some readers take the levels of every column for one deeper.
-		// Source: parquet.thrift, SchemaElement.repetition_type.
+		// The root is not a column and does not repeat. Arrow's default is
+		// REPEATED, which makes some readers take every column's levels as one
+		// deeper. Source: parquet.thrift, SchemaElement.repetition_type.
 		parquet.WithRootRepetition(parquet.Repetitions.Required),
 	}
 	for _, c := range t.Columns {
@@ -97,8 +97,8 @@ func (t Table) properties() *parquet.WriterProperties {
 	return parquet.NewWriterProperties(options...)
 }
 
-// RecordBytes is the size of a record's values in memory. What the codes of
-// dictionary arrays stand for is not counted.
+// RecordBytes is the size of a record's values in memory. It does not count the
+// dictionaries of dictionary arrays.
 func RecordBytes(rec arrow.Record) int64 {
 	var size int64
 	for _, column := range rec.Columns() {

@@ -24,8 +24,8 @@ func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *P
 	return &textColumn{nullable: nullable, compress: compress, limit: pageLimit{pageBytes, pageNulls}, pool: pool}
 }
 
-// add lays the values out. It is the hot loop of writing: one bounds check
-// and one copy a value.
+// add appends the values to pages. It is the hot loop of writing: one bounds
+// check and one copy per value.
 func (c *textColumn) add(a arrow.Array) {
 	s := a.(*array.String)
 	offsets, values := s.ValueOffsets(), s.ValueBytes()
@@ -59,7 +59,7 @@ func (c *textColumn) add(a arrow.Array) {
 	}
 }
 
-// open is the page that takes the next value.
+// open returns the page for the next value.
 func (c *textColumn) open() *page {
 	if n := len(c.pages); n > 0 {
 		if p := c.pages[n-1]; !c.limit.reached(p) {
@@ -75,8 +75,8 @@ func (c *textColumn) flush(g *rowGroup) error {
 	return c.flushPages(g, func(*metadata.ColumnChunkMetaDataBuilder) {})
 }
 
-// flushPages writes the column's chunk. describe may add to what the chunk's
-// metadata says.
+// flushPages writes the column's chunk. describe may add to the chunk's
+// metadata.
 func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunkMetaDataBuilder)) error {
 	chunk, out, err := g.nextLeaf()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// build builds the programs to compare. leadetl is built as it is shipped,
+// build builds the programs to compare. leadetl is built as in a release,
 // without cgo; DuckDB needs cgo.
 func (b *bench) build(ctx context.Context) error {
 	for _, p := range []struct{ name, folder, source, cgo string }{

@@ -13,19 +13,21 @@ import (
 	"time"
 )
 
-// callbackConnections is how many connections ask for answers with callbacks.
+// callbackConnections is how many connections send calls with a callback
+// address.
 const callbackConnections = 16
 
-// callbackOperations are the operations whose answers are posted too, with the
-// member that says who is asked for.
+// callbackOperations are the operations whose answers are posted too, and the
+// member of the request with the identifier.
 var callbackOperations = []struct{ name, member string }{
 	{"email_to_hem", `"email":"person-' .. n .. '@mail.example"`},
 	{"network_to_hem", `"network_url":"https://network.example/in/person-' .. n .. '"`},
 	{"network_to_phone", `"network_url":"https://network.example/in/person-' .. n .. '"`},
 }
 
-// callbacks measures the operations with callbacks, which are delivered meanwhile
-// to a server in this process. With -before, it measures that program first.
+// callbacks measures the operations with callbacks, which are delivered
+// meanwhile to a server in this process. If -before names a program, it measures
+// that one first.
 func (b *bench) callbacks(ctx context.Context, dir string, people, seconds int) error {
 	for _, operation := range callbackOperations {
 		if b.before != "" {
@@ -49,7 +51,7 @@ func (b *bench) callbacks(ctx context.Context, dir string, people, seconds int) 
 	return nil
 }
 
-// called is a load with callbacks.
+// called is the result of a load with callbacks.
 type called struct {
 	load
 	meanwhile, delivered int           // callbacks
@@ -60,7 +62,7 @@ func (c called) deliveries() string {
 	return fmt.Sprintf("%.0f/s, %.0f/s", float64(c.meanwhile)/c.under.Seconds(), float64(c.delivered)/c.all.Seconds())
 }
 
-// each is what a call cost the server.
+// each is the CPU time that a call cost the server.
 func (c called) each() string {
 	return fmt.Sprintf("%d µs", c.cpu.Microseconds()/int64(max(c.requests, 1)))
 }

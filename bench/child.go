@@ -15,13 +15,13 @@ type usage struct {
 	wall    time.Duration
 	cpu     time.Duration // user and system
 	peakRSS int64         // bytes
-	peakOwn int64         // of that, bytes that are no file's; sampled, 0 if the system does not say
+	peakOwn int64         // of that, bytes not backed by a file; sampled, 0 if unknown
 	output  string
 }
 
-// measure runs a program to its end. Everything measured runs in a process of
-// its own. This process stays small, because Linux counts the memory of the
-// parent at the fork as the child's peak.
+// measure runs a program to its end. Everything that is measured runs in its own
+// process. This process stays small, because Linux counts the parent's memory at
+// the fork towards the child's peak.
 func measure(ctx context.Context, env []string, program string, args ...string) (usage, error) {
 	// Write the data of earlier programs to disk first, so that this one does not
 	// wait for it.

@@ -114,7 +114,7 @@ func writeRanges(name string, n, companies int) (end uint32, err error) {
 	return end, err
 }
 
-// publicAddress is address i of the public ones from 1.0.0.0 on.
+// publicAddress returns the i-th public address from 1.0.0.0 on.
 func publicAddress(i uint32) uint32 {
 	at := 1<<24 + i
 	for octet := byte(1); octet <= byte(at>>24); octet++ {
@@ -125,7 +125,7 @@ func publicAddress(i uint32) uint32 {
 	return at
 }
 
-// publicAddresses is how many there are up to end.
+// publicAddresses is how many public addresses there are up to end.
 func publicAddresses(end uint32) uint32 {
 	n := end - 1<<24
 	for octet := range specialOctets {
@@ -137,7 +137,7 @@ func publicAddresses(end uint32) uint32 {
 }
 
 // writeIPs writes a list of `id,ip` with random addresses from 1.0.0.0 to end.
-// Of each two addresses one is that of a visit, if there are any.
+// If there are visits, every second address is that of a visit.
 func writeIPs(name string, rows, visits int, end uint32) error {
 	r := rand.New(rand.NewPCG(4, 4))
 	return writeFile(name, func(w *bufio.Writer) {
@@ -152,10 +152,10 @@ func writeIPs(name string, rows, visits int, end uint32) error {
 	})
 }
 
-// visited is which public address visit i of n was seen at.
+// visited returns which public address visit i of n came from.
 func visited(i, n int, end uint32) uint32 { return uint32(i) * (publicAddresses(end) / uint32(n)) }
 
-// writeVisits writes n visits, each of an address of its own.
+// writeVisits writes n visits, each from its own address.
 func writeVisits(name string, n, people int, end uint32) error {
 	r := rand.New(rand.NewPCG(9, 9))
 	return writeFile(name, func(w *bufio.Writer) {

@@ -24,8 +24,8 @@ func (b *bench) reference() *reference {
 	}
 }
 
-// lookups measures imports and every operation that asks a directory, in turns
-// with DuckDB's hash and ASOF joins of the same files.
+// lookups measures imports and every operation that reads a directory. It
+// alternates with DuckDB's hash and ASOF joins of the same files.
 func (b *bench) lookups(ctx context.Context) (err error) {
 	ref := b.reference()
 	defer func() { err = errors.Join(err, os.RemoveAll(ref.directory), os.RemoveAll(ref.sorted)) }()
@@ -137,7 +137,7 @@ func (b *bench) lookup(ctx context.Context, ref *reference, operation, column, i
 	return nil
 }
 
-// sizesOf are the bytes of the Parquet files in a folder, and of a file.
+// sizesOf returns the bytes of the Parquet files in a folder, and of a file.
 func sizesOf(folder, file string) (sizes [2]float64, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command bench measures the promises on speed and memory and prints them as one
-// table. Both sides of a ratio are measured in the same run.
+// Command bench measures the targets for speed and memory and prints the results
+// as one table. Both sides of a ratio are measured in the same run.
 //
 // At full size it needs about 25 GB in the system's folder for temporary files,
 // and removes them at the end.
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// fullSize is the number of rows that the targets are for. Smaller runs are
-// tries and do not write the page.
+// fullSize is the number of rows that the targets apply to. Smaller runs are
+// trials and do not write the page.
 const fullSize = 10_000_000
 
 func main() {
@@ -97,7 +97,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
 // job is a command line. A part is a tenth of the rows, which is the default at
-// full size, so that a try has as many parts.
+// full size, so that a trial has as many parts.
 func (b *bench) job(operation, in, out string, more ...string) []string {
 	return append([]string{"run", operation, "--in", in, "--out", out, "--quiet", "--rows-per-part", fmt.Sprint(b.rows / 10)}, more...)
 }

@@ -34,7 +34,7 @@ func (b *bench) remote(ctx context.Context) error {
 	return nil
 }
 
-// remoteWithLatency measures the share of concurrency ÷ latency that is used.
+// remoteWithLatency measures how much of concurrency ÷ latency a run reaches.
 func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
 	rows := max(10_000, int(600_000*scale)) // two minutes, so that start and end of the run matter little
 	list, err := b.addressList(rows)
@@ -59,7 +59,7 @@ func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
 	return nil
 }
 
-// remoteUnlimited measures calls without latency or limit, and then the same
+// remoteUnlimited measures calls without latency or limit. Then it runs the same
 // list again, with every answer stored.
 func (b *bench) remoteUnlimited(ctx context.Context, scale float64) error {
 	rows := max(10_000, int(1_000_000*scale))
@@ -105,7 +105,8 @@ func (b *bench) remoteUnlimited(ctx context.Context, scale float64) error {
 	return nil
 }
 
-// remoteLimited measures the share of a limit that is used, and the refusals.
+// remoteLimited measures how much of a rate limit a run reaches, and how many
+// calls are refused.
 func (b *bench) remoteLimited(ctx context.Context, scale float64) error {
 	seconds := max(5, int(60*min(1, 10*scale)))
 	rows := remoteLimit * seconds
@@ -139,7 +140,8 @@ func (b *bench) remoteLimited(ctx context.Context, scale float64) error {
 
 func perSecond(rows int, u usage) float64 { return float64(rows) / u.wall.Seconds() }
 
-// ask runs a job against a service. Runs of one state share stored answers.
+// ask runs a job against a service. Runs with the same state share stored
+// answers.
 func (b *bench) ask(ctx context.Context, address, list, state string, more ...string) (usage, error) {
 	out := b.path("remote")
 	args := append([]string{"run", "ip_to_company", "--in", list, "--out", out, "--quiet", "--resolver", "http://" + address, "--state", b.path("remote-" + state)}, more...)
@@ -147,7 +149,7 @@ func (b *bench) ask(ctx context.Context, address, list, state string, more ...st
 	return u, errors.Join(err, os.RemoveAll(out))
 }
 
-// against starts the service, runs do, and stops the service.
+// against starts the service, calls do, and stops the service.
 func (b *bench) against(ctx context.Context, flags []string, do func(address string) error) (err error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -186,7 +188,7 @@ func (b *bench) addressList(rows int) (name string, err error) {
 	})
 }
 
-// repeated is a list repeated so many times.
+// repeated is a list repeated the given number of times.
 func (b *bench) repeated(list string, times int) (name string, err error) {
 	rows, err := os.ReadFile(list)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// wrk makes the load, with the connections and threads of the target, against a
+// wrk makes the load, with the target's connections and threads, against a
 // directory that does not fit into a processor's caches.
 const (
 	connections = 64
@@ -88,23 +88,23 @@ func (b *bench) service(ctx context.Context) (err error) {
 	return b.callbacks(ctx, dir, people, 2*seconds)
 }
 
-// load is what a server did under load.
+// load is the result of a server under load.
 type load struct {
 	rate             float64 // requests a second
 	p99              time.Duration
 	requests, failed int
 	halfway, end     int64         // resident memory, bytes
-	cpu              time.Duration // of the server, with what it did after the load
+	cpu              time.Duration // of the server, including what it did after the load
 }
 
-// question is what wrk asks. The body is inside a string of Lua; n is a person.
+// question is the request of wrk. The body is in a Lua string; n is a person.
 type question struct {
 	path, body  string
 	connections int
 }
 
-// underLoad starts a server and lets wrk call it. Then it runs after, one by one,
-// against the server.
+// underLoad starts a server and lets wrk call it. Then it calls each function in
+// after, in order.
 func (b *bench) underLoad(ctx context.Context, key string, q question, people, seconds int, server func(address string) *exec.Cmd, after ...func(address string, l load) error) (l load, err error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -198,8 +198,8 @@ func (b *bench) spent(ctx context.Context, state string) (int, error) {
 	return loadCredits + 1 - left, err
 }
 
-// slowestPage asks for pages of keywords with many results and of keywords that
-// one in a thousand searches has. It returns the slowest time from the creation
+// slowestPage requests pages of keywords with many results, and of keywords that
+// one in a thousand searches has. It returns the longest time from the creation
 // to the answer with the leads.
 func slowestPage(ctx context.Context, url, key string) (slowest time.Duration, err error) {
 	today := time.Now().UTC()
@@ -272,7 +272,7 @@ func call(ctx context.Context, url, key string, question, answer any) error {
 	return json.Unmarshal(text, answer)
 }
 
-// freeAddress is an address that no server listens on.
+// freeAddress returns an address that no server listens on.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

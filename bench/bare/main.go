@@ -1,5 +1,5 @@
-// Command bare is the upper limit for serve: a net/http server that reads a JSON
-// object, answers with one of the size of an enrichment, and does nothing else.
+// Command bare is the upper limit for serve: a net/http server that only reads a
+// JSON object and answers with one of the size of an enrichment.
 package main
 
 import (

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// imports read a file of reference data and sort it by what it is looked up by.
-// Addresses become numbers, and texts of ranges their bounds, so that look-ups
-// need not do that.
+// imports read a file of reference data and sort it by its look-up key.
+// Addresses become numbers, and ranges their two bounds, so that look-ups need
+// not convert them.
 var imports = map[string]string{
 	"people": `SELECT * FROM $csv ORDER BY network_url`,
 	"companies": `SELECT *,
@@ -43,8 +43,8 @@ func addressNumber(ip string) string {
 	return strings.Join(parts, " + ")
 }
 
-// The blocks of columns that follow from a person p and a company c. leadetl works
-// types and regions of phone numbers out; here they are constants.
+// The columns computed from a person p and a company c. leadetl computes types
+// and regions of phone numbers; here they are constants.
 const (
 	contact = `, p.first_name, p.last_name, p.first_name || ' ' || p.last_name AS full_name, p.headline, p.job_title, p.seniority, p.department,
 		split_part(p.emails, ';', 1) AS email,
@@ -65,13 +65,13 @@ const (
 // lookup is an operation as one SELECT over reference data in Parquet.
 type lookup struct {
 	identifier      string // column of the input
-	columns         string // beside those that every operation has
+	columns         string // besides those that every operation has
 	joins           string // to the input i
 	matched, reason string
-	same            string // columns that the two programs are compared by
+	same            string // columns to compare the two programs by
 }
 
-// Look-ups by profile, and by address, where a range of a provider is no match.
+// Look-ups by profile, and by address. A range of a provider is not a match.
 const (
 	byProfile = ` LEFT JOIN $people p ON p.network_url = i.key`
 	byRange   = ` ASOF LEFT JOIN $ranges r ON i.n >= r.first`
@@ -105,8 +105,8 @@ var lookups = map[string]lookup{
 	},
 }
 
-// lookupStatement does an operation over the Parquet files that importStatement
-// wrote into a folder. source_row is left out: it costs DuckDB a window over all
+// lookupStatement runs an operation on the Parquet files that importStatement
+// wrote into a folder. It omits source_row, which costs DuckDB a window over all
 // rows.
 func lookupStatement(operation, in, dir, out string) (string, error) {
 	l, known := lookups[operation]

@@ -1,7 +1,7 @@
-// Command plainloop is the loop that people write first: it reads addresses from
-// a CSV file, asks a service about each from a number of goroutines, and writes
-// the answers to another CSV file. It keeps nothing on disk before the end, waits
-// only for answers, and stops at the first error.
+// Command plainloop is the loop that people write first. It reads addresses from
+// a CSV file, asks a service about each from several goroutines, and writes the
+// answers to another CSV file. It keeps no progress on disk, waits only for
+// answers, and stops at the first error.
 package main
 
 import (

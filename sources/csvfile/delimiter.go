@@ -2,16 +2,17 @@ package csvfile
 
 import "bytes"
 
-// delimiters are those that are looked for, the more usual first.
+// delimiters are the candidates of detection, more common ones first.
 var delimiters = []byte{',', ';', '\t', '|'}
 
-// detectRecords is how many records after the header have a say.
+// detectRecords is how many records after the header are used for detection.
 const detectRecords = 100
 
-// detect finds the delimiter of the text: of those that cut the header, the
-// one by which most of the first records have as many fields as the header;
-// among equals the one that cuts it into most fields. A text that none of them
-// cuts has one column, and a comma as good as any.
+// detect finds the delimiter of the text. Among the candidates that split the
+// header, it chooses the one that gives most of the first records as many
+// fields as the header; among equals, the one that gives the header most
+// fields. If no candidate splits the header, the text has one column, and
+// detect returns a comma.
 func detect(text []byte, whole bool) byte {
 	best, bestFields, bestShare := delimiters[0], 1, -1.0
 	for _, d := range delimiters {
@@ -23,8 +24,8 @@ func detect(text []byte, whole bool) byte {
 	return best
 }
 
-// fit returns the header's fields by one delimiter and the share of the
-// records after it that have as many.
+// fit returns the number of header fields for a delimiter, and the share of the
+// following records with the same number of fields.
 func fit(text []byte, whole bool, delimiter byte) (fields int, share float64) {
 	s := scanner{delimiter: delimiter}
 	records, fitting := 0, 0

@@ -2,9 +2,9 @@ package csvfile
 
 import "bytes"
 
-// directive reads the line sep=; that spreadsheets write and obey: it names
-// the delimiter and is no header. Case and quotes around the line do not
-// matter. n is the line's length, line end included, and 0 when there is none.
+// directive reads the line sep=; that spreadsheets write. It names the
+// delimiter and is not a header. Case and quotes around the line do not matter.
+// n is the line's length with its line end, or 0 if there is no such line.
 func directive(text []byte, final bool) (delimiter byte, n int) {
 	line, _, ended := bytes.Cut(text, []byte{'\n'})
 	if n = len(line); ended {
@@ -23,8 +23,8 @@ func directive(text []byte, final bool) (delimiter byte, n int) {
 	return line[len(key)], n
 }
 
-// separates reports whether c can stand between fields: ASCII, and none of
-// what names and values are made of.
+// separates reports whether c can be a delimiter: ASCII, and not a character
+// that occurs in names and values.
 func separates(c byte) bool {
 	switch {
 	case c == 0, c >= 0x7f, c == '"', c == '\r', c == '\n', c == ' ':
@@ -35,8 +35,8 @@ func separates(c byte) bool {
 	return true
 }
 
-// preamble returns the length of what stands before the header (empty lines
-// and a directive), and the directive's delimiter, 0 without one.
+// preamble returns the length of what precedes the header (empty lines and a
+// directive), and the directive's delimiter, 0 without one.
 func preamble(text []byte, final bool) (delimiter byte, n int) {
 	n = blanks(text, final)
 	delimiter, length := directive(text[n:], final)

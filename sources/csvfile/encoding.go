@@ -8,8 +8,8 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// checkEncoding refuses what is not UTF-8 text with line feeds, as far as the
-// sample shows it, with the command that makes it so.
+// checkEncoding refuses a sample that is not UTF-8 text with line feeds. The
+// error contains the command that converts the file.
 func (s Sample) checkEncoding() error {
 	refuse := func(problem, filter string) error {
 		return &rows.FormatError{File: s.Name, Problem: problem, Advice: s.advice(filter)}
@@ -34,7 +34,7 @@ func (s Sample) checkEncoding() error {
 	case unknownEncoding:
 		return &rows.FormatError{File: s.Name, Problem: "is not UTF-8 text", Advice: "Save it as UTF-8, or convert it with iconv from the encoding it was written in"}
 	}
-	// A carriage return at the very end is a line end that was cut.
+	// A carriage return at the very end may be a line end cut in half.
 	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(p, "\r"), '\r') >= 0 {
 		return refuse("has lines that end in a carriage return alone", `tr '\r' '\n'`)
 	}
@@ -49,8 +49,8 @@ const (
 	bigEndian
 )
 
-// utf16Pattern tells UTF-16 without a mark: text in it, of most scripts'
-// punctuation and digits at least, has zero bytes at every other place.
+// utf16Pattern detects UTF-16 without a mark. At least the punctuation and
+// digits of most scripts have a zero byte at every other position.
 func utf16Pattern(p []byte) byteOrder {
 	p = p[:min(len(p), 64<<10)]
 	var zero [2]int
@@ -79,17 +79,17 @@ const (
 	unknownEncoding
 )
 
-// otherEncoding tells the encoding of a sample: UTF-8, one byte a character of
-// a western language, or another one, which is not named: a wrong name would
-// turn into wrong text.
+// otherEncoding detects the encoding of a sample: UTF-8, a one-byte encoding of
+// a western language, or another one. It does not name the last: a wrong name
+// would produce wrong text.
 //
-// It is not UTF-8 when it has invalid bytes and no valid character of more
-// than one, or so few of them that they are there by chance, as in GBK.
+// A sample is not UTF-8 if it has invalid bytes and no valid multi-byte
+// character, or so few of them that they are there by chance, as in GBK.
 func otherEncoding(p []byte, whole bool) encoding {
 	invalid, valid, letters := 0, 0, 0
 	for i := firstHigh(p, 0); i < len(p); i = firstHigh(p, i) {
 		if !whole && !utf8.FullRune(p[i:]) {
-			break // cut by the end of the sample
+			break // cut off by the end of the sample
 		}
 		if r, n := utf8.DecodeRune(p[i:]); r != utf8.RuneError || n > 1 {
 			valid++
@@ -102,7 +102,7 @@ func otherEncoding(p []byte, whole bool) encoding {
 		}
 		i++
 	}
-	const byChance = 10 // invalid bytes to one valid character
+	const byChance = 10 // invalid bytes per valid character
 	switch {
 	case invalid == 0 || valid > 0 && invalid < byChance*valid:
 		return utf8Encoding
@@ -113,9 +113,9 @@ func otherEncoding(p []byte, whole bool) encoding {
 }
 
 // isWestern reports whether the byte at i is likely a letter or sign of a
-// western language: one that stands alone between ASCII. The words of
-// Cyrillic encodings, and the characters of East Asian ones, are runs of high
-// bytes, and bytes below 0xa0 begin most of those in Shift-JIS.
+// western language: a single byte between ASCII bytes. Words in Cyrillic
+// encodings and characters in East Asian encodings are runs of high bytes. In
+// Shift-JIS most of them begin with bytes below 0xa0.
 func isWestern(p []byte, i int) bool {
 	if i > 0 && p[i-1] >= utf8.RuneSelf || i+1 < len(p) && p[i+1] >= utf8.RuneSelf {
 		return false
@@ -124,7 +124,8 @@ func isWestern(p []byte, i int) bool {
 	case c >= 0xc0:
 		return c != 0xd7 && c != 0xf7
 	case c >= 0xa0:
-		// Signs. In Central European encodings some are letters within words.
+		// Signs. In Central European encodings some of them are letters within
+		// words.
 		return i == 0 || !isLetter(p[i-1]) || c == 0xaa || c == 0xba || c == 0xae || c == 0xb7 || c == 0xa0
 	default:
 		// The euro sign, quotes and dashes, and the letters that Latin-1 lacks.
@@ -135,7 +136,7 @@ func isWestern(p []byte, i int) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// firstHigh returns the offset of the first byte beyond ASCII from i on.
+// firstHigh returns the offset of the first non-ASCII byte from i on.
 func firstHigh(p []byte, i int) int {
 	for i < len(p) && p[i] < utf8.RuneSelf {
 		i++
@@ -143,7 +144,7 @@ func firstHigh(p []byte, i int) int {
 	return i
 }
 
-// advice is the command that passes the file through a filter.
+// advice returns the command that converts the file with a filter.
 func (s Sample) advice(filter string) string {
 	if s.Name == "-" {
 		return "Pipe it through " + filter + " first"
@@ -158,7 +159,8 @@ func (s Sample) advice(filter string) string {
 	return "Convert it: " + filter + " < " + name + " > " + quoteShell(converted(s.Name))
 }
 
-// converted is the name of a file's converted copy: a.csv.gz → a.utf8.csv.
+// converted returns the name for a converted copy of a file: a.csv.gz →
+// a.utf8.csv.
 func converted(name string) string {
 	for _, suffix := range []string{".gz", ".zst"} {
 		name = strings.TrimSuffix(name, suffix)
@@ -166,7 +168,7 @@ func converted(name string) string {
 	return strings.TrimSuffix(name, ".csv") + ".utf8.csv"
 }
 
-// quoteShell quotes a name where a shell would not take it as it is.
+// quoteShell quotes a name if a shell would change it.
 func quoteShell(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./+@%=:,", r)

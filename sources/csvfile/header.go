@@ -10,11 +10,11 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// SampleSize is how much of a file is looked at before its first row is
-// handed out.
+// SampleSize is how much of a file is inspected before its first row is
+// returned.
 const SampleSize = 1 << 20
 
-// byteOrderMark is what some editors put in front of UTF-8.
+// byteOrderMark is the mark that some editors put at the start of UTF-8.
 var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
 
 // Sample is the beginning of a file, unpacked.
@@ -25,20 +25,20 @@ type Sample struct {
 	Whole   bool   // the file ends with Bytes
 }
 
-// Header is what a file's header line says.
+// Header describes a file's header line.
 type Header struct {
 	Delimiter byte
-	// Columns holds the names without white space around them. A column
-	// without a name is column_N, N counted from 1; names may occur twice.
+	// Columns holds the names without surrounding white space. A column without
+	// a name is column_N, counted from 1. Names may occur twice.
 	Columns []string
 }
 
-// ErrEmpty says that nothing is in a file, not even a header.
+// ErrEmpty means that a file is empty and has not even a header.
 var ErrEmpty = errors.New("empty")
 
-// Inspect checks the sample's encoding and finds its header. delimiter 0
-// stands for the one the file names in a line sep=; before its header, or else
-// the one that fits best. All errors are *rows.FormatError.
+// Inspect checks the sample's encoding and finds its header. delimiter 0 means
+// the delimiter that a line sep=; before the header names, or else the one that
+// fits best. All errors are *rows.FormatError.
 func Inspect(s Sample, delimiter byte) (Header, error) {
 	if err := s.checkEncoding(); err != nil {
 		return Header{}, err
@@ -85,8 +85,8 @@ func Inspect(s Sample, delimiter byte) (Header, error) {
 	return h, nil
 }
 
-// columnName trims what a header cell holds besides the name: white space,
-// byte order marks and other characters that do not show.
+// columnName removes everything from a header cell but the name: white space,
+// byte order marks and other invisible characters.
 func columnName(cell []byte, i int) string {
 	name := strings.TrimFunc(string(cell), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)

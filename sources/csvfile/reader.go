@@ -1,9 +1,9 @@
-// Package csvfile reads CSV as it comes from people.
+// Package csvfile reads CSV files, including untidy ones.
 //
-// Records that are plain lines, without a quote, are cut by looking for line
-// ends and delimiters only; whether a block holds quotes, NUL bytes or broken
-// UTF-8 is asked of the block and not of each line. Everything else takes the
-// careful way, record by record, to the same result.
+// Records without quotes take the fast path, which only searches for line ends
+// and delimiters. Quotes, NUL bytes and invalid UTF-8 are searched once per
+// block, not per line. All other records take the slow path, one by one, with
+// the same result.
 package csvfile
 
 import (
@@ -15,47 +15,47 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// RecordLimit is the largest record, in bytes. It bounds memory, and how far
-// the end of a quoted field is searched for.
+// RecordLimit is the largest record, in bytes. It bounds memory, and how far to
+// search for the end of a quoted field.
 const RecordLimit = 64 << 20
 
-// Reader reads the records of one file. What it makes of the bytes does not
-// depend on how they arrive.
+// Reader reads the records of one file. The result does not depend on how the
+// bytes arrive.
 //
-// A record whose quoting is broken loses its first line only, and reading
-// goes on with the line after it: what looks like a field over many lines is
-// more often a quote that nobody closed.
+// If the quoting of a record is broken, only its first line is rejected, and
+// reading continues with the next line: what looks like a field over many lines
+// is usually an unclosed quote.
 type Reader struct {
 	scanner
 	name   string
 	src    *readahead.Reader
 	fields int
-	want   []int // per field, the column it goes to, -1 for none
-	last   int   // the last field that is wanted, -1 for none
+	want   []int // per field, its column, -1 for none
+	last   int   // the last selected field, -1 for none
 	limit  int
 
 	buf      []byte
 	pos, end int   // buf[pos:end] is not parsed yet
-	base     int64 // offset in the file of buf[0]
+	base     int64 // file offset of buf[0]
 	borrowed bool  // buf is a block of src
 	eof      bool  // src has nothing after buf[:end]
-	begun    bool  // the header is behind us
+	begun    bool  // the header has been read
 
 	line, row int64 // physical line at pos, 1-based; records so far
 
-	// Where the next quote, NUL byte and broken character are in buf, at the
-	// earliest; end when there is none. careful is the first of them: a line
-	// that ends before it is plain.
+	// The positions of the next quote, NUL byte and invalid character in buf,
+	// or end if there is none. careful is the first of them: a line that ends
+	// before it takes the fast path.
 	quote, nul, bad, careful int
 	// checked is the end of the last whole line in buf, up to which bad holds.
 	checked int
-	// Lines that end before this offset of the file are judged alone: a field
-	// that ran over them has been found to be none.
+	// Lines that end before this file offset are scanned one by one: a quoted
+	// field over them turned out to be broken.
 	alone int64
 }
 
-// NewReader reads the file that h was found in. pick names the fields to
-// store, by their index in h.Columns; the n-th goes to column n.
+// NewReader reads the file with header h. pick selects the fields to store, by
+// their index in h.Columns: field pick[n] goes to column n.
 func NewReader(name string, src *readahead.Reader, h Header, pick []int) *Reader {
 	r := &Reader{
 		scanner: scanner{delimiter: h.Delimiter},
@@ -78,8 +78,8 @@ func NewReader(name string, src *readahead.Reader, h Header, pick []int) *Reader
 }
 
 // Fill adds up to maxRows rows to b, and the rejects between them. It returns
-// io.EOF when the file ends; b may hold rows then too. After another error
-// the Reader is of no more use.
+// io.EOF at the end of the file; b may hold rows then too. After another error
+// the Reader must not be used.
 func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 	if !r.begun {
 		if err := r.begin(ctx); err != nil {
@@ -98,10 +98,10 @@ func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 	return nil
 }
 
-// Offset is where in the file, unpacked, the next record begins.
+// Offset returns the offset of the next record in the unpacked file.
 func (r *Reader) Offset() int64 { return r.base + int64(r.pos) }
 
-// plain takes lines without a quote until it meets something else.
+// plain reads lines on the fast path until it meets a line that is not plain.
 func (r *Reader) plain(b *rows.Builder, maxRows int) {
 	for b.Len() < maxRows && !b.Full() {
 		n := bytes.IndexByte(r.buf[r.pos:r.end], '\n')
@@ -127,8 +127,8 @@ func (r *Reader) plain(b *rows.Builder, maxRows int) {
 	}
 }
 
-// split adds the wanted fields of a plain line and reports whether there are
-// as many fields as there should be.
+// split adds the selected fields of a plain line and reports whether the line
+// has the right number of fields.
 func (r *Reader) split(b *rows.Builder, line []byte) bool {
 	delimiter := r.delimiter
 	field, want := 0, r.want
@@ -142,7 +142,7 @@ func (r *Reader) split(b *rows.Builder, line []byte) bool {
 		}
 		line = line[i+1:]
 	}
-	// Fields nobody wants are only counted.
+	// Fields that are not selected are only counted.
 	if more := bytes.Count(line, []byte{delimiter}); more != len(want)-1-field {
 		return false
 	}
@@ -152,8 +152,8 @@ func (r *Reader) split(b *rows.Builder, line []byte) bool {
 	return true
 }
 
-// record takes one record the careful way, reading on as far as it must, or
-// one empty line. At the end of the file it returns io.EOF.
+// record reads one record or empty line on the slow path, and reads more of the
+// file if needed. At the end of the file it returns io.EOF.
 func (r *Reader) record(ctx context.Context, b *rows.Builder) error {
 	for {
 		v, final := r.buf[r.pos:r.end], r.eof
@@ -201,8 +201,8 @@ func (r *Reader) record(ctx context.Context, b *rows.Builder) error {
 	}
 }
 
-// scanAlone scans the record at the start of v, or only its first line where
-// lines are judged alone.
+// scanAlone scans the record at the start of v, or only its first line if lines
+// are scanned one by one.
 func (r *Reader) scanAlone(v []byte, final bool) found {
 	if at := r.base + int64(r.pos); at < r.alone {
 		if n := bytes.IndexByte(v, '\n'); n >= 0 && at+int64(n) < r.alone {
@@ -212,7 +212,7 @@ func (r *Reader) scanAlone(v []byte, final bool) found {
 	return r.scan(v, final)
 }
 
-// take makes the record f of v a row or a reject.
+// take adds the record f of v as a row or a reject.
 func (r *Reader) take(b *rows.Builder, v []byte, f found) {
 	r.row++
 	raw := v[:f.end]
@@ -241,7 +241,7 @@ func (r *Reader) take(b *rows.Builder, v []byte, f found) {
 	b.Commit(r.row, r.line)
 }
 
-// tooLarge rejects the line that v begins and reads to its end.
+// tooLarge rejects the line at the start of v and reads to its end.
 func (r *Reader) tooLarge(ctx context.Context, b *rows.Builder, v []byte) error {
 	r.row++
 	raw, _, _ := bytes.Cut(v, []byte{'\n'})
@@ -262,8 +262,8 @@ func (r *Reader) tooLarge(ctx context.Context, b *rows.Builder, v []byte) error 
 	}
 }
 
-// begin passes the byte order mark, the header and what stands between. As
-// long as a directive's line is not whole, nor is the header it would be.
+// begin skips the byte order mark, the preamble and the header. If the line of
+// a directive is incomplete, so is the header.
 func (r *Reader) begin(ctx context.Context) error {
 	for {
 		v := r.buf[r.pos:r.end]
@@ -289,14 +289,14 @@ func (r *Reader) begin(ctx context.Context) error {
 	}
 }
 
-// errOtherHeader is what a file deserves whose header was read a moment ago
-// and is not there now.
+// errOtherHeader is the error for a file whose header has changed since it was
+// inspected.
 func errOtherHeader(name string) error {
 	return &rows.FormatError{File: name, Problem: "has a different header than when it was opened",
 		Advice: "Run again when no other program writes to it", Err: rows.ErrChanged}
 }
 
-// blanks returns the length of the empty lines v begins with.
+// blanks returns the length of the empty lines at the start of v.
 func blanks(v []byte, final bool) int {
 	at := 0
 	for n := blank(v, final); n > 0; n = blank(v[at:], final) {
@@ -305,15 +305,15 @@ func blanks(v []byte, final bool) int {
 	return at
 }
 
-// advance passes n bytes and counts their lines.
+// advance moves forward by n bytes and counts their lines.
 func (r *Reader) advance(n int) {
 	r.line += int64(bytes.Count(r.buf[r.pos:r.pos+n], []byte{'\n'}))
 	r.pos += n
 	r.look()
 }
 
-// look finds the next quote, NUL byte and broken character, as far as they
-// are behind pos. Each byte of a block is looked at once.
+// look finds the next quote, NUL byte and invalid character if their known
+// positions are behind pos. It scans each byte of a block once.
 func (r *Reader) look() {
 	find := func(c byte) int {
 		if i := bytes.IndexByte(r.buf[r.pos:r.end], c); i >= 0 {
@@ -328,8 +328,8 @@ func (r *Reader) look() {
 		r.nul = find(0)
 	}
 	if r.bad < r.pos {
-		// A character that the block's end cuts is not broken; whole lines
-		// have none.
+		// A character that is cut at the end of the block is not invalid.
+		// Complete lines have none.
 		r.bad = r.end
 		if r.pos < r.checked {
 			if i := firstInvalid(r.buf[r.pos:r.checked]); r.pos+i < r.checked {
@@ -340,8 +340,8 @@ func (r *Reader) look() {
 	r.careful = min(r.quote, r.nul, r.bad)
 }
 
-// more reads on until the window has doubled, so that a record of many
-// megabytes is not scanned once per block, or until the file ends.
+// more reads until the window has doubled or the file ends, so that a record of
+// many megabytes is not scanned once per block.
 func (r *Reader) more(ctx context.Context) error {
 	for want := max(2*(r.end-r.pos), 1); r.end-r.pos < want && !r.eof; {
 		buf, err := r.src.Next(ctx)
@@ -363,8 +363,8 @@ func (r *Reader) more(ctx context.Context) error {
 	return nil
 }
 
-// join puts a block behind what is left of the last: into the block's own
-// headroom if it fits there, otherwise in a buffer of ours that grows.
+// join appends a block to the rest of the last one: in the block's own headroom
+// if the rest fits there, otherwise in a buffer that grows.
 func (r *Reader) join(block []byte) {
 	left, head := r.buf[r.pos:r.end], r.src.Head()
 	at := r.base + int64(r.pos)

@@ -6,9 +6,8 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// scanner finds the fields of one record at a time. It is the careful way,
-// for records with quotes and whatever else is not plain; the fast way is
-// Reader.plain.
+// scanner finds the fields of one record at a time. It is the slow path, for
+// records with quotes and other special cases. Reader.plain is the fast path.
 type scanner struct {
 	delimiter byte
 	spans     []span // the fields of the last record, reused
@@ -17,10 +16,10 @@ type scanner struct {
 // span is one field: v[from:to], without its quotes.
 type span struct {
 	from, to int
-	escaped  bool // holds doubled quotes
+	escaped  bool // contains doubled quotes
 }
 
-// value returns the field's value, a copy only where it must be.
+// value returns the field's value. It copies only if necessary.
 func (s span) value(v []byte) []byte {
 	if s.escaped {
 		return appendUnescaped(nil, v[s.from:s.to])
@@ -28,23 +27,23 @@ func (s span) value(v []byte) []byte {
 	return v[s.from:s.to]
 }
 
-// found is what scan made of the record at the start of v.
+// found is the result of scan for the record at the start of v.
 type found struct {
 	end   int    // v[:end] is the record without its line end
 	next  int    // where the next record begins
 	fault string // a reason for rejection, empty when well formed
 	at    int    // where the fault was seen
-	short bool   // v ends before the record does
+	short bool   // v ends before the end of the record
 	open  bool   // short, inside a quoted field
 }
 
-// scan reads one record at the start of v, which is not empty. final says
-// that nothing follows v. Rules, where RFC 4180 leaves them open: a quote that
-// does not begin its field is a character like any other; a carriage return
-// belongs to the line end only right before it.
+// scan reads one record at the start of v, which is not empty. final means that
+// nothing follows v. Where RFC 4180 leaves rules open: a quote that does not
+// begin its field is a normal character; a carriage return belongs to the line
+// end only if it directly precedes it.
 func (s *scanner) scan(v []byte, final bool) found {
 	s.spans = s.spans[:0]
-	newline := -1 // the first at or after p, once looked for
+	newline := -1 // position of the first at or after p, if already searched
 	for p := 0; ; {
 		if p < len(v) && v[p] == '"' {
 			end, escaped, closed := quoted(v, p+1)
@@ -113,8 +112,8 @@ func quoted(v []byte, from int) (end int, escaped, closed bool) {
 	}
 }
 
-// blank returns the length of an empty line at the start of v, line end
-// included, and 0 when there is none.
+// blank returns the length of an empty line at the start of v with its line
+// end, or 0 if there is none.
 func blank(v []byte, final bool) int {
 	switch {
 	case len(v) > 0 && v[0] == '\n':
@@ -127,7 +126,8 @@ func blank(v []byte, final bool) int {
 	return 0
 }
 
-// appendUnescaped appends a quoted field's text with doubled quotes made one.
+// appendUnescaped appends a quoted field's text, with doubled quotes replaced
+// by single ones.
 func appendUnescaped(dst, text []byte) []byte {
 	for {
 		i := bytes.IndexByte(text, '"')

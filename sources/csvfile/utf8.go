@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// highBits has the top bit of each of eight bytes.
+// highBits has the top bit of each of eight bytes set.
 const highBits = 0x8080808080808080
 
-// firstInvalid returns the offset of the first byte that is not part of valid
-// UTF-8, and len(p) when there is none. Unlike utf8.Valid it says where, so
-// that a block full of bad lines is still looked at only once.
+// firstInvalid returns the offset of the first byte that is not valid UTF-8, or
+// len(p). Unlike utf8.Valid it returns the position, so that a block full of
+// invalid lines is still scanned only once.
 func firstInvalid(p []byte) int {
 	i := 0
 	for i < len(p) {
@@ -24,7 +24,7 @@ func firstInvalid(p []byte) int {
 			}
 			i += 32
 		}
-		// A stretch that is not all ASCII: from one high byte to the next.
+		// Not all ASCII: continue from one high byte to the next.
 		for stop := min(i+32, len(p)); i < stop; {
 			if i+8 <= len(p) {
 				high := binary.LittleEndian.Uint64(p[i:]) & highBits

@@ -8,12 +8,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The decoders take the values out of a page one by one. None takes memory by
-// what a page says of itself: a run of a few bytes can stand for billions of
-// values. Source: Apache Parquet format, "Parquet encoding definitions".
+// The decoders read the values of a page one by one. None allocates memory
+// based on the sizes that a page claims: a run of a few bytes can stand for
+// billions of values. Source: Apache Parquet format, "Parquet encoding
+// definitions".
 
-// value is a value of a page: bytes of texts, binary and INT96, which are valid
-// until the next value, or the bits of a number.
+// value is a value of a page: the bytes of texts, binary and INT96, which are
+// valid until the next value, or the bits of a number.
 type value struct {
 	bits  uint64
 	bytes []byte
@@ -23,7 +24,7 @@ type decoder interface{ next() (value, error) }
 
 var errPage = errors.New("a page ends before its values do")
 
-// plain decodes values that stand behind each other.
+// plain decodes values that are stored one after another.
 type plain struct {
 	data   []byte
 	kind   format.Type
@@ -76,15 +77,15 @@ func (p *plain) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// hybrid decodes runs of equal numbers and of bit-packed ones: levels, places
-// in a dictionary, and booleans.
+// hybrid decodes runs of equal and of bit-packed numbers: levels, dictionary
+// indexes and booleans.
 type hybrid struct {
 	data   []byte
 	width  int
-	left   int // of the run
+	left   int // values left in the run
 	packed []byte
 	bit    int    // in packed
-	value  uint64 // of a run of equal ones
+	value  uint64 // of a run of equal values
 }
 
 func (h *hybrid) next() (uint64, error) {
@@ -126,7 +127,7 @@ func (h *hybrid) next() (uint64, error) {
 	return v, nil
 }
 
-// unpack returns the number of width bits at a bit.
+// unpack returns the number of width bits at bit position bit.
 func unpack(data []byte, bit, width int) (v uint64, ok bool) {
 	if width == 0 {
 		return 0, true
@@ -148,8 +149,8 @@ func unpack(data []byte, bit, width int) (v uint64, ok bool) {
 	return v, true
 }
 
-// bitPacked decodes the deprecated BIT_PACKED: n levels, the highest bit first.
-// It returns how many bytes they take.
+// bitPacked decodes the deprecated BIT_PACKED: n levels, highest bit first. It
+// also returns how many bytes they take.
 func bitPacked(data []byte, n, width int) (*hybrid, int, error) {
 	if n < 0 || n > 8*len(data)/width {
 		return nil, 0, errPage
@@ -171,7 +172,7 @@ func (b *booleans) next() (value, error) {
 	return value{bits: v}, err
 }
 
-// indexed decodes places in a dictionary.
+// indexed decodes dictionary indexes.
 type indexed struct {
 	places  hybrid
 	entries []value
@@ -198,7 +199,7 @@ type delta struct {
 	first      bool
 
 	minimum uint64
-	widths  []byte // of the mini blocks to come
+	widths  []byte // of the remaining mini blocks
 	mini    []byte
 	width   int
 	bit     int
@@ -249,7 +250,8 @@ func (d *delta) number() (uint64, error) {
 	return d.value, nil
 }
 
-// nextMini starts the next mini block, and the next block where one ends.
+// nextMini starts the next mini block. At the end of a block it starts the next
+// block.
 func (d *delta) nextMini() error {
 	if len(d.widths) == 0 {
 		minimum, n := binary.Varint(d.data)
@@ -263,7 +265,7 @@ func (d *delta) nextMini() error {
 	if d.width > 64 {
 		return errPage
 	}
-	size := min(d.miniSize*d.width/8, len(d.data)) // the last one may be cut
+	size := min(d.miniSize*d.width/8, len(d.data)) // the last block may be cut
 	d.mini, d.data = d.data[:size], d.data[size:]
 	d.bit, d.inMini = 0, d.miniSize
 	return nil
@@ -274,7 +276,7 @@ func (d *delta) next() (value, error) {
 	return value{bits: v}, err
 }
 
-// rest reads all numbers, and returns how many they are and what is behind
+// rest reads all numbers, and returns how many there are and the bytes after
 // them.
 func rest(data []byte, maxValues int) (count int, behind []byte, err error) {
 	d, err := newDelta(data, maxValues)
@@ -317,7 +319,8 @@ func (d *deltaLengths) next() (value, error) {
 	return v, nil
 }
 
-// deltaBytes decodes DELTA_BYTE_ARRAY: values that begin as the one before.
+// deltaBytes decodes DELTA_BYTE_ARRAY: each value shares a prefix with the one
+// before.
 type deltaBytes struct {
 	prefixes *delta
 	suffixes *deltaLengths
@@ -353,13 +356,13 @@ func (d *deltaBytes) next() (value, error) {
 	return value{bytes: d.value}, nil
 }
 
-// split decodes BYTE_STREAM_SPLIT: the first bytes of all values, then the
-// second ones, and so on.
+// split decodes BYTE_STREAM_SPLIT: the first bytes of all values, then all
+// second bytes, and so on.
 type split struct {
 	data  []byte
 	count int // values
 	at    int
-	value []byte // one
+	value []byte // the current value
 	kind  format.Type
 }
 
@@ -384,5 +387,5 @@ func (s *split) next() (value, error) {
 	return (&plain{data: s.value, kind: s.kind, length: len(s.value)}).next()
 }
 
-// levelWidth is the bits of a level.
+// levelWidth returns the number of bits of a level.
 func levelWidth(maximum int) int { return bits.Len(uint(maximum)) }

@@ -20,13 +20,13 @@ type field struct {
 type node struct {
 	name     string
 	kind     kind
-	defined  int // a lower definition level says that it is null
+	defined  int // a lower definition level means null
 	children []*node
-	first    *leaf // the first of its leaves; the only one of a value
+	first    *leaf // the first leaf; a value has only this one
 	leaves   []*leaf
 
 	// of lists
-	hasItem int // a lower definition level says that the list is empty
+	hasItem int // a lower definition level means an empty list
 	again   int // the repetition level of every item but the first
 }
 
@@ -38,7 +38,7 @@ const (
 	listNode
 )
 
-// newField makes a field of a top-level column of the schema.
+// newField makes a field from a top-level column of the schema.
 func newField(e *element, memory *budget) (*field, error) {
 	b := builder{memory}
 	root, err := b.node(e)
@@ -53,8 +53,8 @@ func newField(e *element, memory *budget) (*field, error) {
 
 type builder struct{ memory *budget }
 
-// node makes a node of an element. Source: Apache Parquet format, "Nested
-// Types", with the older forms of lists.
+// node makes a node from an element. Source: Apache Parquet format, "Nested
+// Types", including the older forms of lists.
 func (b builder) node(e *element) (*node, error) {
 	if e.RepetitionType.V == format.Repeated {
 		item, err := b.content(e)
@@ -63,7 +63,7 @@ func (b builder) node(e *element) (*node, error) {
 	return b.content(e)
 }
 
-// content makes a node of e, without a list of it where it is repeated.
+// content makes a node from e. It ignores that e may be repeated.
 func (b builder) content(e *element) (*node, error) {
 	if e.Type.Valid {
 		l, err := newLeaf(e, b.memory)
@@ -108,7 +108,7 @@ func (b builder) content(e *element) (*node, error) {
 	return made, nil
 }
 
-// list makes a list of the repeated element's items.
+// list makes a list from the repeated element's items.
 func list(name string, defined int, repeated *element, item *node) *node {
 	if item == nil {
 		return nil
@@ -168,8 +168,8 @@ func (f *field) close() {
 	}
 }
 
-// appendNext appends the field's text in the next row: values as they are,
-// lists and structs as JSON. It is not present when it is null.
+// appendNext appends the field's text in the next row: values as text, lists
+// and structs as JSON. present is false for null.
 func (f *field) appendNext(dst []byte) (text []byte, present bool, err error) {
 	if f.root.kind == valueNode {
 		return f.root.first.appendNext(dst)
@@ -197,8 +197,8 @@ func (f *field) appendNext(dst []byte) (text []byte, present bool, err error) {
 
 var errLevels = errors.New("the levels of a nested column contradict each other")
 
-// appendJSON writes the node at the current entry of its leaves, and moves
-// them behind it.
+// appendJSON writes the node at the current entry of its leaves, and advances
+// the leaves.
 func (n *node) appendJSON(dst []byte) ([]byte, error) {
 	level := n.first.level()
 	if level < n.defined || n.kind == listNode && level < n.hasItem {

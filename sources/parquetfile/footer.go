@@ -13,7 +13,7 @@ import (
 
 const magic = "PAR1"
 
-// maxFooter bounds the footer: it is read whole.
+// maxFooter bounds the footer, which is read as a whole.
 const maxFooter = 64 << 20
 
 var errFooter = errors.New("its footer is cut or damaged")
@@ -49,8 +49,8 @@ func decodeThrift(data []byte, value any) (int, error) {
 	return r.BytesRead(), err
 }
 
-// boundedReader refuses lists that are longer than the bytes that are left:
-// memory is taken for a list before it is read.
+// boundedReader refuses lists that are longer than the remaining bytes, because
+// memory for a list is allocated before it is read.
 type boundedReader struct {
 	thrift.BytesReader
 	size int
@@ -77,12 +77,12 @@ func (r boundedReader) ReadMap() (thrift.Map, error) {
 	return m, err
 }
 
-// errCounts says that the footer contradicts itself.
+// errCounts means that the footer contradicts itself.
 var errCounts = errors.New("its footer contradicts itself")
 
-// checkCounts compares the counts of a footer: its rows with those of the row
-// groups, and these with the values of their columns. Otherwise a footer of no
-// rows would make an empty list of a file that has some.
+// checkCounts compares the row count of a footer with those of its row groups,
+// and these with the value counts of their columns. Without the check, a footer
+// with zero rows would hide the rows of a file.
 func checkCounts(meta *format.FileMetaData, leaves []*element) error {
 	sum := int64(0)
 	for i, group := range meta.RowGroups {
@@ -92,7 +92,7 @@ func checkCounts(meta *format.FileMetaData, leaves []*element) error {
 		sum += group.NumRows
 		for j, chunk := range group.Columns {
 			if len(chunk.EncryptedColumnMetadata) > 0 {
-				continue // it may not be asked for
+				continue // the column may not be selected
 			}
 			values := chunk.MetaData.NumValues
 			if values < group.NumRows || values > group.NumRows && (group.NumRows == 0 || leaves[j].repeated == 0) {
@@ -106,8 +106,8 @@ func checkCounts(meta *format.FileMetaData, leaves []*element) error {
 	return nil
 }
 
-// geometries are the columns that hold shapes in binary without a type that
-// says so. Source: GeoParquet 1.1, "File metadata".
+// geometries returns the columns with shapes in binary whose type does not say
+// so. Source: GeoParquet 1.1, "File metadata".
 func geometries(meta *format.FileMetaData) map[string]bool {
 	shapes := map[string]bool{}
 	for _, pair := range meta.KeyValueMetadata {
@@ -117,7 +117,7 @@ func geometries(meta *format.FileMetaData) map[string]bool {
 			} `json:"columns"`
 		}
 		if pair.Key != "geo" || json.Unmarshal([]byte(pair.Value), &geo) != nil {
-			continue // it is no GeoParquet then, whatever the key says
+			continue // then it is not GeoParquet, whatever the key says
 		}
 		for name, column := range geo.Columns {
 			shapes[name] = column.Encoding == "WKB"
@@ -134,8 +134,8 @@ type element struct {
 	defined, repeated int
 }
 
-// schemaOf makes a tree of the elements, which a file lists group by group,
-// each before its members.
+// schemaOf makes a tree from the elements. A file lists each group before its
+// members.
 func schemaOf(all []format.SchemaElement) (root *element, leaves []*element, err error) {
 	const maxDepth = 100
 	at := 0

@@ -15,25 +15,26 @@ type leaf struct {
 	text func(dst []byte, v value) []byte // appends a value as text
 
 	chunk  chunk
-	left   int64 // values of the chunk that are not in a page yet
+	left   int64 // values of the chunk in later pages
 	page   *page
-	inPage int // values left in it
+	inPage int // values left in the page
 
-	// of nested columns: the entries of the row, and the next one's
+	// For nested columns: the entries of the current row, and the level read
+	// ahead.
 	entries []entry
 	at      int
 	json    []byte
 	ahead   entry
-	loaded  bool // ahead is read
+	loaded  bool // the repetition level in ahead is set
 }
 
 // entry is a value or a null of a nested column, with its levels.
 type entry struct {
 	definition, repetition int
-	end                    int // of its JSON
+	end                    int // end of its JSON
 }
 
-// entryBytes is what an entry counts for when a row is bounded.
+// entryBytes is the size of an entry when the size of a row is limited.
 const entryBytes = 16
 
 func newLeaf(e *element, memory *budget) (*leaf, error) {
@@ -53,8 +54,8 @@ func (l *leaf) open(in io.ReaderAt, size int64, group *format.RowGroup) error {
 
 var errShort = errors.New("the column ends before its row group does")
 
-// more reads the next page when the one before is read, and reports whether
-// there is a value or null.
+// more reads the next page after the current one is used up, and reports
+// whether there is another value or null.
 func (l *leaf) more() (bool, error) {
 	for l.inPage == 0 {
 		if l.left == 0 {
@@ -73,7 +74,7 @@ func (l *leaf) more() (bool, error) {
 	return true, nil
 }
 
-// next takes the next value or null, with its levels.
+// next returns the next value or null, with its levels.
 func (l *leaf) next() (v value, definition, repetition int, err error) {
 	l.inPage--
 	definition = l.defined
@@ -165,7 +166,8 @@ func (l *leaf) rowStarts() (bool, error) {
 	return l.ahead.repetition == 0, nil
 }
 
-// nextAhead is next where the repetition level may be read already.
+// nextAhead is next, but uses the repetition level that was read ahead, if
+// there is one.
 func (l *leaf) nextAhead() (v value, definition, repetition int, err error) {
 	if !l.loaded {
 		return l.next()
@@ -178,7 +180,7 @@ func (l *leaf) nextAhead() (v value, definition, repetition int, err error) {
 	return v, definition, l.ahead.repetition, err
 }
 
-// level is the definition level of the current entry, -1 behind the last.
+// level returns the definition level of the current entry, -1 after the last.
 func (l *leaf) level() int {
 	if l.at >= len(l.entries) {
 		return -1

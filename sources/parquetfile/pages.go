@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// pageBuffer is how much of a column is read from disk at a time, and how
-	// long the header of a page may be.
+	// pageBuffer is how much of a column is read from disk at a time, and the
+	// maximum length of a page header.
 	pageBuffer = 256 << 10
-	// maxPage bounds a page, packed or not. DuckDB writes pages of 100 MB.
+	// maxPage bounds a page, compressed or not. DuckDB writes pages of 100 MB.
 	maxPage = 256 << 20
-	// maxMemory bounds the pages of all columns that are read together.
+	// maxMemory bounds the pages of all columns that are read at the same time.
 	maxMemory = 1 << 30
-	// maxValue bounds a value, as text or JSON: as long as a CSV field may be.
+	// maxValue bounds a value as text or JSON. CSV fields have the same limit.
 	maxValue = 64 << 20
 )
 
@@ -36,15 +36,15 @@ var (
 	errHeader   = errors.New("the header of a page is damaged")
 )
 
-// unsupportedError says what a file has that is not read.
+// unsupportedError names a feature of the file that is not supported.
 type unsupportedError struct{ what string }
 
 func (e *unsupportedError) Error() string { return e.what + " is not supported" }
 
-// budget counts the memory that pages take.
+// budget counts the memory of pages.
 type budget struct{ taken int }
 
-// resize returns b with n bytes. Its content is lost where it grows.
+// resize returns b with n bytes. If b grows, its content is lost.
 func (m *budget) resize(b []byte, n int) ([]byte, error) {
 	if n <= cap(b) {
 		return b[:n], nil
@@ -63,8 +63,8 @@ func (m *budget) take(n int) error {
 	return nil
 }
 
-// page is a data page: how many values and nulls it has, and what is read of
-// them one by one. Levels are nil where they are always 0.
+// page is a data page: its number of values and nulls, and the decoders for
+// them. Level decoders are nil if levels are always 0.
 type page struct {
 	values                 int
 	definition, repetition *hybrid
@@ -76,7 +76,7 @@ type chunk struct {
 	leaf   *element
 	codec  format.CompressionCodec
 	in     *bufio.Reader
-	left   int64 // bytes of the file behind the last page read
+	left   int64 // bytes of the file after the last page read
 	memory *budget
 
 	packed, data, dictionary []byte
@@ -173,7 +173,8 @@ func (c *chunk) readDictionary(h *format.DictionaryPageHeader, size int) (err er
 		return err
 	}
 	p := &plain{data: c.dictionary, kind: c.leaf.Type.V, length: int(c.leaf.TypeLength.V)}
-	// Every value but a BOOLEAN takes a byte at least, unless it has no length.
+	// Every value except a BOOLEAN takes at least one byte, unless it has no
+	// length.
 	const entrySize = 32
 	n := int(h.NumValues)
 	if n < 0 || n > 8*len(c.dictionary) {

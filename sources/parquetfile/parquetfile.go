@@ -1,8 +1,8 @@
 // Package parquetfile reads the columns of a Parquet file as text.
 //
-// A file is read a page at a time, so that memory does not depend on the size
-// of its row groups. What a file says of its sizes is checked before memory is
-// taken for it.
+// It reads a file one page at a time, so that memory does not depend on the
+// size of its row groups. It checks the sizes that a file claims before it
+// allocates memory for them.
 package parquetfile
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// checkRows is after how many rows a cancelled context is looked for.
+// checkRows is after how many rows the context is checked.
 const checkRows = 8192
 
 // Input is an open file: *os.File is one.
@@ -36,13 +36,13 @@ type Reader struct {
 	memory  budget
 	columns []string
 
-	fields []*field // in the order they were asked for
+	fields []*field // in the order of selection
 	group  int      // the next row group
-	left   int64    // rows left in the one that is read
-	row    int64    // rows behind us
+	left   int64    // rows left in the current row group
+	row    int64    // rows already read
 }
 
-// Open reads the file's footer. Errors are *rows.FormatError, or in's own.
+// Open reads the file's footer. Errors are *rows.FormatError, or errors of in.
 func Open(name string, in Input) (r *Reader, err error) {
 	r = &Reader{name: name, in: in}
 	defer r.recover(&err)
@@ -66,17 +66,17 @@ func Open(name string, in Input) (r *Reader, err error) {
 	return r, nil
 }
 
-// Columns returns the names of the file's columns; of nested ones, the outer.
+// Columns returns the names of the file's top-level columns.
 func (r *Reader) Columns() []string { return r.columns }
 
 // Rows is the number of rows in the file.
 func (r *Reader) Rows() int64 { return r.meta.NumRows }
 
-// Row is the number of rows behind us.
+// Row returns the number of rows already read.
 func (r *Reader) Row() int64 { return r.row }
 
-// Select names the columns Fill stores, by their index in Columns, each once;
-// the n-th goes to column n. Call it once, before Fill.
+// Select selects the columns that Fill stores, by their index in Columns, each
+// once: column pick[n] goes to column n. Call it once, before Fill.
 func (r *Reader) Select(ctx context.Context, pick []int) (err error) {
 	defer r.recover(&err)
 	shapes := geometries(r.meta)
@@ -93,8 +93,8 @@ func (r *Reader) Select(ctx context.Context, pick []int) (err error) {
 	return nil
 }
 
-// Fill adds up to maxRows rows to b. It returns io.EOF when the file ends; b
-// may hold rows then too. A row with a text that is not UTF-8 is a reject.
+// Fill adds up to maxRows rows to b. It returns io.EOF at the end of the file;
+// b may hold rows then too. It rejects a row with a text that is not UTF-8.
 func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) (err error) {
 	defer r.recover(&err)
 	for b.Len() < maxRows && !b.Full() {
@@ -168,8 +168,8 @@ func (r *Reader) Close() (err error) {
 	return nil
 }
 
-// recover makes a panic of the decoders, which a damaged file can cause, an
-// error: the file is at fault, and other files may still be read.
+// recover turns a panic of the decoders, which a damaged file can cause, into
+// an error. Other files can still be read.
 func (r *Reader) recover(err *error) {
 	if p := recover(); p != nil {
 		cause, ok := p.(error)

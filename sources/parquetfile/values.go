@@ -17,10 +17,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// setForm says how the values are written: text and binary as they are, binary
-// of a fixed size (digests) in hex, UUIDs with their hyphens, numbers in
-// decimal, dates and times as ISO 8601, intervals in words. It refuses the
-// types that have no text.
+// setForm chooses how values are written: text and binary unchanged, binary of
+// a fixed size (digests) in hex, UUIDs with hyphens, numbers in decimal, dates
+// and times as ISO 8601, intervals in words. It refuses types without a text
+// form.
 func (l *leaf) setForm() error {
 	switch l.LogicalType.Value.(type) {
 	case *format.GeometryType:
@@ -60,7 +60,7 @@ func (l *leaf) setForm() error {
 	return nil
 }
 
-// decimal is the scale of a DECIMAL.
+// decimal returns the scale of a DECIMAL.
 func (e *element) decimal() (scale int32, ok bool) {
 	if d, ok := e.LogicalType.Value.(*format.DecimalType); ok {
 		return d.Scale, true
@@ -82,7 +82,7 @@ func decimals(kind format.Type, scale int32) func(dst []byte, v value) []byte {
 	return func(dst []byte, v value) []byte { return appendDecimal(dst, v.bytes, scale) }
 }
 
-// integers says how a column of INT32 or INT64 is written.
+// integers chooses how to write a column of INT32 or INT64.
 func (l *leaf) integers() {
 	signed := func(v value) int64 { return int64(v.bits) }
 	if l.Type.V == format.Int32 {
@@ -94,7 +94,7 @@ func (l *leaf) integers() {
 	const clock = "15:04:05.999999999"
 	switch t := l.LogicalType.Value.(type) {
 	case *format.TimestampType:
-		layout := localLayout // an instant has its Z, a local time has not
+		layout := localLayout // an instant ends in Z, a local time does not
 		if t.IsAdjustedToUTC {
 			layout += "Z"
 		}
@@ -151,23 +151,23 @@ func instant(v int64, unit format.TimeUnitValue) time.Time {
 	return time.Unix(0, v).UTC()
 }
 
-// errInt96 is what Spark makes of years beyond 290,000.
+// errInt96 is the error for invalid times, such as Spark writes for years after
+// 290,000.
 var errInt96 = errors.New("an INT96 has an impossible time of day")
 
-// appendInt96 writes the instants of Impala and Spark: nanoseconds of a day,
-// and the Julian number of the day. They reach further than nanoseconds since
-// 1970 do.
+// appendInt96 writes an instant of Impala or Spark: nanoseconds of the day, and
+// the Julian day number. Its range exceeds nanoseconds since 1970.
 func appendInt96(dst, v []byte) []byte {
 	const julian1970 = 2440588
 	nanos := int64(binary.LittleEndian.Uint64(v[:8]))
 	if nanos < 0 || nanos > int64(24*time.Hour) {
-		panic(errInt96) // Reader makes it an error
+		panic(errInt96) // Reader turns it into an error
 	}
 	day := int64(int32(binary.LittleEndian.Uint32(v[8:]))) - julian1970
 	return time.Unix(day*secondsPerDay, nanos).UTC().AppendFormat(dst, localLayout+"Z")
 }
 
-// fixed says how binary of a fixed size is written.
+// fixed chooses how to write binary of a fixed size.
 func (l *leaf) fixed() {
 	write := hex.AppendEncode
 	switch length := l.TypeLength.V; l.LogicalType.Value.(type) {
@@ -200,8 +200,8 @@ func appendUUID(dst, v []byte) []byte {
 	return dst
 }
 
-// appendInterval writes months, days and milliseconds, which are no fixed part
-// of each other: "1 year 2 months 3 days 04:05:06".
+// appendInterval writes months, days and milliseconds: "1 year 2 months 3 days
+// 04:05:06". They cannot be converted into each other.
 func appendInterval(dst, v []byte) []byte {
 	months, days, millis := binary.LittleEndian.Uint32(v), binary.LittleEndian.Uint32(v[4:]), binary.LittleEndian.Uint32(v[8:])
 	before := len(dst)
@@ -241,7 +241,7 @@ const maxScale, maxDecimal = 1000, 512
 // appendDecimal writes a big-endian number in two's complement.
 func appendDecimal(dst, v []byte, scale int32) []byte {
 	if len(v) > maxDecimal {
-		panic(errTooLarge) // Reader makes it an error
+		panic(errTooLarge) // Reader turns it into an error
 	}
 	n := new(big.Int).SetBytes(v)
 	if len(v) > 0 && v[0] >= 0x80 {
@@ -250,7 +250,7 @@ func appendDecimal(dst, v []byte, scale int32) []byte {
 	return appendPoint(dst, n.Append(nil, 10), scale)
 }
 
-// appendPoint puts the point into a number's digits.
+// appendPoint inserts the decimal point into a number's digits.
 func appendPoint(dst, digits []byte, scale int32) []byte {
 	if digits[0] == '-' {
 		dst, digits = append(dst, '-'), digits[1:]
@@ -270,8 +270,8 @@ func appendPoint(dst, digits []byte, scale int32) []byte {
 	return append(dst, digits[whole:]...)
 }
 
-// appendFloat writes numbers of everyday size without an exponent: a phone
-// number or an id that went through a spreadsheet stays readable as one.
+// appendFloat writes numbers of common size without an exponent, so that a
+// phone number or an id from a spreadsheet stays readable.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	if size := math.Abs(v); size == 0 || size >= 1e-6 && size < 1e21 {
 		return strconv.AppendFloat(dst, v, 'f', -1, bits)
@@ -279,8 +279,8 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
 
-// appendValue appends a value as JSON. What JSON cannot hold (NaN) becomes
-// null, and binary that is no text hex.
+// appendValue appends a value as JSON. A number that JSON cannot represent
+// (NaN) becomes null, and binary that is not text becomes hex.
 func (l *leaf) appendValue(dst []byte, v value) []byte {
 	if l.null {
 		return append(dst, "null"...)
@@ -300,6 +300,6 @@ func (l *leaf) appendValue(dst []byte, v value) []byte {
 }
 
 func appendQuoted(dst []byte, text string) []byte {
-	quoted, _ := jsontext.AppendQuote(dst, text) // its error is text that is not UTF-8
+	quoted, _ := jsontext.AppendQuote(dst, text) // the only error is text that is not UTF-8
 	return quoted
 }

@@ -17,9 +17,9 @@ import (
 // standardInput is the URI of standard input.
 const standardInput = "-"
 
-// expand turns URIs into file names: globs, folders and prefixes into the files
-// they stand for, file URLs into their paths, the rest as it is. A name that exists is never taken for a
-// glob.
+// expand turns URIs into file names. It replaces globs, folders and prefixes by
+// their files, and file URLs by their paths. A name that exists is never
+// treated as a glob.
 func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, error) {
 	var names []named
 	add := func(found ...string) {
@@ -76,13 +76,13 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 	return names, nil
 }
 
-// named is an input that is not looked at yet.
+// named is an input that was not inspected yet.
 type named struct {
 	uri    string
-	object objects.Info // of one on S3: what its listing said
+	object objects.Info // for S3: from the listing
 }
 
-// find lists what a URI of S3 names.
+// find lists the objects that an S3 URI names.
 func find(ctx context.Context, uri string, store *objects.Store) (names []named, err error) {
 	if store == nil {
 		return nil, &FormatError{File: uri, Problem: "is on S3; S3 is not configured here", Advice: "Copy it to this machine first"}
@@ -109,9 +109,9 @@ func givenTwice(name string) error {
 	return &FormatError{File: name, Problem: "is given twice", Advice: "Name it once; its rows would count twice"}
 }
 
-// folderFiles returns the files below a folder, at any depth. As on S3, names
-// that begin with _ or . are left out: they are markers and the like. Whatever
-// else is there must be a file, or the dataset would lack rows.
+// folderFiles returns the files in a folder, at any depth. As on S3, it skips
+// names that begin with _ or ., such as markers. Anything else that is not a
+// file is an error, because the dataset would lack rows.
 func folderFiles(folder string) (files []string, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

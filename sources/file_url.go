@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// localPath turns a file URL (RFC 8089) of this machine into its path, percent
-// signs decoded, and returns everything else as it is.
+// localPath turns a file URL (RFC 8089) of this machine into its path, with
+// percent signs decoded. It returns other texts unchanged.
 func localPath(uri string) (string, error) {
 	const scheme = "file://"
 	if len(uri) < len(scheme) || !strings.EqualFold(uri[:len(scheme)], scheme) {

@@ -23,20 +23,20 @@ const (
 	formatParquet = "parquet"
 )
 
-// input is a File and what it takes to read it.
+// input is a File and what is needed to read it.
 type input struct {
 	File
 	info    os.FileInfo    // of local files
 	store   *objects.Store // of objects
-	object  objects.Info   // as Open saw it
-	early   *beingRead     // of an object that is read before its turn
+	object  objects.Info   // as Open found it
+	early   *beingRead     // set if an object is read before its turn
 	packing unpack.Packing
 	header  csvfile.Header
-	stream  *stream // what can be read only once, kept open since Open
-	once    bool    // is a stream, taken or not
+	stream  *stream // an input that can be read only once, open since Open
+	once    bool    // is a stream, even after it was taken
 }
 
-// inspect looks at one input without reading rows.
+// inspect inspects one input without reading rows.
 func inspect(ctx context.Context, name named, o Options) (*input, error) {
 	in := &input{File: File{URI: name.uri, Size: -1}}
 	if objects.Is(name.uri) {
@@ -45,7 +45,7 @@ func inspect(ctx context.Context, name named, o Options) (*input, error) {
 	return in, in.inspectLocal(name.uri, o)
 }
 
-// inspectLocal looks at standard input or a file of this machine.
+// inspectLocal inspects standard input or a local file.
 func (in *input) inspectLocal(name string, o Options) error {
 	if name == standardInput {
 		in.once = true
@@ -65,8 +65,8 @@ func (in *input) inspectLocal(name string, o Options) error {
 	return in.inspectStored(&localFile{f, in}, o)
 }
 
-// inspectStored looks at the beginning of what can be read again, and of
-// Parquet at its end.
+// inspectStored inspects the start of an input that can be read again, and the
+// end of a Parquet file.
 func (in *input) inspectStored(f stored, o Options) error {
 	if parquet, err := isParquet(f, in.Size); err != nil {
 		return in.blame(f, err)
@@ -112,7 +112,7 @@ func openFile(name string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// inspectStream looks at the beginning of a stream and keeps it for later.
+// inspectStream inspects the start of a stream and keeps it for later.
 func (in *input) inspectStream(s *stream, o Options) error {
 	u, err := unpack.NewReader(s)
 	if err != nil {
@@ -152,8 +152,8 @@ func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, err err
 	return sample, err
 }
 
-// parquetMagic tells Parquet by its first bytes. What follows the four letters
-// is binary; in a CSV file whose first column is called PAR1 it is not.
+// parquetMagic detects Parquet by its first bytes. After the four letters,
+// Parquet is binary. In a CSV file whose first column is named PAR1 it is not.
 func parquetMagic(head []byte) bool {
 	return len(head) > 4 && string(head[:4]) == "PAR1" && head[4] < ' ' && !bytes.ContainsRune([]byte("\t\r\n"), rune(head[4]))
 }
@@ -172,8 +172,8 @@ func isParquet(f io.ReaderAt, size int64) (bool, error) {
 	return string(tail[:4]) == "PAR1" || parquetMagic(head[:]), nil
 }
 
-// blame finds the reason behind a failed read: a file that changed explains
-// everything else.
+// blame finds the cause of a failed read. If the file has changed, that is the
+// cause.
 func (in *input) blame(f stored, err error) error {
 	if f != nil {
 		if changed := f.unchanged(); changed != nil {
@@ -187,7 +187,7 @@ func (in *input) blame(f stored, err error) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, objects.ErrUnavailable):
-		return err // it names the object
+		return err // the error names the object
 	}
 	how := string(in.packing)
 	switch {
@@ -201,7 +201,7 @@ func (in *input) blame(f stored, err error) error {
 	return readError(in.URI, err)
 }
 
-// readError names the file in an error that does not do so itself.
+// readError names the file in an error that does not name it.
 func readError(name string, err error) error {
 	var format *FormatError
 	var path *fs.PathError
@@ -209,7 +209,7 @@ func readError(name string, err error) error {
 	case errors.As(err, &format):
 		return err
 	case errors.As(err, &path):
-		err = path.Err // the path is said below, in the user's spelling
+		err = path.Err // the path is added below, in the user's spelling
 	}
 	return fmt.Errorf("read %s: %w", name, err)
 }

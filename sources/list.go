@@ -13,17 +13,17 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// List is the inputs of a run, checked and in order.
+// List holds the inputs of a run, checked and in order.
 type List struct {
 	options Options
 	inputs  []*input
 }
 
-// Open expands the URIs (paths, folders, globs, s3://, "-"), sorts the files by name and
-// checks each: that it exists and is given once, its encoding, its header.
-// Errors that the user can do something about are *FormatError.
+// Open expands the URIs (paths, folders, globs, s3://, "-"), sorts the files by
+// name and checks that each exists, is given once, and has a valid encoding and
+// header. Errors that the user can correct are *FormatError.
 //
-// Close the List if no Reader is made of it.
+// Close the List if no Reader is made from it.
 func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -63,12 +63,12 @@ func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	return l, nil
 }
 
-// inspectedAtOnce is how many objects are looked at side by side: each takes a
+// inspectedAtOnce is how many objects are inspected concurrently: each takes a
 // round trip to the store.
 const inspectedAtOnce = 16
 
-// inspectAll looks at every input. Its error is that of the first that has
-// one.
+// inspectAll inspects every input. It returns the error of the first input that
+// has one.
 func inspectAll(ctx context.Context, names []named, o Options) ([]*input, error) {
 	inputs, errs := make([]*input, len(names)), make([]error, len(names))
 	p := pool.New().WithContext(ctx).WithMaxGoroutines(inspectedAtOnce).WithCancelOnError().WithFirstError()
@@ -93,8 +93,8 @@ func inspectAll(ctx context.Context, names []named, o Options) ([]*input, error)
 	return inputs, first
 }
 
-// identity is what two names of one file have in common; it keeps the search
-// for such names short in lists of many files.
+// identity is the same for two names of one file. It speeds up the search for
+// such names in long lists of files.
 type identity struct {
 	size    int64
 	modTime time.Time
@@ -112,7 +112,7 @@ func (o Options) validate() error {
 		Advice: "Leave it out to have it detected"}
 }
 
-// Files returns the files in the order their rows come.
+// Files returns the files in the order of their rows.
 func (l *List) Files() []File {
 	files := make([]File, len(l.inputs))
 	for i, in := range l.inputs {
@@ -121,8 +121,8 @@ func (l *List) Files() []File {
 	return files
 }
 
-// ByColumns divides a List into Lists of neighbours that have the same columns.
-// The List itself is of no more use.
+// ByColumns divides a List into Lists of consecutive files with the same
+// columns. The original List must not be used afterwards.
 func (l *List) ByColumns() (alike []*List) {
 	for i, in := range l.inputs {
 		if i == 0 || !slices.Equal(in.Columns, l.inputs[i-1].Columns) {
@@ -135,8 +135,8 @@ func (l *List) ByColumns() (alike []*List) {
 	return alike
 }
 
-// Check reports the first file that lacks one of the columns, or has it more
-// than once, as *FormatError.
+// Check returns a *FormatError for the first file that lacks one of the
+// columns, or has it more than once.
 func (l *List) Check(columns []string) error {
 	for _, in := range l.inputs {
 		if _, err := in.pick(columns); err != nil {
@@ -146,7 +146,7 @@ func (l *List) Check(columns []string) error {
 	return nil
 }
 
-// Close gives up the streams Open began to read and no Reader took over.
+// Close closes the streams that Open has opened and no Reader took over.
 func (l *List) Close() error {
 	for _, in := range l.inputs {
 		if in.stream != nil {
@@ -157,7 +157,7 @@ func (l *List) Close() error {
 	return nil
 }
 
-// total is the stored size of all files, -1 when one is unknown.
+// total returns the stored size of all files, -1 if one size is unknown.
 func (l *List) total() (n int64) {
 	for _, in := range l.inputs {
 		if in.Size < 0 {

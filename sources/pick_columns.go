@@ -10,7 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// pick returns the columns' places in the file's header. A name is matched
+// pick returns the indexes of the columns in the file's header. A name matches
 // exactly first, then without regard to case.
 func (in *input) pick(columns []string) ([]int, error) {
 	places := make([]int, len(columns))
@@ -44,11 +44,11 @@ func (in *input) matches(match func(string) bool) (places []int) {
 // listed is how many columns an error names.
 const listed = 40
 
-// NoColumn is the error of a file that has none of these columns. advice says
-// how to choose others.
+// NoColumn returns the error for a file without any of these columns. advice
+// says how to choose others.
 func (f File) NoColumn(advice string, names ...string) error {
 	e := &FormatError{File: f.URI, Problem: "has no column " + quotedOr(names)}
-	if rows.AreData(f.Columns) { // they must not be shown
+	if rows.AreData(f.Columns) { // the names may be data, so do not print them
 		e.Problem += ": its first line looks like data, not like the names of columns"
 		e.Advice = "Add a header line"
 		return e
@@ -68,7 +68,7 @@ func (f File) NoColumn(advice string, names ...string) error {
 	return e
 }
 
-// quotedOr is a list for a sentence: "a" or "b".
+// quotedOr formats a list for a sentence: "a" or "b".
 func quotedOr(names []string) string {
 	var quoted []string
 	for _, name := range names {
@@ -77,7 +77,8 @@ func quotedOr(names []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// bare is a name without case and punctuation: E-Mail and e_mail are email.
+// bare returns a name without case and punctuation: E-Mail and e_mail become
+// email.
 func bare(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

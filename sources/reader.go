@@ -9,28 +9,28 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// Reader hands out the rows of all files, in order. Position may be called
-// from any goroutine, the rest from one.
+// Reader returns the rows of all files, in order. Position is safe for
+// concurrent use; the other methods are not.
 type Reader struct {
 	inputs  []*input
 	columns []string
 	maxRows int
 
 	next    int     // the next input
-	current rowFile // the input before it, being read; nil between files
-	stored  int     // the columns current stores
-	order   []int   // per column asked for, which of them it is
+	current rowFile // the input before it; nil between files
+	stored  int     // how many columns current stores
+	order   []int   // for each requested column, its index among the stored ones
 	err     error   // what ended the reading
-	sample  *sample // nil when all lines are handed out
+	sample  *sample // nil if all lines are returned
 
-	before int64        // stored bytes of the files behind us
-	read   atomic.Int64 // before, and what the rows of current take so far
+	before int64        // stored bytes of the finished files
+	read   atomic.Int64 // before, plus what the rows of current take so far
 	total  int64
 }
 
 // Reader checks that every file has the columns (see Check) and returns a
-// Reader that hands them out in that order. Standard input can be read by one
-// Reader only.
+// Reader of these columns, in this order. Only one Reader can read standard
+// input.
 func (l *List) Reader(columns []string) (*Reader, error) {
 	if err := l.Check(columns); err != nil {
 		return nil, err
@@ -46,20 +46,20 @@ func (l *List) Reader(columns []string) (*Reader, error) {
 	}
 	for _, in := range l.inputs {
 		mine := *in
-		in.stream = nil // the Reader's from here on
+		in.stream = nil // the Reader owns it from here on
 		r.inputs = append(r.inputs, &mine)
 	}
 	return r, nil
 }
 
-// Next returns the next batch: at most maxRows rows (and never more than
-// Options.BatchRows; 0 asks for as many) of one file, fewer where the file
-// ends or the rows are wide. A batch may hold rejects only. After the last
-// batch it returns io.EOF.
+// Next returns the next batch: at most maxRows rows of one file, and never more
+// than Options.BatchRows; 0 means that limit. A batch has fewer rows at the end
+// of a file or if the rows are wide. A batch may hold rejects only. After the
+// last batch Next returns io.EOF.
 //
-// Where batches end depends on the content and on maxRows, never on how the
-// bytes arrive. Errors are *FormatError, wrap ErrChanged, or are the disk's;
-// they repeat.
+// Where batches end depends on the content and on maxRows, not on how the bytes
+// arrive. Errors are *FormatError, wrap ErrChanged, or are read errors. After
+// an error, Next returns the same error again.
 func (r *Reader) Next(ctx context.Context, maxRows int) (*Batch, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -100,7 +100,7 @@ func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {
 		b := rows.NewBuilder(r.stored, maxRows)
 		if err := r.current.Fill(ctx, b, maxRows); err != nil {
 			if ctx.Err() != nil {
-				err = ctx.Err() // even at the end: Next must not say it was reached
+				err = ctx.Err() // even at the end: Next must not report the end
 			} else {
 				err = r.current.finish(err)
 			}
@@ -121,8 +121,8 @@ func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {
 	}
 }
 
-// open starts reading an input. A column that is asked for twice is stored
-// once.
+// open starts reading an input. It stores a column once, even if it is
+// requested twice.
 func (r *Reader) open(ctx context.Context, in *input) (err error) {
 	places, err := in.pick(r.columns)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 		order[i] = at
 	}
 	r.stored, r.order = len(fields), order
-	progress := func(read int64) { r.read.Store(max(r.read.Load(), r.before+read)) } // a packed file's share is a guess
+	progress := func(read int64) { r.read.Store(max(r.read.Load(), r.before+read)) } // for a compressed file the share is an estimate
 	if in.Format == formatParquet {
 		r.current, err = openParquet(ctx, in, fields, progress)
 	} else {
@@ -148,8 +148,8 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 	return err
 }
 
-// Position returns how many of the stored (packed) bytes the rows so far take,
-// for progress; what is read ahead does not count. bytesTotal is -1 when it is
+// Position returns how many stored (compressed) bytes the rows so far take, for
+// progress. Data that is read ahead does not count. bytesTotal is -1 if
 // unknown, as for standard input.
 func (r *Reader) Position() (bytesRead, bytesTotal int64) {
 	if r.sample != nil && r.total >= 0 {
@@ -158,11 +158,11 @@ func (r *Reader) Position() (bytesRead, bytesTotal int64) {
 	return r.read.Load(), r.total
 }
 
-// Close ends the reading and what runs for it. Batches stay valid until they
+// Close stops reading and frees its resources. Batches stay valid until they
 // are released.
 //
 // A read of standard input that waits for a terminal or a pipe cannot be
-// interrupted: Close does not wait for that one, which ends with the input.
+// interrupted. Close does not wait for such a read; it ends with the input.
 func (r *Reader) Close() error {
 	r.release()
 	for _, in := range r.inputs[r.next:] {

@@ -7,15 +7,15 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// Respell gives the inputs the names and the order that an earlier run had them
-// in, where these stand for the same files: ./a.csv is a.csv, and so are its
-// absolute path and a link to it. Otherwise it changes nothing. No Reader may be
-// there yet.
+// Respell gives the inputs the names and the order of an earlier run, if those
+// names refer to the same files: a.csv, ./a.csv, its absolute path and a link
+// to it are the same file. Otherwise it changes nothing. Call it before a
+// Reader is made.
 func (l *List) Respell(names []string) {
 	if len(names) != len(l.inputs) {
 		return
 	}
-	left := map[string]*input{} // by what they are called
+	left := map[string]*input{} // by their names
 	for _, in := range l.inputs {
 		left[in.URI] = in
 	}
@@ -50,7 +50,7 @@ func (l *List) Respell(names []string) {
 	l.inputs = inOrder
 }
 
-// calledOtherwise finds the file that a name of this machine stands for.
+// calledOtherwise finds the input that a local name refers to.
 func calledOtherwise(inputs map[string]*input, name string) *input {
 	if objects.Is(name) {
 		return nil

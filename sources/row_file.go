@@ -15,10 +15,10 @@ import (
 	"github.com/leadetl/leadetl/sources/parquetfile"
 )
 
-// rowFile is one input being read. Fill adds up to maxRows rows to b and
-// returns io.EOF at the end, when b may hold rows too. finish is given what
-// ended Fill and returns what was wrong with the file, nil when it was read
-// to a good end. close frees it.
+// rowFile is one input that is being read. Fill adds up to maxRows rows to b
+// and returns io.EOF at the end, when b may hold rows too. finish takes the
+// error that ended Fill and returns what was wrong with the file, or nil if it
+// was read completely. close frees it.
 type rowFile interface {
 	Fill(ctx context.Context, b *rows.Builder, maxRows int) error
 	finish(err error) error
@@ -37,7 +37,7 @@ type csvInput struct {
 	beingRead // empty for streams
 	unpacked  *unpack.Reader
 	ahead     *readahead.Reader
-	ended     bool // read to its end, so that nothing waits for more
+	ended     bool // read to its end, so no read is waiting
 
 	progress func(bytesRead int64)
 	sizes    sizes
@@ -66,8 +66,8 @@ func openCSV(ctx context.Context, in *input, fields []int, progress func(int64))
 	return c, nil
 }
 
-// Fill counts what the rows take of the stored bytes as their share of the text
-// that is read ahead.
+// Fill estimates how many stored bytes the rows take, from their share of the
+// text that is read ahead.
 func (c *csvInput) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 	err := c.Reader.Fill(ctx, b, maxRows)
 	c.progress(c.sizes.storedUpTo(c.Reader.Offset()))
@@ -120,8 +120,8 @@ func openParquet(ctx context.Context, in *input, fields []int, progress func(int
 	return &parquetInput{r, in, f, progress}, nil
 }
 
-// Fill counts a row as its share of the file: which bytes were read for it is
-// nothing a person could follow.
+// Fill counts each row as an equal share of the file. Counting the bytes that
+// were read would not give a useful progress.
 func (p *parquetInput) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 	err := p.Reader.Fill(ctx, b, maxRows)
 	if n := p.Rows(); n > 0 {
@@ -137,7 +137,7 @@ func (p *parquetInput) close() {
 	p.file.Close()
 }
 
-// verdict says what to make of the error that ended the reading of f.
+// verdict decides what the error that ended the reading of f means.
 func (in *input) verdict(f stored, err error) error {
 	if err != io.EOF {
 		return in.blame(f, err)
@@ -154,7 +154,7 @@ type sizes struct {
 	stored atomic.Int64 // read so far
 
 	mu             sync.Mutex
-	ofText, ofFile int64 // of the same moment
+	ofText, ofFile int64 // measured at the same moment
 }
 
 func (s *sizes) Read(p []byte) (int, error) {
@@ -166,7 +166,7 @@ func (s *sizes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// storedUpTo is about how many stored bytes the text takes up to an offset.
+// storedUpTo estimates how many stored bytes the text takes up to an offset.
 func (s *sizes) storedUpTo(offset int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

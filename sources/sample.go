@@ -12,22 +12,21 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
-// MaxSample is the most lines that Options.Sample takes: they are held in
-// memory.
+// MaxSample is the maximum of Options.Sample: the lines are held in memory.
 const MaxSample = 100_000
 
-// sample chooses some of the lines of all files, malformed ones among them.
+// sample chooses some of the lines of all files, including malformed ones.
 //
-// Each line has a random number that follows from its place alone, and the
-// lines with the smallest are the sample. So the same input gives the same
-// sample, the lines are spread over all of it, and most of them stay when lines
-// are added.
+// Each line has a pseudorandom number that depends only on its position. The
+// lines with the smallest numbers are the sample. So the same input gives the
+// same sample, the lines are spread over the whole input, and most of them stay
+// in the sample when lines are added.
 type sample struct {
 	size   int
-	chosen sampled // a heap while lines are read, in order afterwards
+	chosen sampled // a heap while lines are read, sorted afterwards
 	isRead bool
 
-	total, handed atomic.Int64 // lines of the sample, and those handed out
+	total, handed atomic.Int64 // lines of the sample, and those already returned
 }
 
 // sampledLine is a row or a malformed line.
@@ -53,7 +52,7 @@ func (s *sampled) Pop() any {
 	return last
 }
 
-// nextSampled is batch for a sample: it reads all files before the first batch.
+// nextSampled is Next for a sample: it reads all files before the first batch.
 func (r *Reader) nextSampled(ctx context.Context, maxRows int) (*Batch, error) {
 	s := r.sample
 	for !s.isRead {
@@ -75,7 +74,7 @@ func (r *Reader) nextSampled(ctx context.Context, maxRows int) (*Batch, error) {
 	return s.batch(r.inputs, len(r.columns), maxRows)
 }
 
-// add chooses among the lines of a batch.
+// add offers the lines of a batch to the sample.
 func (s *sample) add(b *Batch, file int) {
 	for i := range b.Len() {
 		s.offer(file, b.Rows[i], func(l *sampledLine) {
@@ -108,7 +107,7 @@ func (s *sample) offer(file int, row int64, fill func(*sampledLine)) {
 	heap.Push(&s.chosen, l)
 }
 
-// mix makes a random number of a place: the finalizer of SplitMix64.
+// mix makes a pseudorandom number from a position: the finalizer of SplitMix64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -116,7 +115,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// batch hands out the next lines, of one file.
+// batch returns the next lines, all from one file.
 func (s *sample) batch(inputs []*input, columns, maxRows int) (*Batch, error) {
 	if len(s.chosen) == 0 {
 		return nil, io.EOF
@@ -147,7 +146,8 @@ func (s *sample) batch(inputs []*input, columns, maxRows int) (*Batch, error) {
 	return b.Batch(inputs[file].URI, order), nil
 }
 
-// share is a position in all lines, of something as large as total.
+// share returns the part of total that corresponds to the lines returned so
+// far.
 func (s *sample) share(total int64) int64 {
 	if all := s.total.Load(); all > 0 {
 		return int64(float64(total) * float64(s.handed.Load()) / float64(all))

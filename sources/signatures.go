@@ -7,15 +7,16 @@ import (
 	"github.com/leadetl/leadetl/internal/unpack"
 )
 
-// signature is how files of a kind begin, and what to do with them.
+// signature is the start of files of one kind, with advice what to do with
+// them.
 type signature struct {
 	begins  string
-	binary  bool // zero bytes follow; otherwise a text file may begin like that
+	binary  bool // zero bytes follow; otherwise a text file may begin the same way
 	problem string
 	advice  string
 }
 
-// The kinds of files that are mistaken for input.
+// The kinds of files that are often mistaken for input.
 var signatures = []signature{
 	{"PK\x03\x04", false, "is a ZIP archive or a spreadsheet, not CSV or Parquet", "Unzip it, or save the sheet as CSV (UTF-8)"},
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", false, "is a spreadsheet, not CSV or Parquet", "Save the sheet as CSV (UTF-8)"},
@@ -34,7 +35,7 @@ var signatures = []signature{
 
 const convertAdvice = "Convert it to Parquet or CSV"
 
-// checkKind refuses what is not text by its first bytes.
+// checkKind refuses files that are not text, by their first bytes.
 func (in *input) checkKind(head []byte) error {
 	refuse := func(problem, advice string) error {
 		return &FormatError{File: in.URI, Problem: problem, Advice: advice}
@@ -58,7 +59,7 @@ func (in *input) checkKind(head []byte) error {
 	return nil
 }
 
-// jsonKind names the kind of JSON that a text begins as, "" for other text.
+// jsonKind returns the kind of JSON that a text starts as, "" for other text.
 func jsonKind(head []byte) string {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	first, rest, _ := bytes.Cut(text, []byte("\n"))

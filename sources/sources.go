@@ -1,9 +1,9 @@
-// Package sources turns input files into batches of rows: CSV and Parquet,
-// from paths, globs, S3 and standard input, packed or plain.
+// Package sources turns input files into batches of rows: CSV and Parquet, from
+// paths, globs, S3 and standard input, compressed or not.
 //
-// It is the only door to its subpackages. Open looks at every file before the
-// first row is handed out, so that what is wrong with the tenth file is known
-// before the first has been paid for.
+// Other packages use only this package, not its subpackages. Open inspects
+// every file before the first row is returned. So a problem in the tenth file
+// is known before rows of the first one are paid for.
 package sources
 
 import (
@@ -21,38 +21,38 @@ type (
 	FormatError = rows.FormatError
 )
 
-// ErrChanged says that a file was not the same after reading as before.
+// ErrChanged means that a file changed while it was read.
 var ErrChanged = rows.ErrChanged
 
-// DefaultBatchRows is the most rows of a batch unless Options say otherwise.
+// DefaultBatchRows is the default of Options.BatchRows.
 const DefaultBatchRows = 8192
 
-// Options are how inputs are read. The zero value is the default.
+// Options say how inputs are read. The zero value is the default.
 type Options struct {
 	// Delimiter separates CSV fields; 0 detects one of , ; tab | per file.
 	Delimiter byte
-	// Stdin is what "-" reads; nil is os.Stdin.
+	// Stdin is read for "-"; nil means os.Stdin.
 	Stdin io.Reader
-	// StdinName is what "-" is called in rows and errors; empty is "-".
+	// StdinName is the name of "-" in rows and errors; empty means "-".
 	StdinName string
-	// BatchRows bounds the rows of a batch; 0 is DefaultBatchRows.
+	// BatchRows bounds the rows of a batch; 0 means DefaultBatchRows.
 	BatchRows int
-	// Sample is how many lines, spread over all files, a Reader hands out; 0 is
-	// all, and MaxSample the most. The whole input is read for it.
+	// Sample is how many lines, spread over all files, a Reader returns; 0
+	// means all, and MaxSample is the maximum. The whole input is read for it.
 	Sample int
-	// AllowEmpty takes a file with nothing in it for one without columns and
-	// rows; otherwise it is an error.
+	// AllowEmpty treats an empty file as a file without columns and rows.
+	// Otherwise an empty file is an error.
 	AllowEmpty bool
-	// Objects is where s3:// URIs are read; nil refuses them.
+	// Objects reads s3:// URIs; nil refuses them.
 	Objects *objects.Store
 }
 
-// File is one input, as it was when Open looked at it.
+// File is one input, as Open found it.
 type File struct {
 	URI     string    // path as given or as the glob found it; "-" is standard input
 	Format  string    // csv or parquet
-	Size    int64     // stored (packed) bytes, -1 when unknown
-	ModTime time.Time // zero when unknown
-	ETag    string    // of objects: another one is another content
-	Columns []string  // names as the header has them, trimmed
+	Size    int64     // stored (compressed) bytes, -1 if unknown
+	ModTime time.Time // zero if unknown
+	ETag    string    // for objects; it changes with the content
+	Columns []string  // names from the header, trimmed
 }

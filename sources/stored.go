@@ -12,16 +12,16 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// stored is an input that can be read from anywhere, and again: a file or an
+// stored is an input that can be read again and from any position: a file or an
 // object.
 type stored interface {
 	io.ReaderAt
-	io.Seeker // to its end, which tells its size
-	// stream reads it from its beginning.
+	io.Seeker // to its end, to determine its size
+	// stream reads it from the start.
 	stream() io.ReadCloser
-	// unchanged reports whether it is what Open saw.
+	// unchanged returns an error if the input has changed since Open.
 	unchanged() error
-	// Close frees it, and interrupts what is being read.
+	// Close frees it, and interrupts reads.
 	Close() error
 }
 
@@ -38,11 +38,11 @@ type localFile struct {
 
 func (f *localFile) stream() io.ReadCloser { return io.NopCloser(f.File) }
 
-// Close leaves a read that is under way alone: a disk answers.
+// Close does not interrupt a read, because a disk answers.
 func (f *localFile) Close() error { return f.File.Close() }
 
-// unchanged compares the open file and what its name stands for now with what
-// Open saw.
+// unchanged compares the open file, and the file that has its name now, with
+// the file that Open found.
 func (f *localFile) unchanged() error {
 	now, err := f.Stat()
 	if err != nil {
@@ -59,11 +59,11 @@ func (f *localFile) unchanged() error {
 	return f.in.changed()
 }
 
-// object is a version of an object on S3. Whatever is read of it is of that
-// version, or an error, so there is nothing to compare.
+// object is a version of an object on S3. Every read returns this version or an
+// error, so there is nothing to compare.
 type object struct {
 	*objects.Object
-	*io.SectionReader // Seek; what is read goes through Object
+	*io.SectionReader // for Seek; reads use Object
 }
 
 func newObject(o *objects.Object) *object { return &object{o, io.NewSectionReader(o, 0, o.Size)} }
@@ -72,7 +72,8 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) { return o.Object.Read
 func (o *object) stream() io.ReadCloser                   { return o.Stream() }
 func (o *object) unchanged() error                        { return nil }
 
-// openStored opens an input again, provided that it is what Open saw.
+// openStored opens an input again and checks that it has not changed since
+// Open.
 func (in *input) openStored(ctx context.Context) (stored, error) {
 	if in.store != nil {
 		o, err := in.store.Open(ctx, in.object)
@@ -93,13 +94,13 @@ func (in *input) openStored(ctx context.Context) (stored, error) {
 	return file, nil
 }
 
-// beingRead is an input that is read from its beginning.
+// beingRead is an input that is read from the start.
 type beingRead struct {
 	file stored
 	text io.ReadCloser // as it is stored
 }
 
-// beginReading opens an input and begins to read it, unless that was done
+// beginReading opens an input and starts reading it, unless that was done
 // before its turn.
 func (in *input) beginReading(ctx context.Context) (beingRead, error) {
 	if b := in.early; b != nil {
@@ -113,8 +114,8 @@ func (in *input) beginReading(ctx context.Context) (beingRead, error) {
 	return beingRead{f, f.stream()}, nil
 }
 
-// interrupt ends a read that waits for a store that does not answer. A disk
-// answers, and its file is in use until the read has ended.
+// interrupt ends a read that waits for a store that does not answer. It does
+// not interrupt a disk, whose file is in use until the read has ended.
 func (b beingRead) interrupt() {
 	if _, remote := b.file.(*object); remote {
 		b.file.Close()
@@ -125,14 +126,13 @@ func (b beingRead) close() error { return errors.Join(b.text.Close(), b.file.Clo
 
 const (
 	// earlyObjects and earlyBytes bound what is read of objects before their
-	// turn: a round trip for each of many small ones would take longer than
-	// their rows.
+	// turn. For many small objects, one round trip each would take longer than
+	// reading their rows.
 	earlyObjects = 16
 	earlyBytes   = 16 << 20
 )
 
-// beginNext begins to read the inputs that come next, as long as they are
-// small objects.
+// beginNext starts reading the next inputs if they are small objects.
 func beginNext(ctx context.Context, inputs []*input) error {
 	bytes := int64(0)
 	for _, in := range inputs[:min(len(inputs), earlyObjects)] {

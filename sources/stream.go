@@ -12,11 +12,11 @@ import (
 // stream is an input that can be read only once: standard input or a pipe.
 type stream struct {
 	r        io.Reader
-	file     *os.File // the pipe we opened; nil for standard input
-	bytes    int64    // read so far, as long as nobody else counts
+	file     *os.File // the pipe, if this package opened it; nil for standard input
+	bytes    int64    // bytes read so far, until count is called
 	counted  *atomic.Int64
 	unpacked *unpack.Reader
-	sample   []byte // what Open has read of it, unpacked
+	sample   []byte // what Open has read of it, uncompressed
 }
 
 // Read reads the stream as it is stored.
@@ -30,14 +30,14 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count adds what is read from here on to a count, and returns what was read
+// count adds what is read from here on to read, and returns what was read
 // before.
 func (s *stream) count(read *atomic.Int64) int64 {
 	s.counted = read
 	return s.bytes
 }
 
-// interrupt ends a Read that waits for more and reports whether it could.
+// interrupt ends a Read that waits for input and reports whether it could.
 // Standard input that is a terminal or a plain pipe cannot be interrupted.
 func (s *stream) interrupt() bool {
 	if s.file != nil {
@@ -48,8 +48,8 @@ func (s *stream) interrupt() bool {
 	return ok && d.SetReadDeadline(time.Unix(1, 0)) == nil
 }
 
-// Close frees the stream; nothing reads it any more. Standard input stays
-// open: it is not ours.
+// Close frees the stream; nothing may read it afterwards. Standard input stays
+// open.
 func (s *stream) Close() error {
 	if s.unpacked != nil {
 		s.unpacked.Close()

@@ -1,10 +1,10 @@
 // Package badservice is a service of the Lead Resolution Service Interface that
 // misbehaves on purpose and keeps a ledger of what it charged. Remote runs are
 // tested and measured against it.
+//
 // The one thing to know before using it: its answer depends only on the
 // operation and the key. Faults decide how, when and whether an answer arrives,
 // never what it says. So a run with faults must end with the same data as one
-// without.
 // without.
 package badservice
 

@@ -2,8 +2,8 @@
 // to a collector.
 //
 // The one thing to know before using it: if the collector does not answer, the
-// caller gets only a warning and a short wait at the end. Source: OpenLineage
-// 2-0-2, https://openlineage.io/spec/2-0-2/OpenLineage.json.
+// caller gets only a warning and a short wait at the end.
+// Source: OpenLineage 2-0-2, https://openlineage.io/spec/2-0-2/OpenLineage.json.
 package openlineage
 
 import "time"

@@ -90,8 +90,8 @@ func (d *dictionary) reset() {
 }
 
 // appendNumbers appends numbers of the given bit width, as runs of equal ones
-// and packed groups of eight. Source: Apache Parquet format, "RLE / Bit-Packing
-// Hybrid".
+// and packed groups of eight.
+// Source: Apache Parquet format, "RLE / Bit-Packing Hybrid".
 func appendNumbers(to []byte, numbers []uint32, width int) []byte {
 	for at := 0; at < len(numbers); {
 		if n := runLength(numbers[at:]); n >= 8 {

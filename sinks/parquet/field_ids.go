@@ -9,8 +9,8 @@ import (
 // an Iceberg table knows the columns of a file by number, and not only by name.
 // iceberg-go numbers the columns of a new table in this order, and can register
 // the files. Other programs number all columns before their children; for them,
-// cmd/leadetl-iceberg gives tables the numbers of the files. Source: Apache
-// Iceberg specification, "Column Projection" and "Parquet".
+// cmd/leadetl-iceberg gives tables the numbers of the files.
+// Source: Apache Iceberg specification, "Column Projection" and "Parquet".
 type fieldIDs struct{ last int32 }
 
 func withFieldIDs(s *schema.Schema) (*schema.Schema, error) {

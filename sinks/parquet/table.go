@@ -83,7 +83,8 @@ func (t Table) properties() *parquet.WriterProperties {
 		parquet.WithCompression(codec),
 		// The root is not a column and does not repeat. Arrow's default is
 		// REPEATED, which makes some readers take every column's levels as one
-		// deeper. Source: parquet.thrift, SchemaElement.repetition_type.
+		// deeper.
+		// Source: parquet.thrift, SchemaElement.repetition_type.
 		parquet.WithRootRepetition(parquet.Repetitions.Required),
 	}
 	for _, c := range t.Columns {

@@ -313,8 +313,8 @@ func (a *Account) ledgerFile(v *visit) error {
 	}
 }
 
-// cell prevents a spreadsheet from reading a text as a formula. Source:
-// owasp.org, CSV Injection.
+// cell prevents a spreadsheet from reading a text as a formula.
+// Source: owasp.org, CSV Injection.
 func cell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -8,7 +8,8 @@ import (
 
 // preferences calls each with the elements of a header such as Accept, in lower
 // case, and their quality values. An element with an invalid quality value is
-// ignored. Source: RFC 9110, 12.4.2.
+// ignored.
+// Source: RFC 9110, 12.4.2.
 func preferences(values []string, each func(name string, quality float64)) {
 	for _, value := range values {
 		for element := range strings.SplitSeq(value, ",") {

@@ -66,8 +66,8 @@ func NewPage(body []byte) *Page {
 	return &Page{body: body, zipped: compress(body), etag: `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }
 
-// Write answers with a page, or with 304 if the client has it. Source: RFC 9110,
-// 13.1.2.
+// Write answers with a page, or with 304 if the client has it.
+// Source: RFC 9110, 13.1.2.
 func (p *Page) Write(w http.ResponseWriter, r *http.Request, contentType []string) {
 	h := w.Header()
 	h["Etag"], h["Cache-Control"], h["Vary"] = []string{p.etag}, noCache, vary

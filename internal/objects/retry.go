@@ -107,7 +107,7 @@ func (s *Store) answered(verdict error) {
 }
 
 // isDown records a failure and reports whether to give up: this request has
-// failed for too long, or no request has succeeded for too long.
+// failed for too long, or no request was answered for too long.
 func (s *Store) isDown(now, failing time.Time, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	_ "github.com/apache/iceberg-go/io/gocloud"
 )
 
-// dataset is a finished dataset: what its _manifest.json says of it.
-// Source: docs/dataset.md.
+// dataset is a finished dataset, as its _manifest.json describes it. Source:
+// docs/dataset.md.
 type dataset struct {
 	location string // an absolute path, or with a scheme
 	store    iceio.IO
@@ -56,7 +56,8 @@ type file struct {
 
 const manifestFormat = 1
 
-// openDataset reads the manifest of a dataset that has its _SUCCESS.
+// openDataset reads the manifest of a dataset. The dataset must have its
+// _SUCCESS.
 func openDataset(ctx context.Context, uri string, properties map[string]string) (*dataset, error) {
 	d := &dataset{location: strings.TrimSuffix(uri, "/")}
 	if !strings.Contains(uri, "://") {
@@ -64,7 +65,7 @@ func openDataset(ctx context.Context, uri string, properties map[string]string) 
 		if err != nil {
 			return nil, err
 		}
-		d.location = path // without a scheme: a percent sign in a folder's name stays one
+		d.location = path // without a scheme, so that a percent sign in a folder's name stays unchanged
 	}
 	var err error
 	if d.store, err = iceio.LoadFS(ctx, properties, d.location+"/"); err != nil {
@@ -99,7 +100,7 @@ func (d *dataset) read(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// files are the Parquet files that have rows.
+// files returns the Parquet files with rows.
 func (d *dataset) files() (all []file) {
 	for _, p := range d.Parts {
 		files := p.Files
@@ -122,8 +123,8 @@ func (d *dataset) rows() (sum int64) {
 	return sum
 }
 
-// partitions are the columns that are in paths and in no file, with the types
-// that leadetl schema gives them.
+// partitions returns the columns that are in paths and not in files, with the
+// types that leadetl schema gives them.
 func (d *dataset) partitions() (fields []iceberg.NestedField) {
 	for _, p := range d.Partitions {
 		var t iceberg.Type = iceberg.PrimitiveTypes.String
@@ -138,10 +139,10 @@ func (d *dataset) partitions() (fields []iceberg.NestedField) {
 	return fields
 }
 
-// defaultPartition stands in paths for a value that is not there.
+// defaultPartition represents a null value in paths.
 const defaultPartition = "__HIVE_DEFAULT_PARTITION__"
 
-// partitionValues are the values of partitions in a file, nil for none.
+// partitionValues returns the partition values of a file, nil for null.
 func (d *dataset) partitionValues(f file) (values []any, err error) {
 	for _, p := range d.Partitions {
 		if day, err := time.Parse(time.DateOnly, p.Value); err == nil {
@@ -165,9 +166,9 @@ func (d *dataset) partitionValues(f file) (values []any, err error) {
 	return append(values, value), nil
 }
 
-// schemas are that of the files, with the field ids that they have (from 1, each
-// column before what is in it), and that of the table, which has the partitions
-// too.
+// schemas returns the schema of the files and the schema of the table. Field
+// ids are numbered from 1, each column before its nested fields, as in the
+// files. The table also has the partition columns.
 func (d *dataset) schemas() (files, table *iceberg.Schema, err error) {
 	s := schemaReader{}
 	var fields []iceberg.NestedField
@@ -189,7 +190,8 @@ func (d *dataset) schemas() (files, table *iceberg.Schema, err error) {
 	return files, iceberg.NewSchema(0, fields...), nil
 }
 
-// schemaReader reads types as manifests have them: LIST<STRUCT<email STRING>>.
+// schemaReader parses types as manifests write them: LIST<STRUCT<email
+// STRING>>.
 type schemaReader struct {
 	last int
 	rest string
@@ -208,7 +210,7 @@ func (s *schemaReader) take(prefix string) (found bool) {
 	return found
 }
 
-// typeOf takes a type; nil is none.
+// typeOf parses a type; nil means invalid.
 func (s *schemaReader) typeOf() iceberg.Type {
 	for _, p := range plainTypes {
 		if s.take(p.name) {

@@ -1,8 +1,8 @@
-// Command leadetl-iceberg publishes a finished dataset of leadetl in a table of
-// Apache Iceberg: its files are registered as they are, in one append.
+// Command leadetl-iceberg publishes a finished dataset of leadetl in an Apache
+// Iceberg table. It registers the existing files in one append.
 //
-// It is a program and a module of its own. The libraries of Iceberg are larger
-// than leadetl, and cannot be linked with the version of Arrow that it uses.
+// It is a separate program and module, because the Iceberg libraries are larger
+// than leadetl and cannot be linked with leadetl's version of Arrow.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The exit codes, which are those of leadetl.
+// The exit codes, which are the same as those of leadetl.
 const (
 	exitDone        = 0
 	exitFailure     = 1
@@ -59,13 +59,13 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// options are what the command line says.
+// options are the values of the command line.
 type options struct {
 	dataset, catalog, table, warehouse string
 	properties                         map[string]string
 }
 
-// usageError is an error that a person corrects.
+// usageError is an error that the user has to correct.
 type usageError struct{ problem string }
 
 func (e *usageError) Error() string { return e.problem }

@@ -19,7 +19,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// openedCatalog is a catalog, and what ends its connection.
+// openedCatalog is a catalog, and the function that closes its connection.
 type openedCatalog struct {
 	catalog.Catalog
 	close func() error
@@ -76,7 +76,7 @@ func openSQLite(ctx context.Context, path string, properties iceberg.Properties)
 	return &openedCatalog{c, db.Close}, nil
 }
 
-// The properties of a snapshot that tell which dataset it has.
+// The snapshot properties that identify the dataset.
 const (
 	jobProperty      = "leadetl.job-id"
 	manifestProperty = "leadetl.manifest-sha256"
@@ -87,14 +87,15 @@ type publisher struct {
 	catalog catalog.Catalog
 	ident   table.Identifier
 	dataset *dataset
-	loaded  string // the metadata of the table as it was last loaded
+	loaded  string // location of the table's metadata when it was last loaded
 }
 
-// tries is how often a table may change between being read and being written.
+// tries is how often publish retries when the table changes between read and
+// write.
 const tries = 5
 
-// publish appends the dataset, unless the table has it already. Where another
-// program was faster it looks again.
+// publish appends the dataset, unless the table already contains it. If another
+// program has changed the table first, it tries again.
 func (p *publisher) publish(ctx context.Context) (snapshot int64, before bool, err error) {
 	for range tries {
 		if snapshot, before, err = p.try(ctx); err == nil || !p.overtaken(ctx, err) {
@@ -116,9 +117,9 @@ func (p *publisher) try(ctx context.Context) (snapshot int64, before bool, err e
 	return snapshot, false, err
 }
 
-// overtaken reports whether a commit failed because the table is not the one
-// that it was made for. Catalogs say so in words of their own, so the table is
-// looked at.
+// overtaken reports whether a commit failed because the table has changed since
+// it was loaded. Catalogs report this with different errors, so overtaken loads
+// the table to compare.
 func (p *publisher) overtaken(ctx context.Context, err error) bool {
 	var usage *usageError
 	if errors.As(err, &usage) || ctx.Err() != nil {
@@ -140,10 +141,11 @@ func (p *publisher) load(ctx context.Context) (*table.Table, error) {
 	return t, err
 }
 
-// operationProperty is a property of tables that this program has created.
+// operationProperty is a property of the tables that this program creates.
 const operationProperty = "leadetl.operation"
 
-// table loads the table, and creates what is missing.
+// table loads the table. It creates the table and its namespace if they are
+// missing.
 func (p *publisher) table(ctx context.Context) (*table.Table, error) {
 	files, schema, err := p.dataset.schemas()
 	if err != nil {
@@ -171,8 +173,8 @@ func (p *publisher) table(ctx context.Context) (*table.Table, error) {
 	return t, p.check(t, files)
 }
 
-// begin gives a new table the ids of the files, which catalogs number anew in
-// ways of their own, and its partitions.
+// begin gives a new table the field ids of the files, because catalogs renumber
+// them, and adds the partitions.
 func (p *publisher) begin(ctx context.Context, t *table.Table, schema *iceberg.Schema) (*table.Table, error) {
 	if !t.Schema().Equals(schema) {
 		_, _, err := p.catalog.CommitTable(ctx, p.ident,
@@ -203,8 +205,8 @@ func (p *publisher) begin(ctx context.Context, t *table.Table, schema *iceberg.S
 	return p.load(ctx)
 }
 
-// check refuses a table that would read the files wrongly: Iceberg takes columns
-// by their ids.
+// check refuses a table that would read the files incorrectly: Iceberg matches
+// columns by their ids.
 func (p *publisher) check(t *table.Table, files *iceberg.Schema) error {
 	name := strings.Join(p.ident, ".")
 	have := t.Schema()
@@ -246,7 +248,7 @@ func (p *publisher) check(t *table.Table, files *iceberg.Schema) error {
 	return nil
 }
 
-// published finds the snapshot that has the dataset.
+// published finds the snapshot that contains the dataset.
 func (p *publisher) published(t *table.Table) (snapshot int64, found bool, err error) {
 	for _, s := range t.Metadata().Snapshots() {
 		if s.Summary == nil || s.Summary.Properties[jobProperty] != p.dataset.JobID {
@@ -285,8 +287,8 @@ func (p *publisher) append(ctx context.Context, t *table.Table) (snapshot int64,
 	return committed.CurrentSnapshot().SnapshotID, nil
 }
 
-// dataFile describes a file to the table: its counts and sizes are in its
-// footer, and its partition in its path.
+// dataFile describes a file for the table. Counts and sizes come from the
+// footer, partition values from the path.
 func (p *publisher) dataFile(ctx context.Context, t *table.Table, f file) (iceberg.DataFile, error) {
 	path := p.dataset.path(f)
 	plain, err := table.FileToDataFile(ctx, p.dataset.store, path, t.Schema(), *iceberg.UnpartitionedSpec, 0, t.Properties())

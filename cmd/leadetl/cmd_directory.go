@@ -87,7 +87,7 @@ Bad lines are skipped and reported with file, line and reason. When more than
 	return c
 }
 
-// importColumns are the columns of all kinds.
+// importColumns returns the columns of all kinds.
 func importColumns() (columns []string) {
 	for _, k := range directory.Kinds {
 		columns = append(columns, directory.ColumnsOf(k)...)
@@ -140,8 +140,8 @@ func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
 	return printImport(std.Out, report)
 }
 
-// importFiles are the files of the flags, at most one URI a kind: what an
-// import replaces should not depend on which of two came last.
+// importFiles returns the files of the flags, at most one URI per kind, so that
+// the result of an import does not depend on the order of two files.
 func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err error) {
 	standardInput := 0
 	for k, to := range map[directory.Kind]*string{
@@ -169,7 +169,7 @@ func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err
 	return files, nil
 }
 
-// openFiles is how imports open their files.
+// openFiles returns how imports open their files.
 func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams) (imports.OpenFiles, error) {
 	log, err := cli.NewLogger(std.Err, "text", "warn")
 	if err != nil {
@@ -193,7 +193,7 @@ func overrideFields(to *ranges.Fields, given ranges.Fields) {
 	}
 }
 
-// shownBadLines is how many places of a kind are printed; all are counted.
+// shownBadLines is how many places per kind are printed. All are counted.
 const shownBadLines = 20
 
 // printPlaces lists the lines and cells that were left out.

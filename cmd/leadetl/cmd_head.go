@@ -89,19 +89,20 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 	return h.printTable(std.Out, runview.Width(std.Out), m.Totals.Rows)
 }
 
-// head is the first rows of a dataset.
+// head holds the first rows of a dataset.
 type head struct {
 	columns []schema.Column
-	// partitions are the columns in the paths of files, and not in the files.
+	// partitions are the columns that are in the paths of files and not in the
+	// files.
 	partitions map[string]bool
 	rows       [][]cell
-	asked      bool // for these columns, in this order
+	asked      bool // the user selected these columns, in this order
 }
 
-// cell is a value as text; nil is null.
+// cell is a value as text; nil means null.
 type cell *string
 
-// newHead finds the columns that are asked for; all, without any.
+// newHead finds the requested columns, or all columns if none are requested.
 func newHead(m *sinks.Manifest, asked []string) (*head, error) {
 	h := &head{columns: slices.Clone(m.Schema), partitions: map[string]bool{}}
 	inPaths := []string{m.PartitionBy}
@@ -158,7 +159,7 @@ func (h *head) read(ctx context.Context, dataset *sinks.Reader, m *sinks.Manifes
 	return nil
 }
 
-// partitionValues are the values of the columns that are in the path of a file.
+// partitionValues returns the values of the columns in the path of a file.
 func partitionValues(of []schema.Partition, file string) (map[string]cell, error) {
 	values := map[string]cell{}
 	for _, p := range of {
@@ -172,7 +173,7 @@ func partitionValues(of []schema.Partition, file string) (map[string]cell, error
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if values[name] = &value; value == "" {
-			values[name] = nil // as warehouses read it
+			values[name] = nil // warehouses read it as null
 		}
 	}
 	return values, nil
@@ -193,7 +194,7 @@ func (h *head) readFile(ctx context.Context, dataset *sinks.Reader, file sinks.F
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	var fields, order []int // of the file, and for each of our columns which of them it is
+	var fields, order []int // of the file, and for each output column its index in fields
 	for _, c := range h.columns {
 		if h.partitions[c.Name] {
 			order = append(order, -1)
@@ -229,7 +230,7 @@ func (h *head) readFile(ctx context.Context, dataset *sinks.Reader, file sinks.F
 	return nil
 }
 
-// add adds the rows of a batch, which has the columns that are not in paths.
+// add adds the rows of a batch, whose columns are those that are not in paths.
 func (h *head) add(batch *rows.Batch, partitions map[string]cell) {
 	for i := range batch.Len() {
 		row := make([]cell, len(h.columns))

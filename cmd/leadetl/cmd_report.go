@@ -113,8 +113,8 @@ func (f *reportFlags) openDataset(ctx context.Context, dataset string, std cli.S
 	return openDataset(ctx, dataset, &f.s3, log)
 }
 
-// makePage makes the page of what a dataset has: the report of its last run,
-// or its manifest.
+// makePage makes the page from the report of the last run, or from the manifest
+// if there is no report.
 func makePage(folder *sinks.Reader) ([]byte, error) {
 	for _, from := range []struct {
 		name   string
@@ -136,21 +136,21 @@ func makePage(folder *sinks.Reader) ([]byte, error) {
 	return nil, fmt.Errorf("there is no %s and no %s; a run that ends leaves them in the folder of its dataset", sinks.ReportName, sinks.ManifestName)
 }
 
-// replacePage writes the page into the dataset's folder, unless it is there
-// already.
+// replacePage writes the page to the dataset's folder, unless it is already
+// there.
 func replacePage(folder *sinks.Reader, page []byte) error {
 	if there, err := folder.ReadFile(sinks.ReportPageName); err == nil && bytes.Equal(there, page) {
 		return nil
 	}
-	lock, err := filelock.Folder(folder.Dir()) // a run in progress writes a page of its own
+	lock, err := filelock.Folder(folder.Dir()) // a run in progress writes its own page
 	if err != nil {
 		return err
 	}
 	return errors.Join(atomicfile.Write(folder.Path(sinks.ReportPageName), page), lock.Close())
 }
 
-// openInBrowser has the desktop open a file. The page is made, so that a machine
-// without a browser is no error.
+// openInBrowser opens a file in the browser. If that fails, it is not an error:
+// the page exists.
 func openInBrowser(ctx context.Context, path string, std cli.Streams) error {
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {

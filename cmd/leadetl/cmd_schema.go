@@ -23,8 +23,8 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// schemaFlags are the flags of schema: those of run that decide on columns,
-// and what the statements name.
+// schemaFlags are the flags of schema: those flags of run that decide on
+// columns, and the names in the statements.
 type schemaFlags struct {
 	job              runcmd.JobFlags
 	in               []string
@@ -112,7 +112,7 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 	return f.print(dialect, table, std.Out)
 }
 
-// ofOperation is the table of an operation under the flags.
+// ofOperation returns the table of an operation under the flags.
 func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli.Streams) (warehouse.Table, error) {
 	j, err := f.job.Job(operation)
 	if err == nil {
@@ -143,7 +143,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	}
 	kept := j.KeptOf(files)
 	if j.KeepAll && len(f.in) == 0 && j.PartitionBy != "" {
-		kept = []string{j.PartitionBy} // one of those that are not listed
+		kept = []string{j.PartitionBy} // part of the input columns, which are not listed
 	}
 	layout, err := j.Layout(kept, job.Source{Remote: f.resolver != runcmd.EmbeddedResolver})
 	if err != nil {
@@ -182,8 +182,9 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	return f.print(dialect, table, std.Out)
 }
 
-// around is where the dataset is, or, of a partition, what it is in; empty when
-// only this machine knows the place.
+// around returns the location of the dataset or, for a partition, of the folder
+// that contains all partitions. It is empty if the location is local and the
+// warehouse cannot read it.
 func (f *schemaFlags) around(m *sinks.Manifest) string {
 	local := !strings.Contains(f.dataset, "://")
 	if local && f.dialect != string(warehouse.DuckDB) && f.dialect != string(warehouse.Spark) {
@@ -199,7 +200,7 @@ func (f *schemaFlags) around(m *sinks.Manifest) string {
 	return place
 }
 
-// tableOf is the table of a dataset.
+// tableOf returns the table of a dataset.
 func tableOf(m *sinks.Manifest) warehouse.Table {
 	return warehouse.Table{
 		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema),

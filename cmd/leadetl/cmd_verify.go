@@ -139,7 +139,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	return nil
 }
 
-// issuesOf holds a dataset against a warehouse's limits.
+// issuesOf checks a dataset against the limits of a warehouse.
 func issuesOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Issue, error) {
 	var longest []int64
 	for _, c := range r.Columns {
@@ -148,9 +148,8 @@ func issuesOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Issue, er
 	return warehouse.Issues(target, tableOf(r.Manifest), longest)
 }
 
-// verifyRules are the rules of an operation as they are in the schema that the
-// writer uses. Columns are only ever added, so that an older schema is part of
-// this one.
+// verifyRules returns the rules of an operation from the writer's schema.
+// Columns are only ever added, so an older schema is part of the current one.
 func verifyRules(operation string, schemaVersion int) (verify.Rules, bool) {
 	op, err := resolution.ParseOperation(operation)
 	if err != nil || schemaVersion < 1 || schemaVersion > columns.SchemaVersion {

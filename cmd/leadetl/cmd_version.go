@@ -24,7 +24,7 @@ func newVersionCommand(std cli.Streams) *cobra.Command {
 	}
 }
 
-// versionText is what leadetl version and leadetl --version print.
+// versionText returns the output of leadetl version and leadetl --version.
 func versionText() string {
 	return fmt.Sprintf("%s\nschema %d, rules %d, %s\n", cli.ProgramVersion(), columns.SchemaVersion, columns.RulesVersion, runtime.Version())
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 )
 
-// printJSON prints an object a line, with the columns in their order.
+// printJSON prints one JSON object per row, with the columns in order.
 func (h *head) printJSON(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	for _, row := range h.rows {
@@ -29,7 +29,7 @@ func (h *head) printJSON(to io.Writer) error {
 			switch value := row[i]; {
 			case value == nil:
 				line = append(line, "null"...)
-			case c.Type != "STRING" && json.Valid([]byte(*value)): // a number, a list; dates are no JSON
+			case c.Type != "STRING" && json.Valid([]byte(*value)): // a number or a list; dates are not JSON
 				line = append(line, *value...)
 			default:
 				line, _ = jsontext.AppendQuote(line, *value)
@@ -41,14 +41,14 @@ func (h *head) printJSON(to io.Writer) error {
 }
 
 const (
-	// maxCell is the width to which a value is cut in the table.
+	// maxCell is the maximum width of a value in the table.
 	maxCell = 40
-	// columnGap is between two columns.
+	// columnGap separates two columns.
 	columnGap = "  "
 )
 
-// printTable prints the rows as a table of so many characters a line. total is
-// the number of rows in the dataset.
+// printTable prints the rows as a table of lineWidth columns. total is the
+// number of rows in the dataset.
 func (h *head) printTable(to io.Writer, lineWidth int, total int64) error {
 	var shown, empty, more []string // names
 	var widths, places []int
@@ -109,11 +109,11 @@ func (h *head) printTable(to io.Writer, lineWidth int, total int64) error {
 	return w.Flush()
 }
 
-// lineage are columns that say where a row and its answer come from.
+// lineage are the columns that say where a row and its answer come from.
 var lineage = []string{"source", "source_row", "key", "resolution_id", "resolved_at", "answered_by", "credits"}
 
-// tableOrder are the columns, those of the lineage last unless they were asked
-// for: they are long, and it is the answers that people look at.
+// tableOrder returns the order of the columns. Lineage columns come last unless
+// they were requested: they are long, and users look for the answers.
 func (h *head) tableOrder() (order []int) {
 	for _, last := range []bool{false, true} {
 		for i, c := range h.columns {
@@ -125,8 +125,7 @@ func (h *head) tableOrder() (order []int) {
 	return order
 }
 
-// printable is a text without characters that would do something to the
-// terminal.
+// printable returns a text without terminal control characters.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -136,7 +135,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// fit cuts or fills up a text to a width.
+// fit cuts or pads a text to a width.
 func fit(text string, to int) string {
 	if textWidth(text) > to {
 		var cut strings.Builder
@@ -159,7 +158,7 @@ func textWidth(text string) (n int) {
 	return n
 }
 
-// runeWidth is how many places of a terminal a character takes.
+// runeWidth returns how many terminal columns a character takes.
 func runeWidth(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me):

@@ -12,8 +12,8 @@ import (
 
 func main() {
 	wire.SetGC(wire.RunGC)
-	// The first signal asks for a clean stop; from then on the default action
-	// is back, so that a second one ends the process at once.
+	// The first signal requests a clean stop. It also restores the default
+	// action, so that a second signal ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

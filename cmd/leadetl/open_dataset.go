@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// openDataset opens a dataset for reading, finished or not.
+// openDataset opens a finished or unfinished dataset for reading.
 func openDataset(ctx context.Context, dataset string, flags *wire.S3, log *slog.Logger) (*sinks.Reader, error) {
 	var o sinks.Options
 	if objects.Is(dataset) {

@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// NewCommand makes leadetl admin.
+// NewCommand returns the command leadetl admin.
 func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "admin",
@@ -33,14 +33,14 @@ what a command creates, for use in scripts.`,
 	return c
 }
 
-// admin is where the state is that a command manages.
+// admin is the location of the state that a command manages.
 type admin struct {
 	state  string
 	pepper string
 	now    func() time.Time
 }
 
-// command makes a command of admin with the flags all have.
+// command adds the flags that all admin commands have.
 func (a *admin) command(c *cobra.Command) *cobra.Command {
 	a.now = time.Now
 	c.Annotations = cli.ExitCodes(map[int]string{cli.ExitTryAgain: "state locked by another process; run the same command later"})
@@ -55,7 +55,7 @@ func (a *admin) sealing(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// open opens the state, making it where a command may be the first.
+// open opens the state. With create it creates a missing state.
 func (a *admin) open(create bool) (*sqlite.Store, error) {
 	if err := wire.CheckState(a.state); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (a *admin) open(create bool) (*sqlite.Store, error) {
 	return s, wire.StateError(a.noState(err))
 }
 
-// noState says what to do about a folder that holds no state.
+// noState returns an error with advice for a folder that holds no state.
 func (a *admin) noState(err error) error {
 	if errors.Is(err, sqlite.ErrNoState) {
 		return cli.UsageError(fmt.Errorf("%s holds no service's state; leadetl admin org create makes one, or name another with --state", a.state))
@@ -72,7 +72,7 @@ func (a *admin) noState(err error) error {
 	return err
 }
 
-// on runs a command's work on the open state.
+// on runs work on the open state.
 func (a *admin) on(create bool, work func(*sqlite.Store) error) (err error) {
 	s, err := a.open(create)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *admin) on(create bool, work func(*sqlite.Store) error) (err error) {
 	return wire.StateError(work(s))
 }
 
-// onOrganization runs a command's work on an organization.
+// onOrganization runs work on an organization.
 func (a *admin) onOrganization(ctx context.Context, name string, work func(*sqlite.Store, state.Organization) error) error {
 	return a.on(false, func(s *sqlite.Store) error {
 		org, err := s.FindOrganization(ctx, name)
@@ -96,8 +96,8 @@ func (a *admin) onOrganization(ctx context.Context, name string, work func(*sqli
 	})
 }
 
-// onSealed runs a command's work on an organization, with the pepper that its
-// keys are hashed and its secrets are sealed under.
+// onSealed runs work on an organization, with the pepper that hashes its keys
+// and seals its secrets.
 func (a *admin) onSealed(ctx context.Context, name string, work func(*sqlite.Store, state.Organization, credential.Pepper) error) error {
 	return a.onOrganization(ctx, name, func(s *sqlite.Store, org state.Organization) error {
 		pepper, err := wire.OpenPepper(ctx, s, wire.PepperPath(a.pepper, a.state))

@@ -74,7 +74,8 @@ any more, a revoked key is valid again, a new key is unknown.`,
 	})
 }
 
-// printRestored says what a restore did, a line for each thing that it undid.
+// printRestored prints the result of a restore, with a line for each thing that
+// it undid.
 func printRestored(to io.Writer, r backup.Restored) (err error) {
 	say := func(format string, args ...any) {
 		if err == nil {

@@ -47,7 +47,7 @@ func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
 type creditsChange func(s *sqlite.Store, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error)
 
 // newAdminCreditsChangeCommand makes c a command that changes an organization's
-// credits and prints what it has then.
+// credits and prints the new balance.
 func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change creditsChange) *cobra.Command {
 	var a admin
 	var note string

@@ -108,8 +108,8 @@ func newAdminOrgRenameCommand() *cobra.Command {
 	})
 }
 
-// newAdminOrgSuspendCommand makes the command that suspends an organization, or
-// the one that ends that.
+// newAdminOrgSuspendCommand returns the command that suspends an organization,
+// or the command that ends the suspension.
 func newAdminOrgSuspendCommand(suspend bool) *cobra.Command {
 	var a admin
 	c := &cobra.Command{

@@ -1,5 +1,5 @@
-// Package answerscmd holds the commands of leadetl answers: list, export and
-// forget what runs have bought.
+// Package answerscmd holds the commands of leadetl answers, which list, export,
+// copy and forget what runs have bought.
 package answerscmd
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// NewCommand makes leadetl answers.
+// NewCommand returns the command leadetl answers.
 func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "answers",
@@ -46,7 +46,7 @@ type stored struct {
 	s3        wire.S3
 }
 
-// source is where answers are read from: a folder or S3.
+// source is a folder or S3 from which answers are read.
 type source interface {
 	List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error]
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
@@ -54,7 +54,7 @@ type source interface {
 	Stat(ctx context.Context) (answers.Stat, error)
 }
 
-// command adds what all commands of answers share.
+// command adds what all answers commands share.
 func (s *stored) command(c *cobra.Command) *cobra.Command {
 	c.Annotations = cli.ExitCodes(map[int]string{
 		cli.ExitTryAgain:    "stored answers in use by another process, or S3 out of reach; run the same command later",
@@ -64,14 +64,14 @@ func (s *stored) command(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// inFolder is command for one that works on a folder alone.
+// inFolder is command for commands that work on a folder only.
 func (s *stored) inFolder(c *cobra.Command) *cobra.Command {
 	s.command(c)
 	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs")
 	return c
 }
 
-// reading is command for one that reads from a folder or from S3.
+// reading is command for commands that read from a folder or S3.
 func (s *stored) reading(c *cobra.Command) *cobra.Command {
 	s.command(c)
 	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs, or s3://bucket/prefix/")
@@ -79,7 +79,7 @@ func (s *stored) reading(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// writing is command for one that writes to S3.
+// writing is command for commands that write to S3.
 func (s *stored) writing(c *cobra.Command) *cobra.Command {
 	s.command(c)
 	c.Flags().StringVar(&s.state, "state", "", "`state` on S3, s3://bucket/prefix/ (required)")
@@ -87,7 +87,7 @@ func (s *stored) writing(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// filtered adds the flags that choose among the answers.
+// filtered adds the flags that select answers.
 func (s *stored) filtered(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVar(&s.service, "service", "", "only answers of the service at this `URL`")
 	c.Flags().StringVar(&s.operation, "operation", "", "only answers to this `operation`")
@@ -97,7 +97,7 @@ func (s *stored) filtered(c *cobra.Command) *cobra.Command {
 // operations are the operations of stored answers.
 var operations = slices.Concat(resolution.SingleRecord, []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount})
 
-// filter is what filtered's flags choose.
+// filter returns the filter from the flags.
 func (s *stored) filter() (answers.Filter, error) {
 	op := resolution.Operation(s.operation)
 	if op != "" && !slices.Contains(operations, op) {
@@ -110,7 +110,7 @@ func (s *stored) filter() (answers.Filter, error) {
 	return answers.Filter{Service: strings.TrimRight(s.service, "/"), Operation: op}, nil
 }
 
-// on runs a command's work on the open store of a folder.
+// on runs work on the open store of a folder.
 func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err error) {
 	store, err := wire.OpenAnswers(s.state, answers.Options{MustExist: true})
 	if err != nil {
@@ -120,7 +120,8 @@ func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err e
 	return interrupted(ctx, work(store))
 }
 
-// readFolder runs a command's work on what a folder holds, beside a run.
+// readFolder runs work on the contents of a folder. A run may use the folder at
+// the same time.
 func (s *stored) readFolder(ctx context.Context, work func(*answers.Contents) error) (err error) {
 	contents, err := wire.ReadAnswers(ctx, s.state)
 	if err != nil {
@@ -130,7 +131,7 @@ func (s *stored) readFolder(ctx context.Context, work func(*answers.Contents) er
 	return interrupted(ctx, work(contents))
 }
 
-// read runs a command's work on what a folder or S3 holds.
+// read runs work on the contents of a folder or S3.
 func (s *stored) read(ctx context.Context, std cli.Streams, work func(source) error) error {
 	if !objects.Is(s.state) {
 		return s.readFolder(ctx, func(contents *answers.Contents) error { return work(contents) })
@@ -149,8 +150,8 @@ func (s *stored) read(ctx context.Context, std cli.Streams, work func(source) er
 	return interrupted(ctx, err)
 }
 
-// interrupted is what an error becomes if its cause is that the user has had
-// enough.
+// interrupted converts an error to the interrupt error if the user's interrupt
+// has caused it.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))

@@ -114,8 +114,8 @@ func (s *stored) open(ctx context.Context, std cli.Streams, name string, o answe
 	return store, store.Close, nil
 }
 
-// claim keeps other writers away from the services of scopes. An open folder
-// does so by itself.
+// claim keeps other processes from writing answers of the services of scopes.
+// An open folder does that by itself.
 func claim(ctx context.Context, to keeper, scopes []answers.Scope, f answers.Filter) (release func(context.Context) error, err error) {
 	state, onS3 := to.(*objectstate.State)
 	if !onS3 {

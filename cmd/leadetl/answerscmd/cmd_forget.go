@@ -205,12 +205,12 @@ func (f *forgetFlags) identifiers(first sources.File) (column string, kind resol
 	return "", "", fmt.Errorf("%s has the columns %s; choose one with --column, then run again for the other", first.URI, strings.Join(found, " and "))
 }
 
-// keys normalizes cells of a kind.
+// keys returns a function that normalizes cells of a kind.
 func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]string, error) {
 	return func(cell string) ([]string, error) { return keys.Canonical(kind, cell, f.networkHosts) }
 }
 
-// ofKind returns the scopes whose keys are a kind of identifier.
+// ofKind returns the scopes whose keys are of a kind of identifier.
 func ofKind(scopes []answers.Scope, kind resolution.Identifier) (of []answers.Scope) {
 	for _, s := range scopes {
 		if s.Operation.Identifier() == kind {
@@ -225,15 +225,16 @@ type eraser struct {
 	store     *answers.Store
 	evenOpen  bool
 	forgotten int
-	open      int                   // of these, had an open call
-	kept      map[answers.Hash]bool // for their open calls
+	open      int                   // number of these with an open call
+	kept      map[answers.Hash]bool // questions kept because of their open calls
 	bad       int                   // rows without an identifier
-	places    []string              // of the first of these
+	places    []string              // places of the first of these rows
 	chosen    []answers.Hash
 	found     []answers.Found
 }
 
-// eraseAll forgets the questions of the scopes about the identifiers in a column.
+// eraseAll forgets the questions of the scopes about the identifiers in a
+// column.
 func (e *eraser) eraseAll(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), scopes []answers.Scope) error {
 	for {
 		b, err := from.Next(ctx, 0)
@@ -271,7 +272,7 @@ func (e *eraser) passOver(place string) {
 	}
 }
 
-// erase forgets the questions that are stored. It sorts them.
+// erase forgets the stored questions among questions. It sorts the slice.
 func (e *eraser) erase(ctx context.Context, questions []answers.Hash) (err error) {
 	slices.SortFunc(questions, func(a, b answers.Hash) int { return bytes.Compare(a[:], b[:]) })
 	questions = slices.Compact(questions)
@@ -304,16 +305,16 @@ func (e *eraser) erase(ctx context.Context, questions []answers.Hash) (err error
 	return err
 }
 
-// emptyLog takes what was deleted out of the log, also what an earlier command
-// deleted and could not, for somebody else was reading: there is nothing left
-// then that erase would find.
+// emptyLog removes deleted data from the log. It also covers deletions of an
+// earlier command that could not empty the log because another process was
+// reading: erase no longer finds those questions.
 func (e *eraser) emptyLog(ctx context.Context) error {
 	_, err := e.store.Forget(ctx, nil)
 	return err
 }
 
-// report says what became of the questions. Its error is failure, or about the
-// rows and questions that came to nothing.
+// report prints the result. It returns failure, or an error about rows without
+// an identifier and questions that were kept.
 func (e *eraser) report(std cli.Streams, failure error) error {
 	for _, place := range e.places {
 		fmt.Fprintf(std.Err, "no identifier: %s\n", place)

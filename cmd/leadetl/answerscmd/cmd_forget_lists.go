@@ -67,8 +67,8 @@ func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error 
 	return e.erase(ctx, questions)
 }
 
-// namesIn reports whether any string in a JSON body names a listed person. Other
-// bodies have no strings.
+// namesIn reports whether any string in a JSON body names a listed person.
+// Bodies that are not JSON have no strings.
 func namesIn(body []byte, who *suppression.Finder) bool {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	for {

@@ -54,10 +54,10 @@ or --retry-unknown.`,
 	return c
 }
 
-// lister prints what is listed as it comes: a list may be longer than memory.
+// lister prints items one by one, because a list may be larger than memory.
 type lister struct {
 	table *tabwriter.Writer
-	lines *json.Encoder // nil: a table is printed
+	lines *json.Encoder // nil for a table
 	rows  int
 }
 
@@ -69,7 +69,7 @@ func newLister(std cli.Streams, asJSON bool) *lister {
 	return l
 }
 
-// tableBlock is how many rows have their columns aligned.
+// tableBlock is how many rows are aligned together.
 const tableBlock = 1000
 
 func (l *lister) head(names ...string) {
@@ -78,7 +78,7 @@ func (l *lister) head(names ...string) {
 	}
 }
 
-// row prints one row: in a table the cells, as JSON the line.
+// row prints one row: the cells in a table, or the line as JSON.
 func (l *lister) row(line any, cells ...string) error {
 	if l.lines != nil {
 		return l.lines.Encode(line)
@@ -94,7 +94,7 @@ func (l *lister) row(line any, cells ...string) error {
 	return nil
 }
 
-// answerJSON is a stored answer as it is listed for programs.
+// answerJSON is a stored answer in JSON output.
 type answerJSON struct {
 	KeyHash    string          `json:"key_hash"`
 	Service    string          `json:"service"`
@@ -102,7 +102,7 @@ type answerJSON struct {
 	Outcome    answers.Outcome `json:"outcome"`
 	Reason     string          `json:"reason,omitempty"`
 	Status     int             `json:"status"`
-	Credits    *int64          `json:"credits"` // null: the service did not say
+	Credits    *int64          `json:"credits"` // null: the service sent no price
 	ReceivedAt time.Time       `json:"received_at"`
 	Run        string          `json:"run"`
 	Resolution string          `json:"resolution_id,omitempty"`
@@ -128,7 +128,7 @@ func (l *lister) answers(ctx context.Context, s source, f answers.Filter) error 
 	return l.table.Flush()
 }
 
-// callJSON is an open call as it is listed for programs.
+// callJSON is an open call in JSON output.
 type callJSON struct {
 	KeyHash        string        `json:"key_hash"`
 	Service        string        `json:"service"`
@@ -176,7 +176,7 @@ func (l *lister) open(ctx context.Context, s source, f answers.Filter, unknown, 
 	return l.table.Flush()
 }
 
-// httpStatus is an HTTP status in a table, "" for none.
+// httpStatus formats an HTTP status for a table; "" means none.
 func httpStatus(code int) string {
 	if code == 0 {
 		return ""

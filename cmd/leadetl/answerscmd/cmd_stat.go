@@ -62,7 +62,7 @@ func printStat(std cli.Streams, st answers.Stat) error {
 	return err
 }
 
-// statJSON is a Stat as it is printed for programs.
+// statJSON is a Stat in JSON output.
 type statJSON struct {
 	Answers   []tallyJSON `json:"answers"`
 	OpenCalls openJSON    `json:"open_calls"`
@@ -82,7 +82,7 @@ type tallyJSON struct {
 type openJSON struct {
 	Unknown int64 `json:"unknown"`
 	Parked  int64 `json:"parked"`
-	// UnderWay are those of a run that goes on.
+	// UnderWay counts the calls of a run in progress.
 	UnderWay int64 `json:"under_way,omitempty"`
 }
 

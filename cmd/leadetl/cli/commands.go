@@ -11,8 +11,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Setup completes the root command: streams, help, what --version prints, and
-// the messages and exit codes of wrong usage.
+// Setup completes the root command: streams, help, the output of --version, and
+// the messages and exit codes for wrong usage.
 func Setup(root *cobra.Command, std Streams, version string) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(std.In)
@@ -33,12 +33,12 @@ func Setup(root *cobra.Command, std Streams, version string) {
 	}
 }
 
-// checkUsage makes c and every command below it report wrong usage as such.
+// checkUsage makes c and its subcommands report wrong usage as usage errors.
 func checkUsage(c *cobra.Command) {
 	switch {
 	case c.HasSubCommands():
 		group(c)
-	case c.Parent().Name() == "completion": // cobra's own
+	case c.Parent().Name() == "completion": // added by cobra
 		c.Args = reportUsage(NoArguments)
 	default:
 		c.Args = reportUsage(c.Args)
@@ -49,9 +49,9 @@ func checkUsage(c *cobra.Command) {
 	}
 }
 
-// group makes a command that only holds others print its help when it is
-// called alone, and refuse unknown commands. Its flags are not parsed, so that
-// the error about "leadetl rnu --in a.csv" is about rnu.
+// group makes a command with subcommands print its help when it is called
+// alone, and refuse unknown subcommands. It does not parse flags, so that the
+// error about "leadetl rnu --in a.csv" is about rnu.
 func group(c *cobra.Command) {
 	c.DisableFlagParsing = true
 	c.Args = cobra.ArbitraryArgs
@@ -80,7 +80,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q%s; see %s --help", name, hint, c.CommandPath())
 }
 
-// reportUsage reports what check finds wrong with the arguments as usage.
+// reportUsage turns the errors of check into usage errors.
 func reportUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
@@ -101,7 +101,7 @@ func AtMost(n int, args []string) error {
 	return nil
 }
 
-// OneArgument requires one argument; what names it.
+// OneArgument requires one argument; what describes it.
 func OneArgument(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {

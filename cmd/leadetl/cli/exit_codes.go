@@ -29,7 +29,7 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// The exit codes other tools rely on.
+// The exit codes. Other tools rely on them.
 const (
 	ExitDone        = 0
 	ExitFailure     = 1
@@ -40,14 +40,14 @@ const (
 	ExitInterrupted = 130
 )
 
-// An exitMeaning is what an exit code tells whoever started the program.
+// An exitMeaning tells the caller of the program what an exit code means.
 type exitMeaning struct {
 	code  int
 	means string
-	next  string // who acts, and how
+	next  string // who has to act, and how
 }
 
-// exitTable is what the exit codes mean. Help texts are made of it, and the
+// exitTable explains the exit codes. Help texts are made from it, and the
 // tables of README.md and docs/nightly.md repeat it.
 var exitTable = []exitMeaning{
 	{ExitDone, "done", "nobody has to act"},
@@ -62,7 +62,7 @@ var exitTable = []exitMeaning{
 // commonExits are the exit codes of every command.
 var commonExits = map[int]string{ExitDone: "", ExitFailure: "", ExitUsage: ""}
 
-// codedError is an error whose exit code was decided where it came up.
+// codedError is an error with an exit code.
 type codedError struct {
 	err  error
 	code int
@@ -72,12 +72,12 @@ func (e codedError) Error() string { return e.err.Error() }
 func (e codedError) Unwrap() error { return e.err }
 
 // WithCode makes the program exit with code because of err, unless exitRules
-// say what err is.
+// have a code for err.
 func WithCode(code int, err error) error { return codedError{err, code} }
 
 // UsageError makes the program exit with ExitUsage because of err, unless
-// exitRules say what err is: a flag may name a folder that is in use, or a full
-// disk. It is nil when err is.
+// exitRules have a code for err: a flag may name a folder that is in use, or a
+// full disk. It returns nil if err is nil.
 func UsageError(err error) error {
 	if err == nil {
 		return nil
@@ -91,8 +91,7 @@ type exitRule struct {
 	applies func(error) bool
 }
 
-// exitRules is the table from errors to exit codes. The first rule that
-// applies decides.
+// exitRules maps errors to exit codes. The first rule that applies decides.
 var exitRules = []exitRule{
 	{ExitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull)},
 	{ExitFailure, isSQLite(sqlite3.SQLITE_FULL)},
@@ -109,7 +108,8 @@ var exitRules = []exitRule{
 	{ExitUsage, isFolderRefused},
 }
 
-// ExitCode is the one place where errors become exit codes.
+// ExitCode returns the exit code for an error. No other code decides on exit
+// codes.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitDone
@@ -131,7 +131,7 @@ func isAny(kinds ...error) func(error) bool {
 	}
 }
 
-// isSQLite tests for primary result codes of SQLite.
+// isSQLite returns a test for primary result codes of SQLite.
 func isSQLite(codes ...int) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(codes, func(code int) bool { return groupcommit.Is(err, code) })
@@ -143,16 +143,16 @@ func isType[E error](err error) bool {
 	return ok
 }
 
-// isFolderRefused reports whether a folder could not be made. A full disk has
-// a rule of its own.
+// isFolderRefused reports whether a folder could not be created. A full disk
+// has its own rule.
 func isFolderRefused(err error) bool {
 	path, ok := errors.AsType[*fs.PathError](err)
 	return ok && path.Op == "mkdir"
 }
 
-// Reason is an error in words. What the system says about files is put into
-// sentences. The words by which a service's client tells whose
-// fault it was are left out: they say nothing to users of the command.
+// Reason returns an error in words. It rewrites system errors about files as
+// sentences, and omits the words that a service's client uses to classify
+// errors, because they do not help users.
 func Reason(err error) string {
 	text := inSentences(err, err.Error())
 	for _, word := range []error{resolution.ErrInvalid, resolution.ErrUnavailable} {
@@ -161,13 +161,13 @@ func Reason(err error) string {
 	return text
 }
 
-// message is an error as it is printed: each problem on a line of its own,
-// after the program's name.
+// message formats an error for printing: the program's name, then each problem
+// on its own line.
 func message(err error) string {
 	return "leadetl: " + strings.ReplaceAll(Reason(err), "\n", "\nleadetl: ")
 }
 
-// ReportError prints why a command failed, in the form its log has.
+// ReportError prints why a command failed, in the format of the command's log.
 func ReportError(c *cobra.Command, err error, to io.Writer) {
 	if format := c.Flags().Lookup("log-format"); format != nil && format.Value.String() == "json" {
 		slog.New(slog.NewJSONHandler(to, nil)).Error(Reason(err))
@@ -176,7 +176,7 @@ func ReportError(c *cobra.Command, err error, to io.Writer) {
 	fmt.Fprintln(to, message(err))
 }
 
-// DataError tells data that is not as it should be from a machine that is not.
+// DataError distinguishes invalid data from a failure of the machine.
 func DataError(err error) error {
 	if errors.Is(err, resolution.ErrInvalid) {
 		return UsageError(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 )
 
-// flagError says what is wrong with a flag in words of the command line
-// instead of those of the parser.
+// flagError describes an invalid flag in terms of the command line instead of
+// the parser.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var wrong *pflag.InvalidValueError
@@ -32,13 +32,12 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s", err, see)
 }
 
-// flagOf is the flag for a name that other programs use.
+// flagOf maps names that other programs use to our flags.
 var flagOf = map[string]string{"i": "in", "input": "in", "o": "out", "output": "out"}
 
-// suggestFlag ends a message about an unknown flag with the known one that was
-// probably meant.
+// suggestFlag ends a message about an unknown flag with a suggestion.
 func suggestFlag(name string, known []string) string {
-	for _, meant := range []string{name, flagOf[name]} { // name: -out for --out
+	for _, meant := range []string{name, flagOf[name]} { // name: -out instead of --out
 		if slices.Contains(known, meant) {
 			return fmt.Sprintf("; did you mean %q?", "--"+meant)
 		}

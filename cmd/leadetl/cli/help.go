@@ -11,22 +11,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is the most columns of a help text.
+// helpWidth is the maximum width of a help text.
 const helpWidth = 100
 
-// The annotations of flags and commands that help texts are made of.
+// The annotations of flags and commands from which help texts are made.
 const (
 	groupKey     = "group"      // of a flag: its heading
-	everydayKey  = "everyday"   // of a flag: it is in the short help
+	everydayKey  = "everyday"   // of a flag: the short help shows it
 	exitCodesKey = "exit-codes" // of a command
 )
 
-// helpAll is the flag of commands with groups that prints all of them.
+// helpAll is the flag that prints all groups of a command.
 const helpAll = "help-all"
 
-// Group adds flags to c that help texts show below a heading. register makes
-// them. Those named in everyday are in the short help, the others only in that
-// of --help-all.
+// Group adds the flags of register to c. Help texts show them below the heading
+// title. The short help shows the flags named in everyday, and --help-all shows
+// all.
 func Group(c *cobra.Command, title string, everyday []string, register func(*pflag.FlagSet)) {
 	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	flags.SortFlags = false
@@ -66,8 +66,8 @@ func isGrouped(c *cobra.Command) (grouped bool) {
 	return grouped
 }
 
-// usage writes what every help text ends with: how the command is called, what
-// it takes, and what it exits with.
+// usage writes the end of every help text: how to call the command, its flags
+// and its exit codes.
 func usage(c *cobra.Command) error {
 	out := bufio.NewWriter(c.OutOrStderr())
 	call := c.UseLine()
@@ -106,8 +106,8 @@ func writeFlags(out *bufio.Writer, title string, flags *pflag.FlagSet) {
 	fmt.Fprintf(out, "\n%s:\n%s\n", title, strings.TrimRight(flags.FlagUsagesWrapped(helpWidth), " \n"))
 }
 
-// writeGroups writes the flags below their headings: all of them with
-// --help-all, else those of every day.
+// writeGroups writes the flags below their headings: all flags with --help-all,
+// otherwise the everyday ones.
 func writeGroups(out *bufio.Writer, flags *pflag.FlagSet) {
 	all := flags.Lookup(helpAll).Value.String() == "true"
 	var titles []string
@@ -137,8 +137,8 @@ func writeGroups(out *bufio.Writer, flags *pflag.FlagSet) {
 	}
 }
 
-// ExitCodes annotates a command with its exit codes, beside those of every
-// command. An empty text stands for the words of exitTable.
+// ExitCodes annotates a command with its own exit codes, in addition to the
+// common ones. An empty text means the text of exitTable.
 func ExitCodes(own map[int]string) map[string]string {
 	all := maps.Clone(commonExits)
 	maps.Copy(all, own)

@@ -56,8 +56,8 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("unknown --log-format %q; it is text or json", format)
 }
 
-// withUnit writes durations as text writes them, such as 1.5s. slog writes numbers,
-// which nobody knows the unit of.
+// withUnit writes durations as text logs do, such as 1.5s. slog would write
+// numbers without a unit.
 func withUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -77,13 +77,13 @@ func CompleteList(c *cobra.Command, flag string, values ...string) {
 		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 	if err != nil {
-		panic(err) // there is no such flag
+		panic(err) // the flag does not exist
 	}
 }
 
 // Complete lets shells complete the values of a flag.
 func Complete(c *cobra.Command, flag string, values ...string) {
 	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // the flag does not exist
 	}
 }

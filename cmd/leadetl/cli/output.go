@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Output is a standard output that remembers whether it failed: no command
-// that could not say what it had to say has succeeded.
+// Output is a standard output that remembers write errors. A command that could
+// not print its result has failed.
 type Output struct {
 	to     io.Writer
 	failed error
@@ -23,13 +23,13 @@ func (o *Output) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// File is the file behind the output, nil when it is something else.
+// File returns the file behind the output, nil if it is not a file.
 func (o *Output) File() *os.File {
 	f, _ := o.to.(*os.File)
 	return f
 }
 
-// Err is the first error of a Write.
+// Err returns the first error of a Write.
 func (o *Output) Err() error {
 	if o.failed == nil {
 		return nil

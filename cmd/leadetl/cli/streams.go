@@ -1,5 +1,5 @@
-// Package cli holds what every command is made of: its streams, its help and
-// messages of wrong usage, its log, and the table from errors to exit codes.
+// Package cli holds what all commands share: streams, help, usage errors, the
+// log, and the table from errors to exit codes.
 package cli
 
 import (

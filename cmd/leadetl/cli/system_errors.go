@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// inSentences replaces what the operating system says about paths by sentences
-// with a next step.
+// inSentences replaces the system's words about paths by sentences with a next
+// step.
 func inSentences(err error, text string) string {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -29,7 +29,8 @@ func inSentences(err error, text string) string {
 	return text
 }
 
-// aboutPath is "" for errors that nobody but the system can explain.
+// aboutPath returns a sentence about an error, or "" to keep the system's
+// words.
 func aboutPath(e *fs.PathError) string {
 	path := finalName(e.Path)
 	switch {
@@ -56,7 +57,8 @@ func aboutPath(e *fs.PathError) string {
 	return ""
 }
 
-// finalName is the name that a file will have, which is what its user knows.
+// finalName returns the name that a temporary file will get, which is the one
+// users know.
 func finalName(path string) string {
 	name, unfinished := strings.CutSuffix(filepath.Base(path), ".tmp")
 	if name, hidden := strings.CutPrefix(name, "."); unfinished && hidden {
@@ -65,7 +67,8 @@ func finalName(path string) string {
 	return path
 }
 
-// firstFile is what of a path is a file, and so can hold nothing.
+// firstFile returns the closest existing file at or above path, which cannot
+// contain the rest of the path.
 func firstFile(path string) string {
 	for above := path; filepath.Dir(above) != above; above = filepath.Dir(above) {
 		if info, err := os.Stat(above); err == nil && !info.IsDir() {

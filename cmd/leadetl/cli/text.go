@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Printable is a word of a service's as it is shown: what a terminal would
-// take for a command is not.
+// Printable makes a text from a service safe to print: it replaces characters
+// that a terminal could interpret as commands.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -18,14 +18,14 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Escaped is a text that somebody wrote, as it is shown on one line of a table: line
-// ends, tabs and what a terminal would take for a command are escaped.
+// Escaped formats user text for one line of a table. It escapes line ends, tabs
+// and terminal control characters.
 func Escaped(s string) string {
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// Timestamp is a moment in a table, "" for none.
+// Timestamp formats a time for a table, "" for the zero time.
 func Timestamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

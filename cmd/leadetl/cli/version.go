@@ -6,7 +6,7 @@ import "runtime/debug"
 // "-X github.com/leadetl/leadetl/cmd/leadetl/cli.version=v1.2.3").
 var version = ""
 
-// ProgramVersion is the name and version that go into manifests.
+// ProgramVersion returns the name and version that manifests contain.
 func ProgramVersion() string {
 	if version != "" {
 		return "leadetl " + version

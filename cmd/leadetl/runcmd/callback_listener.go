@@ -22,37 +22,37 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
 
-// The limits of the callback listener. A callback is held in memory while it
-// is checked, up to 1 MiB for each connection.
+// The limits of the callback listener. A callback is held in memory while it is
+// checked, up to 1 MiB for each connection.
 const (
 	mostCallbackConnections = 64
 	callbackHeaderTimeout   = 10 * time.Second
-	callbackReadTimeout     = 20 * time.Second // with the body
-	callbackWriteTimeout    = 40 * time.Second // with what storing takes
+	callbackReadTimeout     = 20 * time.Second // including the body
+	callbackWriteTimeout    = 40 * time.Second // including the time to store the answer
 	callbackIdleTimeout     = time.Minute
 	callbackHeaderBytes     = 16 << 10
 	callbackDrainTimeout    = 15 * time.Second
 )
 
-// callbackListenOptions say where callbacks are received, and whose.
+// callbackListenOptions say where to receive callbacks, and how to verify them.
 type callbackListenOptions struct {
 	Addr            string // host:port
-	SecretFile      string // "" is the environment variable
-	TLSCert, TLSKey string // "" is plain HTTP
-	// Send says that the listener's own address is sent to the service, which
-	// has to be able to reach it.
+	SecretFile      string // "" means the environment variable
+	TLSCert, TLSKey string // "" means plain HTTP
+	// Send means that the service is told the listener's own address. The
+	// service must be able to reach it.
 	Send bool
 }
 
-// callbackTaker is what callbacks are handed to: a *purchase.Deliveries.
+// callbackTaker receives callbacks. *purchase.Deliveries implements it.
 type callbackTaker interface {
 	Deliver(ctx context.Context, d resolution.Delivery) error
 	Hint(ctx context.Context, id string) error
 }
 
-// listenForCallbacks receives callbacks from when it returns until stop, which
-// waits for those under way. address is the listener's own as a service would
-// write it. Errors are those of the flags.
+// listenForCallbacks receives callbacks until stop, which waits for those in
+// progress. address is the listener's own URL, as a service would call it.
+// Errors are about the flags.
 func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbackTaker, log *slog.Logger) (address string, stop func() error, err error) {
 	defer func() { err = cli.UsageError(err) }()
 	host, _, err := net.SplitHostPort(o.Addr)
@@ -91,13 +91,13 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	return address, func() error { return stopCallbacks(server, served) }, nil
 }
 
-// portOf is the port a listener has, also where it chose one.
+// portOf returns the port of a listener, even if the system chose it.
 func portOf(l net.Listener) string {
-	_, port, _ := net.SplitHostPort(l.Addr().String()) // a TCP listener has one
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // a TCP listener always has one
 	return port
 }
 
-// callbackSecrets are the secrets callbacks may be signed with.
+// callbackSecrets returns the secrets that may sign callbacks.
 func callbackSecrets(file string) (secrets []callback.Secret, err error) {
 	words, err := secret.ReadWords(CallbackSecretVariable, file)
 	if err != nil {
@@ -132,18 +132,17 @@ func newCallbackServer(secrets []callback.Secret, to callbackTaker, log *slog.Lo
 		WriteTimeout:      callbackWriteTimeout,
 		IdleTimeout:       callbackIdleTimeout,
 		MaxHeaderBytes:    callbackHeaderBytes,
-		ErrorLog:          stdlog.New(io.Discard, "", 0), // it would tell of senders' addresses
+		ErrorLog:          stdlog.New(io.Discard, "", 0), // it would log addresses of senders
 	}
-	// With HTTP/2 one connection could bring as many bodies at once as it
-	// liked.
+	// With HTTP/2, one connection could send any number of bodies at once.
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	return s
 }
 
-// serveCallbacks answers until the server is stopped. Should it end before, the
-// run goes on: answers that came are stored, and the others are waited for in
-// vain.
+// serveCallbacks serves callbacks until the server is stopped. If the server
+// fails earlier, the run continues: answers that arrived are stored, but the
+// others will not arrive.
 func serveCallbacks(s *http.Server, l net.Listener, log *slog.Logger) {
 	var err error
 	if s.TLSConfig != nil {
@@ -156,8 +155,8 @@ func serveCallbacks(s *http.Server, l net.Listener, log *slog.Logger) {
 	}
 }
 
-// stopCallbacks takes no more callbacks, and waits for those under way. A
-// service sends again what was cut off.
+// stopCallbacks accepts no more callbacks, and waits for those in progress. A
+// service repeats callbacks that were cut off.
 func stopCallbacks(s *http.Server, served <-chan struct{}) error {
 	ctx, done := context.WithTimeout(context.Background(), callbackDrainTimeout)
 	defer done()

@@ -66,25 +66,25 @@ it. It reads the beginning of each input file, and no input from standard input.
 	return c
 }
 
-// patience is how long doctor waits for a service or a store, unless flags say
-// otherwise.
+// patience is the default time that doctor waits for a service or a store.
 const patience = "10s"
 
 const (
 	// leastFree is the free space below which a disk counts as full.
 	leastFree = 256 << 20
-	// mostSkew is how far the clock may be off. S3 refuses more than 15 minutes.
+	// mostSkew is the maximum clock difference. S3 refuses more than 15
+	// minutes.
 	mostSkew = 5 * time.Minute
 )
 
-// checkup is one call of doctor.
+// checkup is one run of doctor.
 type checkup struct {
 	flags  *runFlags
 	std    cli.Streams
 	checks []check
 }
 
-// check is a line of the table.
+// check is one line of the table.
 type check struct {
 	what, note string
 	err        error
@@ -97,7 +97,7 @@ func (d *checkup) failed(what string, e error) {
 	d.checks = append(d.checks, check{what: what, err: e})
 }
 
-// report adds the check of an error, with the note of success.
+// report adds a check: failed with err, or passed with note.
 func (d *checkup) report(what, note string, err error) bool {
 	if err != nil {
 		d.failed(what, err)
@@ -107,7 +107,7 @@ func (d *checkup) report(what, note string, err error) bool {
 	return true
 }
 
-// examine makes all checks.
+// examine runs all checks.
 func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []string) {
 	f := d.flags
 	operation, err := f.settle(flags, args)
@@ -117,7 +117,7 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 		}
 	}
 	var j job.Job
-	known := false // whether j can be used
+	known := false // whether j is valid
 	switch {
 	case err != nil:
 		d.failed("settings", err)
@@ -169,7 +169,7 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 	d.checkClock(clock, of)
 }
 
-// checkState looks at the state folder, and writes to it if it is there.
+// checkState checks the state folder, and writes to it if it exists.
 func (d *checkup) checkState() error {
 	if err := wire.CheckState(d.flags.state); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (d *checkup) checkState() error {
 	return checkWritable("state", d.flags.state)
 }
 
-// checkWritable finds out whether a run could write to a folder of this
-// machine, or make it.
+// checkWritable checks whether a run could write to a local folder, or create
+// it.
 func checkWritable(flag, folder string) error {
 	info, err := os.Stat(folder)
 	switch {
@@ -200,7 +200,7 @@ func checkWritable(flag, folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// existing is the closest folder above that exists.
+// existing returns the closest existing folder at or above folder.
 func existing(folder string) string {
 	for {
 		if _, err := os.Stat(folder); err == nil {
@@ -214,7 +214,7 @@ func existing(folder string) string {
 	}
 }
 
-// checkDisk looks at the free space of the disk that a folder is on.
+// checkDisk checks the free space of a folder's disk.
 func (d *checkup) checkDisk(what, folder string) {
 	var s unix.Statfs_t
 	at := existing(filepath.Clean(folder))
@@ -263,8 +263,8 @@ func (d *checkup) checkInput(ctx context.Context, j job.Job, known bool, store *
 	d.ok("input", figures.Plural(len(list.Files()), "file")+", "+figures.Size(size))
 }
 
-// checkOutput finds out whether the dataset could be written. An object of its
-// own shows the permissions to list, write, read and remove.
+// checkOutput checks whether the dataset could be written. It uses a test
+// object to check the permissions to list, write, read and delete.
 func (d *checkup) checkOutput(ctx context.Context, store *objects.Store) {
 	out := d.flags.out
 	if !objects.Is(out) {
@@ -275,8 +275,8 @@ func (d *checkup) checkOutput(ctx context.Context, store *objects.Store) {
 	d.report("output", out+": list, write, read and remove", tryObjects(ctx, store, "out", out))
 }
 
-// tryObjects writes an object below a prefix, reads and removes it: that shows
-// the permissions.
+// tryObjects writes, reads and deletes an object below a prefix to check the
+// permissions.
 func tryObjects(ctx context.Context, store *objects.Store, flag, uri string) error {
 	folder, err := objects.ParseFolder(uri)
 	if err != nil {
@@ -285,16 +285,16 @@ func tryObjects(ctx context.Context, store *objects.Store, flag, uri string) err
 	if _, _, err := store.ListFolder(ctx, folder); err != nil {
 		return err
 	}
-	at := folder.Below("_leadetl-doctor-" + strings.ToLower(rand.Text())) // a name that readers skip
+	at := folder.Below("_leadetl-doctor-" + strings.ToLower(rand.Text())) // readers skip this name
 	if _, err := store.Put(ctx, at, objects.ContentOf([]byte("written and removed by leadetl doctor\n"), "text/plain")); err != nil {
 		return err
 	}
 	_, _, err = store.ReadFile(ctx, at)
-	none := func(string) bool { return false } // unfinished uploads are listed and left
+	none := func(string) bool { return false } // lists unfinished uploads and keeps them
 	return errors.Join(err, store.Remove(ctx, at), store.AbortUploads(ctx, folder, none))
 }
 
-// checkAnswers looks at what answers come from. clock is the service's.
+// checkAnswers checks the source of answers. clock is the time of the service.
 func (d *checkup) checkAnswers(ctx context.Context, j job.Job, known bool) (clock time.Time, of string) {
 	f := d.flags
 	if f.remote.isRemote() {
@@ -369,8 +369,8 @@ func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
 	return account.Clock
 }
 
-// storeClock is the time that S3 says it is; zero when S3 is not used or does
-// not say. No credentials are sent.
+// storeClock returns the time of S3. It is zero if S3 is not used or sends no
+// time. It sends no credentials.
 func (d *checkup) storeClock(ctx context.Context) (clock time.Time) {
 	if !slices.ContainsFunc(append(slices.Clone(d.flags.in), d.flags.out, d.flags.state), objects.Is) {
 		return clock
@@ -391,7 +391,7 @@ func (d *checkup) storeClock(ctx context.Context) (clock time.Time) {
 	return clock
 }
 
-// checkClock compares the clock of this machine.
+// checkClock compares the local clock with clock.
 func (d *checkup) checkClock(clock time.Time, of string) {
 	if clock.IsZero() {
 		d.skip("clock", "not compared: no service or store says the time")
@@ -405,8 +405,8 @@ func (d *checkup) checkClock(clock time.Time, of string) {
 	d.ok("clock", "as "+of+" has it")
 }
 
-// conclude prints the table and decides on the exit code: what a person has to
-// correct comes before what may pass by itself.
+// conclude prints the table and chooses the exit code. Problems that the user
+// has to correct take precedence over temporary ones.
 func (d *checkup) conclude() error {
 	table := tabwriter.NewWriter(d.std.Out, 0, 0, 2, ' ', 0)
 	failed, codes := 0, map[int]bool{}

@@ -15,7 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 )
 
-// NewPlanCommand makes leadetl plan.
+// NewPlanCommand returns the command plan.
 func NewPlanCommand(std cli.Streams) *cobra.Command {
 	f := runFlags{planning: true}
 	asJSON := false
@@ -87,16 +87,16 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 	return f.foresee(plan)
 }
 
-// plannedJSON is a plan for programs.
+// plannedJSON is a plan in JSON output.
 type plannedJSON struct {
 	*pipeline.Plan
-	// NoCallback says that a run refuses these flags for want of --callback-url
-	// or --callback-listen.
+	// NoCallback means that a run would refuse these flags because
+	// --callback-url or --callback-listen is missing.
 	NoCallback bool `json:"no_callback,omitempty"`
 }
 
-// foresee is how the run would end with exit code 3, as far as that is
-// known.
+// foresee returns the error with which the run would exit with code 3, as far
+// as it is known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if p.Failed > 0 && f.failOn.failed {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s of the dataset failed, and the same command would not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))

@@ -1,5 +1,5 @@
-// Package runcmd holds the commands run and plan, and the wiring of a run from
-// its flags.
+// Package runcmd holds the commands run, plan and doctor, and sets up a run
+// from its flags.
 package runcmd
 
 import (
@@ -29,7 +29,7 @@ import (
 )
 
 // maxDefaultWorkers bounds the default of --workers: a machine with many cores
-// is seldom ours alone, and one worker reads all rows.
+// usually runs other programs too, and one worker reads all rows.
 const maxDefaultWorkers = 8
 
 // runFlags are the flags of run and plan.
@@ -58,12 +58,12 @@ type runFlags struct {
 	summaryJSON          string
 	log                  cli.LogFlags
 
-	limited  bool         // --max-rejects is given
-	planning bool         // nothing is asked and nothing written
+	limited  bool         // --max-rejects is set
+	planning bool         // make no calls and write nothing
 	drop     *dropAnswers // nil without --drop-answers
 }
 
-// NewRunCommand makes leadetl run.
+// NewRunCommand returns the command run.
 func NewRunCommand(std cli.Streams) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
@@ -125,8 +125,8 @@ relative to the file's folder.`,
 	return c
 }
 
-// register makes f what the flags of a command set. plan takes the same flags
-// as run.
+// register registers the flags of a command in f. plan takes the same flags as
+// run.
 func (f *runFlags) register(c *cobra.Command) {
 	f.dataset = DefaultJobFlags()
 	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.5), failOn{failed: true, rejects: true}
@@ -200,7 +200,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	return operation, cli.UsageError(errors.Join(f.checkLineage(), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
-// OperationNames are the operations.
+// OperationNames returns the names of the operations.
 func OperationNames() (names []string) {
 	for _, o := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
 		names = append(names, string(o))
@@ -208,7 +208,7 @@ func OperationNames() (names []string) {
 	return names
 }
 
-// OneOperation refuses a second argument, which is most likely an input.
+// OneOperation refuses a second argument, which is probably an input.
 func OneOperation(_ *cobra.Command, args []string) error {
 	if err := cli.AtMost(1, args); err != nil {
 		return fmt.Errorf("%w; name inputs with --in, globs in quotes", err)
@@ -216,7 +216,7 @@ func OneOperation(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// job is the job of the flags. Its error joins every problem.
+// job returns the job that the flags describe. Its error joins all problems.
 func (f *runFlags) job(operation string) (job.Job, error) {
 	var errs []error
 	if len(f.in) == 0 && !f.search.isGiven() {
@@ -240,8 +240,8 @@ func (f *runFlags) job(operation string) (job.Job, error) {
 	return job, job.Validate()
 }
 
-// run wires a job together and runs it. made is the report of the run; nil when
-// it ended before it read a row.
+// run sets up a job and runs it. made is the report of the run, nil if the run
+// ended before it read a row.
 func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (made *report.Report, err error) {
 	run, closeRun, err := f.open(ctx, operation, std)
 	if err != nil {
@@ -272,12 +272,12 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	return made, err
 }
 
-// display is where progress is shown.
+// display returns where to show progress.
 func (f *runFlags) display(log *slog.Logger, std cli.Streams) runview.Display {
 	return runview.Display{Terminal: std.Err, Log: log, Quiet: f.log.Quiet}
 }
 
-// close prints what the run came to and decides on its exit code.
+// close prints the result of the run and chooses its exit code.
 func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Summary, log *slog.Logger, std cli.Streams) error {
 	if err != nil && !f.log.Quiet {
 		err = errors.Join(err, summary.PrintStopped(std.Err))
@@ -310,8 +310,8 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 	return f.judge(t)
 }
 
-// finishedLevel is the level of the totals in the log. People have the table;
-// programs that read JSON have only the log.
+// finishedLevel is the log level of the totals. Users see the table; programs
+// that read the JSON log have only the log.
 func (f *runFlags) finishedLevel() slog.Level {
 	if f.log.Format == "json" {
 		return slog.LevelInfo

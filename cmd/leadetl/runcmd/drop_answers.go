@@ -28,8 +28,8 @@ type dropAnswers struct {
 	lists   []sources.File
 }
 
-// The statuses that a run can determine. Exempt data (2) and several people opted
-// out together (4) are decided by people.
+// The statuses that a run can determine. People decide on exempt data (2) and
+// on several people who opted out together (4).
 const (
 	dropDeleted  = "3"
 	dropNotFound = "5"
@@ -45,7 +45,7 @@ func openDropAnswers(ctx context.Context, folder string, uris []string, reading 
 	named := map[string]string{}
 	for _, uri := range uris {
 		if info, err := os.Stat(uri); err == nil && !info.Mode().IsRegular() {
-			continue // a pipe, which is read once
+			continue // a pipe can be read only once
 		}
 		list, err := wire.OpenInput(ctx, []string{uri}, reading)
 		if err != nil {
@@ -128,7 +128,7 @@ func (d *dropAnswers) answer(ctx context.Context, file sources.File, found suppr
 	}
 	defer func() { err = errors.Join(err, list.Close()) }()
 	if now := list.Files()[0]; now.Size != file.Size || !now.ModTime.Equal(file.ModTime) {
-		return sources.ErrChanged // the run may not have looked for the people it names now
+		return sources.ErrChanged // the run may not have checked the people on it now
 	}
 	reader, err := list.Reader(file.Columns)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// failOn is which problems of a finished dataset make a run exit with
+// failOn selects the problems of a finished dataset that make a run exit with
 // cli.ExitRejects.
 type failOn struct{ failed, rejects bool }
 
-// The words of --fail-on.
+// The values of --fail-on.
 const (
 	failOnNever   = "never"
 	failOnFailed  = "failed"
@@ -35,10 +35,10 @@ func (f *failOn) String() string {
 	return strings.Join(words, ",")
 }
 
-// Type is the word for the value in help texts.
+// Type returns the placeholder of the value in help texts.
 func (f *failOn) Type() string { return "problems" }
 
-// Set reads the words.
+// Set parses a list of values.
 func (f *failOn) Set(text string) error {
 	var set failOn
 	for word := range strings.SplitSeq(text, ",") {
@@ -55,8 +55,8 @@ func (f *failOn) Set(text string) error {
 	return nil
 }
 
-// judge decides whether a finished dataset has problems that --fail-on names.
-// Too few rows count as rejects.
+// judge returns an error if a finished dataset has problems that --fail-on
+// names. Too few rows count as rejects.
 func (f *runFlags) judge(t sinks.Totals) error {
 	if err := failedRows(t); err != nil && f.failOn.failed {
 		return err
@@ -70,8 +70,8 @@ func (f *runFlags) judge(t sinks.Totals) error {
 	return f.checkMinRows(t.Rows)
 }
 
-// checkMinRows finds an input with too few rows. How many the input of a sample
-// has, its dataset does not say.
+// checkMinRows returns an error for an input with too few rows. The dataset of
+// a sample does not say how many rows its input has.
 func (f *runFlags) checkMinRows(rows int64) error {
 	if rows < f.minRows && f.dataset.sample == 0 {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", rows, f.minRows))
@@ -80,7 +80,7 @@ func (f *runFlags) checkMinRows(rows int64) error {
 }
 
 // isResumable reports whether the same command resumes a run that stopped with
-// err, once the cause is gone.
+// err, after the cause is removed.
 func isResumable(err error) bool {
 	code := cli.ExitCode(err)
 	return code == cli.ExitBudget || code == cli.ExitTryAgain || errors.Is(err, purchase.ErrRefused)

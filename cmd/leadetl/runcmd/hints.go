@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// nextStep adds to why a run stopped what to do about it, where a flag can.
+// nextStep adds a hint to the error that stopped a run, if a flag can help.
 func nextStep(err error) error {
 	var refused *resolution.CallError
 	if !errors.Is(err, purchase.ErrRefused) || !errors.As(err, &refused) {
@@ -27,8 +27,8 @@ func nextStep(err error) error {
 	return err
 }
 
-// failedRows says which rows failed, and what to do about those that may have
-// been billed; nil when none did.
+// failedRows returns an error about the rows that failed, with advice for those
+// that may have been billed. It returns nil if none failed.
 func failedRows(t sinks.Totals) error {
 	unknown := t.Reasons["failed"]["unknown_call"]
 	const next = "list them with leadetl answers list --unknown, send them again with --retry-unknown"

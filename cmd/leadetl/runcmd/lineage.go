@@ -24,19 +24,19 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// lineageKeyVariable is the variable that clients of OpenLineage take a
-// collector's key from.
+// lineageKeyVariable is the variable from which OpenLineage clients read the
+// collector's key.
 const lineageKeyVariable = "OPENLINEAGE_API_KEY"
 
 const (
-	// firstRunning and runningEvery are when events tell how far a run is.
+	// firstRunning and runningEvery are the times of progress events.
 	firstRunning = time.Second
 	runningEvery = 30 * time.Second
-	// maxLineageInputs bounds the inputs that an event names.
+	// maxLineageInputs bounds the inputs in an event.
 	maxLineageInputs = 1000
 )
 
-// lineage tells a collector about a run. Nil tells nobody.
+// lineage sends events about a run to a collector. A nil lineage sends nothing.
 type lineage struct {
 	run    *pipeline.Run
 	sender *openlineage.Sender
@@ -49,7 +49,7 @@ type lineage struct {
 	told sync.WaitGroup
 }
 
-// checkLineage finds out before a run what is wrong with the flags.
+// checkLineage checks the flags before a run.
 func (f *runFlags) checkLineage() error {
 	if f.openlineageURL == "" {
 		return nil
@@ -63,7 +63,8 @@ func (f *runFlags) checkLineage() error {
 	return nil
 }
 
-// beginLineage tells that a run begins, and how far it is from time to time.
+// beginLineage sends an event that a run starts, and further events with its
+// progress.
 func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
 	if f.openlineageURL == "" {
 		return nil, nil
@@ -113,8 +114,8 @@ func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
 	return l, nil
 }
 
-// end tells how the run ended with err. A dataset with problems that --fail-on
-// names is complete.
+// end sends an event with the result of the run, which ended with err. A
+// dataset with problems that --fail-on names counts as complete.
 func (l *lineage) end(result *pipeline.Result, err error) {
 	if l == nil {
 		return
@@ -137,7 +138,7 @@ func (l *lineage) end(result *pipeline.Result, err error) {
 	l.sender.Close(l.event(state, statistics))
 }
 
-// outputSize counts what is in the dataset.
+// outputSize returns the size of the dataset.
 func outputSize(r *pipeline.Result) (rows, bytes, files int64) {
 	if r.Manifest == nil {
 		return r.Totals.Rows, 0, 0
@@ -150,7 +151,7 @@ func outputSize(r *pipeline.Result) (rows, bytes, files int64) {
 	return rows, bytes, files
 }
 
-// event is an event about the run, with what is known of the output.
+// event makes an event about the run, with the known facts of the output.
 func (l *lineage) event(state string, statistics any) openlineage.Event {
 	output := l.output
 	if statistics != nil {
@@ -159,8 +160,8 @@ func (l *lineage) event(state string, statistics any) openlineage.Event {
 	return openlineage.New(state, l.id, l.job, l.inputs, []openlineage.Dataset{output})
 }
 
-// outputDataset is the dataset, without the folders of partitions: each night
-// of a job has the same.
+// outputDataset is the dataset without partition folders, so that every night
+// of a job has the same dataset.
 func outputDataset(run *pipeline.Run, columns []sinks.Column) openlineage.Dataset {
 	place := strings.TrimSuffix(run.Output.Dir(), "/")
 	place = cmp.Or(strings.TrimSuffix(place, strings.TrimPrefix(partitionFolder("", run.Job.Partitions), "/")), place)
@@ -179,9 +180,10 @@ func outputDataset(run *pipeline.Run, columns []sinks.Column) openlineage.Datase
 	return d
 }
 
-// inputDataset is an input with its columns, unless these look like data.
+// inputDataset is an input with its columns. It omits columns that look like
+// data.
 func inputDataset(file sources.File, namespace string) openlineage.Dataset {
-	d := openlineage.Dataset{Namespace: namespace, Name: file.URI} // standard input, or searches in flags
+	d := openlineage.Dataset{Namespace: namespace, Name: file.URI} // standard input, or searches from flags
 	if file.Size >= 0 {
 		d = named(file.URI)
 	}
@@ -195,7 +197,7 @@ func inputDataset(file sources.File, namespace string) openlineage.Dataset {
 	return d
 }
 
-// named is the dataset at a path or an s3:// URI.
+// named returns the dataset at a path or an s3:// URI.
 func named(place string) openlineage.Dataset {
 	if at, err := objects.Parse(place); err == nil {
 		return openlineage.Dataset{Namespace: "s3://" + at.Bucket, Name: cmp.Or(strings.Trim(at.Key, "/"), "/")}

@@ -9,23 +9,23 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// proxyTo names the proxy of the environment that calls to a service go by,
-// "" when they go straight. A proxy's address may hold a user and a password:
-// neither name nor error has it.
+// proxyTo returns the name of the environment's proxy for calls to a service,
+// or "" for direct calls. A proxy's address may contain a user and a password;
+// the name and the error contain neither.
 //
-// The client asks net/http, which heeds the same variables and goes straight
-// where it cannot read one.
+// The client uses net/http, which reads the same variables, and calls directly
+// if it cannot parse one.
 func proxyTo(service string) (name string, err error) {
 	u, err := url.Parse(service)
 	if err != nil {
-		return "", nil // said of the address itself
+		return "", nil // the address itself is checked elsewhere
 	}
 	variable, value := proxyVariable(u.Scheme)
 	if value == "" {
 		return "", nil
 	}
 	environment := httpproxy.FromEnvironment()
-	environment.HTTPProxy, environment.HTTPSProxy = anyProxy, anyProxy // does NO_PROXY name the service?
+	environment.HTTPProxy, environment.HTTPSProxy = anyProxy, anyProxy // find out whether NO_PROXY names the service
 	if is, err := environment.ProxyFunc()(u); err == nil && is == nil {
 		return "", nil
 	}
@@ -40,7 +40,7 @@ func proxyTo(service string) (name string, err error) {
 
 const anyProxy = "http://proxy.invalid"
 
-// proxyVariable is the first of the variables for a scheme that has a value.
+// proxyVariable returns the first variable for a scheme that has a value.
 func proxyVariable(scheme string) (name, value string) {
 	names := map[string][]string{"http": {"HTTP_PROXY", "http_proxy"}, "https": {"HTTPS_PROXY", "https_proxy"}}
 	for _, name := range names[scheme] {
@@ -51,8 +51,8 @@ func proxyVariable(scheme string) (name, value string) {
 	return "", ""
 }
 
-// isProxy reports whether a value is a proxy's address: a URL, or host:port
-// for one of http.
+// isProxy reports whether a value is a proxy's address: a URL, or host:port for
+// an HTTP proxy.
 func isProxy(value string) bool {
 	if !strings.Contains(value, "://") {
 		value = "http://" + value

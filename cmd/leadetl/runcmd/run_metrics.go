@@ -17,9 +17,9 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
-// listenMetrics shows a run at addr until close is called: /metrics for
-// Prometheus, and /healthz. The address is whatever the user chose; nothing
-// that is shown says who was asked about. log is told where it is.
+// listenMetrics serves metrics of a run at addr until close is called: /metrics
+// for Prometheus, and /healthz. It exposes nothing about the people in the
+// input. It logs the address.
 func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -37,7 +37,7 @@ func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (clo
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if server.Shutdown(ctx) != nil { // somebody reads slowly
+		if server.Shutdown(ctx) != nil { // a client reads slowly
 			server.Close()
 		}
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -69,8 +69,8 @@ func buildInfo() prometheus.Collector {
 	return g
 }
 
-// callBounds are the buckets of the time of calls: from half a millisecond,
-// each twice the one before, to 16 s.
+// callBounds are the histogram buckets of call durations: from half a
+// millisecond to 16 s, each twice the one before.
 var callBounds = func() (bounds []time.Duration) {
 	for b := 500 * time.Microsecond; b < 20*time.Second; b *= 2 {
 		bounds = append(bounds, b)
@@ -78,7 +78,7 @@ var callBounds = func() (bounds []time.Duration) {
 	return bounds
 }()
 
-// runMetrics looks at a run when somebody asks.
+// runMetrics collects the metrics of a run on request.
 type runMetrics struct {
 	progress *stats.Progress
 	all      []*prometheus.Desc
@@ -127,14 +127,14 @@ func newRunMetrics(p *stats.Progress) *runMetrics {
 	return m
 }
 
-// Describe is a prometheus.Collector's.
+// Describe implements prometheus.Collector.
 func (m *runMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range m.all {
 		to <- d
 	}
 }
 
-// Collect is a prometheus.Collector's.
+// Collect implements prometheus.Collector.
 func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	s := m.progress.Snapshot()
 	counter := func(d *prometheus.Desc, value float64, labels ...string) {
@@ -193,7 +193,7 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// latency is the histogram of the time of calls.
+// latency returns the histogram of call durations.
 func (m *runMetrics) latency() prometheus.Metric {
 	atMost, count, sum := m.progress.Calls.Latencies(callBounds)
 	buckets := map[float64]uint64{}

@@ -25,7 +25,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// open opens everything a job is wired to. closeRun gives it back.
+// open opens everything that a run needs. closeRun closes it.
 func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *pipeline.Run, closeRun func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
@@ -111,7 +111,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	return run, opened.Close, nil
 }
 
-// openSuppression opens the lists, and prepares the answers to them.
+// openSuppression opens the lists, and prepares the DROP responses.
 func (f *runFlags) openSuppression(ctx context.Context, run *pipeline.Run, store *objects.Store) (err error) {
 	f.suppress.Reading.Objects = store
 	if f.dropAnswers != "" {
@@ -125,8 +125,8 @@ func (f *runFlags) openSuppression(ctx context.Context, run *pipeline.Run, store
 	return err
 }
 
-// openProgress takes hold of the progress of the dataset in a state on S3. It
-// returns who has it, and gives it back with release.
+// openProgress opens the progress of the dataset in a state on S3. It returns
+// the name of the journal. release lets other processes use it.
 func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, run *pipeline.Run) (holder string, release func() error, err error) {
 	name, err := datasetName(f.out)
 	if err != nil {
@@ -146,8 +146,8 @@ func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, r
 	return own.String(), own.Release, nil
 }
 
-// datasetName is what tells a dataset from others, however its address is
-// written.
+// datasetName returns a unique name of a dataset, regardless of how its address
+// is spelled.
 func datasetName(out string) (string, error) {
 	if at, err := objects.ParseFolder(out); err == nil {
 		return at.String(), nil
@@ -155,8 +155,8 @@ func datasetName(out string) (string, error) {
 	return journal.DatasetName(out)
 }
 
-// needs says which kinds of reference data an operation can answer from; one
-// of them must be there.
+// needs lists the kinds of reference data for an operation. At least one of
+// them must exist.
 var needs = map[resolution.Operation][]directory.Kind{
 	resolution.NetworkToHEM:    {directory.People},
 	resolution.NetworkToPhone:  {directory.People},
@@ -168,8 +168,8 @@ var needs = map[resolution.Operation][]directory.Kind{
 	resolution.KeywordToLeadCount: {directory.Searches},
 }
 
-// reads says which kinds of reference data the answers to an operation may come
-// from.
+// reads returns the kinds of reference data that answers to an operation may
+// come from.
 func reads(op resolution.Operation) []directory.Kind {
 	switch {
 	case op.IsKeyword():
@@ -183,10 +183,10 @@ func reads(op resolution.Operation) []directory.Kind {
 }
 
 // openResolver opens the embedded engine on the directory. answers identifies
-// the data it answers from, "" when the answers do not depend on any.
+// the data of its answers; it is "" if the answers depend on no data.
 func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
-	if job.Operation == resolution.KeywordToLeadCount { // of others the rows are suppressed
+	if job.Operation == resolution.KeywordToLeadCount { // for other operations, rows are suppressed instead
 		options.Listed = wire.ListedIn(lists)
 	}
 	kinds := needs[job.Operation]

@@ -17,10 +17,10 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// standardOutput is the --summary-json that is printed.
+// standardOutput is the value of --summary-json for standard output.
 const standardOutput = "-"
 
-// summaryJSON is how a run ended, for programs: the members of _report.json and
+// summaryJSON is the result of a run in JSON: the members of _report.json and
 // the exit code.
 type summaryJSON struct {
 	*report.Report
@@ -32,7 +32,7 @@ type exitJSON struct {
 	Reason string `json:"reason"` // the error in words; empty for code 0
 }
 
-// checkSummary finds out before a run whether its summary can be written.
+// checkSummary checks before a run whether its summary can be written.
 func (f *runFlags) checkSummary() error {
 	if f.summaryJSON == "" || f.summaryJSON == standardOutput {
 		return nil
@@ -76,7 +76,7 @@ func (f *runFlags) writeSummary(made *report.Report, operation string, started t
 	return errors.Join(err, failed)
 }
 
-// unmade is the report of a run that ended before it read a row.
+// unmade returns the report of a run that ended before it read a row.
 func unmade(operation, out string, started time.Time, err error) *report.Report {
 	now := time.Now()
 	r := &report.Report{
@@ -94,8 +94,8 @@ func unmade(operation, out string, started time.Time, err error) *report.Report 
 	return r
 }
 
-// reportOf is the report of a run that ended with result. When there was
-// nothing to do, it is the report in the dataset's folder.
+// reportOf returns the report of a run that ended with result. If there was
+// nothing to do, it returns the report in the dataset's folder.
 func reportOf(result *pipeline.Result, run *pipeline.Run) *report.Report {
 	switch {
 	case result == nil:
@@ -113,8 +113,8 @@ func reportOf(result *pipeline.Result, run *pipeline.Run) *report.Report {
 	return &last
 }
 
-// writeFile replaces a file as a whole. A device or a pipe is written to as it
-// is, and so is what a link leads to.
+// writeFile replaces a file atomically. It writes directly to a device or a
+// pipe, and follows links.
 func writeFile(path string, data []byte) (err error) {
 	if there, err := os.Lstat(path); err == nil && !there.Mode().IsRegular() {
 		return os.WriteFile(path, data, 0o666)

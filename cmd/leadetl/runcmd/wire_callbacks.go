@@ -11,8 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 )
 
-// callbackFlags are the flags of a run that receives the answers that come
-// later.
+// callbackFlags are the flags of a run that receives answers later.
 type callbackFlags struct {
 	listen          string
 	secretFile      string
@@ -28,8 +27,8 @@ func (f *callbackFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "callback-timeout", 15*time.Minute, "`time` to wait for a callback")
 }
 
-// CallbackSecretVariable is where the secret is looked for when no file is
-// named.
+// CallbackSecretVariable is the environment variable with the secret, used if
+// no file is named.
 const CallbackSecretVariable = "LEADETL_CALLBACK_SECRET"
 
 func (f *callbackFlags) check() (errs []error) {
@@ -45,8 +44,8 @@ func (f *callbackFlags) check() (errs []error) {
 	return errs
 }
 
-// receive listens for callbacks until stop; send says that the address is to
-// be sent to the service.
+// receive listens for callbacks until stop. send means that the service is told
+// the address.
 func (f *callbackFlags) receive(ctx context.Context, later *purchase.Deliveries, send bool, log *slog.Logger) (address string, stop func() error, err error) {
 	return listenForCallbacks(ctx, callbackListenOptions{
 		Addr: f.listen, SecretFile: f.secretFile, TLSCert: f.tlsCert, TLSKey: f.tlsKey, Send: send,

@@ -21,7 +21,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// JobFlags are the flags that decide what a dataset holds.
+// JobFlags are the flags that decide what a dataset contains.
 type JobFlags struct {
 	sample           int
 	column           string
@@ -37,13 +37,13 @@ type JobFlags struct {
 	networkHosts     []string
 }
 
-// The words --keep knows beside the names of columns.
+// The values of --keep besides column names.
 const (
 	keepAll  = "all"
 	keepNone = "none"
 )
 
-// DefaultJobFlags are those of a command line without any.
+// DefaultJobFlags returns the flags of an empty command line.
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
@@ -86,8 +86,8 @@ func completeJob(c *cobra.Command) {
 	}
 }
 
-// Job is a job of these settings, not validated yet. Its error joins every
-// problem.
+// Job returns the job with these settings, not validated yet. Its error joins
+// all problems.
 func (f *JobFlags) Job(operation string) (job.Job, error) {
 	var errs []error
 	if operation == "" {
@@ -129,8 +129,8 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	return job, errors.Join(errs...)
 }
 
-// parsePartitions reads NAME=VALUE, and a column behind the last. What may be a
-// name and a value is the job's to say.
+// parsePartitions parses NAME=VALUE, and a column after the last one. The job
+// validates names and values.
 func parsePartitions(texts []string) (partitions []sinks.Partition, column string, err error) {
 	for i, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
@@ -148,8 +148,8 @@ func parsePartitions(texts []string) (partitions []sinks.Partition, column strin
 	return partitions, column, nil
 }
 
-// partitionFolder is the place of a dataset that is a partition of what is in
-// a folder, or below a URI.
+// partitionFolder returns the location of a partition in the folder or URI of a
+// dataset.
 func partitionFolder(out string, partitions []sinks.Partition) string {
 	if len(partitions) == 0 {
 		return out

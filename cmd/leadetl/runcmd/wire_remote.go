@@ -31,13 +31,14 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
-// EmbeddedResolver is the word of --resolver for the engine in the process.
+// EmbeddedResolver is the value of --resolver for the embedded engine.
 const EmbeddedResolver = "embedded"
 
-// APIKeyVariable is where the key is looked for when no file is named.
+// APIKeyVariable is the environment variable with the key, used if no file is
+// named.
 const APIKeyVariable = "LEADETL_API_KEY"
 
-// remoteFlags are the flags of a run whose answers come from a service.
+// remoteFlags are the flags of a run that uses a service.
 type remoteFlags struct {
 	resolver       string
 	serviceName    string
@@ -61,7 +62,7 @@ type remoteFlags struct {
 	retryUnknown   bool
 }
 
-// registerAnswers registers the flags that say where answers come from.
+// registerAnswers registers the flags for the source of answers.
 func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 	flags.StringVar(&f.resolver, "resolver", EmbeddedResolver, "`source` of answers: embedded, or the address of a service (called through the proxy in HTTPS_PROXY if set)")
 	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
@@ -98,15 +99,15 @@ func (f *remoteFlags) registerCallbacks(flags *pflag.FlagSet) {
 // isRemote reports whether answers come from a service.
 func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 
-// onlyRemote are the flags that mean nothing to the embedded engine.
+// onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
 	"api-key-file", "service-name", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
 	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "callback-url",
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
 
-// check joins what is wrong with the flags of an operation, before anything
-// is opened. With planning, what asking takes may be missing.
+// check joins the problems of the flags for an operation, before anything is
+// opened. With planning, what only calls need may be missing.
 func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, planning bool) error {
 	var errs []error
 	if !f.isRemote() {
@@ -147,8 +148,8 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 	return errors.Join(append(errs, f.callbacks.check()...)...)
 }
 
-// lacksCallback reports whether the service has to be told where to post, and
-// no flag says it.
+// lacksCallback reports whether the service requires a callback address, and no
+// flag sets it.
 func (f *remoteFlags) lacksCallback(op resolution.Operation) bool {
 	return f.isRemote() && !f.offline && needsCallback(op) && f.callbackURL == "" && f.callbacks.listen == ""
 }
@@ -158,12 +159,12 @@ func needsCallback(op resolution.Operation) bool {
 	return slices.Contains([]resolution.Operation{resolution.EmailToHEM, resolution.NetworkToHEM, resolution.NetworkToPhone}, op)
 }
 
-// name is the service as stored answers know it.
+// name returns the name of the service in the stored answers.
 func (f *remoteFlags) name() string {
 	return strings.TrimRight(cmp.Or(f.serviceName, f.resolver), "/")
 }
 
-// price is what a call of the operation costs.
+// price returns the cost of a call of the operation.
 func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 	if credits := f.creditCost.Or(-1); credits >= 0 {
 		return purchase.Price{Match: credits, Company: credits}
@@ -171,9 +172,9 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 	return purchase.Prices[op]
 }
 
-// remote is a service with everything a run needs to ask it, its answers open
-// and its callbacks listened for. With planning, nobody is asked, and nothing
-// has to be there that asking takes. closeRemote gives everything back.
+// open opens a service with everything a run needs: its stored answers and its
+// callback listener. With planning, it makes no calls, and what only calls need
+// may be missing. closeRemote closes everything.
 func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state wire.State, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
@@ -223,7 +224,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	return r, opened.Close, nil
 }
 
-// connect listens for callbacks and makes the client of the service.
+// connect listens for callbacks and creates the client of the service.
 func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options client.Options, opened *wire.Closers, log *slog.Logger) error {
 	if err := f.readSecrets(&options); err != nil {
 		return err
@@ -248,12 +249,13 @@ func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options c
 	return nil
 }
 
-// clientOptions are those of the flags, checked, without what readSecrets reads.
+// clientOptions returns the checked options of the flags, without those that
+// readSecrets reads.
 func (f *remoteFlags) clientOptions() (client.Options, error) {
 	options := client.DefaultOptions()
 	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL
 	options.Concurrency, options.Timeout = f.concurrency, f.timeout
-	options.Key = secret.New("none") // to check the rest
+	options.Key = secret.New("none") // a placeholder, to check the other options
 	if err := options.Validate(); err != nil {
 		return options, cli.UsageError(fmt.Errorf("--resolver: %w", err))
 	}
@@ -269,8 +271,8 @@ func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
 	return cli.UsageError(err)
 }
 
-// openStored opens the answers of a state, nil where a plan needs none. Of a
-// state on S3 they are a working copy.
+// openStored opens the answers of a state; nil if a plan needs none. For a
+// state on S3 it opens a working copy.
 func openStored(ctx context.Context, state wire.State, of answers.Scope, planning, offline bool) (*answers.Store, func() error, error) {
 	switch {
 	case state.Objects == nil && planning && !wire.HoldsAnswers(state.Folder):
@@ -293,7 +295,7 @@ func openStored(ctx context.Context, state wire.State, of answers.Scope, plannin
 	return session.Answers, func() error { return session.Close(ctx) }, nil
 }
 
-// controller paces the calls as the flags say.
+// controller returns the controller that paces calls as the flags say.
 func (f *remoteFlags) controller() (*pace.Controller, error) {
 	o := pace.DefaultOptions()
 	o.Concurrency, o.GiveUp = f.concurrency, f.giveUpAfter
@@ -306,7 +308,7 @@ func (f *remoteFlags) controller() (*pace.Controller, error) {
 	return pace.New(o), nil
 }
 
-// authorities are the certificates of --ca-file, nil for the system's.
+// authorities returns the certificates of --ca-file; nil means the system's.
 func (f *remoteFlags) authorities() (*x509.CertPool, error) {
 	if f.caFile == "" {
 		return nil, nil
@@ -322,7 +324,7 @@ func (f *remoteFlags) authorities() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// warnPlain says when the key and the answers can be read on their way.
+// warnPlain warns if the key and the answers are sent unencrypted.
 func (f *remoteFlags) warnPlain(log *slog.Logger) {
 	u, err := url.Parse(f.resolver)
 	if err != nil || u.Scheme != "http" {
@@ -334,13 +336,14 @@ func (f *remoteFlags) warnPlain(log *slog.Logger) {
 	log.Warn("the service is called without TLS: others on the network can read the API key and the answers")
 }
 
-// errNothingStored says that there is nothing to answer offline from.
+// errNothingStored is the error if there are no stored answers to use offline.
 func errNothingStored(state string) error {
 	return cli.UsageError(fmt.Errorf("--offline: no answers are stored in --state %s; a run with --resolver URL stores them, or name another folder", state))
 }
 
-// checkOffline tells who answers offline when nothing is stored of what is
-// asked: most likely the address is not the one that was bought from.
+// checkOffline warns if a run is offline and no answers are stored for its
+// scope. The most likely cause is a different address than in the run that
+// bought the answers.
 func checkOffline(ctx context.Context, state wire.State, store *answers.Store, asked answers.Scope, log *slog.Logger) error {
 	list, name := store.Scopes, state.Folder
 	if state.Objects != nil {
@@ -366,11 +369,11 @@ func checkOffline(ctx context.Context, state wire.State, store *answers.Store, a
 	return nil
 }
 
-// checkResolver refuses a word of --resolver that is neither the engine's nor
-// looks like an address.
+// checkResolver refuses a value of --resolver that is neither the embedded
+// engine nor looks like an address.
 func checkResolver(word string) error {
 	if strings.ContainsAny(word, ":/.") {
-		return nil // the client knows what an address is
+		return nil // the client validates addresses
 	}
 	if cliflag.Edits(word, EmbeddedResolver) <= len(EmbeddedResolver)/2 {
 		return fmt.Errorf("--resolver %s: did you mean %s, or an address such as https://leads.example?", word, EmbeddedResolver)
@@ -378,8 +381,8 @@ func checkResolver(word string) error {
 	return fmt.Errorf("--resolver %s: write %s, or an address such as https://leads.example", word, EmbeddedResolver)
 }
 
-// checkCallbackURL refuses what no service could post to. The error does not
-// repeat the address, which may hold a password.
+// checkCallbackURL refuses an address to which no service could post. The error
+// does not contain the address, which may hold a password.
 func checkCallbackURL(address string) error {
 	u, err := url.Parse(address)
 	switch {

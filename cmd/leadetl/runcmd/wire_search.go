@@ -19,18 +19,18 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// searchFlags are one search, given on the command line in place of a list of
-// them; or beside a list, what its rows mean that do not say.
+// searchFlags describe one search on the command line instead of a list; or,
+// together with a list, the default values of its rows.
 type searchFlags struct {
 	texts  map[string]*string // by field
 	truths map[string]*bool
 	asOf   cliflag.Day
 	given  []string // fields
-	listed bool     // beside a list
+	listed bool     // together with a list
 }
 
-// searchField is a field of a search and what its flag says: how to write it,
-// and what is said when it is not written so.
+// searchField is a field of a search and its flag: the usage text, and the
+// error text for an invalid value.
 type searchField struct{ name, usage, form string }
 
 var searchFields = []searchField{
@@ -50,10 +50,10 @@ var searchFields = []searchField{
 	{"job_title_exclusions", "parts of job `titles`, none of which a lead has", "at most 100 with ; between them, each of at most 200 characters"},
 }
 
-// rowDefaults are the fields that may be given beside a list.
+// rowDefaults are the fields that may be set together with a list.
 var rowDefaults = []string{"lead_type", "date_start", "date_end", "limit", "limit_of_hems", "deanonymize", "super_enrichment"}
 
-// dateRange is what reasons call both days together.
+// dateRange is the name for both days in reasons.
 const dateRange = "date_range"
 
 func (f *searchFlags) register(flags *pflag.FlagSet) {
@@ -69,11 +69,11 @@ func (f *searchFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.asOf, "as-of", "`day` that searches take for today: those without dates are about the 8 days that end on it (default: when the dataset is begun)")
 }
 
-// flagOf is the flag of a field.
+// flagOf returns the flag of a field.
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
 
-// check joins what is wrong with the search, before anything is opened. today
-// is any moment of the present day.
+// check joins the problems of the search, before anything is opened. today is
+// any time on the current day.
 func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today time.Time) error {
 	var errs []error
 	asOf := flags.Changed("as-of")
@@ -113,7 +113,7 @@ func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today
 	return wrongSearch(reason)
 }
 
-// checkListed refuses beside a list what is for one search.
+// checkListed refuses flags for a single search if there is a list.
 func (f *searchFlags) checkListed() error {
 	var wrong, columns []string
 	for _, field := range f.given {
@@ -127,7 +127,7 @@ func (f *searchFlags) checkListed() error {
 	return fmt.Errorf("--in is for a list of searches, and %s for one; leave out --in, or have it in the list: columns %s", strings.Join(wrong, ", "), strings.Join(columns, ", "))
 }
 
-// checkAlone refuses beside one search what is for a list, and a search
+// checkAlone refuses flags for a list if there is a single search, and a search
 // without words.
 func (f *searchFlags) checkAlone(flags *pflag.FlagSet) error {
 	var errs []error
@@ -142,7 +142,8 @@ func (f *searchFlags) checkAlone(flags *pflag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
-// wrongSearch names the flag behind a reason, and says how it is written.
+// wrongSearch returns an error with the flag behind a reason, and the correct
+// form.
 func wrongSearch(reason string) error {
 	field, _, wrong := strings.Cut(reason, ":")
 	switch {
@@ -155,7 +156,7 @@ func wrongSearch(reason string) error {
 	return fmt.Errorf("--%s: write %s", flagOf(field), searchFields[i].form)
 }
 
-// text is a field as a cell has it.
+// text returns a field as the text of a cell.
 func (f *searchFlags) text(field string) string {
 	if truth, ok := f.truths[field]; ok {
 		return strconv.FormatBool(*truth)
@@ -163,7 +164,8 @@ func (f *searchFlags) text(field string) string {
 	return *f.texts[field]
 }
 
-// textOrAny is text; beside a list the words are whatever a row has.
+// textOrAny is text, but with a list it returns a placeholder for the words,
+// which are in the rows.
 func (f *searchFlags) textOrAny(field string) string {
 	if f.listed && field == "keywords" {
 		return "any"
@@ -171,8 +173,8 @@ func (f *searchFlags) textOrAny(field string) string {
 	return f.text(field)
 }
 
-// defaults are what rows of a list mean that do not say, by field: of an
-// operation those that it reads. Nil without any.
+// defaults returns the default values of a list's rows, by field, for the
+// fields that an operation reads. It is nil if there are none.
 func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
 	if !f.listed {
 		return nil
@@ -181,7 +183,7 @@ func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
 	for _, field := range f.given {
 		truth, isTruth := f.truths[field]
 		unread := op == resolution.KeywordToLeadCount && (isTruth || field == "limit")
-		if unread || isTruth && !*truth { // or as without it
+		if unread || isTruth && !*truth { // the same as without the flag
 			continue
 		}
 		if all == nil {
@@ -192,17 +194,16 @@ func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
 	return all
 }
 
-// apply sets what searches of a job mean.
+// apply sets the searches of a job.
 func (f *searchFlags) apply(job *job.Job) {
 	job.AsOf = f.asOf.Midnight()
 	job.SearchDefaults = f.defaults(job.Operation)
 }
 
-// isGiven reports whether there is a search to be run.
+// isGiven reports whether the flags describe a search to run.
 func (f *searchFlags) isGiven() bool { return len(f.given) > 0 && !f.listed }
 
-// list makes the search a list of one, which is read as standard input would
-// be.
+// list makes the search a list of one row, which is read like standard input.
 func (f *searchFlags) list(o *sources.Options) (uris []string, err error) {
 	cells := make([]string, len(f.given))
 	for i, field := range f.given {

@@ -10,19 +10,19 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
-// againAdvice says how not to wait for the calls in flight.
+// againAdvice says how to skip waiting for the calls in flight.
 const againAdvice = "press Ctrl-C again to leave them unknown"
 
-// finishing is what an interrupted run waits for: the calls that are in flight,
-// each for as long as a call may take.
+// finishing describes what an interrupted run waits for: the calls in flight,
+// each for at most the call timeout.
 type finishing struct {
-	interrupted <-chan struct{} // nil: never
+	interrupted <-chan struct{} // nil: never interrupted
 	timeout     time.Duration
 	once        sync.Once
 	since       time.Time
 }
 
-// calls says what is waited for; empty where nothing is.
+// calls describes the calls to wait for; empty if there are none.
 func (f *finishing) calls(now time.Time, c *stats.CallSnapshot) string {
 	select {
 	case <-f.interrupted:
@@ -37,8 +37,8 @@ func (f *finishing) calls(now time.Time, c *stats.CallSnapshot) string {
 	return "finishing " + figures.Plural(c.InFlight, "call") + ", up to " + figures.Compact(left)
 }
 
-// finishingText is what is waited for in so many columns, with the advice where
-// there is room.
+// finishingText formats calls within a width, with the advice if there is
+// space.
 func finishingText(calls string, columns int) string {
 	if full := calls + "; " + againAdvice; len(full) <= columns {
 		return full
@@ -46,7 +46,7 @@ func finishingText(calls string, columns int) string {
 	return calls
 }
 
-// warn logs once what is waited for when ctx ends, until stop is called.
+// warn logs once, when ctx ends, what the run waits for. stop ends it.
 func (f *finishing) warn(ctx context.Context, p *stats.Progress, log *slog.Logger) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {

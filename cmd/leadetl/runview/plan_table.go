@@ -20,7 +20,8 @@ type Plan struct {
 	Sample int            // lines of a sample, 0 for all
 	Out    string         // the dataset
 	Rate   string         // of the calls, as the user wrote it
-	// NoCallback says that the run needs an address for callbacks, and has none.
+	// NoCallback means that the run needs an address for callbacks, and has
+	// none.
 	NoCallback bool
 }
 
@@ -50,7 +51,8 @@ func (p Plan) Print(to io.Writer) error {
 	return t.Print(to)
 }
 
-// addPlannedCalls adds what becomes of the keys where a service is asked.
+// addPlannedCalls adds the calls and the keys by their state, if the run uses a
+// service.
 func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
 	calls, credits := "", "at most; leads that are not found cost nothing"
 	if c.Price > 0 {
@@ -89,13 +91,13 @@ func (p Plan) addTexts(t *Table) {
 	t.Text("dataset", p.Out)
 }
 
-// planTime is how long the calls take; how long one takes is not known before
-// it is made.
+// planTime returns how long the calls take at the rate. The duration of a
+// single call is not known in advance.
 func planTime(c *pipeline.PlannedCalls, rate string) string {
 	if c.Rate == 0 {
 		return "unknown without --rate: as fast as the service answers"
 	}
-	rate, _, _ = strings.Cut(rate, " ") // without the burst, which is the service's word
+	rate, _, _ = strings.Cut(rate, " ") // without the burst
 	seconds := min(max(math.Round(c.Seconds), 1), math.MaxInt64/float64(time.Second))
 	return fmt.Sprintf("about %s at %s", time.Duration(seconds)*time.Second, rate)
 }

@@ -18,19 +18,19 @@ import (
 
 const (
 	redrawEvery = 200 * time.Millisecond // the live line
-	logEvery    = 10 * time.Second       // where there is no terminal
+	logEvery    = 10 * time.Second       // without a terminal
 )
 
-// Display is where progress is shown: a live line on a terminal, a log line
-// every ten seconds elsewhere.
+// Display shows progress: a live line on a terminal, otherwise a log line every
+// ten seconds.
 type Display struct {
 	Terminal io.Writer // used when it is a terminal
 	Log      *slog.Logger
 	Quiet    bool // shows nothing
 }
 
-// Run shows the progress of a run until stop is called. Once ctx has ended, it
-// says which calls the run still finishes, each within timeout.
+// Run shows the progress of a run until stop is called. After ctx has ended, it
+// shows which calls the run still finishes, each within timeout.
 func (d Display) Run(ctx context.Context, p *stats.Progress, timeout time.Duration) (stop func()) {
 	w := &watcher{progress: p, started: time.Now(), finishing: finishing{interrupted: ctx.Done(), timeout: timeout}}
 	switch {
@@ -58,8 +58,8 @@ func (d Display) Plan(p *stats.Progress) (stop func()) {
 		func() (done, of int64) { s := p.Snapshot(); return s.BytesRead, s.BytesTotal })
 }
 
-// Progress logs what is done until stop is called. about makes the pairs that a
-// line holds.
+// Progress logs progress until stop is called. about returns the log
+// attributes.
 func (d Display) Progress(about func() []any) (stop func()) {
 	if d.Quiet {
 		return func() {}
@@ -72,7 +72,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width is how many characters fit on a line: of a terminal, or 100.
+// Width returns the width of a terminal, or 100 if w is not a terminal.
 func Width(w io.Writer) int {
 	if o, ok := w.(interface{ File() *os.File }); ok && o.File() != nil {
 		f := o.File()
@@ -83,21 +83,21 @@ func Width(w io.Writer) int {
 	return 100
 }
 
-// watcher looks at a run again and again.
+// watcher reads the state of a run repeatedly.
 type watcher struct {
 	progress  *stats.Progress
 	started   time.Time
 	finishing finishing
 }
 
-// status is the run at a moment, in words.
+// status returns the current status of the run.
 func (w *watcher) status() status {
 	now, s := time.Now(), w.progress.Snapshot()
 	return status{snapshot: s, now: now, elapsed: now.Sub(w.started), recent: &w.progress.Recent}
 }
 
-// every calls do until the returned function is called, which waits for the
-// last call to end.
+// every calls do at an interval until the returned function is called, which
+// waits for the last call to end.
 func every(interval time.Duration, do func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -111,7 +111,7 @@ func every(interval time.Duration, do func()) (stop func()) {
 				return
 			}
 			select {
-			case <-quit: // both were there
+			case <-quit: // if both channels were ready
 				return
 			default:
 				do()
@@ -135,18 +135,18 @@ func (w *watcher) log(log *slog.Logger) (stop func()) {
 	})
 }
 
-// live draws one line that fits the terminal: a bar where there is room for
-// one, and the most important facts.
+// live draws one line that fits the terminal: a bar if there is space, and the
+// most important facts.
 func (w *watcher) live(to io.Writer) (stop func()) {
 	width := 24
 	if w.status().snapshot.Calls != nil {
-		width = 12 // there is more to say
+		width = 12 // the text needs more space
 	}
 	return drawBar(to, width, func(columns int) string { return besideBar(w.text(columns), columns) },
 		func() (done, of int64) { return w.status().progress() })
 }
 
-// text is what the live line says in so many columns.
+// text returns the text of the live line for a width.
 func (w *watcher) text(columns int) string {
 	s := w.status()
 	if calls := w.finishing.calls(s.now, s.snapshot.Calls); calls != "" {
@@ -155,8 +155,8 @@ func (w *watcher) text(columns int) string {
 	return fit(s.line(), columns)
 }
 
-// drawBar draws a bar of a width, with a text beside it that may take as many
-// columns as it is given, until stop is called.
+// drawBar draws a bar with a text beside it until stop is called. text receives
+// the number of columns it may use.
 func drawBar(to io.Writer, width int, text func(columns int) string, progress func() (done, of int64)) (stop func()) {
 	bars := mpb.New(mpb.WithOutput(to), mpb.WithWidth(width), mpb.WithRefreshRate(redrawEvery))
 	bar := bars.New(0, mpb.BarStyle().Rbound("] "), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
@@ -174,10 +174,10 @@ func drawBar(to io.Writer, width int, text func(columns int) string, progress fu
 	}
 }
 
-// shortestBar is the least that a bar takes to be one, with what is around it.
+// shortestBar is the minimum width of a bar with its frame.
 const shortestBar = 10
 
-// besideBar fills the line up where there is no room for a bar.
+// besideBar pads the line if there is no space for a bar.
 func besideBar(text string, width int) string {
 	if room := width - len(text); room > 0 && room < shortestBar {
 		return text + strings.Repeat(" ", room)
@@ -185,14 +185,14 @@ func besideBar(text string, width int) string {
 	return text
 }
 
-// said is one thing that the live line says. When there is no room for all,
-// that of the highest rank is left out.
+// said is one fact on the live line. If there is not enough space, the fact
+// with the highest rank is omitted.
 type said struct {
 	text string
 	rank int
 }
 
-// fit puts what is said on one line of so many columns.
+// fit joins facts to one line within a width.
 func fit(line []said, width int) string {
 	for {
 		var texts []string

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// tooSoon is how long nothing is said of the time left: the first calls leave
+	// tooSoon is how long no remaining time is shown: the first calls start
 	// slowly.
 	tooSoon = 3 * time.Second
-	// justNow is what calls a second are counted over.
+	// justNow is the period over which the call rate is measured.
 	justNow = 10 * time.Second
 )
 
-// status is a run at a moment. Its methods put it into words, empty where there
-// is nothing to say.
+// status is the state of a run at one moment. Its methods describe it in words;
+// an empty text means nothing to show.
 type status struct {
 	snapshot stats.Snapshot
 	now      time.Time
@@ -26,7 +26,8 @@ type status struct {
 	recent   *stats.Recent
 }
 
-// line is the live line, most of it left out where there is no room.
+// line returns the facts of the live line. Most of them are omitted if there is
+// no space.
 func (s status) line() []said {
 	matched := s.matched()
 	if matched != "" {
@@ -39,15 +40,15 @@ func (s status) line() []said {
 	why, rank := whyWaiting(s.snapshot.Calls, s.now), 1
 	calls := said{figures.Decimal(s.callRate()) + " calls/s", 4}
 	switch pace.Reason(s.snapshot.Calls.Reason) {
-	case pace.Rate, pace.Spread: // the normal state of a run with a limit
+	case pace.Rate, pace.Spread: // normal for a run with a limit
 		rank = 6
 	case pace.RetryAfter, pace.Dead:
-		calls.text = "" // there are none
+		calls.text = "" // there are no calls
 	}
 	return []said{{s.done(), 0}, {rows, 2}, {matched, 5}, calls, {figures.Short(s.snapshot.Calls.Credits) + " credits", 3}, {s.left(), 1}, {why, rank}}
 }
 
-// rows are those that are done, in the middle of a batch too.
+// rows returns the number of rows done, including those of unfinished batches.
 func (s status) rows() int64 {
 	if s.snapshot.Searching {
 		return s.snapshot.Rows
@@ -55,8 +56,8 @@ func (s status) rows() int64 {
 	return s.snapshot.InputDone()
 }
 
-// matched is the share of the rows that matched; that of the questions until
-// the first rows are whole.
+// matched returns the share of rows that matched, or of questions while no rows
+// are complete.
 func (s status) matched() string {
 	if s.snapshot.Rows == 0 && s.snapshot.Calls != nil {
 		return figures.Share(s.snapshot.Calls.Matched, s.snapshot.Calls.Closed)
@@ -64,15 +65,15 @@ func (s status) matched() string {
 	return figures.Share(s.snapshot.Matched, s.snapshot.Rows)
 }
 
-// shareSteps is what the whole bar has.
+// shareSteps is the length of the full bar.
 const shareSteps = 10_000
 
-// progress is how much of the bar is full, in shareSteps.
+// progress returns how much of the bar is full, in shareSteps.
 func (s status) progress() (done, of int64) {
 	return int64(s.snapshot.Share() * shareSteps), shareSteps
 }
 
-// done is the share of the input that is done, or how much of it is read.
+// done returns the share of the input that is done, or how much of it is read.
 func (s status) done() string {
 	if s.snapshot.InputRows() == 0 && s.snapshot.BytesTotal <= 0 {
 		return figures.Size(s.snapshot.BytesRead)
@@ -80,18 +81,18 @@ func (s status) done() string {
 	return fmt.Sprintf("%d%%", int(100*s.snapshot.Share()+1e-9)) // 0.29 is less than 29/100
 }
 
-// rowRate is how many rows a second this run makes.
+// rowRate returns how many rows per second this run makes.
 func (s status) rowRate() int64 {
 	return int64(float64(s.snapshot.Rows-s.snapshot.Known) / max(s.elapsed.Seconds(), 1e-9))
 }
 
-// callRate is how many calls a second were made just now.
+// callRate returns the recent number of calls per second.
 func (s status) callRate() float64 {
 	_, calls := s.recent.Rates(s.now, s.snapshot, justNow)
 	return calls
 }
 
-// left is the time left at the pace of late.
+// left returns the remaining time at the recent pace.
 func (s status) left() string {
 	done, of := s.snapshot.InputDone(), s.snapshot.InputRows()
 	perSecond, _ := s.recent.Rates(s.now, s.snapshot, stats.RecentFor)
@@ -100,7 +101,7 @@ func (s status) left() string {
 	}
 	left := float64(max(of-done, 0)) / perSecond
 	if left > (30 * 24 * time.Hour).Seconds() {
-		return "" // no more than a guess
+		return "" // the estimate would be too inaccurate
 	}
 	return figures.Compact(time.Duration(left*float64(time.Second))) + " left"
 }

@@ -57,8 +57,8 @@ func (s Summary) Print(to io.Writer) error {
 	return t.Print(to)
 }
 
-// duplicates says how many rows have the key of another row. Of a service the
-// table has a line for them.
+// duplicates says how many rows have the key of another row. With a service, a
+// line of the table says so.
 func (s Summary) duplicates() string {
 	if n := s.Result.Duplicates; n != nil && *n > 0 && s.service() == nil {
 		return ", " + figures.Plural(*n, "duplicate")
@@ -66,8 +66,8 @@ func (s Summary) duplicates() string {
 	return ""
 }
 
-// addSuppressed says how many rows the suppression lists left out, and how long
-// the lists are.
+// addSuppressed adds how many rows the suppression lists left out, and the
+// length of the lists.
 func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
 	entries := s.Result.SuppressionEntries
 	if entries == nil {
@@ -84,7 +84,7 @@ func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
 	t.Count("suppressed", totals.Suppressed, note)
 }
 
-// PrintStopped writes what a run with a service did before it was stopped, and
+// PrintStopped prints what a run with a service did before it stopped, and
 // nothing for other runs. The error says why it stopped and how to resume.
 func (s Summary) PrintStopped(to io.Writer) error {
 	service := s.service()
@@ -96,7 +96,7 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	t.Count("rows", p.InputDone(), s.ofAll())
 	if p.Rows > 0 {
 		t.Count("matched", p.Matched, figures.Share(p.Matched, p.Rows))
-	} else { // no batch is whole
+	} else { // no batch is complete
 		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "question")))
 	}
 	t.CountIfAny("failed", p.Failed, "")
@@ -110,7 +110,7 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	return t.Print(to)
 }
 
-// service is the report on the service, nil for a run without one.
+// service returns the report on the service, nil for a run without one.
 func (s Summary) service() *report.Service {
 	if s.Result == nil || s.Result.Report == nil {
 		return nil
@@ -118,7 +118,7 @@ func (s Summary) service() *report.Service {
 	return s.Result.Report.Service
 }
 
-// ofAll says how many input rows there are to be done, as far as is known.
+// ofAll returns the total number of input rows, as far as known.
 func (s Summary) ofAll() string {
 	p := report.ProgressOf(s.Progress)
 	if p.Of == 0 {
@@ -131,7 +131,7 @@ func (s Summary) ofAll() string {
 	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(p.Of), inputNames(s.Files, s.Sample), figures.Grouped(max(p.Of-p.Rows, 0)))
 }
 
-// addCalls adds what was asked of the service, and what it cost.
+// addCalls adds the calls to the service and their cost.
 func (s Summary) addCalls(t *Table) {
 	service := s.service()
 	if service == nil {
@@ -152,8 +152,8 @@ func (s Summary) addCalls(t *Table) {
 	t.CountIfAny("left out", c.Quarantined, "invalid fields of answers")
 }
 
-// credits says what the whole unfinished job has paid where earlier runs did,
-// what calls without an answer may have cost, and what it may spend.
+// credits describes what the whole job has paid, if earlier runs were part of
+// it; what calls without an answer may have cost; and the limit.
 func credits(s *report.Service) string {
 	var notes []string
 	paid := s.Calls.EarlierCredits + s.Calls.Credits
@@ -190,8 +190,8 @@ func (s Summary) addTimes(t *Table) {
 	}
 }
 
-// addReport says where the report is, for runs that have more to say than fits
-// the table.
+// addReport adds the location of the report, for runs with more details than
+// the table shows.
 func (s Summary) addReport(t *Table) {
 	if s.service() != nil {
 		t.Text("report", s.Report)
@@ -205,7 +205,7 @@ func total(counts map[string]int64) (n int64) {
 	return n
 }
 
-// source is where the rows of a dataset come from.
+// source describes where the rows of a dataset come from.
 func (s Summary) source(t sinks.Totals) string {
 	if t.Searches == 0 {
 		return inputNames(s.Files, s.Sample)
@@ -217,7 +217,7 @@ func (s Summary) source(t sinks.Totals) string {
 	return "of " + figures.Grouped(t.Searches) + noun + inputNames(s.Files, s.Sample)
 }
 
-// inputNames says what was read.
+// inputNames describes the inputs.
 func inputNames(files []sources.File, sample int) string {
 	from := "from "
 	if sample > 0 {
@@ -229,14 +229,14 @@ func inputNames(files []sources.File, sample int) string {
 	return fmt.Sprintf("%s%d files", from, len(files))
 }
 
-// speed is how long the run took, and how fast it was at the rows it made
+// speed returns how long the run took, and its speed for the rows that it made
 // itself.
 func (s Summary) speed() string {
 	if s.Result.Made == 0 {
 		return "nothing to do: the dataset is complete"
 	}
 	took := s.Took.Round(10 * time.Millisecond).String()
-	if s.Took < time.Second { // start-up is all there is to measure
+	if s.Took < time.Second { // mostly start-up time
 		return took
 	}
 	perSecond := float64(s.Result.Fresh.Rows) / s.Took.Seconds()

@@ -12,7 +12,7 @@ import (
 // Table is a title with lines below it: counts with notes, and texts.
 type Table struct {
 	Title    string
-	minNames int // least width of the names
+	minNames int // minimum width of the names
 	lines    []line
 }
 
@@ -28,14 +28,14 @@ func (t *Table) Count(name string, n int64, note string) {
 	t.lines = append(t.lines, line{name: name, count: n, note: note})
 }
 
-// CountIfAny adds a count that is not 0.
+// CountIfAny adds a count unless it is 0.
 func (t *Table) CountIfAny(name string, n int64, note string) {
 	if n != 0 {
 		t.Count(name, n, note)
 	}
 }
 
-// Text adds a line whose text begins where the counts do.
+// Text adds a line whose text is aligned with the counts.
 func (t *Table) Text(name, text string) {
 	t.lines = append(t.lines, line{name: name, note: text, noCount: true})
 }

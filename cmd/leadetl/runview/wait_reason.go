@@ -9,7 +9,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
-// waitNames are the reasons as they are written after a time.
+// waitNames are the reasons as shown after a duration.
 var waitNames = map[pace.Reason]string{
 	pace.Rate:       "for the rate",
 	pace.Spread:     "for the service's limit",
@@ -17,7 +17,7 @@ var waitNames = map[pace.Reason]string{
 	pace.Dead:       "for a service that was down",
 }
 
-// whyWaiting says what holds calls back; empty when only --concurrency does.
+// whyWaiting describes what delays calls; empty if only --concurrency does.
 func whyWaiting(c *stats.CallSnapshot, now time.Time) string {
 	switch pace.Reason(c.Reason) {
 	case pace.RetryAfter:

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
 
-// verification is what is printed of a dataset.
+// verification is the printed result of verify.
 type verification struct {
 	dataset string
 	result  *verify.Result
@@ -23,7 +23,7 @@ type verification struct {
 	issues  []warehouse.Issue
 }
 
-// fails counts the reasons why the dataset does not load into the target.
+// fails counts the reasons why the target cannot load the dataset.
 func (v verification) fails() (n int) {
 	for _, issue := range v.issues {
 		if issue.Fails {
@@ -86,7 +86,7 @@ func (v verification) speed() string {
 	return fmt.Sprintf("%s, %s rows/s", took, figures.Grouped(int64(float64(v.result.Rows)/v.took.Seconds())))
 }
 
-// verificationJSON is a verification as it is printed for programs.
+// verificationJSON is a verification in JSON output.
 type verificationJSON struct {
 	Dataset  string            `json:"dataset"`
 	Whole    bool              `json:"whole"`

@@ -54,7 +54,7 @@ type serveFlags struct {
 	options          service.Options
 }
 
-// NewCommand makes leadetl serve.
+// NewCommand returns the command serve.
 func NewCommand(std cli.Streams) *cobra.Command {
 	f := serveFlags{options: service.DefaultOptions()}
 	f.options.Retirements = map[resolution.Operation]service.Retirement{}
@@ -140,7 +140,7 @@ Every flag is also a key of the config file; flags win.`,
 	return c
 }
 
-// requestLimits are what --request-limit can set.
+// requestLimits returns the settings of --request-limit.
 func (f *serveFlags) requestLimits() map[string]*int {
 	r := &f.options.Requests
 	return map[string]*int{
@@ -152,7 +152,7 @@ func (f *serveFlags) requestLimits() map[string]*int {
 	}
 }
 
-// timeouts are what --timeout can set.
+// timeouts returns the settings of --timeout.
 func (f *serveFlags) timeouts() map[string]*time.Duration {
 	c := &f.options.Connections
 	return map[string]*time.Duration{
@@ -161,7 +161,7 @@ func (f *serveFlags) timeouts() map[string]*time.Duration {
 	}
 }
 
-// retention is what --retain can set.
+// retention returns the settings of --retain.
 func (f *serveFlags) retention() map[string]*time.Duration {
 	r := &f.options.Retention
 	return map[string]*time.Duration{
@@ -172,11 +172,12 @@ func (f *serveFlags) retention() map[string]*time.Duration {
 // flagNone turns off --internal-listen, --metrics-listen and --directory.
 const flagNone = "none"
 
-// isAddress reports whether there is a listener. An empty address, perhaps of an
-// unset variable, is none: to net.Listen it means every address of the machine.
+// isAddress reports whether a listener is requested. An empty address, perhaps
+// from an unset variable, means no listener. net.Listen would listen on all
+// addresses of the machine.
 func isAddress(listen string) bool { return listen != flagNone && listen != "" }
 
-// serve wires a service together and runs it until ctx ends.
+// serve sets up a service and runs it until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.Streams) (err error) {
 	wire.SetGC(wire.ServeGC)
 	log, err := cli.NewLogger(std.Err, f.logFormat, f.logLevel)
@@ -255,13 +256,13 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	go func() { defer close(followed); live.Run(following) }()
 	defer func() { stop(); <-followed }()
 	err = s.Serve(ctx, on)
-	if errors.Is(err, resolution.ErrInvalid) { // what it read at the start
+	if errors.Is(err, resolution.ErrInvalid) { // the data that it read at the start
 		err = cli.UsageError(fmt.Errorf("%w; name the right --pepper-file", err))
 	}
 	return err
 }
 
-// check finds what is wrong with the flags by themselves.
+// check checks the flags without opening anything.
 func (f *serveFlags) check() error {
 	var errs []error
 	if (f.tlsCert == "") != (f.tlsKey == "") {
@@ -306,13 +307,13 @@ func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Log
 	}
 	o.SystemKey, err = secret.Read(wire.SystemKeyVariable, f.systemKeyFile)
 	if errors.Is(err, secret.ErrNotGiven) && f.systemKeyFile == "" && os.Getenv(wire.SystemKeyVariable) == "" {
-		return nil // without one, /internal/* is closed
+		return nil // without a key, /internal/* is closed
 	}
 	return err
 }
 
-// openListeners opens the listeners. With an error too, those that are open are
-// the caller's to close.
+// openListeners opens the listeners. The caller closes them, even after an
+// error.
 func (f *serveFlags) openListeners() (on service.Listeners, err error) {
 	for _, l := range []struct {
 		flag, address string
@@ -330,7 +331,7 @@ func (f *serveFlags) openListeners() (on service.Listeners, err error) {
 	return on, nil
 }
 
-// closeListener closes what the service may have closed before.
+// closeListener closes a listener that the service may already have closed.
 func closeListener(l net.Listener) error {
 	if l == nil {
 		return nil
@@ -341,7 +342,7 @@ func closeListener(l net.Listener) error {
 	return nil
 }
 
-// certificates is the TLS configuration, nil for plain HTTP.
+// certificates returns the TLS configuration, nil for plain HTTP.
 func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 	if f.tlsCert == "" {
 		return nil, nil
@@ -353,7 +354,7 @@ func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
 	return c, nil
 }
 
-// announce says what is served, how openly, and what is missing.
+// announce logs what is served, how it is protected, and what is missing.
 func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on service.Listeners, log *slog.Logger) error {
 	accounts, err := kept.Organizations(ctx)
 	if err != nil {
@@ -382,7 +383,7 @@ func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on servic
 	return nil
 }
 
-// url is where a client finds the public listener.
+// url returns the URL of the public listener for clients.
 func (f *serveFlags) url(public net.Listener) string {
 	scheme := "http"
 	if f.tlsCert != "" {

@@ -23,16 +23,17 @@ import (
 	"github.com/leadetl/leadetl/testdata"
 )
 
-// demo is a service's world for looking around: the sample directory and an
-// organization, gone when it ends. A state folder that was named stays.
+// demo is the environment of a trial service: the sample directory and an
+// organization. Both are removed when it ends. A state folder that the user
+// named stays.
 type demo struct {
 	folder           string
-	lock             *filelock.Lock // of folder, as long as this process lives
+	lock             *filelock.Lock // locks folder while this process lives
 	directory, state string
 	key, secret      string
 }
 
-// demoCredits is what the organization of a demo begins with.
+// demoCredits are the initial credits of a demo organization.
 const demoCredits = 1000
 
 func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
@@ -66,7 +67,7 @@ func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
 	return d, err
 }
 
-// open makes the organization and its key.
+// open creates the organization and its key.
 func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepper) error {
 	now := time.Now()
 	d.secret = callback.NewSecret().Reveal()
@@ -81,11 +82,12 @@ func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepp
 
 func (d *demo) remove() error { return errors.Join(os.RemoveAll(d.folder), d.lock.Close()) }
 
-// demoPrefix begins the names of the folders of demos.
+// demoPrefix is the prefix of the folder names of demos.
 const demoPrefix = "leadetl-demo-"
 
-// removeKilled removes what demos left that were killed: folders of this user
-// that no process has locked. A young one may belong to a demo that starts.
+// removeKilled removes the folders of killed demos: folders of this user that
+// no process has locked. It skips new folders, because a demo may just be
+// starting.
 func removeKilled(temporary string) {
 	folders, err := filepath.Glob(filepath.Join(temporary, demoPrefix+"*"))
 	if err != nil {
@@ -97,12 +99,12 @@ func removeKilled(temporary string) {
 			continue
 		}
 		if lock, err := filelock.Folder(folder); err == nil {
-			_ = errors.Join(os.RemoveAll(folder), lock.Close()) // what stays is removed by the next demo
+			_ = errors.Join(os.RemoveAll(folder), lock.Close()) // the next demo removes what stays
 		}
 	}
 }
 
-// print says how the service is called.
+// print prints how to call the service.
 func (d *demo) print(to io.Writer, url string) error {
 	const call = "curl -s %s%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n"
 	_, err := fmt.Fprintf(to, `Serving the sample directory at %s until this is stopped (Ctrl-C).

@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service"
 )
 
-// engine is how the engine answers.
+// engine returns the options of the engine.
 func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Options, error) {
 	o := embedded.Options{IncludeProviders: f.includeProviders}
 	lists, err := f.suppress.Open(ctx, f.defaultRegion, f.networkHosts, log)
@@ -26,7 +26,7 @@ func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Opt
 	return o, err
 }
 
-// costsOf sets prices, in credits.
+// costsOf parses prices, in credits.
 func costsOf(costs service.Costs) *cliflag.Assignments {
 	return cliflag.NewAssignments("enrichment=3", slices.Sorted(maps.Keys(costs)), func(name, value string) error {
 		credits, err := strconv.ParseInt(value, 10, 64)
@@ -38,8 +38,9 @@ func costsOf(costs service.Costs) *cliflag.Assignments {
 	})
 }
 
-// retirementsOf sets the end of operations: when it was announced, when it
-// is, and, after another comma, where there is more to read.
+// retirementsOf parses the retirement of operations: the day of the
+// announcement, the day of the retirement and, after another comma, a link to
+// more information.
 func retirementsOf(retirements map[resolution.Operation]service.Retirement) *cliflag.Assignments {
 	var names []string
 	for operation := range service.DefaultOptions().Costs {

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// AnswersFolder is where a state folder has the stored answers.
+// AnswersFolder is the folder of the stored answers in a state folder.
 const AnswersFolder = "answers"
 
 // OpenAnswers opens the stored answers of a state folder.
@@ -29,8 +29,8 @@ func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
 	return s, answersError(state, err)
 }
 
-// ReadAnswers opens the stored answers of a state folder to read them, beside a
-// run that uses them.
+// ReadAnswers opens the stored answers of a state folder for reading, even
+// while a run uses them.
 func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
 	if err := CheckState(state); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func answersError(state string, err error) error {
 	return err
 }
 
-// HoldsAnswers reports whether answers are stored in a state folder.
+// HoldsAnswers reports whether a state folder contains stored answers.
 func HoldsAnswers(state string) bool {
 	_, err := os.Stat(filepath.Join(state, AnswersFolder))
 	return !errors.Is(err, fs.ErrNotExist)

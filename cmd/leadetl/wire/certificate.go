@@ -15,12 +15,12 @@ type certificate struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	of      [2]time.Time // when the files were changed that current, or the last failure, is of
+	of      [2]time.Time // modification times of the files of current, or of the last failure
 }
 
-// OpenCertificate is the TLS configuration of a server with a certificate in
-// files, which are read again when they change. The error does not say which
-// flags named the files.
+// OpenCertificate returns the TLS configuration of a server with a certificate
+// in files. It reads the files again when they change. The error does not name
+// the flags.
 func OpenCertificate(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log, of: changed(certFile, keyFile)}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -31,8 +31,8 @@ func OpenCertificate(certFile, keyFile string, log *slog.Logger) (*tls.Config, e
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
 }
 
-// get is tls.Config.GetCertificate. New files that are no pair are logged
-// once, and the certificate before stays.
+// get implements tls.Config.GetCertificate. If new files are invalid, it logs
+// that once and keeps the previous certificate.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// changed is when each file was changed, zero for one that is missing.
+// changed returns the modification times of files, zero for a missing file.
 func changed(files ...string) (at [2]time.Time) {
 	for i, name := range files {
 		if info, err := os.Stat(name); err == nil {

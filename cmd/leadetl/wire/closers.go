@@ -1,5 +1,5 @@
-// Package wire makes the parts that commands are wired from out of flags: inputs,
-// stores on S3, suppression lists, reference data, state folders and listeners.
+// Package wire builds the parts of commands from flags: inputs, stores on S3,
+// suppression lists, reference data, state folders and listeners.
 package wire
 
 import (
@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Closers give back what was opened, in reverse order.
+// Closers are functions that close opened resources. They run in reverse order.
 type Closers []func() error
 
-// Add adds what gives something back.
+// Add adds a function that closes a resource.
 func (c *Closers) Add(closeOne func() error) { *c = append(*c, closeOne) }
 
-// Close gives everything back. Its error joins all that failed.
+// Close closes all resources. Its error joins all errors.
 func (c *Closers) Close() (err error) {
 	for _, closeOne := range slices.Backward(*c) {
 		err = errors.Join(err, closeOne())
@@ -21,7 +21,7 @@ func (c *Closers) Close() (err error) {
 	return err
 }
 
-// CloseOn gives everything back when opening ended with an error.
+// CloseOn closes all resources if err is set.
 func (c *Closers) CloseOn(err *error) {
 	if *err != nil {
 		*err = errors.Join(*err, c.Close())

@@ -17,10 +17,10 @@ import (
 // opened its inputs.
 var ErrInterruptedEarly = cli.WithCode(cli.ExitInterrupted, errors.New("interrupted before anything was done"))
 
-// OpenInput is sources.Open that gives up when ctx ends. Open reads the
-// header, and a pipe or a person at a terminal may keep it waiting for that:
-// the first Ctrl-C would do nothing. The Open under way then stays behind,
-// which is fine in a process that is about to end.
+// OpenInput is sources.Open, but returns when ctx ends. Open reads the header
+// and may wait for a pipe or a terminal, so the first Ctrl-C would have no
+// effect. The Open in progress is abandoned, which is fine in a process that is
+// about to end.
 func OpenInput(ctx context.Context, uris []string, o sources.Options) (*sources.List, error) {
 	var list *sources.List
 	var err error
@@ -37,7 +37,7 @@ func OpenInput(ctx context.Context, uris []string, o sources.Options) (*sources.
 	}
 }
 
-// ParseDelimiter reads --delimiter; 0 is to be detected.
+// ParseDelimiter parses --delimiter; 0 means to detect it.
 func ParseDelimiter(s string) (byte, error) {
 	switch {
 	case s == "":
@@ -50,7 +50,7 @@ func ParseDelimiter(s string) (byte, error) {
 	return 0, fmt.Errorf("--delimiter %q; give one ASCII character or \"tab\"", s)
 }
 
-// CheckApart refuses inputs that are files of the dataset at --out: with
+// CheckApart refuses inputs that are files of the dataset at --out. With
 // --overwrite they would be removed before they are read.
 func CheckApart(dataset string, files []sources.File) error {
 	if objects.Is(dataset) {
@@ -58,7 +58,7 @@ func CheckApart(dataset string, files []sources.File) error {
 	}
 	out, err := os.Stat(dataset)
 	if err != nil {
-		return nil // not made yet, so nothing is in it
+		return nil // does not exist yet
 	}
 	for _, file := range files {
 		path, err := filepath.EvalSymlinks(file.URI)
@@ -69,7 +69,7 @@ func CheckApart(dataset string, files []sources.File) error {
 			return err
 		}
 		folder := filepath.Dir(path)
-		for _, in := range []string{folder, filepath.Dir(folder)} { // parts and rejects
+		for _, in := range []string{folder, filepath.Dir(folder)} { // folders of parts and rejects
 			if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
 				return fmt.Errorf("%s is in the output folder; give another --out", file.URI)
 			}
@@ -78,7 +78,7 @@ func CheckApart(dataset string, files []sources.File) error {
 	return nil
 }
 
-// objectsApart is checkApart on S3.
+// objectsApart is CheckApart for S3.
 func objectsApart(out string, files []sources.File) error {
 	folder, err := objects.ParseFolder(out)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ListenError says why an address of a flag cannot be listened on.
+// ListenError says why the address of a flag cannot be used to listen.
 func ListenError(flag, address string, err error) error {
 	why := err
 	var dns *net.DNSError
@@ -23,7 +23,7 @@ func ListenError(flag, address string, err error) error {
 	return fmt.Errorf("--%s %s: %w", flag, address, why)
 }
 
-// FolderError says why a flag's folder cannot be had.
+// FolderError says why the folder of a flag cannot be used.
 func FolderError(flag string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && errors.Is(err, syscall.ENOTDIR) {

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
 
-// OpenObjectState opens a state on S3. Nothing is read yet.
+// OpenObjectState returns a state on S3. It reads nothing yet.
 func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams) (*objectstate.State, error) {
 	log, err := cli.NewLogger(std.Err, "text", "info")
 	if err != nil {
@@ -28,14 +28,14 @@ func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams
 	return state, cli.UsageError(err)
 }
 
-// State is the state that a run works with. One on S3 has a working folder that
-// is removed at the end.
+// State is the state of a run. A state on S3 has a working folder that is
+// removed at the end.
 type State struct {
 	Folder  string
 	Objects *objectstate.State // nil: the state is Folder
 }
 
-// OpenState opens the state at a folder or on S3. It refuses a folder as
+// OpenState opens the state in a folder or on S3. It checks a folder as
 // CheckState does.
 func OpenState(uri string, store *objects.Store) (s State, closeState func() error, err error) {
 	if !objects.Is(uri) {
@@ -56,15 +56,16 @@ func OpenState(uri string, store *objects.Store) (s State, closeState func() err
 	return s, func() error { return errors.Join(os.RemoveAll(s.Folder), lock.Close()) }, nil
 }
 
-// workPattern is what the working folders of runs are named by, and readPattern
-// those of commands that read answers.
+// workPattern is the name pattern of working folders of runs, readPattern that
+// of commands that read answers.
 const (
 	workPattern = "leadetl-state-*"
 	readPattern = "leadetl-answers-*"
 )
 
-// removeAbandoned removes the working folders of killed processes: they hold
-// personal data. What cannot be removed is somebody else's.
+// removeAbandoned removes the working folders of killed processes, because they
+// hold personal data. It ignores folders that it cannot remove: they belong to
+// others.
 func removeAbandoned() {
 	work, _ := filepath.Glob(filepath.Join(os.TempDir(), workPattern))
 	read, _ := filepath.Glob(filepath.Join(os.TempDir(), readPattern))

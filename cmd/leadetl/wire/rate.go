@@ -6,20 +6,20 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
-// Rate is the flag of a rate such as 600/min.
+// Rate is a flag value such as 600/min.
 type Rate struct{ Rate *limit.Rate }
 
-// Type is the word for the value in help texts.
+// Type returns the placeholder of the value in help texts.
 func (r Rate) Type() string { return "rate" }
 
 func (r Rate) String() string {
-	if r.Rate == nil { // the zero value, by which defaults are told
+	if r.Rate == nil { // pflag compares defaults with the zero value
 		return ""
 	}
 	return r.Rate.String()
 }
 
-// Set leaves the burst as it is where text names none.
+// Set does not raise the burst if text names none.
 func (r Rate) Set(text string) error {
 	parsed, err := limit.ParseRate(text)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r Rate) Set(text string) error {
 	}
 	if parsed != limit.None && !strings.Contains(text, "burst") {
 		parsed.Burst = min(r.Rate.Burst, parsed.Burst)
-		if r.Rate.Burst == 0 { // there was no limit
+		if r.Rate.Burst == 0 { // no limit was set before
 			parsed.Burst = defaultBurst
 		}
 	}
@@ -35,5 +35,5 @@ func (r Rate) Set(text string) error {
 	return nil
 }
 
-// defaultBurst is the burst of a rate that replaces no limit.
+// defaultBurst is the burst of a rate if no limit was set before.
 const defaultBurst = 20

@@ -16,8 +16,8 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// S3 say how s3:// URIs are reached. Credentials and the region are not
-// among them: they come from where AWS programs take them.
+// S3 holds the flags for s3:// URIs. Credentials and the region are not among
+// them: they come from the usual AWS settings.
 type S3 struct {
 	endpoint    string
 	pathStyle   bool
@@ -27,7 +27,7 @@ type S3 struct {
 	giveUpAfter time.Duration
 }
 
-// Register makes f what the flags of a command that reads and writes set.
+// Register registers the flags of a command that reads and writes S3.
 func (f *S3) Register(flags *pflag.FlagSet) {
 	f.RegisterReading(flags)
 	flags.StringVar(&f.sse, "s3-sse", "", "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)")
@@ -35,14 +35,14 @@ func (f *S3) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.acl, "s3-acl", "", "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)")
 }
 
-// RegisterReading is register for commands that only read.
+// RegisterReading registers the flags of a command that only reads S3.
 func (f *S3) RegisterReading(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "s3-endpoint", "", "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files")
 	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "put bucket names in the path, for stores without a host name for each bucket")
 	flags.DurationVar(&f.giveUpAfter, "s3-give-up-after", objects.DefaultGiveUpAfter, "stop when S3 cannot be reached for this `time`")
 }
 
-// Open checks the flags. Nothing is connected to before it is needed.
+// Open checks the flags. It does not connect yet.
 func (f *S3) Open(ctx context.Context, log *slog.Logger) (*objects.Store, error) {
 	o := objects.Options{
 		Endpoint: f.endpoint, PathStyle: f.pathStyle, SSE: f.sse, KMSKey: f.kmsKey, ACL: f.acl, GiveUpAfter: f.giveUpAfter, Log: log,
@@ -56,8 +56,8 @@ func (f *S3) Open(ctx context.Context, log *slog.Logger) (*objects.Store, error)
 	return objects.New(ctx, o), nil
 }
 
-// UnlessUnavailable is usageError, but for a store that is out of reach: that
-// is nobody's mistake, and the same command may do later.
+// UnlessUnavailable returns a usage error, unless the store is unavailable.
+// That is not the user's mistake, and the same command may succeed later.
 func UnlessUnavailable(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -68,7 +68,8 @@ func UnlessUnavailable(err error) error {
 	return cli.UsageError(err)
 }
 
-// PathIn is a file in a folder, as its user knows it.
+// PathIn returns the path of a file in a folder or below a URI, as users know
+// it.
 func PathIn(folder, name string) string {
 	if at, err := objects.ParseFolder(folder); err == nil {
 		return at.Below(name).String()
@@ -76,8 +77,8 @@ func PathIn(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// Endpoint is the address of the store, as far as flags and the environment say
-// it; "" for that of AWS.
+// Endpoint returns the address of the store from flags and environment; ""
+// means AWS.
 func (f *S3) Endpoint() string {
 	return cmp.Or(f.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// DefaultStateDir is leadetl's folder under the user's state folder, "" for a
-// user without a home. What was bought is never put where others could delete
-// it, such as a temporary folder.
-// Source: XDG Base Directory Specification 0.8.
+// DefaultStateDir returns leadetl's folder under the user's state folder, ""
+// for a user without a home. Paid answers are never stored where others could
+// delete them, such as in a temporary folder. Source: XDG Base Directory
+// Specification 0.8.
 func DefaultStateDir() string {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // others are to be ignored
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // the specification says to ignore relative paths
 		return filepath.Join(dir, "leadetl")
 	}
 	home, err := os.UserHomeDir()
@@ -32,8 +32,8 @@ func DefaultStateDir() string {
 	return filepath.Join(home, ".local", "state", "leadetl")
 }
 
-// DefaultServiceStateDir is the folder of a service in DefaultStateDir, "" where
-// that is.
+// DefaultServiceStateDir returns the folder of a service in DefaultStateDir, ""
+// if DefaultStateDir is "".
 func DefaultServiceStateDir() string {
 	if dir := DefaultStateDir(); dir != "" {
 		return filepath.Join(dir, "service")
@@ -41,8 +41,8 @@ func DefaultServiceStateDir() string {
 	return ""
 }
 
-// CheckState refuses a state folder that is not named, or that others may
-// write to. A folder that does not exist is made for its user alone.
+// CheckState refuses an empty path, and a state folder that others may write
+// to. It creates a missing folder, accessible to its user only.
 func CheckState(dir string) error {
 	if dir == "" {
 		return cli.UsageError(errors.New("no state folder: HOME is not set; name a folder that is kept with --state"))
@@ -53,7 +53,7 @@ func CheckState(dir string) error {
 	for _, folder := range []string{dir, filepath.Join(dir, AnswersFolder)} {
 		info, err := os.Stat(folder)
 		if err != nil || !info.IsDir() {
-			continue // whoever uses it says what is wrong
+			continue // the code that opens it reports the error
 		}
 		if fileaccess.Others(info, 0o2) != 0 {
 			return cli.UsageError(fmt.Errorf("--state: other users may write to %s (mode %04o): chmod go-w it, or name another folder", folder, info.Mode().Perm()))
@@ -62,10 +62,10 @@ func CheckState(dir string) error {
 	return nil
 }
 
-// PepperName is the pepper's file where --pepper-file names none.
+// PepperName is the default name of the pepper's file.
 const PepperName = "pepper"
 
-// PepperPath is where the pepper of a state folder is.
+// PepperPath returns the path of the pepper of a state folder.
 func PepperPath(given, state string) string {
 	if given != "" {
 		return given
@@ -73,9 +73,10 @@ func PepperPath(given, state string) string {
 	return filepath.Join(state, PepperName)
 }
 
-// OpenPepper reads the pepper of a state from a file. It is made only for a
-// state that has no organization yet, and has to open the secrets of those
-// there are: what was hashed or sealed under another one is lost.
+// OpenPepper reads the pepper of a state from a file. It creates a pepper only
+// for a state without organizations. Otherwise the pepper must be able to open
+// the existing secrets: data that was hashed or sealed with another pepper is
+// lost.
 func OpenPepper(ctx context.Context, s *sqlite.Store, path string) (credential.Pepper, error) {
 	kept, err := s.Credentials(ctx)
 	if err != nil {
@@ -96,7 +97,7 @@ func OpenPepper(ctx context.Context, s *sqlite.Store, path string) (credential.P
 	return p, nil
 }
 
-// StateError tells what the caller has to put right from what failed.
+// StateError distinguishes errors that the caller must correct from failures.
 func StateError(err error) error {
 	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) || errors.Is(err, sqlite.ErrEmpty) {
 		return cli.UsageError(err)

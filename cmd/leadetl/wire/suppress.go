@@ -26,11 +26,11 @@ type Suppress struct {
 	Lists   []string
 	Columns []string
 	maxBad  cliflag.Limit
-	// Reading is how lists are opened; its zero value reads none on S3.
+	// Reading says how to open lists. Its zero value refuses lists on S3.
 	Reading sources.Options
 }
 
-// Register makes f what the flags of a command set.
+// Register registers the flags of a command in f.
 func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	f.maxBad = cliflag.NewLimit(0)
 	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder or glob of people "+whom+": emails, phones, profile URLs, IPs, or hashes of these, one a line or in CSV or Parquet columns; repeatable")
@@ -38,7 +38,7 @@ func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)")
 }
 
-// Check finds flags that mean nothing without lists.
+// Check refuses flags that have no meaning without lists.
 func (f *Suppress) Check(flags *pflag.FlagSet) error {
 	if len(f.Lists) > 0 {
 		return nil
@@ -52,16 +52,15 @@ func (f *Suppress) Check(flags *pflag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
-// listNames are the columns that are taken for entries where nobody says which
-// are, in lower case.
+// listNames are the columns that hold entries by default, in lower case.
 var listNames = []string{"email", "phone", "network_url", "ip", "hash", "hem", "md5", "sha1", "sha256", "hem_md5", "hem_sha1", "hem_sha256"}
 
-// SuppressionLists is what lists hold.
+// SuppressionLists is the content of lists.
 type SuppressionLists struct {
 	Set     *suppression.Set
 	Entries int64
-	Bad     int64    // entries that cannot be read
-	Places  []string // of the first of these
+	Bad     int64    // invalid entries
+	Places  []string // places of the first of these
 }
 
 // listReader reads lists.
@@ -69,12 +68,12 @@ type listReader struct {
 	flags   *Suppress
 	builder *suppression.Builder
 	lists   SuppressionLists
-	// headless are the files whose first line is not a header but an entry.
+	// headless are the files whose first line is an entry and not a header.
 	headless map[string]bool
 }
 
-// Open reads the lists; nil without any. It fails when too many entries cannot
-// be read, because the people they stand for would not be suppressed.
+// Open reads the lists; nil without lists. It fails if too many entries are
+// invalid, because these people would not be suppressed.
 func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log *slog.Logger) (*suppression.Set, error) {
 	if len(f.Lists) == 0 {
 		return nil, nil
@@ -96,7 +95,7 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 	return l.Set, nil
 }
 
-// Read reads the lists, and counts the entries that cannot be read.
+// Read reads the lists, and counts the invalid entries.
 func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (SuppressionLists, error) {
 	rules := suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}}
 	l := &listReader{flags: f, builder: suppression.NewBuilder(rules), headless: map[string]bool{}}
@@ -112,13 +111,13 @@ func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (Sup
 	return l.lists, nil
 }
 
-// readAll reads the lists a URI stands for, each with columns of its own.
+// readAll reads the lists of a URI. Each may have its own columns.
 func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
 		return errors.New("standard input is not supported; save it to a file and name the file")
 	}
 	reading := l.flags.Reading
-	reading.AllowEmpty = true // nobody is on such a list
+	reading.AllowEmpty = true // such a list has no entries
 	list, err := OpenInput(ctx, []string{uri}, reading)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 	return nil
 }
 
-// read reads lists of the same columns.
+// read reads lists with the same columns.
 func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 	if len(list.Files()[0].Columns) == 0 {
 		return nil
@@ -176,9 +175,10 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 	}
 }
 
-// header looks at the first line of a file of one column. A list needs no
-// header, so the line is an entry unless it is a name that columns of lists
-// have: taken for a header, somebody whose entry is misspelt would stay in.
+// header inspects the first line of a file with one column. A list needs no
+// header, so the line is an entry unless it is a known column name. If a
+// misspelled entry were taken for a header, that person would not be
+// suppressed.
 func (l *listReader) header(file sources.File) {
 	name := file.Columns[0]
 	if slices.Contains(listNames, strings.ToLower(name)) {
@@ -214,7 +214,7 @@ func (l *listReader) unreadable(place string) {
 	}
 }
 
-// choose says which columns of a list hold entries.
+// choose returns the columns of a list that hold entries.
 func (l *listReader) choose(file sources.File) ([]string, error) {
 	if slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") }) {
 		return nil, fmt.Errorf("%s is DROP's list of withdrawn requests: its people must no longer be suppressed. Leave it out, and remove its IDs from the other lists", file.URI)
@@ -234,13 +234,14 @@ func (l *listReader) choose(file sources.File) ([]string, error) {
 	switch {
 	case len(chosen) > 0:
 		return chosen, nil
-	case rows.AreData(file.Columns): // they must not be shown
+	case rows.AreData(file.Columns): // the names may be data, so do not print them
 		return nil, fmt.Errorf("%s has several columns, but its first line looks like data. Add a header line with the column names", file.URI)
 	}
 	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }
 
-// ListedIn is how the engine asks who is on lists; nil without any.
+// ListedIn returns the function with which the engine looks up people on lists;
+// nil without lists.
 func ListedIn(lists *suppression.Set) func(kind resolution.Identifier, value string) bool {
 	if lists == nil {
 		return nil
@@ -251,6 +252,6 @@ func ListedIn(lists *suppression.Set) func(kind resolution.Identifier, value str
 	}
 }
 
-// ShownPlaces is how many rows without an identifier are named; all are
+// ShownPlaces is how many rows without an identifier are listed. All are
 // counted.
 const ShownPlaces = 10

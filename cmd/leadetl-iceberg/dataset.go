@@ -19,8 +19,8 @@ import (
 	_ "github.com/apache/iceberg-go/io/gocloud"
 )
 
-// dataset is a finished dataset, as its _manifest.json describes it. Source:
-// docs/dataset.md.
+// dataset is a finished dataset, as its _manifest.json describes it.
+// Source: docs/dataset.md.
 type dataset struct {
 	location string // an absolute path, or with a scheme
 	store    iceio.IO

@@ -19,8 +19,8 @@ import (
 
 // DefaultStateDir returns leadetl's folder under the user's state folder, ""
 // for a user without a home. Paid answers are never stored where others could
-// delete them, such as in a temporary folder. Source: XDG Base Directory
-// Specification 0.8.
+// delete them, such as in a temporary folder.
+// Source: XDG Base Directory Specification 0.8.
 func DefaultStateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // the specification says to ignore relative paths
 		return filepath.Join(dir, "leadetl")

@@ -31,9 +31,12 @@ func TestServeDemo(t *testing.T) {
 	t.Parallel()
 	temporary := t.TempDir()
 	p := &place{TB: t, environ: []string{"TMPDIR=" + temporary}}
-	s := p.start("--demo")
+	s := p.start("--demo", "--dashboard")
 	s.await()
 	until(t, "the demo has said everything", func() bool { return strings.Contains(s.printed.String(), "/docs") })
+	if !regexp.MustCompile(`(?m)^  dashboard        http://\S+/account, sign in with the key$`).MatchString(s.printed.String()) {
+		t.Errorf("it does not say where the dashboard is:\n%s", s.printed.String())
+	}
 	var lines []string
 	for line := range strings.Lines(s.printed.String()) {
 		if strings.HasPrefix(line, "curl") {

@@ -102,7 +102,7 @@ Every flag is also a key of the config file; flags win.`,
 	flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus, /healthz and /readyz to whoever reaches it, such as :9464; none or an empty value: the internal listener alone")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` with the certificate chain; reloaded when it changes")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of the certificate's key")
-	flags.BoolVar(&o.Dashboard, "dashboard", false, "show organizations their account at /account; the page needs https")
+	flags.BoolVar(&o.Dashboard, "dashboard", false, "show organizations their account at /account; it needs https, except from a browser on this machine")
 	flags.StringVar(&f.systemKeyFile, "system-key-file", "", "`file` of the system key (x-sys-key)")
 	flags.StringVar(&f.tokens.JWKSFile, "jwt-jwks", "", "`file` with the public keys (JWKS) that verify organization tokens")
 	flags.StringVar(&f.tokens.Issuer, "jwt-issuer", "", "required `issuer` of organization tokens")
@@ -244,7 +244,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 		if err := demo.open(ctx, kept, f.options.Pepper); err != nil {
 			return err
 		}
-		if err := demo.print(std.Out, f.url(on.Public)); err != nil {
+		if err := demo.print(std.Out, f.url(on.Public), f.options.Dashboard); err != nil {
 			return err
 		}
 	}

@@ -104,16 +104,21 @@ func removeKilled(temporary string) {
 	}
 }
 
-// print prints how to call the service.
-func (d *demo) print(to io.Writer, url string) error {
+// print prints how to call the service, and where its dashboard is, if it has one.
+func (d *demo) print(to io.Writer, url string, dashboard bool) error {
 	const call = "curl -s %s%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n"
 	_, err := fmt.Fprintf(to, `Serving the sample directory at %s until this is stopped (Ctrl-C).
 Its organization has %s credits.
 
   key              %s
   callback secret  %s
-
 `, url, figures.Grouped(demoCredits), d.key, d.secret)
+	if err == nil && dashboard {
+		_, err = fmt.Fprintf(to, "  dashboard        %s/account, sign in with the key\n", url)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(to)
+	}
 	for _, c := range []struct{ path, body string }{
 		{"/lead/enrichment", `{"network_url":"https://network.example/in/ada-example"}`},
 		{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`},

@@ -138,7 +138,7 @@ func (a *Account) Serve(w http.ResponseWriter, r *http.Request, path string) err
 func (a *Account) serveVisit(w http.ResponseWriter, r *http.Request, path string) error {
 	x := a.sessions.of(r)
 	if x == nil {
-		return redirect(w, r, "/account/sign-in?ended")
+		return redirect(w, r, "/account/sign-in"+a.sessions.whyNone(r))
 	}
 	caller, err := a.Again(r, x.caller)
 	if p, is := errors.AsType[*wire.Problem](err); is && p.Kind.Status < 500 {

@@ -358,6 +358,9 @@ func TestSessionsEnd(t *testing.T) {
 			}
 		}
 	}
+	if a := s.ask(s.visitor(), "GET", "/account", nil); a.header.Get("Location") != "/account/sign-in" {
+		t.Errorf("a visitor who never signed in is sent to %s", a.header.Get("Location"))
+	}
 	c, _ := s.signIn(s.key)
 	s.must(s.store.SuspendOrganization(t.Context(), s.organization.ID, time.Now()))
 	s.callWith("x") // the service reads the credentials again
@@ -468,7 +471,7 @@ func TestAccountInABrowser(t *testing.T) {
 	s.fill()
 	origin := s.public.URL
 	b.Show(origin+"/account", screens[0])
-	s.at(b, "/account/sign-in?ended")
+	s.at(b, "/account/sign-in")
 	s.look(b, origin, map[string]string{"sign-in": "/account/sign-in"})
 
 	submit := func(key string) {

@@ -106,7 +106,7 @@ func (o *Operator) serveVisit(w http.ResponseWriter, r *http.Request, path strin
 	}
 	x := o.sessions.of(r)
 	if x == nil {
-		return redirect(w, r, "/operator/sign-in?ended")
+		return redirect(w, r, "/operator/sign-in"+o.sessions.whyNone(r))
 	}
 	if r.Method == http.MethodPost && !x.isForm(r) {
 		return errNotAForm

@@ -87,6 +87,15 @@ func (s *sessions) of(r *http.Request) *session {
 	return x
 }
 
+// whyNone is what the sign-in page is told about a request without a session: a
+// visitor who never signed in has no cookie, and no session that has ended.
+func (s *sessions) whyNone(r *http.Request) string {
+	if _, err := r.Cookie(s.cookie); err != nil {
+		return ""
+	}
+	return "?ended"
+}
+
 // end ends the session of a request.
 func (s *sessions) end(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(s.cookie); err == nil {

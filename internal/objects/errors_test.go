@@ -211,6 +211,20 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
+// The log says for how long a store is tried again, only where it is.
+func TestTriesAreLogged(t *testing.T) {
+	for failing, want := range map[time.Duration]string{
+		time.Second: "", 3 * time.Second: "for_another=2s", 4900 * time.Millisecond: "for_another=1s", 6 * time.Second: "",
+	} {
+		var log bytes.Buffer
+		store := objects.New(t.Context(), objects.Options{GiveUpAfter: 5 * time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		gone := store.IsDown(failing, objects.ErrUnavailable)
+		if gone != (failing > 5*time.Second) || want == "" && log.Len() > 0 || !strings.Contains(log.String(), want) {
+			t.Errorf("after %s: given up %v, it says: %s", failing, gone, &log)
+		}
+	}
+}
+
 // Who interrupts does not wait for a store that is down.
 func TestInterruptedWhileDown(t *testing.T) {
 	_, proxy, _ := stores(t)

@@ -1,6 +1,9 @@
 package objects
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Renew renews a lock as its clock would.
 func (l *Lock) Renew(ctx context.Context) error { return l.renew(ctx, 0) }
@@ -11,3 +14,9 @@ const (
 	ChunkSize = chunkSize
 	BlockSize = blockSize
 )
+
+// IsDown records a failure of a request that has failed for so long.
+func (s *Store) IsDown(failing time.Duration, why error) bool {
+	now := time.Now()
+	return s.isDown(now, now.Add(-failing), why)
+}

@@ -114,9 +114,10 @@ func (s *Store) isDown(now, failing time.Time, why error) bool {
 	if s.downSince.IsZero() {
 		s.downSince = now
 	}
-	if now.Sub(failing) > 2*time.Second && now.Sub(s.warnedAt) > warnEvery {
+	left := s.options.GiveUpAfter - max(now.Sub(failing), now.Sub(s.downSince))
+	if left > 0 && now.Sub(failing) > 2*time.Second && now.Sub(s.warnedAt) > warnEvery {
 		s.warnedAt = now
-		s.options.Log.Warn("the store does not answer; trying again", "reason", why.Error(), "for_another", (s.options.GiveUpAfter - now.Sub(failing)).Round(time.Second).String())
+		s.options.Log.Warn("the store does not answer; trying again", "reason", why.Error(), "for_another", max(left.Round(time.Second), time.Second).String())
 	}
-	return now.Sub(failing) >= s.options.GiveUpAfter || now.Sub(s.downSince) >= s.options.GiveUpAfter
+	return left <= 0
 }

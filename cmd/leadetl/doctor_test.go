@@ -3,6 +3,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -68,6 +70,13 @@ func TestDoctorOnS3(t *testing.T) {
 	p = startProgram(t, append(args, "--s3-endpoint", "http://127.0.0.1:1", "--s3-give-up-after", "1s")...)
 	if rows := checked(p.waited()); p.code() != cli.ExitTryAgain || !strings.HasPrefix(rows["input"], "failed ") || !strings.HasPrefix(rows["output"], "failed ") {
 		t.Errorf("store that is gone: exit code %d, %q", p.code(), rows)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	p = startProgram(t, append(args, "--s3-endpoint", other.URL, "--in", "s3://leads/x.csv")...)
+	want := "the bucket leads does not exist there, or " + other.URL + " is not an S3 store; "
+	if rows := checked(p.waited()); p.code() != cli.ExitUsage || !strings.Contains(rows["input"], want) || !strings.Contains(rows["output"], want) || !strings.HasPrefix(rows["clock"], "- not compared") {
+		t.Errorf("not S3: exit code %d, %q", p.code(), rows)
 	}
 }
 

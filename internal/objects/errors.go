@@ -24,6 +24,9 @@ var (
 	ErrUnavailable = errors.New("the store does not answer")
 	// ErrChanged means that the object is no longer the expected version.
 	ErrChanged = errors.New("the object has changed")
+	// ErrNotS3 is in the RefusedError of an address that does not answer as S3
+	// does.
+	ErrNotS3 = errors.New("not an S3 store")
 	// errNotImplemented is in the RefusedError of a store that does not support
 	// the request.
 	errNotImplemented = errors.New("the store does not support it")
@@ -92,6 +95,8 @@ func (s *Store) judge(r request, asked string, err error) error {
 		return s.refusal(r, code, status, err)
 	case code == "NoSuchUpload":
 		return named(errNoUpload)
+	case status == http.StatusNotFound && (code == "" || code == "NotFound") && (r.verb == "list" || isForeign(err)):
+		return s.refusal(r, "", status, errors.Join(ErrNotS3, err))
 	case code == "NoSuchKey", status == http.StatusNotFound && (code == "" || code == "NotFound"):
 		return named(fs.ErrNotExist)
 	case code == "PreconditionFailed", status == http.StatusPreconditionFailed:
@@ -184,6 +189,17 @@ func codeOf(err error) (code string, status int) {
 		status = 0 // an answer that broke off does not count
 	}
 	return code, status
+}
+
+// isForeign reports whether an answer is a page or a text, as web servers send
+// them where nothing is. The answer of S3 to HEAD has no body, but a type of XML.
+func isForeign(err error) bool {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) || response.Response == nil {
+		return false
+	}
+	header := response.Response.Header
+	return strings.HasPrefix(header.Get("Content-Type"), "text/") && !strings.HasPrefix(header.Get("Content-Type"), "text/xml") && header.Get("X-Amz-Request-Id") == ""
 }
 
 func said(code string, status int) string {

@@ -118,6 +118,16 @@ func TestStoresThatLackSomething(t *testing.T) {
 	page := func(*http.Request) s3test.Fault {
 		return s3test.Fault{Kind: s3test.Answer, Status: 200, Type: "text/html; charset=utf-8", Text: "<!doctype html><title>Console</title>"}
 	}
+	foreign := func(kind string) func(*http.Request) s3test.Fault {
+		return func(*http.Request) s3test.Fault {
+			return s3test.Fault{Kind: s3test.Answer, Status: 404, Type: kind, Text: "404 page not found"}
+		}
+	}
+	look := func(store *objects.Store) error {
+		_, err := store.Stat(t.Context(), at("in/a.csv"))
+		return err
+	}
+	const notS3 = "the bucket lists does not exist there, or ENDPOINT is not an S3 store; check the bucket's name, and --s3-endpoint"
 	const another = "; use a store that does, or a folder"
 	const pieces = "the store does not support uploads in pieces, in which files of more than 8 MiB are sent" + another + ", or make smaller parts with --rows-per-part"
 	const console = "the answer is a web page, not one of S3; check --s3-endpoint: the console of a store has another address or port than its S3 interface"
@@ -138,6 +148,10 @@ func TestStoresThatLackSomething(t *testing.T) {
 		{"S3: a page in place of a list", page, list, console},
 		{"S3: a page in place of an object", page, read, console},
 		{"S3: a page after a write", page, write(1), console},
+		{"S3: a web server, listed", foreign("text/plain"), list, notS3},
+		{"S3: a web server without a type, listed", foreign("application/octet-stream"), list, notS3},
+		{"S3: a web server, looked at", foreign("text/html"), look, notS3},
+		{"S3: a web server, read", foreign("text/html"), read, notS3},
 		{"listing", func(*http.Request) s3test.Fault { return answer(501, "NotImplemented") }, list,
 			"the store refuses to list it (NotImplemented, HTTP 501)"},
 	} {
@@ -148,7 +162,7 @@ func TestStoresThatLackSomething(t *testing.T) {
 			store := objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, GiveUpAfter: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			err := c.try(store)
 			var refused *objects.RefusedError
-			if !errors.As(err, &refused) || errors.Is(err, objects.ErrUnavailable) || !strings.Contains(err.Error(), ": "+c.want) {
+			if !errors.As(err, &refused) || errors.Is(err, objects.ErrUnavailable) || !strings.Contains(err.Error(), ": "+strings.ReplaceAll(c.want, "ENDPOINT", proxy.URL)) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 			if log.Len() > 0 {

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +23,10 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 		where += ", endpoint " + s.options.Endpoint
 	}
 	switch {
+	case errors.Is(err, ErrNotS3):
+		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(s.options.Endpoint, "the address"))
+		e.Advice = "check the bucket's name, and --s3-endpoint"
+		return e
 	case code == "ExistingObjectIsDirectory", code == "XMinioObjectExistsAsDirectory": // versitygw, MinIO
 		e.Problem, e.Advice = "a folder has the name of this object", "remove the folder"
 	case code == "ObjectParentIsFile", code == "XMinioParentIsObject": // versitygw, MinIO

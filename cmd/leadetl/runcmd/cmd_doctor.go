@@ -163,7 +163,7 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 		d.checkOutput(ctx, store)
 	}
 	clock, of := d.checkAnswers(ctx, j, known)
-	if clock.IsZero() {
+	if clock.IsZero() && !slices.ContainsFunc(d.checks, func(c check) bool { return errors.Is(c.err, objects.ErrNotS3) }) {
 		clock, of = d.storeClock(ctx), "S3"
 	}
 	d.checkClock(clock, of)

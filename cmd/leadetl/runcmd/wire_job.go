@@ -86,6 +86,15 @@ func completeJob(c *cobra.Command) {
 	}
 }
 
+// check refuses a --sample that is out of range. 0 is all lines only where the
+// flag is not given.
+func (f *JobFlags) check(flags *pflag.FlagSet) error {
+	if flags.Changed("sample") && (f.sample < 1 || f.sample > sources.MaxSample) {
+		return fmt.Errorf("--sample is %d; it is a number of lines from 1 to %s", f.sample, figures.Grouped(sources.MaxSample))
+	}
+	return nil
+}
+
 // Job returns the job with these settings, not validated yet. Its error joins
 // all problems.
 func (f *JobFlags) Job(operation string) (job.Job, error) {
@@ -97,9 +106,6 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	}
 	job := job.Default(resolution.Operation(operation))
 	job.Sample, job.Column, job.DropIdentifier = f.sample, f.column, f.dropIdentifier
-	if f.sample < 0 || f.sample > sources.MaxSample {
-		errs = append(errs, fmt.Errorf("--sample is %d; it is a number of lines from 1 to %s", f.sample, figures.Grouped(sources.MaxSample)))
-	}
 	switch {
 	case len(f.keep) == 0 || slices.Contains(f.keep, ""):
 		errs = append(errs, errors.New("--keep names no column; write all, none, or names with commas"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
@@ -29,7 +30,7 @@ func newAdminCreditsGrantCommand(std cli.Streams) *cobra.Command {
 		Use:     "grant ORG NUMBER",
 		Short:   "Give an organization credits and print what it has then",
 		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
-	}, (*sqlite.Store).Grant)
+	}, "leadetl admin credits take takes credits back", (*sqlite.Store).Grant)
 }
 
 func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
@@ -40,15 +41,16 @@ func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
 		Use:     "take ORG NUMBER",
 		Short:   "Take credits back and print what is left",
 		Example: `  leadetl admin credits take "Example Rockets" 5000 --note "invoice 17 was for somebody else"`,
-	}, take)
+	}, "leadetl admin credits grant gives credits", take)
 }
 
 // creditsChange changes an organization's credits by a positive number.
 type creditsChange func(s *sqlite.Store, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error)
 
 // newAdminCreditsChangeCommand makes c a command that changes an organization's
-// credits and prints the new balance.
-func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change creditsChange) *cobra.Command {
+// credits and prints the new balance. opposite is the hint for a number below 0:
+// the command that changes them the other way.
+func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, opposite string, change creditsChange) *cobra.Command {
 	var a admin
 	var note string
 	var test bool
@@ -76,6 +78,15 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, change cred
 			return err
 		})
 	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if unknown, is := errors.AsType[*pflag.NotExistError](err); is {
+			number := "-" + unknown.GetSpecifiedShortnames()
+			if _, err := strconv.ParseFloat(number, 64); err == nil {
+				return cli.UsageError(fmt.Errorf("%q is not a number of credits; write a whole number of at least 1; %s", number, opposite))
+			}
+		}
+		return c.Parent().FlagErrorFunc()(c, err)
+	})
 	flags := a.command(c).Flags()
 	flags.StringVar(&note, "note", "", "`text` that the ledger keeps with the entry")
 	flags.BoolVar(&test, "test", false, "change the ledger of the test keys")

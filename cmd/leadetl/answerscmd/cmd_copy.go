@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +62,9 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 	if err != nil {
 		return err
 	}
+	if isSame(fromName, toName) {
+		return cli.UsageError(errors.New("FROM and TO are the same; name two states"))
+	}
 	from, closeFrom, err := s.open(ctx, std, fromName, answers.Options{MustExist: true})
 	if err != nil {
 		return err
@@ -99,6 +104,19 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 	}
 	_, err = fmt.Fprintf(std.Out, "%s and %s copied\n", figures.Plural(int(all.Answers), "answer"), figures.Plural(int(all.Calls), "open call"))
 	return err
+}
+
+// isSame reports whether two names are of one folder, or of one place on S3.
+func isSame(a, b string) bool {
+	if objects.Is(a) || objects.Is(b) {
+		return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
+	}
+	first, err := os.Stat(a)
+	if err != nil {
+		return false // whoever opens it says what is wrong
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // open opens one end of a copy.

@@ -42,9 +42,9 @@ func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
 func answersError(state string, err error) error {
 	switch {
 	case errors.Is(err, answers.ErrNone):
-		return cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder with --state", state))
+		return cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder", state))
 	case errors.Is(err, filelock.ErrLocked):
-		return cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder with --state", err))
+		return cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder", err))
 	case errors.Is(err, answers.ErrNewer):
 		return cli.UsageError(err)
 	}

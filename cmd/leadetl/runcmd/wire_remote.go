@@ -264,7 +264,13 @@ func (f *remoteFlags) clientOptions() (client.Options, error) {
 
 // readSecrets reads the key and the trusted certificates.
 func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
-	if options.Key, err = secret.Read(APIKeyVariable, f.apiKeyFile); err != nil {
+	options.Key, err = secret.Read(APIKeyVariable, f.apiKeyFile)
+	switch {
+	case errors.Is(err, secret.ErrNotGiven) && f.apiKeyFile == "":
+		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with --api-key-file", APIKeyVariable))
+	case errors.Is(err, secret.ErrNotGiven):
+		return cli.UsageError(fmt.Errorf("--api-key-file: %s is empty; write the service's API key to it", f.apiKeyFile))
+	case err != nil:
 		return cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
 	}
 	options.RootCAs, err = f.authorities()

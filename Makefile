@@ -4,7 +4,7 @@ SHELL := bash
 .PHONY: help build run test check format vet lint tidy bench-check load-check foreign iceberg iceberg-check bench fuzz kill soak
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/leadetl
 	CGO_ENABLED=0 go build -o bin/ ./cmd/leadetl
@@ -33,7 +33,7 @@ test: ## run all tests with the race detector, in random order
 	go test -race -shuffle=on -timeout 25m ./...
 	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
 
-check: format vet lint tidy bench-check load-check foreign iceberg-check test ## run what CI runs: gofmt, vet, staticcheck, go.mod, all tests
+check: format vet lint tidy bench-check load-check test ## run what CI runs first: gofmt, vet, staticcheck, go.mod, all tests
 
 format:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
@@ -63,8 +63,9 @@ load-check:
 iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
 	cd cmd/leadetl-iceberg && CGO_ENABLED=0 go build -o ../../bin/ .
 
-# leadetl-iceberg is a module of its own, with many others below it.
-iceberg-check:
+# leadetl-iceberg is a module of its own, with many others below it: some minutes
+# to compile. CI runs this and foreign if it has the time.
+iceberg-check: ## test leadetl-iceberg
 	@cd cmd/leadetl-iceberg && if go list -test -deps . > /dev/null 2>&1; \
 		then go vet . && go test -count=1 .; else echo "cmd/leadetl-iceberg is not tested: its modules are not available"; fi
 

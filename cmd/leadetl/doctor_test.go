@@ -105,7 +105,19 @@ func TestDoctorOfService(t *testing.T) {
 	if p, rows := doctor(key[:len(key)-6] + "AAAAAA"); p.code() != cli.ExitUsage || !strings.HasPrefix(rows["API key"], "failed the service refuses it; check --api-key-file") {
 		t.Errorf("a wrong key: exit code %d, %q", p.code(), rows)
 	}
-	if p, rows := doctor(key, "--resolver", service.public+"/elsewhere"); p.code() != cli.ExitDone || rows["API key"] != "- not checked: the service answers 404 to /account/balance" {
+	other, lean := httptest.NewServer(http.NotFoundHandler()), httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("API-Version", "1.0.0")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer other.Close()
+	defer lean.Close()
+	for _, address := range []string{service.public + "/elsewhere", service.internal, other.URL} {
+		if p, rows := doctor(key, "--resolver", address); p.code() != cli.ExitUsage || rows["API key"] != "" ||
+			rows["service"] != "failed "+address+" answers, but does not look like a Lead Resolution Service; check --resolver" {
+			t.Errorf("not a service: exit code %d, %q", p.code(), rows)
+		}
+	}
+	if p, rows := doctor(key, "--resolver", lean.URL); p.code() != cli.ExitDone || rows["API key"] != "- not checked: the service answers 404 to /account/balance" {
 		t.Errorf("no account: exit code %d, %q", p.code(), rows)
 	}
 	service.stop(os.Interrupt)

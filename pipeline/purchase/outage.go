@@ -100,7 +100,11 @@ func (e *outageError) Error() string {
 	if e.through != "" {
 		who += " by " + e.through
 	}
-	text := fmt.Sprintf("%v: %s gave no answer for too long", ErrUnreachable, who)
+	did := "gave no answer"
+	if e.last != nil && e.last.Status != 0 {
+		did = "did not answer successfully"
+	}
+	text := fmt.Sprintf("%v: %s %s for too long", ErrUnreachable, who, did)
 	if e.last != nil {
 		text += ", at last: " + e.last.Reason()
 	}

@@ -41,7 +41,7 @@ func TestOutage(t *testing.T) {
 		{
 			"a page of its own", resolution.CallError{Class: resolution.Protocol, Status: 200, Detail: "the answer is no JSON object"}, 1e6, 90 * time.Second, "",
 			[]string{down + `protocol: status 200: the answer is no JSON object; trying one call at a time until it is back, or for 1m30s" service=` + laterService},
-			"the service is out of reach: " + laterService + " gave no answer for too long, at last: protocol: status 200: the answer is no JSON object",
+			"the service is out of reach: " + laterService + " did not answer successfully for too long, at last: protocol: status 200: the answer is no JSON object",
 		},
 		{
 			"for a while", resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, RequestID: "req_1"}, 14, 0, "",

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,9 @@ type Account struct {
 	Credits int64     // that can be spent
 	Status  int       // of the answer
 	Clock   time.Time // of the service; zero when it does not say
+	// Foreign says that the answer does not look like one of a Lead Resolution
+	// Service.
+	Foreign bool
 }
 
 // Account asks for the account of the key, which costs nothing. It is no error
@@ -28,6 +32,7 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	in := answer.envelope()
 	switch answer.status {
 	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		account.Foreign = in.isForeign()
 		return account, nil
 	}
 	if err := in.err(); err != nil {
@@ -36,4 +41,14 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	credits, told := number(in.body.get("available"))
 	account.Credits, account.Told = int64(credits), told
 	return account, nil
+}
+
+// isForeign reports whether a refusal is that of some other server, or of a path
+// that is none of the interface.
+func (in envelope) isForeign() bool {
+	if in.answer.status == http.StatusNotFound && text(object(in.body.get("error")).get("type")) == nothingHere {
+		return true
+	}
+	header := in.answer.header
+	return header.Get("Api-Version") == "" && !strings.HasPrefix(header.Get("Content-Type"), "application/problem+json") && code(in.body) == ""
 }

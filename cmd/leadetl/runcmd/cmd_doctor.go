@@ -351,6 +351,9 @@ func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
 	case err != nil:
 		d.failed("service", err)
 		return account.Clock
+	case account.Foreign:
+		d.failed("service", cli.UsageError(fmt.Errorf("%s answers, but does not look like a Lead Resolution Service; check --resolver", f.resolver)))
+		return account.Clock
 	}
 	d.ok("service", f.resolver)
 	if !account.Told {

@@ -44,7 +44,7 @@ func TestRemoteStops(t *testing.T) {
 		{
 			name:   "the key is revoked in the middle",
 			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, -1) },
-			code:   cli.ExitUsage, says: "refuses", again: true,
+			code:   cli.ExitUsage, says: "done; correct it, then run the same command", again: true,
 			relief: func(_ *testing.T, s *badservice.Service) { s.Deny(0, 0) },
 		},
 		{

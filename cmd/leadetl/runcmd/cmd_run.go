@@ -289,7 +289,11 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; run the same command to resume", figures.Plural(result.Made+result.Skipped, "part")))
 	}
 	if err != nil && result != nil && isResumable(err) {
-		return fmt.Errorf("%w; %s done; run the same command to resume", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"))
+		resume := "run the same command to resume"
+		if cli.ExitCode(err) == cli.ExitUsage {
+			resume = "correct it, then run the same command"
+		}
+		return fmt.Errorf("%w; %s done; %s", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"), resume)
 	}
 	if err != nil {
 		return err

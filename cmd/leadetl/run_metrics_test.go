@@ -171,22 +171,33 @@ func getUntil(t *testing.T, url, want string) (text string) {
 }
 
 // TestMetricsPortInUse: a wrong address ends the command before it writes or
-// calls anything.
+// calls anything, and says which one to write.
 func TestMetricsPortInUse(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	for _, address := range []string{busy.Addr().String(), "127.0.0.1", "127.0.0.1:port"} {
+	for address, want := range map[string]string{
+		busy.Addr().String(): fmt.Sprintf("port %d is in use at 127.0.0.1; name another, such as 127.0.0.1:", busy.Addr().(*net.TCPAddr).Port),
+		"127.0.0.1":          "127.0.0.1 is not an address; write HOST:PORT",
+		"127.0.0.1:port":     "127.0.0.1:port is not an address; write HOST:PORT",
+	} {
 		folder := t.TempDir()
 		var said bytes.Buffer
 		code := execute(t.Context(), []string{
 			"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
 			"--metrics-listen", address,
 		}, strings.NewReader(""), io.Discard, &said)
-		if code != cli.ExitUsage || !strings.Contains(said.String(), "--metrics-listen: listen tcp") {
+		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: --metrics-listen: "+want) {
 			t.Errorf("%s: exit code %d, %s", address, code, &said)
+		}
+		said.Reset()
+		code = execute(t.Context(), []string{
+			"serve", "--state", filepath.Join(folder, "state"), "--directory", "none", "--internal-listen", "none", "--listen", address,
+		}, strings.NewReader(""), io.Discard, &said)
+		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: --listen: "+want) {
+			t.Errorf("serve at %s: exit code %d, %s", address, code, &said)
 		}
 		if _, err := os.Stat(filepath.Join(folder, "out")); err == nil {
 			t.Errorf("%s: the output folder was made", address)

@@ -57,7 +57,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	defer func() { err = cli.UsageError(err) }()
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return "", nil, fmt.Errorf("--callback-listen %s is not of the form host:port", o.Addr)
+		return "", nil, wire.ListenError("callback-listen", o.Addr, err)
 	}
 	if ip, notIP := netip.ParseAddr(host); o.Send && (host == "" || notIP == nil && ip.IsUnspecified()) {
 		return "", nil, fmt.Errorf("--callback-listen %s is not an address the service can reach; name one with --callback-url", o.Addr)

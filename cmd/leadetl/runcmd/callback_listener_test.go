@@ -166,7 +166,7 @@ func TestListenForCallbacksErrors(t *testing.T) {
 		o    callbackListenOptions
 		want string
 	}{
-		{"no port", callbackListenOptions{Addr: "127.0.0.1", SecretFile: good}, "not of the form host:port"},
+		{"no port", callbackListenOptions{Addr: "127.0.0.1", SecretFile: good}, "127.0.0.1 is not an address; write HOST:PORT"},
 		{"any address", callbackListenOptions{Addr: "0.0.0.0:8443", SecretFile: good, Send: true}, "--callback-url"},
 		{"any address of IPv6", callbackListenOptions{Addr: "[::]:8443", SecretFile: good, Send: true}, "--callback-url"},
 		{"a port alone", callbackListenOptions{Addr: ":8443", SecretFile: good, Send: true}, "--callback-url"},
@@ -174,7 +174,7 @@ func TestListenForCallbacksErrors(t *testing.T) {
 		{"a secret that is none", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, "hunter2")}, "whsec_"},
 		{"one good secret, one not", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, callback.NewSecret().Reveal(), "hunter2")}, "whsec_"},
 		{"no certificate", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: good, TLSCert: "missing.pem", TLSKey: "missing.pem"}, "--callback-tls-cert"},
-		{"a busy port", callbackListenOptions{Addr: busy.Addr().String(), SecretFile: good}, ": the address is in use by another program"},
+		{"a busy port", callbackListenOptions{Addr: busy.Addr().String(), SecretFile: good}, " is in use at 127.0.0.1; name another"},
 	} {
 		_, _, err := listenForCallbacks(t.Context(), f.o, &taken{}, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "hunter2") || cli.ExitCode(err) != cli.ExitUsage {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
@@ -23,7 +24,7 @@ import (
 func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, cli.UsageError(fmt.Errorf("--metrics-listen: %w; another is named with --metrics-listen", err))
+		return nil, cli.UsageError(wire.ListenError("metrics-listen", addr, err))
 	}
 	server := &http.Server{
 		Handler:           metricsHandler(progress),

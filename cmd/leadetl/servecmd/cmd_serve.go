@@ -324,7 +324,7 @@ func (f *serveFlags) openListeners() (on service.Listeners, err error) {
 		}
 		opened, err := net.Listen("tcp", l.address)
 		if err != nil {
-			return on, fmt.Errorf("--%s: %w; another is named with --%s", l.flag, err, l.flag)
+			return on, wire.ListenError(l.flag, l.address, err)
 		}
 		*l.into = opened
 	}

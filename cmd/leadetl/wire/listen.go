@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"strconv"
 	"syscall"
 )
 
@@ -12,9 +13,18 @@ import (
 func ListenError(flag, address string, err error) error {
 	why := err
 	var dns *net.DNSError
+	host, service, malformed := net.SplitHostPort(address)
+	port, unknown := net.LookupPort("tcp", service)
 	switch {
+	case malformed != nil || unknown != nil:
+		return fmt.Errorf("--%s: %s is not an address; write HOST:PORT", flag, address)
 	case errors.Is(err, syscall.EADDRINUSE):
-		why = errors.New("the address is in use by another program; choose another port, or 0 for any free one")
+		at := ""
+		if host != "" {
+			at = " at " + host
+		}
+		// port^1 is next to port, and never above 65535.
+		return fmt.Errorf("--%s: port %s is in use%s; name another, such as %s", flag, service, at, net.JoinHostPort(host, strconv.Itoa(port^1)))
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
 		why = errors.New("this machine does not have the address")
 	case errors.Is(err, syscall.EACCES):

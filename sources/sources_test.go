@@ -176,7 +176,7 @@ func TestStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	if _, err := l.Reader(nil); err == nil || err.Error() != "- has been read already. Save it to a file and name that" {
+	if _, err := l.Reader(nil); err == nil || err.Error() != "standard input has been read already. Save it to a file and name that" {
 		t.Errorf("read twice: %v", err)
 	}
 }
@@ -229,7 +229,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"a.csv", "?.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "./a.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "other.csv"}, nil, `other.csv is given twice. Name it once; its rows would count twice`},
-		{[]string{"-", "-"}, nil, `- is given twice. Name it once; its rows would count twice`},
+		{[]string{"-", "-"}, nil, `standard input is given twice. Name it once; its rows would count twice`},
 		{[]string{"s3://bucket/a.csv"}, nil, `s3://bucket/a.csv is on S3; S3 is not configured here. Copy it to this machine first`},
 		{[]string{"https://files.example/a.csv"}, nil, `https://files.example/a.csv is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input. Copy it to this machine or to S3 first`},
 		{[]string{"empty.csv"}, nil, `empty.csv is empty: it has no header line. Write the names of the columns in its first line`},

@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
@@ -216,7 +217,7 @@ func printPlaces(to io.Writer, report directory.Report) {
 func printImport(to io.Writer, report directory.Report) error {
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
 	for _, k := range report.Kinds {
-		notes := []string{"from " + k.Source}
+		notes := []string{"from " + rows.Shown(k.Source)}
 		if k.Replaced > 0 {
 			notes = append(notes, figures.Plural(k.Replaced, "duplicate key"))
 		}

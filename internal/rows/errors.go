@@ -22,7 +22,7 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	var b strings.Builder
-	b.WriteString(e.File)
+	b.WriteString(Shown(e.File))
 	if e.Line > 0 {
 		fmt.Fprintf(&b, ":%d", e.Line)
 	}
@@ -36,3 +36,12 @@ func (e *FormatError) Error() string {
 }
 
 func (e *FormatError) Unwrap() error { return e.Err }
+
+// Shown is the name of a file in texts for people, who need not know that "-"
+// stands for standard input.
+func Shown(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}

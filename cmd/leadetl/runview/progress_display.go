@@ -54,7 +54,7 @@ func (d Display) Plan(p *stats.Progress) (stop func()) {
 			d.Log.Info("planning", "rows", s.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
 		})
 	}
-	return drawBar(d.Terminal, 24, func(int) string { return figures.Grouped(p.Snapshot().Rows) + " rows" },
+	return drawBar(d.Terminal, 24, func(int) string { return figures.Plural(p.Snapshot().Rows, "row") },
 		func() (done, of int64) { s := p.Snapshot(); return s.BytesRead, s.BytesTotal })
 }
 

@@ -33,7 +33,7 @@ func (s status) line() []said {
 	if matched != "" {
 		matched += " matched"
 	}
-	rows := figures.Grouped(s.rows()) + " rows"
+	rows := figures.Plural(s.rows(), "row")
 	if s.snapshot.Calls == nil {
 		return []said{{s.done(), 0}, {rows, 2}, {matched, 4}, {figures.Grouped(s.rowRate()) + " rows/s", 3}, {s.left(), 1}}
 	}
@@ -45,7 +45,11 @@ func (s status) line() []said {
 	case pace.RetryAfter, pace.Dead:
 		calls.text = "" // there are no calls
 	}
-	return []said{{s.done(), 0}, {rows, 2}, {matched, 5}, calls, {figures.Short(s.snapshot.Calls.Credits) + " credits", 3}, {s.left(), 1}, {why, rank}}
+	credits := figures.Short(s.snapshot.Calls.Credits) + " credits"
+	if s.snapshot.Calls.Credits == 1 {
+		credits = "1 credit"
+	}
+	return []said{{s.done(), 0}, {rows, 2}, {matched, 5}, calls, {credits, 3}, {s.left(), 1}, {why, rank}}
 }
 
 // rows returns the number of rows done, including those of unfinished batches.

@@ -151,6 +151,12 @@ func TestLiveLineFits(t *testing.T) {
 			}, 80, "0%  40 rows  75.0% matched  0 calls/s  0 credits",
 		},
 		{
+			"one of each", status{
+				snapshot: stats.Snapshot{RowsRead: 4, BytesRead: 9, BytesTotal: 9, Calls: &stats.CallSnapshot{Asked: 4, Closed: 1, Matched: 1, Credits: 1}},
+				now:      now, recent: &stats.Recent{},
+			}, 80, "25%  1 row  100.0% matched  0 calls/s  1 credit",
+		},
+		{
 			"no service", status{snapshot: stats.Snapshot{Rows: 5, RowsRead: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, recent: &stats.Recent{}},
 			80, "50%  5 rows  80.0% matched  5 rows/s",
 		},

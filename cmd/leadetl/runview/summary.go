@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -46,7 +47,7 @@ func (s Summary) Print(to io.Writer) error {
 	t.CountIfAny("skipped", totals.Skipped, reasons(totals.Reasons["skipped"]))
 	t.Count("malformed", totals.Malformed, reasons(totals.Reasons["malformed"]))
 	if first := s.Result.FirstReject; first != nil {
-		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", first.URI, first.Row, first.Reason))
+		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", rows.Shown(first.URI), first.Row, first.Reason))
 	}
 	s.addCalls(&t)
 	t.Text("took", s.speed())
@@ -224,7 +225,7 @@ func inputNames(files []sources.File, sample int) string {
 		from = "sample of "
 	}
 	if len(files) == 1 {
-		return from + files[0].URI
+		return from + rows.Shown(files[0].URI)
 	}
 	return fmt.Sprintf("%s%d files", from, len(files))
 }

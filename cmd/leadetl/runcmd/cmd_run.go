@@ -220,7 +220,11 @@ func OneOperation(_ *cobra.Command, args []string) error {
 func (f *runFlags) job(operation string) (job.Job, error) {
 	var errs []error
 	if len(f.in) == 0 && !f.search.isGiven() {
-		errs = append(errs, errors.New("no --in; name the input"))
+		missing := "no --in; name the input"
+		if resolution.Operation(operation).IsKeyword() {
+			missing = "no --in or --keywords; name a list of searches, or the words of one"
+		}
+		errs = append(errs, errors.New(missing))
 	}
 	if f.out == "" {
 		errs = append(errs, errors.New("no --out; name the output folder"))

@@ -61,6 +61,7 @@ type SuppressionLists struct {
 	Entries int64
 	Bad     int64    // invalid entries
 	Places  []string // places of the first of these
+	Empty   []string // the lists without entries, as named in --suppress
 }
 
 // listReader reads lists.
@@ -91,6 +92,9 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 		}
 		log.Warn("some suppression list entries cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}
+	for _, uri := range l.Empty {
+		log.Warn("suppression list has no entries", "list", uri)
+	}
 	log.Debug("suppression lists read", "entries", l.Entries, "digests", l.Set.Len())
 	return l.Set, nil
 }
@@ -100,11 +104,15 @@ func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (Sup
 	rules := suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}}
 	l := &listReader{flags: f, builder: suppression.NewBuilder(rules), headless: map[string]bool{}}
 	for _, uri := range f.Lists {
+		before := l.lists.Entries
 		if err := l.readAll(ctx, uri); err != nil {
 			if ctx.Err() != nil {
 				return SuppressionLists{}, ErrInterruptedEarly
 			}
 			return SuppressionLists{}, UnlessUnavailable(fmt.Errorf("suppression list: %w", err))
+		}
+		if l.lists.Entries == before {
+			l.lists.Empty = append(l.lists.Empty, uri)
 		}
 	}
 	l.lists.Set = l.builder.Set()

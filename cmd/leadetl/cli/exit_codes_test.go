@@ -143,3 +143,16 @@ func TestMessage(t *testing.T) {
 		}
 	}
 }
+
+// A folder that cannot be made is not the one whose permissions are wrong.
+func TestReasonNamesTheFolderThatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]string{
+		filepath.Join(dir, "x"): dir + "/x cannot be made: " + dir + " may not be written to; change its permissions, or name another place",
+		dir:                     dir + ": permission denied; check who may use it",
+	} {
+		if got := Reason(&fs.PathError{Op: "mkdir", Path: name, Err: syscall.EACCES}); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}

@@ -50,6 +50,9 @@ func aboutPath(e *fs.PathError) string {
 	case errors.Is(e.Err, syscall.EISDIR):
 		return fmt.Sprintf("%s is a folder; name a file in it", path)
 	case errors.Is(e.Err, fs.ErrPermission):
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Sprintf("%s cannot be made: %s may not be written to; change its permissions, or name another place", path, filepath.Dir(path))
+		}
 		return fmt.Sprintf("%s: permission denied; check who may use it", path)
 	case errors.Is(e.Err, syscall.EROFS):
 		return fmt.Sprintf("%s is on a file system that cannot be written to; name another place", path)

@@ -187,7 +187,11 @@ func checkWritable(flag, folder string) error {
 		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
 			return cli.UsageError(fmt.Errorf("--%s: %s cannot be made: %s may not be written to; change its permissions, or name another folder", flag, folder, above))
 		}
-		return nil
+		probe, err := os.MkdirTemp(above, ".leadetl-doctor-*")
+		if err != nil { // as in /proc
+			return cli.UsageError(fmt.Errorf("--%s: the folder %s cannot be made there; name another", flag, folder))
+		}
+		return os.Remove(probe)
 	case err == nil && !info.IsDir():
 		return cli.UsageError(fmt.Errorf("--%s: %s is a file; name a folder", flag, folder))
 	case err != nil:

@@ -123,9 +123,9 @@ func (s *Store) unanswered(r request, err error) error {
 	case errors.As(err, &page):
 		refused.Problem, refused.Code = "the answer is a web page, not one of S3", "HTML"
 		refused.Advice = "check --s3-endpoint: the console of a store has another address or port than its S3 interface"
-	case errors.As(err, &dns) && dns.IsNotFound && first:
-		refused.Problem = fmt.Sprintf("the host %s is not known", dns.Name)
-		refused.Advice = "check --s3-endpoint, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own"
+	case errors.As(err, &dns) && dns.IsNotFound && first: // a name server may lack it only for a while
+		return fmt.Errorf("%s %s: %w (the host %s is not known; check --s3-endpoint, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own)",
+			r.verb, r, ErrUnavailable, dns.Name)
 	case errors.As(err, &certificate):
 		refused.Problem = "the store's certificate is not trusted: " + certificate.Err.Error()
 		refused.Advice = "set AWS_CA_BUNDLE to its authority's certificate file"

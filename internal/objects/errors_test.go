@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -236,6 +237,16 @@ func TestTriesAreLogged(t *testing.T) {
 		if gone != (failing > 5*time.Second) || want == "" && log.Len() > 0 || !strings.Contains(log.String(), want) {
 			t.Errorf("after %s: given up %v, it says: %s", failing, gone, &log)
 		}
+	}
+}
+
+// A host that is not known is tried again, and named.
+func TestUnknownHost(t *testing.T) {
+	store := objects.New(t.Context(), objects.Options{})
+	err := store.Judge(at("in/"), &net.DNSError{Err: "no such host", Name: "s3.example", IsNotFound: true})
+	const want = "(the host s3.example is not known; check --s3-endpoint, "
+	if !errors.Is(err, objects.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -20,3 +20,8 @@ func (s *Store) IsDown(failing time.Duration, why error) bool {
 	now := time.Now()
 	return s.isDown(now, now.Add(-failing), why)
 }
+
+// Judge judges an error of a listing that came without an answer.
+func (s *Store) Judge(at Location, err error) error {
+	return s.judge(request{"list", "s3:ListBucket", at, 0}, "", err)
+}

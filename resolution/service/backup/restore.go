@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -36,7 +37,7 @@ type Restored struct {
 // open, resolution.ErrInvalid for a file that is not a backup, and
 // sqlite.ErrNewer for one that a newer version of the program wrote.
 func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, err error) {
-	if _, err := os.Stat(file); err != nil {
+	if err := readable(file); err != nil {
 		return Restored{}, err
 	}
 	if dir, err = filepath.Abs(dir); err == nil {
@@ -81,6 +82,19 @@ func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, 
 	return r, atomicfile.SyncDir(dir)
 }
 
+// readable returns why a file cannot be read, in more detail than SQLite.
+func readable(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: file, Err: syscall.EISDIR}
+	}
+	return errors.Join(err, f.Close())
+}
+
 // prepare copies a backup into the folder made, checks it, and brings it to the
 // program's version.
 func prepare(ctx context.Context, file, made string) error {
@@ -92,8 +106,11 @@ func prepare(ctx context.Context, file, made string) error {
 	if err == nil {
 		err = check(ctx, fresh)
 	}
-	if groupcommit.Is(err, sqlite3.SQLITE_NOTADB) || groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) {
-		err = fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	switch {
+	case groupcommit.Is(err, sqlite3.SQLITE_NOTADB):
+		err = fmt.Errorf("%w: it is not a database of SQLite", resolution.ErrInvalid)
+	case groupcommit.Is(err, sqlite3.SQLITE_CORRUPT):
+		err = fmt.Errorf("%w: it is damaged", resolution.ErrInvalid)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not a whole backup of a service: %w", file, err)

@@ -39,6 +39,8 @@ import (
 	"runtime"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
@@ -158,6 +160,11 @@ func open(dir string) (_ *Store, err error) {
 	if errors.Is(err, groupcommit.ErrEmpty) {
 		return nil, fmt.Errorf("%s: %w", path, ErrEmpty)
 	}
+	if groupcommit.Is(err, sqlite3.SQLITE_CANTOPEN) || groupcommit.Is(err, sqlite3.SQLITE_READONLY) {
+		if refused := refusal(path); refused != nil {
+			return nil, refused
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -172,6 +179,16 @@ func open(dir string) (_ *Store, err error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return s, nil
+}
+
+// refusal returns why the system does not open a database for changes, in more
+// detail than SQLite; nil if it does.
+func refusal(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // unavailable marks an error of the database as temporary.

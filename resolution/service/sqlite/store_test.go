@@ -199,3 +199,25 @@ func emptyDatabase(path string) error {
 	_, err = c.ExecContext(context.Background(), "CREATE TABLE other(x); DROP TABLE other")
 	return errors.Join(err, c.Close())
 }
+
+// TestRefused: a state that may not be opened says why in words of the system.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may open everything")
+	}
+	dir := t.TempDir()
+	s, err := Administer(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, DatabaseName), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Administer(dir, false); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+}

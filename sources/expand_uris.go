@@ -54,7 +54,9 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 			if err != nil {
 				return nil, err
 			}
-			add(found...)
+			for _, name := range found {
+				names = append(names, named{uri: name, folder: strings.TrimRight(uri, "/")})
+			}
 			continue
 		}
 		if _, err := os.Lstat(uri); err == nil || !strings.ContainsAny(uri, "*?[") {
@@ -80,6 +82,7 @@ func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, 
 type named struct {
 	uri    string
 	object objects.Info // for S3: from the listing
+	folder string       // that was named instead of it; empty if it was named itself
 }
 
 // find lists the objects that an S3 URI names.
@@ -100,7 +103,7 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 		return nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern; put it in quotes if the shell changes it"}
 	}
 	for _, o := range found {
-		names = append(names, named{o.String(), o})
+		names = append(names, named{uri: o.String(), object: o})
 	}
 	return names, nil
 }

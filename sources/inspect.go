@@ -33,12 +33,13 @@ type input struct {
 	packing unpack.Packing
 	header  csvfile.Header
 	stream  *stream // an input that can be read only once, open since Open
+	folder  string  // that was named instead of the file; empty without one
 	once    bool    // is a stream, even after it was taken
 }
 
 // inspect inspects one input without reading rows.
 func inspect(ctx context.Context, name named, o Options) (*input, error) {
-	in := &input{File: File{URI: name.uri, Size: -1}}
+	in := &input{File: File{URI: name.uri, Size: -1}, folder: name.folder}
 	if objects.Is(name.uri) {
 		return in, in.inspectObject(ctx, name.object, o)
 	}

@@ -23,7 +23,11 @@ func (in *input) pick(columns []string) ([]int, error) {
 		case 1:
 			places[i] = found[0]
 		case 0:
-			return nil, in.NoColumn("Choose with --column and --keep", name)
+			advice := "Choose with --column and --keep"
+			if in.folder != "" {
+				advice = "Every file of the folder is read: move this one away, or name the files, as in --in '" + in.folder + "/*.csv'"
+			}
+			return nil, in.NoColumn(advice, name)
 		default:
 			return nil, &FormatError{File: in.URI, Problem: fmt.Sprintf("has %d columns %q", len(found), name),
 				Advice: "Rename all but one in its header, or choose other columns"}
@@ -59,11 +63,11 @@ func (f File) NoColumn(advice string, names ...string) error {
 	}
 	e.Problem += "; it has: " + strings.Join(shown, ", ") + more
 	e.Advice = advice
-	similar := slices.DeleteFunc(slices.Clone(f.Columns), func(s string) bool {
-		return bare(s) == "" || !slices.ContainsFunc(names, func(name string) bool { return bare(s) == bare(name) })
+	meant := slices.DeleteFunc(slices.Clone(f.Columns), func(s string) bool {
+		return bare(s) == "" || !slices.ContainsFunc(names, func(name string) bool { return similar(bare(s), bare(name)) })
 	})
-	if len(similar) > 0 {
-		e.Advice = "Did you mean " + quotedOr(similar) + "? " + e.Advice
+	if len(meant) > 0 {
+		e.Advice = "Did you mean " + quotedOr(meant) + "? " + e.Advice
 	}
 	return e
 }
@@ -75,6 +79,17 @@ func quotedOr(names []string) string {
 		quoted = append(quoted, strconv.Quote(name))
 	}
 	return strings.Join(quoted, " or ")
+}
+
+// leastBegun is how many letters a name must have to be the beginning of another.
+const leastBegun = 4
+
+// similar reports whether two bare names are the same, or one begins with the other.
+func similar(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return a == b || len(a) >= leastBegun && strings.HasPrefix(b, a)
 }
 
 // bare returns a name without case and punctuation: E-Mail and e_mail become

@@ -224,7 +224,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"f*"}, nil, `f* matches no file. Check the pattern; put it in quotes if the shell changes it`},
 		{[]string{"[a"}, nil, `[a is a malformed pattern. Close its brackets`},
 		{[]string{"folder"}, nil, `folder/x.json is JSON Lines, not CSV or Parquet. Convert it to Parquet or CSV`},
-		{[]string{"notes/"}, []string{"email"}, `notes/README has no column "email"; it has: Some notes. Choose with --column and --keep`},
+		{[]string{"notes/"}, []string{"email"}, `notes/README has no column "email"; it has: Some notes. Every file of the folder is read: move this one away, or name the files, as in --in 'notes/*.csv'`},
 		{[]string{"a.csv", "a.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "?.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},
 		{[]string{"a.csv", "./a.csv"}, nil, `a.csv is given twice. Name it once; its rows would count twice`},

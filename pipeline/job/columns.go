@@ -38,7 +38,8 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 	if j.Operation.IsKeyword() {
 		c.addSearchFields(files)
 	}
-	if err := input.Check(c.Read); err != nil {
+	identifierFirst := slices.Concat(c.Read[c.Identifier:c.Identifier+1], c.Read) // for what an error names
+	if err := input.Check(identifierFirst); err != nil {
 		return c, err
 	}
 	if j.KeepAll {

@@ -33,6 +33,12 @@ func (c Columns) find(file sources.File, called map[string]string) (names []stri
 		_, ok := find(column)
 		return !ok
 	}
+	for _, column := range c.Names {
+		name, ok := called[column]
+		if ok && !slices.ContainsFunc(file.Columns, func(other string) bool { return strings.EqualFold(other, name) }) {
+			return nil, nil, file.NoColumn("Name the column of the file that holds it: --map "+column+"=NAME", name)
+		}
+	}
 	for _, column := range c.Required {
 		if missing(column) {
 			return nil, nil, noColumn(file, column)

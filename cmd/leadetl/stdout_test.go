@@ -27,7 +27,7 @@ func TestStandardOutputFails(t *testing.T) {
 	commands := [][]string{
 		{"--version"}, {"version"}, {"--help"}, {"help", "run"}, {"run", "--help"}, {"completion", "bash"}, {"completion"}, {"directory"},
 		{"schema", "email_to_hem", "--dialect", "duckdb"}, {"schema", "email_to_hem", "--dialect", "markdown"},
-		{"schema", "--dataset", dir + "/hems", "--dialect", "athena", "--location", "s3://a/b"}, {"schema", "--dataset", dir + "/hems", "--redshift-manifest", "--location", "s3://a/b"},
+		{"schema", "--dataset", dir + "/hems", "--dialect", "athena", "--location", "s3://leads/b"}, {"schema", "--dataset", dir + "/hems", "--redshift-manifest", "--location", "s3://leads/b"},
 		{"report", dir + "/hems"}, {"report", dir + "/hems", "--out", "-"}, {"head", dir + "/hems"}, {"head", dir + "/hems", "--json"},
 		{"verify", dir + "/hems"}, {"verify", dir + "/hems", "--json"}, {"verify", dir + "/hems", "--target", "redshift"},
 		{"doctor"}, {"plan", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/new"}, {"plan", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/new", "--json"},

@@ -13,14 +13,16 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ uri, want, folder, err string }{
-		{"s3://b/k", "s3://b/k", "s3://b/k/", ""},
-		{"S3://b/k/", "s3://b/k/", "s3://b/k/", ""},
-		{"s3://b/a//b c%20.csv", "s3://b/a//b c%20.csv", "s3://b/a//b c%20.csv/", ""},
-		{"s3://b", "s3://b/", "s3://b/", ""},
-		{"s3://b//", "s3://b//", "s3://b/", ""},
+		{"s3://bkt/k", "s3://bkt/k", "s3://bkt/k/", ""},
+		{"S3://bkt/k/", "s3://bkt/k/", "s3://bkt/k/", ""},
+		{"s3://bkt/a//b c%20.csv", "s3://bkt/a//b c%20.csv", "s3://bkt/a//b c%20.csv/", ""},
+		{"s3://bkt", "s3://bkt/", "s3://bkt/", ""},
+		{"s3://bkt//", "s3://bkt//", "s3://bkt/", ""},
 		{"s3://", "", "", "s3://: has no bucket; write s3://bucket/key"},
 		{"s3:///k", "", "", "s3:///k: has no bucket; write s3://bucket/key"},
 		{"s3://*/k", "", "", "s3://*/k: a bucket name cannot be a pattern; name each bucket"},
+		{"s3://BAD_Bucket!/k", "", "", "s3://BAD_Bucket!/k: BAD_Bucket! cannot be the name of a bucket; bucket names are 3 to 63 lower-case letters, digits, dots and hyphens"},
+		{"s3://b/k", "", "", "s3://b/k: b cannot be the name of a bucket; bucket names are 3 to 63 lower-case letters, digits, dots and hyphens"},
 		{"a.csv", "", "", "a.csv: not an S3 address; write s3://bucket/key"},
 	} {
 		got, err := objects.Parse(c.uri)

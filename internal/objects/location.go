@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -11,6 +12,10 @@ const scheme = "s3://"
 func Is(uri string) bool {
 	return len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme)
 }
+
+// bucketName matches the names of buckets. Source: Amazon S3 user guide, bucket
+// naming rules.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // Location is a bucket with a key or a prefix of keys. Keys are used as written:
 // nothing in them is decoded.
@@ -27,6 +32,10 @@ func Parse(uri string) (Location, error) {
 	}
 	if strings.ContainsAny(bucket, "*?[") {
 		return Location{}, fmt.Errorf("%s: a bucket name cannot be a pattern; name each bucket", uri)
+	}
+	if !bucketName.MatchString(bucket) {
+		return Location{}, &RefusedError{Location: uri, Problem: bucket + " cannot be the name of a bucket",
+			Advice: "bucket names are 3 to 63 lower-case letters, digits, dots and hyphens"}
 	}
 	return Location{bucket, key}, nil
 }

@@ -63,7 +63,7 @@ func (h *head) printTable(to io.Writer, lineWidth int, total int64) error {
 		}
 		need = min(need, maxCell, lineWidth)
 		switch {
-		case !hasValue:
+		case !hasValue && !h.asked:
 			empty = append(empty, c.Name)
 			continue
 		case len(more) > 0 || len(shown) > 0 && need+len(columnGap) > left:

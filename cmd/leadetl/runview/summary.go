@@ -180,7 +180,7 @@ func (s Summary) addTimes(t *Table) {
 	var waits []string
 	for _, reason := range stats.WaitReasons {
 		if waited := calls.Waits[string(reason)]; waited >= time.Second && reason != pace.Concurrency {
-			waits = append(waits, figures.Compact(waited.Round(time.Second))+" "+waitNames[reason])
+			waits = append(waits, waited.Round(10*time.Millisecond).String()+" "+waitNames[reason])
 		}
 	}
 	if len(waits) > 0 {

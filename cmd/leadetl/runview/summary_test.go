@@ -73,7 +73,7 @@ func resultOfService() *pipeline.Result {
 				Retries: map[string]int64{"limited": 140, "unavailable": 3},
 				Credits: 18_000, EarlierCredits: 2_000, EarlierCalls: 1_000, Quarantined: 4,
 				P50: 51_234 * time.Microsecond, P95: 183 * time.Millisecond, P99: 2_345 * time.Millisecond,
-				Waits: map[string]time.Duration{"rate": 125 * time.Second, "retry_after": 30 * time.Second, "dead": time.Millisecond, "concurrency": time.Hour},
+				Waits: map[string]time.Duration{"rate": 125*time.Second + 678*time.Millisecond, "retry_after": 30 * time.Second, "dead": time.Millisecond, "concurrency": time.Hour},
 			},
 			Budget:  report.Budget{Credits: 20_024, MaxCredits: &most},
 			Unknown: report.UnknownCalls{Count: 12},
@@ -104,7 +104,7 @@ func TestClosingTableOfAService(t *testing.T) {
   parked           2  calls whose answers have not arrived yet
   left out         4  invalid fields of answers
   took        1m40s, 120 rows/s
-  waited      2m5s for the rate, 30s as the service asked
+  waited      2m5.68s for the rate, 30s as the service asked
   latency     p50 51ms, p95 180ms, p99 2.3s
   files       1 part, 1.0 MB
   dataset     leads

@@ -158,9 +158,20 @@ func copyScope(t interface{ Fatal(...any) }, ctx context.Context, from, to keepe
 	return taken
 }
 
+// fewChecks makes 20 checks of a property, unless -rapid.checks asks for another
+// number: each check sends hundreds of requests to a store.
+func fewChecks(t *testing.T) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		must(t, flag.Set("rapid.checks", "20"))
+	}
+}
+
 // Whatever comes in whatever order, a folder and S3 hold the same as a map, and
 // a copy of either in the other holds the same again.
 func TestBothKeepTheSame(t *testing.T) {
+	fewChecks(t)
 	b := newBench(t)
 	prefixes := 0
 	rapid.Check(t, func(t *rapid.T) {

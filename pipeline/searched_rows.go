@@ -86,7 +86,7 @@ func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
 	err := context.Cause(ctx)
 	cancel(nil)
 	if err != nil {
-		s.part.work.stopBuying(err) // nobody waits for the service any more
+		s.part.work.stopBuying(err) // no row waits for the service any more
 	}
 	working.Wait()
 	if q.dropped.Load() {

@@ -36,7 +36,7 @@ func newMachines(t *testing.T, rows int, o badservice.Options, flags ...string) 
 	return &machines{j, s3, s, rows}
 }
 
-// on starts the command on a machine that nobody has used.
+// on starts the command on a new machine.
 func (m *machines) on(t *testing.T, name string) *process {
 	t.Helper()
 	disk := m.path(name)

@@ -94,7 +94,7 @@ func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
 
 // rejectsTable is the schema of _rejects: where a line is, why it is malformed,
 // and the line itself. The line is left out when identifiers are dropped, and
-// when people are suppressed: nobody can tell whether it holds one of them.
+// when people are suppressed: it is unknown whether it holds one of them.
 func rejectsTable(j Job, suppress bool) sinks.Table {
 	all := columns.RejectsColumns()
 	if j.DropIdentifier || suppress {

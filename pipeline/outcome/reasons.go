@@ -14,6 +14,6 @@ const (
 // The reasons of suppressed rows begin with one of these. The kind of the
 // listed identifier follows.
 const (
-	PrefixListed         = "suppressed:"        // the row's own identifier is listed; nobody was asked about it
+	PrefixListed         = "suppressed:"        // the row's own identifier is listed; no service was asked about it
 	PrefixListedInAnswer = "suppressed_answer:" // the answer holds an identifier that is listed
 )

@@ -293,7 +293,7 @@ func (c *Controller) deadUntil(now time.Time) (Reason, time.Time) {
 	return Free, time.Time{}
 }
 
-// setTimer sets the timer, or stops it if nobody waits for a time.
+// setTimer sets the timer, or stops it if no call waits for a time.
 func (c *Controller) setTimer(now, until time.Time) {
 	switch {
 	case until.IsZero():

@@ -44,7 +44,7 @@ type Remote struct {
 	// RefreshMatch and RefreshNoMatch are the ages at which a stored answer is
 	// asked for again; 0 is never.
 	RefreshMatch, RefreshNoMatch time.Duration
-	// Offline asks nobody: rows without a stored answer are skipped.
+	// Offline makes no calls: rows without a stored answer are skipped.
 	Offline bool
 	// Idempotent says that the service honours idempotency keys: a call without
 	// an answer is sent again under its key.
@@ -57,7 +57,7 @@ type Remote struct {
 	Price Price
 	// Patience is how long an answer that comes later is waited for.
 	Patience time.Duration
-	// Deliveries is where such answers arrive; nil when nobody listens for them.
+	// Deliveries is where such answers arrive; nil if nothing listens for them.
 	Deliveries *Deliveries
 	Counters   *stats.CallCounters // never nil
 }

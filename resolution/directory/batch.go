@@ -37,7 +37,7 @@ func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *recor
 }
 
 // FindCompanies sets found to the companies of domains; see
-// companies.File.FindAll. They stay valid, and nobody may change them.
+// companies.File.FindAll. They stay valid, and must not be changed.
 func (d *Directory) FindCompanies(domains []string, found []*resolution.Company) error {
 	clear(found)
 	if d.companies == nil {

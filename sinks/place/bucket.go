@@ -102,7 +102,7 @@ func (b *bucket) changed() {
 }
 
 // listing returns the objects under the prefix. It is asked for again only after a
-// change, because nobody else writes there.
+// change, because only this run writes there.
 func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

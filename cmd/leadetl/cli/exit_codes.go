@@ -50,7 +50,7 @@ type exitMeaning struct {
 // exitTable explains the exit codes. Help texts are made from it, and the
 // tables of README.md and docs/nightly.md repeat it.
 var exitTable = []exitMeaning{
-	{ExitDone, "done", "nobody has to act"},
+	{ExitDone, "done", "nothing needs to be done"},
 	{ExitFailure, "internal failure, such as a full disk", "a person repairs it"},
 	{ExitUsage, "wrong usage, configuration, credentials, address or input; a retry does not help", "a person corrects it; never retry"},
 	{ExitRejects, "done, but rows failed or rejects exceed --max-rejects; see --fail-on", "a person looks at the dataset; never retry"},

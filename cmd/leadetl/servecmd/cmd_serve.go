@@ -361,12 +361,12 @@ func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on servic
 		return err
 	}
 	if len(accounts) == 0 {
-		log.Warn("there is no organization yet, so nobody can call; leadetl admin org create makes one")
+		log.Warn("there is no organization yet, so all calls are refused; leadetl admin org create makes one")
 	}
 	if addr, ok := on.Public.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && f.tlsCert == "" {
 		log.Warn("keys and leads travel in the clear; give --tls-cert and --tls-key, or put a proxy with TLS in front")
 		if f.options.Dashboard {
-			log.Warn("the dashboard signs nobody in without https, but in browsers on this machine")
+			log.Warn("without https, only browsers on this machine can sign in to the dashboard")
 		}
 	}
 	for _, p := range f.callbackAllow {

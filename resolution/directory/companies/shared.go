@@ -47,7 +47,7 @@ func (s *Shared) Get(i uint32, read func() *resolution.Company) *resolution.Comp
 	return c
 }
 
-// Shared returns the company of a row, which nobody may change. Call it under
+// Shared returns the company of a row, which must not be changed. Call it under
 // columnfile.Guard.
 func (f *File) Shared(row uint32) *resolution.Company {
 	return f.shared.Get(row, func() *resolution.Company {
@@ -63,7 +63,7 @@ func (f *File) Shared(row uint32) *resolution.Company {
 	})
 }
 
-// FindAll sets found to the companies of the domains; an empty one is nobody's.
+// FindAll sets found to the companies of the domains; an empty domain has none.
 // Where no company has a domain, it is one with the domain and nothing else. Call
 // it under columnfile.Guard.
 func (f *File) FindAll(domains []string, found []*resolution.Company) {

@@ -81,7 +81,7 @@ func failureOfStatus(status int) string {
 	case status == http.StatusGone:
 		return FailureGone
 	case class < 2:
-		return FailureProtocol // such as a 101 that nobody asked for
+		return FailureProtocol // such as a 101 without an upgrade
 	default:
 		return "status_" + strconv.Itoa(class) + "xx"
 	}

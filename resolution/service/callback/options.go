@@ -29,7 +29,7 @@ type Options struct {
 	PerReceiver int            // attempts in flight of one organization at one receiver; 4
 	Timeout     time.Duration  // of an attempt; 15 s
 	Grace       time.Duration  // for attempts in flight when Run is told to end; Timeout
-	Poll        time.Duration  // the longest pause between looks at the Outbox; 1 s. Deliveries added by another process wake nobody
+	Poll        time.Duration  // the longest pause between looks at the Outbox; 1 s. Deliveries added by another process do not end it
 	Roots       *x509.CertPool // of the certificates of receivers; nil is the system's
 
 	Log     *slog.Logger        // gets organization and webhook ids and failure words, never a body or an address; nil logs nothing

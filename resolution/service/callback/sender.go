@@ -17,9 +17,9 @@ const (
 	maxPasses = 16 // over the outbox before ended attempts are handled
 	minPause  = 100 * time.Millisecond
 
-	// restBetween is how long nobody looks at the outbox for what is new, as a multiple
-	// of the time the last look took, at most maxRest: looks take a fifth of the time
-	// however much comes, and what comes meanwhile is found by one look.
+	// restBetween is the pause between looks at the outbox for new deliveries, as a multiple
+	// of the time of the last look, and at most maxRest. So looks take a fifth of the time
+	// under any load, and one look finds all that came meanwhile.
 	restBetween = 4
 	maxRest     = 10 * time.Millisecond
 	// maxAhead is how many deliveries of a lane are read ahead, and aheadLife how
@@ -259,7 +259,7 @@ func (r *run) begin(d state.Delivery, v *view) {
 
 // deliver makes an attempt, says how long the receiver took, and settles it: its
 // place is free while the outbox writes. An attempt that was cut off is not
-// settled: nobody knows whether it arrived, so it is made again.
+// settled: it is unknown whether it arrived, so it is made again.
 func (r *run) deliver(d state.Delivery) {
 	began := time.Now()
 	a := r.sender.attempt(r.life, r.transport, d)

@@ -146,7 +146,7 @@ func (t *Tokens) key(token *jwt.Token) (any, error) {
 }
 
 // payload holds the claims of a token as they are. It is a jwt.Claims by its
-// MapClaims, whose methods nobody calls.
+// MapClaims, whose methods are not used.
 type payload struct {
 	jwt.MapClaims
 	object object

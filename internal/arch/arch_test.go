@@ -128,6 +128,9 @@ func TestViolations(t *testing.T) {
 		{"no comment", "internal/a/a.go", "package a", "internal/a has no package comment that begins with \"Package a\""},
 		{"comment of a command", "cmd/x/a.go", "// Package main runs.\npackage main", "cmd/x has no package comment that begins with \"Command x\""},
 		{"stray folder", "util/a.go", "// Package util is a heap.\npackage util", "util is in no family that has its place"},
+		{"engine outside its package", "cmd/x/a.go", "// Command x runs.\npackage main\nimport \"go.temporal.io/sdk/client\"",
+			"cmd/x imports go.temporal.io/sdk/client: only pipeline/cluster does"},
+		{"engine in its package", "pipeline/cluster/a.go", "// Package cluster runs.\npackage cluster\nimport \"go.temporal.io/sdk/client\"", ""},
 		{"nested module", "bench/a.go", "package main", ""},
 		{"test data", "sources/testdata/a.go", "not Go", ""},
 	} {

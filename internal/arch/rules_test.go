@@ -94,6 +94,12 @@ var leaves = map[string]string{
 	"sinks/schema": "what a column of a dataset is",
 }
 
+// owners lists modules that one package alone may import, by the beginning of
+// their paths, so that what they do can be replaced in one place.
+var owners = map[string]string{
+	"go.temporal.io/": "pipeline/cluster",
+}
+
 // maxFiles is how many files of code a folder may have.
 const maxFiles = 16
 
@@ -113,6 +119,13 @@ func violations(p pkg) []string {
 		}
 		if i.blank {
 			fail("imports %s for its effects: wire it in cmd", i.path)
+		}
+	}
+	for _, to := range p.outside {
+		for module, owner := range owners {
+			if strings.HasPrefix(to, module) && p.path != owner {
+				fail("imports %s: only %s does", to, owner)
+			}
 		}
 	}
 	if p.files > maxFiles {

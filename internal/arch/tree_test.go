@@ -21,6 +21,7 @@ type pkg struct {
 	name    string
 	doc     string // package comment
 	imports []imported
+	outside []string // imports of packages that are not ours
 	inits   int
 	files   int // test files and generated ones aside
 }
@@ -102,6 +103,8 @@ func (p *pkg) add(file *ast.File) error {
 			if !slices.Contains(p.imports, i) {
 				p.imports = append(p.imports, i)
 			}
+		} else if !slices.Contains(p.outside, to) {
+			p.outside = append(p.outside, to)
 		}
 	}
 	for _, d := range file.Decls {

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"encoding/json"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -33,22 +34,27 @@ func Share(cell string) (f float64, ok bool) {
 	return f, err == nil && f >= 0 && f <= 1 // also refuses NaN
 }
 
-// List splits a cell at its semicolons, without empty members. Lists of Parquet come as
-// JSON.
-func List(cell string) []string {
-	if cell == "" {
-		return nil
-	}
-	var members []string
-	if cell[0] == '[' && json.Unmarshal([]byte(cell), (*jsonMembers)(&members)) == nil {
-		return members
-	}
-	for member := range strings.SplitSeq(cell, ";") {
-		if member = strings.TrimSpace(member); member != "" {
-			members = append(members, member)
+// Members yields the members of a cell between semicolons, without empty ones. Lists of
+// Parquet come as JSON.
+func Members(cell string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var members []string
+		if cell != "" && cell[0] == '[' && json.Unmarshal([]byte(cell), (*jsonMembers)(&members)) == nil {
+			for _, member := range members {
+				if !yield(member) {
+					return
+				}
+			}
+			return
+		}
+		for cell != "" {
+			var member string
+			member, cell, _ = strings.Cut(cell, ";")
+			if member = trim(member); member != "" && !yield(member) {
+				return
+			}
 		}
 	}
-	return members
 }
 
 // jsonMembers returns the members of a JSON array as text, without null and empty ones.

@@ -44,12 +44,27 @@ func NewContent() *Content { return &Content{hash: sha256.New()} }
 
 // Add adds cells to the hash.
 func (c *Content) Add(cells ...string) {
-	c.buf = c.buf[:0]
-	for _, cell := range cells {
-		c.buf = binary.AppendUvarint(c.buf, uint64(len(cell)))
-		c.buf = append(c.buf, cell...)
-	}
+	c.buf = AppendCells(c.buf[:0], cells...)
 	c.hash.Write(c.buf)
+}
+
+// AddAppended adds cells that AppendCells has appended.
+func (c *Content) AddAppended(cells []byte) { c.hash.Write(cells) }
+
+// AppendCells appends cells, each with its length in front.
+func AppendCells(to []byte, cells ...string) []byte {
+	for _, cell := range cells {
+		to = binary.AppendUvarint(to, uint64(len(cell)))
+		to = append(to, cell...)
+	}
+	return to
+}
+
+// NextCell returns the first of cells that AppendCells has appended, and the rest.
+func NextCell(from []byte) (cell, rest []byte) {
+	size, n := binary.Uvarint(from)
+	end := n + int(size)
+	return from[n:end], from[end:]
 }
 
 // Sum returns the hash of all cells, lower-case hex.

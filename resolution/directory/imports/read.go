@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/inorder"
 	"github.com/leadetl/leadetl/resolution"
@@ -16,8 +18,9 @@ import (
 // Row is a line of a file: trimmed cells of the wanted columns, in that order. They are
 // empty if the file has no such column.
 type Row struct {
-	Line  int64    // from 1, of a CSV file; data row of a Parquet file
-	Cells []string // the slice is valid until parse returns; the texts stay valid
+	Line int64 // from 1, of a CSV file; data row of a Parquet file
+	// Cells is valid until the row is parsed, and its texts until it is taken.
+	Cells []string
 }
 
 // Read reads the rows of all files of r.Source. Several goroutines call parse for
@@ -27,8 +30,41 @@ type Row struct {
 //
 // Errors: resolution.ErrInvalid for files with the wrong content.
 func Read[T any](ctx context.Context, s Settings, r *Report, want Columns, parse func(Row, *Report) (T, bool), take func(T) error) error {
-	b := batches[T]{report: r, parse: parse, take: take}
-	b.parsing = inorder.New(b.takeAll)
+	return ReadBatches(ctx, s, r, want, Steps[[]T]{
+		Parse: func(row Row, lines *[]T, r *Report) bool {
+			line, ok := parse(row, r)
+			if ok {
+				*lines = append(*lines, line)
+			}
+			return ok
+		},
+		Take: func(lines *[]T) error {
+			for _, line := range *lines {
+				if err := take(line); err != nil {
+					return err
+				}
+			}
+			*lines = (*lines)[:0]
+			return nil
+		},
+	})
+}
+
+// Steps are the steps of reading. B holds the parsed lines of a batch of rows, and is used
+// again after Take.
+type Steps[B any] struct {
+	// Parse adds a row to its batch. It is otherwise like parse of Read.
+	Parse func(Row, *B, *Report) bool
+	// End, if any, follows the last row of a batch, on the same goroutine as Parse.
+	End func(*B)
+	// Take takes the batches, one at a time in the order of the files, and empties them.
+	Take func(*B) error
+}
+
+// ReadBatches is Read for kinds that parse many lines together.
+func ReadBatches[B any](ctx context.Context, s Settings, r *Report, want Columns, steps Steps[B]) error {
+	b := batches[B]{report: r, steps: steps}
+	b.parsing = inorder.New(b.take)
 	err := b.readAll(ctx, s, want)
 	b.parsing.Wait()
 	_, wrong := errors.AsType[*sources.FormatError](err)
@@ -48,18 +84,18 @@ func Read[T any](ctx context.Context, s Settings, r *Report, want Columns, parse
 }
 
 // batches reads files in batches and parses them.
-type batches[T any] struct {
+type batches[B any] struct {
 	report  *Report
-	parse   func(Row, *Report) (T, bool)
-	take    func(T) error
-	parsing *inorder.Queue[batch[T]]
+	steps   Steps[B]
+	parsing *inorder.Queue[batch[B]]
+	free    sync.Pool // of *B that were taken
 
 	stopped atomic.Bool
-	failed  error // of take; set before stopped
+	failed  error // of Take; set before stopped
 }
 
 // readAll reads all files. Files may have different wanted columns.
-func (b *batches[T]) readAll(ctx context.Context, s Settings, want Columns) error {
+func (b *batches[B]) readAll(ctx context.Context, s Settings, want Columns) error {
 	open := s.Open
 	if open == nil {
 		open = func(ctx context.Context, uri string) (*sources.List, error) {
@@ -83,7 +119,7 @@ func (b *batches[T]) readAll(ctx context.Context, s Settings, want Columns) erro
 }
 
 // read reads files with the same columns.
-func (b *batches[T]) read(ctx context.Context, files *sources.List, want Columns, called map[string]string) (err error) {
+func (b *batches[B]) read(ctx context.Context, files *sources.List, want Columns, called map[string]string) (err error) {
 	names, places, err := want.find(files.Files()[0], called)
 	if err != nil {
 		return err
@@ -101,26 +137,36 @@ func (b *batches[T]) read(ctx context.Context, files *sources.List, want Columns
 		if err != nil {
 			return err
 		}
-		b.parsing.Do(func() batch[T] { return b.parseBatch(next, places) })
+		b.parsing.Do(func() batch[B] { return b.parseBatch(next, places) })
 	}
 	return nil
 }
 
 // batch has the parsed lines of some rows.
-type batch[T any] struct {
-	parsed []T
+type batch[B any] struct {
+	from   *sources.Batch
+	parsed *B
 	report Report
 }
 
-// parseBatch parses the rows of a batch. It copies their cells, one text for each column,
-// because parsed lines may keep them.
-func (b *batches[T]) parseBatch(from *sources.Batch, places []int) batch[T] {
-	defer from.Release()
-	parsed := batch[T]{make([]T, 0, from.Len()), Report{Source: from.Source}}
-	report := &parsed.report
-	texts := make([]string, len(from.Columns))
-	for i, column := range from.Columns {
-		texts[i] = string(column.ValueBytes())
+// parseBatch parses the rows of a batch.
+func (b *batches[B]) parseBatch(from *sources.Batch, places []int) batch[B] {
+	parsed, ok := b.free.Get().(*B)
+	if !ok {
+		parsed = new(B)
+	}
+	report := Report{Source: from.Source}
+	type column struct {
+		text    string // of all cells, in the memory of the batch
+		offsets []int32
+		first   int32
+	}
+	columns := make([]column, len(places))
+	for i, place := range places {
+		if place >= 0 && from.Len() > 0 {
+			values, offsets := from.Columns[place].ValueBytes(), from.Columns[place].ValueOffsets()
+			columns[i] = column{unsafe.String(unsafe.SliceData(values), len(values)), offsets, offsets[0]}
+		}
 	}
 	cells := make([]string, len(places))
 	rejects := from.Rejects
@@ -129,33 +175,44 @@ func (b *batches[T]) parseBatch(from *sources.Batch, places []int) batch[T] {
 		for ; len(rejects) > 0 && rejects[0].Line < row.Line; rejects = rejects[1:] {
 			report.reject(rejects[0])
 		}
-		for i, place := range places {
-			if place >= 0 {
-				column := from.Columns[place]
-				cells[i] = strings.TrimSpace(texts[place][column.ValueOffset(n):column.ValueOffset(n+1)])
+		for i := range columns {
+			if c := &columns[i]; c.offsets != nil {
+				cells[i] = trim(c.text[c.offsets[n]-c.first : c.offsets[n+1]-c.first])
 			}
 		}
 		report.Lines++
-		if t, ok := b.parse(row, report); ok {
+		if b.steps.Parse(row, parsed, &report) {
 			report.Rows++
-			parsed.parsed = append(parsed.parsed, t)
 		}
 	}
 	for _, r := range rejects {
 		report.reject(r)
 	}
-	return parsed
+	if b.steps.End != nil {
+		b.steps.End(parsed)
+	}
+	return batch[B]{from, parsed, report}
 }
 
-func (b *batches[T]) takeAll(next batch[T]) {
+// trim is strings.TrimSpace, at once where nothing is to be trimmed.
+func trim(cell string) string {
+	if n := len(cell); n == 0 || isPlain(cell[0]) && isPlain(cell[n-1]) {
+		return cell
+	}
+	return strings.TrimSpace(cell)
+}
+
+func isPlain(c byte) bool { return ' ' < c && c < 0x80 }
+
+func (b *batches[B]) take(next batch[B]) {
+	defer next.from.Release()
 	if b.failed != nil {
 		return
 	}
 	b.report.add(next.report)
-	for _, t := range next.parsed {
-		if b.failed = b.take(t); b.failed != nil {
-			b.stopped.Store(true)
-			return
-		}
+	if b.failed = b.steps.Take(next.parsed); b.failed != nil {
+		b.stopped.Store(true)
+		return
 	}
+	b.free.Put(next.parsed)
 }

@@ -64,6 +64,7 @@ func (t *table) add(r addrRange, owner uint32) {
 func (t *table) number(o owner) uint32 {
 	n, ok := t.index[o]
 	if !ok {
+		o.domain, o.name = strings.Clone(o.domain), strings.Clone(o.name)
 		t.owners = append(t.owners, o)
 		n = uint32(len(t.owners))
 		t.index[o] = n

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
@@ -58,9 +59,10 @@ func (w *Writer) Close() error {
 	return errors.Join(w.file.Close(), w.offsets.Close(), w.keys.Close())
 }
 
-// Add adds a record and returns its row. The last record of a key is kept.
+// Add adds a record and returns its row. The last record of a key is kept. It copies the
+// fields.
 func (w *Writer) Add(fields ...string) (row uint32, err error) {
-	n := w.offsets.Len() - 1
+	n := w.Rows()
 	if n == math.MaxInt32 {
 		return 0, errTooMany
 	}
@@ -95,10 +97,14 @@ func (w *Writer) code(field int, text string) (code uint64, ok bool) {
 		return 0, false
 	}
 	code = uint64(len(d))
+	text = strings.Clone(text)
 	d[text] = code
 	w.texts[field] = append(w.texts[field], text)
 	return code, true
 }
+
+// Rows is the number of added records.
+func (w *Writer) Rows() int { return w.offsets.Len() - 1 }
 
 // Records writes the sections of the records and returns the number of distinct keys.
 func (w *Writer) Records(ctx context.Context) (keys int, err error) {

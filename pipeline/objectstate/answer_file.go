@@ -2,6 +2,7 @@ package objectstate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -205,41 +207,74 @@ func (s *State) writeGeneration(ctx context.Context, of answers.Scope, number in
 }
 
 // readFile reads a file of answers in hash order, one row group at a time.
-func (s *State) readFile(ctx context.Context, of answers.Scope, f answerFile, bodies bool) iter.Seq2[answers.Item, error] {
+func (s *State) readFile(ctx context.Context, of answers.Scope, f answerFile, bodies bool) items {
 	return func(yield func(answers.Item, error) bool) {
-		at := s.folder(of).Below(f.Name)
-		o, err := s.store.Open(ctx, objects.Info{Location: at})
+		file, err := s.openFile(ctx, of, f)
 		if err != nil {
-			yield(answers.Item{}, s.missing(at, err))
+			yield(answers.Item{}, err)
 			return
 		}
-		defer o.Close()
-		if o.Size != f.Bytes || o.SHA256 != "" && o.SHA256 != f.SHA256 {
-			yield(answers.Item{}, fmt.Errorf("%w: %s has another checksum", ErrDamaged, at))
-			return
-		}
-		if err := readParquet(ctx, io.NewSectionReader(o, 0, o.Size), bodies, func(i answers.Item) bool {
-			i.Scope = of
-			return yield(i, nil)
-		}); err != nil {
-			yield(answers.Item{}, fmt.Errorf("read %s: %w", at, err))
+		defer file.close()
+		more := true
+		for group := 0; more && group < file.groups(); group++ {
+			err := file.readGroup(ctx, group, allColumns(bodies), func(i answers.Item) bool {
+				i.Scope = of
+				more = yield(i, nil)
+				return more
+			})
+			if err != nil {
+				yield(answers.Item{}, err)
+				return
+			}
 		}
 	}
 }
 
-func readParquet(ctx context.Context, from parquet.ReaderAtSeeker, bodies bool, yield func(answers.Item) bool) error {
-	r, err := file.NewParquetReader(from)
-	if err != nil {
-		return err
+// openFile is a file of answers on S3 that is being read.
+type openFile struct {
+	at      objects.Location
+	object  *objects.Object
+	parquet *file.Reader
+	rows    *pqarrow.FileReader
+}
+
+func (s *State) openFile(ctx context.Context, of answers.Scope, about answerFile) (_ *openFile, err error) {
+	f := &openFile{at: s.folder(of).Below(about.Name)}
+	if f.object, err = s.store.Open(ctx, objects.Info{Location: f.at}); err != nil {
+		return nil, s.missing(f.at, err)
 	}
-	defer r.Close()
-	rows, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{BatchSize: recordRows}, memory.DefaultAllocator)
-	if err != nil {
-		return err
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	if o := f.object; o.Size != about.Bytes || o.SHA256 != "" && o.SHA256 != about.SHA256 {
+		return nil, fmt.Errorf("%w: %s has another checksum", ErrDamaged, f.at)
 	}
-	if schema, err := rows.Schema(); err != nil || schema.NumFields() != answerSchema.NumFields() {
-		return errors.Join(err, ErrDamaged)
+	if f.parquet, err = file.NewParquetReader(io.NewSectionReader(f.object, 0, f.object.Size)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.at, err)
 	}
+	if f.rows, err = pqarrow.NewFileReader(f.parquet, pqarrow.ArrowReadProperties{BatchSize: recordRows}, memory.DefaultAllocator); err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.at, err)
+	}
+	if schema, err := f.rows.Schema(); err != nil || schema.NumFields() != answerSchema.NumFields() {
+		return nil, fmt.Errorf("read %s: %w", f.at, errors.Join(err, ErrDamaged))
+	}
+	return f, nil
+}
+
+// close ends the reading. Errors do not matter then.
+func (f *openFile) close() {
+	if f.parquet != nil {
+		_ = f.parquet.Close()
+	}
+	_ = f.object.Close()
+}
+
+func (f *openFile) groups() int { return f.parquet.NumRowGroups() }
+
+// allColumns returns the numbers of the columns, with or without bodies.
+func allColumns(bodies bool) []int {
 	n := answerSchema.NumFields()
 	if !bodies {
 		n -= bodyColumns
@@ -248,51 +283,76 @@ func readParquet(ctx context.Context, from parquet.ReaderAtSeeker, bodies bool, 
 	for i := range columns {
 		columns[i] = i
 	}
-	for group := range r.NumRowGroups() { // one by one: a record never spans two row groups
-		if more, err := readGroup(ctx, rows, columns, group, yield); !more || err != nil {
-			return err
-		}
-	}
-	return nil
+	return columns
 }
 
-func readGroup(ctx context.Context, rows *pqarrow.FileReader, columns []int, group int, yield func(answers.Item) bool) (more bool, err error) {
-	records, err := rows.GetRecordReader(ctx, columns, []int{group})
+// readGroup reads some columns of a row group, until yield returns false.
+func (f *openFile) readGroup(ctx context.Context, group int, columns []int, yield func(answers.Item) bool) error {
+	records, err := f.rows.GetRecordReader(ctx, columns, []int{group})
 	if err != nil {
-		return false, err
+		return fmt.Errorf("read %s: %w", f.at, err)
 	}
 	defer records.Release()
+	at := positionsOf(columns)
 	for records.Next() {
 		rec := records.Record()
 		for row := range int(rec.NumRows()) {
-			if !yield(itemOf(rec, row)) {
-				return false, nil
+			if !yield(itemOf(rec, row, at)) {
+				return nil
 			}
 		}
 	}
 	if err := records.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return false, err
+		return fmt.Errorf("read %s: %w", f.at, err)
 	}
-	return true, nil
+	return nil
 }
 
-func itemOf(rec arrow.Record, row int) (i answers.Item) {
-	text := func(column int) string { return rec.Column(column).(*array.String).Value(row) }
-	copy(i.Hash[:], rec.Column(0).(*array.FixedSizeBinary).Value(row))
-	i.Key, i.Outcome, i.Reason, i.Status = text(1), answers.Outcome(text(2)), text(3), int(rec.Column(4).(*array.Int32).Value(row))
-	if credits := rec.Column(5).(*array.Int64); credits.IsValid(row) {
-		value := credits.Value(row)
+// positions are where the columns of a file are in a record; -1 for those that
+// were not read.
+type positions [12]int
+
+func positionsOf(columns []int) (at positions) {
+	for i := range at {
+		at[i] = slices.Index(columns, i)
+	}
+	return at
+}
+
+// itemOf returns a row. What was not read stays empty.
+func itemOf(rec arrow.Record, row int, at positions) (i answers.Item) {
+	column := func(number int) arrow.Array {
+		if at[number] < 0 {
+			return nil
+		}
+		return rec.Column(at[number])
+	}
+	text := func(number int) string {
+		c, read := column(number).(*array.String)
+		if !read || c.IsNull(row) {
+			return ""
+		}
+		return c.Value(row)
+	}
+	if c, read := column(0).(*array.FixedSizeBinary); read {
+		copy(i.Hash[:], c.Value(row))
+	}
+	i.Key, i.Outcome, i.Reason = text(1), answers.Outcome(text(2)), text(3)
+	if c, read := column(4).(*array.Int32); read {
+		i.Status = int(c.Value(row))
+	}
+	if c, read := column(5).(*array.Int64); read && c.IsValid(row) {
+		value := c.Value(row)
 		i.Credits = &value
 	}
-	i.Received = time.UnixMilli(int64(rec.Column(6).(*array.Timestamp).Value(row))).UTC()
-	i.Run, i.Resolution, i.Request = text(7), text(8), text(9)
-	if rec.NumCols() <= 10 {
-		return i
+	if c, read := column(6).(*array.Timestamp); read {
+		i.Received = time.UnixMilli(int64(c.Value(row))).UTC()
 	}
-	if body := rec.Column(10).(*array.String); body.IsValid(row) {
-		i.Body = []byte(body.Value(row))
-	} else if binary := rec.Column(11).(*array.Binary); binary.IsValid(row) {
-		i.Body = binary.Value(row)
+	i.Run, i.Resolution, i.Request = text(7), text(8), text(9)
+	if body := text(10); body != "" {
+		i.Body = []byte(body)
+	} else if c, read := column(11).(*array.Binary); read && c.IsValid(row) {
+		i.Body = bytes.Clone(c.Value(row))
 	}
 	return i
 }

@@ -104,9 +104,6 @@ func (s *State) sorted(ctx context.Context, of answers.Scope, files []answerFile
 			}
 		})
 	}
-	if len(inputs) == 0 {
-		return func(func(answers.Item, error) bool) {}
-	}
 	return merge(inputs)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -19,8 +20,12 @@ type Session struct {
 
 	state *State
 	of    answers.Scope
-	lease *Lease     // nil: nothing is written
-	log   *logWriter // nil: nothing is written
+	some  Hashes // the questions whose answers are in the working copy; nil: all
+	// handsOver means that another process of the run may take over before the
+	// lease expires.
+	handsOver bool
+	lease     *Lease     // nil: nothing is written
+	log       *logWriter // nil: nothing is written
 
 	sealing  sync.Mutex
 	manifest *manifest
@@ -56,10 +61,24 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 // Write opens a session that takes over the log, with a working copy in a new
 // folder. If another process writes answers of the service, the error is
 // filelock.ErrLocked.
-func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
-	x := &Session{state: s, of: of}
+func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (*Session, error) {
+	return s.write(ctx, &Session{state: s, of: of}, s.writer, dir)
+}
+
+// WriteSome is Write with the stored answers of some questions alone, for a
+// caller that asks nothing else: for all other questions it is as if nothing
+// were stored. Open calls are there all the same, because they count for the
+// budget.
+//
+// run names the run that the session is for. A process takes over from another one
+// with the same run at once, and does not wait until its lease expires.
+func (s *State) WriteSome(ctx context.Context, of answers.Scope, run string, some Hashes, dir string) (*Session, error) {
+	return s.write(ctx, &Session{state: s, of: of, some: some, handsOver: true}, "run "+run, dir)
+}
+
+func (s *State) write(ctx context.Context, x *Session, holder, dir string) (_ *Session, err error) {
 	defer x.closeOn(ctx, &err)
-	if x.lease, err = s.claimFrom(ctx, of.Service); err != nil {
+	if x.lease, err = s.claimFrom(ctx, holder, x.of.Service); err != nil {
 		return nil, err
 	}
 	err = x.takeOver(ctx, dir)
@@ -93,7 +112,11 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	x.Answers.ReplicateTo(x.append, intentsValid)
+	valid := intentsValid
+	if x.handsOver {
+		valid = intentsHandedOver
+	}
+	x.Answers.ReplicateTo(x.append, valid)
 	return nil
 }
 
@@ -128,7 +151,11 @@ func (x *Session) load(ctx context.Context, dir string, segments []segment) (err
 	if err != nil {
 		return err
 	}
-	if _, err := x.Answers.Take(ctx, x.of, x.state.sorted(ctx, x.of, m.Files, true), calls); err != nil {
+	stored := x.state.sorted(ctx, x.of, m.Files, true)
+	if x.some != nil {
+		stored = x.state.among(ctx, x.of, m, x.some)
+	}
+	if _, err := x.Answers.Take(ctx, x.of, stored, calls); err != nil {
 		return err
 	}
 	paid := map[string]answers.Spending{}
@@ -155,6 +182,11 @@ func (x *Session) load(ctx context.Context, dir string, segments []segment) (err
 // less than the time in which a lease expires. A process that sleeps longer may
 // have been replaced by another one, which knows about the intent.
 const intentsValid = objects.LockExpires / 2
+
+// intentsHandedOver is intentsValid where another process of the same run does
+// not wait for the lease. It is less than the time after which a process that
+// shows no sign of life is replaced.
+const intentsHandedOver = 15 * time.Second
 
 // append sends a group of changes. Calls of append do not overlap.
 func (x *Session) append(g answers.Group) error {

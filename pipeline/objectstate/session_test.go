@@ -25,15 +25,19 @@ import (
 type attempt struct {
 	*Session
 	run   string
+	keys  []string        // that it may ask about; its copy has the answers to no others
 	calls map[string]bool // that it has sent, without an answer so far
 }
 
 // takeOver starts an attempt on another machine, without asking whether the one
 // before is dead: its lease may have expired.
-func takeOver(t interface{ Fatal(...any) }, ctx context.Context, s *State, dir, run string) *attempt {
+func takeOver(t interface{ Fatal(...any) }, ctx context.Context, s *State, dir, run string, keys ...string) *attempt {
 	x := &Session{state: s, of: people}
+	if keys != nil {
+		x.some = hashesOf(keys...)
+	}
 	must(t, x.takeOver(ctx, dir))
-	return &attempt{x, run, map[string]bool{}}
+	return &attempt{x, run, keys, map[string]bool{}}
 }
 
 func question(key string) answers.Question { return answers.Question{Scope: people, Key: key} }
@@ -65,20 +69,25 @@ func TestLogModel(t *testing.T) {
 				_ = a.Answers.Close()
 			}
 		}()
-		begin := func() *attempt {
-			a := takeOver(t, t.Context(), b.state(t, uri), filepath.Join(dirs, fmt.Sprintf("%d-%d", states, len(attempts))), "run")
+		begin := func(keys ...string) *attempt {
+			a := takeOver(t, t.Context(), b.state(t, uri), filepath.Join(dirs, fmt.Sprintf("%d-%d", states, len(attempts))), "run", keys...)
 			attempts = append(attempts, a)
 			return a
 		}
-		begin()
 		keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		// An attempt's copy has all answers, or those to the keys that it asks about.
+		some := func(t *rapid.T) []string { return rapid.SliceOfNDistinct(keys, 0, 4, rapid.ID).Draw(t, "keys") }
+		begin(some(t)...)
 		// Late attempts are as likely as the one that has the log.
-		some := func(t *rapid.T) *attempt { return attempts[rapid.IntRange(0, len(attempts)-1).Draw(t, "attempt")] }
+		one := func(t *rapid.T) *attempt { return attempts[rapid.IntRange(0, len(attempts)-1).Draw(t, "attempt")] }
 		clock := 0
 		now := func() time.Time { clock++; return noon.Add(time.Duration(clock) * time.Second) }
 		t.Repeat(map[string]func(*rapid.T){
 			"ask": func(t *rapid.T) {
-				a, key := some(t), keys.Draw(t, "key")
+				a, key := one(t), keys.Draw(t, "key")
+				if a.keys != nil && !slices.Contains(a.keys, key) {
+					return
+				}
 				f := a.find(t, t.Context(), key)
 				again := f.Open == answers.Unknown
 				if f.Stored || f.Open == answers.UnderWay || again && !idempotent {
@@ -99,7 +108,7 @@ func TestLogModel(t *testing.T) {
 				a.calls[key] = true
 			},
 			"answer": func(t *rapid.T) {
-				a, key := some(t), keys.Draw(t, "key")
+				a, key := one(t), keys.Draw(t, "key")
 				if !a.calls[key] {
 					return
 				}
@@ -115,7 +124,7 @@ func TestLogModel(t *testing.T) {
 				}
 			},
 			"fail": func(t *rapid.T) { // surely not billed
-				a, key := some(t), keys.Draw(t, "key")
+				a, key := one(t), keys.Draw(t, "key")
 				if !a.calls[key] {
 					return
 				}
@@ -128,13 +137,13 @@ func TestLogModel(t *testing.T) {
 					t.Fatalf("a failure is not stored: %v", err)
 				}
 			},
-			"take over": func(*rapid.T) {
+			"take over": func(t *rapid.T) {
 				if len(attempts) < 6 {
-					begin()
+					begin(some(t)...)
 				}
 			},
 			"seal": func(t *rapid.T) {
-				if err := some(t).seal(t.Context()); err != nil && !errors.Is(err, objects.ErrLockLost) {
+				if err := one(t).seal(t.Context()); err != nil && !errors.Is(err, objects.ErrLockLost) {
 					t.Fatalf("seal: %v", err)
 				}
 			},

@@ -122,6 +122,12 @@ type Lease struct{ locks []*objects.Lock }
 // Claim takes the leases of services. If another process holds one of them, the
 // error is filelock.ErrLocked.
 func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err error) {
+	return s.claim(ctx, s.writer, services...)
+}
+
+// claim is Claim for a holder. It takes over from another process with the same
+// holder.
+func (s *State) claim(ctx context.Context, holder string, services ...string) (_ *Lease, err error) {
 	ctx = context.WithoutCancel(ctx) // a lease is renewed until it is released
 	l := &Lease{}
 	defer func() {
@@ -136,7 +142,7 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 		if err != nil {
 			return nil, err
 		}
-		lock, err := s.store.Lock(ctx, at, cmp.Or(gone, s.writer))
+		lock, err := s.store.Lock(ctx, at, cmp.Or(gone, holder))
 		if err != nil {
 			return nil, err
 		}
@@ -150,10 +156,10 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 
 // claimFrom is Claim for a run. It waits while the holder of the lease shows no
 // sign of life, until the holder does or the lease has expired.
-func (s *State) claimFrom(ctx context.Context, name string) (*Lease, error) {
+func (s *State) claimFrom(ctx context.Context, holder, name string) (*Lease, error) {
 	at, first := s.leaseOf(name), ""
 	for {
-		l, err := s.Claim(ctx, name)
+		l, err := s.claim(ctx, holder, name)
 		if !errors.Is(err, filelock.ErrLocked) {
 			return l, err
 		}

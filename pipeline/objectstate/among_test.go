@@ -1,0 +1,184 @@
+package objectstate
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// hashesOf yields the hashes of keys in order.
+func hashesOf(keys ...string) Hashes {
+	var hashes []answers.Hash
+	for _, key := range keys {
+		hashes = append(hashes, question(key).Hash())
+	}
+	slices.SortFunc(hashes, answers.Hash.Compare)
+	return func(yield func(answers.Hash, error) bool) {
+		for _, h := range hashes {
+			if !yield(h, nil) {
+				return
+			}
+		}
+	}
+}
+
+func collect(t *testing.T, from iter.Seq2[answers.Item, error]) (all []answers.Item) {
+	t.Helper()
+	for i, err := range from {
+		must(t, err)
+		all = append(all, i)
+	}
+	return all
+}
+
+// Whichever questions are chosen, their answers are those that reading
+// everything finds, and files and row groups without them are not read.
+func TestAmong(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "state")
+	s.rowsPerFile = 40
+	random := rand.New(rand.NewPCG(3, 4))
+	for generation := range 3 {
+		var some []answers.Item
+		for n := range 120 {
+			if random.IntN(3) == 0 {
+				some = append(some, answerTo(people, fmt.Sprint("key-", n), strings.Repeat("x", generation+1), noon.Add(time.Duration(random.IntN(50))*time.Minute)))
+			}
+		}
+		_, err := s.Take(t.Context(), people, inOrder(some...), nil)
+		must(t, err)
+	}
+	m, err := s.latest(t.Context(), people)
+	must(t, err)
+	if len(m.generations()) != 3 {
+		t.Fatalf("%d generations", len(m.generations()))
+	}
+	all := collect(t, s.sorted(t.Context(), people, m.Files, true))
+	for _, share := range []int{0, 1, 10, 60, 100} {
+		chosen, keys := map[answers.Hash]bool{}, []string{"no-key", "none"}
+		for n := range 130 {
+			if random.IntN(100) < share {
+				keys = append(keys, fmt.Sprint("key-", n))
+				chosen[question(keys[len(keys)-1]).Hash()] = true
+			}
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(i answers.Item) bool { return !chosen[i.Hash] })
+		if got := collect(t, s.among(t.Context(), people, m, hashesOf(keys...))); !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
+			t.Errorf("%d of 100: got %d answers, want %d", share, len(got), len(want))
+		}
+	}
+	for range 20 {
+		first, last := answers.Hash{byte(random.IntN(256))}, answers.Hash{byte(random.IntN(256))}
+		want := slices.DeleteFunc(slices.Clone(all), func(i answers.Item) bool { return i.Hash.Compare(first) < 0 || i.Hash.Compare(last) > 0 })
+		if got := collect(t, s.Within(t.Context(), people, first, last, true)); !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
+			t.Errorf("from %v to %v: got %d answers, want %d", first, last, len(got), len(want))
+		}
+		for n, i := range collect(t, s.Within(t.Context(), people, first, last, false)) {
+			if w := want[n]; i.Hash != w.Hash || i.Outcome != w.Outcome || !i.Received.Equal(w.Received) || i.Body != nil {
+				t.Errorf("without bodies: got %+v, want %+v", i, w)
+			}
+		}
+	}
+	one := all[len(all)/2]
+	if got := collect(t, s.Within(t.Context(), people, one.Hash, one.Hash, true)); len(got) != 1 || got[0].Hash != one.Hash {
+		t.Errorf("one question: got %+v", got)
+	}
+	before := b.proxy.Seen()
+	if got := collect(t, s.among(t.Context(), people, m, hashesOf())); len(got) > 0 || b.proxy.Seen() != before {
+		t.Errorf("no question: %d answers, %d requests", len(got), b.proxy.Seen()-before)
+	}
+	wrong := func(yield func(answers.Hash, error) bool) {
+		for _, h := range []answers.Hash{{1}, {0}} {
+			if !yield(h, nil) {
+				return
+			}
+		}
+	}
+	err = nil
+	for _, err = range s.among(t.Context(), people, m, wrong) {
+	}
+	if err == nil || !strings.Contains(err.Error(), "order") {
+		t.Errorf("questions without order: %v", err)
+	}
+}
+
+// A session with some of the answers loses none of the others, nor their open
+// calls, nor what runs have spent, and finds what the log has of its questions.
+func TestWriteSome(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "state")
+	var some []answers.Item
+	for n := range 30 {
+		some = append(some, answerTo(people, fmt.Sprint("key-", n), "{}", noon))
+	}
+	_, err := s.Take(t.Context(), people, inOrder(some...), []answers.OpenCall{callTo(people, "open", answers.Unknown, noon)})
+	must(t, err)
+	// A process dies with an answer, and two open calls, in the log.
+	dead := takeOver(t, t.Context(), s, t.TempDir(), "night")
+	for _, key := range []string{"bought", "lost", "other"} {
+		_, err := dead.Answers.Intent(t.Context(), question(key), answers.Send{Run: "night", At: noon})
+		must(t, err)
+	}
+	must(t, dead.Answers.Put(t.Context(), question("bought"), answerTo(people, "bought", "{}", noon).Answer))
+	must(t, dead.Answers.Close())
+
+	x, err := s.WriteSome(t.Context(), people, "night", hashesOf("key-3", "bought", "lost", "new"), t.TempDir())
+	must(t, err)
+	a := &attempt{Session: x}
+	for key, want := range map[string]answers.Found{"key-3": {Stored: true}, "key-4": {}, "bought": {Stored: true}, "lost": {Open: answers.Unknown}, "other": {Open: answers.Unknown}, "open": {Open: answers.Unknown}, "new": {}} {
+		if got := a.find(t, t.Context(), key); got.Stored != want.Stored || got.Open != want.Open {
+			t.Errorf("%s: found %+v, want %+v", key, got, want)
+		}
+	}
+	spent, err := x.Answers.SumSpent(t.Context(), "night")
+	if want := (answers.Spending{Answers: 1, Credits: 2, Unknown: 3}); err != nil || spent != want {
+		t.Errorf("spent %+v, %v; want %+v", spent, err, want)
+	}
+	_, err = x.Answers.Intent(t.Context(), question("new"), answers.Send{Run: "night", At: noon})
+	must(t, err)
+	must(t, x.Answers.Put(t.Context(), question("new"), answerTo(people, "new", "{}", noon).Answer))
+	must(t, x.Close(t.Context()))
+	left := contentOf(t, t.Context(), s, people)
+	if len(left.Items) != 32 || len(left.Calls) != 3 {
+		t.Errorf("%d answers and %d open calls are left, want 32 and 3", len(left.Items), len(left.Calls))
+	}
+}
+
+// A process takes over from another one of its run at once. That one sends
+// nothing any more, not even calls whose intents it has; and another run is
+// locked out.
+func TestTakeOverFromTheSameRun(t *testing.T) {
+	b := newBench(t)
+	first, err := b.state(t, "state").WriteSome(t.Context(), people, "night", hashesOf("a", "b"), t.TempDir())
+	must(t, err)
+	before := time.Now()
+	call, err := first.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
+	must(t, err)
+	if call.LeaveBefore.Before(before) || call.LeaveBefore.After(before.Add(2*intentsHandedOver)) {
+		t.Errorf("a call must leave within %v", call.LeaveBefore.Sub(before))
+	}
+	second, err := b.state(t, "state").WriteSome(t.Context(), people, "night", hashesOf("a", "b"), t.TempDir())
+	must(t, err)
+	if f := (&attempt{Session: second}).find(t, t.Context(), "a"); f.Open != answers.Unknown {
+		t.Errorf("found %+v", f)
+	}
+	if _, err := first.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "night", At: noon}); !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("the first goes on: %v, want %v", err, objects.ErrLockLost)
+	}
+	other := b.state(t, "state")
+	if _, err := other.Claim(t.Context(), people.Service); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("another run: %v, want %v", err, filelock.ErrLocked)
+	}
+	must(t, first.Close(t.Context())) // it is not its lease
+	must(t, second.Close(t.Context()))
+}

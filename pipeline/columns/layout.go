@@ -21,8 +21,9 @@ const (
 	// added at the end of a block and never renamed or removed.
 	SchemaVersion = 1
 	// RulesVersion grows when a changed rule gives other values for the same input
-	// and answer.
-	RulesVersion = 1
+	// and answer, or the same values in other bytes. 2: phone numbers, full names and
+	// streets may have a dictionary.
+	RulesVersion = 2
 )
 
 // HEMTypes are the digest types of profile plain, in column order.
@@ -256,7 +257,7 @@ func profileColumnName(p email.Profile) string {
 
 func phoneColumns() []schema.Column {
 	return []schema.Column{
-		text("phone"), text("phone_raw"), repeating("phone_region"), repeating("phone_type"),
+		repeating("phone"), repeating("phone_raw"), repeating("phone_region"), repeating("phone_type"),
 		of("phone_valid", arrow.FixedWidthTypes.Boolean),
 	}
 }
@@ -295,10 +296,10 @@ func companyColumns() []schema.Column {
 
 func contactColumns() []schema.Column {
 	return []schema.Column{
-		repeating("first_name"), repeating("last_name"), text("full_name"), repeating("headline"),
+		repeating("first_name"), repeating("last_name"), repeating("full_name"), repeating("headline"),
 		repeating("job_title"), repeating("seniority"), repeating("department"),
 		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
-		text("street"), repeating("zip_code"), repeating("city"), repeating("state"),
+		repeating("street"), repeating("zip_code"), repeating("city"), repeating("state"),
 		repeats(of("last_seen_at", instantType)),
 	}
 }

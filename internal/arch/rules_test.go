@@ -59,6 +59,7 @@ var siblings = map[[2]string]string{
 	{"pipeline/keys", "pipeline/columns"}:        "keys are those of the rows of a batch",
 	{"pipeline/purchase", "pipeline/answers"}:    "what was bought is stored",
 	{"pipeline/objectstate", "pipeline/answers"}: "answers are also stored on S3",
+	{"pipeline/exchange", "pipeline/answers"}:    "slices hold stored answers, and keys are those of questions",
 	{"pipeline/purchase", "pipeline/pace"}:       "calls leave at the pace the service bears",
 
 	{"cmd/leadetl/wire", "cmd/leadetl/cli"}:        "wiring reports wrong usage",

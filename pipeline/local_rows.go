@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"unsafe"
 
@@ -66,6 +67,10 @@ type engineAnswers struct {
 	batches []resolution.Batch // one for each worker
 	keys    []string           // of the rows; "" for rows that are not asked about
 	answers []resolution.Answer
+
+	// For a CompanyBatch:
+	addrs     []netip.Addr // of the rows; zero for rows that are not asked about
+	companies []*resolution.Company
 }
 
 func newEngineAnswers(r *Run, asking *semaphore.Weighted) *engineAnswers {
@@ -90,6 +95,9 @@ func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 	if a.operation == resolution.IPToCompany {
 		b.OrgTypes = slices.Grow(b.OrgTypes[:0], n)[:n]
 		clear(b.OrgTypes)
+		if batch, ok := a.anyBatch().(resolution.CompanyBatch); ok {
+			return a.askCompanies(ctx, batch, b)
+		}
 	}
 	a.leads = slices.Grow(a.leads[:0], n)[:n]
 	clear(a.leads)
@@ -98,6 +106,38 @@ func (a *engineAnswers) fill(ctx context.Context, b *columns.Batch) error {
 		return a.askTogether(ctx, b)
 	}
 	return a.ask(ctx, b)
+}
+
+// anyBatch returns a batch, nil without a BatchResolver.
+func (a *engineAnswers) anyBatch() resolution.Batch {
+	if len(a.batches) == 0 {
+		return nil
+	}
+	return a.batches[0]
+}
+
+// askCompanies asks about all addresses of the batch, in this goroutine: to wake another
+// takes longer than the look-ups that it would do.
+func (a *engineAnswers) askCompanies(ctx context.Context, batch resolution.CompanyBatch, b *columns.Batch) error {
+	n := b.Len()
+	a.addrs = append(a.addrs[:0], b.Addrs...)
+	for i, o := range b.Outcomes {
+		if o != outcome.Matched {
+			a.addrs[i] = netip.Addr{}
+		}
+	}
+	a.companies = slices.Grow(a.companies[:0], n)[:n]
+	b.Companies = a.companies
+	err := batch.Companies(ctx, a.addrs, resolution.Companies{Companies: b.Companies, OrgTypes: b.OrgTypes, Reasons: b.Reasons})
+	if err != nil {
+		return err
+	}
+	for i, c := range b.Companies {
+		if c == nil && b.Outcomes[i] == outcome.Matched {
+			b.Outcomes[i] = outcome.NoMatch
+		}
+	}
+	return nil
 }
 
 // minTogether is the minimum number of keys for each goroutine.

@@ -6,6 +6,7 @@ package resolution
 import (
 	"context"
 	"errors"
+	"net/netip"
 )
 
 // Request asks one operation about one identifier.
@@ -67,4 +68,18 @@ type Batch interface {
 	// valid as long. Companies stay valid for good, and are shared: who has the
 	// same pointer has the same company.
 	Resolve(ctx context.Context, keys []string, answers []Answer) error
+}
+
+// CompanyBatch is an optional skill of a Batch of ip_to_company, for addresses that the
+// caller has parsed. A row then needs no key and no lead.
+type CompanyBatch interface {
+	// Companies sets what is found of each address. It leaves out the zero address.
+	Companies(ctx context.Context, addrs []netip.Addr, found Companies) error
+}
+
+// Companies are answers to addresses: element i of every slice belongs to address i. They are
+// as in Answer; a match has a company and no reason.
+type Companies struct {
+	Companies         []*Company
+	OrgTypes, Reasons []string
 }

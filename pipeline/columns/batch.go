@@ -25,6 +25,9 @@ type Batch struct {
 	// Leads has what was found, or nil. The slice is nil if the answers follow from
 	// the keys alone.
 	Leads []*resolution.Lead
+	// Companies are those of the rows, nil without one, if nothing else of leads is
+	// needed: ip_to_company with the embedded engine, in place of Leads.
+	Companies []*resolution.Company
 	// Emails are the cleaned addresses of the rows with a key; email_to_hem.
 	Emails []email.Address
 	// IPClasses and OrgTypes describe the addresses; ip_to_company.
@@ -63,7 +66,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Leads = nil
+	b.Leads, b.Companies = nil, nil
 	b.companies = companyCodes{codes: b.companies.codes}
 	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]

@@ -13,10 +13,11 @@ import (
 
 // Builder makes records of a Layout, in one goroutine.
 type Builder struct {
-	layout  *Layout
-	fillers []filler
-	built   *arrow.Schema // of the records
-	coded   int64
+	layout    *Layout
+	companies *companyCoder // nil without a company block
+	fillers   []filler
+	built     *arrow.Schema // of the records
+	coded     int64
 }
 
 // filler builds some consecutive columns of a batch.
@@ -26,12 +27,16 @@ type filler interface {
 
 // NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
-	fixed := newFixedFiller()
-	return &Builder{layout: l, fillers: append([]filler{fixed}, newFillers(l)...)}
+	b := &Builder{layout: l}
+	if l.companies != nil {
+		b.companies = &companyCoder{tables: l.companies}
+	}
+	b.fillers = append([]filler{newFixedFiller()}, b.newFillers()...)
+	return b
 }
 
-func newFillers(l *Layout) []filler {
-	s := l.settings
+func (b *Builder) newFillers() []filler {
+	s := b.layout.settings
 	switch s.Operation {
 	case resolution.EmailToHEM:
 		fillers := []filler{newHEMFiller(s), newProfileFiller(s), newNetworkFiller()}
@@ -44,29 +49,29 @@ func newFillers(l *Layout) []filler {
 	case resolution.NetworkToPhone:
 		return []filler{newPhoneFiller(s)}
 	case resolution.IPToCompany:
-		return []filler{newAddressFiller(), &companyFiller{tables: l.companies}}
+		return []filler{newAddressFiller(), &companyFiller{coder: b.companies}}
 	case resolution.Enrichment:
-		return leadFillers(l)
+		return b.leadFillers()
 	case resolution.Deanonymization:
-		return append(leadFillers(l), newMatchFiller())
+		return append(b.leadFillers(), newMatchFiller())
 	case resolution.KeywordToLead:
-		return slices.Concat([]filler{newFindFiller()}, leadFillers(l), []filler{newLeadTypeFiller()})
+		return slices.Concat([]filler{newFindFiller()}, b.leadFillers(), []filler{newLeadTypeFiller()})
 	case resolution.KeywordToLeadCount:
 		return []filler{newCountFiller()}
 	}
 	return nil
 }
 
-func leadFillers(l *Layout) []filler {
-	s := l.settings
-	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{tables: l.companies}}
+func (b *Builder) leadFillers() []filler {
+	s := b.layout.settings
+	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
 }
 
 // Cut is the end of the run of rows that begins at from and whose text takes
 // no more than limit bytes of the columns; it is at least one row long.
 func (b *Builder) Cut(in *Batch, from, limit int) int {
-	if b.layout.companies != nil && in.Leads != nil && in.companies.values == nil {
-		b.layout.companies.take(in)
+	if b.companies != nil && (in.Leads != nil || in.Companies != nil) && in.companies.values == nil {
+		b.companies.take(in)
 	}
 	return in.cut(from, limit)
 }
@@ -137,6 +142,12 @@ var nobody = &resolution.Lead{}
 
 // company returns the company of a row, or an empty one.
 func (b *Batch) company(i int) *resolution.Company {
+	if b.Companies != nil {
+		if c := b.Companies[i]; c != nil {
+			return c
+		}
+		return noCompany
+	}
 	if c := b.lead(i).Company; c != nil {
 		return c
 	}

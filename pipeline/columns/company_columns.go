@@ -2,6 +2,7 @@ package columns
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 
@@ -65,33 +66,95 @@ func (t *companyTables) start() {
 	t.add(noCompany)
 }
 
+// companyCoder finds the codes of companies for one Builder. It remembers those that it has
+// seen, so that it rarely waits for the tables, which all parts share.
+type companyCoder struct {
+	tables *companyTables
+	table  *companyTable // of known and last
+	known  []knownCompany
+	last   companyCodes // without codes
+	missed []int        // rows
+}
+
+// knownCompany is a company with its code.
+type knownCompany struct {
+	company *resolution.Company
+	code    int32
+}
+
+// knownCompanies is how many companies a companyCoder remembers. Of two with the same
+// place, it remembers the last.
+const knownCompanies = 1 << 14
+
+// place is where the coder remembers a company.
+func (r *companyCoder) place(c *resolution.Company) *knownCompany {
+	h := uint64(uintptr(unsafe.Pointer(c))) * 0x9E3779B97F4A7C15
+	return &r.known[h>>(64-14)]
+}
+
 // take sets the codes of a batch.
-func (t *companyTables) take(b *Batch) {
+func (r *companyCoder) take(b *Batch) {
+	if r.known == nil {
+		r.known = make([]knownCompany, knownCompanies)
+	}
+	codes := resize(b.companies.codes, b.Len())
+	r.missed = r.missed[:0]
+	for i := range codes {
+		c := b.company(i)
+		if c == noCompany {
+			continue // its code is 0 in every table
+		}
+		if k := r.place(c); k.company == c {
+			codes[i] = k.code
+		} else {
+			r.missed = append(r.missed, i)
+		}
+	}
+	if len(r.missed) > 0 || r.table == nil {
+		r.ask(b, codes)
+	}
+	b.companies = r.last
+	b.companies.codes = codes
+}
+
+// ask sets the codes of missed rows. If there is a new table, it sets those of all rows.
+func (r *companyCoder) ask(b *Batch, codes []int32) {
+	t := r.tables
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.now.codes) > tableCompanies || t.now.bytes > tableBytes {
 		t.start()
 	}
-	codes := resize(b.companies.codes, b.Len())
-	for i := range b.Len() {
-		if c := b.company(i); c != noCompany {
-			code, known := t.now.codes[c]
-			if !known {
-				code = t.add(c)
-			}
-			codes[i] = code
+	if r.table != t.now {
+		r.table = t.now
+		clear(r.known)
+		r.missed = r.missed[:0]
+		for i := range codes {
+			r.missed = append(r.missed, i)
 		}
 	}
-	last := &t.now.last
-	if len(last.sizes) < len(t.now.sizes) {
-		last.sizes, last.values = t.now.sizes, nil
-		for i, c := range t.now.columns {
+	for _, i := range r.missed {
+		c := b.company(i)
+		code, known := t.now.codes[c]
+		if !known {
+			code = t.add(c)
+		}
+		codes[i], *r.place(c) = code, knownCompany{c, code}
+	}
+	r.last = t.now.snapshot()
+}
+
+// snapshot is the table as it is now. It stays as it is when companies are added.
+func (t *companyTable) snapshot() companyCodes {
+	last := &t.last
+	if len(last.sizes) < len(t.sizes) {
+		last.sizes, last.values = t.sizes, nil
+		for i, c := range t.columns {
 			last.of[i] = c.of
 			last.values = append(last.values, c.values())
 		}
 	}
-	b.companies = *last
-	b.companies.codes = codes
+	return *last
 }
 
 // bytes is the text of a row's company.
@@ -99,13 +162,13 @@ func (c *companyCodes) bytes(i int) int { return int(c.sizes[c.codes[i]]) }
 
 // companyFiller builds the company block as Arrow dictionary arrays.
 type companyFiller struct {
-	tables  *companyTables
+	coder   *companyCoder
 	columns [17]codedColumn
 }
 
 func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	if b.companies.values == nil {
-		f.tables.take(b)
+		f.coder.take(b)
 	}
 	for i, values := range b.companies.values {
 		to = append(to, f.columns[i].over(b.companies.kinds[i], b.companies.codes, b.companies.of[i], values))

@@ -13,7 +13,7 @@ import (
 
 // cut is Builder.Cut.
 func (b *Batch) cut(from, limit int) int {
-	if b.Leads == nil && b.Finds == nil {
+	if b.Leads == nil && b.Finds == nil && b.Companies == nil {
 		return b.Len()
 	}
 	size := 0
@@ -36,6 +36,9 @@ func (b *Batch) textBytes(i int) int {
 	}
 	if b.Finds != nil {
 		size += b.Finds[i].textBytes()
+	}
+	if b.Companies != nil && b.Companies[i] != nil {
+		size += hemBytes + phoneBytes // as a lead with nothing but the company
 	}
 	if l := b.lead(i); l != nobody {
 		size += leadBytes(l)
@@ -100,7 +103,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
 		Keys:  Strings{Data: b.Keys.Data, Offsets: b.Keys.Offsets[from : to+1]},
-		Leads: cut(b.Leads, from, to), Emails: cut(b.Emails, from, to),
+		Leads: cut(b.Leads, from, to), Companies: cut(b.Companies, from, to), Emails: cut(b.Emails, from, to),
 		IPClasses: cut(b.IPClasses, from, to), OrgTypes: cut(b.OrgTypes, from, to), Addrs: cut(b.Addrs, from, to),
 		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
 	}
@@ -117,7 +120,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
-		Leads: pick(b.Leads, rows), Emails: pick(b.Emails, rows),
+		Leads: pick(b.Leads, rows), Companies: pick(b.Companies, rows), Emails: pick(b.Emails, rows),
 		IPClasses: pick(b.IPClasses, rows), OrgTypes: pick(b.OrgTypes, rows), Addrs: pick(b.Addrs, rows),
 		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
 	}

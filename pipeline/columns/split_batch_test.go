@@ -233,3 +233,49 @@ func TestOwnColumns(t *testing.T) {
 		t.Errorf("%d columns carried over, own ones begin with %q; want 3 and source", n, layout.Own()[0].Name)
 	}
 }
+
+// Companies without leads give the records of leads with nothing but a company, whole, cut,
+// picked and after another part has started a table.
+func TestCompaniesWithoutLeads(t *testing.T) {
+	const n = 20
+	layout, err := NewLayout(Settings{Operation: resolution.IPToCompany, Kept: []string{"note"}, Identifier: "ip"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, other := layout.NewBuilder(), layout.NewBuilder()
+	for round := range 3 {
+		leads := wideBatch(n)
+		leads.Finds, leads.Counts, leads.Receipts = nil, nil, nil
+		companies := wideBatch(n)
+		companies.Leads, companies.Finds, companies.Counts, companies.Receipts = nil, nil, nil, nil
+		for i := range n {
+			leads.Leads[i].Phone = ""
+			companies.Companies = append(companies.Companies, leads.Leads[i].Company)
+			if leads.Leads[i].Company == nil {
+				leads.Leads[i] = nil
+			}
+		}
+		for _, b := range []*Batch{leads, companies} {
+			b.Suppress(round, "listed:ip")
+		}
+		if round == 1 {
+			layout.companies.start()
+		}
+		for _, piece := range []func(b *Batch) *Batch{
+			func(b *Batch) *Batch { return b },
+			func(b *Batch) *Batch { return b.Slice(3, 9) },
+			func(b *Batch) *Batch { return b.Pick([]int{7, 2, 2, 19}) },
+		} {
+			one, two := piece(leads), piece(companies)
+			if got, want := builder.Cut(two, 0, 3000), other.Cut(one, 0, 3000); got != want {
+				t.Errorf("round %d: cut at %d, want %d", round, got, want)
+			}
+			if got, want := lines(builder.Record(two)), lines(other.Record(one)); !slices.Equal(got, want) {
+				t.Errorf("round %d: rows %v, want %v", round, got, want)
+			}
+			if builder.CodedBytes() != other.CodedBytes() {
+				t.Errorf("round %d: %d coded bytes, want %d", round, builder.CodedBytes(), other.CodedBytes())
+			}
+		}
+	}
+}

@@ -25,6 +25,9 @@ func (b *Batch) Suppress(i int, reason string) {
 	if len(b.Leads) > 0 {
 		b.Leads[i] = nil
 	}
+	if len(b.Companies) > 0 {
+		b.Companies[i] = nil
+	}
 	if len(b.Receipts) > 0 {
 		b.Receipts[i].ResolutionID = ""
 	}

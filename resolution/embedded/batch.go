@@ -313,30 +313,83 @@ func (b *batch) ipToCompany(answers []resolution.Answer) error {
 // findCompanies answers the addresses with the companies of their ranges.
 func (b *batch) findCompanies(answers []resolution.Answer) error {
 	n := len(b.keys)
-	b.owners, b.orgTypes = resize(b.owners, n), resize(b.orgTypes, n)
-	b.companies = resize(b.companies, n)
-	clear(b.companies)
-	clear(b.owners)
-	clear(b.orgTypes)
-	if d := b.engine.directory; d != nil {
-		if err := d.Owners(b.addrs, b.owners); err != nil {
-			return readable(err)
-		}
-		if err := d.OfOwners(b.owners, b.companies, b.orgTypes); err != nil {
-			return readable(err)
-		}
+	b.orgTypes, b.companies = resize(b.orgTypes, n), resize(b.companies, n)
+	if err := b.lookUp(b.companies, b.orgTypes); err != nil {
+		return err
 	}
 	for i, addr := range b.addrs {
+		if !addr.IsValid() {
+			continue
+		}
+		if reason := b.withoutCompany(i, b.companies[i], b.orgTypes[i]); reason != "" {
+			answers[i] = noMatch(reason)
+			continue
+		}
+		b.match(answers, i, resolution.Lead{Company: b.companies[i]})
+	}
+	return nil
+}
+
+// lookUp sets what the directory has of the ranges of the addresses.
+func (b *batch) lookUp(companies []*resolution.Company, orgTypes []string) error {
+	b.owners = resize(b.owners, len(b.addrs))
+	clear(b.owners)
+	clear(companies)
+	clear(orgTypes)
+	d := b.engine.directory
+	if d == nil {
+		return nil
+	}
+	if err := d.Owners(b.addrs, b.owners); err != nil {
+		return readable(err)
+	}
+	return readable(d.OfOwners(b.owners, companies, orgTypes))
+}
+
+// withoutCompany is why address i is not answered with the company of its range; "" if it
+// is.
+func (b *batch) withoutCompany(i int, c *resolution.Company, orgType string) string {
+	switch {
+	case b.owners[i] == 0:
+		return NotFound
+	case ranges.IsProvider(orgType) && !b.engine.options.IncludeProviders:
+		return providerReason(orgType)
+	case c == nil:
+		return NoCompany
+	}
+	return ""
+}
+
+// Companies answers addresses; see resolution.CompanyBatch.
+func (b *batch) Companies(ctx context.Context, addrs []netip.Addr, found resolution.Companies) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.addrs = resize(b.addrs, len(addrs))
+	for i, a := range addrs {
+		b.addrs[i] = netip.Addr{}
+		if !a.IsValid() {
+			continue
+		}
+		look, ok := ipaddr.LookupAddr(a)
 		switch {
-		case !addr.IsValid():
-		case b.owners[i] == 0:
-			answers[i] = noMatch(NotFound)
-		case ranges.IsProvider(b.orgTypes[i]) && !b.engine.options.IncludeProviders:
-			answers[i] = noMatch(providerReason(b.orgTypes[i]))
-		case b.companies[i] == nil:
-			answers[i] = noMatch(NoCompany)
+		case b.engine.options.Listed != nil && b.engine.listed(resolution.IP, a.String()):
+			found.Reasons[i] = NotFound
+		case !ok:
+			found.Reasons[i] = classReason(ipaddr.ClassOf(a))
 		default:
-			b.match(answers, i, resolution.Lead{Company: b.companies[i]})
+			b.addrs[i] = look
+		}
+	}
+	if err := b.lookUp(found.Companies, found.OrgTypes); err != nil {
+		return fmt.Errorf("embedded %s: %w", b.operation, err)
+	}
+	for i, addr := range b.addrs {
+		if !addr.IsValid() {
+			continue
+		}
+		if reason := b.withoutCompany(i, found.Companies[i], found.OrgTypes[i]); reason != "" {
+			found.Companies[i], found.Reasons[i] = nil, reason
 		}
 	}
 	return nil

@@ -1,8 +1,11 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,9 +122,39 @@ func TestBatchIsSingle(t *testing.T) {
 						rt.Fatalf("%s of %s (%d of %d):\n got %+v\n     %+v\nwant %+v\n     %+v", op, key, i, len(keys), answers[i], answers[i].Lead, want, want.Lead)
 					}
 				}
+				if op == resolution.IPToCompany {
+					sameCompanies(rt, batch.(resolution.CompanyBatch), keys, answers)
+				}
 			}
 		}
 	})
+}
+
+// sameCompanies checks that parsed addresses have the answers of their keys.
+func sameCompanies(t *rapid.T, b resolution.CompanyBatch, keys []string, want []resolution.Answer) {
+	n := len(keys)
+	want = slices.Clone(want) // leads are in the memory of the batch
+	companies := make([]*resolution.Company, n)
+	for i, a := range want {
+		if a.Lead != nil {
+			companies[i] = a.Lead.Company
+		}
+	}
+	addrs := make([]netip.Addr, n)
+	for i, key := range keys {
+		if key != "" {
+			addrs[i] = netip.MustParseAddr(key)
+		}
+	}
+	got := resolution.Companies{Companies: make([]*resolution.Company, n), OrgTypes: make([]string, n), Reasons: make([]string, n)}
+	if err := b.Companies(context.Background(), addrs, got); err != nil {
+		t.Fatal(err)
+	}
+	for i := range keys {
+		if got.Companies[i] != companies[i] || got.Reasons[i] != want[i].Reason || got.OrgTypes[i] != want[i].OrgType {
+			t.Fatalf("%s by its address: %+v, %q, %q; want %+v", keys[i], got.Companies[i], got.Reasons[i], got.OrgTypes[i], want[i])
+		}
+	}
 }
 
 // TestBatchOfInvalidKeys fails as a request does.

@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,6 +13,9 @@ import (
 )
 
 func main() {
+	// net/http writes to the standard logger what a server sends without being
+	// asked, and that may be personal data. Our own log is another one.
+	log.SetOutput(io.Discard)
 	wire.SetGC(wire.RunGC)
 	// The first signal requests a clean stop. It also restores the default
 	// action, so that a second signal ends the process at once.

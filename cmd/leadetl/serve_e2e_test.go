@@ -3,9 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -14,6 +18,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
@@ -284,10 +289,51 @@ func TestServeHostileCallbacks(t *testing.T) {
 		t.Fatalf("an address that was opened: %d %s", a.status, a.raw)
 	}
 	r.wait("open", 1)
+	url, hungUp := chattyReceiver(t, "ada-example") // which no log may hold
+	if a := c.post("/lead/enrichment", strings.Replace(askAda, "}", `,"callback_url":"`+url+`/hook"}`, 1)); a.status != http.StatusOK {
+		t.Fatalf("a receiver that says more: %d %s", a.status, a.raw)
+	}
+	if err := <-hungUp; errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a connection on which more was said stays open")
+	}
 	if a := c.post("/lead/enrichment", strings.Replace(askAda, "}", `,"callback_url":"https://10.0.0.1/hook"}`, 1)); a.code() != "callback_url_not_allowed" {
 		t.Errorf("an address beside those that were opened: %d %s", a.status, a.raw)
 	}
 	if line := s.said.line("callbacks may reach this network, also over plain http; use this only for tests"); line["network"] != netip.MustParsePrefix("127.0.0.0/8").String() {
 		t.Error("that addresses were opened is not said")
 	}
+}
+
+// chattyReceiver is a receiver that takes one callback, and says more after its
+// answer. hungUp gets the error that ends its connection.
+func chattyReceiver(t *testing.T, more string) (url string, hungUp <-chan error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	ended := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			ended <- err
+			return
+		}
+		defer conn.Close()
+		r := bufio.NewReader(conn)
+		request, err := http.ReadRequest(r)
+		if err == nil {
+			_, err = io.Copy(io.Discard, request.Body)
+		}
+		if err == nil {
+			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"+more)
+		}
+		if err == nil {
+			_ = conn.SetReadDeadline(time.Now().Add(patience)) // an error shows below
+			_, err = r.ReadByte()
+		}
+		ended <- err
+	}()
+	return "http://" + l.Addr().String(), ended
 }

@@ -86,7 +86,7 @@ func (s *Sender) transport(life context.Context) *transport {
 	if s.o.dial == nil {
 		plain, secure = s.o.Policy.dialer(true), s.o.Policy.dialer(false)
 	}
-	return newTransport(life, plain, secure, s.o.Roots)
+	return newTransport(life, plain, secure, s.o.Roots, s.o.PerReceiver)
 }
 
 // run is the state of Run. One goroutine owns everything except the attempts.

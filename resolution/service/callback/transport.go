@@ -16,7 +16,7 @@ import (
 const (
 	maxHeaderBytes = 64 << 10 // of an answer
 	maxBodyBytes   = 64 << 10 // of an answer; the rest is not read
-	idleConns      = 128      // kept open, of all receivers
+	idleConns      = 128      // kept open of each version of HTTP, of all receivers
 	idleTimeout    = 30 * time.Second
 	maxOld         = 4096 // remembered receivers of HTTP/1.1
 	maxSessions    = 256  // remembered TLS sessions
@@ -25,10 +25,12 @@ const (
 // transport makes the connections of a Sender, all with the dialFuncs of the policy.
 // It uses no proxy of the environment, no redirects and no cookies.
 //
-// It keeps connections of HTTP/2 for the next delivery. A connection of HTTP/1.1
-// serves one delivery: if a receiver sent more after its answer, net/http would log
-// it, and it may be the body of the callback. TLS sessions are resumed, so that a
-// new connection costs little.
+// It keeps connections for the next delivery: a new one for each took a quarter of the
+// processor time of a callback. TLS sessions are resumed.
+//
+// If a receiver sends more after its answer, net/http closes the connection, and writes
+// the beginning of it to the standard logger. It may be the body of the callback, so
+// a program with a Sender discards what goes there.
 type transport struct {
 	http2, http1 *http.Transport
 
@@ -40,8 +42,9 @@ type transport struct {
 var errNotHTTP2 = errors.New("the receiver does not speak HTTP/2")
 
 // newTransport returns a transport that dials with plain for http, and with secure
-// for https. Dialling fails when life ends.
-func newTransport(life context.Context, plain, secure dialFunc, roots *x509.CertPool) *transport {
+// for https. It keeps at most idlePerHost connections of HTTP/1.1 to a receiver.
+// Dialling fails when life ends.
+func newTransport(life context.Context, plain, secure dialFunc, roots *x509.CertPool, idlePerHost int) *transport {
 	sessions := tls.NewLRUClientSessionCache(maxSessions)
 	protocols := func(set func(*http.Protocols, bool)) *http.Protocols {
 		p := new(http.Protocols)
@@ -64,7 +67,9 @@ func newTransport(life context.Context, plain, secure dialFunc, roots *x509.Cert
 			DialTLSContext:         bounded(askFirst(overTLS(secure, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}, ClientSessionCache: sessions}, nil)), life),
 			Protocols:              protocols((*http.Protocols).SetHTTP1),
 			DisableCompression:     true,
-			DisableKeepAlives:      true,
+			MaxIdleConns:           idleConns,
+			MaxIdleConnsPerHost:    idlePerHost,
+			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeaderBytes,
 		},
 		old: map[string]struct{}{},

@@ -11,16 +11,20 @@ import (
 	"github.com/sourcegraph/conc/pool"
 )
 
-// Queue is work in progress. At most GOMAXPROCS results wait to be taken.
+// Queue is work in progress. At most as many results wait to be taken as there are
+// goroutines.
 type Queue[T any] struct {
 	workers *pool.Pool
 	results chan chan T // in order; each gets one result
 	taken   chan struct{}
 }
 
-// New starts a queue. One goroutine calls take. Call Wait after the last Do.
-func New[T any](take func(T)) *Queue[T] {
-	n := runtime.GOMAXPROCS(0)
+// New starts a queue with GOMAXPROCS goroutines for the work. Another one calls take. Call
+// Wait after the last Do.
+func New[T any](take func(T)) *Queue[T] { return NewOf(runtime.GOMAXPROCS(0), take) }
+
+// NewOf is New with n goroutines, for work that needs much memory.
+func NewOf[T any](n int, take func(T)) *Queue[T] {
 	q := &Queue[T]{workers: pool.New().WithMaxGoroutines(n), results: make(chan chan T, n), taken: make(chan struct{})}
 	go func() {
 		defer close(q.taken)

@@ -40,6 +40,9 @@ type lineShift struct {
 // Line is the line on which row i begins, from 1, counting the header and blank lines; in
 // Parquet, which has no lines, the number of the row.
 func (b *Batch) Line(i int) int64 {
+	if len(b.shifts) == 1 {
+		return b.Rows[i] + b.shifts[0].by
+	}
 	n := sort.Search(len(b.shifts), func(n int) bool { return b.shifts[n].from > i })
 	return b.Rows[i] + b.shifts[n-1].by
 }

@@ -2,7 +2,6 @@ package imports
 
 import (
 	"encoding/json"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -34,27 +33,31 @@ func Share(cell string) (f float64, ok bool) {
 	return f, err == nil && f >= 0 && f <= 1 // also refuses NaN
 }
 
-// Members yields the members of a cell between semicolons, without empty ones. Lists of
-// Parquet come as JSON.
-func Members(cell string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		var members []string
-		if cell != "" && cell[0] == '[' && json.Unmarshal([]byte(cell), (*jsonMembers)(&members)) == nil {
-			for _, member := range members {
-				if !yield(member) {
-					return
-				}
-			}
-			return
-		}
-		for cell != "" {
-			var member string
-			member, cell, _ = strings.Cut(cell, ";")
-			if member = trim(member); member != "" && !yield(member) {
-				return
-			}
+// EachMember calls do for the members of a cell between semicolons, without empty ones. Lists
+// of Parquet come as JSON.
+func EachMember(cell string, do func(member string)) {
+	if cell != "" && cell[0] == '[' && eachOfJSON(cell, do) {
+		return
+	}
+	for cell != "" {
+		var member string
+		member, cell, _ = strings.Cut(cell, ";")
+		if member = trim(member); member != "" {
+			do(member)
 		}
 	}
+}
+
+// eachOfJSON is EachMember for a JSON array. ok is false for another text.
+func eachOfJSON(cell string, do func(member string)) (ok bool) {
+	var members []string
+	if json.Unmarshal([]byte(cell), (*jsonMembers)(&members)) != nil {
+		return false
+	}
+	for _, member := range members {
+		do(member)
+	}
+	return true
 }
 
 // jsonMembers returns the members of a JSON array as text, without null and empty ones.

@@ -31,7 +31,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	if err != nil {
 		return imports.Result{}, err
 	}
-	digests := records.NewIndexWriter(path)
+	digests := records.NewIndexWriter(path, records.First)
 	defer func() { err = errors.Join(err, w.Close(), digests.Close()) }()
 	sum := imports.NewContent()
 	if err := imports.ReadBatches(ctx, settings, r, Columns, imports.Steps[lines]{
@@ -66,24 +66,24 @@ func parser(s imports.Settings) func(imports.Row, *lines, *imports.Report) bool 
 			return false
 		}
 		to.emails.reset()
-		for _, list := range c[7:9] {
-			for cell := range imports.Members(list) {
-				if err := to.addEmail(cell); err != nil {
-					r.Drop(row.Line, "email: "+err.Error())
-				}
+		addEmail := func(cell string) {
+			if err := to.addEmail(cell); err != nil {
+				r.Drop(row.Line, "email: "+err.Error())
 			}
 		}
+		imports.EachMember(c[7], addEmail)
+		imports.EachMember(c[8], addEmail)
 		to.phones.reset()
-		for _, list := range []string{c[16], c[9]} {
-			for cell := range imports.Members(list) {
-				number, err := phone.Parse(cell, s.Region)
-				if err != nil {
-					r.Drop(row.Line, "phone: "+err.Error())
-					continue
-				}
-				to.phones.add([]byte(number.E164))
+		addPhone := func(cell string) {
+			number, err := phone.Parse(cell, s.Region)
+			if err != nil {
+				r.Drop(row.Line, "phone: "+err.Error())
+				return
 			}
+			to.phones.add([]byte(number.E164))
 		}
+		imports.EachMember(c[16], addPhone)
+		imports.EachMember(c[9], addPhone)
 		domain := company.Domain(c[14])
 		if domain == "" && c[14] != "" {
 			r.Drop(row.Line, "company_domain: invalid_domain")

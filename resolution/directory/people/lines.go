@@ -123,11 +123,7 @@ func (l *lines) writeTo(w *records.Writer, digests *records.IndexWriter) error {
 		}
 	}
 	for _, d := range l.digests {
-		order := first + d.line
-		if d.respelled {
-			order |= 1 << 31
-		}
-		if err := digests.Add(d.Hash, order, first+d.line); err != nil {
+		if err := digests.Add(d.Hash, first+d.line, d.respelled); err != nil {
 			return err
 		}
 	}

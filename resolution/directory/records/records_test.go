@@ -98,7 +98,7 @@ func TestShares(t *testing.T) {
 	s := NewShares[[2]uint64](filepath.Join(t.TempDir(), "x.cols"))
 	defer s.Close()
 	random := rand.New(rand.NewPCG(7, 8))
-	n := 256 * s.blockLen() * 2
+	n := len(s.shares) * s.blockLen() * 2
 	var sum uint64
 	for range n {
 		v := [2]uint64{random.Uint64(), random.Uint64()}
@@ -112,8 +112,9 @@ func TestShares(t *testing.T) {
 	}
 	var before uint64
 	got := 0
-	err := s.Each(t.Context(), func(values [][2]uint64) {
+	err := s.Each(t.Context(), func(values, _ [][2]uint64) [][2]uint64 {
 		slices.SortFunc(values, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
+		return values
 	}, func(values [][2]uint64) error {
 		for _, v := range values {
 			if v[0] < before {
@@ -127,6 +128,73 @@ func TestShares(t *testing.T) {
 	})
 	if err != nil || got != n || sum != 0 {
 		t.Errorf("%d of %d values, %d, %v", got, n, sum, err)
+	}
+}
+
+// TestSortPairs compares with the sort of the library, also where hashes are not spread.
+func TestSortPairs(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for _, n := range []int{0, 1, 2, 3, 17, 5000} {
+		for name, high := range map[string]func() uint64{
+			"spread": func() uint64 { return 3<<(64-shareBits) | random.Uint64()>>shareBits },
+			"few":    func() uint64 { return random.Uint64N(3) << 40 },
+			"one":    func() uint64 { return 1 << 63 },
+		} {
+			pairs := make([]pair, n)
+			for i := range pairs {
+				pairs[i] = pair{high(), random.Uint32N(3), random.Uint32()}
+			}
+			want := slices.SortedFunc(slices.Values(pairs), comparePairs)
+			if got := sortPairs(pairs, make([]pair, n)); !slices.Equal(got, want) {
+				t.Errorf("%d pairs, %s: out of order", n, name)
+			}
+		}
+	}
+}
+
+// TestWinner: of rows with the same hash, the first or the last is kept, and one that comes
+// later only without another.
+func TestWinner(t *testing.T) {
+	type added struct {
+		row   uint32
+		later bool
+	}
+	for _, c := range []struct {
+		winner Winner
+		rows   []added
+		want   uint32
+	}{
+		{First, []added{{7, false}, {3, false}, {5, false}}, 3},
+		{Last, []added{{7, false}, {3, false}, {5, false}}, 7},
+		{First, []added{{1, true}, {6, false}}, 6},
+		{First, []added{{4, true}, {2, true}}, 2},
+		{Last, []added{{1<<31 - 2, false}, {0, false}}, 1<<31 - 2},
+	} {
+		path := filepath.Join(t.TempDir(), "x.cols")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, w := columnfile.NewWriter(file), NewIndexWriter(path, c.winner)
+		lost := 0
+		for _, r := range c.rows {
+			err = errors.Join(err, w.Add(HashOf("key"), r.row, r.later))
+		}
+		n, writing := w.Write(t.Context(), to, "x", nil, func(uint32) { lost++ })
+		if err := errors.Join(err, writing, to.Finish(), file.Close(), w.Close()); err != nil || n != 1 || lost != len(c.rows)-1 {
+			t.Fatal(n, lost, err)
+		}
+		f, err := columnfile.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index := ReadIndex(&columnfile.Reader{File: f}, "x")
+		if got := slices.Collect(index.Rows(HashOf("key"))); !slices.Equal(got, []uint32{c.want}) {
+			t.Errorf("winner %d of %v is %v, want %d", c.winner, c.rows, got, c.want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -7,16 +7,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 )
-
-// maxDictionary bounds the texts of a dictionary. Later texts are written into their
-// records.
-const maxDictionary = 1 << 16
 
 var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 rows", resolution.ErrInvalid)
 
@@ -27,20 +22,24 @@ type Writer struct {
 	file         *os.File
 	offsets      *columnfile.Spool[uint64]
 	keys         *IndexWriter
-	dictionaries []map[string]uint64 // by field, nil for one without
-	texts        [][]string          // of the dictionaries
-	end          uint64              // of the records
-	record       []byte
+	dictionaries []*dictionary // by field, nil for one without
+	rows         int
+	end          uint64   // of the records
+	records      []byte   // the last ones, not written yet
+	ends         []uint64 // of records, not written yet
 	lost         []uint64 // a bit for each replaced row
 }
+
+// bufferBytes is how many bytes of records are written together.
+const bufferBytes = 64 << 10
 
 // NewWriter starts a file at path, under its temporary name. repeated has an element for each
 // field: true for a dictionary. The first field is the key, which has none.
 func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
-	w := &Writer{dictionaries: make([]map[string]uint64, len(repeated)), texts: make([][]string, len(repeated)), keys: NewIndexWriter(path)}
+	w := &Writer{dictionaries: make([]*dictionary, len(repeated)), keys: NewIndexWriter(path, Last), ends: []uint64{0}}
 	for i, yes := range repeated {
 		if yes {
-			w.dictionaries[i] = map[string]uint64{}
+			w.dictionaries[i] = newDictionary()
 		}
 	}
 	if w.offsets, err = columnfile.NewSpool[uint64](path); err != nil {
@@ -51,7 +50,7 @@ func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
 	}
 	w.Columns = columnfile.NewWriter(w.file)
 	columnfile.Begin[uint8](w.Columns, "records")
-	return w, w.offsets.Add(0)
+	return w, nil
 }
 
 // Close closes the file without removing it.
@@ -62,52 +61,48 @@ func (w *Writer) Close() error {
 // Add adds a record and returns its row. The last record of a key is kept. It copies the
 // fields.
 func (w *Writer) Add(fields ...string) (row uint32, err error) {
-	n := w.Rows()
-	if n == math.MaxInt32 {
+	if w.rows == math.MaxInt32 {
 		return 0, errTooMany
 	}
-	row = uint32(n)
-	w.record = w.record[:0]
+	row = uint32(w.rows)
+	w.rows++
+	start := len(w.records)
 	for i, text := range fields {
-		if code, ok := w.code(i, text); ok {
-			w.record = binary.AppendUvarint(w.record, code<<1|1)
-			continue
+		if d := w.dictionaries[i]; d != nil && text != "" {
+			if code, ok := d.code(text); ok {
+				w.records = binary.AppendUvarint(w.records, code<<1|1)
+				continue
+			}
 		}
-		w.record = binary.AppendUvarint(w.record, uint64(len(text))<<1)
-		w.record = append(w.record, text...)
+		w.records = binary.AppendUvarint(w.records, uint64(len(text))<<1)
+		w.records = append(w.records, text...)
 	}
-	columnfile.Put(w.Columns, w.record...)
-	w.end += uint64(len(w.record))
-	if err := w.offsets.Add(w.end); err != nil {
-		return 0, err
+	w.end += uint64(len(w.records) - start)
+	w.ends = append(w.ends, w.end)
+	if len(w.records) >= bufferBytes {
+		if err := w.flush(); err != nil {
+			return 0, err
+		}
 	}
-	return row, w.keys.Add(HashOf(fields[0]), ^row, row)
+	return row, w.keys.Add(HashOf(fields[0]), row, false)
 }
 
-// code returns the index of a text in the dictionary of a field, if it has one.
-func (w *Writer) code(field int, text string) (code uint64, ok bool) {
-	d := w.dictionaries[field]
-	if d == nil || text == "" {
-		return 0, false
-	}
-	if code, ok = d[text]; ok {
-		return code, true
-	}
-	if len(d) == maxDictionary {
-		return 0, false
-	}
-	code = uint64(len(d))
-	text = strings.Clone(text)
-	d[text] = code
-	w.texts[field] = append(w.texts[field], text)
-	return code, true
+// flush writes the records in the buffer.
+func (w *Writer) flush() error {
+	columnfile.Put(w.Columns, w.records...)
+	err := w.offsets.Add(w.ends...)
+	w.records, w.ends = w.records[:0], w.ends[:0]
+	return err
 }
 
 // Rows is the number of added records.
-func (w *Writer) Rows() int { return w.offsets.Len() - 1 }
+func (w *Writer) Rows() int { return w.rows }
 
 // Records writes the sections of the records and returns the number of distinct keys.
 func (w *Writer) Records(ctx context.Context) (keys int, err error) {
+	if err := w.flush(); err != nil {
+		return 0, err
+	}
 	offsets, err := w.offsets.Read()
 	if err != nil {
 		return 0, err
@@ -117,10 +112,13 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 		return 0, err
 	}
 	all := columnfile.Texts{Offsets: []uint64{0}}
-	sizes := make([]uint32, len(w.texts))
-	for i, texts := range w.texts {
-		sizes[i] = uint32(len(texts))
-		for _, text := range texts {
+	sizes := make([]uint32, len(w.dictionaries))
+	for i, d := range w.dictionaries {
+		if d == nil {
+			continue
+		}
+		sizes[i] = uint32(len(d.texts))
+		for _, text := range d.texts {
 			all = all.With([]byte(text))
 		}
 	}

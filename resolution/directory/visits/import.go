@@ -86,7 +86,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 // write writes a record for each address.
 func write(ctx context.Context, w *records.Writer, lines *records.Shares[unsorted], profiles []byte) error {
 	profile := func(u unsorted) []byte { return profiles[u.from:u.to] }
-	sort := func(lines []unsorted) {
+	sort := func(lines, _ []unsorted) []unsorted {
 		slices.SortFunc(lines, func(a, b unsorted) int {
 			if a.hash.High != b.hash.High {
 				return cmp.Compare(a.hash.High, b.hash.High)
@@ -94,6 +94,7 @@ func write(ctx context.Context, w *records.Writer, lines *records.Shares[unsorte
 			return cmp.Or(bytes.Compare(a.raw[:a.size], b.raw[:b.size]), cmp.Compare(b.confidence, a.confidence), compareTimes(b, a),
 				bytes.Compare(profile(a), profile(b)))
 		})
+		return lines
 	}
 	var text []byte
 	return lines.Each(ctx, sort, func(lines []unsorted) error {

@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"strconv"
+	"time"
+)
+
+// protocol is the version of the workflows and of what they send. Code of a
+// workflow that was changed cannot go on with a run that an older release began:
+// such a change takes the next number here. Old workers then finish old runs.
+const protocol = 1
+
+// stepQueue is the task queue of the workflows and of the steps without calls.
+var stepQueue = "leadetl-" + strconv.Itoa(protocol)
+
+// callQueue is the task queue of the calls of a service. Only workers with the
+// key of the service listen on it.
+func callQueue(service string) string { return stepQueue + "-call-" + service }
+
+// The names of the workflows and of their query.
+const (
+	runWorkflow  = "Run"
+	waveWorkflow = "Wave"
+	statusQuery  = "status"
+)
+
+// workflowID is the workflow of a run. One output has one run at a time.
+func workflowID(run string) string { return "leadetl/" + run }
+
+// waveID is the workflow of a wave of a run.
+func waveID(run string, wave int) string { return workflowID(run) + "/w" + strconv.Itoa(wave) }
+
+// Job names a run. With the number of a file, window, wave, lot or part it is
+// all that a worker needs.
+type Job struct {
+	ID       string `json:"id"`       // of the run: hex digits
+	State    string `json:"state"`    // URI of the state on S3
+	Settings string `json:"settings"` // name of the object with the settings, below the run in the state
+	// Service is empty without paid calls, otherwise hex digits that tell the
+	// service from others.
+	Service string `json:"service,omitempty"`
+	// LostAfter is how long a worker may be silent until its steps are given to
+	// another one.
+	LostAfter time.Duration `json:"lost_after"`
+}
+
+// Range is a number of consecutive files, windows, lots or parts.
+type Range struct {
+	First int `json:"first"`
+	Count int `json:"count"`
+}
+
+// Division is how the rows of a run are divided.
+type Division struct {
+	Rows    int64 `json:"rows"`
+	Parts   int   `json:"parts"`
+	Windows int   `json:"windows"`
+	Waves   []int `json:"waves,omitempty"` // the number of parts of each wave of a paid run, in order
+}
+
+// Counts are the rows of parts, by outcome.
+type Counts struct {
+	Parts      int64 `json:"parts,omitempty"`
+	Rows       int64 `json:"rows,omitempty"`
+	Matched    int64 `json:"matched,omitempty"`
+	NoMatch    int64 `json:"no_match,omitempty"`
+	Rejected   int64 `json:"rejected,omitempty"`
+	Failed     int64 `json:"failed,omitempty"`
+	Suppressed int64 `json:"suppressed,omitempty"`
+	Skipped    int64 `json:"skipped,omitempty"`
+	Malformed  int64 `json:"malformed,omitempty"`
+}
+
+// Add adds the rows of other parts.
+func (c *Counts) Add(other Counts) {
+	c.Parts += other.Parts
+	c.Rows += other.Rows
+	c.Matched += other.Matched
+	c.NoMatch += other.NoMatch
+	c.Rejected += other.Rejected
+	c.Failed += other.Failed
+	c.Suppressed += other.Suppressed
+	c.Skipped += other.Skipped
+	c.Malformed += other.Malformed
+}
+
+// Calls are what the calls of a run have come to.
+type Calls struct {
+	// Keys are those to ask about, Closed those of them that are through, and
+	// Matched those with a match: of one wave, or of all so far.
+	Keys    int64 `json:"keys,omitempty"`
+	Closed  int64 `json:"closed,omitempty"`
+	Matched int64 `json:"matched,omitempty"`
+	// These are of the whole run so far. Unknown calls may have been billed.
+	Calls   int64 `json:"calls,omitempty"`
+	Credits int64 `json:"credits,omitempty"`
+	Unknown int64 `json:"unknown,omitempty"`
+}
+
+// Then adds the calls of the next wave.
+func (c *Calls) Then(next Calls) {
+	next.Keys += c.Keys
+	next.Closed += c.Closed
+	next.Matched += c.Matched
+	*c = next
+}
+
+// Status is how far a run is.
+type Status struct {
+	Stage string `json:"stage"` // the step at work
+	Done  int    `json:"done"`  // of Of files, windows, lots or parts
+	Of    int    `json:"of"`
+	Rows  int64  `json:"rows,omitempty"` // of the input; 0 before it is divided
+	Wave  int    `json:"wave"`
+	Waves int    `json:"waves,omitempty"`
+	Made  Counts `json:"made"`
+	Calls Calls  `json:"calls"`
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxActivities is how many activities the files, windows or parts of one
+	// step are divided among. A history of more events than some 10,000 is slow.
+	maxActivities = 500
+	// atOnce is how many of them are handed to workers at a time.
+	atOnce = 100
+	// stepTimeout bounds an activity without calls.
+	stepTimeout = 30 * time.Minute
+	// stepAttempts is how often a step is tried before the run fails.
+	stepAttempts = 10
+)
+
+// run is the workflow of a run. Its code decides on nothing but the order of
+// steps: all else is in the state.
+func run(ctx workflow.Context, job Job) (Status, error) {
+	s := &Status{Stage: "open"}
+	if err := workflow.SetQueryHandler(ctx, statusQuery, func() (Status, error) { return *s, nil }); err != nil {
+		return *s, err
+	}
+	var files int
+	if err := do(ctx, job, "Open", &files, job); err != nil {
+		return *s, err
+	}
+	if err := s.each(ctx, job, "survey", "Survey", files, nil); err != nil {
+		return *s, err
+	}
+	var d Division
+	if err := do(ctx, job, "Divide", &d, job); err != nil {
+		return *s, err
+	}
+	s.Rows, s.Waves = d.Rows, len(d.Waves)
+	err := s.rows(ctx, job, d)
+	if err != nil {
+		return *s, err
+	}
+	s.stage("finish", 1)
+	var total Counts
+	if err := do(ctx, job, "Finish", &total, job); err != nil {
+		return *s, err
+	}
+	s.Made = total
+	return *s, nil
+}
+
+// rows makes the parts: in one go, or in waves if calls have to be paid.
+func (s *Status) rows(ctx workflow.Context, job Job, d Division) error {
+	if job.Service == "" {
+		return s.each(ctx, job, "make", "Make", d.Windows, nil)
+	}
+	if err := s.each(ctx, job, "spread", "Spread", d.Windows, nil); err != nil {
+		return err
+	}
+	for i, first := 0, 0; i < len(d.Waves); i++ {
+		s.stage("wave", len(d.Waves))
+		s.Wave, s.Done = i, i
+		var done Status
+		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+			WorkflowID: waveID(job.ID, i), WaitForCancellation: true,
+		})
+		if err := workflow.ExecuteChildWorkflow(child, waveWorkflow, Wave{Job: job, Number: i, Parts: Range{First: first, Count: d.Waves[i]}}).Get(ctx, &done); err != nil {
+			return err
+		}
+		s.Made.Add(done.Made)
+		s.Calls.Then(done.Calls)
+		first += d.Waves[i]
+	}
+	return nil
+}
+
+// stage begins a step with n files, windows, lots or parts.
+func (s *Status) stage(name string, n int) { s.Stage, s.Done, s.Of = name, 0, n }
+
+// each does a step for each of n files, windows, lots or parts, some of them in
+// one activity. more are further arguments of the activity.
+func (s *Status) each(ctx workflow.Context, job Job, stage, activity string, n int, more []any) error {
+	s.stage(stage, n)
+	size := (n + maxActivities - 1) / maxActivities
+	places := workflow.NewSemaphore(ctx, atOnce)
+	working, stop := workflow.WithCancel(ctx)
+	all := workflow.NewWaitGroup(ctx)
+	var failed error
+	for first := 0; first < n && failed == nil; first += size {
+		if err := places.Acquire(working, 1); err != nil {
+			break // cancelled
+		}
+		part := Range{First: first, Count: min(size, n-first)}
+		all.Add(1)
+		workflow.Go(working, func(ctx workflow.Context) {
+			defer all.Done()
+			defer places.Release(1)
+			var made Counts
+			err := do(ctx, job, activity, &made, append([]any{job, part}, more...)...)
+			if err != nil && failed == nil {
+				failed = err
+				stop()
+			}
+			if err == nil {
+				s.Done += part.Count
+				s.Made.Add(made)
+			}
+		})
+	}
+	all.Wait(ctx)
+	if failed == nil {
+		failed = ctx.Err()
+	}
+	return failed
+}
+
+// do does one step on some worker.
+func do(ctx workflow.Context, job Job, activity string, result any, args ...any) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: stepTimeout, HeartbeatTimeout: job.LostAfter, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: stepAttempts, MaximumInterval: time.Minute, NonRetryableErrorTypes: []string{finalFailure}},
+	})
+	return workflow.ExecuteActivity(ctx, activity, args...).Get(ctx, result)
+}

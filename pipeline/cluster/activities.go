@@ -1,0 +1,235 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// Steps are the steps of one run. Several goroutines call them. Each step may be
+// done twice, also at the same time and elsewhere, and comes to the same.
+type Steps interface {
+	Files() int
+	// Survey counts the rows of a file of the input.
+	Survey(ctx context.Context, file int) error
+	// Divide divides the rows into windows and parts.
+	Divide(ctx context.Context) (Division, error)
+	// Finish publishes the dataset and returns its rows.
+	Finish(ctx context.Context) (Counts, error)
+}
+
+// FreeSteps are the other steps of a run without calls.
+type FreeSteps interface {
+	// Make makes the parts of a window.
+	Make(ctx context.Context, window int) (Counts, error)
+}
+
+// PaidSteps are the other steps of a run that asks a service.
+type PaidSteps interface {
+	// Spread sorts the keys of a window's parts.
+	Spread(ctx context.Context, window int) error
+	// Build makes a part from the answers.
+	Build(ctx context.Context, part int) (Counts, error)
+	Waves
+}
+
+// Waves are the steps of a wave: a number of parts whose keys are asked together.
+type Waves interface {
+	// Lots is how many lots the keys of a wave are divided into.
+	Lots(ctx context.Context, wave int) (int, error)
+	// Gather works out which keys of a lot have to be asked.
+	Gather(ctx context.Context, wave, lot int) error
+	// Ask asks about all keys of a wave, and calls beat now and then.
+	Ask(ctx context.Context, wave int, beat func(Calls)) (Calls, error)
+	// Share gives each part the answers that it needs.
+	Share(ctx context.Context, wave, lot int) error
+}
+
+// Opened is a run that this process has opened.
+type Opened struct {
+	Steps Steps
+	Free  FreeSteps // nil for a run that asks a service
+	Paid  PaidSteps // nil for a run that asks none
+	Close func() error
+}
+
+// activities are the steps as workflows name them.
+type activities struct {
+	opened   *openedRuns
+	classify func(error) Fault
+	tell     func(job Job, text string) (name string, err error)
+	log      *slog.Logger
+}
+
+// step does part of a step, with heartbeats, until the worker ends, the run is
+// cancelled, or another worker has the step.
+func (a *activities) step(ctx context.Context, job Job, status func() any, do func(ctx context.Context, run *Opened) error) error {
+	working, stop := a.beat(ctx, job, status)
+	defer stop()
+	run, release, err := a.opened.use(working, job)
+	if err == nil {
+		err = do(working, run)
+		release()
+	}
+	return asFailure(working, err, a.classify, func(text string) string {
+		info := activity.GetInfo(ctx)
+		a.log.Error("a step failed", "run", job.ID, "step", info.ActivityType.Name, "attempt", info.Attempt, "error", text)
+		name, err := a.tell(job, text)
+		if err != nil {
+			a.log.Error("the state does not take the reason", "error", err)
+		}
+		return name
+	})
+}
+
+// beat sends heartbeats until stop is called. The context ends if the worker
+// ends, and if the server says so in answer to a heartbeat.
+func (a *activities) beat(ctx context.Context, job Job, status func() any) (working context.Context, stop func()) {
+	working, cancel := context.WithCancelCause(ctx)
+	quit, done := make(chan struct{}), make(chan struct{})
+	ending := activity.GetWorkerStopChannel(ctx)
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(max(job.LostAfter/3, time.Second))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ending:
+				cancel(errHandover)
+				ending = nil // heartbeats go on until the step has stopped
+			case <-ticker.C:
+				activity.RecordHeartbeat(ctx, status())
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return working, func() { close(quit); <-done; cancel(nil) }
+}
+
+// latest is the last report of a step at work.
+type latest struct{ value atomic.Pointer[Calls] }
+
+func (l *latest) set(calls Calls) { l.value.Store(&calls) }
+
+func (l *latest) get() any {
+	if calls := l.value.Load(); calls != nil {
+		return *calls
+	}
+	return nil
+}
+
+// over does one file, window, lot or part of a range after the other.
+func over(ctx context.Context, part Range, do func(n int) error) error {
+	for n := part.First; n < part.First+part.Count; n++ {
+		if err := errors.Join(ctx.Err(), do(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// silent is the status of a step that reports nothing.
+func silent() any { return nil }
+
+// Open returns the number of files of the input.
+func (a *activities) Open(ctx context.Context, job Job) (files int, err error) {
+	err = a.step(ctx, job, silent, func(_ context.Context, run *Opened) error {
+		files = run.Steps.Files()
+		return nil
+	})
+	return files, err
+}
+
+// Survey counts the rows of some files.
+func (a *activities) Survey(ctx context.Context, job Job, files Range) (made Counts, err error) {
+	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+		return over(ctx, files, func(n int) error { return run.Steps.Survey(ctx, n) })
+	})
+}
+
+// Divide divides the rows.
+func (a *activities) Divide(ctx context.Context, job Job) (d Division, err error) {
+	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
+		d, err = run.Steps.Divide(ctx)
+		return err
+	})
+	return d, err
+}
+
+// Make makes the parts of some windows.
+func (a *activities) Make(ctx context.Context, job Job, windows Range) (made Counts, err error) {
+	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+		return over(ctx, windows, func(n int) error {
+			counts, err := run.Free.Make(ctx, n)
+			made.Add(counts)
+			return err
+		})
+	})
+	return made, err
+}
+
+// Finish publishes the dataset.
+func (a *activities) Finish(ctx context.Context, job Job) (total Counts, err error) {
+	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
+		total, err = run.Steps.Finish(ctx)
+		return err
+	})
+	return total, err
+}
+
+// Spread sorts the keys of some windows.
+func (a *activities) Spread(ctx context.Context, job Job, windows Range) (made Counts, err error) {
+	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+		return over(ctx, windows, func(n int) error { return run.Paid.Spread(ctx, n) })
+	})
+}
+
+// Lots returns the number of lots of a wave.
+func (a *activities) Lots(ctx context.Context, job Job, wave int) (lots int, err error) {
+	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
+		lots, err = run.Paid.Lots(ctx, wave)
+		return err
+	})
+	return lots, err
+}
+
+// Gather works out what some lots have to ask.
+func (a *activities) Gather(ctx context.Context, job Job, lots Range, wave int) (made Counts, err error) {
+	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+		return over(ctx, lots, func(n int) error { return run.Paid.Gather(ctx, wave, n) })
+	})
+}
+
+// Ask asks about the keys of a wave.
+func (a *activities) Ask(ctx context.Context, job Job, wave int) (calls Calls, err error) {
+	var reached latest
+	err = a.step(ctx, job, reached.get, func(ctx context.Context, run *Opened) (err error) {
+		calls, err = run.Paid.Ask(ctx, wave, reached.set)
+		return err
+	})
+	return calls, err
+}
+
+// Share gives parts the answers of some lots.
+func (a *activities) Share(ctx context.Context, job Job, lots Range, wave int) (made Counts, err error) {
+	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+		return over(ctx, lots, func(n int) error { return run.Paid.Share(ctx, wave, n) })
+	})
+}
+
+// Build makes some parts of a wave, which begins with part first.
+func (a *activities) Build(ctx context.Context, job Job, parts Range, first int) (made Counts, err error) {
+	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+		return over(ctx, parts, func(n int) error {
+			counts, err := run.Paid.Build(ctx, first+n)
+			made.Add(counts)
+			return err
+		})
+	})
+	return made, err
+}

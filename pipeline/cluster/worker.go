@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// handoverTime is how long the steps of a worker that ends may take to stop:
+// calls in flight are awaited.
+const handoverTime = 2 * time.Minute
+
+// maxThrottle is how long the SDK may hold a heartbeat back. It also cancels a
+// step whose heartbeat cannot be delivered in that time, so that a caller that
+// is cut off stops before its successor starts.
+const maxThrottle = 10 * time.Second
+
+// Worker does steps of runs.
+type Worker struct {
+	// Open opens a run. Its context ends with the worker.
+	Open func(ctx context.Context, job Job) (*Opened, error)
+	// Classify says what an error means.
+	Classify func(error) Fault
+	// Tell stores the text of an error in the state, and returns its name.
+	Tell func(job Job, text string) (name string, err error)
+	// Slots is how many steps it does at a time, and CallSlots how many of the
+	// runs that it calls the service for.
+	Slots, CallSlots int
+	// Service is the one that this worker has the key of, "" for none.
+	Service string
+	Log     *slog.Logger
+}
+
+// Run does steps until ctx ends. Then it hands over what is at work.
+func (w *Worker) Run(ctx context.Context, engine client.Client) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	fatal := make(chan error, 2)
+	runs := &openedRuns{open: w.Open, life: life, runs: map[Job]*openedRun{}}
+	doing := &activities{opened: runs, classify: w.Classify, tell: w.Tell, log: w.Log}
+	queues := []worker.Worker{newWorker(engine, stepQueue, w.Slots, fatal)}
+	register(queues[0], doing)
+	if w.Service != "" {
+		calls := newWorker(engine, callQueue(w.Service), w.CallSlots, fatal)
+		calls.RegisterActivityWithOptions(doing.Ask, activity.RegisterOptions{Name: "Ask"})
+		queues = append(queues, calls)
+	}
+	var err error
+	started := 0
+	for _, q := range queues {
+		if err = q.Start(); err != nil {
+			break
+		}
+		started++
+	}
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-fatal:
+			err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+	}
+	stopAll(queues[:started])
+	return errors.Join(err, runs.close())
+}
+
+// stopAll stops queues at once: each waits for its steps.
+func stopAll(queues []worker.Worker) {
+	var all sync.WaitGroup
+	for _, q := range queues {
+		all.Go(q.Stop)
+	}
+	all.Wait()
+}
+
+// registry is what workflows and activities are registered with: a worker, or
+// the environment of a test.
+type registry interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
+}
+
+// register registers the workflows and the steps without calls.
+func register(at registry, doing *activities) {
+	at.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: runWorkflow})
+	at.RegisterWorkflowWithOptions(wave, workflow.RegisterOptions{Name: waveWorkflow})
+	for name, do := range map[string]any{
+		"Open": doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, "Finish": doing.Finish,
+		"Spread": doing.Spread, "Lots": doing.Lots, "Gather": doing.Gather, "Share": doing.Share, "Build": doing.Build,
+	} {
+		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
+	}
+}
+
+// newWorker returns a worker for one queue, which does up to slots activities at
+// a time.
+func newWorker(engine client.Client, queue string, slots int, fatal chan<- error) worker.Worker {
+	return worker.New(engine, queue, worker.Options{
+		MaxConcurrentActivityExecutionSize: slots,
+		MaxHeartbeatThrottleInterval:       maxThrottle,
+		WorkerStopTimeout:                  handoverTime,
+		DisableEagerActivities:             true, // they would bypass other workers
+		OnFatalError: func(err error) {
+			select {
+			case fatal <- err:
+			default:
+			}
+		},
+	})
+}

@@ -22,10 +22,16 @@ const (
 	windowBatches = 64
 )
 
-// boughtRows gets the answers to rows from a buyer. Many batches wait at the same time.
+// answerer answers the keys of rows, which are distinct, in their order: a buyer,
+// or what was bought before.
+type answerer interface {
+	Answer(ctx context.Context, keys []string) ([]purchase.Answer, error)
+}
+
+// boughtRows gets the answers to rows from an answerer. Many batches wait at the same time.
 type boughtRows struct {
 	part     *partMaker
-	buyer    *purchase.Buyer
+	from     answerer
 	counters *stats.CallCounters
 }
 
@@ -81,7 +87,7 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 		b.OrgTypes = make([]string, n) // services do not have it
 	}
 	asked, question := keys.Distinct(b, func(i int) bool { return keys.Asks(b, i) })
-	answers, err := r.buyer.Answer(ctx, asked)
+	answers, err := r.from.Answer(ctx, asked)
 	if err != nil {
 		return err
 	}

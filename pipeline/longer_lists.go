@@ -115,7 +115,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	if err != nil {
 		return nil, err
 	}
-	c.answer = (&boughtRows{buyer: buyer, counters: remote.Counters}).answer
+	c.answer = (&boughtRows{from: buyer, counters: remote.Counters}).answer
 	return buyer.Close, nil
 }
 

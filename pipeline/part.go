@@ -15,6 +15,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -46,6 +48,7 @@ type partMaker struct {
 	hashes   []uint64           // of the keys of a batch
 	digest   cut.Digest
 	rejected *rejectsWriter
+	stored   *purchase.Stored // the answers to the part's keys, if they were gathered before; else nil
 }
 
 func newPartMaker(w *work, number int) *partMaker {
@@ -106,8 +109,10 @@ func (m *partMaker) filler() rowFiller {
 	switch {
 	case run.Job.Operation.IsKeyword():
 		return newSearchedRows(m)
+	case m.stored != nil:
+		return &boughtRows{part: m, from: m.stored, counters: &stats.CallCounters{}}
 	case m.work.buyer != nil:
-		return &boughtRows{part: m, buyer: m.work.buyer, counters: run.Remote.Counters}
+		return &boughtRows{part: m, from: m.work.buyer, counters: run.Remote.Counters}
 	}
 	return &localRows{part: m, engine: newEngineAnswers(run, m.work.asking)}
 }
@@ -131,7 +136,7 @@ func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
 // countRepeats counts rows with the key of another row, for runs without a
 // buyer.
 func (m *partMaker) countRepeats(b *columns.Batch) {
-	if _, counting := m.work.repeats.Count(); m.work.buyer != nil || !counting {
+	if _, counting := m.work.repeats.Count(); m.decision.run.Remote != nil || !counting {
 		return
 	}
 	m.hashes = m.hashes[:0]

@@ -129,15 +129,13 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 		}
 		f := found[i]
 		switch d := b.remote.Decide(b.codec.operation, f, b.began, now); d {
-		case UseStored:
-			b.counters.Stored(1)
-			b.bookDelivered(e.key, f.Answer)
-			a, err := b.codec.answer(f.Answer)
+		case UseStored, Skip, GiveUp:
+			if d == UseStored {
+				b.counters.Stored(1)
+				b.bookDelivered(e.key, f.Answer)
+			}
+			a, err := b.codec.settled(d, f)
 			b.finish(e, a, err)
-		case Skip:
-			b.finish(e, Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil)
-		case GiveUp:
-			b.finish(e, failed(openReason(b.codec.operation, f)), nil)
 		default:
 			calls = append(calls, b.newCall(e, f, d))
 		}

@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"context"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -44,6 +45,48 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 		return Resend
 	}
 	return GiveUp
+}
+
+// settled returns the answer to a question that needs no call.
+func (c codec) settled(d Decision, f answers.Found) (Answer, error) {
+	switch d {
+	case UseStored:
+		return c.answer(f.Answer)
+	case Skip:
+		return Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil
+	}
+	return failed(openReason(c.operation, f)), nil
+}
+
+// Stored answers questions as an offline Buyer does, from what was looked up
+// before. It counts nothing.
+type Stored struct {
+	remote *Remote
+	codec  codec
+	from   Lookups
+}
+
+// NewStored makes a Stored that looks up the questions of an operation.
+func NewStored(r *Remote, op resolution.Operation, from Lookups) *Stored {
+	offline := &Remote{Read: r.Read, Name: r.Name, Price: r.Price, Offline: true}
+	return &Stored{remote: offline, codec: newCodec(op, nil, r.Read, r.Price), from: from}
+}
+
+// Answer gets the answers to keys, which are distinct, in their order. It is safe
+// from many goroutines at once.
+func (s *Stored) Answer(ctx context.Context, keys []string) ([]Answer, error) {
+	found, err := s.from.Lookup(ctx, s.remote.Scope(s.codec.operation), keys, answers.Freshness{}, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	got := make([]Answer, len(keys))
+	for i, f := range found {
+		d := s.remote.Decide(s.codec.operation, f, time.Time{}, time.Time{})
+		if got[i], err = s.codec.settled(d, f); err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
 }
 
 // openReason returns the reason of a row whose open call may not be sent again.

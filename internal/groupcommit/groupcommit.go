@@ -68,7 +68,7 @@ func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 	}
 	tx := &Tx{conn: conn}
 	w := &Writer[G]{options: o, group: newGroup(tx), tx: tx, results: make([]error, groupSize)}
-	w.queue = NewQueue(true, o.Closed, w.commit)
+	w.queue = NewQueue(groupSize, true, o.Closed, w.commit)
 	return w, nil
 }
 

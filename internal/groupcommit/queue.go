@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Queue collects the changes of many goroutines into groups, and handles one
@@ -14,6 +15,8 @@ import (
 type Queue[T any] struct {
 	handle  func([]*Change[T])
 	patient bool
+	most    int // changes in a group
+	linger  atomic.Pointer[func() time.Duration]
 	changes chan *Change[T]
 	refusal error        // of changes after Close
 	closing sync.RWMutex // held for reading while a change is sent
@@ -31,16 +34,17 @@ type Change[T any] struct {
 	result chan error
 }
 
-// NewQueue starts a queue. handle is called in the queue's goroutine, and must
-// not keep the group. A patient queue first waits for callers that are about to
+// NewQueue starts a queue whose groups have at most a number of changes. handle
+// is called in the queue's goroutine, and must not keep the group. A patient queue first waits for callers that are about to
 // send a change. That pays if a group costs much more than a change. After
 // Close, Do returns closed.
-func NewQueue[T any](patient bool, closed error, handle func(group []*Change[T])) *Queue[T] {
+func NewQueue[T any](most int, patient bool, closed error, handle func(group []*Change[T])) *Queue[T] {
 	q := &Queue[T]{
 		handle:  handle,
 		patient: patient,
+		most:    most,
 		refusal: closed,
-		changes: make(chan *Change[T], groupSize), // one group can wait while another is handled
+		changes: make(chan *Change[T], most), // one group can wait while another is handled
 		done:    make(chan struct{}),
 	}
 	go q.run()
@@ -95,6 +99,11 @@ func (c *Change[T]) Take() error {
 // Settle gives the caller the result of its change.
 func (c *Change[T]) Settle(err error) { c.result <- err }
 
+// Linger makes a group wait for more changes for as long as longer says, which
+// is called in the queue's goroutine, again after each change that arrives. That
+// pays if groups are dear and their number counts.
+func (q *Queue[T]) Linger(longer func() time.Duration) { q.linger.Store(&longer) }
+
 // Waiting is how many changes wait for the next group.
 func (q *Queue[T]) Waiting() int { return len(q.changes) }
 
@@ -129,11 +138,14 @@ func (q *Queue[T]) enqueue(c *Change[T]) error {
 
 func (q *Queue[T]) run() {
 	defer close(q.done)
-	group := make([]*Change[T], 0, groupSize)
+	group := make([]*Change[T], 0, q.most)
 	for first := range q.changes {
 		group = q.waiting(append(group[:0], first))
 		if q.patient {
 			group = q.gather(group)
+		}
+		if longer := q.linger.Load(); longer != nil {
+			group = q.lingering(group, *longer)
 		}
 		q.handle(group)
 		clear(group)
@@ -151,9 +163,31 @@ func (q *Queue[T]) gather(group []*Change[T]) []*Change[T] {
 	return group
 }
 
+// lingering adds changes that arrive while longer lets the group wait.
+func (q *Queue[T]) lingering(group []*Change[T], longer func() time.Duration) []*Change[T] {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for len(group) < q.most {
+		wait := longer()
+		if wait <= 0 {
+			break
+		}
+		timer.Reset(wait)
+		select {
+		case c, open := <-q.changes:
+			if !open {
+				return group
+			}
+			group = q.waiting(append(group, c))
+		case <-timer.C:
+		}
+	}
+	return group
+}
+
 // waiting adds the changes that already wait.
 func (q *Queue[T]) waiting(group []*Change[T]) []*Change[T] {
-	for len(group) < groupSize {
+	for len(group) < q.most {
 		select {
 		case c, open := <-q.changes:
 			if !open {

@@ -165,7 +165,7 @@ func (s *Store) load(ctx context.Context) error {
 		return err
 	}
 	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}, runs: map[int64]string{}}
-	s.queue = groupcommit.NewQueue(false, errClosed, s.commit) // not patient: a group is one small write
+	s.queue = groupcommit.NewQueue(maxGroup, false, errClosed, s.commit) // not patient: a group is one small write
 	return nil
 }
 

@@ -198,6 +198,11 @@ func (s *Store) ReplicateTo(send func(Group) error, leaveWithin time.Duration) {
 	s.replicate, s.leaveWithin = send, leaveWithin
 }
 
+// Linger makes each group of changes wait for more of them for as long as longer
+// says. longer is called again after each change that arrives, and by the
+// goroutine that calls send.
+func (s *Store) Linger(longer func() time.Duration) { s.queue.Linger(longer) }
+
 // Replay makes the changes of a group that concern the questions of one scope.
 func (s *Store) Replay(ctx context.Context, of Scope, g Group) error {
 	return s.replay(ctx, of, g, func(to *changeSet) changes { return to })

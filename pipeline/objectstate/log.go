@@ -81,15 +81,16 @@ func segmentName(number int64) string { return fmt.Sprintf("log/%012d.seg", numb
 // readAtOnce is how many small objects are read at a time.
 const readAtOnce = 16
 
-// readSegments reads the segments of a log, starting at a number.
-func (s *State) readSegments(ctx context.Context, of answers.Scope, from int64) ([]segment, error) {
+// readSegments reads the segments of a log with numbers from one on and below
+// another one.
+func (s *State) readSegments(ctx context.Context, of answers.Scope, from, below int64) ([]segment, error) {
 	var infos []objects.Info
 	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
 		if err != nil {
 			return nil, err
 		}
 		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".seg"), 10, 64)
-		if err != nil || number < from {
+		if err != nil || number < from || number >= below {
 			continue
 		}
 		if want := from + int64(len(infos)); number != want {
@@ -153,11 +154,12 @@ type logWriter struct {
 	ctx    context.Context // never cancelled: a change is sent, or the store fails
 	of     answers.Scope
 	term   int64
-	next   int64 // number of the next segment
-	bytes  int64 // size of the segments that are in no manifest
-	sealed int64 // number of the first of these segments
-	late   int   // number of segments that came too late
-	ended  error // why the writer has stopped appending; nil while it appends
+	next   int64     // number of the next segment
+	bytes  int64     // size of the segments that are in no manifest
+	sealed int64     // number of the first of these segments
+	late   int       // number of segments that came too late
+	ended  error     // why the writer has stopped appending; nil while it appends
+	began  time.Time // when the last append began
 }
 
 // fence begins a term: from now on no earlier writer can append. It returns

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"os"
 	"sync"
 	"time"
 
@@ -45,7 +47,7 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 		if x.manifest, err = s.latest(ctx, of); err != nil {
 			return nil, err
 		}
-		segments, err = s.readSegments(ctx, of, x.manifest.LogFrom)
+		segments, err = s.readSegments(ctx, of, x.manifest.LogFrom, math.MaxInt64)
 		if err == nil {
 			break
 		}
@@ -86,12 +88,89 @@ func (s *State) write(ctx context.Context, x *Session, holder, dir string) (_ *S
 }
 
 // takeOver takes over the log from its previous writer, and the segments that
-// came too late for it.
+// came too late for it. That writer may still publish a manifest with what it had
+// in the log: then the working copy is built again.
 func (x *Session) takeOver(ctx context.Context, dir string) error {
-	segments, err := x.fence(ctx)
+	for tries := 1; ; tries++ {
+		var err error
+		if x.log == nil || x.manifest.LogFrom >= x.log.next {
+			err = x.fence(ctx)
+		}
+		if err == nil {
+			err = x.settle(ctx, dir)
+		}
+		if err == nil {
+			break
+		}
+		now, other := x.state.latest(ctx, x.of)
+		if tries == takeOverTries || other != nil || x.manifest == nil || now.Number == x.manifest.Number && !errors.Is(err, errPassed) {
+			return err
+		}
+		var closing error
+		if x.Answers != nil {
+			closing = x.Answers.Close()
+			x.Answers = nil
+		}
+		if err := errors.Join(closing, os.RemoveAll(dir)); err != nil {
+			return err
+		}
+	}
+	valid := intentsValid
+	if x.handsOver {
+		valid = intentsHandedOver
+	}
+	x.Answers.ReplicateTo(x.append, valid)
+	return nil
+}
+
+// takeOverTries bounds the working copies that takeOver builds, fenceTries the
+// segments that another writer may create meanwhile.
+const (
+	takeOverTries = 5
+	fenceTries    = 1000
+)
+
+// errPassed means that a fence is where a segment was before the log moved on: it
+// ends nothing.
+var errPassed = errors.New("another process has moved the log on; try again")
+
+// fence ends the log of earlier writers. One that is active creates a segment
+// about as often as fence tries to, so that fence soon wins.
+func (x *Session) fence(ctx context.Context) error {
+	m, err := x.state.latest(ctx, x.of)
 	if err != nil {
 		return err
 	}
+	segments, err := x.state.readSegments(ctx, x.of, m.LogFrom, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	x.log = &logWriter{
+		state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(m, segments) + 1, next: m.LogFrom + int64(len(segments)),
+	}
+	for range fenceTries {
+		if err = x.log.fence(); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		x.log.next++
+	}
+	return fmt.Errorf("%s: %w", x.state.folder(x.of), filelock.ErrLocked)
+}
+
+// settle builds the working copy from the manifest and all before the fence, and
+// writes it to files.
+func (x *Session) settle(ctx context.Context, dir string) (err error) {
+	if x.manifest, err = x.state.latest(ctx, x.of); err != nil {
+		return err
+	}
+	if x.manifest.LogFrom >= x.log.next {
+		return errPassed
+	}
+	segments, err := x.state.readSegments(ctx, x.of, x.manifest.LogFrom, x.log.next-1)
+	if err != nil {
+		return err
+	}
+	x.log.term = max(x.log.term, maxTerm(x.manifest, segments)+1)
 	if err := x.load(ctx, dir, segments); err != nil {
 		return err
 	}
@@ -112,33 +191,7 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	valid := intentsValid
-	if x.handsOver {
-		valid = intentsHandedOver
-	}
-	x.Answers.ReplicateTo(x.append, valid)
 	return nil
-}
-
-// fence takes over the log, and returns the segments that are in no manifest.
-func (x *Session) fence(ctx context.Context) (segments []segment, err error) {
-	const tries = 5 // an earlier writer may still be active
-	for range tries {
-		if x.manifest, err = x.state.latest(ctx, x.of); err != nil {
-			return nil, err
-		}
-		if segments, err = x.state.readSegments(ctx, x.of, x.manifest.LogFrom); err != nil {
-			return nil, err
-		}
-		x.log = &logWriter{
-			state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(x.manifest, segments) + 1,
-			next: x.manifest.LogFrom + int64(len(segments)),
-		}
-		if err = x.log.fence(); !errors.Is(err, fs.ErrExist) {
-			return segments, err
-		}
-	}
-	return nil, fmt.Errorf("%s: %w", x.state.folder(x.of), filelock.ErrLocked)
 }
 
 // load builds the working copy from a manifest and the segments after it.
@@ -188,8 +241,28 @@ const intentsValid = objects.LockExpires / 2
 // shows no sign of life is replaced.
 const intentsHandedOver = 15 * time.Second
 
+// lingers is the time between two segments of the log while there is no hurry:
+// at most 10 requests a second.
+const lingers = 100 * time.Millisecond
+
+// Linger makes changes wait for others, so that fewer requests go to S3, except
+// while hurry says that calls wait for places. Each call then takes 50 ms longer on
+// average. hurry is called often.
+func (x *Session) Linger(hurry func() bool) {
+	if x.log == nil {
+		return
+	}
+	x.Answers.Linger(func() time.Duration {
+		if hurry() {
+			return 0
+		}
+		return lingers - time.Since(x.log.began)
+	})
+}
+
 // append sends a group of changes. Calls of append do not overlap.
 func (x *Session) append(g answers.Group) error {
+	x.log.began = time.Now()
 	if err := x.log.append(g); err != nil {
 		return err
 	}

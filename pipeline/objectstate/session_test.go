@@ -372,3 +372,55 @@ func TestProgress(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// A fence in the place of a segment that is in files already fences nobody: it
+// is repeated at the end of the log.
+func TestFenceIsPassed(t *testing.T) {
+	b := newBench(t)
+	a := takeOver(t, t.Context(), b.state(t, "state"), t.TempDir(), "run")
+	passed := a.log.next
+	for _, key := range []string{"a", "b"} {
+		_, err := a.Answers.Intent(t.Context(), question(key), answers.Send{Run: "run", At: noon})
+		must(t, err)
+	}
+	must(t, a.seal(t.Context()))
+
+	s := b.state(t, "state")
+	x := &Session{state: s, of: people, manifest: &manifest{}, log: &logWriter{state: s, ctx: t.Context(), of: people, next: passed}}
+	must(t, x.log.fence())
+	must(t, x.takeOver(t.Context(), t.TempDir()))
+	if _, err := a.Answers.Intent(t.Context(), question("c"), answers.Send{Run: "run", At: noon}); !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("the one before goes on: %v, want %v", err, objects.ErrLockLost)
+	}
+	if f := (&attempt{Session: x}).find(t, t.Context(), "b"); f.Open != answers.Unknown {
+		t.Errorf("found %+v", f)
+	}
+	must(t, x.Close(t.Context()))
+	must(t, a.Answers.Close())
+}
+
+// A process takes over from one that never stops to write.
+func TestTakeOverFromABusyWriter(t *testing.T) {
+	b := newBench(t)
+	a := takeOver(t, t.Context(), b.state(t, "state"), t.TempDir(), "run")
+	begun, ended := make(chan struct{}), make(chan error)
+	go func() {
+		for n := 0; ; n++ {
+			if _, err := a.Answers.Intent(t.Context(), question(fmt.Sprint("key-", n)), answers.Send{Run: "run", At: noon}); err != nil {
+				ended <- err
+				return
+			}
+			if n == 3 {
+				close(begun)
+			}
+		}
+	}()
+	<-begun
+	x := &Session{state: b.state(t, "state"), of: people}
+	must(t, x.takeOver(t.Context(), t.TempDir()))
+	if err := <-ended; !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("the one before ends with %v, want %v", err, objects.ErrLockLost)
+	}
+	must(t, x.Close(t.Context()))
+	must(t, a.Answers.Close())
+}

@@ -220,6 +220,14 @@ func (c *Controller) grant() Permit {
 	return Permit{c, c.issued}
 }
 
+// Crowded reports whether at least half of the calls that may be in flight are.
+// What delays calls then soon costs rate.
+func (c *Controller) Crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return 2*c.inFlight >= c.window
+}
+
 // clear reports whether nothing limits calls. It does not read the clock.
 func (c *Controller) clear() bool {
 	return c.inFlight < c.window && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && c.forecast.hold.IsZero()

@@ -195,16 +195,16 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 			return nil, nil, cli.UsageError(err)
 		}
 	}
-	store, closeStore, err := openStored(ctx, state, r.Scope(op), planning, f.offline)
+	if r.Pace, err = f.controller(); err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	store, closeStore, err := openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace)
 	if err != nil {
 		return nil, nil, err
 	}
 	opened.Add(closeStore)
 	if store != nil {
 		r.Answers = store
-	}
-	if r.Pace, err = f.controller(); err != nil {
-		return nil, nil, cli.UsageError(err)
 	}
 	r.Counters.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" && !f.offline {
@@ -277,11 +277,11 @@ func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
 	return cli.UsageError(err)
 }
 
-// openStored opens the answers of a state; nil if a plan needs none. For a
-// state on S3 it opens a working copy.
-func openStored(ctx context.Context, state wire.State, of answers.Scope, planning, offline bool) (*answers.Store, func() error, error) {
+// openStored opens the answers of a state, with look to make no calls; nil if
+// there are none then. For a state on S3 it opens a working copy.
+func openStored(ctx context.Context, state wire.State, of answers.Scope, look bool, calls *pace.Controller) (*answers.Store, func() error, error) {
 	switch {
-	case state.Objects == nil && planning && !wire.HoldsAnswers(state.Folder):
+	case state.Objects == nil && look && !wire.HoldsAnswers(state.Folder):
 		return nil, func() error { return nil }, nil
 	case state.Objects == nil:
 		store, err := wire.OpenAnswers(state.Folder, answers.Options{})
@@ -291,13 +291,14 @@ func openStored(ctx context.Context, state wire.State, of answers.Scope, plannin
 		return store, store.Close, nil
 	}
 	open := state.Objects.Write
-	if planning || offline {
+	if look {
 		open = state.Objects.Look
 	}
 	session, err := open(ctx, of, filepath.Join(state.Folder, wire.AnswersFolder))
 	if err != nil {
 		return nil, nil, wire.UnlessUnavailable(err)
 	}
+	session.Linger(calls.Crowded)
 	return session.Answers, func() error { return session.Close(ctx) }, nil
 }
 

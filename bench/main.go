@@ -25,7 +25,7 @@ func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
-	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, service, remote, s3")
+	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, service, remote, s3, scale")
 	flag.StringVar(&b.before, "before", "", "`program` of an earlier version, whose callbacks are measured too")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
@@ -71,6 +71,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"service under load", b.service},
 		{"remote runs", b.remote},
 		{"s3, from and to", b.s3},
+		{"scale: state on S3", b.scale},
 	} {
 		if b.only != "" && step.what != "build" && !strings.HasPrefix(step.what, b.only) {
 			continue

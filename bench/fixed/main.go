@@ -1,6 +1,6 @@
 // Command fixed is the service for measurements of remote runs. Its answers take
 // a fixed time, and their rate may be limited. It answers ip_to_company; /seen
-// says how many calls it answered and refused.
+// says how many calls it answered and refused, /times when it was called.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"log"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,8 @@ func main() {
 		tokens = rate.NewLimiter(rate.Limit(*limit), *burst)
 	}
 	mux := http.NewServeMux()
+	times := newTimes()
+	mux.HandleFunc("GET /times", times.print)
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "%d %d\n", answered.Load(), refused.Load())
 	})
@@ -40,6 +43,7 @@ func main() {
 			http.Error(w, "not JSON", http.StatusBadRequest)
 			return
 		}
+		times.add()
 		if !tokens.Allow() {
 			refused.Add(1)
 			w.Header().Set("Retry-After", "1")
@@ -58,4 +62,28 @@ func main() {
 			`"address":{"street":"1 Long Street","zip_code":"10001","city":"New York","state":"NY"}}},"payload":{"ip":%q}}`, n%1000, n%1000, n%1000, question.IP)
 	})
 	log.Fatal(http.ListenAndServe(flag.Arg(0), mux))
+}
+
+// times are when calls came.
+type times struct {
+	began time.Time
+	mu    sync.Mutex
+	at    []time.Duration
+}
+
+func newTimes() *times { return &times{began: time.Now()} }
+
+func (t *times) add() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at = append(t.at, time.Since(t.began))
+}
+
+// print writes nanoseconds, one call a line.
+func (t *times) print(w http.ResponseWriter, _ *http.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, at := range t.at {
+		fmt.Fprintln(w, at.Nanoseconds())
+	}
 }

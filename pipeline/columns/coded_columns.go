@@ -83,19 +83,19 @@ func (t *valueTable) values() arrow.Array {
 	return array.MakeFromData(data)
 }
 
-// codedColumn is a column of rows given by codes. Its memory is used again.
-type codedColumn struct{ codes []int32 }
+// snapshot is the column of all companies so far, by the code of each: a dictionary array of
+// the values. It does not change when others are added.
+func (t *valueTable) snapshot() arrow.Array {
+	values := t.values()
+	defer values.Release()
+	codes := int32Array(t.of)
+	defer codes.Release()
+	return array.NewDictionaryArray(t.kind, codes, values)
+}
 
-// over is the column of rows of these companies. of are the codes of companies.
-func (c *codedColumn) over(kind *arrow.DictionaryType, companies, of []int32, values arrow.Array) arrow.Array {
-	c.codes = slices.Grow(c.codes[:0], len(companies))[:len(companies)]
-	for i, company := range companies {
-		c.codes[i] = of[company]
-	}
-	codes := c.codes
-	data := array.NewData(kind.IndexType, len(codes), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(codes))}, nil, 0, 0)
+// int32Array is an array over the memory of numbers.
+func int32Array(n []int32) arrow.Array {
+	data := array.NewData(arrow.PrimitiveTypes.Int32, len(n), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(n))}, nil, 0, 0)
 	defer data.Release()
-	indices := array.NewInt32Data(data)
-	defer indices.Release()
-	return array.NewDictionaryArray(kind, indices, values)
+	return array.NewInt32Data(data)
 }

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/company"
@@ -35,8 +36,7 @@ type companyCodes struct {
 	codes  []int32 // by row
 	sizes  []int32 // of texts, by code
 	kinds  [17]*arrow.DictionaryType
-	of     [17][]int32   // by column: the code in values of each company
-	values []arrow.Array // by column; nil as long as codes are not known
+	values []arrow.Array // by column: those of each company; nil as long as codes are not known
 }
 
 // A table ends when it has so many companies, or so many bytes of text.
@@ -61,7 +61,7 @@ func (t *companyTables) start() {
 	t.now = &companyTable{codes: map[*resolution.Company]int32{}}
 	for i, c := range companyColumns() {
 		t.now.columns[i] = newValueTable(c.Arrow)
-		t.now.last.kinds[i] = t.now.columns[i].kind
+		t.now.last.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.now.columns[i].kind}
 	}
 	t.add(noCompany)
 }
@@ -149,9 +149,8 @@ func (t *companyTable) snapshot() companyCodes {
 	last := &t.last
 	if len(last.sizes) < len(t.sizes) {
 		last.sizes, last.values = t.sizes, nil
-		for i, c := range t.columns {
-			last.of[i] = c.of
-			last.values = append(last.values, c.values())
+		for _, c := range t.columns {
+			last.values = append(last.values, c.snapshot())
 		}
 	}
 	return *last
@@ -160,18 +159,18 @@ func (t *companyTable) snapshot() companyCodes {
 // bytes is the text of a row's company.
 func (c *companyCodes) bytes(i int) int { return int(c.sizes[c.codes[i]]) }
 
-// companyFiller builds the company block as Arrow dictionary arrays.
-type companyFiller struct {
-	coder   *companyCoder
-	columns [17]codedColumn
-}
+// companyFiller builds the company block as Arrow dictionary arrays, which share the codes
+// of the rows.
+type companyFiller struct{ coder *companyCoder }
 
 func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	if b.companies.values == nil {
 		f.coder.take(b)
 	}
+	codes := int32Array(b.companies.codes)
+	defer codes.Release()
 	for i, values := range b.companies.values {
-		to = append(to, f.columns[i].over(b.companies.kinds[i], b.companies.codes, b.companies.of[i], values))
+		to = append(to, array.NewDictionaryArray(b.companies.kinds[i], codes, values))
 	}
 	return to
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // Rows given by codes of tables that grow and are replaced have the bytes of the
-// same rows given by value, numbers with their statistics.
+// same rows given by value, numbers with their statistics. So have rows whose codes two
+// columns share.
 func TestAnyCodes(t *testing.T) {
 	fewerChecks(200)
 	pool := new(PagePool) // columns of all types use its memory
@@ -25,26 +26,32 @@ func TestAnyCodes(t *testing.T) {
 			column = schema.New("n", arrow.BinaryTypes.String, true)
 		}
 		column.Repeats = true
-		spec := Table{Columns: []schema.Column{column}, Compression: Snappy}
+		second := column
+		second.Name = "m"
+		spec := Table{Columns: []schema.Column{column, second}, Compression: Snappy}
 		limit := pageLimit{bytes: levelRoom + rapid.IntRange(1, 200).Draw(t, "page bytes"), values: pageNulls}
 		most := dictionaryLimit{rapid.IntRange(1, 400).Draw(t, "bytes"), rapid.IntRange(1, 30).Draw(t, "tried")}
-		var plain, coded bytes.Buffer
-		var encoders [2]*Encoder
-		for i, out := range []*bytes.Buffer{&plain, &coded} {
+		var plain, coded, shared bytes.Buffer
+		var encoders [3]*Encoder
+		for i, out := range []*bytes.Buffer{&plain, &coded, &shared} {
 			e, err := NewEncoder(out, spec, pool)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := e.columns[0].(*repeatingColumn)
-			c.plain.limit, c.most, encoders[i] = limit, most, e
+			for _, c := range e.columns {
+				c.(*repeatingColumn).plain.limit, c.(*repeatingColumn).most = limit, most
+			}
+			encoders[i] = e
 		}
 		// Two tables of one type: parts hand records of both to one file.
 		tables := make([][]any, 2)
-		kinds := make([]*arrow.DictionaryType, 2)
+		kinds, outer := make([]*arrow.DictionaryType, 2), make([]*arrow.DictionaryType, 2)
+		companies := make([][]int32, 2) // the code of the value of each code that is shared
 		for range rapid.IntRange(1, 12).Draw(t, "records") {
 			which := rapid.IntRange(0, 1).Draw(t, "table")
 			if kinds[which] == nil || rapid.IntRange(0, 5).Draw(t, "replaced") == 0 {
 				tables[which], kinds[which] = nil, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: column.Arrow}
+				companies[which], outer[which] = nil, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: kinds[which]}
 			}
 			for range rapid.IntRange(0, 20).Draw(t, "new") {
 				n := rapid.IntRange(-1, 25).Draw(t, "value")
@@ -63,17 +70,33 @@ func TestAnyCodes(t *testing.T) {
 			if len(tables[which]) == 0 {
 				continue
 			}
-			codes := rapid.SliceOfN(rapid.Int32Range(0, int32(len(tables[which])-1)), 1, 40).Draw(t, "codes")
-			rows := make([]any, len(codes))
-			for i, code := range codes {
-				rows[i] = tables[which][code]
+			code := rapid.Int32Range(0, int32(len(tables[which])-1))
+			companies[which] = append(companies[which], rapid.SliceOfN(code, 1, 20).Draw(t, "companies")...)
+			of := companies[which]
+			rows := rapid.SliceOfN(rapid.Int32Range(0, int32(len(of)-1)), 1, 40).Draw(t, "codes")
+			codes, values := make([]int32, len(rows)), make([]any, len(rows))
+			for i, row := range rows {
+				codes[i], values[i] = of[row], tables[which][of[row]]
 			}
-			encoders[0].Add(record(spec.Schema(), rows))
-			if rapid.IntRange(0, 5).Draw(t, "by value") == 0 {
-				encoders[1].Add(record(spec.Schema(), rows))
-				continue
+			byValue := twice(record(arrow.NewSchema(spec.Schema().Fields()[:1], nil), values).Column(0))
+			table := record(arrow.NewSchema(spec.Schema().Fields()[:1], nil), tables[which]).Column(0)
+			encoders[0].Add(byValue)
+			for i, coded := range []arrow.Record{
+				twice(array.NewDictionaryArray(kinds[which], numbers(codes), table)),
+				twice(array.NewDictionaryArray(outer[which], numbers(rows), array.NewDictionaryArray(kinds[which], numbers(of), table))),
+			} {
+				if rapid.IntRange(0, 5).Draw(t, "by value") == 0 {
+					coded = byValue
+				}
+				encoders[i+1].Add(coded)
 			}
-			encoders[1].Add(codedRecord(kinds[which], codes, record(spec.Schema(), tables[which]).Column(0)))
+			if rapid.IntRange(0, 9).Draw(t, "apart") == 0 { // one column by shared codes, the other with codes of its own
+				encoders[0].Add(byValue)
+				encoders[1].Add(byValue)
+				one := array.NewDictionaryArray(outer[which], numbers(rows), array.NewDictionaryArray(kinds[which], numbers(of), table))
+				two := array.NewDictionaryArray(outer[which], numbers(slices.Clone(rows)), array.NewDictionaryArray(kinds[which], numbers(of), table))
+				encoders[2].Add(columnsOf(one, two))
+			}
 			if rapid.IntRange(0, 4).Draw(t, "flush") == 0 {
 				for _, e := range encoders {
 					if err := e.Flush(); err != nil {
@@ -90,14 +113,27 @@ func TestAnyCodes(t *testing.T) {
 		if !bytes.Equal(plain.Bytes(), coded.Bytes()) {
 			t.Fatal("the same rows gave other bytes by codes")
 		}
+		if !bytes.Equal(plain.Bytes(), shared.Bytes()) {
+			t.Fatal("the same rows gave other bytes by shared codes")
+		}
 	})
 }
 
-func codedRecord(kind *arrow.DictionaryType, codes []int32, values arrow.Array) arrow.Record {
+func numbers(n []int32) arrow.Array {
 	b := array.NewInt32Builder(memory.DefaultAllocator)
-	b.AppendValues(codes, nil)
-	fields := []arrow.Field{{Name: "n", Type: kind, Nullable: true}}
-	return array.NewRecord(arrow.NewSchema(fields, nil), []arrow.Array{array.NewDictionaryArray(kind, b.NewArray(), values)}, int64(len(codes)))
+	b.AppendValues(n, nil)
+	return b.NewArray()
+}
+
+// twice is a record of a column that is there twice.
+func twice(a arrow.Array) arrow.Record { return columnsOf(a, a) }
+
+func columnsOf(columns ...arrow.Array) arrow.Record {
+	var fields []arrow.Field
+	for i, c := range columns {
+		fields = append(fields, arrow.Field{Name: []string{"n", "m"}[i], Type: c.DataType(), Nullable: true})
+	}
+	return array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(columns[0].Len()))
 }
 
 // Lists without any type have no dictionary: a page of codes of no words is what

@@ -31,6 +31,8 @@ type Encoder struct {
 	schema  *schema.Schema
 	meta    *metadata.FileMetaDataBuilder
 	columns []column
+	shared  sharedRows
+	keep    bool  // memory of a row group for the next
 	rows    int64 // in the open row group
 	groups  int16
 }
@@ -62,16 +64,16 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	e := &Encoder{out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	e := &Encoder{keep: !pages.Growing, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
 		switch {
 		case c.Arrow.ID() == arrow.STRING && c.Repeats:
-			e.columns = append(e.columns, newRepeatingColumn(text))
+			e.columns = append(e.columns, newRepeatingColumn(text, &e.shared))
 		case c.Arrow.ID() == arrow.STRING:
 			e.columns = append(e.columns, text)
 		case numberWidth(c.Arrow) > 0 && c.Repeats:
-			e.columns = append(e.columns, newRepeatingNumbers(newNumberColumn(c, text)))
+			e.columns = append(e.columns, newRepeatingNumbers(newNumberColumn(c, text), &e.shared))
 		case numberWidth(c.Arrow) > 0:
 			e.columns = append(e.columns, newNumberColumn(c, text))
 		case isPairs(c.Arrow):
@@ -86,6 +88,7 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 
 // Add appends the rows of a record to the open row group.
 func (e *Encoder) Add(rec arrow.Record) {
+	e.shared.begin()
 	for i, c := range rec.Columns() {
 		e.columns[i].add(c)
 	}
@@ -103,6 +106,7 @@ func (e *Encoder) Flush() error {
 			return err
 		}
 	}
+	e.shared.reset(e.keep)
 	g.meta.SetNumRows(int(e.rows))
 	err := g.meta.Finish(g.bytes, e.groups)
 	e.rows = 0
@@ -161,6 +165,7 @@ type rowGroup struct {
 
 	scratch, packed []byte   // of the page being written
 	levels          []uint32 // of the page being written
+	rowsOfPage      []uint32 // of the page being written, if its column shares rows
 }
 
 // nextLeaf starts the chunk of the next leaf column.

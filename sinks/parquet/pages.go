@@ -55,6 +55,27 @@ func (p *page) mark(count int, valid bool) {
 	p.setBits(before, p.n, valid)
 }
 
+// markRows records the rows of an empty page, given by the number of each value + 1, 0 for
+// null. It returns the numbers of the values, in the memory of the rows.
+func (p *page) markRows(rows []uint32) (numbers []uint32) {
+	there := 0
+	for at := 0; at < len(rows); at += 8 {
+		var bits byte
+		for i, row := range rows[at:min(at+8, len(rows))] {
+			valid := byte(0)
+			if row > 0 {
+				valid = 1 // without a branch: nulls come at random
+			}
+			rows[there] = row - 1
+			there += int(valid)
+			bits |= valid << i
+		}
+		p.valid = append(p.valid, bits)
+	}
+	p.n, p.nulls = len(rows), len(rows)-there
+	return rows[:there]
+}
+
 func (p *page) setBits(from, to int, valid bool) {
 	for len(p.valid)*8 < to {
 		p.valid = append(p.valid, 0)

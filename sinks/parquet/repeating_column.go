@@ -37,8 +37,9 @@ type repeatingColumn struct {
 	numbers *numberColumn // whose pages they are, nil for text
 	most    dictionaryLimit
 	rowGroupMemory
-	there  int  // rows that are not null
-	gaveUp bool // the row group is in plain
+	shared sharedColumn // rows, if rows of rowGroupMemory has none
+	there  int          // rows that are not null
+	gaveUp bool         // the row group is in plain
 }
 
 // rowGroupMemory is what a repeatingColumn holds of the open row group. A part
@@ -60,8 +61,9 @@ type seenCodes struct {
 
 const seenNull = math.MaxUint32
 
-func newRepeatingColumn(plain *textColumn) *repeatingColumn {
+func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn {
 	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}, rowGroupMemory: plain.pool.getMemory()}
+	c.shared.rows = shared
 	c.values.width = 0 // the memory may come from another type of column
 	if plain.pool.Growing {
 		c.most.tried = triedValuesGrowing
@@ -69,8 +71,8 @@ func newRepeatingColumn(plain *textColumn) *repeatingColumn {
 	return c
 }
 
-func newRepeatingNumbers(numbers *numberColumn) *repeatingColumn {
-	c := newRepeatingColumn(&numbers.textColumn)
+func newRepeatingNumbers(numbers *numberColumn, shared *sharedRows) *repeatingColumn {
+	c := newRepeatingColumn(&numbers.textColumn, shared)
 	c.numbers, c.values.width = numbers, numbers.width
 	return c
 }
@@ -78,8 +80,12 @@ func newRepeatingNumbers(numbers *numberColumn) *repeatingColumn {
 func (c *repeatingColumn) add(a arrow.Array) {
 	switch d, coded := a.(*array.Dictionary); {
 	case a.Len() == 0:
+	case coded && d.DataType().(*arrow.DictionaryType).ValueType.ID() == arrow.DICTIONARY:
+		c.addShared(d)
 	case coded:
-		c.addCoded(d)
+		c.unshare()
+		values := cellsOf(d.Dictionary(), c.values.width)
+		c.addCodes(d.DataType(), d.Indices().(*array.Int32).Int32Values(), &values)
 	case c.gaveUp:
 		c.addPlain(a)
 	default:
@@ -96,6 +102,7 @@ func (c *repeatingColumn) addPlain(a arrow.Array) {
 }
 
 func (c *repeatingColumn) addCells(a arrow.Array) {
+	c.unshare()
 	c.rows = slices.Grow(c.rows, a.Len())
 	if a.NullN() == a.Len() {
 		c.addNulls(a.Len())
@@ -142,33 +149,23 @@ func (c *repeatingColumn) added(value []byte) bool {
 	return c.gaveUp
 }
 
-// addCoded takes rows given by codes, none of which is null. A row whose code
+// addCodes takes rows given by codes, none of which is null. A row whose code
 // was seen costs one access to seen: nothing is hashed or copied. Without codes,
 // ip_to_company spent a quarter of its time on hashing and copying the texts of
 // the same companies.
-func (c *repeatingColumn) addCoded(d *array.Dictionary) {
-	codes := d.Indices().(*array.Int32).Int32Values()
-	values := cellsOf(d.Dictionary(), c.values.width)
+func (c *repeatingColumn) addCodes(table arrow.DataType, codes []int32, values *cells) {
 	if c.gaveUp {
-		c.addPlainCodes(codes, &values)
+		c.addPlainCodes(codes, values)
 		return
 	}
-	if table := d.DataType(); c.seen.table != table {
-		c.seen.alone = c.values.len() == 0
-		c.values.unhashed = c.values.unhashed || c.seen.alone
-		c.seen.table = table
-		clear(c.seen.numbers)
-	}
-	if n := values.nulls.Len(); n > len(c.seen.numbers) {
-		c.seen.numbers = append(c.seen.numbers, make([]uint32, n-len(c.seen.numbers))...)
-	}
+	c.openTable(table, values)
 	c.rows = slices.Grow(c.rows, len(codes))
 	nulls := 0
 	for i, code := range codes {
 		number := c.seen.numbers[code]
 		if number == 0 {
-			if number = c.see(int(code), &values); c.gaveUp {
-				c.addPlainCodes(codes[i:], &values)
+			if number = c.see(int(code), values); c.gaveUp {
+				c.addPlainCodes(codes[i:], values)
 				break
 			}
 		}
@@ -182,6 +179,19 @@ func (c *repeatingColumn) addCoded(d *array.Dictionary) {
 	}
 	if c.numbers != nil {
 		c.numbers.bounds.takeNulls(nulls)
+	}
+}
+
+// openTable makes seen that of a table.
+func (c *repeatingColumn) openTable(table arrow.DataType, values *cells) {
+	if c.seen.table != table {
+		c.seen.alone = c.values.len() == 0
+		c.values.unhashed = c.values.unhashed || c.seen.alone
+		c.seen.table = table
+		clear(c.seen.numbers)
+	}
+	if n := values.nulls.Len(); n > len(c.seen.numbers) {
+		c.seen.numbers = append(c.seen.numbers, make([]uint32, n-len(c.seen.numbers))...)
 	}
 }
 
@@ -241,6 +251,7 @@ func (c *repeatingColumn) tooLarge() bool {
 
 // giveUp moves the rows into plain pages.
 func (c *repeatingColumn) giveUp() {
+	c.unshare()
 	for at := 0; at < len(c.rows); {
 		p := c.plain.open()
 		n := 1
@@ -265,6 +276,7 @@ func (c *repeatingColumn) close() {
 // reset starts over. With many open files, it keeps no memory.
 func (c *repeatingColumn) reset() {
 	c.there, c.gaveUp = 0, false
+	c.shared.reset()
 	c.seen.table = nil
 	if c.plain.pool.Growing {
 		c.rowGroupMemory = rowGroupMemory{values: dictionary{width: c.values.width}}
@@ -277,16 +289,8 @@ func (c *repeatingColumn) reset() {
 // pays reports whether the dictionary and the numbers are clearly smaller than
 // the values, which compression makes smaller too.
 func (c *repeatingColumn) pays() bool {
-	plain := c.there * c.values.width
-	if c.numbers == nil {
-		plain = 0
-		for _, row := range c.rows {
-			if row > 0 {
-				plain += lengthBytes + len(c.values.value(row-1))
-			}
-		}
-	}
-	return c.there > 0 && 4*(len(c.values.data)+c.there*c.width()/8) <= 3*plain
+	there, plain := c.count()
+	return there > 0 && 4*(len(c.values.data)+there*c.width()/8) <= 3*plain
 }
 
 // width is the number of bits of a number.
@@ -308,6 +312,7 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 		return err
 	}
 	if c.numbers != nil {
+		c.numbers.bounds.takeNulls(c.sharedNulls())
 		c.numbers.bounds.publish(chunk, c.numbers.width)
 	}
 	values := file.NewDictionaryPage(memory.NewBufferBytes(c.values.data), int32(c.values.len()), parquet.Encodings.PlainDict)
@@ -317,14 +322,23 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 		return err
 	}
 	g.bytes += int64(len(c.values.data))
-	for at := 0; at < len(c.rows); {
-		n := min(len(c.rows)-at, c.pageRows())
-		if err := c.writePage(g, out, c.rows[at:at+n]); err != nil {
+	for at, all := 0, max(c.shared.end, len(c.rows)); at < all; {
+		end := min(at+c.pageRows(), all)
+		if err := c.writePage(g, out, c.rowsOf(g, at, end)); err != nil {
 			return err
 		}
-		at += n
+		at = end
 	}
 	return out.Close(true, false)
+}
+
+// rowsOf returns some rows, shared ones in the memory of g.
+func (c *repeatingColumn) rowsOf(g *rowGroup, from, end int) []uint32 {
+	if c.shared.end == 0 {
+		return c.rows[from:end]
+	}
+	g.rowsOfPage = c.shared.translate(g.rowsOfPage[:0], from, end)
+	return g.rowsOfPage
 }
 
 // pageRows is how many rows a page of numbers has.
@@ -338,18 +352,7 @@ func (c *repeatingColumn) pageRows() int {
 func (c *repeatingColumn) writePage(g *rowGroup, out file.PageWriter, rows []uint32) error {
 	p := c.plain.pool.get()
 	defer c.plain.pool.put(p)
-	numbers := rows[:0] // these rows are not used again
-	for len(rows) > 0 {
-		n := sameKind(rows)
-		there := rows[0] > 0
-		p.mark(n, there)
-		if there {
-			for _, row := range rows[:n] {
-				numbers = append(numbers, row-1)
-			}
-		}
-		rows = rows[n:]
-	}
+	numbers := p.markRows(rows) // these rows are not used again
 	p.data = append(p.data, byte(c.width()))
 	p.data = appendNumbers(p.data, numbers, c.width())
 	return c.plain.writePage(g, out, p, parquet.Encodings.PlainDict)

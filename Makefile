@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test check format vet lint tidy bench-check load-check foreign iceberg iceberg-check bench fuzz kill soak
+.PHONY: help build run test check format vet lint tidy bench-check load-check foreign iceberg iceberg-check cluster-check bench fuzz kill soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,13 @@ iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg table
 iceberg-check: ## test leadetl-iceberg
 	@cd cmd/leadetl-iceberg && if go list -test -deps . > /dev/null 2>&1; \
 		then go vet . && go test -count=1 .; else echo "cmd/leadetl-iceberg is not tested: its modules are not available"; fi
+
+# The Temporal server is a module of its own: six minutes of a processor to compile.
+# CI runs this if it has the time.
+cluster-check: ## test runs on many machines against a real Temporal server
+	@if server=$$(go -C internal/testservers/temporal tool -n temporal); \
+		then LEADETL_TEMPORAL="$$server" go test -count=1 -run 'TestServer' ./pipeline/cluster; \
+		else echo "runs on many machines are not tested: the Temporal server is not available"; fi
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
 foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/guarantees.md has the last result

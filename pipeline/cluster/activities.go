@@ -65,12 +65,16 @@ type activities struct {
 	log      *slog.Logger
 }
 
+// beginActivity is the first step. It alone begins a run: a worker that is late,
+// and does a step of a run that is finished, must not begin it again.
+const beginActivity = "Open"
+
 // step does part of a step, with heartbeats, until the worker ends, the run is
 // cancelled, or another worker has the step.
 func (a *activities) step(ctx context.Context, job Job, status func() any, do func(ctx context.Context, run *Opened) error) error {
 	working, stop := a.beat(ctx, job, status)
 	defer stop()
-	run, release, err := a.opened.use(working, job)
+	run, release, err := a.opened.use(working, job, activity.GetInfo(ctx).ActivityType.Name == beginActivity)
 	if err == nil {
 		err = do(working, run)
 		release()

@@ -20,6 +20,7 @@ const (
 type Fault struct {
 	Code  int  // exit code of the program
 	Final bool // another try cannot help
+	Text  string
 }
 
 // Failure is why a run failed.
@@ -56,7 +57,7 @@ func asFailure(ctx context.Context, err error, classify func(error) Fault, tell 
 		kind = finalFailure
 	}
 	return temporal.NewApplicationErrorWithOptions(fmt.Sprintf("exit code %d", f.Code), kind,
-		temporal.ApplicationErrorOptions{NonRetryable: f.Final, Details: []any{detail{Code: f.Code, Text: tell(err.Error())}}})
+		temporal.ApplicationErrorOptions{NonRetryable: f.Final, Details: []any{detail{Code: f.Code, Text: tell(f.Text)}}})
 }
 
 func isFinal(err error) bool    { return hasType(err, finalFailure) }

@@ -15,7 +15,7 @@ const keepOpen = 30 * time.Second
 // steps at work.
 type openedRuns struct {
 	// open opens a run. Its context ends with the process, not with a step.
-	open func(ctx context.Context, job Job) (*Opened, error)
+	open func(ctx context.Context, job Job, begin bool) (*Opened, error)
 	life context.Context
 
 	mu   sync.Mutex
@@ -32,15 +32,16 @@ type openedRun struct {
 	idle  *time.Timer // nil while there are users
 }
 
-// use returns a run, opened if it is not yet. release must be called once.
-func (o *openedRuns) use(ctx context.Context, job Job) (run *Opened, release func(), err error) {
+// use returns a run, opened if it is not yet. Only with begin may it be one that
+// no process has begun. release must be called once.
+func (o *openedRuns) use(ctx context.Context, job Job, begin bool) (run *Opened, release func(), err error) {
 	o.mu.Lock()
 	r := o.runs[job]
 	if r == nil {
 		r = &openedRun{ready: make(chan struct{})}
 		o.runs[job] = r
 		o.done.Add(1)
-		go o.begin(job, r)
+		go o.opening(job, r, begin)
 	}
 	r.users++
 	if r.idle != nil {
@@ -62,11 +63,11 @@ func (o *openedRuns) use(ctx context.Context, job Job) (run *Opened, release fun
 	return r.run, release, nil
 }
 
-// begin opens a run. A run that did not open is forgotten, so that the next step
+// opening opens a run. A run that did not open is forgotten, so that the next step
 // tries again.
-func (o *openedRuns) begin(job Job, r *openedRun) {
+func (o *openedRuns) opening(job Job, r *openedRun, begin bool) {
 	defer o.done.Done()
-	r.run, r.err = o.open(o.life, job)
+	r.run, r.err = o.open(o.life, job, begin)
 	if r.err != nil {
 		o.mu.Lock()
 		delete(o.runs, job)

@@ -39,6 +39,9 @@ type Job struct {
 	// Service is empty without paid calls, otherwise hex digits that tell the
 	// service from others.
 	Service string `json:"service,omitempty"`
+	// Submission is different each time a client submits the run, so that workers
+	// do not take it for one before.
+	Submission string `json:"submission"`
 	// LostAfter is how long a worker may be silent until its steps are given to
 	// another one.
 	LostAfter time.Duration `json:"lost_after"`

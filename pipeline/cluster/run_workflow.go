@@ -27,7 +27,7 @@ func run(ctx workflow.Context, job Job) (Status, error) {
 		return *s, err
 	}
 	var files int
-	if err := do(ctx, job, "Open", &files, job); err != nil {
+	if err := do(ctx, job, beginActivity, &files, job); err != nil {
 		return *s, err
 	}
 	if err := s.each(ctx, job, "survey", "Survey", files, nil); err != nil {

@@ -25,8 +25,9 @@ const maxThrottle = 10 * time.Second
 
 // Worker does steps of runs.
 type Worker struct {
-	// Open opens a run. Its context ends with the worker.
-	Open func(ctx context.Context, job Job) (*Opened, error)
+	// Open opens a run, which only with begin may not have been begun yet. Its
+	// context ends with the worker.
+	Open func(ctx context.Context, job Job, begin bool) (*Opened, error)
 	// Classify says what an error means.
 	Classify func(error) Fault
 	// Tell stores the text of an error in the state, and returns its name.
@@ -93,7 +94,7 @@ func register(at registry, doing *activities) {
 	at.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: runWorkflow})
 	at.RegisterWorkflowWithOptions(wave, workflow.RegisterOptions{Name: waveWorkflow})
 	for name, do := range map[string]any{
-		"Open": doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, "Finish": doing.Finish,
+		beginActivity: doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, "Finish": doing.Finish,
 		"Spread": doing.Spread, "Lots": doing.Lots, "Gather": doing.Gather, "Share": doing.Share, "Build": doing.Build,
 	} {
 		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})

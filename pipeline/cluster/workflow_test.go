@@ -88,7 +88,7 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	texts := map[string]string{}
-	runs := &openedRuns{runs: map[Job]*openedRun{}, life: t.Context(), open: func(context.Context, Job) (*Opened, error) {
+	runs := &openedRuns{runs: map[Job]*openedRun{}, life: t.Context(), open: func(context.Context, Job, bool) (*Opened, error) {
 		return &Opened{Steps: s, Free: s, Paid: s, Close: func() error { return nil }}, nil
 	}}
 	t.Cleanup(func() {
@@ -97,7 +97,9 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 		}
 	})
 	doing := &activities{opened: runs, log: slog.New(slog.DiscardHandler),
-		classify: func(err error) Fault { return Fault{Code: 2, Final: strings.Contains(err.Error(), "final")} },
+		classify: func(err error) Fault {
+			return Fault{Code: 2, Final: strings.Contains(err.Error(), "final"), Text: err.Error()}
+		},
 		tell: func(_ Job, text string) (string, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

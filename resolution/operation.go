@@ -34,6 +34,12 @@ var Keyword = []Operation{KeywordToLead, KeywordToLeadCount}
 // IsKeyword reports whether an operation is one of Keyword.
 func (o Operation) IsKeyword() bool { return o == KeywordToLead || o == KeywordToLeadCount }
 
+// FindsPeople reports whether an operation answers with data of a person, and not
+// with hashes of the identifier alone.
+func (o Operation) FindsPeople() bool {
+	return o == NetworkToHEM || o == NetworkToPhone || o == Enrichment || o == Deanonymization
+}
+
 // Identifier is what kind of value an operation is asked about.
 type Identifier string
 

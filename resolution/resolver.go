@@ -83,3 +83,11 @@ type Companies struct {
 	Companies         []*Company
 	OrgTypes, Reasons []string
 }
+
+// PeopleBatch is an optional skill of a Batch of an operation that finds people.
+type PeopleBatch interface {
+	// ResolvePeople is Resolve with the answers as columns of p. It answers fewer keys, at
+	// least one, if the columns would have more than limit bytes, and returns their
+	// number.
+	ResolvePeople(ctx context.Context, keys []string, limit int, p *People) (n int, err error)
+}

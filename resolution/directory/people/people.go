@@ -65,6 +65,9 @@ type File struct {
 	digests records.Index
 }
 
+// Nobody is a file without people.
+var Nobody = &File{File: records.Empty(fields)}
+
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
 	r, err := records.Open(path, fields)

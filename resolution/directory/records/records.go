@@ -14,10 +14,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
+	"slices"
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // File is an open file of records. It is safe from many goroutines.
@@ -26,7 +29,7 @@ type File struct {
 	fields       int
 	heap         columnfile.Checked[uint8]
 	offsets      columnfile.Checked[uint64] // of the records in heap, and the end of the last
-	dictionaries [][]string                 // by field; nil without one
+	dictionaries []resolution.TextTable     // by field; empty without one
 	keys         Index
 }
 
@@ -61,18 +64,29 @@ func (f *File) open() (err error) {
 	if f.offsets.Len() == 0 || offsets.Len() == 0 {
 		return fmt.Errorf("%w: no offsets", columnfile.ErrDamaged)
 	}
-	all := string(texts.Slice(0, uint64(texts.Len())))
+	all := slices.Clone(texts.Slice(0, uint64(texts.Len())))
 	places := offsets.Slice(0, uint64(offsets.Len()))
-	f.dictionaries = make([][]string, f.fields)
+	f.dictionaries = make([]resolution.TextTable, f.fields)
 	for i, n := range sizes.Slice(0, uint64(f.fields)) {
-		d := make([]string, n)
-		for code := range d {
-			d[code] = all[places[code]:places[code+1]]
+		ends := places[:int(n)+1]
+		t := resolution.Texts{Data: all[ends[0]:ends[n]], Offsets: make([]int32, n+1)}
+		for code, end := range ends {
+			if t.Offsets[code] = int32(end - ends[0]); end < ends[max(code, 1)-1] || end-ends[0] > math.MaxInt32 {
+				return fmt.Errorf("%w: the texts of a dictionary are out of place", columnfile.ErrDamaged)
+			}
 		}
-		f.dictionaries[i], places = d, places[n:]
+		f.dictionaries[i], places = resolution.TextTable{Texts: t}, places[n:]
 	}
 	return nil
 }
+
+// Empty is a file without records, whose records have so many fields.
+func Empty(fields int) *File {
+	return &File{fields: fields, dictionaries: make([]resolution.TextTable, fields)}
+}
+
+// Dictionary is that of a field; empty for a field without one.
+func (f *File) Dictionary(field int) *resolution.TextTable { return &f.dictionaries[field] }
 
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
@@ -121,13 +135,54 @@ func (f *File) Read(row uint32, arena *Arena, fields []string) {
 		}
 		record = record[n:]
 		if head&1 == 1 {
-			fields[i] = f.dictionaries[i][head>>1]
+			fields[i] = f.shared(i, head>>1)
 			continue
 		}
 		size := head >> 1
 		fields[i] = unsafe.String(unsafe.SliceData(record), len(record[:size]))
 		record = record[size:]
 	}
+}
+
+// shared returns a text of the dictionary of a field.
+func (f *File) shared(field int, code uint64) string {
+	text := f.dictionaries[field].At(int(code))
+	return unsafe.String(unsafe.SliceData(text), len(text))
+}
+
+// Fields reads the fields of a record one after another, where they are in the file.
+type Fields struct {
+	record []byte
+	file   *File
+	next   int
+}
+
+// Fields begins to read a row. Call it, and Next, under columnfile.Guard.
+func (f *File) Fields(row uint32) Fields { return Fields{record: f.record(row), file: f} }
+
+// Len is the number of bytes that are not read yet.
+func (r *Fields) Len() int { return len(r.record) }
+
+// Next returns the code of the next field in its dictionary or, if code is -1, its text.
+func (r *Fields) Next() (code int32, text []byte) {
+	head, n := uint64(r.record[0]), 1
+	if head >= 0x80 {
+		if head, n = binary.Uvarint(r.record); n <= 0 {
+			panic(errRecord)
+		}
+	}
+	field := r.next
+	r.next++
+	if head&1 == 1 {
+		if head>>1 >= uint64(r.file.dictionaries[field].Len()) {
+			panic(errRecord)
+		}
+		r.record = r.record[n:]
+		return int32(head >> 1), nil
+	}
+	end := uint64(n) + head>>1
+	text, r.record = r.record[n:end:end], r.record[end:]
+	return -1, text
 }
 
 // Pick fills picked with the texts of some fields of a row, given in their order.
@@ -145,7 +200,7 @@ func (f *File) Pick(row uint32, arena *Arena, fields []int, picked []string) {
 		}
 		if i == fields[next] {
 			if head&1 == 1 {
-				picked[next] = f.dictionaries[i][head>>1]
+				picked[next] = f.shared(i, head>>1)
 			} else {
 				picked[next] = arena.Text(record[:size])
 			}

@@ -1,0 +1,184 @@
+package people
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+)
+
+// sharedTexts are the fields that are in People.Texts.
+var sharedTexts = [fields]resolution.PersonText{
+	firstName: resolution.PersonFirstName, lastName: resolution.PersonLastName, headline: resolution.PersonHeadline,
+	jobTitle: resolution.PersonJobTitle, seniority: resolution.PersonSeniority, department: resolution.PersonDepartment,
+	street: resolution.PersonStreet, zipCode: resolution.PersonZipCode, city: resolution.PersonCity, state: resolution.PersonState,
+}
+
+// Start makes p empty for people of the file.
+func (f *File) Start(p *resolution.People, part Part) {
+	p.Reset(part == Whole)
+	for field, text := range sharedTexts {
+		if field == firstName || text > 0 {
+			p.Texts[text].Reset(f.Dictionary(field))
+		}
+	}
+	p.CompanyDomains.Reset(f.Dictionary(companyDomain))
+}
+
+// AppendAll appends the people of rows to the columns of p. A row that is records.None is
+// one without a match, whose network_url is that of urls, if there are any. It does not fill
+// Reasons, Matched, Hashes, Companies, MatchLevels and Confidences. It ends early when the
+// columns, with the hashes of the emails, have more than limit bytes, and returns the number
+// of rows. Call it under columnfile.Guard.
+func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, part Part, limit int) int {
+	size := 0
+	for i, row := range rows {
+		if row == records.None {
+			url := ""
+			if urls != nil {
+				url = urls[i]
+			}
+			appendNobody(p, url)
+			continue
+		}
+		r := f.Fields(row)
+		emails := p.EmailKeys.Texts.Len()
+		size += r.Len()
+		switch part {
+		case Whole:
+			appendPerson(&r, p)
+		case Emails:
+			appendEmails(&r, p)
+		case Phones:
+			appendPhone(&r, p)
+		}
+		if size += hashesBytes * (p.EmailKeys.Texts.Len() - emails); size > limit {
+			return i + 1
+		}
+	}
+	return len(rows)
+}
+
+// hashesBytes is the length of the hashes of an email.
+const hashesBytes = 32 + 40 + 64
+
+func appendNobody(p *resolution.People, url string) {
+	p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
+	p.NetworkURL.End()
+	p.Phone.End()
+	p.EmailKeys.End()
+	if !p.Whole {
+		return
+	}
+	for i := range p.Texts {
+		p.Texts[i].AddText(nil)
+	}
+	p.FullName.End()
+	p.Email.End()
+	p.Phones.End()
+	p.CompanyDomains.AddText(nil)
+	p.LastSeen = append(p.LastSeen, resolution.NotSeen)
+}
+
+// appendEmails appends a person of whom only emails are wanted. Without any, there is no
+// match.
+func appendEmails(r *records.Fields, p *resolution.People) {
+	_, url := r.Next()
+	for range emails - firstName {
+		r.Next()
+	}
+	_, list := r.Next()
+	if len(list) > 0 {
+		p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
+	}
+	p.NetworkURL.End()
+	appendKeys(p, list)
+	p.Phone.End()
+}
+
+// appendPhone appends a person of whom only a phone is wanted.
+func appendPhone(r *records.Fields, p *resolution.People) {
+	for range phones {
+		r.Next()
+	}
+	_, list := r.Next()
+	first, _, _ := bytes.Cut(list, separator)
+	p.Phone.Add(first)
+	p.NetworkURL.End()
+	p.EmailKeys.End()
+}
+
+var separator = []byte{';'}
+
+// appendKeys appends the keys of emails, and returns the first plain address.
+func appendKeys(p *resolution.People, list []byte) (address []byte) {
+	for len(list) > 0 {
+		var key []byte
+		if key, list, _ = bytes.Cut(list, separator); !resolution.IsAddress(key) {
+			p.Digests++
+		} else if address == nil {
+			address = key
+		}
+		p.EmailKeys.Texts.Add(key)
+	}
+	p.EmailKeys.End()
+	return address
+}
+
+func appendPerson(r *records.Fields, p *resolution.People) {
+	_, url := r.Next()
+	p.NetworkURL.Add(url)
+	for field := firstName; field < fields; field++ {
+		code, text := r.Next()
+		switch field {
+		case emails:
+			p.Email.Add(appendKeys(p, text))
+		case phones:
+			first, _, _ := bytes.Cut(text, separator)
+			p.Phone.Add(first)
+			for len(text) > 0 {
+				var number []byte
+				number, text, _ = bytes.Cut(text, separator)
+				p.Phones.Texts.Add(number)
+			}
+			p.Phones.End()
+		case companyDomain:
+			appendText(&p.CompanyDomains, code, text)
+		case lastSeen:
+			seen := int64(resolution.NotSeen)
+			if len(text) > 0 {
+				seen, _ = binary.Varint(text)
+			}
+			p.LastSeen = append(p.LastSeen, seen)
+		default:
+			appendText(&p.Texts[sharedTexts[field]], code, text)
+		}
+	}
+	appendFullName(p)
+}
+
+func appendText(c *resolution.CodedTexts, code int32, text []byte) {
+	if code >= 0 {
+		c.AddCode(code)
+	} else {
+		c.AddText(text)
+	}
+}
+
+// appendFullName joins the names of the last person.
+func appendFullName(p *resolution.People) {
+	i := p.FullName.Len()
+	first, last := p.Texts[resolution.PersonFirstName].At(i), p.Texts[resolution.PersonLastName].At(i)
+	from := len(p.FullName.Data)
+	name := append(p.FullName.Data, first...)
+	if len(first) > 0 && len(last) > 0 {
+		name = append(name, ' ')
+	}
+	name = append(name, last...)
+	if trimmed := bytes.TrimSpace(name[from:]); len(trimmed) < len(name)-from {
+		name = append(name[:from], trimmed...)
+	}
+	p.FullName.Data = name
+	p.FullName.End()
+}

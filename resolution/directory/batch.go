@@ -15,18 +15,38 @@ import (
 // Look-ups of many keys at once. They allocate nothing: texts are in an arena, and
 // entries are used again.
 
-// FillPeople reads the people of profile keys into entries, and sets found for each key
-// of a person. An empty key is skipped; its entry stays.
-func (d *Directory) FillPeople(keys []string, arena *records.Arena, entries []people.Entry, found []bool, part people.Part) error {
-	clear(found)
+// PeopleRows sets rows to the rows of profile keys; records.None without one, and for an
+// empty key.
+func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
+	for i := range rows {
+		rows[i] = records.None
+	}
 	if d.people == nil {
 		return nil
 	}
-	return guarded(People, func() { d.people.FillAll(keys, arena, entries, found, part) })
+	return guarded(People, func() { d.people.FindAll(keys, rows) })
 }
 
-// FillPeopleByDigest is FillPeople by raw digests of emails. addresses are those of the
-// digests, "" if unknown. It sets emails to the person's email with the digest; see
+// AppendPeople makes p the people of rows; see people.File.AppendAll.
+func (d *Directory) AppendPeople(rows []uint32, urls []string, p *resolution.People, part people.Part, limit int) (n int, err error) {
+	file := d.people
+	if file == nil {
+		file = people.Nobody
+	}
+	err = guarded(People, func() {
+		file.Start(p, part)
+		n = file.AppendAll(rows, urls, p, part, limit)
+	})
+	return n, err
+}
+
+// FillPerson reads the person of a row into an entry.
+func (d *Directory) FillPerson(row uint32, arena *records.Arena, e *people.Entry) error {
+	return guarded(People, func() { d.people.Fill(row, arena, e) })
+}
+
+// FillPeopleByDigest reads people by raw digests of their emails into entries. addresses
+// are those of the digests, "" if unknown. It sets emails to the person's email with the digest; see
 // people.File.PersonByEmail.
 func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Part) error {
 	clear(emails)

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -34,7 +33,6 @@ type batch struct {
 	keys      []string // those that may be answered, "" for the others
 	leads     []resolution.Lead
 	people    []people.Entry
-	found     []bool // whether people has the key's
 	domains   []string
 	companies []*resolution.Company
 	hashes    hashes
@@ -43,14 +41,18 @@ type batch struct {
 	emails    []string // of the people found
 	behind    hashes   // of the addresses behind digests
 
-	addrs       []netip.Addr
-	owners      []uint32
-	orgTypes    []string
-	confidences []float64
-	visits      []visits.Visit
-	ends        []int           // of each address's visits
-	urls        []string        // visitors being looked up
-	seen        []*visits.Visit // the visit that answers
+	addrs    []netip.Addr
+	owners   []uint32
+	orgTypes []string
+	visits   []visits.Visit
+	ends     []int           // of each address's visits
+	urls     []string        // visitors being looked up
+	seen     []*visits.Visit // the visit that answers
+
+	found   resolution.People
+	rows    []uint32            // of people
+	asked   []uint32            // of the visitors being looked up
+	answers []resolution.Answer // of addresses without a visitor
 }
 
 // Resolve answers keys; see resolution.Batch.
@@ -58,17 +60,16 @@ func (b *batch) Resolve(ctx context.Context, keys []string, answers []resolution
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if b.operation.FindsPeople() {
+		return b.resolveLeads(ctx, keys, answers)
+	}
 	b.start(keys, answers)
 	var err error
 	switch b.operation {
 	case resolution.EmailToHEM:
 		err = b.emailToHEM(answers)
-	case resolution.NetworkToHEM, resolution.NetworkToPhone, resolution.Enrichment:
-		err = b.byProfile(answers)
 	case resolution.IPToCompany:
 		err = b.ipToCompany(answers)
-	case resolution.Deanonymization:
-		err = b.deanonymization(answers)
 	default:
 		return fmt.Errorf("embedded %s: %w: not an operation on one record", b.operation, resolution.ErrInvalid)
 	}
@@ -110,24 +111,6 @@ func (b *batch) match(answers []resolution.Answer, i int, lead resolution.Lead) 
 	answers[i].Lead = &b.leads[i]
 }
 
-// person returns the person of key i; nil if they are unknown or suppressed.
-func (b *batch) person(i int) *people.Person {
-	if !b.found[i] || b.engine.hides(&b.people[i].Person) {
-		return nil
-	}
-	return &b.people[i].Person
-}
-
-// fillPeople looks up the people of keys.
-func (b *batch) fillPeople(keys []string, part people.Part) error {
-	b.people, b.found = resize(b.people, len(keys)), resize(b.found, len(keys))
-	if b.engine.directory == nil {
-		clear(b.found)
-		return nil
-	}
-	return readable(b.engine.directory.FillPeople(keys, &b.arena, b.people, b.found, b.part(part)))
-}
-
 // part is what is read of a person: all of them if there is a list of suppressed
 // people to compare them with.
 func (b *batch) part(wanted people.Part) people.Part {
@@ -145,72 +128,11 @@ func readable(err error) error {
 	return fmt.Errorf("%w: read directory: %w", resolution.ErrUnavailable, err)
 }
 
-func (b *batch) byProfile(answers []resolution.Answer) error {
-	part := people.Whole
-	switch b.operation {
-	case resolution.NetworkToPhone:
-		part = people.Phones
-	case resolution.NetworkToHEM:
-		part = people.Emails
-	}
-	if err := b.fillPeople(b.keys, part); err != nil {
-		return err
-	}
-	for i, key := range b.keys {
-		p := b.person(i)
-		switch {
-		case key == "":
-		case p == nil:
-			answers[i] = noMatch(NotFound)
-		case b.operation == resolution.NetworkToPhone:
-			if len(p.Phones) == 0 {
-				answers[i] = noMatch(NoPhone)
-				continue
-			}
-			b.match(answers, i, resolution.Lead{Phone: p.Phones[0].Phone})
-		case b.operation == resolution.NetworkToHEM:
-			if len(p.EmailKeys) == 0 {
-				answers[i] = noMatch(NoEmail)
-				continue
-			}
-			b.hashes.add(i, p.EmailKeys...)
-			b.match(answers, i, resolution.Lead{NetworkURL: p.NetworkURL})
-		default:
-			b.lead(answers, i, p)
-		}
-	}
-	return b.complete(answers)
-}
-
-// lead answers a key with all data of a person. complete adds hashes and company.
-func (b *batch) lead(answers []resolution.Answer, i int, p *people.Person) {
-	lead := resolution.Lead{Contact: p.Contact, NetworkURL: p.NetworkURL}
-	if len(p.Phones) > 0 {
-		lead.Phone = p.Phones[0].Phone
-	}
-	b.hashes.add(i, p.EmailKeys...)
-	b.domains[i] = p.CompanyDomain
-	b.match(answers, i, lead)
-}
-
-// complete adds the hashes and the companies of the leads.
-func (b *batch) complete(answers []resolution.Answer) error {
+// addHashes adds the hashes of the leads.
+func (b *batch) addHashes() {
 	for lead, hashes := range b.hashes.all() {
 		b.leads[lead].HashedEmails = hashes
 	}
-	if !slices.ContainsFunc(b.domains, func(domain string) bool { return domain != "" }) {
-		return nil
-	}
-	b.companies = resize(b.companies, len(b.keys))
-	if err := b.engine.directory.FindCompanies(b.domains, b.companies); err != nil {
-		return readable(err)
-	}
-	for i, domain := range b.domains {
-		if domain != "" {
-			answers[i].Lead.Company = b.companies[i]
-		}
-	}
-	return nil
 }
 
 func (b *batch) emailToHEM(answers []resolution.Answer) error {
@@ -225,7 +147,8 @@ func (b *batch) emailToHEM(answers []resolution.Answer) error {
 				b.match(answers, i, resolution.Lead{})
 			}
 		}
-		return b.complete(answers)
+		b.addHashes()
+		return nil
 	}
 	n := len(b.keys)
 	digests := b.domains // no lead has a company

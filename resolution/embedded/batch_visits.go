@@ -5,79 +5,109 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // deanonymization looks for visitors of the addresses, and then for the companies of the
 // addresses.
-func (b *batch) deanonymization(answers []resolution.Answer) error {
-	if err := b.parse(answers); err != nil {
-		return err
+func (b *batch) deanonymization(limit int, p *resolution.People) (n int, err error) {
+	if err := b.parse(b.answers); err != nil {
+		return 0, err
 	}
-	b.confidences = resize(b.confidences, len(b.keys))
+	for i := range b.rows {
+		b.rows[i] = records.None
+	}
+	b.urls, b.seen = resize(b.urls, len(b.keys)), resize(b.seen, len(b.keys))
+	clear(b.seen)
 	if b.engine.directory != nil {
-		if err := b.visitors(answers); err != nil {
-			return err
+		if err := b.visitors(); err != nil {
+			return 0, err
 		}
 	}
-	if err := b.complete(answers); err != nil {
-		return err
+	if n, err = b.appendPeople(b.urls, p, people.Whole, limit); err != nil {
+		return 0, err
 	}
-	if err := b.findCompanies(answers); err != nil {
-		return err
-	}
-	for i, addr := range b.addrs {
-		if lead := answers[i].Lead; addr.IsValid() && lead != nil {
-			b.confidences[i] = companyConfidence(b.orgTypes[i])
-			lead.MatchLevel, lead.Confidence = levelCompany, &b.confidences[i]
+	for i, v := range b.seen {
+		if v != nil {
+			b.addrs[i] = netip.Addr{}
 		}
 	}
-	return nil
+	if err := b.findCompanies(b.answers); err != nil {
+		return 0, err
+	}
+	for i := range n {
+		level, confidence, answer := "", 0., b.answers[i]
+		switch v := b.seen[i]; {
+		case v != nil:
+			level, confidence = levelPerson, v.Confidence
+		case answer.Lead != nil:
+			level, confidence = levelCompany, companyConfidence(b.orgTypes[i])
+			p.Companies[i] = answer.Lead.Company
+		}
+		p.Reasons, p.Matched = append(p.Reasons, answer.Reason), append(p.Matched, level != "")
+		p.MatchLevels, p.Confidences = append(p.MatchLevels, level), append(p.Confidences, confidence)
+	}
+	return n, nil
 }
 
-// visitors answers the addresses with visitors, and removes them from addrs. It prefers a
-// visitor of whom the directory has more than the profile.
-func (b *batch) visitors(answers []resolution.Answer) (err error) {
+// visitors sets seen to the visits that answer, with rows and urls of the visitors. It
+// prefers a visitor of whom the directory has more than the profile.
+func (b *batch) visitors() (err error) {
 	n := len(b.keys)
-	b.ends, b.urls, b.seen = resize(b.ends, n), resize(b.urls, n), resize(b.seen, n)
-	clear(b.seen)
+	b.ends, b.asked = resize(b.ends, n), resize(b.asked, n)
 	if b.visits, err = b.engine.directory.FillVisits(b.addrs, &b.arena, b.visits[:0], b.ends); err != nil {
 		return readable(err)
 	}
 	// Each round looks up the next visitor of the remaining addresses.
-	for round := 0; b.nextVisitors(answers, round); round++ {
-		if err := b.fillPeople(b.urls, people.Whole); err != nil {
+	for round := 0; b.nextVisitors(round); round++ {
+		if err := b.findVisitors(); err != nil {
 			return err
 		}
 		for i, url := range b.urls {
 			switch {
-			case url == "" || b.hidden(i, url):
-			case b.found[i]:
-				b.lead(answers, i, &b.people[i].Person)
-				b.seen[i] = b.visit(i, round)
+			case url == "":
+			case b.asked[i] != records.None:
+				b.rows[i], b.seen[i] = b.asked[i], b.visit(i, round)
 			case b.seen[i] == nil:
 				b.seen[i] = b.visit(i, round)
 			}
 		}
 	}
 	for i, v := range b.seen {
-		if v == nil {
-			continue
+		if b.urls[i] = ""; v != nil {
+			b.urls[i] = v.NetworkURL
 		}
-		if answers[i].Lead == nil {
-			b.match(answers, i, resolution.Lead{NetworkURL: v.NetworkURL})
+	}
+	return nil
+}
+
+// findVisitors sets asked to the rows of the visitors of urls, and removes those who are
+// suppressed from urls.
+func (b *batch) findVisitors() error {
+	if b.engine.options.Listed == nil {
+		return b.findPeople(b.urls, b.asked)
+	}
+	if err := b.engine.directory.PeopleRows(b.urls, b.asked); err != nil {
+		return readable(err)
+	}
+	known := append([]uint32(nil), b.asked...)
+	if err := b.findPeople(b.urls, b.asked); err != nil {
+		return err
+	}
+	for i, url := range b.urls {
+		if b.engine.listed(resolution.NetworkURL, url) || known[i] != b.asked[i] {
+			b.urls[i], b.asked[i] = "", records.None
 		}
-		b.leads[i].MatchLevel, b.leads[i].Confidence = levelPerson, &v.Confidence
-		b.addrs[i] = netip.Addr{}
 	}
 	return nil
 }
 
 // nextVisitors sets urls to the visitors of a round. It returns false without any.
-func (b *batch) nextVisitors(answers []resolution.Answer, round int) (left bool) {
+func (b *batch) nextVisitors(round int) (left bool) {
 	for i := range b.urls {
 		b.urls[i] = ""
-		if v := b.visit(i, round); v != nil && answers[i].Lead == nil {
+		if v := b.visit(i, round); v != nil && b.rows[i] == records.None {
 			b.urls[i], left = v.NetworkURL, true
 		}
 	}
@@ -94,9 +124,4 @@ func (b *batch) visit(i, n int) *visits.Visit {
 		return nil
 	}
 	return &b.visits[from+n]
-}
-
-// hidden reports whether the visitor is suppressed.
-func (b *batch) hidden(i int, url string) bool {
-	return b.engine.listed(resolution.NetworkURL, url) || b.found[i] && b.engine.hides(&b.people[i].Person)
 }

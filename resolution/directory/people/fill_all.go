@@ -1,7 +1,6 @@
 package people
 
 import (
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
@@ -12,27 +11,11 @@ type Part int
 const (
 	Whole  Part = iota
 	Emails      // EmailKeys
-	Phones
+	Phones      // the first phone; AppendAll only
 )
 
 // together is how many keys are looked up at a time.
 const together = 256
-
-// FillAll fills the entries of the profile keys of people, and sets found. It skips empty
-// keys. Call it under columnfile.Guard.
-func (f *File) FillAll(keys []string, arena *records.Arena, entries []Entry, found []bool, part Part) {
-	var rows [together]uint32
-	for len(keys) > 0 {
-		n := min(together, len(keys))
-		f.FindAll(keys[:n], rows[:n])
-		for i, row := range rows[:n] {
-			if found[i] = row != records.None; found[i] {
-				f.fillPart(row, arena, &entries[i], part)
-			}
-		}
-		keys, entries, found = keys[n:], entries[n:], found[n:]
-	}
-}
 
 // FillAllByDigest fills the entries of the raw digests of people's emails, and sets emails
 // to those emails. addresses are those of the digests, "" if unknown. It skips empty
@@ -87,12 +70,6 @@ func (f *File) fillPart(row uint32, arena *records.Arena, e *Entry, part Part) {
 		for key := range members(t[1]) {
 			e.keys = append(e.keys, key)
 		}
-	case Phones:
-		f.Pick(row, arena, []int{networkURL, phones}, t[:])
-		for number := range members(t[1]) {
-			e.phones = append(e.phones, resolution.ContactPhone{Phone: number})
-		}
 	}
 	e.Person = Person{NetworkURL: t[0], EmailKeys: e.keys}
-	e.Person.Phones = e.phones
 }

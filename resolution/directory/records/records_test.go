@@ -198,6 +198,40 @@ func TestWinner(t *testing.T) {
 	}
 }
 
+// TestRuns sorts in memory and by merging runs, the last of them of any size.
+func TestRuns(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 12))
+	for _, n := range []int{0, 1, 99, 100, 101, 1000, 1234} {
+		for _, held := range []int{runBytes, 1600} {
+			r := NewRuns(filepath.Join(t.TempDir(), "x.cols"), func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
+			r.held = held
+			var want []uint64
+			for range n {
+				v := random.Uint64N(500)
+				want = append(want, v)
+				if err := r.Add([2]uint64{v, ^v}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			slices.Sort(want)
+			var got []uint64
+			err := r.Each(t.Context(), func(v [2]uint64) error {
+				if v[1] != ^v[0] {
+					return fmt.Errorf("value %v", v)
+				}
+				got = append(got, v[0])
+				return nil
+			})
+			if spilled := r.file != nil; err != nil || r.Len() != n || !slices.Equal(got, want) || spilled != (n >= 100 && held == 1600) {
+				t.Errorf("%d values, %d bytes held: %d, %v", n, held, len(got), err)
+			}
+			if err := errors.Join(r.Close(), r.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestEmpty: a file without records is one.
 func TestEmpty(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "people-000001.cols")

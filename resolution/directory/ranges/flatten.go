@@ -3,7 +3,6 @@ package ranges
 import (
 	"cmp"
 	"container/heap"
-	"slices"
 )
 
 // numberRange is a range of addresses with both ends.
@@ -19,45 +18,86 @@ type segment struct {
 	owner uint32
 }
 
-// flatten splits overlapping ranges, so that each address belongs to its narrowest range; of
-// equals to that of the later line.
-func flatten(ranges []numberRange) (segments []segment) {
-	slices.SortFunc(ranges, func(a, b numberRange) int {
-		return cmp.Or(compare(a.from, b.from), cmp.Compare(a.line, b.line))
-	})
-	add := func(from number, owner uint32) {
-		if n := len(segments); n > 0 && segments[n-1].from == from {
-			segments[n-1].owner = owner
-			if n > 1 && segments[n-2].owner == owner {
-				segments = segments[:n-1]
-			}
-		} else if n == 0 && owner != 0 || n > 0 && segments[n-1].owner != owner {
-			segments = append(segments, segment{from, owner})
+// flattener splits overlapping ranges, so that each address belongs to its narrowest range;
+// of equals to that of the later line.
+type flattener struct {
+	emit func(segment) error // gets the segments in order
+
+	around narrowest // ranges that contain the present address, and some that ended
+	// last are the last segments, at most two: the very last one may still change, or
+	// become a part of the one before.
+	last []segment
+}
+
+// add adds the next range in the order of compareRanges.
+func (f *flattener) add(r numberRange) error {
+	if err := f.end(&r.from); err != nil {
+		return err
+	}
+	heap.Push(&f.around, r)
+	return f.begin(r.from, f.around[0].owner)
+}
+
+// finish ends all ranges.
+func (f *flattener) finish() error {
+	if err := f.end(nil); err != nil {
+		return err
+	}
+	for _, s := range f.last {
+		if err := f.emit(s); err != nil {
+			return err
 		}
 	}
-	var around narrowest // ranges that contain the present address, and some that ended
-	for i := 0; i < len(ranges) || len(around) > 0; {
-		if len(around) == 0 || i < len(ranges) && !around[0].to.less(ranges[i].from) {
-			heap.Push(&around, ranges[i])
-			add(ranges[i].from, around[0].owner)
-			i++
-			continue
-		}
-		// The narrowest ends before the next begins.
-		end, more := around[0].to.next()
-		for len(around) > 0 && (!more || around[0].to.less(end)) {
-			heap.Pop(&around)
+	f.last = nil
+	return nil
+}
+
+// end ends the ranges that end before an address; nil ends all.
+func (f *flattener) end(before *number) error {
+	for len(f.around) > 0 && (before == nil || f.around[0].to.less(*before)) {
+		next, more := f.around[0].to.next()
+		for len(f.around) > 0 && (!more || f.around[0].to.less(next)) {
+			heap.Pop(&f.around)
 		}
 		if !more {
-			return segments
+			return nil
 		}
-		if len(around) > 0 {
-			add(end, around[0].owner)
-		} else {
-			add(end, 0)
+		owner := uint32(0)
+		if len(f.around) > 0 {
+			owner = f.around[0].owner
+		}
+		if err := f.begin(next, owner); err != nil {
+			return err
 		}
 	}
-	return segments
+	return nil
+}
+
+// begin begins a segment if it is not a part of the last one.
+func (f *flattener) begin(from number, owner uint32) error {
+	n := len(f.last)
+	switch {
+	case n > 0 && f.last[n-1].from == from:
+		f.last[n-1].owner = owner
+		if n > 1 && f.last[n-2].owner == owner {
+			f.last = f.last[:n-1]
+		}
+		return nil
+	case n == 0 && owner == 0, n > 0 && f.last[n-1].owner == owner:
+		return nil
+	case n == 2:
+		if err := f.emit(f.last[0]); err != nil {
+			return err
+		}
+		f.last = append(f.last[:0], f.last[1])
+	}
+	f.last = append(f.last, segment{from, owner})
+	return nil
+}
+
+// compareRanges sorts by the first address, then by line.
+func compareRanges(a, b numberRange) int {
+	return cmp.Or(compare(a.from, b.from), cmp.Compare(a.line, b.line))
 }
 
 func compare(a, b number) int { return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low)) }

@@ -1,6 +1,8 @@
 package ranges
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -28,7 +30,18 @@ func TestFlattenIsScan(t *testing.T) {
 			}
 			ranges = append(ranges, numberRange{from, to, rapid.Uint32Range(1, 3).Draw(t, "owner"), uint32(i)})
 		}
-		segments := flatten(append([]numberRange(nil), ranges...))
+		var segments []segment
+		f := flattener{emit: func(s segment) error {
+			segments = append(segments, s)
+			return nil
+		}}
+		var failed error
+		for _, r := range slices.SortedFunc(slices.Values(ranges), compareRanges) {
+			failed = errors.Join(failed, f.add(r))
+		}
+		if err := errors.Join(failed, f.finish()); err != nil {
+			t.Fatal(err)
+		}
 		for i, s := range segments {
 			if i > 0 && (!segments[i-1].from.less(s.from) || segments[i-1].owner == s.owner) {
 				t.Fatalf("%v: segments %d and %d could be one: %v", ranges, i-1, i, segments)

@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"os"
 	"strings"
+	"unsafe"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
@@ -24,18 +28,23 @@ var Columns = imports.Columns{
 	Either: [][]string{{"cidr", "range_start"}, {"company_domain", "name"}},
 }
 
+var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 ranges", resolution.ErrInvalid)
+
 // Import reads r.Source, a table of ranges or an MMDB, and writes the file at path under its
 // temporary name. fields are the places of fields in an MMDB. Keys counts the ranges after
 // flattening.
-func Import(ctx context.Context, settings imports.Settings, fields Fields, r *imports.Report, path string) (imports.Result, error) {
+func Import(ctx context.Context, settings imports.Settings, fields Fields, r *imports.Report, path string) (_ imports.Result, err error) {
 	f, err := openMMDB(r.Source)
 	if err != nil {
 		return imports.Result{}, err
 	}
-	t := newTable()
+	t, err := newTable(path)
+	if err != nil {
+		return imports.Result{}, errors.Join(err, closeFile(f))
+	}
+	defer func() { err = errors.Join(err, t.close(), closeFile(f)) }()
 	content := ""
 	if f != nil {
-		defer f.Close()
 		content, err = t.readMMDB(ctx, f, fields, r)
 	} else {
 		content, err = t.readLines(ctx, settings, r)
@@ -43,33 +52,46 @@ func Import(ctx context.Context, settings imports.Settings, fields Fields, r *im
 	if err != nil {
 		return imports.Result{}, err
 	}
-	keys, err := t.write(path)
+	keys, err := t.write(ctx)
 	return imports.Result{Keys: keys, Content: content}, err
 }
 
-// table collects ranges and their distinct owners.
-type table struct {
-	ranges []numberRange
-	owners []owner // from number 1 on
-	index  map[owner]uint32
+func closeFile(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }
 
-func newTable() *table { return &table{index: map[owner]uint32{}} }
+// table collects ranges and their distinct owners. The ranges, and the texts of the owners,
+// are in temporary files.
+type table struct {
+	path   string
+	ranges *records.Runs[numberRange]
+	owners *columnfile.Lexicon // their numbers are from 1
+	owner  []byte              // memory for its text
+}
 
-func (t *table) add(r addrRange, owner uint32) {
-	t.ranges = append(t.ranges, numberRange{numberOf(r.from), numberOf(r.to), owner, uint32(len(t.ranges))})
+func newTable(path string) (*table, error) {
+	owners, err := columnfile.NewLexicon(path)
+	return &table{path: path, ranges: records.NewRuns(path, compareRanges), owners: owners}, err
+}
+
+// close frees disk and memory.
+func (t *table) close() error { return errors.Join(t.ranges.Close(), t.owners.Close()) }
+
+func (t *table) add(r addrRange, owner uint32) error {
+	if t.ranges.Len() == math.MaxInt32 {
+		return errTooMany
+	}
+	return t.ranges.Add(numberRange{numberOf(r.from), numberOf(r.to), owner, uint32(t.ranges.Len())})
 }
 
 // number returns the number of an owner.
-func (t *table) number(o owner) uint32 {
-	n, ok := t.index[o]
-	if !ok {
-		o.domain, o.name = strings.Clone(o.domain), strings.Clone(o.name)
-		t.owners = append(t.owners, o)
-		n = uint32(len(t.owners))
-		t.index[o] = n
-	}
-	return n
+func (t *table) number(o owner) (uint32, error) {
+	t.owner = imports.AppendCells(t.owner[:0], o.domain, o.name, o.orgType)
+	n, _, err := t.owners.Code(unsafe.String(unsafe.SliceData(t.owner), len(t.owner)))
+	return n + 1, err
 }
 
 // readLines reads a CSV or Parquet file and returns the hash of its rows.
@@ -95,8 +117,8 @@ func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imp
 	sum := imports.NewContent()
 	err = imports.Read(ctx, settings, r, Columns, parse, func(l line) error {
 		sum.Add(l.from.String(), l.to.String(), l.domain, l.name, l.orgType)
-		t.add(l.addrRange, t.number(l.owner))
-		return nil
+		owner, err := t.number(l.owner)
+		return errors.Join(err, t.add(l.addrRange, owner))
 	})
 	return sum.Sum(), err
 }

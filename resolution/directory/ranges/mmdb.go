@@ -49,14 +49,18 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *impo
 		number, met := numbers[result.Offset()]
 		if !met {
 			if o, empty := fields.owner(result); !empty {
-				number = t.number(o)
+				if number, err = t.number(o); err != nil {
+					return "", err
+				}
 				answers = answers || o.name+o.domain != ""
 			}
 			numbers[result.Offset()] = number
 		}
 		if number != 0 {
 			p := result.Prefix()
-			t.add(addrRange{p.Addr(), lastAddr(p)}, number)
+			if err := t.add(addrRange{p.Addr(), lastAddr(p)}, number); err != nil {
+				return "", err
+			}
 		}
 	}
 	r.Lines = r.Rows

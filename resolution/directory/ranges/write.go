@@ -1,80 +1,174 @@
 package ranges
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
+
+// first6 is the first address after IPv4.
+var first6 = number{0, 1 << 32}
+
+// segments are flattened ranges as columns. They are in temporary files, because sections of
+// a file are written one after another.
+type segments struct {
+	v4            *columnfile.Spool[uint64] // start, then owner, 32 bits each
+	v6High, v6Low *columnfile.Spool[uint64]
+	v6            *columnfile.Spool[uint32] // owners
+
+	owned int64  // segments with an owner
+	owner uint32 // of the last segment in v4
+}
+
+func newSegments(path string) (s *segments, err error) {
+	s = &segments{}
+	for _, to := range []**columnfile.Spool[uint64]{&s.v4, &s.v6High, &s.v6Low} {
+		if *to, err = columnfile.NewSpool[uint64](path); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	if s.v6, err = columnfile.NewSpool[uint32](path); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// close frees disk and memory.
+func (s *segments) close() (err error) {
+	for _, spool := range []*columnfile.Spool[uint64]{s.v4, s.v6High, s.v6Low} {
+		if spool != nil {
+			err = errors.Join(err, spool.Close())
+		}
+	}
+	if s.v6 != nil {
+		err = errors.Join(err, s.v6.Close())
+	}
+	return err
+}
+
+// add adds the next segment.
+func (s *segments) add(next segment) error {
+	if next.owner != 0 {
+		s.owned++
+	}
+	if next.from.less(first6) {
+		s.owner = next.owner
+		return s.v4.Add(next.from.low<<32 | uint64(next.owner))
+	}
+	if s.v6.Len() == 0 && next.from != first6 {
+		if err := s.finish(); err != nil {
+			return err
+		}
+	}
+	return s.add6(next)
+}
+
+func (s *segments) add6(next segment) error {
+	return errors.Join(s.v6High.Add(next.from.high), s.v6Low.Add(next.from.low), s.v6.Add(next.owner))
+}
+
+// finish continues the last range of IPv4 after IPv4. It has no effect after segments of IPv6.
+func (s *segments) finish() error {
+	if s.v6.Len() > 0 || s.owner == 0 {
+		return nil
+	}
+	return s.add6(segment{first6, s.owner})
+}
 
 // write flattens the ranges and writes the file. It returns the number of ranges with an
 // owner.
-func (t *table) write(path string) (keys int64, err error) {
-	f, err := os.Create(atomicfile.TempName(path))
+func (t *table) write(ctx context.Context) (keys int64, err error) {
+	f, err := os.Create(atomicfile.TempName(t.path))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	s, err := newSegments(t.path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	flat := flattener{emit: s.add}
+	if err := t.ranges.Each(ctx, flat.add); err != nil {
+		return 0, err
+	}
+	if err := errors.Join(flat.finish(), s.finish()); err != nil {
+		return 0, err
+	}
 	w := columnfile.NewWriter(f)
-	t.index = nil
-	segments := flatten(t.ranges)
-	t.ranges = nil
-	for _, s := range segments {
-		if s.owner != 0 {
-			keys++
-		}
+	if err := errors.Join(s.write(w), t.writeOwners(w)); err != nil {
+		return 0, err
 	}
-	first6 := number{0, 1 << 32} // the first address after IPv4
-	n, _ := slices.BinarySearchFunc(segments, first6, func(s segment, a number) int { return compare(s.from, a) })
-	writeV4(w, segments[:n])
-	v6 := segments[n:]
-	if n > 0 && segments[n-1].owner != 0 && (len(v6) == 0 || v6[0].from != first6) {
-		v6 = append([]segment{{first6, segments[n-1].owner}}, v6...) // its range continues after IPv4
-	}
-	writeV6(w, v6)
-	t.writeOwners(w)
-	return keys, w.Finish()
+	return s.owned, w.Finish()
 }
 
-func writeV4(w *columnfile.Writer, segments []segment) {
+func (s *segments) write(w *columnfile.Writer) error {
+	v4, err := s.v4.Read()
+	if err != nil {
+		return err
+	}
 	columnfile.Begin[uint32](w, "v4_first")
 	i := 0
 	for prefix := range uint64(1<<16 + 1) {
-		for i < len(segments) && segments[i].from.low>>16 < prefix {
+		for i < len(v4) && v4[i]>>48 < prefix {
 			i++
 		}
 		columnfile.Put(w, uint32(i))
 	}
-	columnfile.Begin[uint64](w, "v4")
-	for _, s := range segments {
-		columnfile.Put(w, s.from.low<<32|uint64(s.owner))
-	}
+	columnfile.Column(w, "v4", v4)
+	high, errHigh := s.v6High.Read()
+	low, errLow := s.v6Low.Read()
+	v6, err := s.v6.Read()
+	columnfile.Column(w, "v6_high", high)
+	columnfile.Column(w, "v6_low", low)
+	columnfile.Column(w, "v6", v6)
+	return errors.Join(errHigh, errLow, err)
 }
 
-func writeV6(w *columnfile.Writer, segments []segment) {
-	columnfile.Begin[uint64](w, "v6_high")
-	for _, s := range segments {
-		columnfile.Put(w, s.from.high)
+func (t *table) writeOwners(w *columnfile.Writer) error {
+	owners, err := t.owners.Read()
+	if err != nil {
+		return err
 	}
-	columnfile.Begin[uint64](w, "v6_low")
-	for _, s := range segments {
-		columnfile.Put(w, s.from.low)
-	}
-	columnfile.Begin[uint32](w, "v6")
-	for _, s := range segments {
-		columnfile.Put(w, s.owner)
-	}
-}
-
-func (t *table) writeOwners(w *columnfile.Writer) {
 	columnfile.Begin[uint8](w, "org_type")
-	domains, names := columnfile.Texts{Offsets: []uint64{0}}, columnfile.Texts{Offsets: []uint64{0}}
-	for _, o := range t.owners {
-		columnfile.Put(w, uint8(slices.Index(orgTypes, o.orgType)))
-		domains, names = domains.With([]byte(o.domain)), names.With([]byte(o.name))
+	for i := range owners.Len() {
+		_, rest := imports.NextCell(owners.At(uint32(i)))
+		_, rest = imports.NextCell(rest)
+		orgType, _ := imports.NextCell(rest)
+		columnfile.Put(w, uint8(slices.Index(orgTypes, string(orgType))))
 	}
-	columnfile.PutTexts(w, "domain", domains)
-	columnfile.PutTexts(w, "name", names)
+	for place, name := range []string{"domain", "name"} {
+		if err := t.writeTexts(w, owners, name, place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTexts writes the cell at a place, 0 or 1, of each owner.
+func (t *table) writeTexts(w *columnfile.Writer, owners columnfile.Texts, name string, place int) error {
+	cell := func(i int) []byte {
+		cell, rest := imports.NextCell(owners.At(uint32(i)))
+		if place == 1 {
+			cell, _ = imports.NextCell(rest)
+		}
+		return cell
+	}
+	end := uint64(0)
+	columnfile.Begin[uint64](w, name+"_offsets")
+	columnfile.Put(w, end)
+	for i := range owners.Len() {
+		end += uint64(len(cell(i)))
+		columnfile.Put(w, end)
+	}
+	columnfile.Begin[uint8](w, name)
+	for i := range owners.Len() {
+		columnfile.Put(w, cell(i)...)
+	}
+	return nil
 }

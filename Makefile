@@ -82,9 +82,10 @@ foreign: ## read Parquet files of other programs and compare every value with Du
 		then go vet . && go test -count=1 -v .; else echo "internal/foreigntest is not run: no g++, or its modules are not available"; fi
 
 ROWS ?= 10000000
+PEOPLE ?= 0
 
-bench: ## measure speed and memory and write docs/benchmarks.md; ROWS=500000 is a quick try that writes nothing
-	cd bench && go run . -rows $(ROWS)
+bench: ## measure speed and memory and write docs/benchmarks.md; ROWS=500000 is a quick try that writes nothing, PEOPLE=50000000 is a large directory
+	cd bench && go run . -rows $(ROWS) -people $(PEOPLE)
 
 KILLS ?= 200
 

@@ -19,7 +19,7 @@ type reference struct {
 
 func (b *bench) reference() *reference {
 	return &reference{
-		people: b.rows / 2, companies: max(1000, b.rows/100), ranges: b.rows / 10, visits: b.rows / 10,
+		people: b.people, companies: max(1000, b.rows/100), ranges: b.rows / 10, visits: b.rows / 10,
 		directory: b.path("directory"), sorted: b.path("sorted"),
 	}
 }

@@ -2,7 +2,7 @@
 // as one table. Both sides of a ratio are measured in the same run.
 //
 // At full size it needs about 25 GB in the system's folder for temporary files,
-// and removes them at the end.
+// and removes them at the end. With -people 50000000 it needs 80 GB.
 package main
 
 import (
@@ -24,6 +24,7 @@ const fullSize = 10_000_000
 func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
+	flag.IntVar(&b.people, "people", 0, "`people` in the directory of the step lookups; 0 is half as many as rows")
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
 	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, service, remote, s3, scale")
 	flag.StringVar(&b.before, "before", "", "`program` of an earlier version, whose callbacks are measured too")
@@ -41,6 +42,7 @@ func main() {
 // bench is one run of all measurements.
 type bench struct {
 	rows, rounds int
+	people       int // in the directory of lookups
 	page         string
 	only         string
 	before       string
@@ -53,6 +55,12 @@ type bench struct {
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.rows < 1000 || b.rounds < 1 {
 		return fmt.Errorf("-rows %d -rounds %d: at least 1000 rows, once", b.rows, b.rounds)
+	}
+	if b.people == 0 {
+		b.people = b.rows / 2
+	}
+	if b.people < 100 {
+		return fmt.Errorf("-people %d: at least 100 people", b.people)
 	}
 	if b.dir, err = os.MkdirTemp("", "leadetl-bench-"); err != nil {
 		return err

@@ -31,7 +31,7 @@ func (l *Layout) NewBuilder() *Builder {
 	if l.companies != nil {
 		b.companies = &companyCoder{tables: l.companies}
 	}
-	b.fillers = append([]filler{newFixedFiller()}, b.newFillers()...)
+	b.fillers = append([]filler{newFixedFiller(b)}, b.newFillers()...)
 	return b
 }
 
@@ -49,7 +49,7 @@ func (b *Builder) newFillers() []filler {
 	case resolution.NetworkToPhone:
 		return []filler{newPhoneFiller(s)}
 	case resolution.IPToCompany:
-		return []filler{newAddressFiller(), &companyFiller{coder: b.companies}}
+		return []filler{newAddressFiller(b), &companyFiller{coder: b.companies}}
 	case resolution.Enrichment:
 		return b.leadFillers()
 	case resolution.Deanonymization:
@@ -93,6 +93,7 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 	for _, i := range b.layout.kept {
 		columns = append(columns, b.layout.keep(in, i))
 	}
+	b.coded = 0
 	var built []arrow.Array
 	for _, f := range b.fillers {
 		built = f.fill(in, built)
@@ -104,9 +105,8 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 			columns = append(columns, c)
 		}
 	}
-	b.coded = 0
 	if in.companies.values != nil {
-		b.coded = int64(encoderBytes * len(in.companies.values) * in.Len())
+		b.coded += int64(encoderBytes * len(in.companies.values) * in.Len())
 		for i := range in.Len() {
 			b.coded += int64(in.companies.bytes(i))
 		}

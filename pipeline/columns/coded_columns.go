@@ -2,6 +2,7 @@ package columns
 
 import (
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -98,4 +99,74 @@ func int32Array(n []int32) arrow.Array {
 	data := array.NewData(arrow.PrimitiveTypes.Int32, len(n), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(n))}, nil, 0, 0)
 	defer data.Release()
 	return array.NewInt32Data(data)
+}
+
+// wordColumn builds a column of text in which few words stand for many rows, by codes of a
+// table; "" means null.
+type wordColumn struct {
+	coded  *int64 // counts the bytes of text
+	table  *valueTable
+	codes  []int32
+	recent [16]recentWord
+	values arrow.Array // those of the table; nil when it has more
+}
+
+// recentWord is a word with its code.
+type recentWord struct {
+	word  string
+	code  int32
+	known bool
+}
+
+// maxWords ends a table: services may give any reason.
+const maxWords = 1 << 10
+
+func (b *Builder) newWordColumn() *wordColumn {
+	return &wordColumn{coded: &b.coded, table: newValueTable(arrow.BinaryTypes.String)}
+}
+
+// build builds the column. It uses the memory of the codes again.
+func (w *wordColumn) build(words []string) arrow.Array {
+	if w.table.n > maxWords {
+		w.table, w.values, w.recent = newValueTable(arrow.BinaryTypes.String), nil, [16]recentWord{}
+	}
+	w.codes = slices.Grow(w.codes[:0], len(words))[:len(words)]
+	size, nulls := 0, 0
+	for i, word := range words {
+		size += len(word)
+		if word == "" {
+			nulls++
+		}
+		w.codes[i] = w.code(word)
+	}
+	// The size of the column as text decides where a row group ends.
+	if *w.coded += int64(size + 4); nulls > 0 {
+		*w.coded += bitutil.BytesForBits(int64(len(words)))
+	}
+	if w.values == nil {
+		w.values = w.table.values()
+	}
+	codes := int32Array(w.codes)
+	defer codes.Release()
+	return array.NewDictionaryArray(w.table.kind, codes, w.values)
+}
+
+// code returns the code of a word.
+func (w *wordColumn) code(word string) int32 {
+	place := len(word)
+	if place > 0 {
+		place += 5 * int(word[place-1])
+	}
+	r := &w.recent[place%len(w.recent)]
+	if r.word == word && r.known {
+		return r.code
+	}
+	code, known := w.table.byText[word]
+	if !known {
+		word = strings.Clone(word) // the table keeps it
+		w.table.addText(word)
+		code, w.values = int32(w.table.n-1), nil
+	}
+	*r = recentWord{word, code, true}
+	return code
 }

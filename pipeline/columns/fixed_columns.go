@@ -33,18 +33,19 @@ type fixedFiller struct {
 	sourceWord   arrow.Array
 	words        *array.Int32Builder
 	numbers      *array.Int64Builder
-	reason       texts
+	reason       *wordColumn
 	resolutionID texts
 	resolvedAt   *array.TimestampBuilder
 	credits      *array.Int32Builder
+	unresolved   []arrow.Array // resolution_id and resolved_at of the last batch without any
 }
 
-func newFixedFiller() *fixedFiller {
+func newFixedFiller(b *Builder) *fixedFiller {
 	mem := memory.DefaultAllocator
 	return &fixedFiller{
 		words:        array.NewInt32Builder(mem),
 		numbers:      array.NewInt64Builder(mem),
-		reason:       newTexts(1),
+		reason:       b.newWordColumn(),
 		resolutionID: newTexts(1),
 		resolvedAt:   array.NewTimestampBuilder(mem, instantType),
 		credits:      array.NewInt32Builder(mem),
@@ -57,11 +58,7 @@ func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	to = append(to, f.sourceColumn(b.Source, n), f.numbers.NewArray())
 	to = append(to, b.Keys.array(func(i int) bool { return !b.keyless(i) }))
 	to = append(to, f.wordColumn(outcomeDictionary, n, func(i int) int32 { return int32(b.Outcomes[i]) }, nil))
-	f.reason.start(n)
-	for _, reason := range b.Reasons {
-		f.reason.append(reason)
-	}
-	return f.answers(f.reason.finish(to), b)
+	return f.answers(append(to, f.reason.build(b.Reasons)), b)
 }
 
 func (f *fixedFiller) sourceColumn(source string, n int) arrow.Array {
@@ -99,11 +96,14 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	n := b.Len()
 	answered := func(i int) bool { return b.Outcomes[i] == outcome.Matched || b.Outcomes[i] == outcome.NoMatch }
-	f.resolutionID.start(n)
-	for range n {
-		f.resolutionID.append("")
+	if f.unresolved == nil || f.unresolved[0].Len() != n { // most batches are of one size
+		f.resolvedAt.AppendNulls(n)
+		f.unresolved = []arrow.Array{nullTexts(n), f.resolvedAt.NewArray()}
 	}
-	f.resolvedAt.AppendNulls(n)
+	for _, a := range f.unresolved {
+		a.Retain()
+	}
+	to = append(to, f.unresolved...)
 	f.credits.Reserve(n)
 	for i := range n {
 		if answered(i) {
@@ -112,9 +112,18 @@ func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array 
 			f.credits.UnsafeAppendBoolToBitmap(false)
 		}
 	}
-	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
-		f.wordColumn(answeredDictionary, n, func(int) int32 { return embeddedIndex }, answered),
+	return append(to, f.wordColumn(answeredDictionary, n, func(int) int32 { return embeddedIndex }, answered),
 		f.credits.NewArray())
+}
+
+// nullTexts is a column of text with n nulls.
+func nullTexts(n int) arrow.Array {
+	nulls := newTexts(1)
+	nulls.start(n)
+	for range n {
+		nulls.append("")
+	}
+	return nulls[0].finish()
 }
 
 // wordColumn builds a column of n words, given by their index in a dictionary; null if

@@ -83,9 +83,15 @@ func newNetworkFiller() filler {
 	return &textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.lead(i).NetworkURL) }}
 }
 
-// newAddressFiller builds ip_class and org_type.
-func newAddressFiller() filler {
-	return &textFiller{newTexts(2), func(b *Batch, i int, to texts) { to.append(b.IPClasses[i], b.OrgTypes[i]) }}
+// addressFiller builds ip_class and org_type.
+type addressFiller struct{ classes, orgTypes *wordColumn }
+
+func newAddressFiller(b *Builder) filler {
+	return &addressFiller{b.newWordColumn(), b.newWordColumn()}
+}
+
+func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	return append(to, f.classes.build(b.IPClasses[:b.Len()]), f.orgTypes.build(b.OrgTypes[:b.Len()]))
 }
 
 // newLeadTypeFiller builds lead_type.

@@ -82,10 +82,14 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 			b.Keys.Data = append(b.Keys.Data, key...)
 		}
 	case resolution.IP:
-		addr, parseErr := ipaddr.ParseBytes(cell)
-		class := ""
-		if err = parseErr; err == nil {
+		addr, canonical := ipaddr.ParseCanonical4(cell)
+		if canonical {
+			b.Keys.Data = append(b.Keys.Data, cell...)
+		} else if addr, err = ipaddr.ParseBytes(cell); err == nil {
 			b.Keys.Data = addr.AppendTo(b.Keys.Data)
+		}
+		class := ""
+		if err == nil {
 			class = string(ipaddr.ClassOf(addr))
 		}
 		b.Addrs = append(b.Addrs, addr)

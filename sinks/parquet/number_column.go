@@ -39,6 +39,11 @@ func newNumberColumn(described schema.Column, pages *textColumn) *numberColumn {
 }
 
 func (c *numberColumn) add(a arrow.Array) {
+	if a.NullN() == a.Len() {
+		c.addNulls(a.Len())
+		c.bounds.takeNulls(a.Len())
+		return
+	}
 	from := a.Data().Offset()
 	var raw []byte
 	if b := a.Data().Buffers()[1]; b != nil {

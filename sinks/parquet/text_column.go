@@ -32,6 +32,10 @@ func (c *textColumn) add(a arrow.Array) {
 	if s.Len() == 0 {
 		return
 	}
+	if s.NullN() == s.Len() {
+		c.addNulls(s.Len())
+		return
+	}
 	base := offsets[0]
 	anyNull := s.NullN() > 0
 	for i := 0; i < s.Len(); {
@@ -56,6 +60,16 @@ func (c *textColumn) add(a arrow.Array) {
 			}
 			i++
 		}
+	}
+}
+
+// addNulls appends nulls to pages.
+func (c *textColumn) addNulls(n int) {
+	for n > 0 {
+		p := c.open()
+		some := min(n, c.limit.values-p.n)
+		p.mark(some, false)
+		n -= some
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, cell := range []string{
 		"8.8.8.8", " 8.8.8.8 ", "8.8.8.8:443", "[2606:4700::1]:443", "[fe80::1%eth0]:80", "fe80::1%eth0", "::ffff:8.8.8.8",
-		"8.8.8.8, 10.0.0.1", "null", "2606:4700::1:443", "::", "1.2.3.4.5", "[::1", "::1%",
+		"8.8.8.8, 10.0.0.1", "null", "2606:4700::1:443", "::", "1.2.3.4.5", "01.2.3.4", "0.0.0.0", "1.2.3.", "1..2.3", "256.1.1.1", "255.255.255.255", "[::1", "::1%",
 	} {
 		f.Add(cell)
 	}
@@ -22,6 +22,10 @@ func FuzzParse(f *testing.F) {
 		got, err := ipaddr.Parse(cell)
 		if b, berr := ipaddr.ParseBytes([]byte(cell)); b != got || berr != err {
 			t.Errorf("ParseBytes(%q) = %v, %v, Parse gives %v, %v", cell, b, berr, got, err)
+		}
+		want4, err4 := netip.ParseAddr(cell)
+		if a, ok := ipaddr.ParseCanonical4([]byte(cell)); ok != (err4 == nil && want4.Is4()) || ok && (a != got || a.String() != cell) {
+			t.Errorf("ParseCanonical4(%q) = %v, %v, net/netip reads %v, %v", cell, a, ok, want4, err4)
 		}
 		if want, werr := netip.ParseAddr(cell); werr == nil && strings.TrimSpace(cell) == cell {
 			if want = want.WithZone("").Unmap().WithZone(""); err != nil || got != want {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/nyaruka/phonenumbers"
@@ -86,5 +87,44 @@ func TestDescribeIsTheLibrarys(t *testing.T) {
 func BenchmarkDescribe(b *testing.B) {
 	for b.Loop() {
 		Describe("+12025550100")
+	}
+}
+
+// TestEveryPlanIsATable: no plan is left to the library, which takes microseconds for a number.
+func TestEveryPlanIsATable(t *testing.T) {
+	for code := range phonenumbers.GetSupportedCallingCodes() {
+		p := &plan{}
+		if p.compile(strconv.Itoa(code)); p.regions == nil {
+			t.Errorf("the plan of calling code %d cannot be compiled", code)
+		}
+	}
+}
+
+// TestDigitPatternEnd: $ matches only after the last digit.
+func TestDigitPatternEnd(t *testing.T) {
+	p, err := compileDigits(`([24-9]\d{2})$|0|12`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		digits          string
+		matches, prefix bool
+	}{
+		{"", false, false},
+		{"2", false, false},
+		{"234", true, true},
+		{"2345", false, false},
+		{"0", true, true},
+		{"0234", false, true},
+		{"12", true, true},
+		{"129", false, true},
+		{"334", false, false},
+	} {
+		if p.matches(f.digits) != f.matches || p.matchesPrefix(f.digits) != f.prefix {
+			t.Errorf("%q: matches %v, as a prefix %v", f.digits, p.matches(f.digits), p.matchesPrefix(f.digits))
+		}
+	}
+	if _, err := compileDigits(`^1`); err == nil {
+		t.Error("^ is compiled")
 	}
 }

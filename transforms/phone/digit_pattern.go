@@ -13,6 +13,7 @@ import (
 type digitPattern struct {
 	next   [][10]uint16 // by state and digit; state 0 cannot match
 	accept []bool       // by state
+	last   []bool       // by state: accept if no digit follows, for expressions with $
 }
 
 // startState is the first state.
@@ -25,7 +26,7 @@ var errPattern = errors.New("not a pattern of digits")
 
 // compileDigits makes the table of an expression. An empty expression matches nothing.
 func compileDigits(expression string) (*digitPattern, error) {
-	p := &digitPattern{next: make([][10]uint16, 2), accept: make([]bool, 2)}
+	p := &digitPattern{next: make([][10]uint16, 2), accept: make([]bool, 2), last: make([]bool, 2)}
 	if expression == "" {
 		return p, nil
 	}
@@ -38,7 +39,7 @@ func compileDigits(expression string) (*digitPattern, error) {
 		return nil, err
 	}
 	states := stateSets{numbers: map[string]uint16{"": 0}}
-	start, err := closure(prog, []uint32{uint32(prog.Start)})
+	start, err := closure(prog, []uint32{uint32(prog.Start)}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -48,17 +49,22 @@ func compileDigits(expression string) (*digitPattern, error) {
 	for i := 0; i < len(states.sets); i++ {
 		state, set := i+1, states.sets[i]
 		if state >= len(p.next) {
-			p.next, p.accept = append(p.next, [10]uint16{}), append(p.accept, false)
+			p.next, p.accept, p.last = append(p.next, [10]uint16{}), append(p.accept, false), append(p.last, false)
 		}
-		p.accept[state] = slices.ContainsFunc(set, func(pc uint32) bool { return prog.Inst[pc].Op == syntax.InstMatch })
+		isMatch := func(pc uint32) bool { return prog.Inst[pc].Op == syntax.InstMatch }
+		ended, err := closure(prog, slices.Clone(set), true)
+		if err != nil {
+			return nil, err
+		}
+		p.accept[state], p.last[state] = slices.ContainsFunc(set, isMatch), slices.ContainsFunc(ended, isMatch)
 		for digit := range 10 {
 			var after []uint32
 			for _, pc := range set {
-				if in := &prog.Inst[pc]; in.Op != syntax.InstMatch && in.MatchRune(rune('0'+digit)) {
+				if in := &prog.Inst[pc]; in.Op != syntax.InstMatch && in.Op != syntax.InstEmptyWidth && in.MatchRune(rune('0'+digit)) {
 					after = append(after, in.Out)
 				}
 			}
-			reached, err := closure(prog, after)
+			reached, err := closure(prog, after, false)
 			if err != nil {
 				return nil, err
 			}
@@ -94,8 +100,9 @@ func (s *stateSets) number(set []uint32) (uint16, error) {
 	return n, nil
 }
 
-// closure returns the instructions that are reached without a digit, sorted.
-func closure(prog *syntax.Prog, from []uint32) (set []uint32, err error) {
+// closure returns the instructions that are reached without a digit, sorted. It goes past $
+// only at the end of the digits.
+func closure(prog *syntax.Prog, from []uint32, atEnd bool) (set []uint32, err error) {
 	seen := map[uint32]bool{}
 	for len(from) > 0 {
 		pc := from[len(from)-1]
@@ -110,7 +117,14 @@ func closure(prog *syntax.Prog, from []uint32) (set []uint32, err error) {
 		case syntax.InstCapture, syntax.InstNop:
 			from = append(from, in.Out)
 		case syntax.InstEmptyWidth:
-			return nil, errPattern // no plan has one
+			switch {
+			case syntax.EmptyOp(in.Arg) != syntax.EmptyEndText:
+				return nil, errPattern // no plan has one
+			case atEnd:
+				from = append(from, in.Out)
+			default:
+				set = append(set, pc)
+			}
 		case syntax.InstFail:
 		default:
 			set = append(set, pc)
@@ -126,7 +140,7 @@ func (p *digitPattern) matches(digits string) bool {
 	for i := range len(digits) {
 		state = p.next[state][digits[i]-'0']
 	}
-	return p.accept[state]
+	return p.last[state]
 }
 
 // matchesPrefix reports whether digits begin with a match, which may be empty.
@@ -137,7 +151,7 @@ func (p *digitPattern) matchesPrefix(digits string) bool {
 			return true
 		}
 		if i == len(digits) || state == 0 {
-			return false
+			return p.last[state]
 		}
 		state = p.next[state][digits[i]-'0']
 	}

@@ -17,6 +17,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // The credentials and region of the server.
@@ -35,13 +38,13 @@ type Server struct {
 	program string
 }
 
-// start is the folder of the package under test. The compiler's paths do not
+// startedIn is the folder of the package under test. The compiler's paths do not
 // help: go test -trimpath cuts them.
-var start, _ = os.Getwd()
+var startedIn, _ = os.Getwd()
 
 // module is the folder of the nested module.
 func module() string {
-	for dir := start; ; dir = filepath.Dir(dir) {
+	for dir := startedIn; ; dir = filepath.Dir(dir) {
 		found := filepath.Join(dir, "internal/testservers/versitygw")
 		if _, err := os.Stat(found); err == nil || dir == filepath.Dir(dir) {
 			return found
@@ -64,6 +67,24 @@ var program = sync.OnceValues(func() (string, error) {
 // Start starts a server with some empty buckets. It ends with the test.
 func Start(t testing.TB, buckets ...string) *Server {
 	t.Helper()
+	return start(t, nil, buckets)
+}
+
+// StartVersioned is Start with buckets that keep the earlier versions of objects.
+func StartVersioned(t testing.TB, buckets ...string) *Server {
+	t.Helper()
+	s := start(t, []string{"--versioning-dir", t.TempDir()}, buckets)
+	for _, bucket := range buckets {
+		on := &s3.PutBucketVersioningInput{Bucket: &bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}}
+		if _, err := s.owner().PutBucketVersioning(t.Context(), on); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func start(t testing.TB, flags, buckets []string) *Server {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("the S3 server is a program that has to be built")
 	}
@@ -80,7 +101,8 @@ func Start(t testing.TB, buckets ...string) *Server {
 	address := freeAddress(t)
 	s.URL = "http://" + address
 	var said bytes.Buffer
-	server := exec.Command(path, "--port", address, "--region", Region, "--quiet", "--iam-dir", t.TempDir(), "posix", s.Dir)
+	server := exec.Command(path, "--port", address, "--region", Region, "--quiet", "--iam-dir", t.TempDir(), "posix")
+	server.Args = append(append(server.Args, flags...), s.Dir)
 	server.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
 	server.Stdout, server.Stderr = &said, &said
 	if err := server.Start(); err != nil {

@@ -67,3 +67,20 @@ func (s *Server) owner() *s3.Client {
 		BaseEndpoint: &s.URL, Region: Region, UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
 	})
 }
+
+// Versions are the versions of all objects in a bucket, and the marks of removed
+// ones.
+func (s *Server) Versions(t testing.TB, bucket string) (all []string, err error) {
+	t.Helper()
+	page, err := s.owner().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range page.Versions {
+		all = append(all, aws.ToString(v.Key))
+	}
+	for _, mark := range page.DeleteMarkers {
+		all = append(all, aws.ToString(mark.Key)+" is removed")
+	}
+	return all, nil
+}

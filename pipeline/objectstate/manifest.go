@@ -175,11 +175,15 @@ const (
 )
 
 // sweep removes old manifests, and the files that m does not name and nobody
-// reads any more. The caller holds the lease.
+// reads any more. If there are newer manifests, others than m's files count, and
+// sweep returns objects.ErrLockLost.
 func (s *State) sweep(ctx context.Context, of answers.Scope, m *manifest) error {
 	names, err := s.manifests(ctx, of)
 	if err != nil {
 		return err
+	}
+	if last := names[len(names)-1]; !strings.HasSuffix(last.Key, "/"+manifestName(m.Number)) {
+		return fmt.Errorf("%s: %w", last, objects.ErrLockLost)
 	}
 	for _, old := range names[:max(len(names)-keptManifests, 0)] {
 		if err := s.store.Remove(ctx, old.Location); err != nil {

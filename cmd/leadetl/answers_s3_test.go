@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -113,6 +114,8 @@ func TestAnswersOnS3Refused(t *testing.T) {
 		{"answers copy nowhere s3://leads/state/", cli.ExitUsage, "nowhere has no stored answers; "},
 		{"answers copy s3://leads/none/", cli.ExitUsage, "name two states, as in: leadetl answers copy /var/lib/leadetl s3://leads/state/"},
 		{"answers copy " + j.path("a") + " s3://absent/state/", cli.ExitUsage, "absent"},
+		{"answers forget --older-than 1d --state s3://leads/none/", cli.ExitUsage, "s3://leads/none/ has no stored answers; name another --state"},
+		{"answers forget --older-than 1d --delete-versions --state " + j.path("a"), cli.ExitUsage, "--delete-versions: only a state on S3 has versions"},
 		{"answers compact --state folder", cli.ExitUsage, "only answers on S3 are compacted; name s3://bucket/prefix/"},
 		{"answers copy " + j.path("a") + " s3://leads/state/ --s3-sse none", cli.ExitUsage, "--s3-sse"},
 	} {
@@ -123,12 +126,6 @@ func TestAnswersOnS3Refused(t *testing.T) {
 	if _, err := os.Stat(j.path("c")); !os.IsNotExist(err) {
 		t.Errorf("a refused copy made a folder: %v", err)
 	}
-	var out, said bytes.Buffer
-	if code := execute(t.Context(), []string{"answers", "forget", "--older-than", "1d", "--state", "s3://leads/state/"}, nil, &out, &said); code != cli.ExitUsage ||
-		!strings.Contains(said.String(), "--state s3://leads/state/: this command needs a folder; leadetl answers copy brings answers from S3 into one") {
-		t.Errorf("forget: exit code %d: %s", code, said.String())
-	}
-
 	// Somebody else writes.
 	j.put("state/lease/bca91b8bf348708a.json", `{"holder":"other","process":"other","host":"elsewhere","pid":7,"since":"now"}`)
 	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "process 7 on elsewhere") {
@@ -144,6 +141,87 @@ func TestAnswersOnS3Refused(t *testing.T) {
 	j.proxy.Do(func(*http.Request) s3test.Fault { return s3test.Fault{Kind: s3test.Reset} })
 	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "stat", "--state", "s3://leads/state/", "--s3-give-up-after", "1s"); !strings.Contains(got, "gave up after 1s") {
 		t.Errorf("says %q", got)
+	}
+}
+
+// TestForgetOnS3: whatever is forgotten, a state on S3 says and keeps the same
+// as a folder. It is refused beside a run, and where earlier versions are kept.
+func TestForgetOnS3(t *testing.T) {
+	j := newS3Job(t)
+	write := func(name, text string) string {
+		t.Helper()
+		if err := os.WriteFile(j.path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return j.path(name)
+	}
+	people := write("people.csv", "email\nbob.canary@x.example\nnobody@x.example\nnone\n")
+	list := write("list.txt", "cy.canary@x.example\n")
+	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example", "cy.canary@x.example", "di.canary@x.example")
+	const state = "s3://leads/state/"
+	j.s3Program(t, 0, "answers", "copy", j.path("a"), state)
+	var hash string
+	for line := range strings.Lines(j.s3Program(t, 0, "answers", "list", "--state", state, "--operation", "enrichment", "--json")) {
+		_, rest, _ := strings.Cut(line, `"key_hash":"`)
+		hash, _, _ = strings.Cut(rest, `"`)
+	}
+	for _, c := range []struct {
+		code int
+		args []string
+		says string
+	}{
+		{cli.ExitDone, []string{"--key-hash", hash}, "1 question forgotten"},
+		{cli.ExitDone, []string{"--key-hash", hash}, "0 questions forgotten"},
+		{cli.ExitRejects, []string{"--in", people}, "1 row without an identifier passed over"},
+		{cli.ExitRejects, []string{"--file", list}, "1 question kept for an open call"},
+		{cli.ExitDone, []string{"--file", list, "--even-open"}, "1 question forgotten"},
+		{cli.ExitDone, []string{"--older-than", "30000d"}, "0 answers forgotten"},
+		{cli.ExitDone, []string{"--older-than", "0.001s"}, "answers forgotten"},
+	} {
+		var said, left [2]string
+		for i, where := range []string{j.path("a"), state} {
+			said[i] = j.s3Program(t, c.code, slices.Concat([]string{"answers", "forget", "--state", where}, c.args)...)
+			left[i] = strings.Join(sortedLines(j.s3Program(t, 0, "answers", "list", "--state", where, "--json")+j.s3Program(t, 0, "answers", "list", "--state", where, "--json", "--unknown")), "")
+		}
+		if said[0] != said[1] || left[0] != left[1] || !strings.Contains(said[1], c.says) {
+			t.Errorf("%s: a folder says\n%s\nS3 says\n%s\nleft in the folder\n%s\non S3\n%s", c.args, said[0], said[1], left[0], left[1])
+		}
+	}
+
+	j.put("state/lease/bca91b8bf348708a.json", `{"holder":"other","process":"other","host":"elsewhere","pid":7,"since":"now"}`)
+	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "forget", "--older-than", "1d", "--state", state); !strings.Contains(got, "process 7 on elsewhere") {
+		t.Errorf("beside a run: %q", got)
+	}
+}
+
+// TestForgetVersionsOnS3: in a bucket that keeps versions, answers are forgotten
+// with all versions or not at all.
+func TestForgetVersionsOnS3(t *testing.T) {
+	server := s3test.StartVersioned(t, s3Bucket)
+	s3test.Setenv(t)
+	j := &s3Job{t, server, s3test.NewProxy(t, server), t.TempDir()}
+	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example")
+	const state = "s3://leads/state/"
+	j.s3Program(t, 0, "answers", "copy", j.path("a"), state)
+	if got := j.s3Program(t, cli.ExitUsage, "answers", "forget", "--older-than", "1d", "--state", state); !strings.Contains(got, "--delete-versions deletes the versions too") {
+		t.Errorf("says %q", got)
+	}
+	// This server refuses to create an object again that was removed, unlike S3.
+	store := objects.New(t.Context(), objects.Options{Endpoint: server.URL, PathStyle: true})
+	if err := store.RemoveOldVersions(t.Context(), objects.Location{Bucket: s3Bucket, Key: "state/lease/"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := j.s3Program(t, 0, "answers", "forget", "--older-than", "1d", "--state", state, "--delete-versions"); got != "4 answers forgotten\n" {
+		t.Errorf("says %q", got)
+	}
+	versions, err := server.Versions(t, s3Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range versions {
+		if strings.Contains(v, "/f/") || strings.Contains(v, "/c/") && strings.Contains(v, "removed") {
+			t.Errorf("%s is left", v)
+		}
 	}
 }
 
@@ -168,6 +246,9 @@ func TestPolicyOfState(t *testing.T) {
 	}
 	allow("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 	j.s3Program(t, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
+	if got := j.s3Program(t, cli.ExitUsage, "answers", "forget", "--older-than", "1d", "--state", "s3://leads/state/"); !strings.Contains(got, "allow s3:GetBucketVersioning on arn:aws:s3:::leads") {
+		t.Errorf("without s3:GetBucketVersioning: %s", got)
+	}
 	allow("s3:GetObject")
 	j.s3Program(t, 0, "answers", "export", "--state", "s3://leads/state/", "--out", j.path("answers.jsonl"))
 }

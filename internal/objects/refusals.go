@@ -77,7 +77,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 
 // resource is the resource of a permission, as policies write it.
 func resource(r request) string {
-	if strings.HasPrefix(r.permission, "s3:ListBucket") {
+	if strings.HasPrefix(r.permission, "s3:ListBucket") || r.permission == "s3:GetBucketVersioning" {
 		return "arn:aws:s3:::" + r.Bucket
 	}
 	return "arn:aws:s3:::" + r.Bucket + "/" + r.Key

@@ -44,10 +44,9 @@ const rewritesAtOnce = 4
 // Forget deletes the answers and open calls of the chosen questions of a scope,
 // and everything on S3 that held them: it writes the files anew that hold one,
 // publishes a manifest, and deletes what that does not name. What runs have spent
-// does not change. dir is a new folder to work in. The caller holds the lease of
-// the service.
-func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice, dir string) (done Forgotten, err error) {
-	m, err := s.sealLog(ctx, of, dir)
+// does not change. The caller holds the lease of the service.
+func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Forgotten, err error) {
+	m, err := s.sealLog(ctx, of)
 	if err != nil {
 		return done, err
 	}
@@ -84,7 +83,11 @@ func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice, dir stri
 }
 
 // sealLog takes over the log of a scope, and writes it to files.
-func (s *State) sealLog(ctx context.Context, of answers.Scope, dir string) (_ *manifest, err error) {
+func (s *State) sealLog(ctx context.Context, of answers.Scope) (_ *manifest, err error) {
+	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
+	if err != nil {
+		return nil, err
+	}
 	x := &Session{state: s, of: of, some: func(func(answers.Hash, error) bool) {}}
 	defer func() {
 		if x.Answers != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,11 +34,11 @@ func forgetIn(t *testing.T, s *State, c Choice) (done Forgotten, keys, calls []s
 	must(t, dead.Answers.Put(t.Context(), question("logged"), answerTo(people, "logged", `{"name":"person 1"}`, noon.Add(72*time.Hour)).Answer))
 	must(t, dead.Answers.Close())
 
-	dir := filepath.Join(t.TempDir(), "work")
-	done, err = s.Forget(t.Context(), people, c, dir)
+	s.Scratch = t.TempDir()
+	done, err = s.Forget(t.Context(), people, c)
 	must(t, err)
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the working copy is left: %v", err)
+	if left, err := os.ReadDir(s.Scratch); err != nil || len(left) > 0 {
+		t.Errorf("working copies are left: %v, %v", left, err)
 	}
 	left := contentOf(t, t.Context(), s, people)
 	for _, i := range left.Items {

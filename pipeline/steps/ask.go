@@ -94,7 +94,7 @@ const (
 // purchase.Buyer stops with, objects.ErrLockLost if another process has taken
 // over, or ctx's.
 func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err error) {
-	dir, err := os.MkdirTemp(a.Scratch, "leadetl-asking-*")
+	dir, err := os.MkdirTemp(a.Scratch, "leadetl-answers-*")
 	if err != nil {
 		return asked, err
 	}

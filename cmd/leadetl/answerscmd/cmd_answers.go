@@ -64,10 +64,11 @@ func (s *stored) command(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// inFolder is command for commands that work on a folder only.
-func (s *stored) inFolder(c *cobra.Command) *cobra.Command {
+// forgetting is command for commands that delete from a folder or S3.
+func (s *stored) forgetting(c *cobra.Command) *cobra.Command {
 	s.command(c)
-	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs")
+	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs, or s3://bucket/prefix/")
+	s.s3.Register(c.Flags())
 	return c
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
@@ -37,15 +38,18 @@ type forgetFlags struct {
 	hashes        []string
 	olderThan     cliflag.Age
 	evenOpen      bool
+
+	deleteVersions bool
 }
 
 func newAnswersForgetCommand(std cli.Streams) *cobra.Command {
 	var f forgetFlags
-	c := f.stored.inFolder(&cobra.Command{
+	c := f.stored.forgetting(&cobra.Command{
 		Use:   "forget --file FILE… | --in FILE… | --key-hash HASH… | --older-than AGE",
 		Short: "Delete stored answers, by person, by identifier, by key hash or by age",
 		Long: `Delete stored answers about people or identifiers. The bytes are removed from the
-database and its log; backups of it are yours to delete.
+database and its log; backups of it are yours to delete. On S3, the files that
+hold them are written anew, and the old ones deleted at once.
 
   --file        people on lists like those of leadetl run --suppress: emails,
                 phones, profile URLs, IPs, or digests of them. Reads every
@@ -84,6 +88,7 @@ a new one could be billed again. --even-open deletes them too.`,
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers in --file without a country code")
 	flags.StringArrayVar(&f.hashes, "key-hash", nil, "key `hash` of a question; repeatable")
 	flags.Var(&f.olderThan, "older-than", "minimum `age` of the answers to delete, such as 400d")
+	flags.BoolVar(&f.deleteVersions, "delete-versions", false, "on S3: also delete earlier versions of the objects, in a bucket that keeps them")
 	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget questions with an open call; they may be billed twice")
 	return c
 }
@@ -97,6 +102,12 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) error {
 	}
 	if ways != 1 {
 		return cli.UsageError(errors.New("say what to forget with one of --file, --in, --key-hash and --older-than"))
+	}
+	if objects.Is(f.stored.state) {
+		return f.forgetOnS3(ctx, std)
+	}
+	if f.deleteVersions {
+		return cli.UsageError(errors.New("--delete-versions: only a state on S3 has versions"))
 	}
 	switch {
 	case len(f.files) > 0:
@@ -132,7 +143,21 @@ func parseHashes(texts []string) (hashes []answers.Hash, err error) {
 }
 
 // forgetInput forgets the identifiers of the input.
-func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) (err error) {
+func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) error {
+	return f.readInput(ctx, std, func(reader *sources.Reader, kind resolution.Identifier) error {
+		return f.stored.on(ctx, func(s *answers.Store) error {
+			scopes, err := s.Scopes(ctx)
+			if err != nil {
+				return err
+			}
+			e := eraser{store: s, evenOpen: f.evenOpen}
+			return e.report(std, errors.Join(e.eachQuestion(ctx, reader, f.keys(kind), ofKind(scopes, kind), e.erase), e.emptyLog(ctx)))
+		})
+	})
+}
+
+// readInput opens the column of the input with the identifiers.
+func (f *forgetFlags) readInput(ctx context.Context, std cli.Streams, use func(*sources.Reader, resolution.Identifier) error) (err error) {
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return cli.UsageError(err)
@@ -151,14 +176,7 @@ func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) (err err
 		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	return f.stored.on(ctx, func(s *answers.Store) error {
-		scopes, err := s.Scopes(ctx)
-		if err != nil {
-			return err
-		}
-		e := eraser{store: s, evenOpen: f.evenOpen}
-		return e.report(std, errors.Join(e.eraseAll(ctx, reader, f.keys(kind), ofKind(scopes, kind)), e.emptyLog(ctx)))
-	})
+	return use(reader, kind)
 }
 
 // kinds are the identifiers that can be forgotten.
@@ -233,9 +251,10 @@ type eraser struct {
 	found     []answers.Found
 }
 
-// eraseAll forgets the questions of the scopes about the identifiers in a
-// column.
-func (e *eraser) eraseAll(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), scopes []answers.Scope) error {
+// eachQuestion calls do with the questions of the scopes about the identifiers in
+// a column.
+func (e *eraser) eachQuestion(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), scopes []answers.Scope,
+	do func(context.Context, []answers.Hash) error) error {
 	for {
 		b, err := from.Next(ctx, 0)
 		if err == io.EOF {
@@ -260,7 +279,7 @@ func (e *eraser) eraseAll(ctx context.Context, from *sources.Reader, keys func(c
 			e.passOver(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		b.Release()
-		if err := e.erase(ctx, questions); err != nil {
+		if err := do(ctx, questions); err != nil {
 			return err
 		}
 	}

@@ -17,11 +17,7 @@ import (
 // stored answers: a digest does not tell which keys to look up, and an answer
 // about one person may name another.
 func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
-	flags := wire.Suppress{Lists: f.files}
-	if f.column != "" {
-		flags.Columns = []string{f.column}
-	}
-	lists, err := flags.Read(ctx, f.defaultRegion, f.networkHosts)
+	lists, err := f.readLists(ctx)
 	if err != nil {
 		return err
 	}
@@ -30,6 +26,14 @@ func (f *forgetFlags) forgetLists(ctx context.Context, std cli.Streams) error {
 		e := eraser{store: s, evenOpen: f.evenOpen, bad: int(lists.Bad), places: lists.Places}
 		return e.report(std, errors.Join(e.eraseNamed(ctx, finder), e.emptyLog(ctx)))
 	})
+}
+
+func (f *forgetFlags) readLists(ctx context.Context) (wire.SuppressionLists, error) {
+	flags := wire.Suppress{Lists: f.files}
+	if f.column != "" {
+		flags.Columns = []string{f.column}
+	}
+	return flags.Read(ctx, f.defaultRegion, f.networkHosts)
 }
 
 // erasedAtOnce is the number of questions forgotten in one transaction.

@@ -30,6 +30,7 @@ type input struct {
 	store   *objects.Store // of objects
 	object  objects.Info   // as Open found it
 	early   *beingRead     // set if an object is read before its turn
+	from    Mark           // where to begin; not for streams
 	packing unpack.Packing
 	header  csvfile.Header
 	stream  *stream // an input that can be read only once, open since Open

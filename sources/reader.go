@@ -22,6 +22,8 @@ type Reader struct {
 	order   []int   // for each requested column, its index among the stored ones
 	err     error   // what ended the reading
 	sample  *sample // nil if all lines are returned
+	skip    int64   // rows to leave out first
+	counted bool    // the rows of the files were counted by Survey
 
 	before int64        // stored bytes of the finished files
 	read   atomic.Int64 // before, plus what the rows of current take so far
@@ -68,7 +70,11 @@ func (r *Reader) Next(ctx context.Context, maxRows int) (*Batch, error) {
 	if r.sample != nil {
 		next = r.nextSampled
 	}
-	batch, err := next(ctx, maxRows)
+	var batch *Batch
+	err := r.skipRows(ctx)
+	if err == nil {
+		batch, err = next(ctx, maxRows)
+	}
 	if err != nil {
 		r.err = err
 		r.release()
@@ -113,6 +119,10 @@ func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {
 				r.before = r.read.Load()
 			}
 			r.read.Store(r.before)
+		}
+		if r.counted && in.Format == formatParquet && b.Rejects() > 0 {
+			b.Discard()
+			return nil, miscounted(in)
 		}
 		if !b.Empty() {
 			return b.Batch(in.URI, r.order), nil

@@ -55,14 +55,22 @@ func openCSV(ctx context.Context, in *input, fields []int, progress func(int64))
 			return nil, err
 		}
 		c.beingRead = b
-		if c.unpacked, err = unpack.NewReader(counter{b.text, &c.sizes.stored}); err != nil {
-			return nil, errors.Join(in.blame(b.file, err), b.close())
+		text = counter{b.text, &c.sizes.stored}
+		c.sizes.stored.Store(in.from.Offset)
+		c.sizes.ofText = in.from.Offset
+		if in.packing != unpack.None || in.from.Offset == 0 { // what is in the middle of a text is text, whatever it looks like
+			if c.unpacked, err = unpack.NewReader(text); err != nil {
+				return nil, errors.Join(in.blame(b.file, err), b.close())
+			}
+			text = c.unpacked
 		}
-		text = c.unpacked
 	}
 	c.sizes.text = text
 	c.ahead = readahead.New(&c.sizes, readahead.BlockSize, readahead.Headroom)
 	c.Reader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
+	if in.from.Offset > 0 {
+		c.Reader.StartAt(in.from.Text)
+	}
 	return c, nil
 }
 
@@ -91,7 +99,9 @@ func (c *csvInput) close() {
 	}
 	c.interrupt()
 	c.ahead.Close()
-	c.unpacked.Close()
+	if c.unpacked != nil {
+		c.unpacked.Close()
+	}
 	c.beingRead.close()
 }
 
@@ -111,6 +121,9 @@ func openParquet(ctx context.Context, in *input, fields []int, progress func(int
 	r, err := parquetfile.Open(in.URI, f)
 	if err == nil {
 		err = r.Select(ctx, fields)
+	}
+	if err == nil {
+		err = r.StartAt(in.from.Group)
 	}
 	if err != nil {
 		err = in.blame(f, err)

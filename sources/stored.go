@@ -17,8 +17,8 @@ import (
 type stored interface {
 	io.ReaderAt
 	io.Seeker // to its end, to determine its size
-	// stream reads it from the start.
-	stream() io.ReadCloser
+	// stream reads it from an offset on.
+	stream(from int64) (io.ReadCloser, error)
 	// unchanged returns an error if the input has changed since Open.
 	unchanged() error
 	// Close frees it, and interrupts reads.
@@ -36,7 +36,10 @@ type localFile struct {
 	in *input
 }
 
-func (f *localFile) stream() io.ReadCloser { return io.NopCloser(f.File) }
+func (f *localFile) stream(from int64) (io.ReadCloser, error) {
+	_, err := f.Seek(from, io.SeekStart)
+	return io.NopCloser(f.File), err
+}
 
 // Close does not interrupt a read, because a disk answers.
 func (f *localFile) Close() error { return f.File.Close() }
@@ -69,8 +72,9 @@ type object struct {
 func newObject(o *objects.Object) *object { return &object{o, io.NewSectionReader(o, 0, o.Size)} }
 
 func (o *object) ReadAt(p []byte, off int64) (int, error) { return o.Object.ReadAt(p, off) }
-func (o *object) stream() io.ReadCloser                   { return o.Stream() }
 func (o *object) unchanged() error                        { return nil }
+
+func (o *object) stream(from int64) (io.ReadCloser, error) { return o.StreamFrom(from), nil }
 
 // openStored opens an input again and checks that it has not changed since
 // Open.
@@ -94,14 +98,14 @@ func (in *input) openStored(ctx context.Context) (stored, error) {
 	return file, nil
 }
 
-// beingRead is an input that is read from the start.
+// beingRead is an input that is read from the start, or from a mark.
 type beingRead struct {
 	file stored
 	text io.ReadCloser // as it is stored
 }
 
-// beginReading opens an input and starts reading it, unless that was done
-// before its turn.
+// beginReading opens an input and starts reading it at its mark, unless that was
+// done before its turn.
 func (in *input) beginReading(ctx context.Context) (beingRead, error) {
 	if b := in.early; b != nil {
 		in.early = nil
@@ -111,7 +115,11 @@ func (in *input) beginReading(ctx context.Context) (beingRead, error) {
 	if err != nil {
 		return beingRead{}, err
 	}
-	return beingRead{f, f.stream()}, nil
+	text, err := f.stream(in.from.Offset)
+	if err != nil {
+		return beingRead{}, errors.Join(in.blame(f, err), f.Close())
+	}
+	return beingRead{f, text}, nil
 }
 
 // interrupt ends a read that waits for a store that does not answer. It does

@@ -12,7 +12,7 @@ const (
 	streamChunks = 4
 )
 
-// stream is an object read from its beginning to its end.
+// stream is an object read to its end.
 type stream struct {
 	o       *Object
 	next    int64            // offset of the next chunk to request
@@ -31,8 +31,11 @@ type fetched struct {
 // Stream reads the object from its beginning, ahead of the caller. It is for one
 // goroutine. The object's Close interrupts it. The stream's own Close waits for
 // requests in flight.
-func (o *Object) Stream() io.ReadCloser {
-	s := &stream{o: o}
+func (o *Object) Stream() io.ReadCloser { return o.StreamFrom(0) }
+
+// StreamFrom is Stream from an offset on.
+func (o *Object) StreamFrom(offset int64) io.ReadCloser {
+	s := &stream{o: o, next: offset}
 	s.ask()
 	return s
 }

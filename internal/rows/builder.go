@@ -88,6 +88,9 @@ func (b *Builder) Discard() {
 // Len is the number of committed rows.
 func (b *Builder) Len() int { return len(b.rows) }
 
+// Rejects is the number of rejects so far.
+func (b *Builder) Rejects() int { return len(b.rejects) }
+
 // Empty reports whether there are neither rows nor rejects.
 func (b *Builder) Empty() bool { return len(b.rows) == 0 && len(b.rejects) == 0 }
 

@@ -101,6 +101,33 @@ func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 // Offset returns the offset of the next record in the unpacked file.
 func (r *Reader) Offset() int64 { return r.base + int64(r.pos) }
 
+// Mark is a place between two records, with all that decides how the rest is
+// read.
+type Mark struct {
+	Offset int64 `json:"offset"` // of the next record, in the unpacked file
+	Line   int64 `json:"line"`   // physical line at Offset, from 1
+	Row    int64 `json:"row"`    // records before it
+	// Alone is the offset up to which lines are read one by one, because of a
+	// quoted field that was broken; 0 if it is before Offset.
+	Alone int64 `json:"alone,omitempty"`
+}
+
+// Mark returns the place of the next record. Another Reader of the file can
+// start there. Call it after Fill.
+func (r *Reader) Mark() Mark {
+	m := Mark{Offset: r.Offset(), Line: r.line, Row: r.row, Alone: r.alone}
+	if m.Alone <= m.Offset {
+		m.Alone = 0
+	}
+	return m
+}
+
+// StartAt makes the Reader start at a mark, which must not be the start of the
+// file. src must return the file from there on. Call it before Fill.
+func (r *Reader) StartAt(m Mark) {
+	r.base, r.line, r.row, r.alone, r.begun = m.Offset, m.Line, m.Row, m.Alone, true
+}
+
 // plain reads lines on the fast path until it meets a line that is not plain.
 func (r *Reader) plain(b *rows.Builder, maxRows int) {
 	for b.Len() < maxRows && !b.Full() {

@@ -75,6 +75,38 @@ func (r *Reader) Rows() int64 { return r.meta.NumRows }
 // Row returns the number of rows already read.
 func (r *Reader) Row() int64 { return r.row }
 
+// Group says where a row group begins.
+type Group struct {
+	Row    int64 // rows before it
+	Offset int64 // stored bytes of the groups before it
+}
+
+// Groups returns the row groups of the file.
+func (r *Reader) Groups() []Group {
+	groups := make([]Group, len(r.meta.RowGroups))
+	var at Group
+	for i, g := range r.meta.RowGroups {
+		groups[i] = at
+		at.Row += g.NumRows
+		for _, c := range g.Columns {
+			at.Offset += c.MetaData.TotalCompressedSize
+		}
+	}
+	return groups
+}
+
+// StartAt makes the Reader start at a row group. Call it before Fill.
+func (r *Reader) StartAt(group int) error {
+	if group == 0 {
+		return nil
+	}
+	if group >= len(r.meta.RowGroups) {
+		return r.unreadable(fmt.Errorf("it has no row group %d", group))
+	}
+	r.group, r.row = group, r.Groups()[group].Row
+	return nil
+}
+
 // Select selects the columns that Fill stores, by their index in Columns, each
 // once: column pick[n] goes to column n. Call it once, before Fill.
 func (r *Reader) Select(ctx context.Context, pick []int) (err error) {

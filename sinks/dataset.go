@@ -87,6 +87,14 @@ func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
 // that a refused run leaves nothing.
 func (d *Dataset) Close() error { return d.place.Close() }
 
+// Refresh makes the next Check see what other processes have written to a shared
+// dataset.
+func (d *Dataset) Refresh() {
+	if p, shared := d.place.(interface{ Refresh() }); shared {
+		p.Refresh()
+	}
+}
+
 // Dir is the folder as it was given to Open; on S3 its URI in one spelling.
 func (d *Dataset) Dir() string { return d.place.URI() }
 

@@ -28,8 +28,9 @@ var ErrLockLost = errors.New("another process took over the dataset, because thi
 // Lock is an object that locks out other processes, on this machine and on
 // others. It is renewed until it is released.
 type Lock struct {
-	store *Store
-	at    Location
+	store  *Store
+	at     Location
+	shared bool // with processes of the same holder
 
 	mu      sync.Mutex
 	mine    lockBody
@@ -57,8 +58,20 @@ type lockBody struct {
 // processes as one holder. Lock also finds out whether the store supports
 // conditional writes.
 func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, error) {
+	return s.lock(ctx, at, holder, false)
+}
+
+// Share takes the lock together with other processes of the same holder, which
+// may have taken it with Lock. Each renews it for all. Release does not remove
+// it, because others may need it: it expires after the last process, unless one
+// takes and releases it with Lock.
+func (s *Store) Share(ctx context.Context, at Location, holder string) (*Lock, error) {
+	return s.lock(ctx, at, holder, true)
+}
+
+func (s *Store) lock(ctx context.Context, at Location, holder string, shared bool) (*Lock, error) {
 	host, _ := os.Hostname() // for people who read the lock
-	l := &Lock{store: s, at: at, mine: lockBody{Holder: holder, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339)}}
+	l := &Lock{store: s, at: at, shared: shared, mine: lockBody{Holder: holder, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339)}}
 	if err := l.take(ctx); err != nil {
 		return nil, err
 	}
@@ -122,6 +135,9 @@ func (l *Lock) take(ctx context.Context) error {
 			return err
 		case held.Process == l.mine.Process:
 			l.etag, l.renewed = info.ETag, time.Now()
+			return nil
+		case l.shared && held.Holder == l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires/2: // somebody renews it
+			l.etag, l.renewed = info.ETag, time.Now().Add(info.ModTime.Sub(info.SeenAt))
 			return nil
 		case held.Holder != l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires:
 			return fmt.Errorf("%s: %w: process %d on %s, since %s; if it is gone, the lock expires %s after its last renewal, which was %s ago", l.at, filelock.ErrLocked,
@@ -210,7 +226,7 @@ func (l *Lock) renew(ctx context.Context, older time.Duration) error {
 	etag, err := l.store.write(ctx, l.at, l.next(), ifMatch(l.etag))
 	if errors.Is(err, ErrChanged) || isGone(err) || err == nil && etag == "" { // or it is ours, and the answer was lost
 		held, info, readErr := l.read(ctx)
-		if l.lost = readErr == nil && held.Process != l.mine.Process || isGone(readErr); l.lost {
+		if l.lost = readErr == nil && !l.isOurs(held) || isGone(readErr); l.lost {
 			return fmt.Errorf("%s: %w", l.at, ErrLockLost)
 		}
 		etag, err = info.ETag, readErr
@@ -221,10 +237,20 @@ func (l *Lock) renew(ctx context.Context, older time.Duration) error {
 	return err
 }
 
-// Release stops the renewals and removes the lock, if we still hold it.
+// isOurs reports whether a lock is held by this process, or by one that it is
+// shared with.
+func (l *Lock) isOurs(held lockBody) bool {
+	return held.Process == l.mine.Process || l.shared && held.Holder == l.mine.Holder
+}
+
+// Release stops the renewals and removes the lock, if we still hold it. A shared
+// lock stays.
 func (l *Lock) Release(ctx context.Context) error {
 	l.quit()
 	<-l.done
+	if l.shared {
+		return nil
+	}
 	return l.remove(ctx)
 }
 

@@ -31,6 +31,7 @@ type bucket struct {
 	at    objects.Location
 	lock  *objects.Lock // nil for a reader
 	work  *workFolder   // nil for a reader
+	share bool          // other processes write too
 	log   *slog.Logger
 
 	mu      sync.Mutex
@@ -50,14 +51,18 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	if o.Objects == nil {
 		return nil, fmt.Errorf("%s: no object store is configured", at)
 	}
-	b := &bucket{ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log()}
+	b := &bucket{ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log(), share: o.Share}
 	if _, foreign, err := b.Files(); err != nil || len(foreign) > 0 || o.Look {
 		return b, err // write nothing where others have files
 	}
 	if b.work, err = openWorkFolder(o.StateDir, at.String()); err != nil {
 		return nil, err
 	}
-	if b.lock, err = b.store.Lock(b.ctx, at.Below(lockName), cmp.Or(o.Holder, b.work.holder)); err != nil {
+	take := b.store.Lock
+	if b.share {
+		take = b.store.Share
+	}
+	if b.lock, err = take(b.ctx, at.Below(lockName), cmp.Or(o.Holder, b.work.holder)); err != nil {
 		return nil, errors.Join(err, b.work.close(errors.Is(err, fs.ErrNotExist)))
 	}
 	b.changed() // the previous holder of the lock may have written
@@ -67,8 +72,11 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 
 // abortUploads aborts the unfinished uploads of killed runs: those that the store
 // lists, and those that are recorded here. If that is not allowed, a lifecycle rule of
-// the bucket can do it.
+// the bucket can do it. Of a shared dataset, listed uploads may be those of others.
 func (b *bucket) abortUploads() {
+	if b.share {
+		return
+	}
 	err := b.store.AbortUploads(b.ctx, b.at, func(name string) bool {
 		return isDatasetFile(strings.TrimSuffix(path.Dir(name), "."), path.Base(name))
 	})
@@ -94,6 +102,10 @@ func (b *bucket) Close() error {
 func (b *bucket) URI() string             { return b.at.String() }
 func (b *bucket) Path(name string) string { return b.at.Below(name).String() }
 
+// Refresh makes the next call list the objects again, which others may have
+// written.
+func (b *bucket) Refresh() { b.changed() }
+
 // changed drops the listing.
 func (b *bucket) changed() {
 	b.mu.Lock()
@@ -102,7 +114,7 @@ func (b *bucket) changed() {
 }
 
 // listing returns the objects under the prefix. It is asked for again only after a
-// change, because only this run writes there.
+// change or Refresh, because only this run writes there, unless it is shared.
 func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -119,6 +119,9 @@ type Options struct {
 	Holder string
 	// Look says that nothing will be written, so nothing is locked on S3.
 	Look bool
+	// Share says that other processes of the same Holder write to the dataset too,
+	// on S3.
+	Share bool
 }
 
 // Open locks a place, and makes a local folder if it is missing. A place that another

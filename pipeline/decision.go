@@ -166,12 +166,14 @@ func (d *decision) scope() answers.Scope {
 	return d.run.Remote.Scope(d.run.Job.Operation)
 }
 
-// cut cuts the rows of reader into parts. It calls start for each part to make,
-// and keep, if not nil, for each recorded part whose rows are unchanged.
-func (d *decision) cut(ctx context.Context, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
+// cut cuts the rows of reader into the parts of a window. It calls start for each
+// part to make, and keep, if not nil, for each recorded part whose rows are
+// unchanged.
+func (d *decision) cut(ctx context.Context, w Window, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
 	d.run.Progress.Begin(d.run.Job.Operation.IsKeyword())
 	c := cut.Cutter{
-		Reader: reader, RowsPerPart: d.run.Job.RowsPerPart, Recorded: d.recorded, Start: start, Keep: keep, Progress: d.run.Progress,
+		Reader: reader, RowsPerPart: d.run.Job.RowsPerPart, First: w.First, Until: w.until(), Recorded: d.recorded, Start: start, Keep: keep,
+		Progress: d.run.Progress,
 	}
 	return c.Run(ctx)
 }

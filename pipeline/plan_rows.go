@@ -69,7 +69,7 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 			return err
 		})
 	}
-	cutErr := d.cut(reading, reader, r.start, nil)
+	cutErr := d.cut(reading, wholeInput, reader, r.start, nil)
 	close(r.batches)
 	if err := workers.Wait(); err != nil {
 		return nil, err // why reading ended

@@ -58,6 +58,9 @@ func (r *reporter) stopped(result *Result, err error) {
 func (r *reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
 	d, result := r.work.decision, r.work.result()
+	if r.work.apart {
+		began = d.header.BegunAt
+	}
 	made = &report.Report{
 		Format: report.Format, Program: d.run.Program, Operation: string(d.run.Job.Operation), JobID: d.jobID,
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),

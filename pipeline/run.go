@@ -126,12 +126,18 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 		defer w.buyer.Close()
 	}
 	w.ended = ctx.Done()
-	if err := w.makeParts(ctx); err != nil {
+	if err := w.makeParts(ctx, wholeInput); err != nil {
 		return w.result(), purchase.EndOf(ctx, err)
 	}
 	if err := log.sumRest(ctx); err != nil {
 		return w.result(), purchase.EndOf(ctx, err)
 	}
+	return w.publish(report)
+}
+
+// publish finishes a dataset whose parts are all recorded.
+func (w *work) publish(report *reporter) (result *Result, err error) {
+	d := w.decision
 	result = w.result()
 	if err := w.tellFound(); err != nil {
 		return result, err
@@ -139,8 +145,8 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if result.Report, err = report.finished(); err != nil {
 		return result, err
 	}
-	m := d.manifest(log)
-	if err := r.Output.Publish(m); err != nil {
+	m := d.manifest(w.log)
+	if err := d.run.Output.Publish(m); err != nil {
 		return result, err
 	}
 	if err := d.journal.Remove(); err != nil {
@@ -193,6 +199,7 @@ type work struct {
 	asking   *semaphore.Weighted // bounds the questions to the engine
 	ended    <-chan struct{}     // closed when the run is to end
 	repeats  distinct.Repeats    // keys of rows, without a Remote
+	apart    bool                // parts were made apart, so repeats has not seen all keys
 }
 
 // result returns what is done so far.
@@ -203,7 +210,7 @@ func (w *work) result() *Result {
 	case w.decision.run.Remote != nil:
 		n = w.decision.run.Remote.Counters.Snapshot().Duplicates
 		r.Duplicates = &n
-	case exact && !w.decision.run.Job.Operation.IsKeyword():
+	case exact && !w.apart && !w.decision.run.Job.Operation.IsKeyword():
 		r.Duplicates = &n
 	}
 	return r
@@ -216,12 +223,12 @@ func (w *work) stopBuying(cause error) {
 	}
 }
 
-// makeParts reads all rows, cuts them into parts and hands each part to a
-// worker. Up to the same number of further parts may wait for the disk, so that
-// no core is idle.
-func (w *work) makeParts(ctx context.Context) (err error) {
+// makeParts reads the rows of a window, cuts them into parts and hands each part
+// to a worker. Up to the same number of further parts may wait for the disk, so
+// that no core is idle.
+func (w *work) makeParts(ctx context.Context, window Window) (err error) {
 	run := w.decision.run
-	reader, err := run.Input.Reader(w.decision.columns.Read)
+	reader, err := window.reader(run.Input, w.decision.columns.Read)
 	if err != nil {
 		return err
 	}
@@ -240,7 +247,7 @@ func (w *work) makeParts(ctx context.Context) (err error) {
 		// would take memory and save no time.
 		starter.ahead, starter.places = newLookAhead(askedAheadBytes), semaphore.NewWeighted(1)
 	}
-	cutErr := w.decision.cut(reading, reader, starter.start, w.log.keep)
+	cutErr := w.decision.cut(reading, window, reader, starter.start, w.log.keep)
 	inputFailed := cutErr != nil && reading.Err() == nil // the input is the cause, whatever other errors follow
 	if err := starter.workers.Wait(); err != nil && !inputFailed {
 		return err // why reading ended

@@ -29,6 +29,9 @@ type Sink interface {
 type Cutter struct {
 	Reader      *sources.Reader
 	RowsPerPart int
+	// First is the number of the first part, whose rows are the first of Reader. Until
+	// is the number of the part before which to stop; 0 means at the end.
+	First, Until int
 	// Recorded are the parts of earlier runs. Their rows are only read and compared.
 	// Keep, if not nil, is called for each.
 	Recorded map[int]sinks.Part
@@ -42,7 +45,7 @@ type Cutter struct {
 // are ErrInputChanged.
 func (c *Cutter) Run(ctx context.Context) error {
 	perPart := int64(c.RowsPerPart)
-	number, rows := 0, int64(0) // of the open part
+	number, rows := c.First, int64(0) // of the open part
 	part, err := c.open(ctx, number)
 	if err != nil {
 		return err
@@ -60,11 +63,19 @@ func (c *Cutter) Run(ctx context.Context) error {
 			part.Abandon()
 			return err
 		}
+		if b.Len() == 0 && rows == 0 && number == c.First && number > 0 {
+			b.Release() // malformed lines that belong to the part before
+			continue
+		}
 		if b.Len() > 0 && rows == perPart {
 			if err := part.End(); err != nil {
 				return err
 			}
-			number, rows = number+1, 0
+			if number, rows = number+1, 0; number == c.Until {
+				b.Release()
+				c.Progress.CountAllRead()
+				return nil
+			}
 			if part, err = c.open(ctx, number); err != nil {
 				return err
 			}
@@ -76,6 +87,10 @@ func (c *Cutter) Run(ctx context.Context) error {
 			part.Abandon()
 			return err
 		}
+	}
+	if c.Until > 0 {
+		part.Abandon()
+		return fmt.Errorf("%w: it has fewer rows", ErrInputChanged)
 	}
 	c.Progress.CountAllRead()
 	if err := part.End(); err != nil {

@@ -1,4 +1,3 @@
-// Package steps holds the steps of a run that many processes may share.
 package steps
 
 import (

@@ -1,0 +1,101 @@
+package objectstate
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/internal/objects"
+)
+
+// RunFolder has the objects of a run whose steps several processes take, under
+// STATE/runs/<id>/. Names are relative to it. It is safe for concurrent use.
+type RunFolder struct {
+	state *State
+	at    objects.Location
+	id    string
+}
+
+// RunFolder returns the folder of the run that makes the dataset at out. It has
+// the same id as the folder of Progress.
+func (s *State) RunFolder(out string) *RunFolder {
+	id := shortHash(out)
+	return &RunFolder{state: s, at: s.at.Below("runs/" + id + "/"), id: id}
+}
+
+// String returns the folder's URI.
+func (f *RunFolder) String() string { return f.at.String() }
+
+// ID returns the name of the folder.
+func (f *RunFolder) ID() string { return f.id }
+
+// At returns the location of an object.
+func (f *RunFolder) At(name string) objects.Location { return f.at.Below(name) }
+
+// Store returns the store that has the folder.
+func (f *RunFolder) Store() *objects.Store { return f.state.store }
+
+// Claim keeps other processes from beginning, finishing or running the same
+// dataset. It waits for one that may be dead. If one is alive, the error is
+// filelock.ErrLocked.
+func (f *RunFolder) Claim(ctx context.Context) (*Lease, error) {
+	return f.state.claimFrom(ctx, f.state.writer, "run "+f.id)
+}
+
+// Put writes an object. Two processes may write the same content.
+func (f *RunFolder) Put(ctx context.Context, name string, data []byte) error {
+	_, err := f.state.store.Put(ctx, f.At(name), objects.ContentOf(data, "application/octet-stream"))
+	return err
+}
+
+// Create writes an object that does not exist yet; fs.ErrExist if it has other
+// content.
+func (f *RunFolder) Create(ctx context.Context, name string, data []byte) error {
+	return f.state.store.Create(ctx, f.At(name), objects.ContentOf(data, "application/octet-stream"))
+}
+
+// Get reads an object; fs.ErrNotExist without it.
+func (f *RunFolder) Get(ctx context.Context, name string) ([]byte, error) {
+	data, _, err := f.state.store.ReadFile(ctx, f.At(name))
+	return data, err
+}
+
+// List returns the names of the objects whose names begin with prefix, sorted.
+func (f *RunFolder) List(ctx context.Context, prefix string) (names []string, err error) {
+	for info, err := range f.state.store.List(ctx, f.At(prefix)) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, strings.TrimPrefix(info.Key, f.at.Key))
+	}
+	return names, nil
+}
+
+// GetAll reads objects, in the order of their names.
+func (f *RunFolder) GetAll(ctx context.Context, names []string) ([][]byte, error) {
+	var infos []objects.Info
+	for _, name := range names {
+		infos = append(infos, objects.Info{Location: f.At(name)})
+	}
+	return f.state.readObjects(ctx, infos)
+}
+
+// Remove removes the objects whose names begin with prefix, and last the object
+// named last.
+func (f *RunFolder) Remove(ctx context.Context, prefix, last string) error {
+	names, err := f.List(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	removing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(16)
+	for _, name := range names {
+		if name != last {
+			removing.Go(func() error { return f.state.store.Remove(ctx, f.At(name)) })
+		}
+	}
+	if err := removing.Wait(); err != nil || last == "" {
+		return err
+	}
+	return f.state.store.Remove(ctx, f.At(last))
+}

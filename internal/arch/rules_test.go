@@ -63,6 +63,9 @@ var siblings = map[[2]string]string{
 	{"pipeline/purchase", "pipeline/answers"}:    "what was bought is stored",
 	{"pipeline/objectstate", "pipeline/answers"}: "answers are also stored on S3",
 	{"pipeline/exchange", "pipeline/answers"}:    "slices hold stored answers, and keys are those of questions",
+	{"pipeline/steps", "pipeline"}:               "the steps are those of a run",
+	{"pipeline/steps", "pipeline/job"}:           "a job that cannot be done in steps is refused",
+	{"pipeline/steps", "pipeline/journal"}:       "its journal has an object for each part",
 	{"pipeline/purchase", "pipeline/pace"}:       "calls leave at the pace the service bears",
 
 	{"cmd/leadetl/wire", "cmd/leadetl/cli"}:        "wiring reports wrong usage",

@@ -1,0 +1,102 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// Done is what became of the rows of a step.
+type Done struct {
+	Parts  int          // made, or made before
+	Made   int          // made by this call
+	Totals sinks.Totals // of Parts
+}
+
+// Make makes the parts of a window of a run that asks no service.
+func (r *Run) Make(ctx context.Context, window int) (done Done, err error) {
+	if r.Finished() {
+		return done, nil
+	}
+	if r.run.Remote != nil {
+		return done, &job.Error{Err: errors.New("the run asks a service, so its parts cannot be made apart")}
+	}
+	d, err := r.Division(ctx)
+	if err != nil {
+		return done, err
+	}
+	if window < 0 || window >= len(d.Windows) {
+		return done, fmt.Errorf("window %d of %d does not exist", window, len(d.Windows))
+	}
+	w := d.Windows[window]
+	result, err := r.begun.Make(ctx, w, r.partsIn(ctx, w))
+	if result != nil {
+		done = Done{Parts: result.Made + result.Skipped, Made: result.Made, Totals: result.Totals}
+	}
+	return done, err
+}
+
+// Finish publishes the dataset when all parts are made, and removes the objects
+// of the run. If parts are missing, the error is a *MissingError.
+func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
+	if r.Finished() {
+		return r.begun.Tidy()
+	}
+	lease, claimErr := r.folder.Claim(ctx)
+	if claimErr == nil {
+		defer func() { err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))) }()
+	}
+	// Another process may have finished it in the meantime.
+	switch again, err := Join(ctx, r.run, r.state); {
+	case err == nil && again.Finished():
+		return again.begun.Tidy()
+	case claimErr != nil:
+		return nil, claimErr
+	case err != nil:
+		return nil, err
+	}
+	d, err := r.Division(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err = r.begun.Finish(ctx, d.Parts, r.partsIn(ctx, pipeline.Window{Parts: d.Parts}))
+	var missing *pipeline.MissingError
+	if errors.As(err, &missing) {
+		err = d.missing(missing)
+	}
+	return result, err
+}
+
+// MissingError is pipeline.ErrMissingParts with the windows to make.
+type MissingError struct {
+	Windows []int // the numbers of the windows, in order
+	err     error
+}
+
+func (e *MissingError) Error() string {
+	shown, more := e.Windows, ""
+	if len(shown) > 10 {
+		shown, more = shown[:10], fmt.Sprintf(" and %d more", len(e.Windows)-10)
+	}
+	return fmt.Sprintf("%v, of windows %v%s", e.err, shown, more)
+}
+
+func (e *MissingError) Unwrap() error { return e.err }
+
+// missing finds the windows of the parts.
+func (d Division) missing(parts *pipeline.MissingError) error {
+	e := &MissingError{err: parts}
+	for i, w := range d.Windows {
+		for _, number := range parts.Numbers {
+			if number >= w.First && number < w.First+w.Parts {
+				e.Windows = append(e.Windows, i)
+				break
+			}
+		}
+	}
+	return e
+}

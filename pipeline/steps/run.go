@@ -1,0 +1,200 @@
+// Package steps makes a dataset in steps that many processes may take: survey
+// the input, divide it into windows, make the parts of each window, finish.
+//
+// All that the processes share is in objects under STATE/runs/<id>/:
+//
+//	job.json                   the journal's header: settings, inputs, when the run was begun
+//	<run>/survey/<file>.json   rows of an input file, and places in it
+//	<run>/windows.json         the windows
+//	<run>/parts/<part>.json    a recorded part
+//	<run>/beside/              what suppression lists hold, and what parts found of them
+//
+// Every step may be taken twice, also at the same time: it writes the same bytes
+// again, or sees that it is done.
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
+)
+
+// ErrNotBegun means that there is no run for the dataset: neither unfinished nor
+// finished.
+var ErrNotBegun = errors.New("no process has surveyed the input for this dataset")
+
+// DefaultWindowBytes is about how many stored bytes of input a window has.
+const DefaultWindowBytes = 128 << 20
+
+// Run is a run whose steps may be taken by many processes. It is safe for
+// concurrent use.
+type Run struct {
+	run    *pipeline.Run
+	state  *objectstate.State
+	folder *objectstate.RunFolder
+	begun  *pipeline.Begun
+	job    jobFile
+}
+
+// jobFile is the content of job.json. It is written once.
+type jobFile struct {
+	journal.Header
+	WindowBytes int64 `json:"window_bytes"`
+}
+
+const jobName = "job.json"
+
+// Open begins the run of a dataset, or joins it. run has no Journal. The caller
+// closes what run consists of.
+func Open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+	return OpenSized(ctx, run, state, DefaultWindowBytes)
+}
+
+// OpenSized is Open for windows of about so many bytes of input. Only the process
+// that begins the run decides on them.
+func OpenSized(ctx context.Context, run *pipeline.Run, state *objectstate.State, windowBytes int64) (*Run, error) {
+	r, err := open(ctx, run, state)
+	if !errors.Is(err, ErrNotBegun) {
+		return r, err
+	}
+	lease, err := r.folder.Claim(ctx)
+	if err != nil {
+		if again, joinErr := open(ctx, run, state); joinErr == nil { // other processes have begun it, and joined it
+			return again, nil
+		}
+		return nil, err
+	}
+	if r, err = open(ctx, run, state); errors.Is(err, ErrNotBegun) { // no other process was faster
+		err = r.begin(ctx, windowBytes)
+	}
+	return r, errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
+}
+
+// Join joins the run of a dataset that Open has begun. If the dataset is already
+// finished, the steps do nothing. Without both, the error is ErrNotBegun.
+func Join(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+	r, err := open(ctx, run, state)
+	if err != nil && !errors.Is(err, ErrNotBegun) {
+		return nil, err
+	}
+	if err == nil {
+		return r, nil
+	}
+	if r.begun, err = run.Join(nil); err != nil {
+		return nil, err
+	}
+	if !r.begun.Finished() {
+		return nil, ErrNotBegun
+	}
+	return r, nil
+}
+
+// open reads the job. If it is missing, the error is ErrNotBegun, and the Run can
+// begin it.
+func open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+	if run.Job.Sample > 0 {
+		return nil, &job.Error{Err: errors.New("a sample is spread over the whole input, which is read in one piece; leave out --sample, or use leadetl run")}
+	}
+	r := &Run{run: run, state: state, folder: state.RunFolder(run.Output.Dir())}
+	run.Journal = func(out string) (journal.Storage, error) {
+		of := r
+		if at, err := objects.ParseFolder(out); err != nil {
+			return nil, err
+		} else if out = at.String(); out != run.Output.Dir() {
+			of = &Run{folder: state.RunFolder(out)}
+		}
+		return &storage{ctx: context.WithoutCancel(ctx), run: of}, nil
+	}
+	data, err := r.folder.Get(ctx, jobName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, ErrNotBegun
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := decode(r.folder.At(jobName), data, &r.job); err != nil {
+		return nil, err
+	}
+	r.begun, err = run.Join(&r.job.Header)
+	return r, err
+}
+
+// begin decides what the run makes, and writes the job.
+func (r *Run) begin(ctx context.Context, windowBytes int64) (err error) {
+	if r.begun, err = r.run.Begin(); err != nil || r.begun.Finished() {
+		return err
+	}
+	if err := r.folder.Remove(ctx, "", ""); err != nil { // what processes of an earlier run wrote after its end
+		return err
+	}
+	r.job = jobFile{Header: r.begun.Header(), WindowBytes: windowBytes}
+	return r.begun.BeginJournal()
+}
+
+// Finished reports whether the dataset is complete, so that all steps but Finish
+// are done.
+func (r *Run) Finished() bool { return r.begun.Finished() }
+
+// Header says when the run was begun, and names it.
+func (r *Run) Header() journal.Header { return r.job.Header }
+
+// Folder has the objects of the run.
+func (r *Run) Folder() *objectstate.RunFolder { return r.folder }
+
+// Name returns the name of an object of this run in Folder. Objects of an earlier
+// run for the same dataset have other names, so a process of that one does no
+// harm if it is still alive.
+func (r *Run) Name(name string) string { return r.job.Run + "/" + name }
+
+// putJSON writes an object of the run.
+func (r *Run) putJSON(ctx context.Context, name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return r.folder.Put(ctx, r.Name(name), append(data, '\n'))
+}
+
+// getJSON reads an object of the run; fs.ErrNotExist without it.
+func (r *Run) getJSON(ctx context.Context, name string, into any) error {
+	data, err := r.folder.Get(ctx, r.Name(name))
+	if err != nil {
+		return err
+	}
+	return decode(r.folder.At(r.Name(name)), data, into)
+}
+
+func decode(at objects.Location, data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}
+
+// partsIn is the journal of the parts of a window.
+func (r *Run) partsIn(ctx context.Context, w pipeline.Window) *storage {
+	return &storage{ctx: context.WithoutCancel(ctx), run: r, first: w.First, parts: w.Parts}
+}
+
+func partName(number int) string { return fmt.Sprintf("parts/%05d.json", number) }
+
+func partNumber(name string) (number int, ok bool) {
+	_, name, _ = strings.Cut(name, "parts/")
+	_, err := fmt.Sscanf(name, "%d.json", &number)
+	return number, err == nil
+}
+
+// Holder is the holder of the lock of the dataset at out, which the processes of a
+// run share.
+func Holder(state *objectstate.State, out string) string {
+	return state.RunFolder(out).String() + "steps"
+}

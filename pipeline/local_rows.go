@@ -48,10 +48,55 @@ func (l *localRows) fillBatch(ctx context.Context, b *columns.Batch, in *sources
 	if err := l.part.begin(b, in); err != nil {
 		return err
 	}
+	if batch, ok := l.engine.anyBatch().(resolution.PeopleBatch); ok && l.columnsAlone() {
+		return l.writePeople(ctx, batch, b)
+	}
 	if err := l.engine.fill(ctx, b); err != nil {
 		return err
 	}
 	return l.part.write(b)
+}
+
+// columnsAlone reports whether answers can stay columns: nothing looks at the lead of a row,
+// to suppress it, or moves rows.
+func (l *localRows) columnsAlone() bool {
+	return l.engine.operation.FindsPeople() && l.part.suppress == nil && !l.part.folders.isPartitioned()
+}
+
+// peopleTogether is how many rows are looked up, and then written, at a time. Their columns
+// stay in the cache of the processor.
+const peopleTogether = 2048
+
+// writePeople asks about people and writes them, without a lead for each row. It does so in
+// this goroutine: parts are made side by side.
+func (l *localRows) writePeople(ctx context.Context, batch resolution.PeopleBatch, b *columns.Batch) error {
+	a := l.engine
+	a.fillKeys(b)
+	for from := 0; from < b.Len(); {
+		if err := a.asking.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		n, err := batch.ResolvePeople(ctx, a.keys[from:min(from+peopleTogether, b.Len())], recordBytes, &a.people)
+		a.asking.Release(1)
+		if err != nil {
+			return err
+		}
+		rows := b.Slice(from, from+n)
+		rows.People = &a.people
+		if a.people.Whole {
+			rows.Companies = a.people.Companies
+		}
+		for i := range n {
+			if a.keys[from+i] != "" && !a.people.Matched[i] {
+				rows.Outcomes[i], rows.Reasons[i] = outcome.NoMatch, a.people.Reasons[i]
+			}
+		}
+		if err := l.part.write(rows); err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
 }
 
 // engineAnswers fills in the answers of the engine to the keys of a batch.
@@ -67,6 +112,8 @@ type engineAnswers struct {
 	batches []resolution.Batch // one for each worker
 	keys    []string           // of the rows; "" for rows that are not asked about
 	answers []resolution.Answer
+
+	people resolution.People // for a PeopleBatch
 
 	// For a CompanyBatch:
 	addrs     []netip.Addr // of the rows; zero for rows that are not asked about
@@ -147,14 +194,8 @@ const minTogether = 256
 // them.
 func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error {
 	n := b.Len()
-	a.keys, a.answers = slices.Grow(a.keys[:0], n)[:n], slices.Grow(a.answers[:0], n)[:n]
-	for i, o := range b.Outcomes {
-		a.keys[i] = ""
-		if o == outcome.Matched {
-			key := b.Keys.At(i)
-			a.keys[i] = unsafe.String(unsafe.SliceData(key), len(key)) // the batch keeps its keys
-		}
-	}
+	a.fillKeys(b)
+	a.answers = slices.Grow(a.answers[:0], n)[:n]
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	share := max(minTogether, (n+a.workers-1)/a.workers)
 	for from := 0; from < n; from += share {
@@ -176,6 +217,18 @@ func (a *engineAnswers) askTogether(ctx context.Context, b *columns.Batch) error
 		}
 	}
 	return nil
+}
+
+// fillKeys sets keys to those of the batch, which keeps them.
+func (a *engineAnswers) fillKeys(b *columns.Batch) {
+	a.keys = slices.Grow(a.keys[:0], b.Len())[:b.Len()]
+	for i, o := range b.Outcomes {
+		a.keys[i] = ""
+		if o == outcome.Matched {
+			key := b.Keys.At(i)
+			a.keys[i] = unsafe.String(unsafe.SliceData(key), len(key))
+		}
+	}
 }
 
 // take stores the answer to a row in the batch.

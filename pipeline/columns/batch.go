@@ -28,6 +28,9 @@ type Batch struct {
 	// Companies are those of the rows, nil without one, if nothing else of leads is
 	// needed: ip_to_company with the embedded engine, in place of Leads.
 	Companies []*resolution.Company
+	// People are the answers to all rows, in place of Leads: operations that find
+	// people with the embedded engine.
+	People *resolution.People
 	// Emails are the cleaned addresses of the rows with a key; email_to_hem.
 	Emails []email.Address
 	// IPClasses and OrgTypes describe the addresses; ip_to_company.
@@ -66,7 +69,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Leads, b.Companies = nil, nil
+	b.Leads, b.Companies, b.People = nil, nil, nil
 	b.companies = companyCodes{codes: b.companies.codes}
 	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]

@@ -64,7 +64,7 @@ func (b *Builder) newFillers() []filler {
 
 func (b *Builder) leadFillers() []filler {
 	s := b.layout.settings
-	return []filler{newContactFiller(), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
+	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
 }
 
 // Cut is the end of the run of rows that begins at from and whose text takes
@@ -111,6 +111,9 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 			b.coded += int64(in.companies.bytes(i))
 		}
 	}
+	if in.People != nil {
+		b.coded += peopleBytes(in.People)
+	}
 	rec := array.NewRecord(b.schema(columns), columns, int64(in.Len()))
 	for _, c := range columns {
 		c.Release()
@@ -120,7 +123,11 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 
 // schema is that of the layout with the types that columns were built with.
 func (b *Builder) schema(columns []arrow.Array) *arrow.Schema {
-	if b.built == nil {
+	same := b.built != nil
+	for i := 0; same && i < len(columns); i++ {
+		same = b.built.Field(i).Type == columns[i].DataType()
+	}
+	if !same {
 		fields := b.layout.schema.Fields()
 		for i, c := range columns {
 			fields[i].Type = c.DataType()

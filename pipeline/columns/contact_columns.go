@@ -14,16 +14,21 @@ type contactFiller struct {
 	emails, phones *pairsBuilder
 	after          texts // network_url, street … state
 	lastSeen       *array.TimestampBuilder
+	people         peopleFiller
 }
 
-func newContactFiller() *contactFiller {
+func newContactFiller(tables *textTables) *contactFiller {
 	return &contactFiller{
+		people: newPeopleFiller(tables),
 		before: newTexts(8), emails: newPairsBuilder(emailsType), phones: newPairsBuilder(phonesType), after: newTexts(5),
 		lastSeen: array.NewTimestampBuilder(memory.DefaultAllocator, instantType),
 	}
 }
 
 func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.People != nil {
+		return f.people.fill(b.People, to)
+	}
 	f.before.start(b.Len())
 	f.after.start(b.Len())
 	emails, phones := 0, 0
@@ -67,6 +72,9 @@ func newPhoneFiller(s Settings) *phoneFiller {
 }
 
 func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.People != nil {
+		return f.people(b.People, to)
+	}
 	f.texts.start(b.Len())
 	for i := range b.Len() {
 		raw := b.lead(i).Phone
@@ -94,6 +102,9 @@ func newMatchFiller() *matchFiller {
 }
 
 func (f *matchFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.People != nil {
+		return f.people(b.People, to)
+	}
 	f.level.start(b.Len())
 	for i := range b.Len() {
 		l := b.lead(i)

@@ -51,6 +51,9 @@ func newHEMFiller(s Settings) *hemFiller {
 }
 
 func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.People != nil {
+		return f.people(b.People, to)
+	}
 	if b.Leads == nil || f.emails && b.Receipts != nil {
 		return f.fromKeys(b, to)
 	}
@@ -237,6 +240,9 @@ func newHashedEmailsFiller() *hashedEmailsFiller {
 }
 
 func (f *hashedEmailsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.People != nil {
+		return f.people(b.People, to)
+	}
 	pairs := 0
 	for i := range b.Len() {
 		pairs += len(b.lead(i).HashedEmails)

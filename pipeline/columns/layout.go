@@ -68,6 +68,7 @@ type Layout struct {
 	built    []schema.Column // columns after the kept ones, with the omitted ones
 
 	companies     *companyTables // nil without a company block
+	texts         textTables     // of people
 	partition     int            // position in Settings.Kept of the one that is in paths
 	partitionName string         // its name there; empty when there is none
 }

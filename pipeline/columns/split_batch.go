@@ -13,7 +13,7 @@ import (
 
 // cut is Builder.Cut.
 func (b *Batch) cut(from, limit int) int {
-	if b.Leads == nil && b.Finds == nil && b.Companies == nil {
+	if b.People != nil || b.Leads == nil && b.Finds == nil && b.Companies == nil {
 		return b.Len()
 	}
 	size := 0
@@ -98,7 +98,7 @@ func textLen(texts ...string) int {
 	return n
 }
 
-// Slice returns the rows in [from, to), in the memory of the batch.
+// Slice returns the rows in [from, to), in the memory of the batch. It leaves out People.
 func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
@@ -116,7 +116,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 	return s
 }
 
-// Pick returns a copy of some rows, in the given order.
+// Pick returns a copy of some rows, in the given order. It leaves out People.
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),

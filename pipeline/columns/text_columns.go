@@ -80,7 +80,16 @@ func (f *textFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 
 // newNetworkFiller builds network_url.
 func newNetworkFiller() filler {
-	return &textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.lead(i).NetworkURL) }}
+	return &networkFiller{textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.lead(i).NetworkURL) }}}
+}
+
+type networkFiller struct{ leads textFiller }
+
+func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	if b.People != nil {
+		return append(to, textArray(&b.People.NetworkURL))
+	}
+	return f.leads.fill(b, to)
 }
 
 // addressFiller builds ip_class and org_type.

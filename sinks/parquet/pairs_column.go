@@ -62,8 +62,8 @@ const (
 func (c *pairsColumn) add(a arrow.Array) {
 	list := a.(*array.List)
 	pairs := list.ListValues().(*array.Struct)
-	first, second := pairs.Field(0).(*array.String), pairs.Field(1).(*array.String)
-	values, words := cellsOf(first, 0), cellsOf(second, 0)
+	first, second := pairs.Field(0).(*array.String), c.second.wordsOf(pairs.Field(1))
+	values := cellsOf(first, 0)
 	for row := range list.Len() {
 		p := c.first.page()
 		from, to := list.ValueOffsets(row)
@@ -85,14 +85,50 @@ func (c *pairsColumn) add(a arrow.Array) {
 			}
 			p.levels = append(p.levels, level|more)
 			level = memberNull
-			if second.IsValid(int(v)) {
+			if number, there := second.at(int(v)); there {
 				level = memberValue
-				number, _ := c.second.words.number(words.at(int(v)))
 				c.second.there = append(c.second.there, number)
 			}
 			c.second.levels = append(c.second.levels, level|more)
 		}
 	}
+}
+
+// pairWords are the second texts of an array, or their codes.
+type pairWords struct {
+	to     *pairsSecond
+	nulls  arrow.Array
+	cells  cells
+	codes  []int32  // nil for texts
+	number []uint32 // by code: of the word + 1; 0 for one not seen
+}
+
+func (c *pairsSecond) wordsOf(a arrow.Array) *pairWords {
+	w := &pairWords{to: c, nulls: a}
+	if d, coded := a.(*array.Dictionary); coded {
+		w.codes, w.cells = d.Indices().(*array.Int32).Int32Values(), cellsOf(d.Dictionary(), 0)
+		w.number = make([]uint32, d.Dictionary().Len())
+	} else {
+		w.cells = cellsOf(a, 0)
+	}
+	return w
+}
+
+// at returns the number of a word, if there is one.
+func (w *pairWords) at(i int) (number uint32, there bool) {
+	if w.nulls.IsNull(i) {
+		return 0, false
+	}
+	if w.codes == nil {
+		number, _ = w.to.words.number(w.cells.at(i))
+		return number, true
+	}
+	code := w.codes[i]
+	if w.number[code] == 0 {
+		number, _ = w.to.words.number(w.cells.at(int(code)))
+		w.number[code] = number + 1
+	}
+	return w.number[code] - 1, true
 }
 
 // page returns the page for the next row.

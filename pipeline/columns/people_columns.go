@@ -1,0 +1,213 @@
+package columns
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/bitutil"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/phone"
+)
+
+// Columns of people become Arrow arrays over the same memory.
+
+// textTables are the tables of coded texts as Arrow arrays. All parts of a run share them,
+// because the encoder tells tables apart by their type object. It is safe from many
+// goroutines.
+type textTables struct {
+	mu  sync.Mutex
+	all map[*resolution.TextTable]textTable
+}
+
+// textTable is the texts of a table, and null behind them.
+type textTable struct {
+	kind   *arrow.DictionaryType
+	values arrow.Array
+}
+
+func (t *textTables) get(of *resolution.TextTable) textTable {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.all[of]; ok {
+		return known
+	}
+	n := of.Len()
+	offsets := append(slices.Clone(of.Offsets), of.Offsets[n])
+	valid := make([]byte, bitutil.BytesForBits(int64(n+1)))
+	bitutil.SetBitsTo(valid, 0, int64(n), true)
+	texts := Strings{Data: of.Data, Offsets: offsets}
+	made := textTable{
+		kind:   &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String},
+		values: texts.over(memory.NewBufferBytes(valid), 1),
+	}
+	if t.all == nil {
+		t.all = map[*resolution.TextTable]textTable{}
+	}
+	t.all[of] = made
+	return made
+}
+
+// column is a column of coded texts.
+func (t *textTables) column(c *resolution.CodedTexts) arrow.Array {
+	if c.Plain {
+		return textArray(&c.Texts)
+	}
+	table := t.get(c.Table)
+	return codedArray(table.kind, c.Codes, table.values)
+}
+
+func codedArray(kind *arrow.DictionaryType, codes []int32, values arrow.Array) arrow.Array {
+	data := array.NewData(kind.IndexType, len(codes), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(codes))}, nil, 0, 0)
+	defer data.Release()
+	indices := array.NewInt32Data(data)
+	defer indices.Release()
+	return array.NewDictionaryArray(kind, indices, values)
+}
+
+// textArray is a column of texts; an empty one is null.
+func textArray(t *resolution.Texts) arrow.Array {
+	s := Strings{Data: t.Data, Offsets: t.Offsets}
+	return s.array(func(i int) bool { return t.Offsets[i] < t.Offsets[i+1] })
+}
+
+// pairLists are lists of pairs over the memory of lists of their first texts.
+type pairLists struct {
+	kind  *arrow.ListType
+	types []byte // offsets and bitmap of second texts that are null
+}
+
+// without is lists of pairs without second texts.
+func (p *pairLists) without(l *resolution.TextLists) arrow.Array {
+	n := l.Texts.Len()
+	if size := 4 * (n + 1); len(p.types) < size {
+		p.types = make([]byte, size)
+	}
+	data := array.NewData(arrow.BinaryTypes.String, n, []*memory.Buffer{memory.NewBufferBytes(p.types), memory.NewBufferBytes(p.types[:4*(n+1)]), nil}, nil, n, 0)
+	defer data.Release()
+	return p.with(l, data)
+}
+
+// with is lists of pairs with these second texts.
+func (p *pairLists) with(l *resolution.TextLists, second arrow.ArrayData) arrow.Array {
+	texts := Strings{Data: l.Texts.Data, Offsets: l.Texts.Offsets}
+	first := texts.over(nil, 0)
+	pairs := array.NewData(p.kind.Elem(), texts.Len(), []*memory.Buffer{nil}, []arrow.ArrayData{first.Data(), second}, 0, 0)
+	valid, nulls := bitmap(len(l.Ends)-1, func(i int) bool { return l.Ends[i] < l.Ends[i+1] })
+	list := array.NewData(p.kind, len(l.Ends)-1, []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(l.Ends))}, []arrow.ArrayData{pairs}, nulls, 0)
+	defer func() { first.Release(); pairs.Release(); list.Release() }()
+	return array.NewListData(list)
+}
+
+// peopleFiller builds the contact block from columns of people.
+type peopleFiller struct {
+	tables         *textTables
+	emails, phones pairLists
+	lastSeen       *array.TimestampBuilder
+}
+
+func newPeopleFiller(tables *textTables) peopleFiller {
+	return peopleFiller{
+		tables: tables, emails: pairLists{kind: emailsType}, phones: pairLists{kind: phonesType},
+		lastSeen: array.NewTimestampBuilder(memory.DefaultAllocator, instantType),
+	}
+}
+
+func (f *peopleFiller) fill(p *resolution.People, to []arrow.Array) []arrow.Array {
+	text := func(t resolution.PersonText) arrow.Array { return f.tables.column(&p.Texts[t]) }
+	f.lastSeen.Reserve(len(p.LastSeen))
+	for _, seen := range p.LastSeen {
+		appendKnown(f.lastSeen, arrow.Timestamp(seen), seen != resolution.NotSeen)
+	}
+	return append(to,
+		text(resolution.PersonFirstName), text(resolution.PersonLastName), textArray(&p.FullName), text(resolution.PersonHeadline),
+		text(resolution.PersonJobTitle), text(resolution.PersonSeniority), text(resolution.PersonDepartment), textArray(&p.Email),
+		f.emails.without(p.Emails()), f.phones.without(&p.Phones), textArray(&p.NetworkURL),
+		text(resolution.PersonStreet), text(resolution.PersonZipCode), text(resolution.PersonCity), text(resolution.PersonState),
+		f.lastSeen.NewArray())
+}
+
+// people builds the phone block from numbers in E.164.
+func (f *phoneFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
+	number := textArray(&p.Phone)
+	number.Retain() // phone_raw is the same
+	f.texts.start(p.Phone.Len())
+	region, kind := &f.texts[2], &f.texts[3]
+	for i := range p.Phone.Len() {
+		e164 := p.Phone.At(i)
+		if len(e164) == 0 {
+			region.append("")
+			kind.append("")
+			f.valid.AppendNull()
+			continue
+		}
+		d := phone.Describe(unsafe.String(unsafe.SliceData(e164), len(e164)))
+		region.append(d.Region)
+		kind.append(d.Type)
+		f.valid.Append(d.Valid)
+	}
+	return append(to, number, number, region.finish(), kind.finish(), f.valid.NewArray())
+}
+
+// people builds the hashes from those of the people.
+func (f *hemFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
+	f.texts.start(len(p.Matched))
+	for i := range p.Matched {
+		for j, d := range f.digests {
+			hash := ""
+			for n := p.Hashes.Ends[i]; n < p.Hashes.Ends[i+1]; n++ {
+				if resolution.HashTypes[p.Hashes.Types[n]] == d.name {
+					text := p.Hashes.Texts.At(int(n))
+					hash = unsafe.String(unsafe.SliceData(text), len(text))
+					break
+				}
+			}
+			f.texts[j].append(hash)
+		}
+	}
+	return f.texts.finish(to)
+}
+
+var (
+	hashTypes     = dictionary(resolution.HashTypes...)
+	codedHashType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
+		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "type", Type: wordType, Nullable: true},
+	), Nullable: true})
+)
+
+// people builds hashed_emails from those of the people. The types are codes.
+func (f *hashedEmailsFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
+	types := codedArray(wordType, p.Hashes.Types, hashTypes)
+	defer types.Release()
+	lists := pairLists{kind: codedHashType}
+	return append(to, lists.with(&p.Hashes.TextLists, types.Data()))
+}
+
+// people builds match_level and confidence from those of the people.
+func (f *matchFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
+	f.level.start(len(p.Matched))
+	for i, level := range p.MatchLevels {
+		f.level[0].append(level)
+		appendKnown(f.confidence, p.Confidences[i], level != "")
+	}
+	return append(f.level.finish(to), f.confidence.NewArray())
+}
+
+// peopleBytes is what the codes of people stand for: their text, and what the encoder
+// keeps of them.
+func peopleBytes(p *resolution.People) (size int64) {
+	if !p.Whole {
+		return 0
+	}
+	for i := range p.Texts {
+		if c := &p.Texts[i]; !c.Plain {
+			size += int64(c.Bytes() + encoderBytes*len(c.Codes))
+		}
+	}
+	return size
+}

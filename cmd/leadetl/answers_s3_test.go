@@ -225,6 +225,44 @@ func TestForgetVersionsOnS3(t *testing.T) {
 	}
 }
 
+// TestRunsOnS3: what unfinished runs have left is listed, and removed unless they
+// may be at work.
+func TestRunsOnS3(t *testing.T) {
+	j := newS3Job(t)
+	const state = "s3://leads/state/"
+	if got := j.s3Program(t, 0, "answers", "runs", "--state", state); got != "all runs have finished\n" {
+		t.Errorf("without runs: %q", got)
+	}
+	j.put("state/runs/old/job.json", "{}")
+	j.put("state/runs/old/rows/p0.arrow", strings.Repeat("x", 2000))
+	j.put("state/runs/new/job.json", "{}")
+	past := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for _, name := range []string{"job.json", "rows/p0.arrow"} {
+		if err := os.Chtimes(j.object("state/runs/old/"+name), past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(j.s3Program(t, 0, "answers", "runs", "--state", state), "\n")
+	if len(lines) != 4 || strings.Join(strings.Fields(lines[1]), " ") != "old 2026-11-01T12:00:00Z 2 2.0 kB" || !strings.HasPrefix(lines[2], "new ") {
+		t.Errorf("listed %q", lines)
+	}
+	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "runs", "--state", state, "--remove", "new"); !strings.Contains(got, "try again an hour after that") {
+		t.Errorf("removed one at work: %q", got)
+	}
+	if got := j.s3Program(t, cli.ExitUsage, "answers", "runs", "--state", state, "--remove", "none"); !strings.Contains(got, "there is no such run") {
+		t.Errorf("removed none: %q", got)
+	}
+	if got := j.s3Program(t, 0, "answers", "runs", "--state", state, "--remove", "old"); got != "1 run removed\n" {
+		t.Errorf("removed: %q", got)
+	}
+	if got := j.s3Program(t, 0, "answers", "runs", "--state", state); strings.Contains(got, "old") || !strings.Contains(got, "new ") {
+		t.Errorf("afterwards: %q", got)
+	}
+	if got := j.s3Program(t, cli.ExitUsage, "answers", "runs", "--state", j.path("a")); !strings.Contains(got, "only a state on S3 has such runs") {
+		t.Errorf("a folder: %q", got)
+	}
+}
+
 // TestPolicyOfState: the permissions that docs/s3.md names for stored answers
 // are enough.
 func TestPolicyOfState(t *testing.T) {

@@ -153,14 +153,4 @@ func (p *Progress) Drop(prefix, but string) error {
 }
 
 // Remove removes everything, after the dataset was finished or discarded.
-func (p *Progress) Remove() error {
-	for info, err := range p.state.store.List(p.ctx, p.at) {
-		if err != nil {
-			return err
-		}
-		if err := p.state.store.Remove(p.ctx, info.Location); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (p *Progress) Remove() error { return p.state.removeAll(p.ctx, p.at) }

@@ -366,6 +366,16 @@ func TestProgress(t *testing.T) {
 	if found, err := second.Get("found-00002"); err != nil || string(found) != "more" {
 		t.Errorf("what was kept: %q, %v", found, err)
 	}
+	unfinished, err := b.state(t, "state").Unfinished(t.Context())
+	if err != nil || len(unfinished) != 1 || unfinished[0].Objects != 6 || time.Since(unfinished[0].Changed) > time.Minute {
+		t.Errorf("unfinished: %+v, %v", unfinished, err)
+	}
+	if err := b.state(t, "state").Discard(t.Context(), unfinished[0].ID); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("discarded while it may be at work: %v", err)
+	}
+	if err := b.state(t, "state").Discard(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("discarded what is not there: %v", err)
+	}
 	must(t, second.Remove())
 	left, err := filepath.Glob(filepath.Join(b.server.Dir, bucket, "state/runs/*/*/*"))
 	if err != nil || len(left) > 0 {

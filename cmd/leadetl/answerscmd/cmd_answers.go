@@ -34,7 +34,7 @@ The others need that no run uses the folder.
 leadetl answers copy puts them on S3, as sorted Parquet files, and back.`,
 	}
 	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std),
-		newAnswersCopyCommand(std), newAnswersCompactCommand(std))
+		newAnswersCopyCommand(std), newAnswersCompactCommand(std), newAnswersRunsCommand(std))
 	return c
 }
 

@@ -35,7 +35,7 @@ func TestDoctorOnS3(t *testing.T) {
 	j.put("lists/a.csv", emailList(10))
 	args := j.args("s3://leads/lists/**.csv", "s3://leads/hems/")
 	args[0] = "doctor"
-	policy := shownPolicy(t)
+	policy := shownPolicy(t, 0)
 	j.server.Allow(t, s3Bucket, user, policy)
 	p := startProgram(t, args...)
 	rows := checked(p.waited())

@@ -18,6 +18,7 @@ type Progress struct {
 	// Recent is filled by a Recorder.
 	Recent Recent
 
+	workers                                                                  atomic.Int64
 	rows, matched, noMatch, rejected, failed, suppressed, skipped, malformed atomic.Int64
 
 	searching            atomic.Bool
@@ -62,6 +63,8 @@ type Snapshot struct {
 	LeastShare float64
 	// Calls is nil where no service is asked.
 	Calls *CallSnapshot
+	// Workers is how many other processes do the run; 0 if this process does it.
+	Workers int
 }
 
 // Snapshot looks at the run as it is now.
@@ -70,7 +73,7 @@ func (p *Progress) Snapshot() Snapshot {
 		Rows: p.rows.Load(), Matched: p.matched.Load(), NoMatch: p.noMatch.Load(), Rejected: p.rejected.Load(),
 		Failed: p.failed.Load(), Suppressed: p.suppressed.Load(), Skipped: p.skipped.Load(), Malformed: p.malformed.Load(),
 		Known: p.known.Load(), KnownRejected: p.knownRejected.Load(), Searching: p.searching.Load(), Searches: p.searches.Load(),
-		Parts: p.parts.Load(), BytesTotal: -1,
+		Parts: p.parts.Load(), BytesTotal: -1, Workers: int(p.workers.Load()),
 	}
 	if p.Calls != nil {
 		calls := p.Calls.Snapshot()
@@ -129,6 +132,9 @@ func (s Snapshot) Share() float64 {
 	}
 	return min(max(share, s.LeastShare), 1)
 }
+
+// SetWorkers says how many other processes do the run now.
+func (p *Progress) SetWorkers(n int) { p.workers.Store(int64(n)) }
 
 // Begin says before the first row whether the rows are keyword searches.
 func (p *Progress) Begin(searches bool) { p.searching.Store(searches) }

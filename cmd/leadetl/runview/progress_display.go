@@ -131,6 +131,9 @@ func (w *watcher) log(log *slog.Logger) (stop func()) {
 		} else {
 			about = append(about, "rows_per_second", l.rowRate())
 		}
+		if n := l.snapshot.Workers; n > 0 {
+			about = append(about, "workers", n)
+		}
 		log.Info("progress", append(about, "parts", l.snapshot.Parts)...)
 	})
 }

@@ -34,8 +34,12 @@ func (s status) line() []said {
 		matched += " matched"
 	}
 	rows := figures.Plural(s.rows(), "row")
+	workers := said{"", 5}
+	if n := s.snapshot.Workers; n > 0 {
+		workers.text = figures.Plural(n, "worker")
+	}
 	if s.snapshot.Calls == nil {
-		return []said{{s.done(), 0}, {rows, 2}, {matched, 4}, {figures.Grouped(s.rowRate()) + " rows/s", 3}, {s.left(), 1}}
+		return []said{{s.done(), 0}, {rows, 2}, {matched, 4}, {figures.Grouped(s.rowRate()) + " rows/s", 3}, {s.left(), 1}, workers}
 	}
 	why, rank := whyWaiting(s.snapshot.Calls, s.now), 1
 	calls := said{figures.Decimal(s.callRate()) + " calls/s", 4}
@@ -49,7 +53,7 @@ func (s status) line() []said {
 	if s.snapshot.Calls.Credits == 1 {
 		credits = "1 credit"
 	}
-	return []said{{s.done(), 0}, {rows, 2}, {matched, 5}, calls, {credits, 3}, {s.left(), 1}, {why, rank}}
+	return []said{{s.done(), 0}, {rows, 2}, {matched, 5}, calls, {credits, 3}, {s.left(), 1}, {why, rank}, workers}
 }
 
 // rows returns the number of rows done, including those of unfinished batches.

@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -57,10 +58,14 @@ type runFlags struct {
 	s3                   wire.S3
 	summaryJSON          string
 	log                  cli.LogFlags
+	cluster              clusterFlags
 
 	limited  bool         // --max-rejects is set
 	planning bool         // make no calls and write nothing
 	drop     *dropAnswers // nil without --drop-answers
+
+	shared  *sharing           // nil unless other processes work on the run too
+	objects *objectstate.State // the state of a shared run
 }
 
 // NewRunCommand returns the command run.
@@ -115,7 +120,11 @@ relative to the file's folder.`,
 				err = cli.UsageError(f.checkSummary())
 			}
 			var made *report.Report
-			if err == nil {
+			switch {
+			case err != nil:
+			case f.cluster.on != "":
+				made, err = f.runOn(c.Context(), c.Flags(), operation, std)
+			default:
 				made, err = f.run(c.Context(), operation, std)
 			}
 			return f.writeSummary(made, operation, started, err, std.Out)
@@ -158,6 +167,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file for each list, with its name")
 	})
 	cli.Group(c, "S3", nil, f.s3.Register)
+	cli.Group(c, "Workers", nil, f.cluster.register)
 	cli.Group(c, "Logging", []string{"quiet"}, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.log.Quiet, "quiet", false, "print errors and warnings only")
 		f.log.Register(flags)
@@ -197,7 +207,7 @@ func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.checkLineage(), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
 // OperationNames returns the names of the operations.

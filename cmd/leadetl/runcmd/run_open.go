@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -86,21 +87,26 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, cli.UsageError(wire.FolderError("state", err))
 	}
 	holder := ""
-	if state.Objects != nil {
+	switch {
+	case f.shared != nil:
+		if holder, err = f.openSharing(state.Objects); err != nil {
+			return nil, nil, err
+		}
+	case state.Objects != nil:
 		var release func() error
 		if holder, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
 			return nil, nil, wire.UnlessUnavailable(err)
 		}
 		opened.Add(release)
 	}
-	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning})
+	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning, Share: f.shared != nil})
 	if err != nil {
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	opened.Add(output.Close)
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
-		remote, closeRemote, err := f.remote.open(ctx, job.Operation, state, f.planning, log)
+		remote, closeRemote, err := f.remote.open(ctx, job.Operation, state, f.planning, f.shared, log)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -144,6 +150,17 @@ func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, r
 		return state.Progress(ctx, other, true)
 	}
 	return own.String(), own.Release, nil
+}
+
+// openSharing returns the holder of the output, which all processes of a shared
+// run are.
+func (f *runFlags) openSharing(state *objectstate.State) (holder string, err error) {
+	out, err := objects.ParseFolder(f.out)
+	if err != nil || state == nil {
+		return "", cli.UsageError(errors.Join(errors.New("a run of many processes needs --out and --state on S3"), err))
+	}
+	f.objects = state
+	return steps.Holder(state, out.String()), nil
 }
 
 // datasetName returns a unique name of a dataset, regardless of how its address

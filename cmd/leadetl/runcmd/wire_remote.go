@@ -175,8 +175,9 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 
 // open opens a service with everything a run needs: its stored answers and its
 // callback listener. With planning, it makes no calls, and what only calls need
-// may be missing. closeRemote closes everything.
-func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state wire.State, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+// may be missing. A shared run opens the stored answers step by step. closeRemote
+// closes everything.
+func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state wire.State, planning bool, shared *sharing, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	r = &purchase.Remote{
@@ -191,7 +192,8 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	if err != nil {
 		return nil, nil, err
 	}
-	if !f.offline && !planning {
+	calls := !f.offline && !planning && (shared == nil || shared.calls)
+	if calls {
 		if r.Through, err = proxyTo(f.resolver); err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
@@ -199,11 +201,14 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	if r.Pace, err = f.controller(); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	store, closeStore, err := openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace)
-	if err != nil {
-		return nil, nil, err
+	var store *answers.Store
+	if shared == nil {
+		var closeStore func() error
+		if store, closeStore, err = openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace); err != nil {
+			return nil, nil, err
+		}
+		opened.Add(closeStore)
 	}
-	opened.Add(closeStore)
 	if store != nil {
 		r.Answers = store
 	}
@@ -211,12 +216,12 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	if f.callbacks.listen != "" && !f.offline {
 		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Read, time.Now, r.Price)
 	}
-	if f.offline {
+	if f.offline && shared == nil {
 		if err := checkOffline(ctx, state, store, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
 	}
-	if f.offline || planning {
+	if !calls {
 		return r, opened.Close, nil
 	}
 	if err := f.connect(ctx, r, options, &opened, log); err != nil {

@@ -1,0 +1,383 @@
+package runcmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/cluster"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
+	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// clusterFlags are the flags of a run that workers do.
+type clusterFlags struct {
+	on        string
+	detach    bool
+	lostAfter time.Duration
+}
+
+func (f *clusterFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.on, "on", "", "`address` of the Temporal server whose workers do the run: temporal://HOST:PORT/NAMESPACE; its key and certificates come from the TEMPORAL_ variables")
+	flags.BoolVar(&f.detach, "detach", false, "with --on, submit the run and leave")
+	flags.DurationVar(&f.lostAfter, "lost-after", 30*time.Second, "with --on, `time` without a sign of life after which another worker takes over the steps of a worker")
+}
+
+// minLostAfter is the least --lost-after: a stall of the machine must not look
+// like a death.
+const minLostAfter = 5 * time.Second
+
+// checkCluster joins the reasons why workers cannot do the run: they reach S3,
+// but not this machine. A plan has no workers.
+func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) error {
+	if f.cluster.on == "" {
+		var errs []error
+		for _, name := range []string{"detach", "lost-after"} {
+			if flags.Changed(name) {
+				errs = append(errs, fmt.Errorf("--%s needs workers; name their Temporal server with --on", name))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if f.planning {
+		return nil
+	}
+	_, err := cluster.ParseAddress(f.cluster.on)
+	errs := []error{err}
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	local := func(flag, value, instead string) {
+		if value != "" && !objects.Is(value) {
+			fail("--%s %s: workers do not reach this machine; %s", flag, value, instead)
+		}
+	}
+	for _, uri := range f.in {
+		local("in", uri, "copy the input to S3 and name it there, or leave out --on")
+	}
+	for _, list := range f.suppress.Lists {
+		local("suppress", list, "copy the list to S3 and name it there")
+	}
+	local("out", f.out, "name a place on S3")
+	local("state", f.state, "with --on it is on S3: --state s3://bucket/prefix/")
+	if f.directory != "" {
+		fail("--directory: workers do not reach the folder; serve it with leadetl serve and ask that with --resolver, or leave out --on")
+	}
+	if f.dropAnswers != "" {
+		fail("--drop-answers: workers cannot write the responses; leave out --on")
+	}
+	if f.dataset.sample > 0 {
+		fail("--sample reads the input in one piece; leave out --on")
+	}
+	if op.IsKeyword() || f.search.isGiven() {
+		fail("workers do not do keyword searches; leave out --on")
+	}
+	if f.remote.callbacks.listen != "" {
+		fail("--callback-listen is for one process; leave out --on, or name a receiver with --callback-url")
+	}
+	if f.cluster.lostAfter < minLostAfter {
+		fail("--lost-after is %s; it must be at least %s", f.cluster.lostAfter, minLostAfter)
+	}
+	return errors.Join(errs...)
+}
+
+// ServiceOf tells a service from others, in the name of a task queue.
+func ServiceOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:4])
+}
+
+// submitted is a run that workers do, as this process sees it.
+type submitted struct {
+	run      *cluster.Run
+	folder   objects.Location // of its settings and failures
+	settings string           // their name in folder
+	store    *objects.Store
+	progress *stats.Progress
+	log      *slog.Logger
+
+	counted cluster.Counts
+	called  cluster.Calls
+	read    int64
+}
+
+// ClusterFolder is where the settings of a run are, and the texts of its
+// failures.
+func ClusterFolder(state, id string) (objects.Location, error) {
+	at, err := objects.ParseFolder(state)
+	return at.Below("cluster/" + id + "/"), err
+}
+
+// runOn has workers do the run.
+func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation string, std cli.Streams) (*report.Report, error) {
+	log, err := f.log.Open(std.Err)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	settings := settingsOf(operation, flags)
+	j, err := f.job(operation)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	s, closeEngine, err := f.submit(ctx, settings, log)
+	if err != nil {
+		return nil, err
+	}
+	defer closeEngine()
+	if f.cluster.detach {
+		_, err := fmt.Fprintf(std.Out, "submitted %s; the same command without --detach shows how far it is\n", s.run.ID())
+		return nil, err
+	}
+	started := time.Now()
+	if f.remote.isRemote() {
+		s.progress.Calls = &stats.CallCounters{}
+	}
+	stop := f.display(log, std).Run(ctx, s.progress, f.remote.timeout)
+	err = s.watch(ctx)
+	stop()
+	result, files := &pipeline.Result{Made: int(s.counted.Parts)}, []sources.File(nil)
+	if err == nil {
+		result, files, err = s.result(ctx, f.out)
+	}
+	var made *report.Report
+	if result != nil {
+		made = result.Report
+	}
+	return made, f.close(result, err, runview.Summary{
+		Operation: j.Operation, Files: files, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
+		Took: time.Since(started), Result: result, Progress: s.progress.Snapshot(),
+	}, log, std)
+}
+
+// submit stores the settings and submits the run.
+func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logger) (*submitted, func(), error) {
+	store, err := f.s3.Open(ctx, log)
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	state, err := objectstate.Open(store, f.state)
+	if err != nil {
+		return nil, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
+	}
+	out, err := objects.ParseFolder(f.out)
+	if err != nil {
+		return nil, nil, cli.UsageError(fmt.Errorf("--out: %w", err))
+	}
+	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter}
+	if f.remote.isRemote() && !f.remote.offline {
+		job.Service = ServiceOf(f.remote.name())
+	}
+	data, err := json.Marshal(settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	sum := sha256.Sum256(data)
+	job.Settings = "settings-" + hex.EncodeToString(sum[:8]) + ".json"
+	folder, err := ClusterFolder(f.state, job.ID)
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	if _, err := store.Put(ctx, folder.Below(job.Settings), objects.ContentOf(data, "application/json")); err != nil {
+		return nil, nil, wire.UnlessUnavailable(fmt.Errorf("--state: %w", err))
+	}
+	at, err := cluster.ParseAddress(f.cluster.on)
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	engine, at, err := cluster.Dial(ctx, cluster.Connection{Address: at, Identity: "leadetl run", Log: QuietLog(log)})
+	if err != nil {
+		return nil, nil, ClusterError(err)
+	}
+	run, err := cluster.Submit(ctx, engine, job)
+	if err != nil {
+		engine.Close()
+		return nil, nil, ClusterError(err)
+	}
+	if run.Attached {
+		log.Info("the run is going on already; this shows its progress", "workflow", run.ID(), "server", at.String())
+	}
+	return &submitted{run: run, folder: folder, settings: job.Settings, store: store, progress: &stats.Progress{}, log: log}, engine.Close, nil
+}
+
+// QuietLog drops what the SDK logs below warnings.
+func QuietLog(log *slog.Logger) *slog.Logger { return slog.New(atLeastWarn{log.Handler()}) }
+
+type atLeastWarn struct{ slog.Handler }
+
+// Enabled is slog.Handler's.
+func (h atLeastWarn) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
+}
+
+// WithAttrs is slog.Handler's.
+func (h atLeastWarn) WithAttrs(a []slog.Attr) slog.Handler {
+	return atLeastWarn{h.Handler.WithAttrs(a)}
+}
+
+// WithGroup is slog.Handler's.
+func (h atLeastWarn) WithGroup(name string) slog.Handler {
+	return atLeastWarn{h.Handler.WithGroup(name)}
+}
+
+// ClusterError gives an error of the server its exit code; nil stays nil.
+func ClusterError(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch failure, failed := errors.AsType[*cluster.Failure](err); {
+	case failed:
+		return cli.WithCode(failure.Code, failure)
+	case errors.Is(err, cluster.ErrUnreachable):
+		return cli.WithCode(cli.ExitTryAgain, err)
+	case errors.Is(err, context.Canceled):
+		return wire.ErrInterruptedEarly
+	}
+	return cli.UsageError(err)
+}
+
+const (
+	lookEvery   = 2 * time.Second
+	noWorkerFor = 10 * time.Second
+)
+
+// watch waits for the end of the run. When ctx ends it cancels the run, and
+// waits until the calls in flight are stored.
+func (s *submitted) watch(ctx context.Context) error {
+	steady := context.WithoutCancel(ctx)
+	looking, stopLooking := context.WithCancel(steady)
+	defer stopLooking()
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		s.look(looking)
+	}()
+	stopCancel := context.AfterFunc(ctx, func() {
+		limited, done := context.WithTimeout(steady, noWorkerFor)
+		defer done()
+		if err := s.run.Cancel(limited); err != nil {
+			s.log.Error("the Temporal server cannot be told to stop the run, which goes on; a second signal ends this process only", "error", err)
+		}
+	})
+	defer stopCancel()
+	status, err := s.run.Wait(steady, func(name string) (string, error) {
+		data, _, err := s.store.ReadFile(steady, s.folder.Below(name))
+		return string(data), err
+	})
+	stopLooking()
+	<-looked
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		return ClusterError(err)
+	}
+	s.show(status)
+	// A failure to remove them is no failure of the run: they hold no data, and
+	// the next run of this output replaces them.
+	_ = s.store.Remove(steady, s.folder.Below(s.settings))
+	return nil
+}
+
+// look follows the run until ctx ends, and says if workers are missing.
+func (s *submitted) look(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	missingSince, told := time.Now(), ""
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		all, calling, err := s.run.Workers(ctx)
+		if err != nil {
+			continue // Wait goes on when the server is back
+		}
+		s.progress.SetWorkers(all)
+		missing := s.run.Missing(all, calling)
+		if missing == "" {
+			missingSince, told = time.Now(), ""
+		} else if missing != told && time.Since(missingSince) >= noWorkerFor {
+			s.log.Warn(missing)
+			told = missing
+		}
+		if all == 0 {
+			continue // a query would wait
+		}
+		if status, err := s.run.Status(ctx); err == nil {
+			s.show(status)
+		}
+	}
+}
+
+// show brings the progress up to a status.
+func (s *submitted) show(now cluster.Status) {
+	if now.Rows > s.read {
+		s.progress.CountRead(int(now.Rows-s.read), 1, 1)
+		s.progress.CountAllRead()
+		s.read = now.Rows
+	}
+	if made := now.Made; made.Rows >= s.counted.Rows {
+		was := s.counted
+		s.progress.Count(sinks.Totals{
+			Rows: made.Rows - was.Rows, Matched: made.Matched - was.Matched, NoMatch: made.NoMatch - was.NoMatch, Rejected: made.Rejected - was.Rejected,
+			Failed: made.Failed - was.Failed, Suppressed: made.Suppressed - was.Suppressed, Skipped: made.Skipped - was.Skipped, Malformed: made.Malformed - was.Malformed,
+		})
+		for range made.Parts - was.Parts {
+			s.progress.CountPart()
+		}
+		s.counted = made
+	}
+	if c, was := s.progress.Calls, s.called; c != nil && now.Calls.Keys >= was.Keys && now.Calls.Closed >= was.Closed {
+		c.Asked(now.Calls.Keys - was.Keys)
+		for n := range now.Calls.Closed - was.Closed {
+			c.Closed(n < now.Calls.Matched-was.Matched)
+		}
+		for range now.Calls.Calls - was.Calls {
+			c.Called(0, stats.CallAnswered)
+		}
+		c.Settled(max(now.Calls.Credits-was.Credits, 0))
+		s.called = now.Calls
+	}
+}
+
+// result reads what the workers have published. It is nil if that is nothing.
+func (s *submitted) result(ctx context.Context, out string) (*pipeline.Result, []sources.File, error) {
+	reader, err := sinks.OpenReader(context.WithoutCancel(ctx), out, sinks.Options{Objects: s.store})
+	if err != nil {
+		return nil, nil, err
+	}
+	manifest, err := sinks.ReadManifest(reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	result := &pipeline.Result{Manifest: manifest, Totals: manifest.Totals, Fresh: manifest.Totals, Made: len(manifest.Parts)}
+	var files []sources.File
+	for _, in := range manifest.Inputs {
+		files = append(files, sources.File{URI: in.URI, Size: in.Bytes, ModTime: in.ModifiedAt, ETag: in.ETag})
+	}
+	data, err := reader.ReadFile(sinks.ReportName)
+	if err != nil {
+		return result, files, err
+	}
+	result.Report = new(report.Report)
+	if err := json.Unmarshal(data, result.Report); err != nil {
+		return result, files, fmt.Errorf("%s: %w", sinks.ReportName, err)
+	}
+	result.FirstReject, result.SuppressionEntries = result.Report.FirstReject, result.Report.SuppressionEntries
+	return result, files, nil
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/servecmd"
+	"github.com/leadetl/leadetl/cmd/leadetl/workercmd"
 )
 
 // execute runs the command line and returns the exit code.
@@ -37,7 +38,7 @@ searches from CSV or Parquet, on local disk or S3, resolves each, normalizes
 hashed emails, phones and companies, and writes a Parquet dataset that loads
 everywhere. leadetl serve answers the same questions over HTTP.`,
 	}
-	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), runcmd.NewDoctorCommand(std), newVerifyCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), servecmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
+	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), runcmd.NewDoctorCommand(std), newVerifyCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), servecmd.NewCommand(std), workercmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
 	cli.Setup(root, std, versionText())
 	return root
 }

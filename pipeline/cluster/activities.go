@@ -62,6 +62,7 @@ type activities struct {
 	opened   *openedRuns
 	classify func(error) Fault
 	tell     func(job Job, text string) (name string, err error)
+	meter    Meter
 	log      *slog.Logger
 }
 
@@ -71,7 +72,8 @@ const beginActivity = "Open"
 
 // step does part of a step, with heartbeats, until the worker ends, the run is
 // cancelled, or another worker has the step.
-func (a *activities) step(ctx context.Context, job Job, status func() any, do func(ctx context.Context, run *Opened) error) error {
+func (a *activities) step(ctx context.Context, job Job, status func() any, do func(ctx context.Context, run *Opened) error) (err error) {
+	defer a.measure(ctx, &err)()
 	working, stop := a.beat(ctx, job, status)
 	defer stop()
 	run, release, err := a.opened.use(working, job, activity.GetInfo(ctx).ActivityType.Name == beginActivity)
@@ -88,6 +90,17 @@ func (a *activities) step(ctx context.Context, job Job, status func() any, do fu
 		}
 		return name
 	})
+}
+
+// measure counts the step that begins now, and when its end is called that it
+// ended with err.
+func (a *activities) measure(ctx context.Context, err *error) (end func()) {
+	if a.meter == nil {
+		return func() {}
+	}
+	step, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
+	a.meter.Began(step)
+	return func() { a.meter.Ended(step, time.Since(began), *err != nil) }
 }
 
 // beat sends heartbeats until stop is called. The context ends if the worker

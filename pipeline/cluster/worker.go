@@ -37,7 +37,14 @@ type Worker struct {
 	Slots, CallSlots int
 	// Service is the one that this worker has the key of, "" for none.
 	Service string
+	Meter   Meter // may be nil
 	Log     *slog.Logger
+}
+
+// Meter counts steps.
+type Meter interface {
+	Began(step string)
+	Ended(step string, took time.Duration, failed bool)
 }
 
 // Run does steps until ctx ends. Then it hands over what is at work.
@@ -46,7 +53,7 @@ func (w *Worker) Run(ctx context.Context, engine client.Client) error {
 	defer end()
 	fatal := make(chan error, 2)
 	runs := &openedRuns{open: w.Open, life: life, runs: map[Job]*openedRun{}}
-	doing := &activities{opened: runs, classify: w.Classify, tell: w.Tell, log: w.Log}
+	doing := &activities{opened: runs, classify: w.Classify, tell: w.Tell, meter: w.Meter, log: w.Log}
 	queues := []worker.Worker{newWorker(engine, stepQueue, w.Slots, fatal)}
 	register(queues[0], doing)
 	if w.Service != "" {

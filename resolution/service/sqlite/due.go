@@ -38,7 +38,10 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, sco
 
 // dueStatements are the queries of a chooser. They stay prepared: preparing them
 // costs more than running them, and they run once for every few callbacks.
-type dueStatements struct{ organizations, lanes, first, these *sql.Stmt }
+//
+// None has a LIMIT that differs from call to call: SQLite would prepare it again
+// for each value.
+type dueStatements struct{ organizations, lanes, named, first, these *sql.Stmt }
 
 func prepareDue(reads *sql.DB) (d dueStatements, err error) {
 	for _, s := range []struct {
@@ -47,7 +50,9 @@ func prepareDue(reads *sql.DB) (d dueStatements, err error) {
 	}{
 		{&d.organizations, "WITH RECURSIVE " + awaiting + " SELECT organization FROM each WHERE organization IS NOT NULL"},
 		{&d.lanes, "SELECT organization, receiver, due FROM lanes INDEXED BY lanes_due WHERE organization = ? ORDER BY due, receiver"},
-		{&d.first, "SELECT id, due FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ? ORDER BY due, id LIMIT ?"},
+		{&d.named, `SELECT organization, receiver, due FROM json_each(?) AS name
+			CROSS JOIN lanes ON organization = name.value ->> 0 AND receiver = name.value ->> 1`},
+		{&d.first, "SELECT id, due FROM outbox INDEXED BY outbox_lane WHERE state = 'pending' AND organization = ? AND receiver = ? ORDER BY due, id"},
 		{&d.these, "SELECT " + deliveryColumns + ", body FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN outbox ON id = wanted CROSS JOIN bodies ON delivery = id"},
 	} {
 		if *s.into, err = reads.Prepare(s.query); err != nil { // closed with reads
@@ -211,8 +216,7 @@ func (c *chooser) named(ctx context.Context) (lanes []dueLane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.reading.QueryContext(ctx, `SELECT organization, receiver, due FROM json_each(?) AS name
-		CROSS JOIN lanes ON organization = name.value ->> 0 AND receiver = name.value ->> 1`, string(list))
+	rows, err := c.reading.StmtContext(ctx, c.statements.named).QueryContext(ctx, string(list))
 	if err != nil {
 		return nil, err
 	}
@@ -271,8 +275,7 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 
 // firstOf picks the first deliveries of a lane.
 func (c *chooser) firstOf(ctx context.Context, first *sql.Stmt, lane state.Lane) error {
-	// One more than may be picked, to know when the next one is due.
-	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver, c.scope.Each+1+len(c.scope.Begun))
+	rows, err := first.QueryContext(ctx, lane.Organization, lane.Receiver)
 	if err != nil {
 		return err
 	}

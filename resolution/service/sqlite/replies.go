@@ -17,8 +17,7 @@ const replyLife = 24 * time.Hour
 func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error) {
 	r := state.Reply{Key: key}
 	var fingerprint []byte
-	err := s.reads.QueryRowContext(ctx, "SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?", key[:], millis(now.Add(-replyLife))).
-		Scan(&fingerprint, &r.Status, &r.Body)
+	err := s.reply.QueryRowContext(ctx, key[:], millis(now.Add(-replyLife))).Scan(&fingerprint, &r.Status, &r.Body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -63,6 +63,7 @@ type Store struct {
 	lock   *filelock.Lock // nil when opened by Administer
 	reads  *sql.DB
 	due    dueStatements
+	reply  *sql.Stmt // prepared, because it is asked for every call with an Idempotency-Key
 	writer *groupcommit.Writer[*tx]
 }
 
@@ -175,7 +176,10 @@ func open(dir string) (_ *Store, err error) {
 	n := min(max(runtime.GOMAXPROCS(0), 2), 8)
 	s.reads.SetMaxOpenConns(n)
 	s.reads.SetMaxIdleConns(n)
-	if s.due, err = prepareDue(s.reads); err != nil {
+	if s.due, err = prepareDue(s.reads); err == nil {
+		s.reply, err = s.reads.Prepare("SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?") // closed with reads
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return s, nil

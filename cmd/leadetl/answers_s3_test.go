@@ -61,6 +61,7 @@ func sortedLines(text string) []string { return slices.Sorted(strings.Lines(text
 
 // TestAnswersOnS3: answers go to S3 and back, and are the same at each stop.
 func TestAnswersOnS3(t *testing.T) {
+	t.Parallel()
 	j := newS3Job(t)
 	const state = "s3://leads/state/"
 	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example", "cy.canary@x.example")
@@ -102,6 +103,7 @@ func TestAnswersOnS3(t *testing.T) {
 
 // TestAnswersOnS3Refused: what cannot be done says what to do instead.
 func TestAnswersOnS3Refused(t *testing.T) {
+	t.Parallel()
 	j := newS3Job(t)
 	buyAnswers(t, j.path("a"), "ann.canary@x.example")
 	for _, c := range []struct {

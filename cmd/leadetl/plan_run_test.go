@@ -72,6 +72,7 @@ func (c *till) since() (calls, credits int64) { return c.calls.Swap(0), c.credit
 // TestPlanIsWhatHappens plans runs against a service and then runs them, in
 // one state folder: each plan has to say what comes over the wire.
 func TestPlanIsWhatHappens(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(p.customer("Example Rockets", "10000")), 0o600); err != nil {

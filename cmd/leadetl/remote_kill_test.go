@@ -30,19 +30,22 @@ const remoteKillSeed = 20_261_120
 // run nobody disturbed but for the times, and it can be made again, byte for
 // byte, of what is stored.
 //
-// LEADETL_KILLS is how many kills have to hit (default 12).
+// LEADETL_KILLS is how many kills have to hit (default 12, and 6 on S3).
 func TestRemoteKilled(t *testing.T) {
 	t.Parallel()
-	testRemoteKilled(t, inFolder)
+	testRemoteKilled(t, inFolder, 12)
 }
 
 // TestRemoteKilledOnS3 is TestRemoteKilled with the state on S3: no process has
 // anything of the one before.
-func TestRemoteKilledOnS3(t *testing.T) { testRemoteKilled(t, onS3(t)) }
+func TestRemoteKilledOnS3(t *testing.T) {
+	t.Parallel()
+	testRemoteKilled(t, onS3(t), 6)
+}
 
-func testRemoteKilled(t *testing.T, keep keeper) {
-	kills := killsWanted(t, 12)
-	l := profileList(3000)
+func testRemoteKilled(t *testing.T, keep keeper, short int) {
+	kills := killsWanted(t, short)
+	l := profileList(250 * min(kills, 12))
 	good := newUndisturbed(t, l)
 	random := rand.New(rand.NewPCG(remoteKillSeed, 0))
 	begun := time.Now()
@@ -57,7 +60,7 @@ func testRemoteKilled(t *testing.T, keep keeper) {
 		}
 	}
 	x.finish()
-	t.Logf("seed %d: %d kills hit in %v, and %d stops for credits or credentials; %v", remoteKillSeed, x.hits, time.Since(begun).Round(time.Second), x.stops, x.service.Fates())
+	t.Logf("seed %d: %d kills hit in %v, and %d stops for credits, credentials or a dead service; %v", remoteKillSeed, x.hits, time.Since(begun).Round(time.Second), x.stops, x.service.Fates())
 
 	got := readDataset(t, x.path("out"))
 	if want := l.rows; len(got.rows) != want {
@@ -87,15 +90,18 @@ func testRemoteKilled(t *testing.T, keep keeper) {
 // been billed is never sent again, and listed where it has no answer.
 func TestRemoteKilledWithoutKeys(t *testing.T) {
 	t.Parallel()
-	testRemoteKilledWithoutKeys(t, inFolder)
+	testRemoteKilledWithoutKeys(t, inFolder, 12)
 }
 
 // TestRemoteKilledWithoutKeysOnS3 is that with the state on S3.
-func TestRemoteKilledWithoutKeysOnS3(t *testing.T) { testRemoteKilledWithoutKeys(t, onS3(t)) }
+func TestRemoteKilledWithoutKeysOnS3(t *testing.T) {
+	t.Parallel()
+	testRemoteKilledWithoutKeys(t, onS3(t), 6)
+}
 
-func testRemoteKilledWithoutKeys(t *testing.T, keep keeper) {
-	kills := killsWanted(t, 12)
-	l := profileList(3000)
+func testRemoteKilledWithoutKeys(t *testing.T, keep keeper, short int) {
+	kills := killsWanted(t, short)
+	l := profileList(250 * min(kills, 12))
 	random := rand.New(rand.NewPCG(remoteKillSeed, 1))
 	// Calls in flight at a kill are lost to the job, which ends the sooner: then
 	// there is another.
@@ -176,7 +182,7 @@ func newUndisturbed(t *testing.T, l *list) undisturbed {
 	o := badservice.DefaultOptions()
 	o.Refused = refusedShare
 	s, url := badly(t, o)
-	j := newRemoteJob(t, "enrichment", url, l.csv, killedFlags...)
+	j := newRemoteJob(t, "enrichment", url, l.csv, slices.Concat(killedFlags, patient)...)
 	j.run(cli.ExitRejects) // refused rows are failures
 	d := readDataset(t, j.path("out"))
 	if len(d.rows) != l.rows || d.count(t, "outcome", "rejected") != l.rejected || len(s.Calls()) != len(l.keys) {
@@ -195,6 +201,9 @@ var killedFlags = []string{
 	"--network-hosts", "network.example", "--rows-per-part", "250", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m", "--log-level", "info",
 }
 
+// patient is for runs that nothing disturbs but a busy machine.
+var patient = []string{"--timeout", "1m"}
+
 // tormentor disturbs one job.
 type tormentor struct {
 	*remoteJob
@@ -205,7 +214,7 @@ type tormentor struct {
 	refill   int64 // granted whenever the credits are spent
 	rounds   int
 	hits     int // kills of a process that had not ended
-	stops    int // processes that ended for want of credits or for credentials
+	stops    int // processes that ended for want of credits, for credentials or for a dead service
 	finished bool
 }
 
@@ -280,6 +289,8 @@ func (x *tormentor) ended(p *process) {
 		x.service.Grant(x.refill)
 		x.stops++
 	case code == cli.ExitUsage && strings.Contains(p.said.String(), "refuses"):
+		x.stops++
+	case code == cli.ExitTryAgain: // on a busy machine, all probes of a minute may meet a fault
 		x.stops++
 	default:
 		x.Fatalf("a run ended with exit code %d:\n%s", code, tail(p.said.String()))

@@ -50,6 +50,7 @@ func (d *dataset) paid(t testing.TB, leads ...string) (sum int) {
 // A service that answers from a directory finds what the engine finds in it:
 // also when it makes no more than five pages at a time.
 func TestSearchesOfServe(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(p.customer("Example Rockets", "2500")), 0o600); err != nil {
@@ -82,14 +83,17 @@ func TestSearchesOfServe(t *testing.T) {
 // page at a time, and later than they are asked for.
 func TestRemoteSearchesKilled(t *testing.T) {
 	t.Parallel()
-	testRemoteSearchesKilled(t, inFolder)
+	testRemoteSearchesKilled(t, inFolder, 6)
 }
 
 // TestRemoteSearchesKilledOnS3 is that with the state on S3.
-func TestRemoteSearchesKilledOnS3(t *testing.T) { testRemoteSearchesKilled(t, onS3(t)) }
+func TestRemoteSearchesKilledOnS3(t *testing.T) {
+	t.Parallel()
+	testRemoteSearchesKilled(t, onS3(t), 3)
+}
 
-func testRemoteSearchesKilled(t *testing.T, keep keeper) {
-	kills := min(killsWanted(t, 6), 40)
+func testRemoteSearchesKilled(t *testing.T, keep keeper, short int) {
+	kills := min(killsWanted(t, short), 40)
 	var b strings.Builder
 	b.WriteString("id,keywords,states,limit,deanonymize\n")
 	const searches = 40
@@ -99,7 +103,7 @@ func testRemoteSearchesKilled(t *testing.T, keep keeper) {
 	flags := []string{"--as-of", "2026-11-15", "--rows-per-part", "10", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m"}
 
 	undisturbed, url := badly(t, badservice.DefaultOptions())
-	good := newRemoteJob(t, "keyword_to_lead", url, b.String(), flags...)
+	good := newRemoteJob(t, "keyword_to_lead", url, b.String(), append(flags, patient...)...)
 	good.run(cli.ExitDone)
 
 	o := badservice.DefaultOptions()

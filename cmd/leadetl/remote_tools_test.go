@@ -177,7 +177,6 @@ func inFolder(*remoteJob) {}
 func onS3(t *testing.T) keeper {
 	t.Helper()
 	server := s3test.Start(t, s3Bucket)
-	s3test.Setenv(t)
 	jobs := 0
 	return func(j *remoteJob) {
 		jobs++

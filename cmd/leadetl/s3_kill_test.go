@@ -34,6 +34,7 @@ const s3KillSeed = 20_261_121
 //
 // LEADETL_KILLS is how many kills have to hit (default 8).
 func TestS3Killed(t *testing.T) {
+	t.Parallel()
 	kills := killsWanted(t, 8)
 	random := rand.New(rand.NewPCG(s3KillSeed, 0))
 	j := newS3Job(t)

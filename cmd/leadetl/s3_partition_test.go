@@ -15,6 +15,7 @@ import (
 // TestS3PartedRows: rows that are parted by a column come out on S3 as they do
 // on the disk, byte for byte, are found there again, and are proved.
 func TestS3PartedRows(t *testing.T) {
+	t.Parallel()
 	j := newS3Job(t)
 	if err := os.WriteFile(j.path("in.csv"), []byte(landed(emailList(3000))), 0o644); err != nil {
 		t.Fatal(err)

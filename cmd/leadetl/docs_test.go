@@ -201,7 +201,7 @@ func TestShownPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```json\n")[1:]
-	if len(blocks) != 2 {
+	if len(blocks) != 3 {
 		t.Fatalf("%d blocks of JSON", len(blocks))
 	}
 	for _, block := range blocks {

@@ -166,6 +166,25 @@ func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
+// Ranges returns a reader that asks for exactly the bytes that are read, and keeps
+// none. It is for a few large reads.
+func (o *Object) Ranges() io.ReaderAt { return ranges{o} }
+
+type ranges struct{ o *Object }
+
+func (r ranges) ReadAt(p []byte, off int64) (int, error) {
+	some := p[:max(min(int64(len(p)), r.o.Size-off), 0)]
+	if len(some) > 0 {
+		if err := r.o.fill(some, off); err != nil {
+			return 0, err
+		}
+	}
+	if len(some) < len(p) {
+		return len(some), io.EOF
+	}
+	return len(p), nil
+}
+
 // block returns a block, from the kept ones if possible.
 func (o *Object) block(number int64) ([]byte, error) {
 	if block, found := o.kept[number]; found {

@@ -243,7 +243,7 @@ func TestFreshness(t *testing.T) {
 		{NoMatch, 7*day + 1, 90 * day, 7 * day, false},
 		{Refused, 0, 0, 0, false},
 	} {
-		if got := (Freshness{noon, c.match, c.noMatch}).of(c.outcome, noon.Add(-c.age)); got != c.want {
+		if got := (Freshness{noon, c.match, c.noMatch}).Of(c.outcome, noon.Add(-c.age)); got != c.want {
 			t.Errorf("%s of age %s with %s, %s: %t", c.outcome, c.age, c.match, c.noMatch, got)
 		}
 	}

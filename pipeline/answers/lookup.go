@@ -14,8 +14,8 @@ type Freshness struct {
 	Match, NoMatch time.Duration
 }
 
-// of reports whether an answer is fresh. A refusal never is.
-func (f Freshness) of(o Outcome, received time.Time) bool {
+// Of reports whether an answer is fresh. A refusal never is.
+func (f Freshness) Of(o Outcome, received time.Time) bool {
 	limit := f.Match
 	switch o {
 	case Matched:

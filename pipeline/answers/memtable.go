@@ -63,7 +63,7 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 		if a == nil {
 			continue
 		}
-		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.of(a.answer.Outcome, a.answer.Received), a.answer
+		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.Of(a.answer.Outcome, a.answer.Received), a.answer
 		into[i].Answer.Run = ""
 		if !bodies {
 			into[i].Answer.Body = nil

@@ -187,5 +187,5 @@ func readAnswer(s *sqlite.Stmt, bodies bool, f Freshness, found *Found) {
 		a.Body = make([]byte, size)
 		s.ColumnBytes(7, a.Body)
 	}
-	found.Stored, found.Fresh = true, f.of(a.Outcome, a.Received)
+	found.Stored, found.Fresh = true, f.Of(a.Outcome, a.Received)
 }

@@ -16,6 +16,8 @@ type LotKey struct {
 	Key
 	Parts uint64 // bit i is set if the i-th part of the wave has the key
 	Ask   bool   // no stored answer is fresh enough
+	// Matched means that it is not asked, and that its stored answer is a match.
+	Matched bool
 }
 
 // CutLots cuts the hash space into lots of at most some keys, or of one bucket.
@@ -112,7 +114,7 @@ func EncodeLot(keys []LotKey) []byte {
 	for _, k := range keys {
 		data = append(data, k.Hash[:]...)
 		data = binary.AppendUvarint(data, k.Parts)
-		data = append(data, flag(k.Ask, 1))
+		data = append(data, flag(k.Ask, 1)|flag(k.Matched, 2))
 		data = appendBytes(data, k.Text)
 	}
 	return binary.LittleEndian.AppendUint32(data, checksum(data))
@@ -128,9 +130,9 @@ func DecodeLot(name string, data []byte) ([]LotKey, error) {
 	keys := make([]LotKey, d.count())
 	for i := range keys {
 		k := LotKey{Key: Key{Hash: d.hash()}, Parts: d.uint()}
-		ask := d.byte()
-		k.Text, k.Ask = d.bytes(), ask == 1
-		if d.bad || k.Parts == 0 || ask > 1 || len(k.Text) == 0 || i > 0 && k.Hash.Compare(keys[i-1].Hash) <= 0 {
+		flags := d.byte()
+		k.Text, k.Ask, k.Matched = d.bytes(), flags == 1, flags == 2
+		if d.bad || k.Parts == 0 || flags > 2 || len(k.Text) == 0 || i > 0 && k.Hash.Compare(keys[i-1].Hash) <= 0 {
 			return nil, damaged(name, "impossible key")
 		}
 		keys[i] = k

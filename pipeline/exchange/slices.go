@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -111,6 +112,9 @@ type Record struct {
 	Hash answers.Hash
 	data []byte
 }
+
+// Clone copies a record.
+func (r Record) Clone() Record { return Record{r.Hash, bytes.Clone(r.data)} }
 
 // Each passes the records of a part to do, in the order of their hashes. A
 // record is valid until do returns.

@@ -102,7 +102,7 @@ func (d *decision) resume(there earlier) error {
 		d.header.Run, d.header.BegunAt = cmp.Or(there.header.Run, d.header.Run), there.header.BegunAt
 	}
 	d.warnOfChanges(there.header.Inputs, len(recorded))
-	return d.checkRecorded(recorded)
+	return d.checkRecorded(recorded, true)
 }
 
 // warnOfChanges warns about inputs that are longer or shorter than when the
@@ -137,11 +137,11 @@ func (d *decision) otherJob(there json.RawMessage) error {
 }
 
 // checkRecorded separates the recorded parts that are kept from those that are
-// made again, because their rows can be answered now or their files are
-// damaged.
-func (d *decision) checkRecorded(parts map[int]sinks.Part) (err error) {
+// made again, because their files are damaged or, with improve, because their
+// rows can be answered now.
+func (d *decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err error) {
 	r, unknown := d.run, false
-	if r.Remote != nil && len(parts) > 0 {
+	if improve = improve && r.Remote != nil; improve && len(parts) > 0 {
 		if unknown, err = r.Remote.AnyUnknown(context.Background(), r.Job.Operation); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (d *decision) checkRecorded(parts map[int]sinks.Part) (err error) {
 	for number, p := range parts {
 		err := r.Output.CheckPart(p)
 		switch {
-		case err == nil && r.Remote != nil && mayImprove(r.Remote, p.Totals, unknown):
+		case err == nil && improve && mayImprove(r.Remote, p.Totals, unknown):
 			d.improving = true
 		case err == nil:
 			d.recorded[number] = p

@@ -112,23 +112,19 @@ func (b *Begun) with(storage journal.Storage) (_ *decision, err error) {
 		return nil, err
 	}
 	d.run.Output.Refresh()
-	return &d, d.checkRecorded(parts)
+	return &d, d.checkRecorded(parts, false) // what Begin improves is not recorded any more
 }
 
 // Make makes the parts of a window that are not recorded yet, and records them.
 // storage is the journal; it may have other parts too. The result is that of the
 // window. Two processes may make the same window: they write the same bytes.
 func (b *Begun) Make(ctx context.Context, window Window, storage journal.Storage) (*Result, error) {
-	d, err := b.with(storage)
+	d, err := b.within(window, storage)
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(d.recorded, func(number int, _ sinks.Part) bool {
-		return number < window.First || number >= window.First+window.Parts
-	})
-	log := newProgressLog(d)
-	log.beginJournalOnce, log.withdrawOnce = alreadyDone, alreadyDone
-	w := &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(d.run.Workers)), apart: true, ended: ctx.Done()}
+	w := d.apart(ctx)
+	log := w.log
 	if len(d.recorded) == window.Parts {
 		for number, p := range d.recorded {
 			log.keep(number, p)
@@ -145,6 +141,24 @@ func (b *Begun) Make(ctx context.Context, window Window, storage journal.Storage
 		return w.result(), fmt.Errorf("%w: it has rows for %d parts, not for %d", cut.ErrInputChanged, n, window.Parts)
 	}
 	return w.result(), nil
+}
+
+// within is with, where only the parts of a window are recorded.
+func (b *Begun) within(window Window, storage journal.Storage) (*decision, error) {
+	d, err := b.with(storage)
+	if err == nil {
+		maps.DeleteFunc(d.recorded, func(number int, _ sinks.Part) bool {
+			return number < window.First || number >= window.First+window.Parts
+		})
+	}
+	return d, err
+}
+
+// apart is the work on some parts of a run that Begin has begun.
+func (d *decision) apart(ctx context.Context) *work {
+	log := newProgressLog(d)
+	log.beginJournalOnce, log.withdrawOnce = alreadyDone, alreadyDone
+	return &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(d.run.Workers)), apart: true, ended: ctx.Done()}
 }
 
 // alreadyDone stands for what Begin has done.

@@ -57,6 +57,8 @@ var siblings = map[[2]string]string{
 	{"pipeline/job", "pipeline/columns"}:         "a job decides on columns",
 	{"pipeline/job", "pipeline/keys"}:            "rows are not partitioned by what identifies people",
 	{"pipeline/keys", "pipeline/columns"}:        "keys are those of the rows of a batch",
+	{"pipeline/steps", "pipeline/exchange"}:      "steps of a paid run hand over keys, rows and answers",
+	{"pipeline/steps", "pipeline/cut"}:           "a part is spread as its rows are read",
 	{"pipeline/steps", "pipeline/answers"}:       "questions are known by the hashes of stored answers",
 	{"pipeline/steps", "pipeline/objectstate"}:   "steps share what is in a state on S3",
 	{"pipeline/steps", "pipeline/purchase"}:      "a step buys answers",

@@ -13,10 +13,12 @@ type People struct {
 	// Whole says that all columns are filled. Else these are: Reasons, Matched,
 	// NetworkURL, Phone, EmailKeys and Hashes.
 	Whole   bool
+	Size    int      // about how many bytes the columns have
 	Reasons []string // "" on a match, and for an empty key
 	Matched []bool
 
-	NetworkURL, Phone Texts // Phone is the first of Phones
+	NetworkURL Texts
+	Phone      CodedTexts // the first of Phones
 	// EmailKeys are plain addresses, or digests if the source has no more. Digests is
 	// the number of those.
 	EmailKeys TextLists
@@ -188,10 +190,10 @@ func (c *CodedTexts) text(i int) string {
 
 // Reset makes it empty.
 func (p *People) Reset(whole bool) {
-	p.Whole, p.Digests = whole, 0
+	p.Whole, p.Size, p.Digests = whole, 0, 0
 	p.Reasons, p.Matched, p.LastSeen, p.Companies = p.Reasons[:0], p.Matched[:0], p.LastSeen[:0], p.Companies[:0]
 	p.MatchLevels, p.Confidences = p.MatchLevels[:0], p.Confidences[:0]
-	for _, t := range []*Texts{&p.NetworkURL, &p.Phone, &p.FullName, &p.Email} {
+	for _, t := range []*Texts{&p.NetworkURL, &p.FullName, &p.Email} {
 		t.Reset()
 	}
 	for _, l := range []*TextLists{&p.EmailKeys, &p.Phones, &p.Hashes.TextLists} {

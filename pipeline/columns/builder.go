@@ -47,7 +47,7 @@ func (b *Builder) newFillers() []filler {
 	case resolution.NetworkToHEM:
 		return []filler{newHEMFiller(s), newHashedEmailsFiller(), newNetworkFiller()}
 	case resolution.NetworkToPhone:
-		return []filler{newPhoneFiller(s)}
+		return []filler{newPhoneFiller(b.layout)}
 	case resolution.IPToCompany:
 		return []filler{newAddressFiller(b), &companyFiller{coder: b.companies}}
 	case resolution.Enrichment:
@@ -64,7 +64,7 @@ func (b *Builder) newFillers() []filler {
 
 func (b *Builder) leadFillers() []filler {
 	s := b.layout.settings
-	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(s), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
+	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(b.layout), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
 }
 
 // Cut is the end of the run of rows that begins at from and whose text takes

@@ -65,10 +65,13 @@ type phoneFiller struct {
 	region string
 	texts  texts // phone, phone_raw, phone_region, phone_type
 	valid  *array.BooleanBuilder
+
+	tables         *textTables
+	regions, kinds []int32 // codes of people
 }
 
-func newPhoneFiller(s Settings) *phoneFiller {
-	return &phoneFiller{s.DefaultRegion, newTexts(4), array.NewBooleanBuilder(memory.DefaultAllocator)}
+func newPhoneFiller(l *Layout) *phoneFiller {
+	return &phoneFiller{region: l.settings.DefaultRegion, texts: newTexts(4), valid: array.NewBooleanBuilder(memory.DefaultAllocator), tables: &l.texts}
 }
 
 func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {

@@ -20,8 +20,9 @@ import (
 // because the encoder tells tables apart by their type object. It is safe from many
 // goroutines.
 type textTables struct {
-	mu  sync.Mutex
-	all map[*resolution.TextTable]textTable
+	mu        sync.Mutex
+	all       map[*resolution.TextTable]textTable
+	described map[*resolution.TextTable]*phoneTable
 }
 
 // textTable is the texts of a table, and null behind them.
@@ -62,9 +63,7 @@ func (t *textTables) column(c *resolution.CodedTexts) arrow.Array {
 }
 
 func codedArray(kind *arrow.DictionaryType, codes []int32, values arrow.Array) arrow.Array {
-	data := array.NewData(kind.IndexType, len(codes), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(codes))}, nil, 0, 0)
-	defer data.Release()
-	indices := array.NewInt32Data(data)
+	indices := int32Array(codes)
 	defer indices.Release()
 	return array.NewDictionaryArray(kind, indices, values)
 }
@@ -131,14 +130,64 @@ func (f *peopleFiller) fill(p *resolution.People, to []arrow.Array) []arrow.Arra
 		f.lastSeen.NewArray())
 }
 
+// phoneTable is what the numbers of a table say, by code. Numbers that many people share
+// are described once.
+type phoneTable struct {
+	regions, kinds           *valueTable // of each number, and null behind them
+	regionValues, kindValues arrow.Array
+	valid                    []bool
+}
+
+func (t *textTables) phones(of *resolution.TextTable) *phoneTable {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.described[of]; ok {
+		return known
+	}
+	made := &phoneTable{regions: newValueTable(arrow.BinaryTypes.String), kinds: newValueTable(arrow.BinaryTypes.String)}
+	for code := range of.Len() {
+		d := phone.Describe(string(of.At(code)))
+		made.regions.addText(d.Region)
+		made.kinds.addText(d.Type)
+		made.valid = append(made.valid, d.Valid)
+	}
+	made.regions.addText("")
+	made.kinds.addText("")
+	made.regionValues, made.kindValues = made.regions.values(), made.kinds.values()
+	if t.described == nil {
+		t.described = map[*resolution.TextTable]*phoneTable{}
+	}
+	t.described[of] = made
+	return made
+}
+
 // people builds the phone block from numbers in E.164.
 func (f *phoneFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
-	number := textArray(&p.Phone)
+	number := f.tables.column(&p.Phone)
 	number.Retain() // phone_raw is the same
-	f.texts.start(p.Phone.Len())
+	to = append(to, number, number)
+	if p.Phone.Plain {
+		return f.describeAll(&p.Phone.Texts, to)
+	}
+	table := f.tables.phones(p.Phone.Table)
+	for _, code := range p.Phone.Codes {
+		known := int(code) < len(table.valid)
+		appendKnown(f.valid, known && table.valid[code], known)
+	}
+	f.regions, f.kinds = f.regions[:0], f.kinds[:0]
+	for _, code := range p.Phone.Codes {
+		f.regions, f.kinds = append(f.regions, table.regions.of[code]), append(f.kinds, table.kinds.of[code])
+	}
+	return append(to, codedArray(table.regions.kind, f.regions, table.regionValues),
+		codedArray(table.kinds.kind, f.kinds, table.kindValues), f.valid.NewArray())
+}
+
+// describeAll builds phone_region, phone_type and phone_valid.
+func (f *phoneFiller) describeAll(numbers *resolution.Texts, to []arrow.Array) []arrow.Array {
+	f.texts.start(numbers.Len())
 	region, kind := &f.texts[2], &f.texts[3]
-	for i := range p.Phone.Len() {
-		e164 := p.Phone.At(i)
+	for i := range numbers.Len() {
+		e164 := numbers.At(i)
 		if len(e164) == 0 {
 			region.append("")
 			kind.append("")
@@ -150,7 +199,7 @@ func (f *phoneFiller) people(p *resolution.People, to []arrow.Array) []arrow.Arr
 		kind.append(d.Type)
 		f.valid.Append(d.Valid)
 	}
-	return append(to, number, number, region.finish(), kind.finish(), f.valid.NewArray())
+	return append(to, region.finish(), kind.finish(), f.valid.NewArray())
 }
 
 // people builds the hashes from those of the people.
@@ -201,12 +250,16 @@ func (f *matchFiller) people(p *resolution.People, to []arrow.Array) []arrow.Arr
 // peopleBytes is what the codes of people stand for: their text, and what the encoder
 // keeps of them.
 func peopleBytes(p *resolution.People) (size int64) {
-	if !p.Whole {
-		return 0
-	}
-	for i := range p.Texts {
-		if c := &p.Texts[i]; !c.Plain {
+	coded := func(c *resolution.CodedTexts) {
+		if !c.Plain {
 			size += int64(c.Bytes() + encoderBytes*len(c.Codes))
+		}
+	}
+	coded(&p.Phone)
+	coded(&p.Phone) // phone_raw
+	for i := range p.Texts {
+		if p.Whole {
+			coded(&p.Texts[i])
 		}
 	}
 	return size

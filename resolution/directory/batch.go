@@ -27,16 +27,22 @@ func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
 	return guarded(People, func() { d.people.FindAll(keys, rows) })
 }
 
-// AppendPeople makes p the people of rows; see people.File.AppendAll.
-func (d *Directory) AppendPeople(rows []uint32, urls []string, p *resolution.People, part people.Part, limit int) (n int, err error) {
-	file := d.people
-	if file == nil {
-		file = people.Nobody
+// StartPeople makes p empty for people of the directory.
+func (d *Directory) StartPeople(p *resolution.People, part people.Part) {
+	d.peopleFile().Start(p, part)
+}
+
+// peopleFile is the file of people, which may have none.
+func (d *Directory) peopleFile() *people.File {
+	if d == nil || d.people == nil {
+		return people.Nobody
 	}
-	err = guarded(People, func() {
-		file.Start(p, part)
-		n = file.AppendAll(rows, urls, p, part, limit)
-	})
+	return d.people
+}
+
+// AppendPeople appends the people of rows to p; see people.File.AppendAll.
+func (d *Directory) AppendPeople(rows []uint32, urls []string, p *resolution.People, part people.Part, limit int) (n int, err error) {
+	err = guarded(People, func() { n = d.peopleFile().AppendAll(rows, urls, p, part, limit) })
 	return n, err
 }
 

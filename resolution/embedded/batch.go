@@ -50,8 +50,10 @@ type batch struct {
 	seen     []*visits.Visit // the visit that answers
 
 	found   resolution.People
-	rows    []uint32            // of people
-	asked   []uint32            // of the visitors being looked up
+	rows    []uint32 // of people
+	asked   []uint32 // of the visitors being looked up
+	known   employers
+	unknown []int               // rows with a company that is not known
 	answers []resolution.Answer // of addresses without a visitor
 }
 

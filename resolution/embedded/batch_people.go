@@ -41,13 +41,14 @@ func (b *batch) resolveLeads(ctx context.Context, keys []string, answers []resol
 	return nil
 }
 
+// together is how many people are looked up and then read, so that what was loaded for the
+// one is in the cache of the processor for the other.
+const together = 128
+
 func (b *batch) fillPeople(limit int, p *resolution.People) (n int, err error) {
 	b.rows = resize(b.rows, len(b.keys))
 	if b.operation == resolution.Deanonymization {
 		return b.deanonymization(limit, p)
-	}
-	if err := b.findPeople(b.keys, b.rows); err != nil {
-		return 0, err
 	}
 	part, lacking := people.Whole, ""
 	switch b.operation {
@@ -56,7 +57,19 @@ func (b *batch) fillPeople(limit int, p *resolution.People) (n int, err error) {
 	case resolution.NetworkToHEM:
 		part, lacking = people.Emails, NoEmail
 	}
-	if n, err = b.appendPeople(nil, p, part, limit); err != nil {
+	b.engine.directory.StartPeople(p, part)
+	for n < len(b.keys) && p.Size <= limit {
+		to := min(n+together, len(b.keys))
+		if err := b.findPeople(b.keys[n:to], b.rows[n:to]); err != nil {
+			return 0, err
+		}
+		appended, err := b.engine.directory.AppendPeople(b.rows[n:to], nil, p, part, limit)
+		if err != nil {
+			return 0, readable(err)
+		}
+		n += appended
+	}
+	if err := b.complete(p); err != nil {
 		return 0, err
 	}
 	for i := range n {
@@ -99,28 +112,55 @@ func (b *batch) findPeople(keys []string, rows []uint32) error {
 	return nil
 }
 
-// appendPeople makes p the people of rows, with their hashes and companies.
-func (b *batch) appendPeople(urls []string, p *resolution.People, part people.Part, limit int) (n int, err error) {
-	if b.engine.directory == nil {
-		people.Nobody.Start(p, part)
-		n = people.Nobody.AppendAll(b.rows, urls, p, part, limit)
-	} else if n, err = b.engine.directory.AppendPeople(b.rows, urls, p, part, limit); err != nil {
-		return 0, readable(err)
-	}
+// complete adds hashes and companies to people.
+func (b *batch) complete(p *resolution.People) error {
 	b.hashes.lists(p)
 	if !p.Whole {
-		return n, nil
+		return nil
 	}
-	b.domains = resize(b.domains, n)
+	return b.employers(p)
+}
+
+// employers sets the companies of people. It looks up each domain with a code once.
+func (b *batch) employers(p *resolution.People) error {
+	n, of := len(p.CompanyDomains.Codes), &p.CompanyDomains
+	if of.Plain {
+		n = of.Texts.Len()
+	}
 	p.Companies = resize(p.Companies, n)
 	clear(p.Companies)
-	for i := range n {
-		b.domains[i] = text(p.CompanyDomains.At(i))
-	}
 	if b.engine.directory == nil {
-		return n, nil
+		return nil
 	}
-	return n, readable(b.engine.directory.FindCompanies(b.domains, p.Companies))
+	if b.known.table != of.Table {
+		b.known = employers{of.Table, make([]*resolution.Company, of.Table.Len()+1)}
+	}
+	b.domains, b.unknown = b.domains[:0], b.unknown[:0]
+	for i := range n {
+		if !of.Plain {
+			p.Companies[i] = b.known.companies[of.Codes[i]]
+		}
+		if domain := of.At(i); p.Companies[i] == nil && len(domain) > 0 {
+			b.domains, b.unknown = append(b.domains, text(domain)), append(b.unknown, i)
+		}
+	}
+	b.companies = resize(b.companies, len(b.domains))
+	if err := b.engine.directory.FindCompanies(b.domains, b.companies); err != nil {
+		return readable(err)
+	}
+	for k, i := range b.unknown {
+		p.Companies[i] = b.companies[k]
+		if !of.Plain {
+			b.known.companies[of.Codes[i]] = b.companies[k]
+		}
+	}
+	return nil
+}
+
+// employers are the companies of the domains of a table that were looked up.
+type employers struct {
+	table     *resolution.TextTable
+	companies []*resolution.Company // by code; nil for one that was not looked up
 }
 
 // lists makes the hashes of the emails of people: md5, sha1 and sha256 of an address, or

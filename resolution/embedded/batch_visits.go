@@ -25,7 +25,11 @@ func (b *batch) deanonymization(limit int, p *resolution.People) (n int, err err
 			return 0, err
 		}
 	}
-	if n, err = b.appendPeople(b.urls, p, people.Whole, limit); err != nil {
+	b.engine.directory.StartPeople(p, people.Whole)
+	if n, err = b.engine.directory.AppendPeople(b.rows, b.urls, p, people.Whole, limit); err != nil {
+		return 0, readable(err)
+	}
+	if err := b.complete(p); err != nil {
 		return 0, err
 	}
 	for i, v := range b.seen {

@@ -24,16 +24,20 @@ func (f *File) Start(p *resolution.People, part Part) {
 		}
 	}
 	p.CompanyDomains.Reset(f.Dictionary(companyDomain))
+	p.Phone.Reset(f.firstPhones().table)
 }
 
 // AppendAll appends the people of rows to the columns of p. A row that is records.None is
 // one without a match, whose network_url is that of urls, if there are any. It does not fill
-// Reasons, Matched, Hashes, Companies, MatchLevels and Confidences. It ends early when the
-// columns, with the hashes of the emails, have more than limit bytes, and returns the number
-// of rows. Call it under columnfile.Guard.
+// Reasons, Matched, Hashes, Companies, MatchLevels and Confidences. It ends early when p,
+// with the hashes of the emails, has more than limit bytes, and returns the number of rows.
+// Call it under columnfile.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, part Part, limit int) int {
-	size := 0
+	first := f.firstPhones()
 	for i, row := range rows {
+		if i%touched == 0 {
+			f.Touch(rows[i:min(i+touched, len(rows))], touchedBytes)
+		}
 		if row == records.None {
 			url := ""
 			if urls != nil {
@@ -44,21 +48,28 @@ func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, par
 		}
 		r := f.Fields(row)
 		emails := p.EmailKeys.Texts.Len()
-		size += r.Len()
+		p.Size += r.Len()
 		switch part {
 		case Whole:
-			appendPerson(&r, p)
+			f.appendPerson(&r, p, &first)
 		case Emails:
 			appendEmails(&r, p)
 		case Phones:
-			appendPhone(&r, p)
+			appendPhone(&r, p, &first)
 		}
-		if size += hashesBytes * (p.EmailKeys.Texts.Len() - emails); size > limit {
+		if p.Size += hashesBytes * (p.EmailKeys.Texts.Len() - emails); p.Size > limit {
 			return i + 1
 		}
 	}
 	return len(rows)
 }
+
+// How many rows have their memory loaded at once, and how many bytes of each: about the
+// length of a person.
+const (
+	touched      = 32
+	touchedBytes = 256
+)
 
 // hashesBytes is the length of the hashes of an email.
 const hashesBytes = 32 + 40 + 64
@@ -66,7 +77,7 @@ const hashesBytes = 32 + 40 + 64
 func appendNobody(p *resolution.People, url string) {
 	p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
 	p.NetworkURL.End()
-	p.Phone.End()
+	p.Phone.AddText(nil)
 	p.EmailKeys.End()
 	if !p.Whole {
 		return
@@ -94,19 +105,28 @@ func appendEmails(r *records.Fields, p *resolution.People) {
 	}
 	p.NetworkURL.End()
 	appendKeys(p, list)
-	p.Phone.End()
+	p.Phone.AddText(nil)
 }
 
 // appendPhone appends a person of whom only a phone is wanted.
-func appendPhone(r *records.Fields, p *resolution.People) {
+func appendPhone(r *records.Fields, p *resolution.People, first *firstPhones) {
 	for range phones {
 		r.Next()
 	}
-	_, list := r.Next()
-	first, _, _ := bytes.Cut(list, separator)
-	p.Phone.Add(first)
+	code, list := r.Next()
+	first.append(p, code, list)
 	p.NetworkURL.End()
 	p.EmailKeys.End()
+}
+
+// append appends the first number of a list, which is that of a code unless the code is -1.
+func (f *firstPhones) append(p *resolution.People, code int32, list []byte) {
+	if code >= 0 {
+		p.Phone.AddCode(f.codes[code])
+		return
+	}
+	number, _, _ := bytes.Cut(list, separator)
+	p.Phone.AddText(number)
 }
 
 var separator = []byte{';'}
@@ -126,7 +146,7 @@ func appendKeys(p *resolution.People, list []byte) (address []byte) {
 	return address
 }
 
-func appendPerson(r *records.Fields, p *resolution.People) {
+func (f *File) appendPerson(r *records.Fields, p *resolution.People, first *firstPhones) {
 	_, url := r.Next()
 	p.NetworkURL.Add(url)
 	for field := firstName; field < fields; field++ {
@@ -135,8 +155,9 @@ func appendPerson(r *records.Fields, p *resolution.People) {
 		case emails:
 			p.Email.Add(appendKeys(p, text))
 		case phones:
-			first, _, _ := bytes.Cut(text, separator)
-			p.Phone.Add(first)
+			if first.append(p, code, text); code >= 0 {
+				text = f.Dictionary(phones).At(int(code))
+			}
 			for len(text) > 0 {
 				var number []byte
 				number, text, _ = bytes.Cut(text, separator)

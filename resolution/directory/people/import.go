@@ -19,8 +19,8 @@ var Columns = imports.Columns{
 }
 
 // repeated are the fields with texts that many people share.
-var repeated = []bool{firstName: true, lastName: true, jobTitle: true, seniority: true, department: true,
-	zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
+var repeated = []bool{firstName: true, lastName: true, headline: true, jobTitle: true, seniority: true, department: true,
+	phones: true, street: true, zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
 
 // Import reads r.Source and writes the file at path under its temporary name.
 // Of lines with the same profile address, it keeps the last. Of people with the same email,

@@ -3,6 +3,7 @@
 package people
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
@@ -62,11 +64,42 @@ type Entry struct {
 // File has the people of an import. It is safe from many goroutines.
 type File struct {
 	*records.File
-	digests records.Index
+	digests     records.Index
+	firstPhones func() firstPhones
+}
+
+// firstPhones are the first numbers of the lists in the dictionary of phones.
+type firstPhones struct {
+	table *resolution.TextTable // distinct
+	codes []int32               // by the code of a list
+}
+
+// findFirstPhones reads the dictionary of phones.
+func (f *File) findFirstPhones() (p firstPhones) {
+	lists, known := f.Dictionary(phones), map[string]int32{}
+	p.table = &resolution.TextTable{}
+	p.table.Reset()
+	for i := range lists.Len() {
+		number, _, _ := bytes.Cut(lists.At(i), separator)
+		code, old := known[string(number)]
+		if !old {
+			code = int32(p.table.Len())
+			known[string(number)] = code
+			p.table.Add(number)
+		}
+		p.codes = append(p.codes, code)
+	}
+	return p
 }
 
 // Nobody is a file without people.
-var Nobody = &File{File: records.Empty(fields)}
+var Nobody = newFile(records.Empty(fields))
+
+func newFile(r *records.File) *File {
+	f := &File{File: r}
+	f.firstPhones = sync.OnceValue(f.findFirstPhones)
+	return f
+}
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
@@ -75,7 +108,8 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	sections := r.Sections()
-	f := &File{File: r, digests: records.ReadIndex(sections, "digests")}
+	f := newFile(r)
+	f.digests = records.ReadIndex(sections, "digests")
 	if sections.Err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, sections.Err), r.Close())
 	}

@@ -17,7 +17,7 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 		}
 		found := rows[from : from+len(part)]
 		f.keys.FirstRows(hashes[:len(part)], found)
-		f.Touch(found)
+		f.Touch(found, 1)
 		for i, key := range part {
 			switch row := found[i]; {
 			case key == "":
@@ -29,9 +29,12 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 	}
 }
 
-// Touch reads the first byte of the records of rows, so that the processor waits for
-// the memory of many records at once. Call it under columnfile.Guard.
-func (f *File) Touch(rows []uint32) {
+const cacheLine = 64
+
+// Touch reads a byte of each cache line in the first bytes of the records of rows, so that
+// the processor waits for the memory of many records at once. Call it under
+// columnfile.Guard.
+func (f *File) Touch(rows []uint32, first uint64) {
 	var starts [together]uint64
 	for len(rows) > 0 {
 		n := min(together, len(rows))
@@ -43,7 +46,9 @@ func (f *File) Touch(rows []uint32) {
 		sum := byte(0)
 		for i, row := range rows[:n] {
 			if row != None {
-				sum += f.heap.At(starts[i])
+				for at := starts[i]; at < min(starts[i]+first, uint64(f.heap.Len())); at += cacheLine {
+					sum += f.heap.At(at)
+				}
 			}
 		}
 		runtime.KeepAlive(sum)

@@ -86,6 +86,9 @@ func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) e
 	if op.IsKeyword() || f.search.isGiven() {
 		fail("workers do not do keyword searches; leave out --on")
 	}
+	if f.remote.offline {
+		fail("--offline makes no calls, which one process does as fast; leave out --on")
+	}
 	if f.remote.callbacks.listen != "" {
 		fail("--callback-listen is for one process; leave out --on, or name a receiver with --callback-url")
 	}
@@ -178,7 +181,7 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 		return nil, nil, cli.UsageError(fmt.Errorf("--out: %w", err))
 	}
 	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter}
-	if f.remote.isRemote() && !f.remote.offline {
+	if f.remote.isRemote() {
 		job.Service = ServiceOf(f.remote.name())
 	}
 	data, err := json.Marshal(settings)

@@ -115,7 +115,8 @@ func OpenShared(ctx context.Context, data []byte, own Own, std cli.Streams) (_ *
 	if err != nil {
 		return nil, errors.Join(err, closeRun())
 	}
-	return &cluster.Opened{Steps: sharedSteps{shared}, Free: sharedSteps{shared}, Close: closeRun}, nil
+	steps := sharedSteps{shared}
+	return &cluster.Opened{Steps: steps, Free: steps, Paid: steps, Close: closeRun}, nil
 }
 
 // sharedSteps are the steps of a run as the workflows know them: they return
@@ -138,6 +139,42 @@ func (s sharedSteps) Divide(ctx context.Context) (cluster.Division, error) {
 // Make makes the parts of a window.
 func (s sharedSteps) Make(ctx context.Context, window int) (cluster.Counts, error) {
 	done, err := s.run.Make(ctx, window)
+	return countsOf(done.Totals, done.Parts), err
+}
+
+// Spread sorts the keys of a window.
+func (s sharedSteps) Spread(ctx context.Context, window int) error {
+	_, err := s.run.Spread(ctx, window)
+	return err
+}
+
+// Lots returns the number of lots of a wave.
+func (s sharedSteps) Lots(ctx context.Context, wave int) (int, error) { return s.run.Lots(ctx, wave) }
+
+// Gather works out which keys of a lot have to be asked.
+func (s sharedSteps) Gather(ctx context.Context, wave, lot int) error {
+	_, err := s.run.Gather(ctx, wave, lot)
+	return err
+}
+
+// Ask asks about the keys of a wave.
+func (s sharedSteps) Ask(ctx context.Context, wave int, beat func(cluster.Calls)) (cluster.Calls, error) {
+	asked, err := s.run.Ask(ctx, wave, func(a steps.Asked) { beat(callsOf(a)) })
+	return callsOf(asked), err
+}
+
+func callsOf(a steps.Asked) cluster.Calls {
+	return cluster.Calls{Keys: a.Keys, Closed: a.Closed, Matched: a.Matched, Calls: a.Calls, Credits: a.Credits, Unknown: a.Unknown}
+}
+
+// Share gives each part the answers of a lot that it needs.
+func (s sharedSteps) Share(ctx context.Context, wave, lot int) error {
+	return s.run.Share(ctx, wave, lot)
+}
+
+// Build makes a part from the answers.
+func (s sharedSteps) Build(ctx context.Context, part int) (cluster.Counts, error) {
+	done, err := s.run.Build(ctx, part)
 	return countsOf(done.Totals, done.Parts), err
 }
 

@@ -87,6 +87,7 @@ type Store struct {
 	mem         *memtable
 	logMu       sync.Mutex        // held while the log and mem change
 	staged      *changeSet        // of the current group
+	began       time.Time         // when the last group began; of the queue's goroutine
 	replicate   func(Group) error // nil: changes are not replicated
 	leaveWithin time.Duration     // limit for calls of a replicated store
 	moving      chan error        // the result of the move of mem.previous; nil while none runs

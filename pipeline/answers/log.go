@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/groupcommit"
@@ -45,6 +46,7 @@ func (s *Store) newGeneration(number int64) *generation {
 
 // commit makes a group's changes and returns the result to every caller.
 func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
+	s.began = time.Now()
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	s.staged.reset()

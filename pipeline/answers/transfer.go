@@ -198,10 +198,16 @@ func (s *Store) ReplicateTo(send func(Group) error, leaveWithin time.Duration) {
 	s.replicate, s.leaveWithin = send, leaveWithin
 }
 
-// Linger makes each group of changes wait for more of them for as long as longer
-// says. longer is called again after each change that arrives, and by the
-// goroutine that calls send.
-func (s *Store) Linger(longer func() time.Duration) { s.queue.Linger(longer) }
+// Linger makes each group of changes wait for more of them, until some time after
+// the last group began, or until hurry says that it matters. hurry is called often.
+func (s *Store) Linger(atLeast time.Duration, hurry func() bool) {
+	s.queue.Linger(func() time.Duration {
+		if hurry() {
+			return 0
+		}
+		return atLeast - time.Since(s.began)
+	})
+}
 
 // Replay makes the changes of a group that concern the questions of one scope.
 func (s *Store) Replay(ctx context.Context, of Scope, g Group) error {

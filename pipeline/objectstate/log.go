@@ -154,12 +154,11 @@ type logWriter struct {
 	ctx    context.Context // never cancelled: a change is sent, or the store fails
 	of     answers.Scope
 	term   int64
-	next   int64     // number of the next segment
-	bytes  int64     // size of the segments that are in no manifest
-	sealed int64     // number of the first of these segments
-	late   int       // number of segments that came too late
-	ended  error     // why the writer has stopped appending; nil while it appends
-	began  time.Time // when the last append began
+	next   int64 // number of the next segment
+	bytes  int64 // size of the segments that are in no manifest
+	sealed int64 // number of the first of these segments
+	late   int   // number of segments that came too late
+	ended  error // why the writer has stopped appending; nil while it appends
 }
 
 // fence begins a term: from now on no earlier writer can append. It returns

@@ -252,17 +252,11 @@ func (x *Session) Linger(hurry func() bool) {
 	if x.log == nil {
 		return
 	}
-	x.Answers.Linger(func() time.Duration {
-		if hurry() {
-			return 0
-		}
-		return lingers - time.Since(x.log.began)
-	})
+	x.Answers.Linger(lingers, hurry)
 }
 
 // append sends a group of changes. Calls of append do not overlap.
 func (x *Session) append(g answers.Group) error {
-	x.log.began = time.Now()
 	if err := x.log.append(g); err != nil {
 		return err
 	}

@@ -220,12 +220,12 @@ func (c *Controller) grant() Permit {
 	return Permit{c, c.issued}
 }
 
-// Crowded reports whether at least half of the calls that may be in flight are.
-// What delays calls then soon costs rate.
+// Crowded reports whether at least three quarters of the calls that may be in
+// flight are. What delays calls then soon costs rate.
 func (c *Controller) Crowded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return 2*c.inFlight >= c.window
+	return 4*c.inFlight >= 3*c.window
 }
 
 // clear reports whether nothing limits calls. It does not read the clock.

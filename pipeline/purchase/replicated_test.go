@@ -1,0 +1,91 @@
+package purchase
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Calls keep to the rate where each waits for its intent to be stored far away,
+// in groups of which one is on its way at a time, and at 200 calls a second there
+// are at most 10 groups a second. Without a rate, far more go through. The clock is
+// synctest's: the numbers are those of a machine that is never busy.
+func TestRateWithAStoreFarAway(t *testing.T) {
+	for _, c := range []struct {
+		rate, concurrency int
+		seconds           int
+		groups            float64 // at most, a second
+	}{
+		{200, 64, 20, 10.1},
+		{1000, 256, 5, 40},
+		{0, 1024, 2, 40},
+	} {
+		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, err := answers.Open(t.TempDir(), answers.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { store.Close() })
+				o := pace.DefaultOptions()
+				o.Rate, o.Concurrency = float64(c.rate), c.concurrency
+				controller := pace.New(o)
+				groups := 0
+				store.ReplicateTo(func(answers.Group) error {
+					groups++
+					time.Sleep(27 * time.Millisecond) // a request to S3
+					return nil
+				}, time.Minute)
+				store.Linger(100*time.Millisecond, controller.Crowded)
+				var mu sync.Mutex
+				var sent []time.Time
+				b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
+					mu.Lock()
+					sent = append(sent, time.Now())
+					mu.Unlock()
+					time.Sleep(50 * time.Millisecond)
+					return 200, `{"lead":{"phone":"+12025550100"}}`, nil
+				}), func(r *Remote) { r.Pace, r.Concurrency = controller, c.concurrency })
+				perSecond := c.rate
+				if perSecond == 0 {
+					perSecond = 6000
+				}
+				keys := make([]string, c.seconds*perSecond)
+				for i := range keys {
+					keys[i] = fmt.Sprintf("network.example/in/person-%d", i)
+				}
+				began := time.Now()
+				if _, err := b.Answer(t.Context(), keys); err != nil {
+					t.Fatal(err)
+				}
+				took := time.Since(began).Seconds()
+				slices.SortFunc(sent, time.Time.Compare)
+				steady := slices.IndexFunc(sent, func(at time.Time) bool { return at.Sub(sent[0]) > time.Second }) // the first answers open the window
+				rate, most, from := float64(len(sent)-1-steady)/sent[len(sent)-1].Sub(sent[steady]).Seconds(), 0, 0
+				for to, at := range sent {
+					for sent[from].Before(at.Add(-time.Second + 1)) {
+						from++
+					}
+					most = max(most, to-from+1)
+				}
+				t.Logf("%.1f calls/s, %d in the fullest second, %.1f groups/s", rate, most, float64(groups)/took)
+				if len(sent) != len(keys) || float64(groups)/took > c.groups {
+					t.Errorf("%d calls of %d, %.1f groups a second, want at most %.1f", len(sent), len(keys), float64(groups)/took, c.groups)
+				}
+				if want := float64(c.rate); c.rate > 0 && (rate < 0.99*want || rate > 1.005*want || float64(most) > 1.1*want) {
+					t.Errorf("%.1f calls a second, %d in one, want %d", rate, most, c.rate)
+				}
+				if c.rate == 0 && rate < 5000 {
+					t.Errorf("%.1f calls a second, want at least 5000", rate)
+				}
+			})
+		})
+	}
+}

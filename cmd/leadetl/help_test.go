@@ -21,6 +21,9 @@ func TestHelp(t *testing.T) {
 	more := map[string][]string{
 		"leadetl run":              {"3  ", "4  ", "5  ", "130"},
 		"leadetl plan":             {"3  ", "5  ", "130"},
+		"leadetl survey":           {"5  ", "130"},
+		"leadetl part":             {"5  ", "130"},
+		"leadetl finish":           {"3  ", "5  ", "130"},
 		"leadetl doctor":           {"4  ", "5  ", "130"},
 		"leadetl head":             {"5  ", "130"},
 		"leadetl directory import": {"5  ", "130"},

@@ -20,6 +20,9 @@ type RunFolder struct {
 // RunFolder returns the folder of the run that makes the dataset at out. It has
 // the same id as the folder of Progress.
 func (s *State) RunFolder(out string) *RunFolder {
+	if at, err := objects.ParseFolder(out); err == nil { // one spelling
+		out = at.String()
+	}
 	id := shortHash(out)
 	return &RunFolder{state: s, at: s.at.Below("runs/" + id + "/"), id: id}
 }

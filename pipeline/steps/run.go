@@ -106,11 +106,9 @@ func open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 	}
 	r := &Run{run: run, state: state, folder: state.RunFolder(run.Output.Dir())}
 	run.Journal = func(out string) (journal.Storage, error) {
-		of := r
-		if at, err := objects.ParseFolder(out); err != nil {
-			return nil, err
-		} else if out = at.String(); out != run.Output.Dir() {
-			of = &Run{folder: state.RunFolder(out)}
+		of := &Run{folder: state.RunFolder(out)}
+		if of.folder.ID() == r.folder.ID() {
+			of = r
 		}
 		return &storage{ctx: context.WithoutCancel(ctx), run: of}, nil
 	}

@@ -92,6 +92,13 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		if holder, err = f.openSharing(state.Objects); err != nil {
 			return nil, nil, err
 		}
+		if f.shared.alone {
+			lease, err := state.Objects.RunFolder(f.out).Claim(ctx)
+			if err != nil {
+				return nil, nil, wire.UnlessUnavailable(err)
+			}
+			opened.Add(func() error { return lease.Release(context.WithoutCancel(ctx)) })
+		}
 	case state.Objects != nil:
 		var release func() error
 		if holder, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
@@ -99,7 +106,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		}
 		opened.Add(release)
 	}
-	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning, Share: f.shared != nil})
+	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning, Share: f.shared != nil && !f.shared.alone})
 	if err != nil {
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}

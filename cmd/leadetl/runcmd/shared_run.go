@@ -22,6 +22,7 @@ import (
 type sharing struct {
 	begin bool // begin it if no process has
 	calls bool // this process may call the service
+	alone bool // no other process works on it now, as at its end
 }
 
 // Settings are the settings of a run, as its workers need them. They hold no

@@ -64,3 +64,68 @@ func TestDeployedJob(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The Jobs of deploy/scale.yaml are steps that this program takes, of one job.
+func TestDeployedSteps(t *testing.T) {
+	text, err := os.ReadFile("../../../deploy/scale.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type manifest struct {
+		Data map[string]string
+		Spec struct {
+			Completions int
+			Template    struct {
+				Spec struct {
+					Containers []struct{ Args []string }
+				}
+			}
+		}
+	}
+	var documents []manifest
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		var m manifest
+		if err := yaml.Unmarshal([]byte(document), &m); err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, m)
+	}
+	if len(documents) != 4 {
+		t.Fatalf("%d documents", len(documents))
+	}
+	t.Setenv("JOB_COMPLETION_INDEX", "19")
+	for i, step := range []string{stepSurvey, stepPart, stepFinish} {
+		args := documents[i+1].Spec.Template.Spec.Containers[0].Args
+		if len(args) < 3 || args[0] != step || args[1] != "--job" {
+			t.Fatalf("args %q", args)
+		}
+		name := filepath.Base(args[2])
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(documents[0].Data[name]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f := stepFlags{step: step, windowMiB: 1, index: -1}
+		var c cobra.Command
+		f.register(&c)
+		if step == stepPart {
+			f.registerIndex(&c, "window", "windows")
+		}
+		if err := c.ParseFlags(args[1:]); err != nil {
+			t.Fatal(err)
+		}
+		f.jobFile = path
+		operation, err := f.settle(c.Flags(), nil)
+		if err == nil {
+			_, err = f.job(operation)
+		}
+		if err == nil {
+			err = f.checkStep(c.Flags())
+		}
+		if err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+		if step == stepPart && (f.index != 19 || f.of != documents[i+1].Spec.Completions) {
+			t.Errorf("number %d of %d, and there are %d completions", f.index, f.of, documents[i+1].Spec.Completions)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/email"
 )
 
 // Purer is an optional interface of a Resolver. Pure reports whether the
@@ -50,6 +51,13 @@ func (l *localRows) fillBatch(ctx context.Context, b *columns.Batch, in *sources
 	}
 	if batch, ok := l.engine.anyBatch().(resolution.PeopleBatch); ok && l.columnsAlone() {
 		return l.writePeople(ctx, batch, b)
+	}
+	if batch, ok := l.engine.anyBatch().(resolution.ProfileBatch); ok && l.addressesAlone(b) {
+		b.Profiles = &l.engine.profiles
+		if err := batch.Profiles(ctx, &resolution.Texts{Data: b.Keys.Data, Offsets: b.Keys.Offsets}, b.Profiles); err != nil {
+			return err
+		}
+		return l.part.write(b)
 	}
 	if err := l.engine.fill(ctx, b); err != nil {
 		return err
@@ -99,6 +107,13 @@ func (l *localRows) writePeople(ctx context.Context, batch resolution.PeopleBatc
 	return nil
 }
 
+// addressesAlone reports whether the keys of a batch are addresses of which only the profile
+// is asked for: nothing looks at the lead of a row, to suppress it, or moves rows.
+func (l *localRows) addressesAlone(b *columns.Batch) bool {
+	return l.engine.operation == resolution.EmailToHEM && !l.engine.pure && l.part.suppress == nil && !l.part.folders.isPartitioned() &&
+		!slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
+}
+
 // engineAnswers fills in the answers of the engine to the keys of a batch.
 type engineAnswers struct {
 	resolver  resolution.Resolver
@@ -113,7 +128,8 @@ type engineAnswers struct {
 	keys    []string           // of the rows; "" for rows that are not asked about
 	answers []resolution.Answer
 
-	people resolution.People // for a PeopleBatch
+	people   resolution.People // for a PeopleBatch
+	profiles resolution.Texts  // for a ProfileBatch
 
 	// For a CompanyBatch:
 	addrs     []netip.Addr // of the rows; zero for rows that are not asked about

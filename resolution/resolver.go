@@ -84,6 +84,14 @@ type Companies struct {
 	OrgTypes, Reasons []string
 }
 
+// ProfileBatch is an optional skill of a Batch of email_to_hem, for addresses whose hashes
+// the caller makes itself. It does not know suppressed people.
+type ProfileBatch interface {
+	// Profiles sets profiles to the NetworkURL of the person who has each address, empty
+	// without one. The addresses are in canonical form; it leaves out empty ones.
+	Profiles(ctx context.Context, addresses, profiles *Texts) error
+}
+
 // PeopleBatch is an optional skill of a Batch of an operation that finds people.
 type PeopleBatch interface {
 	// ResolvePeople is Resolve with the answers as columns of p. It answers fewer keys, at

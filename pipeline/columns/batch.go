@@ -31,6 +31,9 @@ type Batch struct {
 	// People are the answers to all rows, in place of Leads: operations that find
 	// people with the embedded engine.
 	People *resolution.People
+	// Profiles are the network_url of the rows, in place of Leads: email_to_hem of addresses
+	// with the embedded engine, where nothing moves rows.
+	Profiles *resolution.Texts
 	// Emails are the cleaned addresses of the rows with a key; email_to_hem.
 	Emails []email.Address
 	// IPClasses and OrgTypes describe the addresses; ip_to_company.
@@ -69,7 +72,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Leads, b.Companies, b.People = nil, nil, nil
+	b.Leads, b.Companies, b.People, b.Profiles = nil, nil, nil, nil
 	b.companies = companyCodes{codes: b.companies.codes}
 	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]

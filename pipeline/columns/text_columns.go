@@ -86,8 +86,11 @@ func newNetworkFiller() filler {
 type networkFiller struct{ leads textFiller }
 
 func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	if b.People != nil {
+	switch {
+	case b.People != nil:
 		return append(to, textArray(&b.People.NetworkURL))
+	case b.Profiles != nil:
+		return append(to, textArray(b.Profiles))
 	}
 	return f.leads.fill(b, to)
 }

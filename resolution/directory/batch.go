@@ -62,6 +62,18 @@ func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *recor
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, part) })
 }
 
+// AppendProfiles appends the profiles of the people who have addresses; see
+// people.File.AppendProfiles.
+func (d *Directory) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles *resolution.Texts) error {
+	if d.people == nil {
+		for range addresses.Len() {
+			profiles.End()
+		}
+		return nil
+	}
+	return guarded(People, func() { d.people.AppendProfiles(addresses, sums, profiles) })
+}
+
 // FindCompanies sets found to the companies of domains; see
 // companies.File.FindAll. They stay valid, and must not be changed.
 func (d *Directory) FindCompanies(domains []string, found []*resolution.Company) error {

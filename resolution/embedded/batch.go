@@ -40,6 +40,7 @@ type batch struct {
 	addresses []string // of email_to_hem, "" for a digest
 	emails    []string // of the people found
 	behind    hashes   // of the addresses behind digests
+	sums      []byte   // SHA-256 of addresses whose profiles are asked for
 
 	addrs    []netip.Addr
 	owners   []uint32

@@ -122,12 +122,40 @@ func TestBatchIsSingle(t *testing.T) {
 						rt.Fatalf("%s of %s (%d of %d):\n got %+v\n     %+v\nwant %+v\n     %+v", op, key, i, len(keys), answers[i], answers[i].Lead, want, want.Lead)
 					}
 				}
+				if op == resolution.EmailToHEM && o.Listed == nil {
+					sameProfiles(rt, batch.(resolution.ProfileBatch), keys, answers)
+				}
 				if op == resolution.IPToCompany {
 					sameCompanies(rt, batch.(resolution.CompanyBatch), keys, answers)
 				}
 			}
 		}
 	})
+}
+
+// sameProfiles checks that addresses have the profiles of the leads of their keys.
+func sameProfiles(t *rapid.T, b resolution.ProfileBatch, keys []string, answers []resolution.Answer) {
+	var addresses, got resolution.Texts
+	addresses.Reset()
+	var want []string
+	for i, key := range keys {
+		url := ""
+		if !strings.Contains(key, "@") {
+			key = ""
+		} else if l := answers[i].Lead; l != nil {
+			url = strings.Clone(l.NetworkURL)
+		}
+		addresses.Add([]byte(key))
+		want = append(want, url)
+	}
+	if err := b.Profiles(context.Background(), &addresses, &got); err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		if string(got.At(i)) != want[i] {
+			t.Fatalf("%s by its address: %s, want %s", key, got.At(i), want[i])
+		}
+	}
 }
 
 // sameCompanies checks that parsed addresses have the answers of their keys.

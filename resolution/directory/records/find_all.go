@@ -65,6 +65,13 @@ func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
 		for i, h := range hashes[:n] {
 			copy(ends[i][:], x.starts.Slice(h.High>>x.shift, h.High>>x.shift+2))
 		}
+		sum := uint64(0) // the search below waits for each bucket; this loads all of them at once
+		for i := range n {
+			if ends[i][0] < ends[i][1] {
+				sum += x.entries.At(uint64(ends[i][0]))
+			}
+		}
+		runtime.KeepAlive(sum)
 		for i, h := range hashes[:n] {
 			rows[i] = None
 			for _, e := range x.entries.Slice(uint64(ends[i][0]), uint64(ends[i][1])) {

@@ -19,6 +19,12 @@ func HashOf(key string) Hash {
 	return Hash{h.Hi, h.Lo}
 }
 
+// HashOfBytes is HashOf for bytes.
+func HashOfBytes(key []byte) Hash {
+	h := xxh3.Hash128(key)
+	return Hash{h.Hi, h.Lo}
+}
+
 // Index finds the rows that may have a key. Its entries are sorted by hash. The highest bits
 // of a hash name a bucket of a few entries. An entry has the next 32 bits of the hash and
 // the row.

@@ -93,7 +93,11 @@ var (
 // TestNamedFlags: the flags that pages name outside of the commands that are
 // run exist.
 func TestNamedFlags(t *testing.T) {
-	known := map[string]bool{"help": true, "help-all": true, "catalog": true, "warehouse": true, "property": true} // the last three of leadetl-iceberg
+	known := map[string]bool{
+		"help": true, "help-all": true,
+		"catalog": true, "warehouse": true, "property": true, // of leadetl-iceberg
+		"for": true, "namespace": true, // of kubectl
+	}
 	var add func(c *cobra.Command)
 	add = func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })

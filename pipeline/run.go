@@ -207,7 +207,7 @@ func (w *work) result() *Result {
 	r := w.log.result()
 	r.FirstReject, r.SuppressionEntries = sinks.FirstOf(w.log.inOrder()), w.decision.suppressionEntries()
 	switch n, exact := w.repeats.Count(); {
-	case w.decision.run.Remote != nil:
+	case w.decision.run.Remote != nil && !w.apart:
 		n = w.decision.run.Remote.Counters.Snapshot().Duplicates
 		r.Duplicates = &n
 	case exact && !w.apart && !w.decision.run.Job.Operation.IsKeyword():

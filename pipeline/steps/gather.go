@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -89,7 +90,10 @@ func (r *Run) cutWave(ctx context.Context, number int, d Division) (w wave, err 
 		w.Asked += s.Asked
 	}
 	var counts [exchange.Buckets]int64
+	var counting sync.Mutex
 	err = r.eachKeys(ctx, w, func(_ int, k *exchange.Keys) error {
+		counting.Lock()
+		defer counting.Unlock()
 		k.AddTo(&counts)
 		w.Keys += k.Count()
 		return nil
@@ -98,8 +102,8 @@ func (r *Run) cutWave(ctx context.Context, number int, d Division) (w wave, err 
 	return w, err
 }
 
-// eachKeys opens the keys of each part of a wave, some at a time, and hands them
-// to do one after another, in order.
+// eachKeys opens the keys of the parts of a wave, some at a time, and calls do with
+// each, from several goroutines.
 func (r *Run) eachKeys(ctx context.Context, w wave, do func(i int, k *exchange.Keys) error) error {
 	if len(w.Parts) == 0 {
 		return nil
@@ -111,8 +115,8 @@ func (r *Run) eachKeys(ctx context.Context, w wave, do func(i int, k *exchange.K
 		}
 		infos[info.Key] = info
 	}
-	for i, part := range w.Parts {
-		at := r.at(keysName(part))
+	return each(ctx, len(w.Parts), readAtOnce, func(ctx context.Context, i int) error {
+		at := r.at(keysName(w.Parts[i]))
 		info, found := infos[at.Key]
 		if !found {
 			return fmt.Errorf("%w: %s is missing", ErrNotReady, at)
@@ -125,11 +129,8 @@ func (r *Run) eachKeys(ctx context.Context, w wave, do func(i int, k *exchange.K
 		if err == nil {
 			err = do(i, k)
 		}
-		if err := errors.Join(err, closeObject()); err != nil {
-			return err
-		}
-	}
-	return nil
+		return errors.Join(err, closeObject())
+	})
 }
 
 // Gathered counts the distinct keys of a lot.

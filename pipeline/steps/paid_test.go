@@ -335,6 +335,9 @@ func TestPaidStepsReuse(t *testing.T) {
 
 // TestPaidStepsWaves: keys of two waves are asked once.
 func TestPaidStepsWaves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes 65 parts")
+	}
 	p := newPaid(t, visits(2*PartsPerWave+2), 2, badservice.DefaultOptions())
 	if d := p.all(); d.Waves() != 2 {
 		t.Fatalf("%d waves", d.Waves())

@@ -96,6 +96,7 @@ kill: ## kill runs and services at random moments, KILLS times (200); docs/guara
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 1h -run 'TestS3Killed' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/state
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers
+	LEADETL_KILLS=$(KILLS) $(MAKE) cluster-check
 	go test -count=1 -v -timeout 1h -run 'TestLogModel|TestBothKeepTheSame' ./pipeline/objectstate -rapid.checks=$(KILLS)
 
 SOAK ?= 20m

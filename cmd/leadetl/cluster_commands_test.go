@@ -1,0 +1,91 @@
+//go:build unix
+
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// saysSoon waits until a process has said something.
+func saysSoon(t *testing.T, p *process, what string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(p.said.String(), what); time.Sleep(50 * time.Millisecond) {
+		if p.ended() || time.Now().After(end) {
+			t.Fatalf("it does not say %q:\n%s", what, tail(p.said.String()))
+		}
+	}
+}
+
+// TestClusterCommands: the same command attaches to a run, another is refused,
+// Ctrl-C cancels, a budget stops, and missing workers are named.
+func TestClusterCommands(t *testing.T) {
+	const rows = 600
+	o := badservice.DefaultOptions()
+	o.Matched, o.Latency = 1, 10*time.Millisecond
+	service, url := badly(t, o)
+	c := newCluster(t, "--resolver", url)
+	for _, w := range c.workers {
+		w.kill()
+	}
+	c.put("in/list.csv", addressList(rows))
+	on := func(flags ...string) *process {
+		args := c.on("s3://"+s3Bucket+"/in/", "s3://"+s3Bucket+"/out/", append(flags, "--rows-per-part", "100", "--resolver", url)...)
+		args[1] = "ip_to_company"
+		return startProgram(t, args...)
+	}
+	ends := func(what string, p *process, want int, says string) {
+		t.Helper()
+		if code := p.code(); code != want || !strings.Contains(p.said.String()+p.printed.String(), says) {
+			t.Fatalf("%s: exit code %d, want %d and %q:\n%s%s\n%s", what, code, want, says, tail(p.said.String()), p.printed.String(), c.said())
+		}
+	}
+
+	first := on("--rate", "20/s")
+	for i := range c.workers {
+		c.restart(i)
+	}
+	for len(service.BilledKeys()) == 0 {
+		if first.ended() {
+			ends("the first", first, cli.ExitDone, "")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ends("another job", on("--rate", "30/s"), cli.ExitUsage, "another run writes to this output")
+	second := on("--rate", "20/s")
+	saysSoon(t, second, "the run is going on already")
+	_ = first.Process.Signal(syscall.SIGINT)
+	ends("interrupted", first, cli.ExitInterrupted, "run the same command to resume")
+	ends("attached to it", second, cli.ExitInterrupted, "")
+	if billed := len(service.BilledKeys()); billed >= rows {
+		t.Errorf("%d keys are billed: the run was not interrupted", billed)
+	}
+
+	ends("detached", on("--max-credits", "500", "--detach"), cli.ExitDone, "submitted leadetl/")
+	budget := on("--max-credits", "500")
+	ends("out of budget", budget, cli.ExitBudget, "")
+	if billed := len(service.BilledKeys()); billed >= rows {
+		t.Errorf("%d keys are billed, in spite of the budget", billed)
+	}
+	last := on()
+	ends("the last", last, cli.ExitDone, "matched")
+	for key, times := range service.BilledKeys() {
+		if times != 1 {
+			t.Errorf("a key is billed %d times: %v", times, callsOf(service, key))
+		}
+	}
+	if billed := len(service.BilledKeys()); billed != rows {
+		t.Errorf("%d of %d keys are billed", billed, rows)
+	}
+	ends("again", on(), cli.ExitDone, "matched")
+	for i, w := range c.workers {
+		_ = w.Process.Signal(syscall.SIGTERM)
+		ends("a worker", w, cli.ExitDone, "hands over")
+		c.workers[i] = w
+	}
+}

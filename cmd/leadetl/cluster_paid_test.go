@@ -1,0 +1,142 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// TestClusterPaid buys answers on workers that are killed. Each key is bought
+// once, the dataset is that of one machine, offline, of a copy of the answers, and
+// the Temporal server is told no key and no secret. A call that a kill left open
+// is sent again under its key, or is unknown: at most --concurrency for each kill.
+//
+// LEADETL_KILLS is how many kills have to hit (default 6).
+func TestClusterPaid(t *testing.T) {
+	const rows, concurrency = 600, 16
+	o := badservice.DefaultOptions()
+	o.Latency = 100 * time.Millisecond
+	service, url := badly(t, o)
+	c := newCluster(t, "--resolver", url)
+	random := rand.New(rand.NewPCG(s3KillSeed, 2))
+	kills, asked, unknown := 0, 0, 0
+	for round, wanted := 0, killsWanted(t, 6); round < 2 || kills < wanted; round++ {
+		name, idempotent := fmt.Sprint("round-", round), round%2 == 0
+		c.put(name+"-in/list.csv", roundList(round, rows))
+		flags := []string{"--rows-per-part", "100", "--quiet", "--resolver", url, "--rate", "150/s", "--concurrency", fmt.Sprint(concurrency), "--fail-on", "never"}
+		if idempotent {
+			flags = append(flags, "--idempotent")
+		}
+		in, out := "s3://"+s3Bucket+"/"+name+"-in/", "s3://"+s3Bucket+"/"+name+"/"
+		args := c.on(in, out, flags...)
+		args[1] = "ip_to_company"
+		stop, done := make(chan struct{}), make(chan int)
+		go func() { done <- c.torment(random, time.Second, stop) }()
+		p := startProgram(t, args...)
+		code := p.code()
+		close(stop)
+		hit := <-done
+		if code != cli.ExitDone {
+			t.Fatalf("%s: exit code %d:\n%s\n%s", name, code, tail(p.said.String()), c.said())
+		}
+		kills, asked = kills+hit, asked+rows
+		open := c.proved(name, in, idempotent)
+		if idempotent && open > 0 || open > concurrency*hit {
+			t.Errorf("%s: %d rows have an unknown call after %d kills", name, open, hit)
+		}
+		unknown += open
+		for key, times := range service.BilledKeys() {
+			if times != 1 {
+				t.Errorf("a key is billed %d times: %v", times, callsOf(service, key))
+			}
+		}
+		if billed := len(service.BilledKeys()); billed > asked || billed < asked-unknown {
+			t.Errorf("%d of %d keys are billed, %d unknown", billed, asked, unknown)
+		}
+	}
+	t.Logf("%d kills, %d keys, %d unknown", kills, asked, unknown)
+	c.requireSilent("11.100.7.101", "11.101.3.77", remoteKey, "list.csv")
+}
+
+// roundList is a list of addresses that no other round has.
+func roundList(round, rows int) string {
+	var b strings.Builder
+	b.WriteString("ip\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "11.%d.%d.%d\n", 100+round, i/250, i%250+1)
+	}
+	return b.String()
+}
+
+// proved compares a dataset with that of one machine, offline, of a copy of the
+// answers, and returns how many rows have an unknown call. Such rows are others
+// offline, so then no file is compared.
+func (c *cluster) proved(name, in string, compare bool) (unknown int) {
+	c.Helper()
+	s3 := []string{"--s3-endpoint", c.proxy.URL, "--s3-path-style"}
+	leadetl(c, append([]string{"answers", "copy", "s3://" + s3Bucket + "/state/", c.path(name)}, s3...)...)
+	again := startProgram(c, append([]string{"run", "ip_to_company", "--in", in, "--out", c.path(name + "-again"), "--state", c.path(name),
+		"--rows-per-part", "100", "--quiet", "--resolver", c.flags[1], "--offline", "--fail-on", "never"}, s3...)...)
+	if code := again.code(); code != cli.ExitDone {
+		c.Fatalf("offline: exit code %d:\n%s", code, tail(again.said.String()))
+	}
+	got, compared := c.published(name), 0
+	for file, want := range files(c, c.path(name+"-again")) {
+		if compare && strings.HasSuffix(file, ".parquet") {
+			compared++
+			if got[file] != want {
+				c.Errorf("%s/%s differs from that of one machine, offline", name, file)
+			}
+		}
+	}
+	if compare && compared != 6 {
+		c.Errorf("%s: %d parts are compared", name, compared)
+	}
+	var m sinks.Manifest
+	data, err := os.ReadFile(filepath.Join(c.object(name), "_manifest.json"))
+	if err := errors.Join(err, json.Unmarshal(data, &m)); err != nil {
+		c.Fatal(err)
+	}
+	return int(m.Totals.Reasons["failed"]["unknown_call"])
+}
+
+// requireSilent: no history of the server, nor its database, holds one of these.
+func (c *cluster) requireSilent(canaries ...string) {
+	c.Helper()
+	held := map[string][]byte{}
+	for _, id := range c.server.Workflows(c) {
+		held["the history of "+id] = c.server.History(c, id)
+	}
+	if len(held) == 0 {
+		c.Error("no history")
+	}
+	c.server.Kill()
+	for _, suffix := range []string{"", "-wal"} {
+		if data, err := os.ReadFile(c.server.File + suffix); err == nil {
+			held["the database"+suffix] = data
+		}
+	}
+	for i, w := range c.workers {
+		held[fmt.Sprint("the log of worker ", i)] = []byte(w.said.String())
+	}
+	for what, data := range held {
+		for _, canary := range canaries {
+			if bytes.Contains(data, []byte(canary)) {
+				c.Errorf("%s holds %q", what, canary)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,7 @@ type paid struct {
 	t       *testing.T
 	dir     string // of the bucket
 	store   *objects.Store
+	proxy   *s3test.Proxy
 	service *badservice.Service
 	url     string
 	input   string
@@ -50,9 +52,10 @@ func newPaid(t *testing.T, list string, perPart int, o badservice.Options) *paid
 	t.Helper()
 	server := s3test.Start(t, "leads")
 	s3test.Setenv(t)
+	proxy := s3test.NewProxy(t, server)
 	p := &paid{
-		t: t, dir: filepath.Join(server.Dir, "leads"), perPart: perPart, input: filepath.Join(t.TempDir(), "list.csv"), service: badservice.New(o),
-		store: objects.New(t.Context(), objects.Options{Endpoint: server.URL, PathStyle: true, GiveUpAfter: 20 * time.Second}),
+		t: t, proxy: proxy, dir: filepath.Join(server.Dir, "leads"), perPart: perPart, input: filepath.Join(t.TempDir(), "list.csv"), service: badservice.New(o),
+		store: objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, GiveUpAfter: 20 * time.Second}),
 	}
 	var err error
 	if p.url, err = p.service.Start(); err != nil {
@@ -330,6 +333,30 @@ func TestPaidStepsReuse(t *testing.T) {
 	again()
 	if n := p.service.Seen() - seen; n == 0 || n >= len(billed) {
 		t.Errorf("%d of %d keys are asked again, want those without a match", n, len(billed))
+	}
+}
+
+// TestPaidStepsFaults: one in thirty requests to S3 fails, also after it was done.
+func TestPaidStepsFaults(t *testing.T) {
+	p := newPaid(t, visits(90), 30, badservice.DefaultOptions())
+	n := 0
+	kinds := []s3test.Fault{{Kind: s3test.Lose}, {Kind: s3test.Reset}, {Kind: s3test.Cut}, {Kind: s3test.Refuse, Status: 503, Code: "SlowDown"}}
+	p.proxy.Do(func(*http.Request) s3test.Fault {
+		if n++; n%30 == 0 {
+			return kinds[n/30%len(kinds)]
+		}
+		return s3test.Fault{}
+	})
+	p.all()
+	p.proxy.Do(nil)
+	if counts := p.proxy.Counts(); counts[s3test.Lose] == 0 || counts[s3test.Refuse] == 0 {
+		t.Errorf("%v", counts)
+	}
+	p.requireSame(3)
+	for key, times := range p.service.BilledKeys() {
+		if times != 1 {
+			t.Errorf("%s is billed %d times", key, times)
+		}
 	}
 }
 

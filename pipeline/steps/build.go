@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/internal/inorder"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/exchange"
+	"github.com/leadetl/leadetl/sources"
 )
 
 // Build makes a part from its rows and slices, with the code of an offline run.
@@ -26,7 +27,7 @@ func (r *Run) Build(ctx context.Context, part int) (done Done, err error) {
 	if recorded, err := r.begun.Recorded(within, storage); err != nil || index < 0 && !recorded[part] {
 		return done, errors.Join(err, fmt.Errorf("part-%05d of wave %d does not exist", part, part/PartsPerWave))
 	} else if recorded[part] {
-		return r.built(r.begun.Build(ctx, part, storage, nil, nil))
+		return r.built(r.begun.Build(ctx, part, storage, noRows, nil))
 	}
 	stored, err := exchange.NewStored(fmt.Sprintf("part-%05d", part), r.run.StateDir, r.scope())
 	if err != nil {
@@ -52,6 +53,11 @@ func (r *Run) Build(ctx context.Context, part int) (done Done, err error) {
 	}
 	defer rows.Close()
 	return r.built(r.begun.Build(ctx, part, storage, rows.Next, stored))
+}
+
+// noRows is for a part that is recorded, whose rows are not read.
+func noRows() (*sources.Batch, error) {
+	return nil, fmt.Errorf("%w: a recorded part was damaged in the meantime", ErrNotReady)
 }
 
 func (r *Run) built(result *pipeline.Result, err error) (done Done, _ error) {

@@ -145,8 +145,10 @@ func divide(surveys []sources.Survey, files []sources.File, perPart, windowBytes
 	begun := all[0].bytes
 	for part := 1; part < d.Parts; part++ {
 		before := int64(part) * perPart
-		for at+1 < len(all) && all[at+1].isBefore(before) {
-			at++
+		for i := at + 1; i < len(all) && all[i].rows <= before; i++ {
+			if all[i].isBefore(before) {
+				at = i
+			}
 		}
 		if all[at].bytes-begun < windowBytes {
 			d.Windows[len(d.Windows)-1].Parts++

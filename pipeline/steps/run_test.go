@@ -52,7 +52,7 @@ func (m *machines) state() *objectstate.State {
 func (m *machines) run(change func(*pipeline.Run)) *pipeline.Run {
 	m.t.Helper()
 	const out = "s3://leads/out/"
-	run := open1(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, StateDir: m.t.TempDir(), Holder: Holder(m.state(), out), Share: true})
+	run := openRun(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, StateDir: m.t.TempDir(), Holder: Holder(m.state(), out), Share: true})
 	if change != nil {
 		change(run)
 	}
@@ -100,7 +100,7 @@ func (m *machines) left() (names []string) {
 func TestSteps(t *testing.T) {
 	m := newMachines(t)
 	one := t.TempDir()
-	whole, err := open1(t, m.uris, one, 10, sinks.Options{}).Do(t.Context())
+	whole, err := openRun(t, m.uris, one, 10, sinks.Options{}).Do(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,8 +111,8 @@ func inputs(t testing.TB, r *rand.Rand, lines int) (uris []string) {
 	return uris
 }
 
-// open opens a run of an input, without a journal.
-func open1(t testing.TB, uris []string, out string, perPart int, o sinks.Options) *pipeline.Run {
+// openRun opens a run of an input, without a journal.
+func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Options) *pipeline.Run {
 	t.Helper()
 	input, err := sources.Open(t.Context(), uris, sources.Options{BatchRows: 4, Objects: o.Objects})
 	if err != nil {
@@ -192,48 +192,71 @@ func TestWindows(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		uris := inputs(t, r, 60)
 		perPart, windowBytes := 2+r.IntN(20), []int64{1, 100, 1000}[r.IntN(3)]
-		one, many := t.TempDir(), t.TempDir()
-		whole, err := open1(t, uris, one, perPart, sinks.Options{}).Do(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		run := open1(t, uris, many, perPart, sinks.Options{})
-		journals := &memory{files: map[string][]byte{}}
-		run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-		begun, err := run.Begin()
-		if err == nil {
-			err = begun.BeginJournal()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var surveys []sources.Survey
-		for file := range uris {
-			s, err := run.Input.Survey(t.Context(), file, windowBytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			surveys = append(surveys, s)
-		}
-		d := divide(surveys, run.Input.Files(), int64(perPart), windowBytes)
-		windows = max(windows, len(d.Windows))
-		for _, i := range r.Perm(len(d.Windows)) {
-			if _, err := begun.Make(t.Context(), d.Windows[i], journals); err != nil {
-				t.Fatalf("seed %d, window %+v: %v", seed, d.Windows[i], err)
-			}
-		}
-		result, err := begun.Finish(t.Context(), d.Parts, journals)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := dataset(t, many), dataset(t, one); !maps.Equal(got, want) {
-			t.Fatalf("seed %d, %d rows in a part: %d windows make %v, not %v", seed, perPart, len(d.Windows),
-				slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
-		}
-		compareManifests(t, result, whole)
+		windows = max(windows, compareWindows(t, r, uris, perPart, windowBytes))
 	}
 	if windows < 8 {
 		t.Errorf("at most %d windows", windows)
+	}
+}
+
+// compareWindows makes a dataset in windows, in any order, and in one piece.
+func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, windowBytes int64) (windows int) {
+	t.Helper()
+	one, many := t.TempDir(), t.TempDir()
+	whole, err := openRun(t, uris, one, perPart, sinks.Options{}).Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := openRun(t, uris, many, perPart, sinks.Options{})
+	journals := &memory{files: map[string][]byte{}}
+	run.Journal = func(string) (journal.Storage, error) { return journals, nil }
+	begun, err := run.Begin()
+	if err == nil {
+		err = begun.BeginJournal()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var surveys []sources.Survey
+	for file := range uris {
+		s, err := run.Input.Survey(t.Context(), file, windowBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		surveys = append(surveys, s)
+	}
+	d := divide(surveys, run.Input.Files(), int64(perPart), windowBytes)
+	for _, i := range r.Perm(len(d.Windows)) {
+		if _, err := begun.Make(t.Context(), d.Windows[i], journals); err != nil {
+			t.Fatalf("window %+v: %v", d.Windows[i], err)
+		}
+	}
+	result, err := begun.Finish(t.Context(), d.Parts, journals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dataset(t, many), dataset(t, one); !maps.Equal(got, want) {
+		t.Fatalf("%d rows in a part: %d windows make %v, not %v", perPart, len(d.Windows),
+			slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	compareManifests(t, result, whole)
+	return len(d.Windows)
+}
+
+// TestWindowsBetweenMalformedLines: where many malformed lines are between two
+// parts, a batch of a run has no row, and a batch of the survey ends elsewhere.
+func TestWindowsBetweenMalformedLines(t *testing.T) {
+	row := func(n int) string { return strings.Repeat("1,x@example.com\n", n) }
+	bad := func(n int) string { return strings.Repeat("malformed\n", n) }
+	path := filepath.Join(t.TempDir(), "a.csv")
+	text := "id,email\n" + row(8) + bad(100) + row(1) + bad(9000) + row(20) + bad(20000) + row(3)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for perPart := 2; perPart < 6; perPart++ {
+		if n := compareWindows(t, rand.New(rand.NewPCG(1, 1)), []string{path}, perPart, 1); n < 4 {
+			t.Errorf("%d windows", n)
+		}
 	}
 }
 
@@ -263,7 +286,7 @@ func TestWindowOfShorterInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range []pipeline.Window{{Parts: 2}, {Parts: 3, Last: true}, {First: 4, Parts: 1, Last: true, From: sources.Start{Skip: 4}}} {
-		run := open1(t, []string{path}, t.TempDir(), 2, sinks.Options{})
+		run := openRun(t, []string{path}, t.TempDir(), 2, sinks.Options{})
 		journals := &memory{files: map[string][]byte{}}
 		run.Journal = func(string) (journal.Storage, error) { return journals, nil }
 		begun, err := run.Begin()

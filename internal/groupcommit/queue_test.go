@@ -2,6 +2,7 @@ package groupcommit
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,16 +12,21 @@ import (
 // when it is told to hurry or a group is full, and loses no change at its end.
 func TestLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // of the variables below, which the queue's goroutine uses too
 		var sizes []int
+		var began time.Time
+		hurry := false
 		q := NewQueue(8, false, errGone, func(group []*Change[int]) {
+			mu.Lock()
 			sizes = append(sizes, len(group))
+			mu.Unlock()
 			for _, c := range group {
 				c.Settle(c.Take())
 			}
 		})
-		var began time.Time
-		hurry := false
 		q.Linger(func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
 			if hurry {
 				return 0
 			}
@@ -36,15 +42,22 @@ func TestLinger(t *testing.T) {
 		}
 		expect := func(what string, want ...int) {
 			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(sizes, want) {
 				t.Errorf("%s: groups of %v, want %v", what, sizes, want)
 			}
 			sizes = nil
 		}
-		began = time.Now().Add(-time.Second)
+		set := func(last time.Time, inAHurry bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			began, hurry = last, inAHurry
+		}
+		set(time.Now().Add(-time.Second), false)
 		change()
 		expect("after a lull", 1)
-		began = time.Now()
+		set(time.Now(), false)
 		for range 5 {
 			change()
 			time.Sleep(10 * time.Millisecond)
@@ -53,17 +66,16 @@ func TestLinger(t *testing.T) {
 		time.Sleep(51 * time.Millisecond)
 		synctest.Wait()
 		expect("at its end", 5)
-		began = time.Now()
+		set(time.Now(), false)
 		for range 8 {
 			change()
 		}
 		expect("a full group", 8)
 		change()
-		hurry = true
+		set(time.Now(), true)
 		change()
 		expect("in a hurry", 2)
-		hurry = false
-		began = time.Now()
+		set(time.Now(), false)
 		change()
 		change()
 		q.Close()

@@ -137,7 +137,7 @@ func (l *Lock) take(ctx context.Context) error {
 			l.etag, l.renewed = info.ETag, time.Now()
 			return nil
 		case l.shared && held.Holder == l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires/2: // somebody renews it
-			l.etag, l.renewed = info.ETag, time.Now().Add(info.ModTime.Sub(info.SeenAt))
+			l.etag, l.renewed = info.ETag, time.Now().Add(min(0, info.ModTime.Sub(info.SeenAt))) // the store may give whole seconds
 			return nil
 		case held.Holder != l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires:
 			return fmt.Errorf("%s: %w: process %d on %s, since %s; if it is gone, the lock expires %s after its last renewal, which was %s ago", l.at, filelock.ErrLocked,

@@ -75,6 +75,59 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// TestSharedLock: processes of one holder have a lock together, others do not get
+// it, and it stays when one of them ends.
+func TestSharedLock(t *testing.T) {
+	server, _, store := stores(t)
+	share := func(holder string) (*objects.Lock, error) { return store.Share(t.Context(), at("out/_lock"), holder) }
+	var ours []*objects.Lock
+	for range 3 {
+		l, err := share("ours")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours = append(ours, l)
+	}
+	for range 2 {
+		for i, l := range ours { // each finds that another has renewed it
+			if err := l.Renew(t.Context()); err != nil {
+				t.Errorf("process %d: %v", i, err)
+			}
+		}
+	}
+	if _, err := share("theirs"); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("shared by others: %v, want %v", err, filelock.ErrLocked)
+	}
+	if err := ours[0].Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Lock(t.Context(), at("out/_lock"), "theirs"); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("taken while it is shared: %v, want %v", err, filelock.ErrLocked)
+	}
+	past := time.Now().Add(-objects.LockExpires - time.Second)
+	if err := os.Chtimes(filepath.Join(server.Dir, bucket, "out/_lock"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := store.Lock(t.Context(), at("out/_lock"), "theirs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range ours[1:] {
+		if err := l.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+			t.Errorf("process %d after it expired: %v, want %v", i+1, err, objects.ErrLockLost)
+		}
+		if err := l.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := theirs.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(server.Dir, bucket, "out/_lock")); !os.IsNotExist(err) {
+		t.Errorf("the lock is left: %v", err)
+	}
+}
+
 // However requests go wrong, of two that want a lock one gets it.
 func TestLockUnderFaults(t *testing.T) {
 	_, proxy, store := stores(t)

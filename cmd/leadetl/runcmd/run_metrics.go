@@ -1,11 +1,8 @@
 package runcmd
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -22,30 +19,7 @@ import (
 // for Prometheus, and /healthz. It exposes nothing about the people in the
 // input. It logs the address.
 func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, cli.UsageError(wire.ListenError("metrics-listen", addr, err))
-	}
-	server := &http.Server{
-		Handler:           metricsHandler(progress),
-		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 16 << 10,
-		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	log.Info("metrics", "url", "http://"+listener.Addr().String()+"/metrics")
-	return func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(ctx) != nil { // a client reads slowly
-			server.Close()
-		}
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("--metrics-listen: %w", err)
-		}
-		return nil
-	}, nil
+	return wire.ServeMetrics(addr, metricsHandler(progress), log)
 }
 
 func metricsHandler(progress *stats.Progress) http.Handler {

@@ -1,11 +1,8 @@
 package workercmd
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 )
 
@@ -55,28 +51,7 @@ func (h *health) Ended(step string, took time.Duration, failed bool) {
 
 // listen serves /metrics, /healthz and /readyz until close is called.
 func (h *health) listen(addr string, log *slog.Logger) (close func() error, err error) {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, cli.UsageError(wire.ListenError("metrics-listen", addr, err))
-	}
-	server := &http.Server{
-		Handler: h.routes(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	log.Info("metrics", "url", "http://"+listener.Addr().String()+"/metrics")
-	return func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(ctx) != nil { // a client reads slowly
-			server.Close()
-		}
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("--metrics-listen: %w", err)
-		}
-		return nil
-	}, nil
+	return wire.ServeMetrics(addr, h.routes(), log)
 }
 
 func (h *health) routes() http.Handler {

@@ -1,4 +1,4 @@
-// Calls all ten operations, and the account, with the client that oapi-codegen
+// Command go calls all ten operations, and the account, with the client that oapi-codegen
 // made of the document.
 package main
 

@@ -93,6 +93,37 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestEmptyShares: room that an empty share was given goes back once, so that no
+// two shares are sorted in the same memory.
+func TestEmptyShares(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for range 20 {
+		s := NewShares[[2]uint64](filepath.Join(t.TempDir(), "x.cols"))
+		n := len(s.shares)
+		for i := range uint64(n) { // in a third of the shares there is no value
+			if err := s.Add(random.Uint64(), [2]uint64{0, i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := map[uint64]bool{}
+		err := s.Each(t.Context(), func(values, _ [][2]uint64) [][2]uint64 {
+			slices.SortFunc(values, func(a, b [2]uint64) int { return cmp.Compare(a[1], b[1]) })
+			return values
+		}, func(values [][2]uint64) error {
+			for _, v := range values {
+				got[v[1]] = true
+			}
+			return nil
+		})
+		if err != nil || len(got) != n {
+			t.Fatalf("%d of %d values, %v", len(got), n, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestShares sorts more values than fit the memory of the shares.
 func TestShares(t *testing.T) {
 	s := NewShares[[2]uint64](filepath.Join(t.TempDir(), "x.cols"))

@@ -105,7 +105,7 @@ func (s *Shares[T]) Each(ctx context.Context, sort func(values, scratch []T) []T
 			if next.err = s.read(&s.shares[i], values); next.err == nil {
 				next.values = sort(values, scratch)
 			}
-			if len(values) > 0 && unsafe.SliceData(next.values) == unsafe.SliceData(values) {
+			if unsafe.SliceData(next.values) == unsafe.SliceData(values) {
 				values = scratch
 			}
 			free.Put(&values)

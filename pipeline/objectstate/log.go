@@ -89,8 +89,8 @@ func (s *State) readSegments(ctx context.Context, of answers.Scope, from, below 
 		if err != nil {
 			return nil, err
 		}
-		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".seg"), 10, 64)
-		if err != nil || number < from || number >= below {
+		number, ok := segmentNumber(info)
+		if !ok || number < from || number >= below {
 			continue
 		}
 		if want := from + int64(len(infos)); number != want {
@@ -103,6 +103,30 @@ func (s *State) readSegments(ctx context.Context, of answers.Scope, from, below 
 		segments[i].number = from + int64(i)
 	}
 	return segments, err
+}
+
+// lastSegment returns the number of the last segment of a log that has segment
+// from. It lists a hundred at a time, because an active writer goes on meanwhile.
+func (s *State) lastSegment(ctx context.Context, of answers.Scope, from int64) (int64, error) {
+	last := from
+	for hundred := from / 100; ; hundred++ {
+		for info, err := range s.store.List(ctx, s.folder(of).Below(fmt.Sprintf("log/%010d", hundred))) {
+			if err != nil {
+				return last, err
+			}
+			if number, ok := segmentNumber(info); ok {
+				last = max(last, number)
+			}
+		}
+		if last < hundred*100+99 {
+			return last, nil
+		}
+	}
+}
+
+func segmentNumber(info objects.Info) (number int64, ok bool) {
+	number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".seg"), 10, 64)
+	return number, err == nil
 }
 
 // readLate reads the segments that came too late for the log, and their
@@ -215,8 +239,8 @@ func (s *State) removeSegments(ctx context.Context, of answers.Scope, below int6
 		if err != nil {
 			return err
 		}
-		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".seg"), 10, 64)
-		if err != nil || number >= below {
+		number, ok := segmentNumber(info)
+		if !ok || number >= below {
 			continue
 		}
 		if time.Since(info.ModTime) < keptFences && info.Size < maxFenceBytes {

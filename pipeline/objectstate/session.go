@@ -134,8 +134,10 @@ const (
 // ends nothing.
 var errPassed = errors.New("another process has moved the log on; try again")
 
-// fence ends the log of earlier writers. One that is active creates a segment
-// about as often as fence tries to, so that fence soon wins.
+// fence ends the log of earlier writers. One that is active creates segments
+// faster than fence, which must read each that it finds in its place. So fence
+// looks for the end of the log before each try, and wins once it arrives while
+// the writer prepares its next group.
 func (x *Session) fence(ctx context.Context) error {
 	m, err := x.state.latest(ctx, x.of)
 	if err != nil {
@@ -152,7 +154,11 @@ func (x *Session) fence(ctx context.Context) error {
 		if err = x.log.fence(); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		x.log.next++
+		last, err := x.state.lastSegment(ctx, x.of, x.log.next)
+		if err != nil {
+			return err
+		}
+		x.log.next = last + 1
 	}
 	return fmt.Errorf("%s: %w", x.state.folder(x.of), filelock.ErrLocked)
 }

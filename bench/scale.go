@@ -44,7 +44,7 @@ func (b *bench) scale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = slow.server.Close() }() // nobody calls it any more
+	defer func() { _ = slow.server.Close() }() // all its callers have ended
 	for _, at := range []struct{ rate, inFlight int }{{200, 64}, {1000, 256}, {0, scaleInFlight}} {
 		if err := b.scaleAt(ctx, slow, at.rate, at.inFlight, seconds); err != nil {
 			return err

@@ -142,22 +142,28 @@ type decoder struct {
 
 func (d *decoder) uint() uint64 {
 	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.rest, d.bad = nil, true
+	if !d.pass(n) {
 		return 0
 	}
-	d.rest = d.rest[n:]
 	return v
 }
 
 func (d *decoder) int() int64 {
 	v, n := binary.Varint(d.rest)
-	if n <= 0 {
-		d.rest, d.bad = nil, true
+	if !d.pass(n) {
 		return 0
 	}
-	d.rest = d.rest[n:]
 	return v
+}
+
+// pass goes on after a number of n bytes. The number is invalid if n is not positive.
+func (d *decoder) pass(n int) bool {
+	if n <= 0 {
+		d.rest, d.bad = nil, true
+		return false
+	}
+	d.rest = d.rest[n:]
+	return true
 }
 
 // count is the number of things that follow, each of which takes a byte at

@@ -105,19 +105,7 @@ func (p *paid) state() *objectstate.State {
 func (p *paid) open(out string, o sinks.Options) *pipeline.Run {
 	t := p.t
 	t.Helper()
-	input, err := sources.Open(t.Context(), []string{p.input}, sources.Options{BatchRows: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := sinks.Open(t.Context(), out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(output.Close(), input.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	input, output := openEnds(t, []string{p.input}, sources.Options{BatchRows: 7}, out, o)
 	j := job.Default(resolution.IPToCompany)
 	j.RowsPerPart = p.perPart
 	lists := suppression.NewBuilder(suppression.Rules{})

@@ -111,10 +111,10 @@ func inputs(t testing.TB, r *rand.Rand, lines int) (uris []string) {
 	return uris
 }
 
-// openRun opens a run of an input, without a journal.
-func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Options) *pipeline.Run {
+// openEnds opens an input and a dataset for as long as the test lasts.
+func openEnds(t testing.TB, uris []string, from sources.Options, out string, o sinks.Options) (*sources.List, *sinks.Dataset) {
 	t.Helper()
-	input, err := sources.Open(t.Context(), uris, sources.Options{BatchRows: 4, Objects: o.Objects})
+	input, err := sources.Open(t.Context(), uris, from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +127,13 @@ func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Optio
 			t.Error(err)
 		}
 	})
+	return input, output
+}
+
+// openRun opens a run of an input, without a journal.
+func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Options) *pipeline.Run {
+	t.Helper()
+	input, output := openEnds(t, uris, sources.Options{BatchRows: 4, Objects: o.Objects}, out, o)
 	j := job.Default(resolution.EmailToHEM)
 	j.RowsPerPart = perPart
 	return &pipeline.Run{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -48,10 +49,18 @@ func measure(ctx context.Context, env []string, program string, args ...string) 
 	return usage{
 		wall:    wall,
 		cpu:     c.ProcessState.UserTime() + c.ProcessState.SystemTime(),
-		peakRSS: rusage.Maxrss * rssUnit,
+		peakRSS: rusage.Maxrss * rssUnit(),
 		peakOwn: memory,
 		output:  stdout.String(),
 	}, nil
+}
+
+// rssUnit is what Rusage counts memory in, in bytes.
+func rssUnit() int64 {
+	if runtime.GOOS == "darwin" {
+		return 1
+	}
+	return 1024
 }
 
 // peakOwn samples the memory of a process that is not backed by a file, until

@@ -1,4 +1,0 @@
-package main
-
-// rssUnit is what Rusage counts memory in, in bytes.
-const rssUnit = 1

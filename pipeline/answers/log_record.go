@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/fields"
 )
 
 // A log record holds the changes of one group in sequence. Each change is a
@@ -24,7 +25,7 @@ func appendCall(to []byte, c *call) []byte {
 		to = binary.AppendVarint(to, n)
 	}
 	for _, text := range []string{c.open.Key, c.open.IdempotencyKey, string(c.open.State), c.open.Reason, c.open.Resolution, c.open.Request} {
-		to = appendText(to, text)
+		to = fields.Append(to, text)
 	}
 	return to
 }
@@ -41,13 +42,9 @@ func appendAnswer(to []byte, a *answered) []byte {
 		to = binary.AppendVarint(to, n)
 	}
 	for _, text := range []string{a.key, string(a.answer.Outcome), a.answer.Reason, a.answer.Resolution, a.answer.Request} {
-		to = appendText(to, text)
+		to = fields.Append(to, text)
 	}
-	return append(binary.AppendUvarint(to, uint64(len(a.answer.Body))), a.answer.Body...)
-}
-
-func appendText(to []byte, text string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+	return fields.Append(to, a.answer.Body)
 }
 
 func boolToInt(yes bool) int64 {
@@ -65,9 +62,9 @@ var errRecord = errors.New("a record of the log cannot be read")
 func readLog(number int64, path string) (*generation, error) {
 	g := newGeneration(number, path)
 	err := appendlog.Read(path, func(record []byte) error {
-		for r := (recordReader{rest: record}); len(r.rest) > 0; {
-			r.change(g)
-			if r.broken {
+		for r := (fields.Reader{Rest: record}); len(r.Rest) > 0; {
+			readChange(&r, g)
+			if r.Broken {
 				return errRecord
 			}
 		}
@@ -79,13 +76,6 @@ func readLog(number int64, path string) (*generation, error) {
 	return g, nil
 }
 
-// recordReader decodes a record. If it finds invalid data, it sets broken and
-// returns empty values from then on.
-type recordReader struct {
-	rest   []byte
-	broken bool
-}
-
 // changes receives the changes of a record.
 type changes interface {
 	setCall(*call)
@@ -93,74 +83,43 @@ type changes interface {
 	addAnswer(*answered)
 }
 
-// change decodes one change and applies it to to. Scopes and runs have no names
+// readChange decodes one change and applies it to to. Scopes and runs have no names
 // here, only the ids of their rows.
-func (r *recordReader) change(to changes) {
-	switch kind := r.bytes(1); {
-	case r.broken:
-	case kind[0] == callRecord:
+func readChange(r *fields.Reader, to changes) {
+	switch kind := r.Byte(); {
+	case r.Broken:
+	case kind == callRecord:
 		c := &call{}
-		c.open.Hash = r.hash()
-		c.scope, c.run, c.open.Attempts, c.open.Sent = r.int(), r.int(), int(r.int()), fromMillis(r.int())
-		c.open.Status, c.open.Deadline, c.open.MaybeBilled = int(r.int()), fromMillisOrZero(r.int()), r.int() != 0
-		c.open.Key, c.open.IdempotencyKey, c.open.State, c.open.Reason, c.open.Resolution, c.open.Request = r.text(), r.text(), State(r.text()), r.text(), r.text(), r.text()
-		if !r.broken {
+		c.open.Hash = ReadHash(r)
+		c.scope, c.run, c.open.Attempts, c.open.Sent = r.Int(), r.Int(), int(r.Int()), fromMillis(r.Int())
+		c.open.Status, c.open.Deadline, c.open.MaybeBilled = int(r.Int()), fromMillisOrZero(r.Int()), r.Int() != 0
+		c.open.Key, c.open.IdempotencyKey, c.open.State, c.open.Reason, c.open.Resolution, c.open.Request = r.Text(), r.Text(), State(r.Text()), r.Text(), r.Text(), r.Text()
+		if !r.Broken {
 			to.setCall(c)
 		}
-	case kind[0] == closedRecord:
-		if h := r.hash(); !r.broken {
+	case kind == closedRecord:
+		if h := ReadHash(r); !r.Broken {
 			to.closeCall(h)
 		}
-	case kind[0] == answerRecord:
-		a := &answered{hash: r.hash()}
-		a.scope, a.run, a.answer.Received, a.answer.Status = r.int(), r.int(), fromMillis(r.int()), int(r.int())
-		priced, credits := r.int(), r.int()
+	case kind == answerRecord:
+		a := &answered{hash: ReadHash(r)}
+		a.scope, a.run, a.answer.Received, a.answer.Status = r.Int(), r.Int(), fromMillis(r.Int()), int(r.Int())
+		priced, credits := r.Int(), r.Int()
 		if priced != 0 {
 			a.answer.Credits = &credits
 		}
-		a.key, a.answer.Outcome, a.answer.Reason, a.answer.Resolution, a.answer.Request = r.text(), Outcome(r.text()), r.text(), r.text(), r.text()
-		a.answer.Body = r.bytes(r.length())
-		if !r.broken {
+		a.key, a.answer.Outcome, a.answer.Reason, a.answer.Resolution, a.answer.Request = r.Text(), Outcome(r.Text()), r.Text(), r.Text(), r.Text()
+		a.answer.Body = r.Bytes()
+		if !r.Broken {
 			to.addAnswer(a)
 		}
 	default:
-		r.broken = true
+		r.Broken = true
 	}
 }
 
-func (r *recordReader) hash() (h Hash) {
-	copy(h[:], r.bytes(len(h)))
+// ReadHash decodes a hash.
+func ReadHash(r *fields.Reader) (h Hash) {
+	copy(h[:], r.Take(len(h)))
 	return h
-}
-
-func (r *recordReader) text() string { return string(r.bytes(r.length())) }
-
-func (r *recordReader) bytes(n int) []byte {
-	if n < 0 || n > len(r.rest) {
-		r.rest, r.broken = nil, true
-		return nil
-	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *recordReader) int() int64 {
-	v, n := binary.Varint(r.rest)
-	if n <= 0 {
-		r.rest, r.broken = nil, true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *recordReader) length() int {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 || v > uint64(len(r.rest)) {
-		r.rest, r.broken = nil, true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return int(v)
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/fields"
 )
 
 // Sorted lists the answers of one scope, with bodies, ordered by their hashes.
@@ -244,9 +246,9 @@ func (s *Store) replay(ctx context.Context, of Scope, g Group, into func(*change
 	}
 	return s.queue.Do(ctx, func(staged *changeSet) error {
 		named.to = into(staged)
-		for r := (recordReader{rest: g.Record}); len(r.rest) > 0; {
-			r.change(named)
-			if r.broken || named.unnamed {
+		for r := (fields.Reader{Rest: g.Record}); len(r.Rest) > 0; {
+			readChange(&r, named)
+			if r.Broken || named.unnamed {
 				return fmt.Errorf("replay: %w", errRecord)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -316,8 +317,8 @@ func readSlices(data []byte) error {
 	f, err := OpenSlices(object(data))
 	for part := 0; err == nil && part < MaxParts; part++ {
 		err = f.Each(part, func(r Record) error {
-			d := decoder{rest: r.data}
-			if decodeFound(&d); d.bad {
+			d := fields.Reader{Rest: r.data}
+			if decodeFound(&d); d.Broken {
 				return damaged("a test's object", "record")
 			}
 			return nil
@@ -380,9 +381,9 @@ func FuzzReaders(f *testing.F) {
 			}
 		}
 		// What is behind a checksum, without it.
-		b := decodeBatch(&decoder{rest: data}, 2)
+		b := decodeBatch(&fields.Reader{Rest: data}, 2)
 		if b != nil {
-			again := decodeBatch(&decoder{rest: appendBatch(nil, b)}, 2)
+			again := decodeBatch(&fields.Reader{Rest: appendBatch(nil, b)}, 2)
 			if again == nil || printed(again) != printed(b) {
 				t.Error("a batch changes when it is written again")
 			}
@@ -397,7 +398,7 @@ func FuzzReaders(f *testing.F) {
 				t.Errorf("a lot changes when it is written again: %v", err)
 			}
 		}
-		d := decoder{rest: data}
+		d := fields.Reader{Rest: data}
 		decodeFound(&d)
 		all, fine := appendBlock(nil, data, keyBlock{bucket: 0, keys: 1})
 		if fine && len(all) != 1 {

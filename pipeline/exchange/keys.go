@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/leadetl/leadetl/internal/fields"
+	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // A file of keys has the distinct keys of a part, ordered by their hashes. Each
@@ -54,7 +57,7 @@ func (w *keysWriter) add(k Key) error {
 		}
 	}
 	w.last.Hash, w.any = k.Hash, true
-	w.block = appendBytes(append(w.block, k.Hash[:]...), k.Text)
+	w.block = fields.Append(append(w.block, k.Hash[:]...), k.Text)
 	w.count++
 	return nil
 }
@@ -93,10 +96,10 @@ func OpenKeys(o Object) (*Keys, error) {
 	}
 	k := &Keys{o: o}
 	at, next := int64(0), uint64(0)
-	for d := (decoder{rest: footer}); len(d.rest) > 0; {
-		bucket, keys, size := d.uint(), d.uint(), d.uint()
-		sum := d.take(4)
-		if d.bad || bucket >= Buckets || next+bucket >= Buckets || keys == 0 || size > uint64(end-at) || keys > size {
+	for d := (fields.Reader{Rest: footer}); len(d.Rest) > 0; {
+		bucket, keys, size := d.Uint(), d.Uint(), d.Uint()
+		sum := d.Take(4)
+		if d.Broken || bucket >= Buckets || next+bucket >= Buckets || keys == 0 || size > uint64(end-at) || keys > size {
 			return nil, damaged(o.Name, "impossible footer")
 		}
 		k.blocks = append(k.blocks, keyBlock{int(next + bucket), int(keys), at, int64(size), binary.LittleEndian.Uint32(sum)})
@@ -158,10 +161,10 @@ func (k *Keys) Read(from, to int) ([]Key, error) {
 
 // appendBlock decodes a block.
 func appendBlock(all []Key, block []byte, about keyBlock) (_ []Key, fine bool) {
-	d, before := decoder{rest: block}, len(all)
-	for len(d.rest) > 0 {
-		k := Key{Hash: d.hash(), Text: d.bytes()}
-		if d.bad || len(k.Text) == 0 || BucketOf(k.Hash) != about.bucket || len(all) > 0 && k.Hash.Compare(all[len(all)-1].Hash) <= 0 {
+	d, before := fields.Reader{Rest: block}, len(all)
+	for len(d.Rest) > 0 {
+		k := Key{Hash: answers.ReadHash(&d), Text: d.Bytes()}
+		if d.Broken || len(k.Text) == 0 || BucketOf(k.Hash) != about.bucket || len(all) > 0 && k.Hash.Compare(all[len(all)-1].Hash) <= 0 {
 			return nil, false
 		}
 		all = append(all, k)

@@ -3,6 +3,9 @@ package exchange
 import (
 	"encoding/binary"
 	"iter"
+
+	"github.com/leadetl/leadetl/internal/fields"
+	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // Lot is a range of buckets.
@@ -115,7 +118,7 @@ func EncodeLot(keys []LotKey) []byte {
 		data = append(data, k.Hash[:]...)
 		data = binary.AppendUvarint(data, k.Parts)
 		data = append(data, flag(k.Ask, 1)|flag(k.Matched, 2))
-		data = appendBytes(data, k.Text)
+		data = fields.Append(data, k.Text)
 	}
 	return binary.LittleEndian.AppendUint32(data, checksum(data))
 }
@@ -127,21 +130,21 @@ func DecodeLot(name string, data []byte) ([]LotKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]LotKey, d.count())
+	keys := make([]LotKey, d.Count())
 	for i := range keys {
-		k := LotKey{Key: Key{Hash: d.hash()}, Parts: d.uint()}
-		flags := d.byte()
-		k.Text, k.Ask, k.Matched = d.bytes(), flags == 1, flags == 2
-		if d.bad || k.Parts == 0 || flags > 2 || len(k.Text) == 0 || i > 0 && k.Hash.Compare(keys[i-1].Hash) <= 0 {
+		k := LotKey{Key: Key{Hash: answers.ReadHash(d)}, Parts: d.Uint()}
+		flags := d.Byte()
+		k.Text, k.Ask, k.Matched = d.Bytes(), flags == 1, flags == 2
+		if d.Broken || k.Parts == 0 || flags > 2 || len(k.Text) == 0 || i > 0 && k.Hash.Compare(keys[i-1].Hash) <= 0 {
 			return nil, damaged(name, "impossible key")
 		}
 		keys[i] = k
 	}
-	return keys, d.end(name)
+	return keys, decoded(d, name)
 }
 
 // checked checks magic and checksum of an object that is read as a whole.
-func checked(name string, data []byte, magic string) (*decoder, error) {
+func checked(name string, data []byte, magic string) (*fields.Reader, error) {
 	n := len(data) - 4
 	if n < len(magic) || string(data[:len(magic)]) != magic {
 		return nil, damaged(name, "not the expected kind of object, or not all of it")
@@ -149,12 +152,12 @@ func checked(name string, data []byte, magic string) (*decoder, error) {
 	if checksum(data[:n]) != binary.LittleEndian.Uint32(data[n:]) {
 		return nil, damaged(name, "it has another checksum")
 	}
-	return &decoder{rest: data[len(magic):n]}, nil
+	return &fields.Reader{Rest: data[len(magic):n]}, nil
 }
 
-// end returns an error unless everything was decoded.
-func (d *decoder) end(name string) error {
-	if d.bad || len(d.rest) > 0 {
+// decoded returns an error unless everything was decoded.
+func decoded(d *fields.Reader, name string) error {
+	if d.Broken || len(d.Rest) > 0 {
 		return damaged(name, "impossible length")
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
@@ -49,7 +50,7 @@ func (w *RowsWriter) Close() error {
 }
 
 func appendBatch(to []byte, b *rows.Batch) []byte {
-	to = appendBytes(to, b.Source)
+	to = fields.Append(to, b.Source)
 	to = binary.AppendUvarint(to, uint64(b.Len()))
 	last := int64(0)
 	for _, row := range b.Rows {
@@ -72,13 +73,13 @@ func appendBatch(to []byte, b *rows.Batch) []byte {
 			}
 			to = binary.AppendUvarint(to, size)
 		}
-		to = appendBytes(to, c.ValueBytes())
+		to = fields.Append(to, c.ValueBytes())
 	}
 	to = binary.AppendUvarint(to, uint64(len(b.Rejects)))
 	for _, r := range b.Rejects {
-		to = appendBytes(to, r.Source)
+		to = fields.Append(to, r.Source)
 		to = binary.AppendVarint(binary.AppendVarint(to, r.Line), r.Row)
-		to = appendBytes(appendBytes(to, r.Reason), r.Raw)
+		to = fields.Append(fields.Append(to, r.Reason), r.Raw)
 	}
 	return to
 }
@@ -128,7 +129,7 @@ func (r *RowsReader) Next() (*rows.Batch, error) {
 		return nil, io.EOF
 	}
 	r.batches++
-	b := decodeBatch(&decoder{rest: raw}, r.columns)
+	b := decodeBatch(&fields.Reader{Rest: raw}, r.columns)
 	if b == nil {
 		return nil, damaged(r.chunks.name, "impossible batch")
 	}
@@ -136,15 +137,15 @@ func (r *RowsReader) Next() (*rows.Batch, error) {
 }
 
 // decodeBatch decodes a batch; nil if that is impossible.
-func decodeBatch(d *decoder, columns int) *rows.Batch {
-	source := string(d.bytes())
-	numbers := make([]int64, d.count())
+func decodeBatch(d *fields.Reader, columns int) *rows.Batch {
+	source := d.Text()
+	numbers := make([]int64, d.Count())
 	last := int64(0)
 	for i := range numbers {
-		last += d.int()
+		last += d.Int()
 		numbers[i] = last
 	}
-	if d.uint() != uint64(columns) || d.bad {
+	if d.Uint() != uint64(columns) || d.Broken {
 		return nil
 	}
 	builder := rows.NewBuilder(columns, len(numbers))
@@ -159,11 +160,11 @@ func decodeBatch(d *decoder, columns int) *rows.Batch {
 		}
 		builder.Commit(number, number)
 	}
-	for range d.count() {
-		j := rows.Reject{Source: string(d.bytes()), Line: d.int(), Row: d.int(), Reason: string(d.bytes())}
-		builder.Reject(j, d.bytes())
+	for range d.Count() {
+		j := rows.Reject{Source: d.Text(), Line: d.Int(), Row: d.Int(), Reason: d.Text()}
+		builder.Reject(j, d.Bytes())
 	}
-	if d.bad || len(d.rest) > 0 {
+	if d.Broken || len(d.Rest) > 0 {
 		builder.Discard()
 		return nil
 	}
@@ -177,24 +178,24 @@ type columnCells struct {
 	rest  []byte
 }
 
-func decodeColumn(d *decoder, n int) columnCells {
-	kind := d.byte()
+func decodeColumn(d *fields.Reader, n int) columnCells {
+	kind := d.Byte()
 	c := columnCells{nulls: kind == 1, sizes: make([]uint64, n)}
 	total := uint64(0)
 	for i := range c.sizes {
-		size := d.uint()
+		size := d.Uint()
 		c.sizes[i] = size
 		if c.nulls && size > 0 {
 			size--
 		}
 		if size > maxChunk {
-			d.bad = true
+			d.Broken = true
 		}
 		total += size
 	}
-	c.rest = d.bytes()
-	if kind > 1 || d.bad || total != uint64(len(c.rest)) {
-		d.rest, d.bad = nil, true
+	c.rest = d.Bytes()
+	if kind > 1 || d.Broken || total != uint64(len(c.rest)) {
+		d.Break()
 		c.sizes = make([]uint64, n) // so that addTo reads nothing
 		c.nulls = false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -42,7 +43,7 @@ func (s *Slices) Add(h answers.Hash, parts uint64, f answers.Found) {
 	s.record = appendFound(s.record, f)
 	for ; parts != 0; parts &= parts - 1 {
 		p := &s.parts[bits.TrailingZeros64(parts)]
-		p.raw = appendBytes(p.raw, s.record)
+		p.raw = fields.Append(p.raw, s.record)
 		p.records++
 		if len(p.raw) >= sliceChunk {
 			s.pack(p)
@@ -90,15 +91,15 @@ func OpenSlices(o Object) (*SlicesFile, error) {
 		return nil, err
 	}
 	f := &SlicesFile{o: o}
-	d := decoder{rest: footer}
+	d := fields.Reader{Rest: footer}
 	for i := range f.records {
-		records, size := d.uint(), d.uint()
+		records, size := d.Uint(), d.Uint()
 		if size > uint64(end-f.at[i]) || records > maxChunk*size {
 			return nil, damaged(o.Name, "impossible footer")
 		}
 		f.records[i], f.at[i+1] = records, f.at[i]+int64(size)
 	}
-	if d.bad || len(d.rest) > 0 || f.at[MaxParts] != end {
+	if d.Broken || len(d.Rest) > 0 || f.at[MaxParts] != end {
 		return nil, damaged(o.Name, "impossible footer")
 	}
 	return f, nil
@@ -133,10 +134,10 @@ func (f *SlicesFile) Each(part int, do func(Record) error) error {
 		if err != nil {
 			return err
 		}
-		for d := (decoder{rest: raw}); len(d.rest) > 0; records++ {
-			record := decoder{rest: d.bytes()}
-			r := Record{Hash: record.hash(), data: record.rest}
-			if d.bad || record.bad || records > 0 && r.Hash.Compare(last) <= 0 {
+		for d := (fields.Reader{Rest: raw}); len(d.Rest) > 0; records++ {
+			record := fields.Reader{Rest: d.Bytes()}
+			r := Record{Hash: answers.ReadHash(&record), data: record.Rest}
+			if d.Broken || record.Broken || records > 0 && r.Hash.Compare(last) <= 0 {
 				return damaged(f.o.Name, "impossible record")
 			}
 			if err := do(r); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sort"
 
+	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -110,9 +111,9 @@ func (s *Stored) find(h answers.Hash, bodies bool) (answers.Found, error) {
 		if answers.Hash(record[:hashBytes]) != h {
 			continue
 		}
-		d := decoder{rest: record[hashBytes:]}
+		d := fields.Reader{Rest: record[hashBytes:]}
 		f := decodeFound(&d)
-		if d.bad {
+		if d.Broken {
 			return f, damaged(s.name, "impossible record in its slices")
 		}
 		if !bodies {

@@ -3,6 +3,7 @@ package exchange
 import (
 	"encoding/binary"
 
+	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -18,7 +19,7 @@ const verdictsMagic = "ldverd\x00\x01"
 func EncodeVerdicts(verdicts []Verdict) []byte {
 	data := binary.AppendUvarint([]byte(verdictsMagic), uint64(len(verdicts)))
 	for _, v := range verdicts {
-		data = appendBytes(append(data, v.Hash[:]...), v.Reason)
+		data = fields.Append(append(data, v.Hash[:]...), v.Reason)
 	}
 	return binary.LittleEndian.AppendUint32(data, checksum(data))
 }
@@ -29,13 +30,13 @@ func DecodeVerdicts(name string, data []byte) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]Verdict, d.count())
+	verdicts := make([]Verdict, d.Count())
 	for i := range verdicts {
-		v := Verdict{Hash: d.hash(), Reason: string(d.bytes())}
-		if d.bad || i > 0 && v.Hash.Compare(verdicts[i-1].Hash) <= 0 {
+		v := Verdict{Hash: answers.ReadHash(d), Reason: d.Text()}
+		if d.Broken || i > 0 && v.Hash.Compare(verdicts[i-1].Hash) <= 0 {
 			return nil, damaged(name, "impossible verdict")
 		}
 		verdicts[i] = v
 	}
-	return verdicts, d.end(name)
+	return verdicts, decoded(d, name)
 }

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -259,8 +260,9 @@ var style = func() string {
 	return string(text)
 }()
 
-// templates are the pages by name.
-var templates = func() map[string]*template.Template {
+// templates are the pages by name. They are parsed when the first page is shown,
+// because parsing takes a twentieth of the time of a short command.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) },
 		"number": figures.Grouped,
@@ -292,12 +294,12 @@ var templates = func() map[string]*template.Template {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "page/"+name+".html"))
 	}
 	return all
-}()
+})
 
 // write answers with a page.
 func write(w http.ResponseWriter, name string, status int, p *page) error {
 	var b bytes.Buffer
-	if err := templates[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
+	if err := templates()[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
 		return err
 	}
 	wire.WriteBody(w, status, wire.HTMLType, b.Bytes())

@@ -31,6 +31,7 @@ type group struct {
 // chunk is a column chunk.
 type chunk struct {
 	path       string // "hashed_emails.list.element.email"
+	physical   string // as of element
 	values     int64  // and nulls
 	offset     int64
 	bytes      int64
@@ -74,7 +75,7 @@ func (r arrowReader) footer() (f footer, err error) {
 				offset = column.DictionaryPageOffset()
 			}
 			g.chunks = append(g.chunks, chunk{
-				path: column.PathInSchema().String(), values: column.NumValues(),
+				path: column.PathInSchema().String(), physical: column.Type().String(), values: column.NumValues(),
 				offset: offset, bytes: column.TotalCompressedSize(), statistics: statistics != nil && statistics.HasMinMax(),
 			})
 		}

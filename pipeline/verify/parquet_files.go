@@ -185,15 +185,19 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 		fail(column, "%s", problem)
 		return false
 	}
-	leaves := leafPaths(f.foot.columns)
+	leaves := leavesOf(f.foot.columns)
 	for i, g := range f.foot.groups {
 		if len(g.chunks) != len(leaves) {
 			c.found.add(Failure{File: f.Name, RowGroup: i + 1, Problem: fmt.Sprintf("it has %d column chunks; the schema has %d leaf columns", len(g.chunks), len(leaves))})
 			return false
 		}
 		for j, chunk := range g.chunks {
-			if chunk.path != leaves[j] {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j], Problem: "another column is in its place"})
+			if chunk.path != leaves[j].name {
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j].name, Problem: "another column is in its place"})
+				return false
+			}
+			if chunk.physical != leaves[j].physical {
+				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "its type is not that of the schema"})
 				return false
 			}
 		}
@@ -201,17 +205,18 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 	return true
 }
 
-// leafPaths returns the paths of the leaf columns of elements.
-func leafPaths(elements []element) (paths []string) {
+// leavesOf returns the leaf columns of elements, with their paths as names.
+func leavesOf(elements []element) (leaves []element) {
 	for _, e := range elements {
 		if e.physical != "" {
-			paths = append(paths, e.name)
+			leaves = append(leaves, e)
 		}
-		for _, below := range leafPaths(e.children) {
-			paths = append(paths, e.name+"."+below)
+		for _, below := range leavesOf(e.children) {
+			below.name = e.name + "." + below.name
+			leaves = append(leaves, below)
 		}
 	}
-	return paths
+	return leaves
 }
 
 // about compares the metadata of a part with the manifest.

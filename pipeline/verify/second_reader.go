@@ -82,7 +82,7 @@ func secondFooter(meta *parquet.FileMetaData) (footer, error) {
 			}
 			s := m.Statistics
 			g.chunks = append(g.chunks, chunk{
-				path: strings.Join(m.PathInSchema, "."), values: m.NumValues, offset: offset, bytes: m.TotalCompressedSize,
+				path: strings.Join(m.PathInSchema, "."), physical: m.Type.String(), values: m.NumValues, offset: offset, bytes: m.TotalCompressedSize,
 				statistics: s != nil && (s.Min != nil || s.Max != nil || s.MinValue != nil || s.MaxValue != nil),
 			})
 		}

@@ -14,9 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/xitongsys/parquet-go/layout"
-
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -94,54 +91,4 @@ func FuzzForged(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestComparison gives the two implementations different things to say.
-func TestComparison(t *testing.T) {
-	values := func(words ...string) (all []parquet.ByteArray) {
-		for _, w := range words {
-			all = append(all, parquet.ByteArray(w))
-		}
-		return all
-	}
-	flat := func() *leaf {
-		return &leaf{maxDefinition: 1, count: 3, definition: []int16{1, 0, 1}, texts: values("a", "b")}
-	}
-	list := func() *leaf { // ["a", "b"], []
-		return &leaf{maxDefinition: 3, maxRepetition: 1, count: 3, definition: []int16{3, 3, 1}, repetition: []int16{0, 1, 0}, texts: values("a", "b")}
-	}
-	numbers := func() *leaf { return &leaf{count: 2, numbers: []int64{1, 2}} }
-	for _, c := range []struct {
-		name string
-		leaf *leaf
-		page layout.Table
-		want string
-		row  int64
-	}{
-		{"the same", flat(), layout.Table{Values: []any{"a", nil, "b"}, DefinitionLevels: []int32{1, 0, 1}, RepetitionLevels: []int32{0, 0, 0}}, "", 0},
-		{"another value", flat(), layout.Table{Values: []any{"a", nil, "c"}, DefinitionLevels: []int32{1, 0, 1}, RepetitionLevels: []int32{0, 0, 0}}, "different values", 3},
-		{"another type", flat(), layout.Table{Values: []any{int64(1), nil, "b"}, DefinitionLevels: []int32{1, 0, 1}, RepetitionLevels: []int32{0, 0, 0}}, "different values", 1},
-		{"a null less", flat(), layout.Table{Values: []any{"a", "x", "b"}, DefinitionLevels: []int32{1, 1, 1}, RepetitionLevels: []int32{0, 0, 0}}, "what is null", 2},
-		{"a null with a value", flat(), layout.Table{Values: []any{"a", "x", "b"}, DefinitionLevels: []int32{1, 0, 1}, RepetitionLevels: []int32{0, 0, 0}}, "a value where Arrow's finds a null", 2},
-		{"a value more", flat(), layout.Table{Values: []any{"a", nil, "b", "c"}, DefinitionLevels: []int32{1, 0, 1, 1}, RepetitionLevels: []int32{0, 0, 0, 0}}, "more values", 0},
-		{"levels missing", flat(), layout.Table{Values: []any{"a", nil, "b"}, DefinitionLevels: []int32{1, 0}, RepetitionLevels: []int32{0, 0, 0}}, "levels and values of a page differ", 0},
-		{"the same list", list(), layout.Table{Values: []any{"a", "b", nil}, DefinitionLevels: []int32{3, 3, 1}, RepetitionLevels: []int32{0, 1, 0}}, "", 0},
-		{"a list cut in two", list(), layout.Table{Values: []any{"a", "b", nil}, DefinitionLevels: []int32{3, 3, 1}, RepetitionLevels: []int32{0, 0, 0}}, "where a list ends", 1},
-		{"a null for an empty list", list(), layout.Table{Values: []any{"a", "b", nil}, DefinitionLevels: []int32{3, 3, 0}, RepetitionLevels: []int32{0, 1, 0}}, "what is null", 2},
-		{"the same numbers", numbers(), layout.Table{Values: []any{int32(1), int64(2)}, DefinitionLevels: []int32{0, 0}, RepetitionLevels: []int32{0, 0}}, "", 0},
-		{"another number", numbers(), layout.Table{Values: []any{int64(1), int64(3)}, DefinitionLevels: []int32{0, 0}, RepetitionLevels: []int32{0, 0}}, "different values", 2},
-	} {
-		compared := &comparison{leaf: c.leaf}
-		err := compared.page(&c.page)
-		found, row := "", int64(0)
-		if err != nil {
-			found = err.Error()
-		}
-		if differs, ok := err.(*differError); ok {
-			row = differs.row
-		}
-		if (c.want == "") != (err == nil) || !strings.Contains(found, c.want) || row != c.row {
-			t.Errorf("%s: %q in row %d, want %q in row %d", c.name, found, row, c.want, c.row)
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/xitongsys/parquet-go/compress"
 	"github.com/xitongsys/parquet-go/layout"
 	"github.com/xitongsys/parquet-go/parquet"
 	"github.com/xitongsys/parquet-go/reader"
@@ -19,8 +20,9 @@ import (
 )
 
 // secondReader reads a file with xitongsys/parquet-go, which shares no code with the
-// first implementation. Its column reader ends without a word at an error, so pages are
-// read one by one here.
+// first implementation. It reads the footer, page headers and dictionaries, and unpacks
+// pages. Levels, indices and plain values are compared as bytes by comparison, because it
+// makes an object of each.
 type secondReader struct {
 	file   *sinks.OpenFile
 	meta   *parquet.FileMetaData
@@ -116,8 +118,8 @@ func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
 	return e, at, nil
 }
 
-// pages calls each for every page of a column chunk.
-func (r secondReader) pages(rowGroup, i int, each func(*layout.Table) error) (err error) {
+// pages calls each for every page of a column chunk, with its bytes unpacked.
+func (r secondReader) pages(rowGroup, i int, each func(h *parquet.PageHeader, data []byte) error) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
 	offset := meta.DataPageOffset
@@ -126,21 +128,21 @@ func (r secondReader) pages(rowGroup, i int, each func(*layout.Table) error) (er
 	}
 	size := meta.TotalCompressedSize
 	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, offset, size)), int(min(size, 1<<20)))
-	var dictionary *layout.Page
 	for seen := int64(0); seen < meta.NumValues; {
-		page, n, _, err := layout.ReadPage(in, r.schema, meta)
+		page, err := layout.ReadPageRawData(in, r.schema, meta)
 		if err != nil {
 			return err
 		}
-		if page.Header.GetType() == parquet.PageType_DICTIONARY_PAGE {
-			dictionary = page
-			continue
-		}
-		page.Decode(dictionary)
-		if err := each(page.DataTable); err != nil {
+		data, err := compress.Uncompress(page.RawData, meta.Codec)
+		if err != nil {
 			return err
 		}
-		seen += n
+		if err := each(page.Header, data); err != nil {
+			return err
+		}
+		if h := page.Header.DataPageHeader; h != nil {
+			seen += int64(h.NumValues)
+		}
 	}
 	return nil
 }

@@ -1,11 +1,20 @@
 package verify
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 	arrowparquet "github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/compress"
+	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 	"github.com/xitongsys/parquet-go/layout"
 	"github.com/xitongsys/parquet-go/parquet"
 )
@@ -76,4 +85,164 @@ func problemOf(err error) (problem string, row int64) {
 		return differs.problem, differs.row
 	}
 	return err.Error(), 0
+}
+
+// FuzzComparison compares columns of random values by value and by bytes: as they are, and
+// after one thing in what Arrow read is changed. Both find the same.
+func FuzzComparison(f *testing.F) {
+	for seed := range uint64(12) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		opened := inMemoryFile(randomFile(t, random))
+		one, err := openArrow(opened)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, foot, err := openSecond(opened)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, g := range foot.groups {
+			for j, chunk := range g.chunks {
+				l, err := readLeaf(one, two, i, j, g.rows, nil)
+				if err != nil {
+					t.Fatalf("row group %d, %s: %v", i, chunk.path, err)
+				}
+				if err := compareBoxed(l, two, i, j); err != nil {
+					t.Fatalf("row group %d, %s, by value: %v", i, chunk.path, err)
+				}
+				for range 4 {
+					undo := change(l, random)
+					if undo == nil {
+						continue
+					}
+					got, row := problemOf(compare(l, two, i, j))
+					want, wantRow := problemOf(compareBoxed(l, two, i, j))
+					if got == "" || got != want || row != wantRow {
+						t.Fatalf("row group %d, %s: %q in row %d; by value %q in row %d", i, chunk.path, got, row, want, wantRow)
+					}
+					undo()
+				}
+			}
+		}
+	})
+}
+
+// change changes a value or a level of a leaf. It returns nil if there is nothing to change.
+func change(l *leaf, random *rand.Rand) (undo func()) {
+	set := func(value *int16) func() {
+		before := *value
+		*value ^= 1
+		return func() { *value = before }
+	}
+	switch kind := random.IntN(4); {
+	case kind == 0 && len(l.definition) > 0:
+		return set(&l.definition[random.IntN(len(l.definition))])
+	case kind == 1 && len(l.repetition) > 0:
+		return set(&l.repetition[random.IntN(len(l.repetition))])
+	case kind == 2 && l.count > 0:
+		l.count--
+		return func() { l.count++ }
+	case len(l.texts) > 0:
+		text := &l.texts[random.IntN(len(l.texts))]
+		before := *text
+		*text = append(slices.Clone(before), 'x')
+		if n := len(before); n > 0 && random.IntN(2) == 0 {
+			*text = slices.Clone(before)
+			(*text)[n-1] ^= 1
+		}
+		return func() { *text = before }
+	case len(l.numbers) > 0:
+		number := &l.numbers[random.IntN(len(l.numbers))]
+		before := *number
+		*number ^= 1 << random.IntN(31)
+		return func() { *number = before }
+	case len(l.floats) > 0:
+		number := &l.floats[random.IntN(len(l.floats))]
+		*number++
+		return func() { *number-- }
+	case len(l.booleans) > 0:
+		is := &l.booleans[random.IntN(len(l.booleans))]
+		*is = !*is
+		return func() { *is = !*is }
+	}
+	return nil
+}
+
+// randomFile writes a file with columns of every type that datasets have. Some have a
+// dictionary, and of some of these the later pages have none.
+func randomFile(t testing.TB, random *rand.Rand) []byte {
+	t.Helper()
+	members := arrow.StructOf(arrow.Field{Name: "first", Type: text, Nullable: true}, arrow.Field{Name: "second", Type: text, Nullable: true})
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "text", Type: text}, {Name: "maybe_text", Type: text, Nullable: true},
+		{Name: "number", Type: number}, {Name: "maybe_number", Type: number, Nullable: true},
+		{Name: "small", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
+		{Name: "fraction", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "is", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+		{Name: "words", Type: arrow.ListOf(text), Nullable: true}, {Name: "pairs", Type: arrow.ListOf(members), Nullable: true},
+	}, nil)
+	codec := []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Zstd}[random.IntN(3)]
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(s, &out, arrowparquet.NewWriterProperties(
+		arrowparquet.WithDictionaryDefault(random.IntN(4) > 0), arrowparquet.WithDictionaryPageSizeLimit(int64(1+random.IntN(2000))),
+		arrowparquet.WithDataPageSize(int64(1+random.IntN(3000))), arrowparquet.WithBatchSize(int64(1+random.IntN(300))), arrowparquet.WithCompression(codec),
+	), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1 + random.IntN(3) {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		rows, distinct, nulls := random.IntN(1000)*random.IntN(2), 1+random.IntN(300), random.IntN(5)
+		for i, f := range s.Fields() {
+			for range rows {
+				appendRandom(b.Field(i), random, distinct, f.Nullable, nulls)
+			}
+		}
+		rec := b.NewRecord()
+		if err := errors.Join(w.WriteBuffered(rec)); err != nil {
+			t.Fatal(err)
+		}
+		w.NewBufferedRowGroup()
+		rec.Release()
+		b.Release()
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// appendRandom appends a value of a number of distinct ones. Of nullable values, so many of
+// four are null.
+func appendRandom(b array.Builder, random *rand.Rand, distinct int, nullable bool, nulls int) {
+	n := random.IntN(distinct)
+	if nullable && random.IntN(4) < nulls {
+		b.AppendNull()
+		return
+	}
+	switch b := b.(type) {
+	case *array.StringBuilder:
+		b.Append(strings.Repeat(fmt.Sprint(n), n%4))
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(n))
+	case *array.ListBuilder:
+		b.Append(true)
+		for range random.IntN(4) {
+			appendRandom(b.ValueBuilder(), random, distinct, true, nulls)
+		}
+	case *array.StructBuilder:
+		b.Append(true)
+		appendRandom(b.FieldBuilder(0), random, distinct, true, nulls)
+		appendRandom(b.FieldBuilder(1), random, distinct, true, nulls)
+	case *array.Int32Builder:
+		b.Append(int32(n - distinct/2))
+	case *array.Int64Builder:
+		b.Append(int64(n-distinct/2) << random.IntN(40))
+	case *array.Float64Builder:
+		b.Append(float64(n) / 7)
+	case *array.BooleanBuilder:
+		b.Append(n%2 == 0)
+	}
 }

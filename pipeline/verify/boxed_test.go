@@ -1,0 +1,105 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/xitongsys/parquet-go/layout"
+	"github.com/xitongsys/parquet-go/parquet"
+)
+
+// boxedComparison is a simple comparison: it lets the second implementation decode every
+// value into an interface. Tests compare comparison with it.
+type boxedComparison struct {
+	leaf  *leaf
+	at    int
+	there int
+	row   int64
+}
+
+// compareBoxed is compare by a boxedComparison.
+func compareBoxed(l *leaf, r secondReader, rowGroup, i int) (err error) {
+	defer contain(&err)
+	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
+	offset := meta.DataPageOffset
+	if meta.DictionaryPageOffset != nil {
+		offset = *meta.DictionaryPageOffset
+	}
+	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, offset, meta.TotalCompressedSize)), 1<<12)
+	c := &boxedComparison{leaf: l}
+	var dictionary *layout.Page
+	for seen := int64(0); seen < meta.NumValues; {
+		page, n, _, err := layout.ReadPage(in, r.schema, meta)
+		if err != nil {
+			return err
+		}
+		if page.Header.GetType() == parquet.PageType_DICTIONARY_PAGE {
+			dictionary = page
+			continue
+		}
+		page.Decode(dictionary)
+		if err := c.page(page.DataTable); err != nil {
+			return err
+		}
+		seen += n
+	}
+	if c.at != l.count {
+		return &differError{c.row, fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.count)}
+	}
+	return nil
+}
+
+func (c *boxedComparison) page(t *layout.Table) error {
+	l := c.leaf
+	if len(t.Values) > l.count-c.at {
+		return &differError{c.row, "the second reader finds more values than Arrow's"}
+	}
+	if len(t.DefinitionLevels) != len(t.Values) || len(t.RepetitionLevels) != len(t.Values) {
+		return errors.New("the numbers of levels and values of a page differ")
+	}
+	for i, value := range t.Values {
+		definition, repetition := l.maxDefinition, int16(0)
+		if l.definition != nil {
+			definition = l.definition[c.at]
+		}
+		if l.repetition != nil {
+			repetition = l.repetition[c.at]
+		}
+		if repetition == 0 {
+			c.row++
+		}
+		switch {
+		case l.definition != nil && int32(definition) != t.DefinitionLevels[i] || int32(repetition) != t.RepetitionLevels[i]:
+			return &differError{c.row, "the two readers disagree on what is null, or where a list ends"}
+		case definition < l.maxDefinition:
+			if value != nil {
+				return errors.New("a null has a value")
+			}
+		case !l.is(c.there, value):
+			return &differError{c.row, "the two readers find different values"}
+		default:
+			c.there++
+		}
+		c.at++
+	}
+	return nil
+}
+
+// is reports whether value i of the leaf is this value.
+func (l *leaf) is(i int, value any) bool {
+	switch v := value.(type) {
+	case string:
+		return i < len(l.texts) && string(l.texts[i]) == v
+	case int64:
+		return i < len(l.numbers) && l.numbers[i] == v
+	case int32:
+		return i < len(l.numbers) && l.numbers[i] == int64(v)
+	case float64:
+		return i < len(l.floats) && l.floats[i] == v
+	case bool:
+		return i < len(l.booleans) && l.booleans[i] == v
+	}
+	return false
+}

@@ -434,7 +434,7 @@ func TestLostFilesAreMended(t *testing.T) {
 	}
 }
 
-// An unfinished dataset is known by its journal. Without it nobody can say
+// An unfinished dataset is known by its journal. Without it no one can say
 // whose the parts are.
 func TestOtherStateFolderIsRefused(t *testing.T) {
 	s := five(t, t.TempDir())

@@ -35,7 +35,7 @@ func (a Answer) Matched() bool { return a.Lead != nil }
 
 // Resolver answers requests. Resolve is called from many goroutines at once,
 // once per distinct key where the caller can tell; the answer and what it
-// points to belong to the caller, who does not change them (a Resolver may
+// points to belong to the caller, but must not be changed (a Resolver may
 // hand out shared companies).
 //
 // An error is about the call, never about the identifier's data: no match is

@@ -119,7 +119,7 @@ func (l *List) ReaderFrom(columns []string, start Start) (*Reader, error) {
 	return r, nil
 }
 
-// skipRows reads rows that nobody wants.
+// skipRows drops the rows before the first one that is wanted.
 func (r *Reader) skipRows(ctx context.Context) error {
 	for r.skip > 0 {
 		b, err := r.batch(ctx, int(min(r.skip, int64(r.maxRows))))

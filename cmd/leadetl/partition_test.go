@@ -63,7 +63,7 @@ func TestVerifyPartedRows(t *testing.T) {
 		{"a file of another part", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.Parts[0].Files[0].Name = "land=US/part-00001.parquet" })
 		}, "a file of part 1 of the manifest should be called land=US/part-00000.parquet"},
-		{"a folder that is none", func(t *testing.T, out string) {
+		{"not a folder of a partition", func(t *testing.T, out string) {
 			editManifest(t, out, func(m *sinks.Manifest) { m.Parts[0].Files[0].Name = "land=a:b/part-00000.parquet" })
 		}, "a file of part 1 of the manifest is not in a folder of a value of land"},
 		{"no column", func(t *testing.T, out string) {

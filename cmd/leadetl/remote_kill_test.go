@@ -27,7 +27,7 @@ const remoteKillSeed = 20_261_120
 // them does too. The job is started again with the same command each time. In
 // the end nothing is lost and nothing was paid twice: every input row has its
 // output row, the service's ledger has each key once, the dataset is that of a
-// run nobody disturbed but for the times, and it can be made again, byte for
+// undisturbed run but for the times, and it can be made again, byte for
 // byte, of what is stored.
 //
 // LEADETL_KILLS is how many kills have to hit (default 12, and 6 on S3).
@@ -325,7 +325,7 @@ func (x *tormentor) hash(key string) string {
 	return answers.Question{Scope: answers.Scope{Service: x.url, Operation: resolution.Operation(x.operation)}, Key: key}.Hash().String()
 }
 
-// stored are the key hashes of the stored answers. A refusal is none: such a
+// stored are the key hashes of the stored answers. A refusal does not count: such a
 // question is asked again by each run.
 func (x *tormentor) stored() map[string]bool {
 	x.Helper()

@@ -107,7 +107,7 @@ func around(text string, at int) string {
 	return fmt.Sprintf("%q", text[max(0, at-80):min(len(text), at+80)])
 }
 
-// freeAddress is a loopback address that nobody listens at.
+// freeAddress is a loopback address without a listener.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

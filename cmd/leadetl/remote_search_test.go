@@ -108,7 +108,7 @@ func testRemoteSearchesKilled(t *testing.T, keep keeper, short int) {
 
 	o := badservice.DefaultOptions()
 	o.HonourKeys, o.Polls, o.Latency, o.Faults = true, 1, 3*time.Millisecond, badservice.Storm()
-	o.Faults.Later, o.Faults.Twice = 0, 0 // nobody listens for callbacks
+	o.Faults.Later, o.Faults.Twice = 0, 0 // there is no listener for callbacks
 	s, url := badly(t, o)
 	j := newRemoteJob(t, "keyword_to_lead", url, b.String(), append(flags, "--idempotent")...)
 	keep(j)

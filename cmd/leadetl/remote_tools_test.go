@@ -326,7 +326,7 @@ type list struct {
 	csv       string
 	rows      int // well-formed lines
 	malformed int
-	rejected  int      // rows whose identifier is none
+	rejected  int      // rows with an invalid identifier
 	keys      []string // distinct, in canonical form
 }
 

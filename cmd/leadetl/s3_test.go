@@ -252,7 +252,7 @@ func TestS3Plan(t *testing.T) {
 		t.Errorf("exit code %d, %d writes\n%s%s", code, writes, p.printed, p.said)
 	}
 	if said := j.run(cli.ExitTryAgain, "s3://leads/in/", "s3://leads/out/"); !strings.Contains(said, "in use by another process") {
-		t.Errorf("a lock in nobody's hand: %s", said)
+		t.Errorf("a lock without a holder: %s", said)
 	}
 }
 

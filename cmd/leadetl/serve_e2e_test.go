@@ -162,7 +162,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		{"the internal listener on every address", []string{"--directory", p.directory, "--state", t.TempDir(), "--internal-listen", ":0"}, "--internal-listen :0 can be reached", cli.ExitUsage},
 		{"no address to serve on", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", ""}, "--listen is empty", cli.ExitUsage},
 		{"a port that is taken", []string{"--directory", p.directory, "--state", t.TempDir(), "--listen", strings.TrimPrefix(s.public, "http://")}, "--listen", cli.ExitUsage},
-		{"a directory that is none", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is not a directory of reference data", cli.ExitUsage},
+		{"not a directory of reference data", []string{"--state", t.TempDir(), "--directory", t.TempDir()}, "is not a directory of reference data", cli.ExitUsage},
 		{"a certificate without key", []string{"--directory", p.directory, "--state", t.TempDir(), "--tls-cert", "cert.pem"}, "--tls-key", cli.ExitUsage},
 		{"another service's pepper", []string{"--directory", p.directory, "--state", copyOf(t, p.state), "--pepper-file", filepath.Join(other, wire.PepperName)}, "is not the secret that the keys of this state are hashed under", cli.ExitUsage},
 	} {

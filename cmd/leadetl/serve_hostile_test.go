@@ -101,7 +101,7 @@ func (b *besieged) request() *http.Request {
 }
 
 // TestServeSlowClients: who sends a request drop by drop is cut off in time,
-// and holds nobody else up.
+// and delays no other caller.
 func TestServeSlowClients(t *testing.T) {
 	t.Parallel()
 	const forHeaders, forBodies = 4 * time.Second, patience // what is cut off in 300 ms and in 5 s, on a busy machine
@@ -204,7 +204,7 @@ func TestServeOversized(t *testing.T) {
 func (b *besieged) chunked(body string) (status int, code string) {
 	b.Helper()
 	r := b.request()
-	r.Body = io.NopCloser(strings.NewReader(body)) // of a length nobody knows
+	r.Body = io.NopCloser(strings.NewReader(body)) // of unknown length
 	r.Header.Set("Authorization", "Bearer "+b.customer.key)
 	response, err := b.customer.http.Do(r)
 	if err != nil {

@@ -318,7 +318,7 @@ func (s *shopper) audit(kept *sqlite.Store) {
 	}
 }
 
-// checkSearch holds a search to what was found when nobody was killed.
+// checkSearch holds a search to what was found without a kill.
 func (s *shopper) checkSearch(kept *sqlite.Store, organization int64, b *shopped, account bill) {
 	s.Helper()
 	job, err := kept.FindJob(s.Context(), organization, b.id)

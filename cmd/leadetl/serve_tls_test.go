@@ -79,7 +79,7 @@ func TestServeTLS(t *testing.T) {
 	})
 	defer others.Wait()
 	defer stop()
-	// Half of a pair is none: the one before stays.
+	// Half of a pair is not used: the pair before stays.
 	certtest.Replace(t, certFile, newCert)
 	until(t, "the half pair is noticed", func() bool {
 		if got := serial(); got != 1 {

@@ -47,7 +47,7 @@ func (m *machines) on(t *testing.T, name string) *process {
 	return m.start()
 }
 
-// age makes all leases look as if nobody had renewed them for an hour.
+// age makes all leases look as if they were last renewed an hour ago.
 func (m *machines) age(t *testing.T) {
 	t.Helper()
 	past := time.Now().Add(-time.Hour)

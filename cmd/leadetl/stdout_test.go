@@ -15,7 +15,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("the output is gone") }
 
-// TestStandardOutputFails: no command claims to have said what nobody heard.
+// TestStandardOutputFails: no command reports success if its output was lost.
 func TestStandardOutputFails(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir+"/xdg")

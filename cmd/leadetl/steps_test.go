@@ -187,7 +187,7 @@ func TestStepsRefused(t *testing.T) {
 	t.Setenv("SLURM_ARRAY_TASK_ID", "x")
 	p := startProgram(t, append([]string{"part", "email_to_hem"}, s3...)...)
 	if code := p.code(); code != cli.ExitUsage || !strings.Contains(p.said.String(), "SLURM_ARRAY_TASK_ID") {
-		t.Errorf("a number that is none: exit code %d: %s", code, tail(p.said.String()))
+		t.Errorf("an invalid number: exit code %d: %s", code, tail(p.said.String()))
 	}
 }
 

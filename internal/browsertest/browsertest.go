@@ -263,7 +263,7 @@ const Faults = `(() => {
 	if (document.documentElement.scrollWidth > document.documentElement.clientWidth || innerWidth > document.documentElement.clientWidth + 20) wrong.push("it is " + document.documentElement.scrollWidth + " wide");
 	if (!document.title || document.querySelectorAll("h1").length !== 1 || !document.documentElement.lang) wrong.push("it has no title, language or heading");
 	for (const e of document.querySelectorAll("svg"))
-		if (e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")) wrong.push(name(e) + " says nothing to who does not see it");
+		if (e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")) wrong.push(name(e) + " has no text for screen readers");
 	for (const e of document.querySelectorAll("svg"))
 		if (e.getBoundingClientRect().bottom > e.parentElement.getBoundingClientRect().bottom + 1) wrong.push("a drawing leaves its place");
 	for (const e of document.querySelectorAll("th"))

@@ -303,7 +303,7 @@ func (k kind) equalJSON(got, want any) bool {
 	return k.equalText(text, want)
 }
 
-// isBinary reports whether a value is none that can be a text: its row is a
+// isBinary reports whether a value cannot be a text: its row is a
 // reject.
 func isBinary(v any) bool {
 	b, ok := v.([]byte)

@@ -99,7 +99,7 @@ func (l *Lock) RequireConditions() error {
 var started = time.Now().UTC().Truncate(time.Second)
 
 // HolderGone returns the holder of a lock whose process ran on this host and is
-// gone. It returns "" when nobody holds the lock, or when its holder may be
+// gone. It returns "" if the lock is free, or when its holder may be
 // alive.
 func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
 	held, _, err := (&Lock{store: s, at: at}).read(ctx)

@@ -185,7 +185,7 @@ func TestPutPieces(t *testing.T) {
 				t.Errorf("the same again: %+v, %v", again, err)
 			}
 			if left := server.Uploads(t, bucket); len(left) > 0 != (c.name == "the beginning is lost") {
-				t.Errorf("uploads that nobody knows of: %q", left)
+				t.Errorf("unknown uploads: %q", left)
 			}
 			if err := store.AbortUploads(t.Context(), at("big/"), ours); err != nil {
 				t.Error(err)

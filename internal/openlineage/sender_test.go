@@ -42,7 +42,7 @@ func TestAddress(t *testing.T) {
 }
 
 // TestSender: events come in order and as they were when they were sent, the
-// last one always, and a collector that hangs holds up nobody.
+// last one always, and a collector that hangs delays no run.
 func TestSender(t *testing.T) {
 	var mu sync.Mutex
 	var heard []string

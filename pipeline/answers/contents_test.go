@@ -29,7 +29,7 @@ func beside(t *testing.T, dir string) *Contents {
 	return c
 }
 
-// statOf is the Stat of a folder that nobody uses, with its tallies in order.
+// statOf is the Stat of an unused folder, with its tallies in order.
 func statOf(t *testing.T, dir string) Stat {
 	t.Helper()
 	c, err := OpenContents(t.Context(), dir)

@@ -156,7 +156,7 @@ func TestBlocksFromLeads(t *testing.T) {
 		{"no company", resolution.IPToCompany, &resolution.Lead{}, `"ip_class": "public", "org_type": "business"`},
 		{"one hash", resolution.NetworkToHEM, &resolution.Lead{HashedEmails: []resolution.HashedEmail{{Email: "s", Type: "sha1"}}}, `"hem_sha1": "s", "hashed_emails": [{"email": "s", "type": "sha1"}]`},
 		{"E.164 phone", resolution.NetworkToPhone, &resolution.Lead{Phone: "+442071838750"}, `"phone": "+442071838750", "phone_raw": "+442071838750", "phone_region": "GB", "phone_type": "fixed_line", "phone_valid": true`},
-		{"phone that is none", resolution.NetworkToPhone, &resolution.Lead{Phone: "ask reception"}, `"phone_raw": "ask reception"`},
+		{"not a phone number", resolution.NetworkToPhone, &resolution.Lead{Phone: "ask reception"}, `"phone_raw": "ask reception"`},
 		{"phone through a spreadsheet", resolution.NetworkToPhone, &resolution.Lead{Phone: "6.50555E+09"}, `"phone_raw": "6.50555E+09"`},
 		{"ranges that say nothing", resolution.IPToCompany, &resolution.Lead{Company: &resolution.Company{Revenue: "unknown", EmployeeCount: "Nov-50"}}, `"ip_class": "public", "org_type": "business", "company_revenue": "unknown", "company_employee_count": "Nov-50"`},
 		{"confidence of nothing", resolution.Deanonymization, &resolution.Lead{MatchLevel: "company", Confidence: pointer(0.0)}, `"match_level": "company", "confidence": 0`},

@@ -9,7 +9,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// Suppressor suppresses people who must not be in the dataset. A nil one suppresses nobody.
+// Suppressor suppresses people who must not be in the dataset. A nil one suppresses no rows.
 type Suppressor struct {
 	finder *suppression.Finder
 	kind   suppression.Kind // of the identifiers

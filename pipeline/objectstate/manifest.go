@@ -174,7 +174,7 @@ const (
 	keptFor = 24 * time.Hour
 )
 
-// sweep removes old manifests, and the files that m does not name and nobody
+// sweep removes old manifests, and the files that m does not name and no process
 // reads any more. If there are newer manifests, others than m's files count, and
 // sweep returns objects.ErrLockLost.
 func (s *State) sweep(ctx context.Context, of answers.Scope, m *manifest) error {

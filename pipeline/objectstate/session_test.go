@@ -383,7 +383,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A fence in the place of a segment that is in files already fences nobody: it
+// A fence in the place of a segment that is in files has no effect: it
 // is repeated at the end of the log.
 func TestFenceIsPassed(t *testing.T) {
 	b := newBench(t)

@@ -454,7 +454,7 @@ func TestDamage(t *testing.T) {
 			must(t, err)
 			must(t, os.WriteFile(found[0], []byte("{}\n"), 0o644))
 		},
-		"the manifest is none": func(t *testing.T, folder string) {
+		"the manifest is not JSON": func(t *testing.T, folder string) {
 			found, err := filepath.Glob(folder + "/v/*")
 			must(t, err)
 			must(t, os.WriteFile(found[len(found)-1], []byte("no"), 0o644))

@@ -24,7 +24,7 @@ var Words = []string{"matched", "no_match", "rejected", "failed", "suppressed", 
 func (o Outcome) String() string { return Words[o] }
 
 // Receipt is what is kept of a service's answer beside its data. A row that
-// nobody was asked about has the zero Receipt.
+// was not asked about has the zero Receipt.
 type Receipt struct {
 	ResolutionID string    // as the service writes it, empty when it has none
 	ResolvedAt   time.Time // when the answer was received

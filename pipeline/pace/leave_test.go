@@ -9,7 +9,7 @@ import (
 )
 
 // Calls that were held up together leave one after the other, no faster than
-// the rate; where nothing held them up nobody waits.
+// the rate; calls that nothing held up do not wait.
 func TestLeave(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -43,7 +43,7 @@ func minutes(t *testing.T, n int, l limiter, h headers, ceiling float64, latency
 
 // TestStatedLimit is what a limit that the user or the service states comes
 // to in the first minute: 99 % of it, and not one refusal. Where a second is
-// short against the latency, less is possible: nobody can know the limit
+// short against the latency, less is possible: the limit cannot be known
 // before the first answer, and what a small bucket could have given by then
 // is lost.
 func TestStatedLimit(t *testing.T) {
@@ -118,7 +118,7 @@ func TestStatedLimitJitter(t *testing.T) {
 	}
 }
 
-// TestLearnedLimit is what becomes of a limit that nobody states: it is found
+// TestLearnedLimit is what becomes of an undocumented limit: it is found
 // by refusals, few of them. Every refusal of a second or of a quarter of one
 // costs what the service could have answered.
 func TestLearnedLimit(t *testing.T) {

@@ -115,7 +115,7 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall) (Answer, 
 	return c.close(a, billed, failed(outcome.ReasonUnknownCall))
 }
 
-// orStop ends the run for an error of the store. ErrNoCall is none: a callback
+// orStop ends the run for an error of the store. ErrNoCall does not count: a callback
 // has closed the call.
 func (c *call) orStop(a Answer, err error) (Answer, error) {
 	switch {

@@ -48,7 +48,7 @@ func TestStanding(t *testing.T) {
 		{"unknown, idempotent", idempotent, unknown(now), Resend},
 		{"unknown of an earlier process", retry, unknown(before), Resend},
 		{"unknown of this process", retry, unknown(now), GiveUp},
-		{"parked, nobody listens", plain, parked(after), GiveUp},
+		{"parked, without a listener", plain, parked(after), GiveUp},
 		{"parked", listening, parked(after), Await},
 		{"parked, its time over", listening, parked(before), GiveUp},
 		{"parked, its time over, idempotent", idempotent, parked(before), Resend},

@@ -109,7 +109,7 @@ const lookForFaults = `(() => {
 			}));
 		}
 	for (const e of document.querySelectorAll("svg, [role=img]"))
-		if (e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")) wrong.push(name(e) + " says nothing to who does not see it");
+		if (e.getAttribute("role") !== "img" || !e.getAttribute("aria-label")) wrong.push(name(e) + " has no text for screen readers");
 	for (const e of document.querySelectorAll("th"))
 		if (!e.scope) wrong.push(name(e) + " has no scope");
 	const rgb = s => s.match(/[0-9.]+/g).map(Number);

@@ -148,7 +148,7 @@ func TestCallCountersLooksAtPace(t *testing.T) {
 func TestSnapshotHasTheCallsOfAServiceOnly(t *testing.T) {
 	var p Progress
 	if s := p.Snapshot(); s.Calls != nil {
-		t.Errorf("calls %+v of a run that asks nobody", s.Calls)
+		t.Errorf("calls %+v of a run without calls", s.Calls)
 	}
 	p.Calls = new(CallCounters)
 	p.Calls.Asked(5)

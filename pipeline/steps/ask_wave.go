@@ -8,7 +8,7 @@ import (
 
 // Ask asks about the keys of a wave that Gather found to be asked. One process at
 // a time does it: another one takes over. The error says why it stopped, and the
-// next Ask goes on from there.
+// next Ask resumes.
 func (r *Run) Ask(ctx context.Context, number int, beat func(Asked)) (asked Asked, err error) {
 	if r.Finished() {
 		return asked, nil

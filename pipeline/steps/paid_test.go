@@ -297,7 +297,7 @@ func TestPaidSteps(t *testing.T) {
 	}
 }
 
-// TestPaidStepsReuse: a wave whose answers are stored asks nobody, and what is too
+// TestPaidStepsReuse: a wave whose answers are stored makes no call, and what is too
 // old is asked again.
 func TestPaidStepsReuse(t *testing.T) {
 	p := newPaid(t, visits(90), 30, badservice.DefaultOptions())

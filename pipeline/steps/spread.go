@@ -39,7 +39,7 @@ func (r *Run) needService() error {
 }
 
 // Spread reads the rows of a window. For each part it writes the rows, and its
-// distinct keys. What suppression lists hold is no key, so nobody is asked about
+// distinct keys. What suppression lists hold is no key, so no call is made about
 // it.
 func (r *Run) Spread(ctx context.Context, window int) (done Spread, err error) {
 	if r.Finished() {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestFormsOfAllColumnsAreKnown: a form that nothing is checked by would be a
-// promise that nobody keeps.
+// promise that no code keeps.
 func TestFormsOfAllColumnsAreKnown(t *testing.T) {
 	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
 		for _, c := range columns.Every(op) {

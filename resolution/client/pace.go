@@ -171,7 +171,7 @@ func resetIn(text string, now time.Time) time.Duration {
 		return waitUntil(text, now)
 	}
 	const (
-		year2001 = 1e9  // as seconds since 1970; nobody waits 30 years
+		year2001 = 1e9  // as seconds since 1970; no service asks for 30 years
 		millis   = 1e11 // more than any moment in seconds
 	)
 	switch {

@@ -72,7 +72,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			r.told.Do(func() { r.options.Log.Warn("a callback was refused: it is too large", "most_bytes", maxCallback) })
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		} else {
-			w.WriteHeader(http.StatusBadRequest) // nobody may be there to read it
+			w.WriteHeader(http.StatusBadRequest) // the caller may be gone
 		}
 		return
 	}

@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 		{"403", 403, "", `{"message":"forbidden"}`, resolution.Denied, "", false},
 		{"403 that passes", 403, "Retry-After: 2", ``, resolution.Limited, "", false},
 		{"404 of a web server", 404, "", `<html>not found</html>`, resolution.Denied, "", false},
-		{"404 of our own, of a path that is none", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, resolution.Denied, "not_found", false},
+		{"404 of our own, of an unknown path", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, resolution.Denied, "not_found", false},
 		{"404 cut off", 404, "Content-Type: application/json", `{"error":{"co`, resolution.Protocol, "", true},
 		{"405", 405, "", ``, resolution.Denied, "", false},
 		{"415", 415, "", `{"error":{"code":"unsupported_media_type"}}`, resolution.Denied, "unsupported_media_type", false},
@@ -203,7 +203,7 @@ func TestAbout(t *testing.T) {
 		{"credits in a header", "X-Credits-Spent: 2", `{}`, "", 2, false},
 		{"credits in the body", "", `{"credits":{"spent":"3"}}`, "", 3, false},
 		{"a replay", "Idempotent-Replayed: true", `{}`, "", -1, true},
-		{"what nobody knows is kept", "", `{"new": {"x": 1.50} , "lead":null}`, "", -1, false},
+		{"unknown members are kept", "", `{"new": {"x": 1.50} , "lead":null}`, "", -1, false},
 	} {
 		h := http.Header{}
 		if name, value, ok := strings.Cut(f.header, ": "); ok {
@@ -272,7 +272,7 @@ func TestPace(t *testing.T) {
 		{"a policy of before", map[string]string{"RateLimit-Policy": `100;w=60`}, ``, resolution.Pace{Quota: 100, Window: 60 * s}},
 		{"a limit without a window", map[string]string{"X-RateLimit-Limit": "600"}, ``, resolution.Pace{Quota: 600}},
 		{"a limit with its policy", map[string]string{"RateLimit-Limit": "100, 100;w=60"}, ``, resolution.Pace{Quota: 100, Window: 60 * s}},
-		{"a policy that is none", map[string]string{"RateLimit-Policy": `"p";q=-1;w=x, NaN;w=60`}, ``, resolution.Pace{}},
+		{"an invalid policy", map[string]string{"RateLimit-Policy": `"p";q=-1;w=x, NaN;w=60`}, ``, resolution.Pace{}},
 		{"X-RateLimit, delta", map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30"}, ``, resolution.Pace{Limited: true, Reset: 30 * s}},
 		{"X-RateLimit, epoch", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230"}, ``, resolution.Pace{Limited: true, Remaining: 1, Reset: 30 * s}},
 		{"X-RateLimit, milliseconds", map[string]string{"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1795165230500"}, ``, resolution.Pace{Limited: true, Remaining: 1, Reset: 30*s + s/2}},

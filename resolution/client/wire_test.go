@@ -304,7 +304,7 @@ func TestOptions(t *testing.T) {
 		{"a query", func(o *Options) { o.BaseURL = "https://service.example/?a=b" }, "query"},
 		{"no key", func(o *Options) { o.Key = secret.New("") }, "no API key"},
 		{"a key with a line break", func(o *Options) { o.Key = secret.New("a\nb") }, "a header cannot carry"},
-		{"a header that is none", func(o *Options) { o.HeaderName = "X Key" }, "not a header name"},
+		{"an invalid header", func(o *Options) { o.HeaderName = "X Key" }, "not a header name"},
 		{"no concurrency", func(o *Options) { o.Concurrency = 0 }, "concurrency"},
 		{"no timeout", func(o *Options) { o.Timeout = 0 }, "timeout"},
 	} {

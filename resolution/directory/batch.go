@@ -106,7 +106,7 @@ func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 }
 
 // OfOwners sets what is known of each owner but 0: its kind of organization, and
-// its company, nil without one. Companies stay valid, and nobody may change them.
+// its company, nil without one. Companies stay valid, and must not be changed.
 func (d *Directory) OfOwners(owners []uint32, found []*resolution.Company, orgTypes []string) error {
 	clear(found)
 	clear(orgTypes)

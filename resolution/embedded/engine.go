@@ -19,7 +19,7 @@ type Options struct {
 	// IncludeProviders also answers with companies that are access or hosting
 	// providers, carriers, CDNs or VPNs.
 	IncludeProviders bool
-	// Listed reports whether an identifier is suppressed; nil suppresses nobody. A
+	// Listed reports whether an identifier is suppressed; nil suppresses no one. A
 	// person with a suppressed identifier in the directory is never found. It is
 	// called from many goroutines.
 	Listed func(kind resolution.Identifier, value string) bool

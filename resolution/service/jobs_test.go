@@ -72,7 +72,7 @@ func TestDrainedJobs(t *testing.T) {
 	}
 }
 
-// TestUnreadableWork: a job that nobody can read ends, with its callback, and
+// TestUnreadableWork: an unreadable job ends, with its callback, and
 // gives back what it took.
 func TestUnreadableWork(t *testing.T) {
 	for _, c := range []struct{ name, work, callback string }{

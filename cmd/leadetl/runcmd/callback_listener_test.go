@@ -59,7 +59,7 @@ func secretFile(t *testing.T, secrets ...string) string {
 
 const calledBack = `{"type":"resolution.completed","resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"},"payload":{"metadata":{"client_ref":"ref"}}}`
 
-// call posts a callback, signed with the secret unless it is none.
+// call posts a callback, signed with the secret if there is one.
 func call(t *testing.T, c *http.Client, url, webhook string, s callback.Secret) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(calledBack))
@@ -171,7 +171,7 @@ func TestListenForCallbacksErrors(t *testing.T) {
 		{"any address of IPv6", callbackListenOptions{Addr: "[::]:8443", SecretFile: good, Send: true}, "--callback-url"},
 		{"a port alone", callbackListenOptions{Addr: ":8443", SecretFile: good, Send: true}, "--callback-url"},
 		{"no secret", callbackListenOptions{Addr: "127.0.0.1:0"}, "--callback-secret-file"},
-		{"a secret that is none", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, "hunter2")}, "whsec_"},
+		{"an invalid secret", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, "hunter2")}, "whsec_"},
 		{"one good secret, one not", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, callback.NewSecret().Reveal(), "hunter2")}, "whsec_"},
 		{"no certificate", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: good, TLSCert: "missing.pem", TLSKey: "missing.pem"}, "--callback-tls-cert"},
 		{"a busy port", callbackListenOptions{Addr: busy.Addr().String(), SecretFile: good}, " is in use at 127.0.0.1; name another"},

@@ -139,7 +139,7 @@ var hostile = []struct {
 	{"https://\ufb01ne.example.com/", ErrBadHost}, // a ligature
 	{"https://hoo\u00adks.example.com/", ErrBadHost},
 	{"https://hoo\u200bks.example.com/", ErrBadHost},
-	{"https://hooks.example.com\u2044x/", ErrBadHost}, // a slash that is none
+	{"https://hooks.example.com\u2044x/", ErrBadHost}, // looks like a slash
 	{"https://hooks.example.com\u2215x/", ErrBadHost},
 	{"https://B\u00dcCHER.example/", ErrBadHost}, // not the canonical letters
 	{"https://\u05d0a.example/", ErrBadHost},     // right to left and left to right

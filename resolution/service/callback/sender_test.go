@@ -591,7 +591,7 @@ func TestSettleWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestPoll: deliveries that nobody announced are found.
+// TestPoll: unannounced deliveries are found.
 func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, m := new(internet), newMemory()

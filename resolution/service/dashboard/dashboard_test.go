@@ -309,7 +309,7 @@ func TestForms(t *testing.T) {
 		t.Errorf("the secret is not shown: %d", a.status)
 	}
 	if a := s.ask(c, "GET", "/account/deliveries", nil); strings.Contains(a.body, "whsec_") || strings.Contains(a.body, "token=secret") {
-		t.Error("a secret is shown that nobody asked for")
+		t.Error("a secret is shown unasked")
 	}
 	job, err := s.store.Jobs(t.Context(), s.organization.ID, state.Queued, uuid.Nil, 1)
 	s.must(err)

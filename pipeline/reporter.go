@@ -58,8 +58,9 @@ func (r *reporter) stopped(result *Result, err error) {
 func (r *reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
 	d, result := r.work.decision, r.work.result()
-	if r.work.apart {
-		began = d.header.BegunAt
+	series := r.recorder.Series(now)
+	if r.work.apart { // nothing was recorded over the time of the run
+		began, series = d.header.BegunAt, stats.Series{RowsPerSecond: []float64{}, CallsPerSecond: []float64{}}
 	}
 	made = &report.Report{
 		Format: report.Format, Program: d.run.Program, Operation: string(d.run.Job.Operation), JobID: d.jobID,
@@ -69,7 +70,7 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 		Duplicates: result.Duplicates, SuppressionEntries: result.SuppressionEntries, FirstReject: result.FirstReject,
 		Parts:    report.Parts{Made: result.Made, Earlier: result.Skipped},
 		Progress: report.ProgressOf(d.run.Progress.Snapshot()),
-		Series:   r.recorder.Series(now),
+		Series:   series,
 	}
 	if t := result.Totals; t.Rows > 0 {
 		made.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4
@@ -77,10 +78,15 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 	for _, p := range r.work.log.inOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
-	if r.work.buyer == nil {
+	calls := r.work.calls
+	if calls == nil && r.work.buyer != nil {
+		calls = &Calls{Counts: d.run.Remote.Counters.Snapshot(), Open: d.run.Remote.Answers}
+		calls.Calls, calls.Credits = r.work.buyer.Spent()
+	}
+	if calls == nil {
 		return made, nil
 	}
-	made.Service, err = r.service()
+	made.Service, err = r.service(calls)
 	return made, err
 }
 
@@ -106,12 +112,12 @@ func stopFor(err error) report.Stop {
 }
 
 // service returns the calls to the service and those that are open.
-func (r *reporter) service() (*report.Service, error) {
+func (r *reporter) service(calls *Calls) (*report.Service, error) {
 	d := r.work.decision
 	remote := d.run.Remote
-	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline}
-	s.SetCalls(remote.Counters.Snapshot())
-	s.Budget.Calls, s.Budget.Credits = r.work.buyer.Spent()
+	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline, Uncounted: calls.Uncounted}
+	s.SetCalls(calls.Counts)
+	s.Budget.Calls, s.Budget.Credits = calls.Calls, calls.Credits
 	if most := remote.Budget.MaxCalls; most >= 0 {
 		s.Budget.MaxCalls = &most
 	}
@@ -121,5 +127,5 @@ func (r *reporter) service() (*report.Service, error) {
 	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
 		s.Budget.MaxDurationSeconds = &most
 	}
-	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.scope(), d.header.Run)
+	return s, s.SetOpenCalls(context.Background(), calls.Open, d.scope(), d.header.Run)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -164,10 +166,27 @@ func (d *decision) apart(ctx context.Context) *work {
 // alreadyDone stands for what Begin has done.
 func alreadyDone() error { return nil }
 
+// Account is what the processes of a run have counted, for its report.
+type Account struct {
+	Earlier []int  // parts of an earlier run
+	Calls   *Calls // nil without a service
+}
+
+// Calls are what a run has asked a service and spent, over all its processes.
+type Calls struct {
+	Counts         stats.CallSnapshot
+	Calls, Credits int64 // what counts against the budget
+	Open           report.OpenCalls
+	// Uncounted are processes that were killed while they asked. The requests of
+	// their last seconds are not in Counts.
+	Uncounted int
+}
+
 // Finish publishes the dataset of so many parts, with its report, and removes the
 // journal. The error is a *MissingError if some are not recorded, or no longer
-// match their record. One process at a time may call it.
-func (b *Begun) Finish(ctx context.Context, parts int, storage journal.Storage) (result *Result, err error) {
+// match their record. One process at a time may call it. account is called if
+// none is missing.
+func (b *Begun) Finish(ctx context.Context, parts int, storage journal.Storage, account func() (Account, error)) (result *Result, err error) {
 	d, err := b.with(storage)
 	if err != nil {
 		return nil, err
@@ -178,21 +197,28 @@ func (b *Begun) Finish(ctx context.Context, parts int, storage journal.Storage) 
 	if missing := (&MissingError{}); missing.among(d.recorded, parts) {
 		return w.result(), missing
 	}
+	of, err := account()
+	if err != nil {
+		return w.result(), err
+	}
+	w.calls = of.Calls
 	d.run.Progress.Begin(d.run.Job.Operation.IsKeyword())
 	for number, p := range d.recorded {
 		log.keep(number, p)
-		log.fresh.Add(p.Totals)
 		d.run.Progress.Count(p.Totals)
 		d.run.Progress.CountPart()
+		if !slices.Contains(of.Earlier, number) {
+			log.fresh.Add(p.Totals)
+			log.made++
+		}
 	}
 	d.run.Progress.CountAllRead()
-	log.made = parts
-	report := newReporter(w)
-	defer func() { report.stopped(result, err) }()
+	watch := newReporter(w)
+	defer func() { watch.stopped(result, err) }()
 	if err := log.sumRest(ctx); err != nil {
 		return w.result(), err
 	}
-	return w.publish(report)
+	return w.publish(watch)
 }
 
 // MissingError is ErrMissingParts with the numbers of the parts.

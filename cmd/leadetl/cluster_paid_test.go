@@ -16,6 +16,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -110,7 +111,27 @@ func (c *cluster) proved(name, in string, compare bool) (unknown int) {
 	if err := errors.Join(err, json.Unmarshal(data, &m)); err != nil {
 		c.Fatal(err)
 	}
-	return int(m.Totals.Reasons["failed"]["unknown_call"])
+	unknown = int(m.Totals.Reasons["failed"]["unknown_call"])
+	c.requireService(name, m.Totals, unknown)
+	return unknown
+}
+
+// requireService compares the report on the calls with the rows, which have
+// different keys.
+func (c *cluster) requireService(name string, rows sinks.Totals, unknown int) {
+	c.Helper()
+	var r report.Report
+	data, err := os.ReadFile(filepath.Join(c.object(name), "_report.json"))
+	if err := errors.Join(err, json.Unmarshal(data, &r)); err != nil || r.Service == nil {
+		c.Fatalf("%s: %v, no calls in %s", name, err, data)
+	}
+	s := r.Service
+	paid := s.Budget.Credits - int64(unknown) // each may have cost the price of a match
+	if s.Calls.Asked != rows.Rows || s.Calls.Closed != rows.Rows || s.Calls.Matched != rows.Matched || s.Calls.Stored != 0 || s.Calls.Duplicates != 0 ||
+		s.Calls.Unknown != int64(unknown) || s.Budget.Calls != rows.Rows || s.Calls.Credits != rows.Matched || paid != s.Calls.Credits ||
+		s.Uncounted == 0 && s.Calls.Calls < rows.Rows-int64(unknown) {
+		c.Errorf("%s: %+v of %+v, %d unknown", name, s, rows, unknown)
+	}
 }
 
 // requireSilent: no history of the server, nor its database, holds one of these.

@@ -18,15 +18,15 @@ func (s *Service) SetCalls(calls stats.CallSnapshot) {
 	}
 }
 
-// openCalls lists the calls that are open in a store.
-type openCalls interface {
+// OpenCalls lists the calls that are open in a store.
+type OpenCalls interface {
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 }
 
 // SetOpenCalls sets the open calls of a scope. Unknown calls of run are listed
 // first. After an error the list is empty.
-func (s *Service) SetOpenCalls(ctx context.Context, store openCalls, scope answers.Scope, run string) (err error) {
+func (s *Service) SetOpenCalls(ctx context.Context, store OpenCalls, scope answers.Scope, run string) (err error) {
 	if s.Unknown, err = listUnknown(ctx, store, scope, run); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *Service) SetOpenCalls(ctx context.Context, store openCalls, scope answe
 	return err
 }
 
-func listUnknown(ctx context.Context, store openCalls, scope answers.Scope, run string) (UnknownCalls, error) {
+func listUnknown(ctx context.Context, store OpenCalls, scope answers.Scope, run string) (UnknownCalls, error) {
 	var ours, others []UnknownCall
 	var count int64
 	for c, err := range store.Unknown(ctx) {
@@ -64,7 +64,7 @@ func unknownCall(c answers.OpenCall, thisRun bool) UnknownCall {
 	}
 }
 
-func countParked(ctx context.Context, store openCalls, scope answers.Scope) (n int64, err error) {
+func countParked(ctx context.Context, store OpenCalls, scope answers.Scope) (n int64, err error) {
 	for c, err := range store.Parked(ctx) {
 		if err != nil {
 			return n, err

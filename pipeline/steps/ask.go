@@ -72,6 +72,11 @@ type Asked struct {
 	Calls    int64 `json:"calls"`
 	Credits  int64 `json:"credits"`
 	Unknown  int64 `json:"unknown"`
+	// Paid is the part of Credits that answers have cost; the rest is the most
+	// that calls without an answer can cost.
+	Paid int64 `json:"paid"`
+	// Made is what the requests of this process came to.
+	Made stats.CallRecord `json:"made"`
 	// InFlight and Rate are those of the moment.
 	InFlight int     `json:"in_flight"`
 	Rate     float64 `json:"rate"`
@@ -105,8 +110,9 @@ func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err err
 	defer func() { err = errors.Join(err, session.Close(ctx)) }()
 	session.Linger(a.Remote.Pace.Crowded)
 	remote := *a.Remote
-	remote.Answers = session.Answers
-	w := &asking{Asking: a, before: remote.Counters.Snapshot()}
+	remote.Answers, remote.Counters = session.Answers, &stats.CallCounters{}
+	remote.Counters.PacedSince(a.Remote.Pace.Snapshot)
+	w := &asking{Asking: a, counters: remote.Counters}
 	var ended context.Context
 	if w.buyer, ended, err = purchase.Open(ctx, &remote, a.Operation, a.Run, a.Log); err != nil {
 		return asked, err
@@ -139,8 +145,8 @@ func (a *Asking) hashes(ctx context.Context) iter.Seq2[answers.Hash, error] {
 // asking is one Do.
 type asking struct {
 	*Asking
-	buyer  *purchase.Buyer
-	before stats.CallSnapshot
+	buyer    *purchase.Buyer
+	counters *stats.CallCounters
 
 	mu     sync.Mutex
 	failed int64
@@ -232,11 +238,10 @@ func (w *asking) ask(ctx context.Context, l *lot, some []Question) error {
 
 // count returns the counts of this moment.
 func (w *asking) count() Asked {
-	now := w.Remote.Counters.Snapshot()
+	now := w.counters.Snapshot()
 	a := Asked{
-		Keys: now.Asked - w.before.Asked, Closed: now.Closed - w.before.Closed, Stored: now.Stored - w.before.Stored,
-		Matched: now.Matched - w.before.Matched, Requests: now.Calls - w.before.Calls, Unknown: now.Unknown,
-		InFlight: now.InFlight, Rate: now.Rate,
+		Keys: now.Asked, Closed: now.Closed, Stored: now.Stored, Matched: now.Matched, Requests: now.Calls, Unknown: now.Unknown,
+		Paid: now.EarlierCredits + now.Credits, Made: w.counters.Record(), InFlight: now.InFlight, Rate: now.Rate,
 	}
 	a.Calls, a.Credits = w.buyer.Spent()
 	w.mu.Lock()

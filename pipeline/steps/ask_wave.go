@@ -2,6 +2,9 @@ package steps
 
 import (
 	"context"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/pipeline/exchange"
 )
@@ -31,10 +34,61 @@ func (r *Run) Ask(ctx context.Context, number int, beat func(Asked)) (asked Aske
 		},
 		Scratch: r.run.StateDir, Log: r.run.Log,
 	}
-	if asked, err = a.Do(ctx, beat); err != nil {
+	log := attemptLog{run: r, name: attemptName(number, uuid.NewString())}
+	if err := r.putJSON(ctx, log.name, Attempt{}); err != nil {
+		return asked, err
+	}
+	asked, err = a.Do(ctx, func(now Asked) {
+		log.beat(ctx, now)
+		if beat != nil {
+			beat(now)
+		}
+	})
+	log.end(context.WithoutCancel(ctx), asked)
+	if err != nil {
 		return asked, err
 	}
 	return asked, r.createJSON(ctx, askedName(number), asked)
+}
+
+// Attempt is what one process has asked about a wave. Without Ended the process
+// was killed, and may have done more.
+type Attempt struct {
+	Asked
+	Ended bool `json:"ended"`
+}
+
+// attemptLog writes an Attempt, for the report of the run.
+type attemptLog struct {
+	run     *Run
+	name    string
+	written time.Time
+}
+
+// logEvery is the time between two writes of an attempt, and logPatience how long
+// one may take. A write that fails is no reason to stop.
+const (
+	logEvery    = 10 * time.Second
+	logPatience = 10 * time.Second
+)
+
+func (l *attemptLog) beat(ctx context.Context, now Asked) {
+	if time.Since(l.written) >= logEvery {
+		l.write(ctx, Attempt{Asked: now})
+	}
+}
+
+func (l *attemptLog) end(ctx context.Context, now Asked) {
+	l.write(ctx, Attempt{Asked: now, Ended: true})
+}
+
+func (l *attemptLog) write(ctx context.Context, a Attempt) {
+	ctx, cancel := context.WithTimeout(ctx, logPatience)
+	defer cancel()
+	if err := l.run.putJSON(ctx, l.name, a); err != nil && ctx.Err() == nil {
+		l.run.run.Log.Warn("the report will lack calls of this worker", "error", err)
+	}
+	l.written = time.Now()
 }
 
 // questions reads the questions of a lot.

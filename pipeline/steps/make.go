@@ -63,7 +63,8 @@ func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err = r.begun.Finish(ctx, d.Parts, r.partsIn(ctx, pipeline.Window{Parts: d.Parts}))
+	storage := r.partsIn(ctx, pipeline.Window{Parts: d.Parts})
+	result, err = r.begun.Finish(ctx, d.Parts, storage, func() (pipeline.Account, error) { return r.account(ctx, d) })
 	var missing *pipeline.MissingError
 	if errors.As(err, &missing) {
 		err = d.missing(missing)

@@ -23,10 +23,12 @@ import (
 //	<run>/waves/<wave>/lots.json       the parts of a wave, and how its keys are cut into lots
 //	<run>/waves/<wave>/lots/<lot>      the keys of a lot, and which are to be asked
 //	<run>/waves/<wave>/verdicts/<lot>  which of them have no answer, and why
+//	<run>/waves/<wave>/attempts/<id>   what one process has asked
 //	<run>/waves/<wave>/asked.json      all lots are asked
 //	<run>/waves/<wave>/slices/<lot>    what is known of its keys, for each part
+//	<run>/waves/<wave>/counts/<lot>    how many of its keys were bought, stored and so on
 //
-// Each is created once: what another process created first stays.
+// Each but the attempts is created once: what another process created first stays.
 
 // ErrNotReady says that a step before this one is not done yet.
 var ErrNotReady = errors.New("a step before this one is not done yet")
@@ -39,6 +41,9 @@ func lotsName(wave int) string                 { return waveName(wave) + "lots.j
 func lotName(wave, lot int) string             { return fmt.Sprintf("%slots/%05d", waveName(wave), lot) }
 func verdictsName(wave, lot int) string        { return fmt.Sprintf("%sverdicts/%05d", waveName(wave), lot) }
 func askedName(wave int) string                { return waveName(wave) + "asked.json" }
+func attemptsName(wave int) string             { return waveName(wave) + "attempts/" }
+func attemptName(wave int, id string) string   { return attemptsName(wave) + id }
+func countsName(wave, lot int) string          { return fmt.Sprintf("%scounts/%05d", waveName(wave), lot) }
 func slicesName(wave, lot int) string          { return fmt.Sprintf("%sslices/%05d", waveName(wave), lot) }
 func (r *Run) at(name string) objects.Location { return r.folder.At(r.Name(name)) }
 

@@ -44,6 +44,7 @@ type paid struct {
 	input   string
 	perPart int
 	change  func(*purchase.Remote)
+	asking  func(*Run) error // in place of Ask, if not nil
 }
 
 const paidOut = "s3://leads/out/"
@@ -305,9 +306,7 @@ func TestPaidStepsReuse(t *testing.T) {
 	billed := p.service.BilledKeys()
 	again := func() {
 		t.Helper()
-		if err := os.RemoveAll(filepath.Join(p.dir, "out")); err != nil {
-			t.Fatal(err)
-		}
+		p.removeOutput()
 		p.all()
 		p.requireSame(3)
 	}
@@ -354,7 +353,7 @@ func TestPaidStepsWaves(t *testing.T) {
 		t.Skip("it makes 65 parts")
 	}
 	p := newPaid(t, visits(2*PartsPerWave+2), 2, badservice.DefaultOptions())
-	if d := p.all(); d.Waves() != 2 {
+	if d, _ := p.all(); d.Waves() != 2 {
 		t.Fatalf("%d waves", d.Waves())
 	}
 	p.requireSame(PartsPerWave + 1)
@@ -366,7 +365,7 @@ func TestPaidStepsWaves(t *testing.T) {
 }
 
 // all takes all steps on one machine.
-func (p *paid) all() Division {
+func (p *paid) all() (Division, *pipeline.Result) {
 	t, ctx := p.t, p.t.Context()
 	t.Helper()
 	d := p.divided()
@@ -388,8 +387,12 @@ func (p *paid) all() Division {
 			_, err := r.Gather(ctx, wave, lot)
 			fine(err)
 		}
-		_, err = r.Ask(ctx, wave, nil)
-		fine(err)
+		if p.asking != nil {
+			fine(p.asking(r))
+		} else {
+			_, err = r.Ask(ctx, wave, nil)
+			fine(err)
+		}
 		for lot := range lots {
 			fine(r.Share(ctx, wave, lot))
 		}
@@ -399,9 +402,17 @@ func (p *paid) all() Division {
 			return err
 		}))
 	}
-	_, err := r.Finish(ctx)
+	result, err := r.Finish(ctx)
 	fine(err)
-	return d
+	return d, result
+}
+
+// removeOutput removes the dataset.
+func (p *paid) removeOutput() {
+	p.t.Helper()
+	if err := os.RemoveAll(filepath.Join(p.dir, "out")); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // TestPaidStepsWrongSlices: a part whose keys are not in its slices is not made.

@@ -49,6 +49,8 @@ type Run struct {
 type jobFile struct {
 	journal.Header
 	WindowBytes int64 `json:"window_bytes"`
+	// Earlier are the parts that an earlier run made, which stay.
+	Earlier []int `json:"earlier,omitempty"`
 }
 
 const jobName = "job.json"

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/exchange"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
 // Share gives each part of a wave what is known of its keys in a lot, after all
@@ -38,7 +40,11 @@ func (r *Run) Share(ctx context.Context, number, lot int) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.close()) }()
 	slices := exchange.NewSlices()
-	if err := r.fill(ctx, slices, w.Lots[lot], keys, verdicts); err != nil {
+	counts, err := r.fill(ctx, slices, w.Lots[lot], keys, verdicts)
+	if err != nil {
+		return err
+	}
+	if err := r.createJSON(ctx, countsName(number, lot), counts); err != nil {
 		return err
 	}
 	buffered := bufio.NewWriterSize(file, 1<<20)
@@ -72,31 +78,61 @@ func (r *Run) verdicts(ctx context.Context, number, lot int) (map[answers.Hash]s
 	return byHash, err
 }
 
+// lotCounts counts the keys of a lot, for the report.
+type lotCounts struct {
+	Keys    int64 `json:"keys"`
+	Matched int64 `json:"matched"`
+	Stored  int64 `json:"stored"` // answered without a call for this wave
+	Refused int64 `json:"refused"`
+}
+
+func (c *lotCounts) add(more lotCounts) {
+	c.Keys, c.Matched, c.Stored, c.Refused = c.Keys+more.Keys, c.Matched+more.Matched, c.Stored+more.Stored, c.Refused+more.Refused
+}
+
+// count counts a key. byUs says that the run paid for its answer. A key that was
+// not to be asked, and one that another run bought meanwhile, took no call.
+func (c *lotCounts) count(k exchange.LotKey, f answers.Found, byUs bool) {
+	c.Keys++
+	refused := f.Stored && f.Answer.Outcome == answers.Refused
+	switch {
+	case refused && k.Ask && strings.HasPrefix(f.Answer.Reason, outcome.ReasonRefused):
+		c.Refused++
+	case f.Stored && (!k.Ask || !refused && !byUs):
+		c.Stored++
+	}
+	if f.Stored && f.Answer.Outcome == answers.Matched {
+		c.Matched++
+	}
+}
+
 // fill adds what is known of each key. Keys and stored answers are in the order of
 // their hashes. A row whose key has a verdict is as one that the service refused:
 // it fails, with the reason.
-func (r *Run) fill(ctx context.Context, to *exchange.Slices, about exchange.Lot, keys []exchange.LotKey, verdicts map[answers.Hash]string) error {
-	add := func(k exchange.LotKey, f answers.Found) {
-		if reason, failed := verdicts[k.Hash]; failed {
+func (r *Run) fill(ctx context.Context, to *exchange.Slices, about exchange.Lot, keys []exchange.LotKey, verdicts map[answers.Hash]string) (counts lotCounts, err error) {
+	add := func(k exchange.LotKey, f answers.Found, byUs bool) {
+		reason, failed := verdicts[k.Hash]
+		if failed {
 			f = answers.Found{Stored: true, Answer: answers.Answer{Outcome: answers.Refused, Reason: reason}}
 		}
 		to.Add(k.Hash, k.Parts, f)
+		counts.count(k, f, byUs)
 	}
 	for item, err := range r.stored(ctx, about, true) {
 		if err != nil {
-			return err
+			return counts, err
 		}
 		for len(keys) > 0 && keys[0].Hash.Compare(item.Hash) < 0 {
-			add(keys[0], answers.Found{})
+			add(keys[0], answers.Found{}, false)
 			keys = keys[1:]
 		}
 		if len(keys) > 0 && keys[0].Hash == item.Hash {
-			add(keys[0], r.found(item))
+			add(keys[0], r.found(item), item.Run == r.Header().Run)
 			keys = keys[1:]
 		}
 	}
 	for _, k := range keys {
-		add(k, answers.Found{})
+		add(k, answers.Found{}, false)
 	}
-	return nil
+	return counts, nil
 }

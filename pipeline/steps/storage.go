@@ -54,9 +54,11 @@ func (s *storage) Read() ([]byte, error) {
 func (s *storage) Begin(lines []byte) error {
 	header, records, _ := bytes.Cut(lines, []byte("\n"))
 	for line := range bytes.Lines(records) {
-		if err := s.Append(line); err != nil {
+		number, err := s.put(line)
+		if err != nil {
 			return err
 		}
+		s.run.job.Earlier = append(s.run.job.Earlier, number)
 	}
 	if err := json.Unmarshal(header, &s.run.job.Header); err != nil {
 		return err
@@ -70,13 +72,19 @@ func (s *storage) Begin(lines []byte) error {
 
 // Append records a part.
 func (s *storage) Append(line []byte) error {
+	_, err := s.put(line)
+	return err
+}
+
+// put writes the record of a part, and returns the part's number.
+func (s *storage) put(line []byte) (number int, err error) {
 	var record struct {
 		Number *int `json:"number"`
 	}
 	if err := json.Unmarshal(line, &record); err != nil || record.Number == nil {
-		return errors.Join(errors.New("a record of a part without its number"), err)
+		return 0, errors.Join(errors.New("a record of a part without its number"), err)
 	}
-	return s.run.folder.Put(s.ctx, s.run.Name(partName(*record.Number)), line)
+	return *record.Number, s.run.folder.Put(s.ctx, s.run.Name(partName(*record.Number)), line)
 }
 
 func (s *storage) beside(name string) string { return s.run.Name("beside/" + name) }

@@ -238,7 +238,7 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 			t.Fatalf("window %+v: %v", d.Windows[i], err)
 		}
 	}
-	result, err := begun.Finish(t.Context(), d.Parts, journals)
+	result, err := begun.Finish(t.Context(), d.Parts, journals, func() (pipeline.Account, error) { return pipeline.Account{}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,12 +153,9 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 	err = s.watch(ctx)
 	stop()
 	result, files := &pipeline.Result{Made: int(s.counted.Parts)}, []sources.File(nil)
-	if err == nil {
-		result, files, err = s.result(ctx, f.out)
-	}
 	var made *report.Report
-	if result != nil {
-		made = result.Report
+	if err == nil {
+		result, made, files, err = s.result(ctx, f.out)
 	}
 	return made, f.close(result, err, runview.Summary{
 		Operation: j.Operation, Files: files, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
@@ -358,29 +355,34 @@ func (s *submitted) show(now cluster.Status) {
 	}
 }
 
-// result reads what the workers have published. It is nil if that is nothing.
-func (s *submitted) result(ctx context.Context, out string) (*pipeline.Result, []sources.File, error) {
+// result reads what the workers have published, and the report. The result is nil
+// if that is nothing.
+func (s *submitted) result(ctx context.Context, out string) (*pipeline.Result, *report.Report, []sources.File, error) {
 	reader, err := sinks.OpenReader(context.WithoutCancel(ctx), out, sinks.Options{Objects: s.store})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	manifest, err := sinks.ReadManifest(reader)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	result := &pipeline.Result{Manifest: manifest, Totals: manifest.Totals, Fresh: manifest.Totals, Made: len(manifest.Parts)}
+	result := &pipeline.Result{Manifest: manifest, Totals: manifest.Totals, Skipped: len(manifest.Parts)}
 	var files []sources.File
 	for _, in := range manifest.Inputs {
 		files = append(files, sources.File{URI: in.URI, Size: in.Bytes, ModTime: in.ModifiedAt, ETag: in.ETag})
 	}
 	data, err := reader.ReadFile(sinks.ReportName)
 	if err != nil {
-		return result, files, err
+		return result, nil, files, err
 	}
-	result.Report = new(report.Report)
-	if err := json.Unmarshal(data, result.Report); err != nil {
-		return result, files, fmt.Errorf("%s: %w", sinks.ReportName, err)
+	made := new(report.Report)
+	if err := json.Unmarshal(data, made); err != nil {
+		return result, nil, files, fmt.Errorf("%s: %w", sinks.ReportName, err)
 	}
-	result.FirstReject, result.SuppressionEntries = result.Report.FirstReject, result.Report.SuppressionEntries
-	return result, files, nil
+	result.FirstReject, result.SuppressionEntries = made.FirstReject, made.SuppressionEntries
+	if s.read > 0 || manifest.Totals.Rows == 0 { // otherwise the dataset was complete, and the report is an older one
+		result.Report, result.Fresh, result.Duplicates = made, made.Fresh, made.Duplicates
+		result.Made, result.Skipped = made.Parts.Made, made.Parts.Earlier
+	}
+	return result, made, files, nil
 }

@@ -44,7 +44,10 @@ type arrowReader struct{ r *file.Reader }
 
 func openArrow(f *sinks.OpenFile) (r arrowReader, err error) {
 	defer contain(&err)
-	r.r, err = file.NewParquetReader(io.NewSectionReader(f, 0, f.Size))
+	// Without a buffered stream, Arrow reads every column chunk whole, into twice its size.
+	props := parquet.NewReaderProperties(nil)
+	props.BufferedStreamEnabled, props.BufferSize = true, 1<<16
+	r.r, err = file.NewParquetReader(io.NewSectionReader(f, 0, f.Size), file.WithReadProps(props))
 	return r, err
 }
 
@@ -101,6 +104,7 @@ func arrowElement(n schema.Node) element {
 
 // leaf holds a column chunk: the levels of all values and nulls, and the values.
 type leaf struct {
+	physical      string // as of element
 	maxDefinition int16
 	maxRepetition int16
 	count         int // of values and nulls
@@ -114,33 +118,30 @@ type leaf struct {
 	batch         int64   // values and nulls read at a time
 }
 
-// spareLeaves keeps used leaves, whose memory is used again.
+// spareLeaves keeps used leaves, whose memory is used again, by the type of their values.
 type spareLeaves struct {
 	mu   sync.Mutex
-	most int
-	list []*leaf
+	kept map[string][]*leaf
 }
 
-// get returns a used leaf; nil without one.
-func (s *spareLeaves) get() *leaf {
+// get returns a used leaf of a type; nil without one.
+func (s *spareLeaves) get(physical string) *leaf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.list)
+	kept := s.kept[physical]
+	n := len(kept)
 	if n == 0 {
 		return nil
 	}
-	l := s.list[n-1]
-	s.list = s.list[:n-1]
-	return l
+	s.kept[physical] = kept[:n-1]
+	return kept[n-1]
 }
 
 func (s *spareLeaves) put(l *leaf) {
 	clear(l.texts) // they refer to pages
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) < s.most {
-		s.list = append(s.list, l)
-	}
+	s.kept[l.physical] = append(s.kept[l.physical], l)
 }
 
 // batchLevels bounds the values that are read at a time, because the counts of a
@@ -157,7 +158,7 @@ func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 	}
 	d := column.Descriptor()
 	l = &leaf{
-		maxDefinition: d.MaxDefinitionLevel(), maxRepetition: d.MaxRepetitionLevel(),
+		physical: column.Type().String(), maxDefinition: d.MaxDefinitionLevel(), maxRepetition: d.MaxRepetitionLevel(),
 		batch: min(max(r.r.MetaData().RowGroups[rowGroup].NumRows, 1), batchLevels),
 	}
 	if used != nil {
@@ -170,16 +171,17 @@ func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 			l.repetition = used.repetition[:0]
 		}
 	}
-	for {
+	for column.HasNext() {
 		n, err := l.read(column)
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 {
-			return l, column.Err()
+			break
 		}
 		l.count += n
 	}
+	return l, column.Err()
 }
 
 // read appends a batch, and returns how many values and nulls it has.

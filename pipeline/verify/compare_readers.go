@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/xitongsys/parquet-go/encoding"
 	"github.com/xitongsys/parquet-go/parquet"
@@ -19,13 +20,18 @@ type comparison struct {
 	at    int // values and nulls compared
 	there int // values compared
 
-	texts   []knownText // of the dictionary
-	numbers []int64     // of the dictionary
+	hasDictionary bool
+	texts         []knownText // of the dictionary
+	numbers       []int64     // of the dictionary
 
+	packed  []byte   // a page as it is in the file
 	levels  []int16  // of a page
 	indices []uint32 // of a page
 	bits    []int64  // of the fractions of a page
 }
+
+// comparisons keeps used ones, for their memory.
+var comparisons = sync.Pool{New: func() any { return new(comparison) }}
 
 // knownText is a text of the dictionary. After it was compared once, a text that begins
 // at the same byte of Arrow's memory and is as long is the same text.
@@ -45,14 +51,23 @@ func (e *differError) Error() string { return e.problem }
 // compare reads a column chunk with the second implementation. A difference is a
 // *differError.
 func compare(l *leaf, r secondReader, rowGroup, i int) error {
-	c := &comparison{leaf: l, kind: r.meta.RowGroups[rowGroup].Columns[i].MetaData.Type}
-	if err := r.pages(rowGroup, i, c.page); err != nil {
+	c := comparisons.Get().(*comparison)
+	defer c.release()
+	c.leaf, c.kind = l, r.meta.RowGroups[rowGroup].Columns[i].MetaData.Type
+	if err := r.pages(rowGroup, i, &c.packed, c.page); err != nil {
 		return err
 	}
 	if c.at != l.count {
 		return &differError{c.row(c.at - 1), fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.count)}
 	}
 	return nil
+}
+
+// release keeps the memory for another comparison.
+func (c *comparison) release() {
+	clear(c.texts)
+	*c = comparison{texts: c.texts[:0], numbers: c.numbers[:0], packed: c.packed, levels: c.levels, indices: c.indices, bits: c.bits}
+	comparisons.Put(c)
 }
 
 // row returns the row of a value or null, from 1; 0 before the first.
@@ -146,9 +161,10 @@ func (c *comparison) compareLevels(data []byte, want []int16, largest int16) (re
 
 // dictionary reads the page of a dictionary.
 func (c *comparison) dictionary(data []byte, n int) error {
-	if c.texts != nil || c.numbers != nil {
+	if c.hasDictionary {
 		return errors.New("two dictionaries")
 	}
+	c.hasDictionary = true
 	if c.kind == parquet.Type_BYTE_ARRAY {
 		if err := checkTexts(data, n); err != nil {
 			return fmt.Errorf("the dictionary: %w", err)
@@ -162,7 +178,6 @@ func (c *comparison) dictionary(data []byte, n int) error {
 	if err != nil {
 		return fmt.Errorf("the dictionary: %w", err)
 	}
-	c.texts, c.numbers = []knownText{}, []int64{}
 	for _, value := range values {
 		switch v := value.(type) {
 		case string:

@@ -106,7 +106,7 @@ func FuzzComparison(f *testing.F) {
 		}
 		for i, g := range foot.groups {
 			for j, chunk := range g.chunks {
-				l, err := readLeaf(one, two, i, j, g.rows, nil)
+				l, err := readers{one, two}.leaf(i, j, g.rows, nil)
 				if err != nil {
 					t.Fatalf("row group %d, %s: %v", i, chunk.path, err)
 				}

@@ -112,8 +112,13 @@ func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
 	}
 }
 
-// release drops the values.
-func (g *groupFacts) release() { g.leaves, g.bytes, g.hashed, g.suppressed = nil, nil, nil, nil }
+// release drops the values, and keeps their memory for others.
+func (g *groupFacts) release(spare *spareLeaves) {
+	for _, l := range g.leaves {
+		spare.put(l)
+	}
+	g.leaves, g.bytes, g.hashed, g.suppressed = nil, nil, nil, nil
+}
 
 // present counts the values that are not null.
 func (l *leaf) present() int { return len(l.texts) + len(l.numbers) + len(l.floats) + len(l.booleans) }

@@ -28,6 +28,7 @@ type parquetFile struct {
 	opened  *sinks.OpenFile
 	left    atomic.Int32 // row groups still to be read
 	foot    footer
+	readers readers
 	sound   bool          // the footer is right
 	groups  []*groupFacts // nil for one that could not be read
 }
@@ -87,6 +88,7 @@ func (c *checker) start(ctx context.Context, files []*parquetFile, work *pool.Co
 			work.Go(func(ctx context.Context) (err error) {
 				defer func() {
 					if f.left.Add(-1) == 0 {
+						f.readers = readers{} // they have the whole footer
 						err = errors.Join(err, f.opened.Close())
 					}
 				}()
@@ -125,16 +127,16 @@ func (c *checker) footers(f *parquetFile) bool {
 	fail := func(column, format string, args ...any) {
 		c.found.add(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
 	}
-	one, err := openArrow(f.opened)
-	if err == nil {
-		f.foot, err = one.footer()
+	var err error
+	if f.readers.one, err = openArrow(f.opened); err == nil {
+		f.foot, err = f.readers.one.footer()
 	}
 	if err != nil {
 		fail("", "the Arrow reader cannot read the footer: %v", err)
 		return false
 	}
-	_, other, err := openSecond(f.opened)
-	if err != nil {
+	var other footer
+	if f.readers.two, other, err = openSecond(f.opened); err != nil {
 		fail("", "the second reader cannot read the footer: %v", err)
 		return false
 	}
@@ -268,7 +270,7 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 		g.check(c.rules)
 		c.found.add(g.found.list...)
 	}
-	g.release()
+	g.release(&c.spare)
 	c.options.Progress.Add(g.rows)
 	return g
 }
@@ -276,11 +278,6 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 // readGroup reads the leaves of a row group, several columns at a time. It first reads
 // columns that the checks of others need, and drops columns with failures.
 func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Failure) {
-	one, err := openArrow(f.opened)
-	two, _, err2 := openSecond(f.opened)
-	if err := errors.Join(err, err2); err != nil {
-		return []Failure{{File: f.Name, RowGroup: i + 1, Problem: err.Error()}}
-	}
 	before, after := f.readingOrder(i)
 	for _, columns := range [][][]int{before, after} {
 		forks, failed := make([]*groupFacts, len(columns)), make([][]Failure, len(columns))
@@ -290,7 +287,7 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 			reading.Go(func() {
 				c.reading <- struct{}{}
 				defer func() { <-c.reading }()
-				failed[n] = c.readColumn(forks[n], readers{one, two}, i, leaves)
+				failed[n] = c.readColumn(forks[n], i, leaves)
 			})
 		}
 		reading.Wait()
@@ -312,10 +309,11 @@ type readers struct {
 }
 
 // readColumn reads the leaves of a top-level column.
-func (c *checker) readColumn(g *groupFacts, r readers, rowGroup int, leaves []int) (problems []Failure) {
+func (c *checker) readColumn(g *groupFacts, rowGroup int, leaves []int) (problems []Failure) {
 	for _, j := range leaves {
-		path := g.file.foot.groups[rowGroup].chunks[j].path
-		l, err := readLeaf(r.one, r.two, rowGroup, j, g.rows, c.spare.get())
+		chunk := g.file.foot.groups[rowGroup].chunks[j]
+		path := chunk.path
+		l, err := g.file.readers.leaf(rowGroup, j, g.rows, c.spare.get(chunk.physical))
 		var differs *differError
 		switch {
 		case errors.As(err, &differs):
@@ -355,19 +353,19 @@ func (f *parquetFile) readingOrder(rowGroup int) (before, after [][]int) {
 	return before, after
 }
 
-// readLeaf reads a leaf column of a row group with both implementations.
-func readLeaf(one arrowReader, two secondReader, rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
-	if err := two.checkPages(rowGroup, i); err != nil {
+// leaf reads a leaf column of a row group with both implementations.
+func (r readers) leaf(rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
+	if err := r.two.checkPages(rowGroup, i); err != nil {
 		return nil, err
 	}
-	l, err := one.leaf(rowGroup, i, used)
+	l, err := r.one.leaf(rowGroup, i, used)
 	if err != nil {
 		return nil, fmt.Errorf("the Arrow reader cannot read it: %w", err)
 	}
 	if n := l.rows(); n != rows {
 		return nil, fmt.Errorf("it has %d rows; the row group has %d", n, rows)
 	}
-	err = compare(l, two, rowGroup, i)
+	err = compare(l, r.two, rowGroup, i)
 	var differs *differError
 	if err != nil && !errors.As(err, &differs) {
 		err = fmt.Errorf("the second reader cannot read it: %w", err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/xitongsys/parquet-go/compress"
-	"github.com/xitongsys/parquet-go/layout"
 	"github.com/xitongsys/parquet-go/parquet"
 	"github.com/xitongsys/parquet-go/reader"
 	"github.com/xitongsys/parquet-go/schema"
@@ -118,39 +117,43 @@ func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
 	return e, at, nil
 }
 
-// pages calls each for every page of a column chunk, with its bytes unpacked.
-func (r secondReader) pages(rowGroup, i int, each func(h *parquet.PageHeader, data []byte) error) (err error) {
-	defer contain(&err)
-	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
-	offset := meta.DataPageOffset
-	if meta.DictionaryPageOffset != nil {
-		offset = *meta.DictionaryPageOffset
-	}
-	size := meta.TotalCompressedSize
-	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, offset, size)), int(min(size, 1<<20)))
-	for seen := int64(0); seen < meta.NumValues; {
-		page, err := layout.ReadPageRawData(in, r.schema, meta)
+// pages calls each for every page of a column chunk, with its bytes unpacked, which are
+// valid until it returns. packed is memory for the bytes as they are in the file.
+func (r secondReader) pages(rowGroup, i int, packed *[]byte, each func(h *parquet.PageHeader, data []byte) error) error {
+	codec := r.meta.RowGroups[rowGroup].Columns[i].MetaData.Codec
+	return r.headers(rowGroup, i, func(h *parquet.PageHeader, at int64) error {
+		*packed = resized(*packed, int(h.CompressedPageSize))
+		if _, err := r.file.ReadAt(*packed, at); err != nil {
+			return err
+		}
+		data, err := compress.Uncompress(*packed, codec)
 		if err != nil {
 			return err
 		}
-		data, err := compress.Uncompress(page.RawData, meta.Codec)
-		if err != nil {
-			return err
-		}
-		if err := each(page.Header, data); err != nil {
-			return err
-		}
-		if h := page.Header.DataPageHeader; h != nil {
-			seen += int64(h.NumValues)
-		}
-	}
-	return nil
+		return each(h, data)
+	})
 }
 
 // checkPages checks the page headers of a chunk. It refuses sizes that would make a
 // reader allocate more memory than the values need, because both implementations trust
 // the headers.
-func (r secondReader) checkPages(rowGroup, i int) (err error) {
+func (r secondReader) checkPages(rowGroup, i int) error {
+	left := r.meta.RowGroups[rowGroup].Columns[i].MetaData.NumValues
+	err := r.headers(rowGroup, i, func(h *parquet.PageHeader, _ int64) error {
+		if h.DataPageHeader != nil {
+			left -= int64(h.DataPageHeader.NumValues)
+		}
+		return nil
+	})
+	if err == nil && left != 0 {
+		err = errors.New("its pages have another number of values than the footer says")
+	}
+	return err
+}
+
+// headers calls each for every page of a column chunk, with its header, which it checks,
+// and where its bytes begin.
+func (r secondReader) headers(rowGroup, i int, each func(h *parquet.PageHeader, at int64) error) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
 	offset, end := meta.DataPageOffset, int64(0)
@@ -162,35 +165,42 @@ func (r secondReader) checkPages(rowGroup, i int) (err error) {
 	} else {
 		end = offset + size
 	}
+	room := make([]byte, min(end-offset, maxHeader))
 	for at := offset; at < end; {
-		head := make([]byte, min(end-at, maxHeader))
+		head := room[:min(end-at, maxHeader)]
 		if _, err := r.file.ReadAt(head, at); err != nil {
 			return err
 		}
-		room := &thrift.TMemoryBuffer{Buffer: bytes.NewBuffer(head)}
+		in := &thrift.TMemoryBuffer{Buffer: bytes.NewBuffer(head)}
 		h := parquet.NewPageHeader()
-		if err := h.Read(context.Background(), thrift.NewTCompactProtocolConf(room, nil)); err != nil {
+		if err := h.Read(context.Background(), thrift.NewTCompactProtocolConf(in, nil)); err != nil {
 			return fmt.Errorf("a page header cannot be read: %w", err)
 		}
-		at += int64(len(head) - room.Len())
-		var values int32
-		switch {
-		case h.DataPageHeader != nil:
-			values = h.DataPageHeader.NumValues
-		case h.DictionaryPageHeader != nil:
-			values = h.DictionaryPageHeader.NumValues
-		}
-		switch {
-		case h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > end-at,
-			h.UncompressedPageSize < 0 || int64(h.UncompressedPageSize) > unpacked(meta.Codec, int64(h.CompressedPageSize)),
-			h.IsSetDataPageHeader() == h.IsSetDictionaryPageHeader(),
-			values < 0 || h.IsSetDataPageHeader() && int64(values) > meta.NumValues,
-			h.IsSetDictionaryPageHeader() && values > h.UncompressedPageSize/4:
+		at += int64(len(head) - in.Len())
+		if !isPossible(h, meta, end-at) {
 			return errors.New("a page header has impossible sizes")
+		}
+		if err := each(h, at); err != nil {
+			return err
 		}
 		at += int64(h.CompressedPageSize)
 	}
 	return nil
+}
+
+// isPossible reports whether the sizes in a page header fit its chunk, of which so many
+// bytes are left.
+func isPossible(h *parquet.PageHeader, meta *parquet.ColumnMetaData, left int64) bool {
+	if size := int64(h.CompressedPageSize); size < 0 || size > left || h.UncompressedPageSize < 0 || int64(h.UncompressedPageSize) > unpacked(meta.Codec, size) {
+		return false
+	}
+	switch {
+	case h.Type == parquet.PageType_DATA_PAGE && h.DataPageHeader != nil && h.DictionaryPageHeader == nil:
+		return h.DataPageHeader.NumValues >= 0 && int64(h.DataPageHeader.NumValues) <= meta.NumValues
+	case h.Type == parquet.PageType_DICTIONARY_PAGE && h.DictionaryPageHeader != nil && h.DataPageHeader == nil:
+		return h.DictionaryPageHeader.NumValues >= 0 && h.DictionaryPageHeader.NumValues <= h.UncompressedPageSize/4
+	}
+	return false
 }
 
 // unpacked bounds the size of unpacked bytes. Snappy copies at most 64 bytes with three.

@@ -80,7 +80,7 @@ const maxFailures = 200
 func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
 	c := &checker{
 		dataset: d, options: o, result: &Result{}, found: newFindings(),
-		reading: make(chan struct{}, o.Workers), spare: spareLeaves{most: o.Workers},
+		reading: make(chan struct{}, o.Workers), spare: spareLeaves{kept: map[string][]*leaf{}},
 	}
 	if c.options.Progress == nil {
 		c.options.Progress = new(atomic.Int64)

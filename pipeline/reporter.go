@@ -78,6 +78,9 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 	for _, p := range r.work.log.inOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
+	for i, m := range r.work.machines {
+		made.Machines = append(made.Machines, report.Machine{Number: i + 1, Steps: m.Steps, BusySeconds: report.Seconds(m.Busy)})
+	}
 	calls := r.work.calls
 	if calls == nil && r.work.buyer != nil {
 		calls = &Calls{Counts: d.run.Remote.Counters.Snapshot(), Open: d.run.Remote.Answers}

@@ -201,6 +201,7 @@ type work struct {
 	repeats  distinct.Repeats    // keys of rows, without a Remote
 	apart    bool                // parts were made apart, so repeats has not seen all keys
 	calls    *Calls              // of all processes; nil unless parts were made apart
+	machines []Machine           // that made the parts apart
 }
 
 // result returns what is done so far.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -168,8 +169,15 @@ func alreadyDone() error { return nil }
 
 // Account is what the processes of a run have counted, for its report.
 type Account struct {
-	Earlier []int  // parts of an earlier run
-	Calls   *Calls // nil without a service
+	Earlier  []int  // parts of an earlier run
+	Calls    *Calls // nil without a service
+	Machines []Machine
+}
+
+// Machine is what one worker has done.
+type Machine struct {
+	Steps map[string]int64 // by their name
+	Busy  time.Duration
 }
 
 // Calls are what a run has asked a service and spent, over all its processes.
@@ -201,7 +209,7 @@ func (b *Begun) Finish(ctx context.Context, parts int, storage journal.Storage, 
 	if err != nil {
 		return w.result(), err
 	}
-	w.calls = of.Calls
+	w.calls, w.machines = of.Calls, of.Machines
 	d.run.Progress.Begin(d.run.Job.Operation.IsKeyword())
 	for number, p := range d.recorded {
 		log.keep(number, p)

@@ -126,6 +126,13 @@ func (c *cluster) requireService(name string, rows sinks.Totals, unknown int) {
 		c.Fatalf("%s: %v, no calls in %s", name, err, data)
 	}
 	s := r.Service
+	built := int64(0)
+	for _, m := range r.Machines {
+		built += m.Steps["build"]
+	}
+	if len(r.Machines) == 0 || built < int64(len(r.Files)) {
+		c.Errorf("%s: %+v", name, r.Machines)
+	}
 	paid := s.Budget.Credits - int64(unknown) // each may have cost the price of a match
 	if s.Calls.Asked != rows.Rows || s.Calls.Closed != rows.Rows || s.Calls.Matched != rows.Matched || s.Calls.Stored != 0 || s.Calls.Duplicates != 0 ||
 		s.Calls.Unknown != int64(unknown) || s.Budget.Calls != rows.Rows || s.Calls.Credits != rows.Matched || paid != s.Calls.Credits ||

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +55,20 @@ type Opened struct {
 	Steps Steps
 	Free  FreeSteps // nil for a run that asks a service
 	Paid  PaidSteps // nil for a run that asks none
-	Close func() error
+	// Worked counts a step that was done, for the report; nil counts nothing.
+	Worked func(ctx context.Context, step string, took time.Duration) error
+	Close  func() error
+}
+
+// worked counts a step. Without it the report has less to say, and nothing else is
+// lost.
+func (o *Opened) worked(ctx context.Context, step string, took time.Duration, log *slog.Logger) {
+	if o.Worked == nil || step == finishActivity || ctx.Err() != nil {
+		return
+	}
+	if err := o.Worked(ctx, strings.ToLower(step), took); err != nil && ctx.Err() == nil {
+		log.Warn("the report will lack a step of this worker", "step", step, "error", err)
+	}
 }
 
 // activities are the steps as workflows name them.
@@ -70,15 +84,21 @@ type activities struct {
 // and does a step of a run that is finished, must not begin it again.
 const beginActivity = "Open"
 
+// finishActivity is the last step. It writes the report.
+const finishActivity = "Finish"
+
 // step does part of a step, with heartbeats, until the worker ends, the run is
 // cancelled, or another worker has the step.
 func (a *activities) step(ctx context.Context, job Job, status func() any, do func(ctx context.Context, run *Opened) error) (err error) {
 	defer a.measure(ctx, &err)()
 	working, stop := a.beat(ctx, job, status)
 	defer stop()
-	run, release, err := a.opened.use(working, job, activity.GetInfo(ctx).ActivityType.Name == beginActivity)
+	name, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
+	run, release, err := a.opened.use(working, job, name == beginActivity)
 	if err == nil {
-		err = do(working, run)
+		if err = do(working, run); err == nil {
+			run.worked(working, name, time.Since(began), a.log)
+		}
 		release()
 	}
 	return asFailure(working, err, a.classify, func(text string) string {

@@ -44,7 +44,7 @@ func run(ctx workflow.Context, job Job) (Status, error) {
 	}
 	s.stage("finish", 1)
 	var total Counts
-	if err := do(ctx, job, "Finish", &total, job); err != nil {
+	if err := do(ctx, job, finishActivity, &total, job); err != nil {
 		return *s, err
 	}
 	s.Made = total

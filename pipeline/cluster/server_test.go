@@ -48,7 +48,7 @@ func TestReplay(t *testing.T) {
 // result of the run.
 func (s *small) onServer(t *testing.T, server *temporaltest.Server, job Job, during func(*Run)) (Status, error) {
 	t.Helper()
-	s.did = map[string]int{}
+	s.did, s.worked = map[string]int{}, map[string]int{}
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none.toml"))
 	at, err := ParseAddress(server.URL())
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *small) work(t *testing.T, engine client.Client, service string) (stop f
 	done := make(chan error, 1)
 	w := &Worker{
 		Open: func(context.Context, Job, bool) (*Opened, error) {
-			return &Opened{Steps: s, Free: s, Paid: s, Close: func() error { return nil }}, nil
+			return s.opened(), nil
 		},
 		Classify: func(error) Fault { return Fault{Code: 2, Final: true, Text: "canary"} },
 		Tell:     func(Job, string) (string, error) { return "failures/1.txt", nil },

@@ -101,7 +101,7 @@ func register(at registry, doing *activities) {
 	at.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: runWorkflow})
 	at.RegisterWorkflowWithOptions(wave, workflow.RegisterOptions{Name: waveWorkflow})
 	for name, do := range map[string]any{
-		beginActivity: doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, "Finish": doing.Finish,
+		beginActivity: doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, finishActivity: doing.Finish,
 		"Spread": doing.Spread, "Lots": doing.Lots, "Gather": doing.Gather, "Share": doing.Share, "Build": doing.Build,
 	} {
 		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})

@@ -28,9 +28,20 @@ type small struct {
 	// beats are sent by Ask before it ends.
 	beats []Calls
 
-	mu    sync.Mutex
-	did   map[string]int
-	order []string
+	mu     sync.Mutex
+	did    map[string]int
+	worked map[string]int // as counted for the report
+	order  []string
+}
+
+// opened is the run as a worker opens it.
+func (s *small) opened() *Opened {
+	return &Opened{Steps: s, Free: s, Paid: s, Close: func() error { return nil }, Worked: func(_ context.Context, step string, _ time.Duration) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.worked[step]++
+		return errSmall // is no reason to fail
+	}}
 }
 
 var errSmall = errors.New("canary@example.com cannot be read")
@@ -83,13 +94,13 @@ func (s *small) Ask(_ context.Context, wave int, beat func(Calls)) (Calls, error
 // and the texts that were stored.
 func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWorkflowEnvironment)) (*testsuite.TestWorkflowEnvironment, map[string]string) {
 	t.Helper()
-	s.did = map[string]int{}
+	s.did, s.worked = map[string]int{}, map[string]int{}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	texts := map[string]string{}
 	runs := &openedRuns{runs: map[Job]*openedRun{}, life: t.Context(), open: func(context.Context, Job, bool) (*Opened, error) {
-		return &Opened{Steps: s, Free: s, Paid: s, Close: func() error { return nil }}, nil
+		return s.opened(), nil
 	}}
 	t.Cleanup(func() {
 		if err := runs.close(); err != nil {
@@ -184,6 +195,9 @@ func TestPaidRun(t *testing.T) {
 	want := strings.Fields("survey divide spread lots gather ask share build lots gather ask share build finish")
 	if !slices.Equal(s.order, want) {
 		t.Errorf("order %v, want %v", s.order, want)
+	}
+	if want := map[string]int{"open": 1, "survey": 2, "divide": 1, "spread": 3, "lots": 2, "gather": 6, "ask": 2, "share": 6, "build": 74}; !maps.Equal(s.worked, want) {
+		t.Errorf("counted %v, want %v", s.worked, want)
 	}
 	for part := range 74 {
 		if s.did[fmt.Sprintf("build %d", part)] != 1 {

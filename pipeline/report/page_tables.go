@@ -1,6 +1,10 @@
 package report
 
-import "github.com/leadetl/leadetl/internal/figures"
+import (
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/figures"
+)
 
 // barTable is a table with a bar in each row.
 type barTable struct {
@@ -146,6 +150,45 @@ func explain(table barTable, counts map[string]int64) barTable {
 	return table
 }
 
+// machineTable shows what each worker has done; nil without workers.
+func machineTable(r *Report) *barTable {
+	if len(r.Machines) == 0 {
+		return nil
+	}
+	table := &barTable{Title: "Workers", Heads: [3]string{"Worker", "Busy", "Steps"}}
+	longest := 0.0
+	for _, m := range r.Machines {
+		longest = max(longest, m.BusySeconds)
+	}
+	for i, m := range r.Machines {
+		if rest := r.Machines[i:]; i == maxMachines && len(rest) > 1 {
+			table.Note = "and " + count(int64(len(rest)), "more worker")
+			break
+		}
+		var steps int64
+		for _, n := range m.Steps {
+			steps += n
+		}
+		table.Rows = append(table.Rows, barRow{
+			Name: "worker " + figures.Grouped(int64(m.Number)), Title: stepsOf(m), Kind: "call", Figure: took(m.BusySeconds), Share: figures.Grouped(steps),
+			Width: width(m.BusySeconds, longest),
+		})
+	}
+	return table
+}
+
+// maxMachines is how many workers the page lists.
+const maxMachines = 50
+
+// stepsOf lists the steps that a worker has done.
+func stepsOf(m Machine) string {
+	var list []string
+	for _, step := range largestFirst(m.Steps) {
+		list = append(list, step+" "+figures.Grouped(m.Steps[step]))
+	}
+	return strings.Join(list, ", ")
+}
+
 // meter shows how much of a budget was used.
 type meter struct {
 	Name   string
@@ -220,6 +263,9 @@ func notes(r *Report) (list []note) {
 		list = append(list, note{"1 answer is still to come. Run the same command to wait for it.", ""})
 	case s.Parked > 1:
 		list = append(list, note{figures.Grouped(s.Parked) + " answers are still to come. Run the same command to wait for them.", ""})
+	}
+	if n := s.Uncounted; n > 0 {
+		list = append(list, note{count(int64(n), "worker") + " killed while calls were made. What calls of their last seconds came to is not in the tables of calls; credits and unknown calls are complete.", ""})
 	}
 	if n := s.Calls.Quarantined; n > 0 {
 		list = append(list, note{count(n, "member") + " of answers left out because of an invalid value.", ""})

@@ -23,6 +23,7 @@ type view struct {
 	Calls     []barTable
 	Meters    []meter
 	Notes     []note
+	Machines  *barTable // nil without workers
 	Inputs    fileTable
 	Files     fileTable
 	Program   string
@@ -66,7 +67,7 @@ const maxColumns = 6
 func newView(r *Report) *view {
 	v := &view{
 		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r), Facts: facts(r), Tiles: tiles(r),
-		Reasons: reasonTables(r), Charts: charts(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
+		Reasons: reasonTables(r), Charts: charts(r), Machines: machineTable(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
 	}
 	if v.Columns = len(v.Tiles); v.Columns > maxColumns {
 		v.Columns = (v.Columns + 1) / 2

@@ -50,8 +50,20 @@ type Report struct {
 	Files       []sinks.File       `json:"files"`
 
 	// Service is nil if the run used no service.
-	Service *Service     `json:"service,omitempty"`
-	Series  stats.Series `json:"series"`
+	Service *Service `json:"service,omitempty"`
+	// Machines are the workers of a run on many machines, in the order in which
+	// they began.
+	Machines []Machine    `json:"machines,omitempty"`
+	Series   stats.Series `json:"series"`
+}
+
+// Machine is what one worker has done. It has a number in place of a name.
+type Machine struct {
+	Number int `json:"number"`
+	// Steps counts the steps that it has done, by name. BusySeconds is the time
+	// that they took; steps at the same time count each.
+	Steps       map[string]int64 `json:"steps"`
+	BusySeconds float64          `json:"busy_seconds"`
 }
 
 // Stop is why a run ended.

@@ -14,6 +14,9 @@ import (
 // account adds up what the processes of the run have counted, for its report.
 func (r *Run) account(ctx context.Context, d Division) (a pipeline.Account, err error) {
 	a.Earlier = r.job.Earlier
+	if a.Machines, err = r.machines(ctx); err != nil {
+		return a, err
+	}
 	if r.run.Remote != nil {
 		a.Calls, err = r.calls(ctx, d)
 	}

@@ -7,6 +7,7 @@
 //	<run>/survey/<file>.json   rows of an input file, and places in it
 //	<run>/windows.json         the windows
 //	<run>/parts/<part>.json    a recorded part
+//	<run>/machines/<id>.json   how many steps a worker has done
 //	<run>/beside/              what suppression lists hold, and what parts found of them
 //
 // Every step may be taken twice, also at the same time: it writes the same bytes
@@ -43,6 +44,7 @@ type Run struct {
 	folder *objectstate.RunFolder
 	begun  *pipeline.Begun
 	job    jobFile
+	tally  tally // of this process
 }
 
 // jobFile is the content of job.json. It is written once.

@@ -84,6 +84,8 @@ type Own struct {
 	Log    cli.LogFlags
 	Begin  bool // begin the run if no process has
 	Calls  bool // this process may call the service
+	// Process tells this process from others, in the report.
+	Process string
 }
 
 // OpenShared opens a run with settings that a client has stored, for a worker.
@@ -113,11 +115,14 @@ func OpenShared(ctx context.Context, data []byte, own Own, std cli.Streams) (_ *
 		open = steps.Open
 	}
 	shared, err := open(ctx, run, f.objects)
+	if err == nil {
+		err = shared.TakePart(ctx, own.Process)
+	}
 	if err != nil {
 		return nil, errors.Join(err, closeRun())
 	}
 	steps := sharedSteps{shared}
-	return &cluster.Opened{Steps: steps, Free: steps, Paid: steps, Close: closeRun}, nil
+	return &cluster.Opened{Steps: steps, Free: steps, Paid: steps, Worked: shared.Worked, Close: closeRun}, nil
 }
 
 // sharedSteps are the steps of a run as the workflows know them: they return

@@ -52,6 +52,7 @@ func (s Summary) Print(to io.Writer) error {
 	s.addCalls(&t)
 	t.Text("took", s.speed())
 	s.addTimes(&t)
+	s.addMachines(&t)
 	t.Text("files", s.parts())
 	t.Text("dataset", s.Out)
 	s.addReport(&t)
@@ -189,6 +190,18 @@ func (s Summary) addTimes(t *Table) {
 	if calls.P50 > 0 {
 		t.Text("latency", fmt.Sprintf("p50 %s, p95 %s, p99 %s", figures.Digits(calls.P50), figures.Digits(calls.P95), figures.Digits(calls.P99)))
 	}
+}
+
+// addMachines adds how many workers did the run.
+func (s Summary) addMachines(t *Table) {
+	if s.Result.Report == nil || len(s.Result.Report.Machines) == 0 {
+		return
+	}
+	var steps int64
+	for _, m := range s.Result.Report.Machines {
+		steps += total(m.Steps)
+	}
+	t.Count("workers", int64(len(s.Result.Report.Machines)), figures.Plural(steps, "step"))
 }
 
 // addReport adds the location of the report, for runs with more details than

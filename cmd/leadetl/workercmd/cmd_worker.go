@@ -160,7 +160,8 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 		}
 		defer func() { err = errors.Join(err, closeListener()) }()
 	}
-	identity := "leadetl worker " + uuid.NewString()[:8]
+	process := uuid.NewString()
+	identity := "leadetl worker " + process[:8]
 	engine, at, err := cluster.Dial(ctx, cluster.Connection{Address: at, Identity: identity, Log: runcmd.QuietLog(log)})
 	if err != nil {
 		return runcmd.ClusterError(err)
@@ -168,7 +169,7 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 	defer engine.Close()
 	w := &cluster.Worker{
 		Open: func(ctx context.Context, job cluster.Job, begin bool) (*cluster.Opened, error) {
-			return f.open(ctx, store, job, begin, std)
+			return f.open(ctx, store, job, process, begin, std)
 		},
 		Classify: classify,
 		Tell:     func(job cluster.Job, text string) (string, error) { return tell(ctx, store, job, text) },
@@ -184,7 +185,7 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 }
 
 // open opens a run with the settings that its client has stored.
-func (f *workerFlags) open(ctx context.Context, store *objects.Store, job cluster.Job, begin bool, std cli.Streams) (*cluster.Opened, error) {
+func (f *workerFlags) open(ctx context.Context, store *objects.Store, job cluster.Job, process string, begin bool, std cli.Streams) (*cluster.Opened, error) {
 	folder, err := runcmd.ClusterFolder(job.State, job.ID)
 	if err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ func (f *workerFlags) open(ctx context.Context, store *objects.Store, job cluste
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the run: %w", err)
 	}
-	own := runcmd.Own{State: job.State, S3: f.s3, Key: f.keyFile, CAFile: f.caFile, Log: f.log, Begin: begin}
+	own := runcmd.Own{State: job.State, S3: f.s3, Key: f.keyFile, CAFile: f.caFile, Log: f.log, Begin: begin, Process: process}
 	own.Calls = job.Service != "" && job.Service == f.service()
 	return runcmd.OpenShared(ctx, data, own, std)
 }

@@ -88,15 +88,21 @@ func asOfSample(j *job.Job) {
 // importSample opens the sample directory, freshly imported.
 func importSample(t *testing.T) *directory.Directory {
 	t.Helper()
-	from, dir := filepath.Join("testdata", "directory"), t.TempDir()
-	_, err := directory.Import(t.Context(), dir, directory.Files{
+	from := filepath.Join("testdata", "directory")
+	return imported(t, directory.Files{
 		People:    filepath.Join(from, "people.csv"),
 		Companies: filepath.Join(from, "companies.csv"),
 		IPRanges:  filepath.Join(from, "ip-ranges.csv"),
 		Searches:  filepath.Join(from, "searches.csv"),
 		Visits:    filepath.Join(from, "visits.csv"),
-	}, directory.DefaultOptions())
-	if err != nil {
+	})
+}
+
+// imported opens a directory, freshly imported from files.
+func imported(t *testing.T, files directory.Files) *directory.Directory {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := directory.Import(t.Context(), dir, files, directory.DefaultOptions()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := directory.Open(dir)

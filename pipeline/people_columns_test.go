@@ -98,18 +98,5 @@ func someDirectory(t *testing.T, dir string) *directory.Directory {
 	file("ip.csv", "half,ip", 1500, func(i int) string {
 		return fmt.Sprintf("%d,8.%d.%d.%d", i%2, 7+r.IntN(3), r.IntN(3), r.IntN(256))
 	})
-	made := filepath.Join(dir, "directory")
-	if _, err := directory.Import(t.Context(), made, files, directory.DefaultOptions()); err != nil {
-		t.Fatal(err)
-	}
-	d, err := directory.Open(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return imported(t, files)
 }

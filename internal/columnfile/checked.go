@@ -37,6 +37,24 @@ func (c *Checked[T]) Slice(i, j uint64) []T {
 	return values
 }
 
+// Load sets to[i] to the value at places[i], wherever that is. It verifies the pages first, so
+// that the loop that reads has few instructions a value: the processor then waits for the
+// memory of dozens of values at once. With At for each, network_to_phone took 30% longer.
+func (c *Checked[T]) Load(places []uint64, to []T) {
+	var one T
+	checked, offset := c.file.checked, uint64(c.offset)
+	for _, i := range places {
+		page := (offset + i*uint64(unsafe.Sizeof(one))) / pageBytes
+		if checked[page/64].Load()>>(page%64)&1 == 0 {
+			c.file.checkPage(int64(page))
+		}
+	}
+	values, to := c.values, to[:len(places)]
+	for k, i := range places {
+		to[k] = values[i]
+	}
+}
+
 // CheckedTexts are Texts whose pages are verified at the first read.
 type CheckedTexts struct {
 	offsets Checked[uint64]

@@ -36,7 +36,7 @@ func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, par
 	first := f.firstPhones()
 	for i, row := range rows {
 		if i%touched == 0 {
-			f.Touch(rows[i:min(i+touched, len(rows))], touchedBytes)
+			f.Touch(rows[i:min(i+touched, len(rows))], 2, touchedLines)
 		}
 		if row == records.None {
 			url := ""
@@ -64,11 +64,11 @@ func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, par
 	return len(rows)
 }
 
-// How many rows have their memory loaded at once, and how many bytes of each: about the
-// length of a person.
+// How many rows have their memory loaded at once, and how many lines of cache of each: about
+// the length of a person.
 const (
 	touched      = 32
-	touchedBytes = 256
+	touchedLines = 4
 )
 
 // hashesBytes is the length of the hashes of an email.
@@ -96,9 +96,7 @@ func appendNobody(p *resolution.People, url string) {
 // match.
 func appendEmails(r *records.Fields, p *resolution.People) {
 	_, url := r.Next()
-	for range emails - firstName {
-		r.Next()
-	}
+	r.Skip(emails - firstName)
 	_, list := r.Next()
 	if len(list) > 0 {
 		p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
@@ -110,9 +108,7 @@ func appendEmails(r *records.Fields, p *resolution.People) {
 
 // appendPhone appends a person of whom only a phone is wanted.
 func appendPhone(r *records.Fields, p *resolution.People, first *firstPhones) {
-	for range phones {
-		r.Next()
-	}
+	r.Skip(phones)
 	code, list := r.Next()
 	first.append(p, code, list)
 	p.NetworkURL.End()

@@ -21,7 +21,7 @@ func (f *File) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles
 			hashes[i] = records.HashOfBytes(sums[32*(from+i) : 32*(from+i+1)])
 		}
 		f.digests.FirstRows(hashes[:n], rows[:n])
-		f.Touch(rows[:n], 1)
+		f.Touch(rows[:n], 0, 1)
 		for i, row := range rows[:n] {
 			if address := addresses.At(from + i); row != records.None && len(address) > 0 {
 				profiles.Data = append(profiles.Data, f.profileOf(address, sums[32*(from+i):32*(from+i+1)], hashes[i], row)...)
@@ -49,9 +49,7 @@ func (f *File) profileOf(address, sum []byte, h records.Hash, first uint32) []by
 func (f *File) hasEmail(row uint32, address, sum []byte) (url []byte, found bool) {
 	r := f.Fields(row)
 	_, url = r.Next()
-	for range emails - firstName {
-		r.Next()
-	}
+	r.Skip(emails - firstName)
 	_, list := r.Next()
 	for len(list) > 0 {
 		var key []byte

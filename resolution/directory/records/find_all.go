@@ -2,9 +2,9 @@ package records
 
 import "runtime"
 
-// together is how many keys FindAll looks up at a time, so that the processor loads the
-// memory of many of them at once.
-const together = 32
+// together is how many keys are looked up at a time. Each step of a look-up is done for all of
+// them before the next, so that the processor loads the memory of many at once.
+const together = 64
 
 // FindAll sets rows to the row of each key, None without one. It skips empty keys. Call it
 // under columnfile.Guard.
@@ -17,7 +17,7 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 		}
 		found := rows[from : from+len(part)]
 		f.keys.FirstRows(hashes[:len(part)], found)
-		f.Touch(found, 1)
+		f.Touch(found, 0, keyLines)
 		for i, key := range part {
 			switch row := found[i]; {
 			case key == "":
@@ -31,56 +31,95 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 
 const cacheLine = 64
 
-// Touch reads a byte of each cache line in the first bytes of the records of rows, so that
-// the processor waits for the memory of many records at once. Call it under
-// columnfile.Guard.
-func (f *File) Touch(rows []uint32, first uint64) {
-	var starts [together]uint64
+// keyLines is how many lines of cache a key takes, wherever its record begins.
+const keyLines = 2
+
+// Touch loads some lines of cache of the records of rows: from line first, which is 0 for the
+// one in which a record begins, to before line end. Call it under columnfile.Guard.
+func (f *File) Touch(rows []uint32, first, end uint64) {
+	var places, starts [together]uint64
+	var loaded [together]byte
 	for len(rows) > 0 {
-		n := min(together, len(rows))
-		for i, row := range rows[:n] {
+		some := rows[:min(together, len(rows))]
+		rows = rows[len(some):]
+		n := 0
+		for _, row := range some {
 			if row != None {
-				starts[i] = f.offsets.At(uint64(row))
+				places[n] = uint64(row)
+				n++
 			}
 		}
-		sum := byte(0)
-		for i, row := range rows[:n] {
-			if row != None {
-				for at := starts[i]; at < min(starts[i]+first, uint64(f.heap.Len())); at += cacheLine {
-					sum += f.heap.At(at)
-				}
-			}
+		if n == 0 {
+			continue // an empty file has no memory
 		}
-		runtime.KeepAlive(sum)
-		rows = rows[n:]
+		f.offsets.Load(places[:n], starts[:])
+		for line := first; line < end; line++ {
+			for i, start := range starts[:n] {
+				places[i] = min(start+line*cacheLine, uint64(f.heap.Len()-1))
+			}
+			f.heap.Load(places[:n], loaded[:])
+		}
 	}
+	runtime.KeepAlive(&loaded)
 }
 
 // FirstRows sets rows to the first row that may have each hash, None without
 // one. Call it under columnfile.Guard.
 func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
-	var ends [together][2]uint32
+	if x.Len() == 0 {
+		for i := range rows {
+			rows[i] = None
+		}
+		return
+	}
 	for len(hashes) > 0 {
 		n := min(together, len(hashes))
-		for i, h := range hashes[:n] {
-			copy(ends[i][:], x.starts.Slice(h.High>>x.shift, h.High>>x.shift+2))
-		}
-		sum := uint64(0) // the search below waits for each bucket; this loads all of them at once
-		for i := range n {
-			if ends[i][0] < ends[i][1] {
-				sum += x.entries.At(uint64(ends[i][0]))
-			}
-		}
-		runtime.KeepAlive(sum)
-		for i, h := range hashes[:n] {
-			rows[i] = None
-			for _, e := range x.entries.Slice(uint64(ends[i][0]), uint64(ends[i][1])) {
-				if uint32(e>>32) == uint32(h.High) {
-					rows[i] = uint32(e)
-					break
-				}
-			}
-		}
+		x.firstRows(hashes[:n], rows[:n])
 		hashes, rows = hashes[n:], rows[n:]
 	}
+}
+
+func (x *Index) firstRows(hashes []Hash, rows []uint32) {
+	var places [together]uint64
+	var starts, ends [together]uint32
+	var entries [perBucket][together]uint64
+	n := len(hashes)
+	for i, h := range hashes {
+		places[i] = h.High >> x.shift
+	}
+	x.starts.Load(places[:n], starts[:])
+	for i := range n {
+		places[i]++
+	}
+	x.starts.Load(places[:n], ends[:])
+	for k := range entries {
+		for i := range n {
+			places[i] = min(uint64(starts[i])+uint64(k), uint64(x.Len()-1))
+		}
+		x.entries.Load(places[:n], entries[k][:])
+	}
+	for i, h := range hashes {
+		row, size := uint64(None), int64(ends[i])-int64(starts[i])
+		for k := perBucket - 1; k >= 0; k-- {
+			// Which entry it is cannot be predicted, so there is one condition for
+			// the end of the bucket and the hash: the compiler needs no branch.
+			e, after := entries[k][i], uint64((size-1-int64(k))>>63)
+			if after|(e>>32^uint64(uint32(h.High))) == 0 {
+				row = e
+			}
+		}
+		if rows[i] = uint32(row); rows[i] == None && size > perBucket {
+			rows[i] = x.firstRow(h, starts[i]+perBucket, ends[i])
+		}
+	}
+}
+
+// firstRow returns the first row among entries that may have a hash, None without one.
+func (x *Index) firstRow(h Hash, from, to uint32) uint32 {
+	for _, e := range x.entries.Slice(uint64(from), uint64(to)) {
+		if uint32(e>>32) == uint32(h.High) {
+			return uint32(e)
+		}
+	}
+	return None
 }

@@ -185,6 +185,26 @@ func (r *Fields) Next() (code int32, text []byte) {
 	return -1, text
 }
 
+// Skip reads n fields without their values.
+func (r *Fields) Skip(n int) {
+	record := r.record
+	for range n {
+		head, k := uint64(record[0]), 1
+		if head >= 0x80 {
+			if head, k = binary.Uvarint(record); k <= 0 {
+				panic(errRecord)
+			}
+		}
+		end := uint64(k)
+		if head&1 == 0 {
+			end += head >> 1
+		}
+		record = record[end:]
+	}
+	r.record = record
+	r.next += n
+}
+
 // Pick fills picked with the texts of some fields of a row, given in their order.
 // It copies nothing else. Call it under columnfile.Guard.
 func (f *File) Pick(row uint32, arena *Arena, fields []int, picked []string) {

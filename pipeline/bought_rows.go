@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 
 	"github.com/sourcegraph/conc/pool"
 	"github.com/sourcegraph/conc/stream"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/internal/distinct"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -127,6 +130,46 @@ func (q *partQueue) takeAll(ctx context.Context, next func() (*sources.Batch, er
 		if err != nil {
 			q.Abandon()
 			return err
+		}
+	}
+}
+
+// fewAnswers are loaded without looking which of them the run needs. That takes 1.5
+// seconds of processor time, as reading two million rows does.
+const fewAnswers = 100_000
+
+// loadAnswers loads the stored answers to the questions of the run. It reads the
+// input first, as a plan does, if that saves loading what others bought. Pages of a
+// search are questions that follow from answers, so a search loads everything; and so
+// does a run whose input can be read only once.
+func (d *decision) loadAnswers(ctx context.Context) (err error) {
+	remote := d.run.Remote
+	if remote == nil {
+		return nil
+	}
+	stored := remote.Unloaded()
+	if stored <= fewAnswers || !d.asksRows() || d.run.Input.ReadOnce() {
+		return remote.Load(ctx, nil)
+	}
+	d.run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored)
+	run, questions := *d.run, distinct.New(d.run.StateDir)
+	defer func() { err = errors.Join(err, questions.Close()) }()
+	run.Progress = &stats.Progress{} // the rows are not done yet
+	reading := *d
+	reading.run = &run
+	if _, err := reading.planRows(ctx, questions, nil); err != nil {
+		return err
+	}
+	return remote.Load(ctx, hashesOf(ctx, questions))
+}
+
+// hashesOf yields the hashes of questions in ascending order.
+func hashesOf(ctx context.Context, questions *distinct.Set) iter.Seq2[answers.Hash, error] {
+	return func(yield func(answers.Hash, error) bool) {
+		for h, err := range questions.Sorted(ctx) {
+			if !yield(h, err) {
+				return
+			}
 		}
 	}
 }

@@ -69,6 +69,7 @@ type setup struct {
 	workers     int
 	overwrite   bool
 	out, state  string // other folders than out and state
+	looksUp     func(n int)
 }
 
 // tb is a testing.TB or a rapid.T.

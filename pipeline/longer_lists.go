@@ -108,6 +108,10 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 		c.answer = engine.fill
 		return func() {}, nil
 	}
+	// The rows of recorded parts are not asked about otherwise.
+	if err := run.Remote.Load(ctx, nil); err != nil {
+		return nil, err
+	}
 	remote := *run.Remote
 	remote.Service, remote.Deliveries, remote.Offline, remote.Idempotent, remote.RetryUnknown = nil, nil, true, false, false
 	remote.Counters = &stats.CallCounters{}

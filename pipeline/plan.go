@@ -182,9 +182,19 @@ func inputRows(t sinks.Totals) int64 {
 func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
 	keys, later := distinct.New(d.run.StateDir), distinct.New(d.run.StateDir)
 	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
+	if d.run.Remote != nil && d.run.Job.Operation.IsKeyword() { // pages are looked up while rows are read
+		if err := d.run.Remote.Load(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
 	rows, err := d.planRows(ctx, keys, later)
 	if err != nil {
 		return nil, err
+	}
+	if d.asksRows() {
+		if err := d.run.Remote.Load(ctx, hashesOf(ctx, keys)); err != nil {
+			return nil, err
+		}
 	}
 	p := &Plan{Operation: d.run.Job.Operation}
 	p.addRecorded(d.recorded)

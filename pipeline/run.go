@@ -115,6 +115,9 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err := d.checkAdded(ctx); err != nil {
 		return nil, purchase.EndOf(ctx, err)
 	}
+	if err := d.loadAnswers(ctx); err != nil {
+		return nil, purchase.EndOf(ctx, err)
+	}
 	log := newProgressLog(d)
 	w := &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(r.Workers))}
 	report := newReporter(w)

@@ -157,6 +157,12 @@ func (l *List) Close() error {
 	return nil
 }
 
+// ReadOnce reports whether an input can be read only once: it is standard input, or
+// a pipe.
+func (l *List) ReadOnce() bool {
+	return slices.ContainsFunc(l.inputs, func(in *input) bool { return in.once })
+}
+
 // total returns the stored size of all files, -1 if one size is unknown.
 func (l *List) total() (n int64) {
 	for _, in := range l.inputs {

@@ -11,7 +11,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"slices"
@@ -78,7 +80,7 @@ func (d *Set) Add(keys []Key) error {
 		return nil
 	}
 	if err := d.spill(); err != nil {
-		return fmt.Errorf("keep the hashes of keys in %s: %w; a plan of many rows needs 36 bytes a row there: make room, or name another folder with --state", d.dir, err)
+		return fmt.Errorf("keep the hashes of keys in %s: %w; many rows need 36 bytes each there: make room, or name another folder (--state, or TMPDIR if the state is on S3)", d.dir, err)
 	}
 	return nil
 }
@@ -123,6 +125,31 @@ func (d *Set) Each(ctx context.Context, workers int, do func(ctx context.Context
 		p.Go(func(ctx context.Context) error { return d.eachOf(ctx, &d.buckets[i], do) })
 	}
 	return p.Wait()
+}
+
+// Sorted yields the hashes of all distinct keys in ascending order. No key may be
+// added after Sorted.
+func (d *Set) Sorted(ctx context.Context) iter.Seq2[[32]byte, error] {
+	return func(yield func([32]byte, error) bool) {
+		errEnough := errors.New("enough")
+		for i := range d.buckets {
+			err := d.eachOf(ctx, &d.buckets[i], func(_ context.Context, some []Key) error {
+				for _, k := range some {
+					if !yield(k.Hash, nil) {
+						return errEnough
+					}
+				}
+				return nil
+			})
+			if err == errEnough {
+				return
+			}
+			if err != nil {
+				yield([32]byte{}, err)
+				return
+			}
+		}
+	}
 }
 
 // eachOf passes on a bucket. If it is too large to sort at once, it is split

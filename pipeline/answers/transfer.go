@@ -90,10 +90,32 @@ func (i Item) Supersedes(c OpenCall) bool { return !i.Received.Before(c.Sent) }
 // they are newer than the existing ones. An answer ends the open call of its
 // question that was sent before it. What runs have paid does not change.
 func (s *Store) Take(ctx context.Context, of Scope, items iter.Seq2[Item, error], calls []OpenCall) (taken Taken, err error) {
+	if taken.Answers, err = s.takeAll(ctx, of, items, true); err != nil {
+		return taken, err
+	}
+	for _, c := range calls {
+		made, err := s.takeCall(ctx, of, c)
+		if err != nil {
+			return taken, err
+		}
+		taken.Calls += boolToInt(made)
+	}
+	return taken, nil
+}
+
+// Fill takes over answers as Take does, but ends no open call: the store is a
+// working copy, and knows of calls that came after these answers.
+func (s *Store) Fill(ctx context.Context, of Scope, items iter.Seq2[Item, error]) error {
+	_, err := s.takeAll(ctx, of, items, false)
+	return err
+}
+
+// takeAll takes over answers, a page at a time.
+func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, error], endsCalls bool) (taken int64, err error) {
 	some := make([]Item, 0, pageSize)
 	take := func() error {
-		n, err := s.takeAnswers(ctx, of, some)
-		taken.Answers += n
+		n, err := s.takeAnswers(ctx, of, some, endsCalls)
+		taken += n
 		some = some[:0]
 		return err
 	}
@@ -107,20 +129,10 @@ func (s *Store) Take(ctx context.Context, of Scope, items iter.Seq2[Item, error]
 			return taken, err
 		}
 	}
-	if err := take(); err != nil {
-		return taken, err
-	}
-	for _, c := range calls {
-		made, err := s.takeCall(ctx, of, c)
-		if err != nil {
-			return taken, err
-		}
-		taken.Calls += boolToInt(made)
-	}
-	return taken, nil
+	return taken, take()
 }
 
-func (s *Store) takeAnswers(ctx context.Context, of Scope, items []Item) (taken int64, err error) {
+func (s *Store) takeAnswers(ctx context.Context, of Scope, items []Item, endsCalls bool) (taken int64, err error) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	if err := s.flushLocked(); err != nil { // the log's changes come first
@@ -137,7 +149,7 @@ func (s *Store) takeAnswers(ctx context.Context, of Scope, items []Item) (taken 
 	g := newGeneration(0, "") // has no log file
 	var closed []Hash
 	for n, i := range items {
-		if f := found[n]; f.Open != "" && i.Supersedes(OpenCall{Sent: f.Sent}) {
+		if f := found[n]; endsCalls && f.Open != "" && i.Supersedes(OpenCall{Sent: f.Sent}) {
 			closed = append(closed, i.Hash)
 		}
 		if found[n].Stored && !found[n].Answer.Received.Before(i.Received) {

@@ -114,7 +114,7 @@ func TestAmong(t *testing.T) {
 
 // A session with some of the answers loses none of the others, nor their open
 // calls, nor what runs have spent, and finds what the log has of its questions.
-func TestWriteSome(t *testing.T) {
+func TestLoadSome(t *testing.T) {
 	b := newBench(t)
 	s := b.state(t, "state")
 	var some []answers.Item
@@ -132,10 +132,30 @@ func TestWriteSome(t *testing.T) {
 	must(t, dead.Answers.Put(t.Context(), question("bought"), answerTo(people, "bought", "{}", noon).Answer))
 	must(t, dead.Answers.Close())
 
-	x, err := s.WriteSome(t.Context(), people, "night", hashesOf("key-3", "bought", "lost", "new"), t.TempDir())
+	x, err := s.WriteFor(t.Context(), people, "night", t.TempDir())
 	must(t, err)
 	a := &attempt{Session: x}
-	for key, want := range map[string]answers.Found{"key-3": {Stored: true}, "key-4": {}, "bought": {Stored: true}, "lost": {Open: answers.Unknown}, "other": {Open: answers.Unknown}, "open": {Open: answers.Unknown}, "new": {}} {
+	requireRefused := func(keys ...string) {
+		t.Helper()
+		for _, key := range keys {
+			if _, err := x.Answers.Lookup(t.Context(), people, []string{"bought", key}, answers.Freshness{}, false, nil); !errors.Is(err, ErrNotLoaded) {
+				t.Errorf("%s: %v, want %v", key, err, ErrNotLoaded)
+			}
+			if _, err := x.Answers.LookupHashes(t.Context(), []answers.Hash{question(key).Hash()}, answers.Freshness{}, nil); !errors.Is(err, ErrNotLoaded) {
+				t.Errorf("hash of %s: %v, want %v", key, err, ErrNotLoaded)
+			}
+		}
+	}
+	requireRefused("key-3", "key-4", "lost", "new")
+	if n := x.Answers.Unloaded(); n != 31 {
+		t.Errorf("%d answers are not loaded, want 31", n)
+	}
+	must(t, x.Answers.Load(t.Context(), hashesOf("key-3", "bought", "lost", "new")))
+	requireRefused("key-4", "other", "open", "none")
+	if n := x.Answers.Unloaded(); n != 0 {
+		t.Errorf("%d answers are not loaded, want 0", n)
+	}
+	for key, want := range map[string]answers.Found{"key-3": {Stored: true}, "bought": {Stored: true}, "lost": {Open: answers.Unknown}, "new": {}} {
 		if got := a.find(t, t.Context(), key); got.Stored != want.Stored || got.Open != want.Open {
 			t.Errorf("%s: found %+v, want %+v", key, got, want)
 		}
@@ -159,7 +179,7 @@ func TestWriteSome(t *testing.T) {
 // locked out.
 func TestTakeOverFromTheSameRun(t *testing.T) {
 	b := newBench(t)
-	first, err := b.state(t, "state").WriteSome(t.Context(), people, "night", hashesOf("a", "b"), t.TempDir())
+	first, err := b.state(t, "state").WriteFor(t.Context(), people, "night", t.TempDir())
 	must(t, err)
 	before := time.Now()
 	call, err := first.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
@@ -167,8 +187,9 @@ func TestTakeOverFromTheSameRun(t *testing.T) {
 	if call.LeaveBefore.Before(before) || call.LeaveBefore.After(before.Add(2*intentsHandedOver)) {
 		t.Errorf("a call must leave within %v", call.LeaveBefore.Sub(before))
 	}
-	second, err := b.state(t, "state").WriteSome(t.Context(), people, "night", hashesOf("a", "b"), t.TempDir())
+	second, err := b.state(t, "state").WriteFor(t.Context(), people, "night", t.TempDir())
 	must(t, err)
+	must(t, second.Answers.Load(t.Context(), hashesOf("a", "b")))
 	if f := (&attempt{Session: second}).find(t, t.Context(), "a"); f.Open != answers.Unknown {
 		t.Errorf("found %+v", f)
 	}

@@ -23,10 +23,13 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 	return func(yield func(answers.Item, error) bool) {
 		m, err := s.latest(ctx, of)
 		if err == nil {
-			err = s.withLog(ctx, of, m, func(copied *answers.Store) error {
+			err = s.withLog(ctx, of, m, func(copied *Copy) error {
 				if copied == nil {
 					s.sorted(ctx, of, m.Files, bodies)(yield)
 					return nil
+				}
+				if err := copied.Load(ctx, nil); err != nil {
+					return err
 				}
 				copied.Sorted(ctx, of)(func(i answers.Item, err error) bool {
 					if !bodies {
@@ -46,7 +49,7 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 // withLog calls use with a working copy of a scope if its log holds changes
 // that the manifest lacks: a run is under way, or was killed. Otherwise it
 // calls use with nil.
-func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*answers.Store) error) (err error) {
+func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*Copy) error) (err error) {
 	segments, err := s.readSegments(ctx, of, m.LogFrom, math.MaxInt64)
 	if err == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
 		return use(nil)
@@ -72,7 +75,7 @@ func (s *State) OpenCalls(ctx context.Context, of answers.Scope) (calls []answer
 	if err != nil {
 		return nil, err
 	}
-	err = s.withLog(ctx, of, m, func(copied *answers.Store) (err error) {
+	err = s.withLog(ctx, of, m, func(copied *Copy) (err error) {
 		if copied == nil {
 			calls, err = s.readCalls(ctx, of, m)
 		} else {

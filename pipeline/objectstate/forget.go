@@ -88,7 +88,7 @@ func (s *State) sealLog(ctx context.Context, of answers.Scope) (_ *manifest, err
 	if err != nil {
 		return nil, err
 	}
-	x := &Session{state: s, of: of, some: func(func(answers.Hash, error) bool) {}}
+	x := &Session{state: s, of: of}
 	defer func() {
 		if x.Answers != nil {
 			err = errors.Join(err, x.Answers.Close())

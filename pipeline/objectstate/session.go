@@ -18,11 +18,10 @@ import (
 // Session is one open scope of a state. Answers is a working copy on the local
 // disk. Each change to it is in the log on S3 before it counts.
 type Session struct {
-	Answers *answers.Store
+	Answers *Copy
 
 	state *State
 	of    answers.Scope
-	some  Hashes // the questions whose answers are in the working copy; nil: all
 	// handsOver means that another process of the run may take over before the
 	// lease expires.
 	handsOver bool
@@ -38,7 +37,8 @@ type Session struct {
 }
 
 // Look opens a session that writes nothing to S3, with a working copy in a new
-// folder. It needs no lease, because it reads the state as of one moment.
+// folder. It needs no lease, because it reads the state as of one moment. Stored
+// answers are there after Copy.Load.
 func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
 	x := &Session{state: s, of: of}
 	defer x.closeOn(ctx, &err)
@@ -56,26 +56,22 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 			return nil, err
 		}
 	}
-	err = x.load(ctx, dir, segments)
+	err = x.begin(ctx, dir, segments)
 	return x, err
 }
 
 // Write opens a session that takes over the log, with a working copy in a new
 // folder. If another process writes answers of the service, the error is
-// filelock.ErrLocked.
+// filelock.ErrLocked. Stored answers are there after Copy.Load.
 func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (*Session, error) {
 	return s.write(ctx, &Session{state: s, of: of}, s.writer, dir)
 }
 
-// WriteSome is Write with the stored answers of some questions alone, for a
-// caller that asks nothing else: for all other questions it is as if nothing
-// were stored. Open calls are there all the same, because they count for the
-// budget.
-//
-// run names the run that the session is for. A process takes over from another one
-// with the same run at once, and does not wait until its lease expires.
-func (s *State) WriteSome(ctx context.Context, of answers.Scope, run string, some Hashes, dir string) (*Session, error) {
-	return s.write(ctx, &Session{state: s, of: of, some: some, handsOver: true}, "run "+run, dir)
+// WriteFor is Write for a run that many processes work on. A process takes over
+// from another one with the same run at once, and does not wait until its lease
+// expires.
+func (s *State) WriteFor(ctx context.Context, of answers.Scope, run, dir string) (*Session, error) {
+	return s.write(ctx, &Session{state: s, of: of, handsOver: true}, "run "+run, dir)
 }
 
 func (s *State) write(ctx context.Context, x *Session, holder, dir string) (_ *Session, err error) {
@@ -177,7 +173,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	x.log.term = max(x.log.term, maxTerm(x.manifest, segments)+1)
-	if err := x.load(ctx, dir, segments); err != nil {
+	if err := x.begin(ctx, dir, segments); err != nil {
 		return err
 	}
 	late, lateAt, err := x.state.readLate(ctx, x.of)
@@ -200,21 +196,20 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// load builds the working copy from a manifest and the segments after it.
-func (x *Session) load(ctx context.Context, dir string, segments []segment) (err error) {
-	if x.Answers, err = answers.Open(dir, answers.Options{}); err != nil {
+// begin makes the working copy with the open calls of a manifest, what runs have
+// spent, and the changes in the segments after it.
+func (x *Session) begin(ctx context.Context, dir string, segments []segment) (err error) {
+	store, err := answers.Open(dir, answers.Options{})
+	if err != nil {
 		return err
 	}
+	x.Answers = &Copy{Store: store, session: x, dir: dir}
 	m := x.manifest
 	calls, err := x.state.readCalls(ctx, x.of, m)
 	if err != nil {
 		return err
 	}
-	stored := x.state.sorted(ctx, x.of, m.Files, true)
-	if x.some != nil {
-		stored = x.state.among(ctx, x.of, m, x.some)
-	}
-	if _, err := x.Answers.Take(ctx, x.of, stored, calls); err != nil {
+	if _, err := x.Answers.Take(ctx, x.of, func(func(answers.Item, error) bool) {}, calls); err != nil {
 		return err
 	}
 	paid := map[string]answers.Spending{}

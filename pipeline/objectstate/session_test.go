@@ -33,10 +33,12 @@ type attempt struct {
 // before is dead: its lease may have expired.
 func takeOver(t interface{ Fatal(...any) }, ctx context.Context, s *State, dir, run string, keys ...string) *attempt {
 	x := &Session{state: s, of: people}
-	if keys != nil {
-		x.some = hashesOf(keys...)
-	}
 	must(t, x.takeOver(ctx, dir))
+	var some Hashes
+	if keys != nil {
+		some = hashesOf(keys...)
+	}
+	must(t, x.Answers.Load(ctx, some))
 	return &attempt{x, run, keys, map[string]bool{}}
 }
 
@@ -399,6 +401,7 @@ func TestFenceIsPassed(t *testing.T) {
 	x := &Session{state: s, of: people, manifest: &manifest{}, log: &logWriter{state: s, ctx: t.Context(), of: people, next: passed}}
 	must(t, x.log.fence())
 	must(t, x.takeOver(t.Context(), t.TempDir()))
+	must(t, x.Answers.Load(t.Context(), nil))
 	if _, err := a.Answers.Intent(t.Context(), question("c"), answers.Send{Run: "run", At: noon}); !errors.Is(err, objects.ErrLockLost) {
 		t.Errorf("the one before goes on: %v, want %v", err, objects.ErrLockLost)
 	}

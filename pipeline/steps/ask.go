@@ -33,7 +33,7 @@ type Asking struct {
 	// Run names the run that pays. Another process that asks for it is replaced.
 	Run string
 	// Lots is the number of lots, which hold the questions in the order of their
-	// hashes. Read reads one. It is called twice for each lot.
+	// hashes. Read reads one. It is called several times for each lot.
 	Lots int
 	Read func(ctx context.Context, lot int) ([]Question, error)
 	// Close records that all questions of a lot were asked, and which of them
@@ -103,11 +103,14 @@ func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err err
 		return asked, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	session, err := a.State.WriteSome(ctx, a.Remote.Scope(a.Operation), a.Run, a.hashes(ctx), dir)
+	session, err := a.State.WriteFor(ctx, a.Remote.Scope(a.Operation), a.Run, dir)
 	if err != nil {
 		return asked, err
 	}
 	defer func() { err = errors.Join(err, session.Close(ctx)) }()
+	if err := session.Answers.Load(ctx, a.hashes(ctx)); err != nil {
+		return asked, err
+	}
 	session.Linger(a.Remote.Pace.Crowded)
 	remote := *a.Remote
 	remote.Answers, remote.Counters = session.Answers, &stats.CallCounters{}

@@ -201,7 +201,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	if r.Pace, err = f.controller(); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	var store *answers.Store
+	var store storedAnswers
 	if shared == nil {
 		var closeStore func() error
 		if store, closeStore, err = openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace); err != nil {
@@ -237,6 +237,9 @@ func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options c
 	}
 	f.warnPlain(log)
 	if r.Deliveries != nil {
+		if err := r.Load(ctx, nil); err != nil { // a delivery may be about any question
+			return wire.UnlessUnavailable(err)
+		}
 		address, stop, err := f.callbacks.receive(ctx, r.Deliveries, f.callbackURL == "", log)
 		if err != nil {
 			return err
@@ -283,9 +286,16 @@ func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
 	return cli.UsageError(err)
 }
 
+// storedAnswers are the answers of a state, or a working copy of them.
+type storedAnswers interface {
+	purchase.Store
+	Scopes(ctx context.Context) ([]answers.Scope, error)
+}
+
 // openStored opens the answers of a state, with look to make no calls; nil if
-// there are none then. For a state on S3 it opens a working copy.
-func openStored(ctx context.Context, state wire.State, of answers.Scope, look bool, calls *pace.Controller) (*answers.Store, func() error, error) {
+// there are none then. For a state on S3 it opens a working copy, into which the run
+// loads the stored answers that it needs.
+func openStored(ctx context.Context, state wire.State, of answers.Scope, look bool, calls *pace.Controller) (storedAnswers, func() error, error) {
 	switch {
 	case state.Objects == nil && look && !wire.HoldsAnswers(state.Folder):
 		return nil, func() error { return nil }, nil
@@ -357,7 +367,7 @@ func errNothingStored(state string) error {
 // checkOffline warns if a run is offline and no answers are stored for its
 // scope. The most likely cause is a different address than in the run that
 // bought the answers.
-func checkOffline(ctx context.Context, state wire.State, store *answers.Store, asked answers.Scope, log *slog.Logger) error {
+func checkOffline(ctx context.Context, state wire.State, store storedAnswers, asked answers.Scope, log *slog.Logger) error {
 	list, name := store.Scopes, state.Folder
 	if state.Objects != nil {
 		list, name = state.Objects.Scopes, state.Objects.String()

@@ -1,0 +1,207 @@
+package objectstate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// Copy is the working copy of a session. It has all open calls, but stored answers
+// only after Load. A question that was not loaded would look as if nothing were
+// stored, and would be bought again. So looking it up is an error.
+type Copy struct {
+	*answers.Store
+
+	session *Session
+	dir     string // of the copy
+	all     bool   // everything was loaded
+	asked   *asked // the questions that were loaded; nil if none or all were
+}
+
+// ErrNotLoaded means that a question was looked up whose stored answer was not
+// loaded.
+var ErrNotLoaded = errors.New("a question is not among those whose stored answers were loaded, and is not asked; did the input change?")
+
+// Unloaded is how many stored answers Load can choose from, at most. It is 0 after
+// Load.
+func (c *Copy) Unloaded() (answers int64) {
+	if c.all || c.asked != nil {
+		return 0
+	}
+	c.session.sealing.Lock()
+	defer c.session.sealing.Unlock()
+	return rowsOf(c.session.manifest.Files)
+}
+
+// Load copies the stored answers to some questions, or all if some is nil. It is
+// called once, before the first change, and may read some twice. Later calls do
+// nothing if everything was loaded.
+func (c *Copy) Load(ctx context.Context, some Hashes) error {
+	if c.all {
+		return nil
+	}
+	if c.asked != nil {
+		return errors.New("stored answers were loaded before")
+	}
+	x := c.session
+	x.sealing.Lock()
+	defer x.sealing.Unlock()
+	for {
+		err := c.load(ctx, some)
+		if err == nil {
+			return nil
+		}
+		// A session that holds no lease may read files that a writer has merged in the
+		// meantime. All that was in them is in those of the newest manifest.
+		now, other := x.state.latest(ctx, x.of)
+		if x.log != nil || other != nil || now.Number == x.manifest.Number {
+			return err
+		}
+		x.manifest = now
+	}
+}
+
+func (c *Copy) load(ctx context.Context, some Hashes) (err error) {
+	x := c.session
+	stored := x.state.sorted(ctx, x.of, x.manifest.Files, true)
+	var asked *asked
+	if some != nil {
+		if asked, err = newAsked(c.dir); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, asked.close())
+			}
+		}()
+		stored = x.state.among(ctx, x.of, x.manifest, asked.record(some))
+	}
+	if err := c.Fill(ctx, x.of, stored); err != nil {
+		return err
+	}
+	changed := false
+	shot, err := c.Snapshot(ctx, x.of, 0, func() { changed = x.log != nil && x.log.next != x.log.sealed })
+	switch {
+	case err != nil:
+		return err
+	case changed: // they would never be written to files
+		return errors.New("stored answers are loaded after the first change")
+	}
+	if asked != nil {
+		if err := asked.w.Flush(); err != nil {
+			return err
+		}
+	}
+	x.position, c.all, c.asked = shot.Position, some == nil, asked
+	return nil
+}
+
+// Lookup is Store.Lookup. The error is ErrNotLoaded if one of the questions was not
+// loaded.
+func (c *Copy) Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error) {
+	found, err := c.Store.Lookup(ctx, scope, keys, f, bodies, into)
+	if err != nil {
+		return nil, err
+	}
+	hash := scope.Hasher()
+	return found, c.check(found[len(into):], func(i int) answers.Hash { return hash([]byte(keys[i])) })
+}
+
+// LookupHashes is Store.LookupHashes, with the same error as Lookup.
+func (c *Copy) LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) ([]answers.Found, error) {
+	found, err := c.Store.LookupHashes(ctx, hashes, f, into)
+	if err != nil {
+		return nil, err
+	}
+	return found, c.check(found[len(into):], func(i int) answers.Hash { return hashes[i] })
+}
+
+// check refuses questions without a fresh answer that were not loaded. The log may
+// have brought an answer to a question that was not loaded, and S3 a newer one.
+func (c *Copy) check(found []answers.Found, hash func(i int) answers.Hash) error {
+	if c.all {
+		return nil
+	}
+	for i, f := range found {
+		if f.Stored && f.Fresh {
+			continue
+		}
+		if known, err := c.asked.has(hash(i)); err != nil {
+			return err
+		} else if !known {
+			return ErrNotLoaded
+		}
+	}
+	return nil
+}
+
+// Close closes the copy.
+func (c *Copy) Close() error { return errors.Join(c.Store.Close(), c.asked.close()) }
+
+// asked is a file of hashes in ascending order. It takes no memory, however many
+// they are. A question that is to be bought is searched in it once: with 10 million,
+// that takes some 10 µs.
+type asked struct {
+	file  *os.File // has no name, so nothing is left however the process ends
+	w     *bufio.Writer
+	count int64
+}
+
+func newAsked(dir string) (*asked, error) {
+	f, err := os.CreateTemp(dir, ".asked-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &asked{file: f, w: bufio.NewWriterSize(f, 1<<18)}, nil
+}
+
+// record passes on hashes, and writes them to the file.
+func (a *asked) record(some Hashes) Hashes {
+	return func(yield func(answers.Hash, error) bool) {
+		for h, err := range some {
+			if err == nil {
+				_, err = a.w.Write(h[:])
+				a.count++
+			}
+			if !yield(h, err) {
+				return
+			}
+		}
+	}
+}
+
+// has reports whether a hash is in the file.
+func (a *asked) has(h answers.Hash) (bool, error) {
+	if a == nil {
+		return false, nil
+	}
+	var at answers.Hash
+	for low, high := int64(0), a.count; low < high; {
+		middle := (low + high) / 2
+		if _, err := a.file.ReadAt(at[:], middle*int64(len(at))); err != nil {
+			return false, err
+		}
+		switch order := at.Compare(h); {
+		case order == 0:
+			return true, nil
+		case order < 0:
+			low = middle + 1
+		default:
+			high = middle
+		}
+	}
+	return false, nil
+}
+
+func (a *asked) close() error {
+	if a == nil {
+		return nil
+	}
+	return a.file.Close()
+}

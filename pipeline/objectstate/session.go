@@ -242,12 +242,12 @@ const intentsValid = objects.LockExpires / 2
 // shows no sign of life is replaced.
 const intentsHandedOver = 15 * time.Second
 
-// lingers is the time between two segments of the log while there is no hurry:
-// at most 10 requests a second.
-const lingers = 100 * time.Millisecond
+// lingers is the time between two segments of the log while there is no hurry: with
+// those of the lease and of files, at most 10 requests a second.
+const lingers = 105 * time.Millisecond
 
 // Linger makes changes wait for others, so that fewer requests go to S3, except
-// while hurry says that calls wait for places. Each call then takes 50 ms longer on
+// while hurry says that calls wait for places. Each call then takes some 50 ms longer on
 // average. hurry is called often.
 func (x *Session) Linger(hurry func() bool) {
 	if x.log == nil {

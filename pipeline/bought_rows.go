@@ -134,8 +134,8 @@ func (q *partQueue) takeAll(ctx context.Context, next func() (*sources.Batch, er
 	}
 }
 
-// fewAnswers are loaded without looking which of them the run needs. That takes 1.5
-// seconds of processor time, as reading two million rows does.
+// fewAnswers are loaded without looking which of them the run needs. That takes 1.2
+// seconds of processor time, as reading two million rows does, and 60 MB of disk.
 const fewAnswers = 100_000
 
 // loadAnswers loads the stored answers to the questions of the run. It reads the

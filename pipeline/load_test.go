@@ -118,16 +118,16 @@ func planOnly(run *pipeline.Run) error {
 }
 
 // cells are identifiers of each kind: some in several spellings, some invalid, some
-// that are never asked about.
+// that are never asked about, and some of their own for each row (%d).
 var cells = map[resolution.Identifier][]string{
 	resolution.Email: {
-		"ada@mail.example", " ADA@mail.example ", "bob+x@mail.example", "b.o.b@gmail.com", "nobody", "", "eve@mail.example", strings.Repeat("ab", 32), "zoë@mail.example",
+		"a%d@mail.example", "ada@mail.example", " ADA@mail.example ", "bob+x@mail.example", "b.o.b@gmail.com", "nobody", "", "eve@mail.example", strings.Repeat("ab", 32), "zoë@mail.example",
 	},
 	resolution.NetworkURL: {
-		"https://www.linkedin.com/in/ada", "linkedin.com/in/ADA/?x=1", "https://uk.linkedin.com/pub/jane-doe/a7/576/b50", "https://www.linkedin.com/company/acme",
+		"linkedin.com/in/a%d", "https://www.linkedin.com/in/ada", "linkedin.com/in/ADA/?x=1", "https://uk.linkedin.com/pub/jane-doe/a7/576/b50", "https://www.linkedin.com/company/acme",
 		"network.example/in/bob", "", "x", "https://network.example/in/Bob/",
 	},
-	resolution.IP: {"8.8.8.8", " 8.8.4.4", "10.0.0.1", "::ffff:8.8.8.8", "2606:4700::1111", "127.0.0.1", "300.1.1.1", "", "1.1.1.1", "64:ff9b::101:101"},
+	resolution.IP: {"9.9.9.%d", "8.8.8.8", " 8.8.4.4", "10.0.0.1", "::ffff:8.8.8.8", "2606:4700::1111", "127.0.0.1", "300.1.1.1", "", "1.1.1.1", "64:ff9b::101:101"},
 }
 
 // Whatever the input, the operation and the parts that are there already: a run loads
@@ -144,8 +144,8 @@ func TestLoadsWhatItAsks(t *testing.T) {
 		cell := rapid.SampledFrom(cells[s.op.Identifier()])
 		for file := range rapid.IntRange(1, 2).Draw(rt, "files") {
 			text := "id," + column + "\n"
-			for i, c := range rapid.SliceOfN(cell, 0, 15).Draw(rt, "cells") {
-				text += fmt.Sprintf("%d,%s\n", i, c)
+			for i, c := range rapid.SliceOfN(cell, 0, 20).Draw(rt, "cells") {
+				text += fmt.Sprintf("%d,%s\n", i, strings.ReplaceAll(c, "%d", fmt.Sprint(i)))
 			}
 			s.input(rt, fmt.Sprintf("%d.csv", file), text+"malformed\n")
 		}

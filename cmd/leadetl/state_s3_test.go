@@ -3,10 +3,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +17,11 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // machines is a job that several machines run, one after another: all they
@@ -37,14 +44,14 @@ func newMachines(t *testing.T, rows int, o badservice.Options, flags ...string) 
 }
 
 // on starts the command on a new machine.
-func (m *machines) on(t *testing.T, name string) *process {
+func (m *machines) on(t *testing.T, name string, flags ...string) *process {
 	t.Helper()
 	disk := m.path(name)
 	if err := os.MkdirAll(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", disk)
-	return m.start()
+	return m.start(flags...)
 }
 
 // age makes all leases look as if they were last renewed an hour ago.
@@ -188,6 +195,104 @@ func TestStateOnS3Sleeper(t *testing.T) {
 		}
 		m.requireProved(t)
 	}
+}
+
+// TestStateOnS3LoadsItsOwn: beside many answers of others, a run copies only the
+// answers to its own questions to its disk. It buys what is new and nothing else,
+// and writes the bytes of a run with a state folder.
+func TestStateOnS3LoadsItsOwn(t *testing.T) {
+	o := badservice.DefaultOptions()
+	o.Matched, o.Latency = 0.8, 5*time.Millisecond
+	m := newMachines(t, 300, o)
+	m.run(cli.ExitDone)
+	bought := m.service.Seen()
+	leadetl(t, append([]string{"answers", "copy", m.state[1], m.path("copied")}, m.state[2:]...)...)
+	m.others(t, 100_000)
+
+	from := []string{"--out", "s3://leads/again/", "--rows-per-part", "70"}
+	m.run(cli.ExitDone, from...)
+	m.run(cli.ExitDone, append(from, "--out", "s3://leads/offline/", "--offline")...)
+	m.run(cli.ExitDone, append(from, "--out", m.path("again"), "--state", m.path("copied"), "--offline")...)
+	for name, want := range files(t, m.path("again")) {
+		for _, out := range []string{"again/", "offline/"} {
+			if got, err := os.ReadFile(m.s3.object(out + name)); strings.HasSuffix(name, ".parquet") && (err != nil || string(got) != want) {
+				t.Errorf("%s differs from that of a state folder: %v", out+name, err)
+			}
+		}
+	}
+	if seen := m.service.Seen(); seen != bought {
+		t.Fatalf("%d calls for stored answers", seen-bought)
+	}
+
+	if err := os.WriteFile(m.in, []byte(addressList(400)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	more := []string{"--out", "s3://leads/more/", "--concurrency", "1"}
+	if said := leadetl(t, append(append([]string{"plan"}, m.args(more...)[1:]...), "--json")...); !strings.Contains(said, `"stored": 300`) || !strings.Contains(said, `"calls": 100`) {
+		t.Errorf("the plan says %s", said)
+	}
+	p := m.on(t, "a", more...)
+	until(t, "calls are made", func() bool { return m.service.Seen() > bought+10 || p.ended() })
+	// All answers would take 20 MB. The files of the database and its log begin with some.
+	if size := sizeOf(t, m.path("a")); size == 0 || size > 5<<20 {
+		t.Errorf("the working copy has %d bytes", size)
+	}
+	if code := p.code(); code != cli.ExitDone {
+		t.Fatalf("exit code %d: %s", code, tail(p.said.String()))
+	}
+	m.requireOnce(t)
+	if seen := m.service.Seen(); seen != bought+100 {
+		t.Errorf("%d calls for 100 new rows", seen-bought)
+	}
+}
+
+// others stores answers to questions that the job does not ask.
+func (m *machines) others(t *testing.T, n int) {
+	t.Helper()
+	s3test.Setenv(t)
+	store := objects.New(t.Context(), objects.Options{Endpoint: m.s3.server.URL, PathStyle: true, GiveUpAfter: time.Minute})
+	state, err := objectstate.Open(store, m.state[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var some []answers.Item
+	of := answers.Scope{Service: m.url, Operation: resolution.IPToCompany}
+	for i := range n {
+		q := answers.Question{Scope: of, Key: fmt.Sprintf("12.%d.%d.%d", i>>16, i>>8&255, i&255)}
+		some = append(some, answers.Item{Hash: q.Hash(), Question: q, Answer: answers.Answer{Run: "others", Outcome: answers.NoMatch, Status: 200, Received: time.Now()}})
+	}
+	slices.SortFunc(some, func(a, b answers.Item) int { return a.Hash.Compare(b.Hash) })
+	_, err = state.Take(t.Context(), of, func(yield func(answers.Item, error) bool) {
+		for _, i := range some {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sizeOf is what the files of a folder take. They may vanish meanwhile.
+func sizeOf(t *testing.T, folder string) (bytes int64) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			var info fs.FileInfo
+			if info, err = e.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
 }
 
 // TestStateOnS3Refused: what a state on S3 needs is said before a call.

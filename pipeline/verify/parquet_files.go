@@ -362,6 +362,9 @@ func (r readers) leaf(rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Arrow reader cannot read it: %w", err)
 	}
+	if len(l.repetition) > 0 && l.repetition[0] > 0 {
+		return nil, errors.New("its first value continues a list")
+	}
 	if n := l.rows(); n != rows {
 		return nil, fmt.Errorf("it has %d rows; the row group has %d", n, rows)
 	}

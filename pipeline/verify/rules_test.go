@@ -31,6 +31,8 @@ func column(name string, t arrow.DataType, nullable bool, form string) sinks.Col
 	return c
 }
 
+func repeating(c sinks.Column) sinks.Column { c.Repeats = true; return c }
+
 var (
 	text     = arrow.BinaryTypes.String
 	number   = arrow.PrimitiveTypes.Int64
@@ -39,7 +41,7 @@ var (
 		column("source", text, false, "text, never empty"),
 		column("source_row", number, false, "from 1"),
 		column("key", text, true, "text, never empty"),
-		column("outcome", text, false, "one of: matched no_match rejected failed suppressed skipped"),
+		repeating(column("outcome", text, false, "one of: matched no_match rejected failed suppressed skipped")),
 		column("reason", text, true, ""),
 		column("answered_by", text, true, "one of: service embedded"),
 		column("credits", arrow.PrimitiveTypes.Int32, true, "from 0"),
@@ -54,6 +56,7 @@ var (
 		column("company_revenue_min", number, true, "from 0"),
 		column("company_revenue_max", number, true, "from 0"),
 		column("confidence", arrow.PrimitiveTypes.Float64, true, "from 0 to 1"),
+		column("words", arrow.ListOf(text), true, ""),
 	}
 )
 
@@ -69,6 +72,7 @@ func row(i int) map[string]any {
 		"hem_uid2_sha256_base64": base64.StdEncoding.EncodeToString(s256[:]),
 		"phone":                  "+14155550123", "phone_raw": "(415) 555-0123", "phone_region": "US", "phone_valid": true,
 		"company_revenue_min": int64(1), "company_revenue_max": int64(1), "confidence": 1.0,
+		"words": []string{"a", "b"},
 	}
 }
 
@@ -149,6 +153,14 @@ func appendValue(b array.Builder, v any) {
 	case *array.BooleanBuilder:
 		if is, ok := v.(bool); ok {
 			b.Append(is)
+			return
+		}
+	case *array.ListBuilder:
+		if words, ok := v.([]string); ok {
+			b.Append(true)
+			for _, word := range words {
+				appendValue(b.ValueBuilder(), word)
+			}
 			return
 		}
 	case *array.Float64Builder:

@@ -119,6 +119,8 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		}
 		opened.Add(closeRemote)
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
+	} else {
+		wire.ReserveHeap(wire.RunReserve)
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

@@ -13,6 +13,11 @@ const (
 	// no time (IP look-ups, which make the most garbage: 3 % more CPU at 25
 	// than at 40).
 	RunGC = 40
+	// RunReserve counts as live heap in a run without a service. Most look-ups have
+	// little heap, so that every few megabytes of garbage ended in a collection (1 M
+	// rows of ip_to_company: 1.32 s of processor time and 123 MB without, 1.13 s and
+	// 146 MB with it).
+	RunReserve = 64 << 20
 	// A run against a service has one part in progress, and makes garbage with
 	// every call (60,000 calls: 6.6 s of processor time and 198 MB at 40, 5.6 s
 	// and 236 MB at 100).
@@ -34,6 +39,17 @@ func SetGC(percent int) {
 		debug.SetGCPercent(percent)
 	}
 }
+
+// ReserveHeap lets the heap grow as if so many more bytes of it were live, unless GOGC is set.
+// The memory is never written, so the system does not provide it.
+func ReserveHeap(bytes int) {
+	if os.Getenv("GOGC") == "" {
+		reserve = make([]byte, bytes)
+	}
+}
+
+// reserve is the memory of ReserveHeap.
+var reserve []byte
 
 // SetHeap sets the heap size above which garbage is collected more often,
 // unless GOMEMLIMIT is set.

@@ -31,6 +31,7 @@ type Controller struct {
 	waiters  queue
 	timer    *time.Timer // calls wake; nil until needed
 	bucket   bucket
+	spacing  spacing
 	adaption adaption
 	forecast forecast
 	pause    pause
@@ -117,6 +118,7 @@ func (p Permit) Done(o Outcome) {
 	now := time.Now()
 	switch o.Kind {
 	case Answered:
+		c.spacing.heard(o.Latency, c.options.Concurrency)
 		c.answered(now, p.call)
 	case Limited:
 		c.tally.limited++
@@ -273,6 +275,11 @@ func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 		return Spread, c.forecast.hold
 	}
 	c.forecast.hold = time.Time{}
+	if c.bucket.rate == unlimited {
+		if wait := c.spacing.wait(now, c.options.Concurrency); wait > 0 {
+			return Concurrency, now.Add(wait)
+		}
+	}
 	if wait := c.bucket.take(now); wait > 0 {
 		if c.forecast.rate < c.adaption.rate {
 			return Spread, now.Add(wait)

@@ -135,7 +135,7 @@ func TestLearnedLimit(t *testing.T) {
 		{"window", retry, 5 * time.Millisecond, 0.80, 0.01},
 		{"window begun", retry, 50 * time.Millisecond, 0.80, 0.01},
 		{"long window", silent, 50 * time.Millisecond, 0.95, 0.09},
-		{"long window", retry, 50 * time.Millisecond, 0.95, 0.03},
+		{"long window", retry, 50 * time.Millisecond, 0.95, 0.04},
 		{"bucket of 20", late, 50 * time.Millisecond, 0.90, 0.01},
 		{"window begun", late, 50 * time.Millisecond, 0.80, 0.01},
 		{"sliding", silent, 5 * time.Millisecond, 0.80, 0.01},

@@ -165,7 +165,7 @@ func TestDead(t *testing.T) {
 						}
 						now := time.Now()
 						down := !now.Before(dies) && now.Before(lives)
-						probe := now.After(dies.Add(latency)) && down
+						probe := now.After(dies.Add(2*latency)) && down // the calls of before have failed
 						mu.Lock()
 						inFlight++
 						if probe {

@@ -35,7 +35,8 @@ type chunk struct {
 	values     int64  // and nulls
 	offset     int64
 	bytes      int64
-	statistics bool // the footer has a smallest or largest value
+	hasBounds  bool // the footer has a smallest or largest value
+	statistics statistics
 }
 
 // arrowReader reads a file with the implementation of the Arrow project, which also
@@ -69,9 +70,17 @@ func (r arrowReader) footer() (f footer, err error) {
 			if err != nil {
 				return footer{}, err
 			}
-			statistics, err := column.Statistics()
+			stated, err := column.Statistics()
 			if err != nil {
 				return footer{}, err
+			}
+			of := statistics{nulls: -1}
+			if stated != nil && stated.HasNullCount() {
+				of.nulls = stated.NullCount()
+			}
+			hasBounds := stated != nil && stated.HasMinMax()
+			if hasBounds && isNumber(column.Type().String()) {
+				of.least, of.most = string(stated.EncodeMin()), string(stated.EncodeMax())
 			}
 			offset := column.DataPageOffset()
 			if column.HasDictionaryPage() {
@@ -79,7 +88,7 @@ func (r arrowReader) footer() (f footer, err error) {
 			}
 			g.chunks = append(g.chunks, chunk{
 				path: column.PathInSchema().String(), physical: column.Type().String(), values: column.NumValues(),
-				offset: offset, bytes: column.TotalCompressedSize(), statistics: statistics != nil && statistics.HasMinMax(),
+				offset: offset, bytes: column.TotalCompressedSize(), hasBounds: hasBounds, statistics: of,
 			})
 		}
 		f.groups = append(f.groups, g)

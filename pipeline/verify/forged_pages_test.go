@@ -196,6 +196,44 @@ func TestForgedPages(t *testing.T) {
 	}
 }
 
+// TestForgedStatistics: what a footer says of numbers is compared with them.
+func TestForgedStatistics(t *testing.T) {
+	dir := write(t, []map[string]any{row(1), row(2), row(3)})
+	good, err := os.ReadFile(filepath.Join(dir, "part-00000.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eight := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	four := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+	nulls := int64(1)
+	const outside = "a value is outside the bounds in the footer"
+	for _, c := range []struct {
+		name, column string
+		edit         func(*parquet.Statistics)
+		want         string
+	}{
+		{"the same", "source_row", func(*parquet.Statistics) {}, ""},
+		{"wider", "source_row", func(s *parquet.Statistics) { s.MinValue, s.MaxValue = eight(0), eight(9) }, ""},
+		{"a smallest value that is too large", "source_row", func(s *parquet.Statistics) { s.MinValue, s.Min = eight(2), eight(2) }, outside},
+		{"a largest value that is too small", "source_row", func(s *parquet.Statistics) { s.MaxValue, s.Max = eight(2), eight(2) }, outside},
+		{"of 32 bits", "credits", func(s *parquet.Statistics) { s.MinValue, s.MaxValue = four(1), four(1) }, outside},
+		{"of a fraction", "confidence", func(s *parquet.Statistics) { s.MaxValue = eight(0) }, outside},
+		{"another number of nulls", "credits", func(s *parquet.Statistics) { s.NullCount = &nulls }, "another number of nulls than the footer says"},
+		{"short ones", "source_row", func(s *parquet.Statistics) { s.MinValue, s.MaxValue = []byte{1}, []byte{1} }, "part-00000.parquet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			part := forgePages(t, good, c.column, func(p []pageOf) []pageOf { return p }, func(m *parquet.ColumnMetaData) { c.edit(m.Statistics) })
+			r, err := Check(t.Context(), forged(t, dir, part), testRules(false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := fmt.Sprint(r.Failures); (c.want == "") != r.Whole() || !strings.Contains(found, c.want) {
+				t.Errorf("found %s, want %q", found, c.want)
+			}
+		})
+	}
+}
+
 // compareWith compares a column of a forged file with what Arrow reads of the good one.
 func compareWith(t *testing.T, good, forged []byte, path string) string {
 	t.Helper()

@@ -235,7 +235,7 @@ func (c *checker) about(f *parquetFile, fail func(column, format string, args ..
 	}
 	for i, g := range f.foot.groups {
 		for _, chunk := range g.chunks {
-			if chunk.statistics && c.isText(chunk.path) {
+			if chunk.hasBounds && c.isText(chunk.path) {
 				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "text columns must not have statistics, which are values in clear text"})
 			}
 		}
@@ -320,6 +320,8 @@ func (c *checker) readColumn(g *groupFacts, rowGroup int, leaves []int) (problem
 			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Row: g.found.before + max(differs.row, 1), Problem: differs.problem})
 		case err != nil:
 			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Problem: err.Error()})
+		case chunk.statistics.problem(l) != "":
+			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Problem: chunk.statistics.problem(l)})
 		default:
 			kept := g.add(path, l)
 			if g.file.isPart && c.ruled {

@@ -31,7 +31,8 @@ func column(name string, t arrow.DataType, nullable bool, form string) sinks.Col
 	return c
 }
 
-func repeating(c sinks.Column) sinks.Column { c.Repeats = true; return c }
+func repeating(c sinks.Column) sinks.Column      { c.Repeats = true; return c }
+func withStatistics(c sinks.Column) sinks.Column { c.Statistics = true; return c }
 
 var (
 	text     = arrow.BinaryTypes.String
@@ -39,12 +40,12 @@ var (
 	testRows = []sinks.Column{
 		column("id", text, true, ""),
 		column("source", text, false, "text, never empty"),
-		column("source_row", number, false, "from 1"),
+		withStatistics(column("source_row", number, false, "from 1")),
 		column("key", text, true, "text, never empty"),
 		repeating(column("outcome", text, false, "one of: matched no_match rejected failed suppressed skipped")),
 		column("reason", text, true, ""),
 		column("answered_by", text, true, "one of: service embedded"),
-		column("credits", arrow.PrimitiveTypes.Int32, true, "from 0"),
+		withStatistics(column("credits", arrow.PrimitiveTypes.Int32, true, "from 0")),
 		column("hem_md5", text, true, "md5 in hex"),
 		column("hem_sha1", text, true, "sha1 in hex"),
 		column("hem_sha256", text, true, "sha256 in hex"),
@@ -55,7 +56,7 @@ var (
 		column("phone_valid", arrow.FixedWidthTypes.Boolean, true, ""),
 		column("company_revenue_min", number, true, "from 0"),
 		column("company_revenue_max", number, true, "from 0"),
-		column("confidence", arrow.PrimitiveTypes.Float64, true, "from 0 to 1"),
+		withStatistics(column("confidence", arrow.PrimitiveTypes.Float64, true, "from 0 to 1")),
 		column("words", arrow.ListOf(text), true, ""),
 	}
 )

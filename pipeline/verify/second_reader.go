@@ -84,12 +84,26 @@ func secondFooter(meta *parquet.FileMetaData) (footer, error) {
 			s := m.Statistics
 			g.chunks = append(g.chunks, chunk{
 				path: strings.Join(m.PathInSchema, "."), physical: m.Type.String(), values: m.NumValues, offset: offset, bytes: m.TotalCompressedSize,
-				statistics: s != nil && (s.Min != nil || s.Max != nil || s.MinValue != nil || s.MaxValue != nil),
+				hasBounds: s != nil && (s.Min != nil || s.Max != nil || s.MinValue != nil || s.MaxValue != nil), statistics: secondStatistics(m),
 			})
 		}
 		f.groups = append(f.groups, g)
 	}
 	return f, nil
+}
+
+func secondStatistics(m *parquet.ColumnMetaData) statistics {
+	s := statistics{nulls: -1}
+	if m.Statistics == nil {
+		return s
+	}
+	if m.Statistics.NullCount != nil {
+		s.nulls = *m.Statistics.NullCount
+	}
+	if least, most := m.Statistics.MinValue, m.Statistics.MaxValue; isNumber(m.Type.String()) {
+		s.least, s.most = string(least), string(most)
+	}
+	return s
 }
 
 // secondElement returns the element at an index of the flat schema of a file, where

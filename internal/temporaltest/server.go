@@ -35,15 +35,21 @@ type Server struct {
 	said    bytes.Buffer
 }
 
-// Start starts a server, which ends with the test. Without the program it skips
-// the test.
-func Start(t testing.TB) *Server {
+// Program returns the path of Temporal's command. Without it the test is skipped.
+func Program(t testing.TB) string {
 	t.Helper()
 	program := os.Getenv(variable)
 	if program == "" {
 		t.Skip("needs a Temporal server: make cluster-check builds one and runs this test")
 	}
-	s := &Server{program: program, Address: freeAddress(t), File: filepath.Join(t.TempDir(), "temporal.db")}
+	return program
+}
+
+// Start starts a server, which ends with the test. Without the program it skips
+// the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{program: Program(t), Address: FreeAddress(t), File: filepath.Join(t.TempDir(), "temporal.db")}
 	s.Up(t)
 	t.Cleanup(s.Kill)
 	return s
@@ -129,7 +135,8 @@ func (s *Server) command(args ...string) ([]byte, error) {
 	return c.Output()
 }
 
-func freeAddress(t testing.TB) string {
+// FreeAddress is a host and port on which no other process listens.
+func FreeAddress(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

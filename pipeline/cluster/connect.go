@@ -40,12 +40,12 @@ type Address struct {
 // one in TEMPORAL_ADDRESS, or of the profile in Temporal's configuration file.
 func ParseAddress(text string) (Address, error) {
 	wrong := func(why string) error {
-		return fmt.Errorf("%q %s; write temporal://HOST:PORT/NAMESPACE", text, why)
+		return fmt.Errorf("%q %s; write temporal://HOST:PORT/NAMESPACE, such as temporal://localhost:7233/default", text, why)
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "temporal" || u.Opaque != "":
-		return Address{}, wrong("is no address of a Temporal server")
+		return Address{}, wrong("is not the address of a Temporal server")
 	case u.User != nil:
 		return Address{}, errors.New("the address of a Temporal server holds no credentials; put the API key into a file or TEMPORAL_API_KEY")
 	case u.RawQuery != "" || u.Fragment != "":

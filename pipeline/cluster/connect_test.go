@@ -21,6 +21,7 @@ func TestParseAddress(t *testing.T) {
 		{"temporal://[::1]:7233/a/", Address{"[::1]:7233", "a"}, ""},
 		{"temporal:///leads", Address{"", "leads"}, ""},
 		{"temporal://", Address{}, ""},
+		{"foo", Address{}, `"foo" is not the address of a Temporal server; write temporal://HOST:PORT/NAMESPACE, such as temporal://localhost:7233/default`},
 		{"localhost:7233", Address{}, "temporal://HOST:PORT/NAMESPACE"},
 		{"temporal:localhost", Address{}, "temporal://HOST:PORT/NAMESPACE"},
 		{"http://localhost:7233/a", Address{}, "temporal://HOST:PORT/NAMESPACE"},

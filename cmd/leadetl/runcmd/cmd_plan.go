@@ -29,6 +29,7 @@ take, and which files it writes.
 
 plan takes the same flags as run. It reads the whole input, and the files of
 --directory that the run would look into, makes no calls and changes nothing.
+With --on it reads the input itself too, and needs no worker.
 With more than a million keys it needs 36 bytes a row in --state while it works.
 The numbers hold for the next run as long as the input and the stored answers do
 not change.`,

@@ -167,7 +167,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file for each list, with its name")
 	})
 	cli.Group(c, "S3", nil, f.s3.Register)
-	cli.Group(c, "Workers", nil, f.cluster.register)
+	cli.Group(c, "Workers", nil, func(flags *pflag.FlagSet) { f.cluster.register(flags, f.planning) })
 	cli.Group(c, "Logging", []string{"quiet"}, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.log.Quiet, "quiet", false, "print errors and warnings only")
 		f.log.Register(flags)

@@ -33,8 +33,12 @@ type clusterFlags struct {
 	lostAfter time.Duration
 }
 
-func (f *clusterFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.on, "on", "", "`address` of the Temporal server whose workers do the run: temporal://HOST:PORT/NAMESPACE; its key and certificates come from the TEMPORAL_ variables")
+func (f *clusterFlags) register(flags *pflag.FlagSet, planning bool) {
+	on := "`address` of the Temporal server whose workers do the run: temporal://HOST:PORT/NAMESPACE; its key and certificates come from the TEMPORAL_ variables"
+	if planning {
+		on = "`address` of the Temporal server whose workers would do the run; plan checks that they could, and reads the input itself"
+	}
+	flags.StringVar(&f.on, "on", "", on)
 	flags.BoolVar(&f.detach, "detach", false, "with --on, submit the run and leave")
 	flags.DurationVar(&f.lostAfter, "lost-after", 30*time.Second, "with --on, `time` without a sign of life after which another worker takes over the steps of a worker")
 }
@@ -44,7 +48,7 @@ func (f *clusterFlags) register(flags *pflag.FlagSet) {
 const minLostAfter = 5 * time.Second
 
 // checkCluster joins the reasons why workers cannot do the run: they reach S3,
-// but not this machine. A plan has no workers.
+// but not this machine.
 func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) error {
 	if f.cluster.on == "" {
 		var errs []error
@@ -55,11 +59,10 @@ func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) e
 		}
 		return errors.Join(errs...)
 	}
-	if f.planning {
-		return nil
+	var errs []error
+	if _, err := cluster.ParseAddress(f.cluster.on); err != nil {
+		errs = append(errs, fmt.Errorf("--on: %w", err))
 	}
-	_, err := cluster.ParseAddress(f.cluster.on)
-	errs := []error{err}
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	local := func(flag, value, instead string) {
 		if value != "" && !objects.Is(value) {

@@ -134,7 +134,7 @@ func (q *partQueue) takeAll(ctx context.Context, next func() (*sources.Batch, er
 	}
 }
 
-// fewAnswers are loaded without looking which of them the run needs. That takes 1.2
+// fewAnswers are loaded without looking which of them the run needs. That takes 1.3
 // seconds of processor time, as reading two million rows does, and 60 MB of disk.
 const fewAnswers = 100_000
 

@@ -62,6 +62,19 @@ func TestSet(t *testing.T) {
 				t.Errorf("spilled is %t, want %t", d.file != nil, c.spilled)
 			}
 			requireEmpty(t, dir)
+			var sorted [][32]byte
+			for h, err := range d.Sorted(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				sorted = append(sorted, h)
+			}
+			if len(sorted) != len(want) || !slices.IsSortedFunc(sorted, func(a, b [32]byte) int { return bytes.Compare(a[:], b[:]) }) {
+				t.Errorf("%d hashes in order, want %d", len(sorted), len(want))
+			}
+			for range d.Sorted(t.Context()) {
+				break
+			}
 			var mu sync.Mutex
 			got := map[Key]bool{}
 			err := d.Each(t.Context(), 3, func(_ context.Context, some []Key) error {

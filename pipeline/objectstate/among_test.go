@@ -174,6 +174,68 @@ func TestLoadSome(t *testing.T) {
 	}
 }
 
+// Whoever only looks, slowly, finds the answers although a writer has merged the files
+// that it looked at in the meantime, and removed them.
+func TestLoadAfterAMerge(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "state")
+	take := func(keys ...string) {
+		t.Helper()
+		var some []answers.Item
+		for _, key := range keys {
+			some = append(some, answerTo(people, key, "{}", noon))
+		}
+		_, err := s.Take(t.Context(), people, inOrder(some...), nil)
+		must(t, err)
+	}
+	take("a", "b", "c")
+	looks := func() *Session {
+		t.Helper()
+		x, err := b.state(t, "state").Look(t.Context(), people, t.TempDir())
+		must(t, err)
+		return x
+	}
+	x, gone := looks(), looks()
+	take("d")
+	_, _, err := s.Compact(t.Context(), people)
+	must(t, err)
+	m, err := s.latest(t.Context(), people)
+	must(t, err)
+	must(t, s.removeFiles(t.Context(), people, m, time.Now().Add(time.Hour)))
+	must(t, x.Answers.Load(t.Context(), hashesOf("a", "c", "d", "e")))
+	for key, want := range map[string]bool{"a": true, "c": true, "d": true, "e": false} {
+		if got := (&attempt{Session: x}).find(t, t.Context(), key); got.Stored != want {
+			t.Errorf("%s: found %+v", key, got)
+		}
+	}
+	must(t, x.Close(t.Context()))
+	must(t, s.store.Remove(t.Context(), s.folder(people).Below(m.Files[0].Name)))
+	if err := gone.Answers.Load(t.Context(), nil); !errors.Is(err, ErrDamaged) {
+		t.Errorf("without the files of the newest manifest: %v, want %v", err, ErrDamaged)
+	}
+	must(t, gone.Close(t.Context()))
+}
+
+// Answers are loaded before the first change, and once.
+func TestLoadTooLate(t *testing.T) {
+	b := newBench(t)
+	x, err := b.state(t, "state").Write(t.Context(), people, t.TempDir())
+	must(t, err)
+	_, err = x.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
+	must(t, err)
+	if err := x.Answers.Load(t.Context(), nil); err == nil {
+		t.Error("loaded after a change")
+	}
+	must(t, x.Close(t.Context()))
+	x, err = b.state(t, "state").Write(t.Context(), people, t.TempDir())
+	must(t, err)
+	must(t, x.Answers.Load(t.Context(), hashesOf("a")))
+	if err := x.Answers.Load(t.Context(), hashesOf("b")); err == nil {
+		t.Error("loaded twice")
+	}
+	must(t, x.Close(t.Context()))
+}
+
 // A process takes over from another one of its run at once. That one sends
 // nothing any more, not even calls whose intents it has; and another run is
 // locked out.

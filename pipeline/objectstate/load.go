@@ -22,8 +22,8 @@ type Copy struct {
 }
 
 // ErrNotLoaded means that a question was looked up whose stored answer was not
-// loaded.
-var ErrNotLoaded = errors.New("a question is not among those whose stored answers were loaded, and is not asked; did the input change?")
+// loaded. It cannot happen while the input stays the same.
+var ErrNotLoaded = errors.New("the input has changed since its stored answers were loaded: it has another question now, which is not asked; run the same command again")
 
 // Unloaded is how many stored answers Load can choose from, at most. It is 0 after
 // Load.

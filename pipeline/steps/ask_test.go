@@ -235,14 +235,25 @@ func TestAskTakenOver(t *testing.T) {
 	}
 }
 
-// Keys that do not have their hashes, and lots that cannot be read, stop the
-// asking before a call.
+// Keys that do not have their hashes, lots that grow, and lots that cannot be read,
+// stop the asking before a call.
 func TestAskRefusesWrongLots(t *testing.T) {
 	b := newAskBench(t, 10, badservice.DefaultOptions())
 	wrong := b.asking(nil)
 	b.lots[0][3].Key += "x"
 	if _, err := wrong.Do(t.Context(), nil); !errors.Is(err, objectstate.ErrDamaged) || b.service.Seen() > 0 {
 		t.Errorf("keys without their hash: %v, after %d calls", err, b.service.Seen())
+	}
+	b.lots[0][3] = Question{answers.Question{Scope: b.scope, Key: "other"}.Hash(), "other"}
+	lots, read := b.lots[0], 0
+	wrong.Read = func(context.Context, int) ([]Question, error) {
+		if read++; read == 1 {
+			return lots[:3], nil
+		}
+		return lots, nil
+	}
+	if _, err := wrong.Do(t.Context(), nil); !errors.Is(err, objectstate.ErrNotLoaded) || b.service.Seen() > 0 {
+		t.Errorf("a lot that grows: %v, after %d calls", err, b.service.Seen())
 	}
 	gone := errors.New("gone")
 	wrong.Read = func(context.Context, int) ([]Question, error) { return nil, gone }

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/apache/arrow/go/v17/arrow"
+
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -66,7 +68,9 @@ type searcher struct {
 	open   *openFile // nil before the first file and after the last
 	group  int       // of the open file
 	hashes []answers.Hash
-	items  []answers.Item // of the same rows; nil until one is found
+	// records are the same rows; nil until one is found. Mostly few of them are
+	// wanted: to make answers of all would take as long again as finding them.
+	records []arrow.Record
 }
 
 // find returns the answer to a question, or nil.
@@ -80,25 +84,34 @@ func (r *searcher) find(h answers.Hash) (*answers.Item, error) {
 	if !found {
 		return nil, nil
 	}
-	if r.items == nil {
-		err := r.open.readGroup(r.ctx, r.group, allColumns(true), func(i answers.Item) bool {
-			i.Scope = r.of
-			r.items = append(r.items, i)
+	if r.records == nil {
+		err := r.open.readRecords(r.ctx, r.group, allColumns(true), func(rec arrow.Record) bool {
+			rec.Retain()
+			r.records = append(r.records, rec)
 			return true
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if at >= len(r.items) || r.items[at].Hash != h {
-		return nil, fmt.Errorf("%w: %s", ErrDamaged, r.open.at)
+	for _, rec := range r.records {
+		if rows := int(rec.NumRows()); at >= rows {
+			at -= rows
+			continue
+		}
+		if i := itemOf(rec, at, positionsOf(allColumns(true))); i.Hash == h {
+			i.Scope = r.of
+			return &i, nil
+		}
+		break
 	}
-	return &r.items[at], nil
+	return nil, fmt.Errorf("%w: %s", ErrDamaged, r.open.at)
 }
 
 // next reads the hashes of the next row group that ends at h or after it.
 func (r *searcher) next(h answers.Hash) (more bool, err error) {
-	r.hashes, r.items = nil, nil
+	r.hashes = nil
+	r.release()
 	for {
 		if r.open == nil {
 			for len(r.files) > 0 && r.files[0].Last < h.String() {
@@ -126,7 +139,15 @@ func (r *searcher) next(h answers.Hash) (more bool, err error) {
 	}
 }
 
+func (r *searcher) release() {
+	for _, rec := range r.records {
+		rec.Release()
+	}
+	r.records = nil
+}
+
 func (r *searcher) close() {
+	r.release()
 	if r.open != nil {
 		r.open.close()
 		r.open = nil

@@ -288,18 +288,27 @@ func allColumns(bodies bool) []int {
 
 // readGroup reads some columns of a row group, until yield returns false.
 func (f *openFile) readGroup(ctx context.Context, group int, columns []int, yield func(answers.Item) bool) error {
+	at := positionsOf(columns)
+	return f.readRecords(ctx, group, columns, func(rec arrow.Record) bool {
+		for row := range int(rec.NumRows()) {
+			if !yield(itemOf(rec, row, at)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// readRecords is readGroup for many rows at a time. yield retains what it keeps.
+func (f *openFile) readRecords(ctx context.Context, group int, columns []int, yield func(arrow.Record) bool) error {
 	records, err := f.rows.GetRecordReader(ctx, columns, []int{group})
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.at, err)
 	}
 	defer records.Release()
-	at := positionsOf(columns)
 	for records.Next() {
-		rec := records.Record()
-		for row := range int(rec.NumRows()) {
-			if !yield(itemOf(rec, row, at)) {
-				return nil
-			}
+		if !yield(records.Record()) {
+			return nil
 		}
 	}
 	if err := records.Err(); err != nil && !errors.Is(err, io.EOF) {

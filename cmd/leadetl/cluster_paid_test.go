@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +35,7 @@ func TestClusterPaid(t *testing.T) {
 	service, url := badly(t, o)
 	c := newCluster(t, "--resolver", url)
 	random := rand.New(rand.NewPCG(s3KillSeed, 2))
-	kills, asked, unknown := 0, 0, 0
+	kills, asked, unknown, names := 0, 0, 0, objectNames{}
 	for round, wanted := 0, killsWanted(t, 6); round < 2 || kills < wanted; round++ {
 		name, idempotent := fmt.Sprint("round-", round), round%2 == 0
 		c.put(name+"-in/list.csv", roundList(round, rows))
@@ -44,12 +46,14 @@ func TestClusterPaid(t *testing.T) {
 		in, out := "s3://"+s3Bucket+"/"+name+"-in/", "s3://"+s3Bucket+"/"+name+"/"
 		args := c.on(in, out, flags...)
 		args[1] = "ip_to_company"
-		stop, done := make(chan struct{}), make(chan int)
+		stop, done, watched := make(chan struct{}), make(chan int), make(chan struct{})
 		go func() { done <- c.torment(random, time.Second, stop) }()
+		go func() { defer close(watched); names.watch(c, stop) }()
 		p := startProgram(t, args...)
 		code := p.code()
 		close(stop)
 		hit := <-done
+		<-watched
 		if code != cli.ExitDone {
 			t.Fatalf("%s: exit code %d:\n%s\n%s", name, code, tail(p.said.String()), c.said())
 		}
@@ -70,6 +74,49 @@ func TestClusterPaid(t *testing.T) {
 	}
 	t.Logf("%d kills, %d keys, %d unknown", kills, asked, unknown)
 	c.requireSilent("11.100.7.101", "11.101.3.77", remoteKey, "list.csv")
+	names.requireSilent(t)
+}
+
+// objectNames are the names of all objects that a run has had, at any time: those
+// of the state and the output.
+type objectNames map[string]bool
+
+// watch collects names until stop is closed, and once more then.
+func (o objectNames) watch(c *cluster, stop <-chan struct{}) {
+	for last := false; !last; {
+		select {
+		case <-stop:
+			last = true
+		case <-time.After(100 * time.Millisecond):
+		}
+		_ = filepath.WalkDir(c.object(""), func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && !strings.Contains(path, "-in/") && !strings.HasSuffix(path, "-in") { // the input may be named as it likes
+				o[strings.TrimPrefix(path, c.object(""))] = true
+			}
+			return nil // objects come and go
+		})
+	}
+}
+
+// requireSilent: no name holds an address of the lists, the API key or the name of
+// an input, as text or in Base64.
+func (o objectNames) requireSilent(t *testing.T) {
+	t.Helper()
+	kinds := map[string]bool{}
+	canary := regexp.MustCompile(`11[._]10[0-9][._][0-9]+|MTEuMT|list\.csv|@|` + regexp.QuoteMeta(remoteKey))
+	for name := range o {
+		for _, kind := range []string{"/lots/", "/verdicts/", "/slices/", "/attempts/", "/machines/", "/keys/", "/rows/", "/log/", "/cluster/"} {
+			kinds[kind] = kinds[kind] || strings.Contains(name, kind)
+		}
+		if canary.MatchString(name) {
+			t.Errorf("an object is named %q", name)
+		}
+	}
+	for kind, seen := range kinds {
+		if !seen {
+			t.Errorf("no object with %s in its name was seen", kind)
+		}
+	}
 }
 
 // roundList is a list of addresses that no other round has.

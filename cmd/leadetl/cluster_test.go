@@ -28,13 +28,19 @@ const clusterWorkers = 3
 
 func newCluster(t *testing.T, flags ...string) *cluster {
 	t.Helper()
-	server := temporaltest.Start(t) // skips before anything else starts
-	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none.toml"))
-	c := &cluster{s3Job: newS3Job(t), server: server, workers: make([]*process, clusterWorkers), flags: flags}
+	c := newIdleCluster(t, flags...)
 	for i := range c.workers {
 		c.restart(i)
 	}
 	return c
+}
+
+// newIdleCluster is a cluster whose workers are not started yet.
+func newIdleCluster(t *testing.T, flags ...string) *cluster {
+	t.Helper()
+	server := temporaltest.Start(t) // skips before anything else starts
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none.toml"))
+	return &cluster{s3Job: newS3Job(t), server: server, workers: make([]*process, clusterWorkers), flags: flags}
 }
 
 // restart starts a worker, in the place of one that is gone.

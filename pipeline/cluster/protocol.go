@@ -35,7 +35,7 @@ func waveID(run string, wave int) string { return workflowID(run) + "/w" + strco
 type Job struct {
 	ID       string `json:"id"`       // of the run: hex digits
 	State    string `json:"state"`    // URI of the state on S3
-	Settings string `json:"settings"` // name of the object with the settings, below the run in the state
+	Settings string `json:"settings"` // tells the settings from others; SettingsObject has them
 	// Service is empty without paid calls, otherwise hex digits that tell the
 	// service from others.
 	Service string `json:"service,omitempty"`
@@ -46,6 +46,11 @@ type Job struct {
 	// another one.
 	LostAfter time.Duration `json:"lost_after"`
 }
+
+// SettingsObject is the name of the object with the settings, below the run in the
+// state. Each submission has its own, so that the end of one takes nothing from the
+// next one.
+func (j Job) SettingsObject() string { return j.Settings + "-" + j.Submission + ".json" }
 
 // Range is a number of consecutive files, windows, lots or parts.
 type Range struct {

@@ -96,7 +96,7 @@ func (s *small) work(t *testing.T, engine client.Client, service string) (stop f
 // TestServer does whole runs on a real server.
 func TestServer(t *testing.T) {
 	server := temporaltest.Start(t)
-	job := Job{State: "s3://state/", Settings: "settings-1.json", LostAfter: 5 * time.Second}
+	job := Job{State: "s3://state/", Settings: "settings-1", Submission: "first", LostAfter: 5 * time.Second}
 	for _, c := range []struct {
 		name    string
 		steps   *small
@@ -172,7 +172,7 @@ func cancelled(t *testing.T, server *temporaltest.Server, job Job) {
 			t.Errorf("%d workers, %v", all, err)
 		}
 		other := r.job
-		other.Settings = "settings-2.json"
+		other.Settings = "settings-2"
 		if _, err := Submit(t.Context(), r.engine, other); !errors.Is(err, ErrOtherRun) {
 			t.Errorf("other settings: %v", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -30,9 +29,11 @@ type Run struct {
 const memoSettings = "settings"
 
 // Submit begins a run, or attaches to it if it is going on with the same
-// settings. With other settings it is ErrOtherRun.
+// settings. With other settings it is ErrOtherRun. The settings are stored already.
 func Submit(ctx context.Context, engine client.Client, job Job) (*Run, error) {
-	job.Submission = uuid.NewString()
+	if job.Submission == "" {
+		return nil, errors.New("a job without the id of its submission")
+	}
 	flow, err := engine.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: workflowID(job.ID), TaskQueue: stepQueue, Memo: map[string]any{memoSettings: job.Settings},
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

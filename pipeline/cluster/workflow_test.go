@@ -124,7 +124,7 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 	if before != nil {
 		before(env)
 	}
-	env.ExecuteWorkflow(runWorkflow, Job{ID: "ab", State: "s3://state/", Settings: "settings-1.json", Service: service, LostAfter: 30 * time.Second})
+	env.ExecuteWorkflow(runWorkflow, Job{ID: "ab", State: "s3://state/", Settings: "settings-1", Service: service, LostAfter: 30 * time.Second})
 	if !env.IsWorkflowCompleted() {
 		t.Fatal("the workflow did not end")
 	}

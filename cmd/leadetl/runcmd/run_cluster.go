@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -111,7 +112,7 @@ func ServiceOf(name string) string {
 type submitted struct {
 	run      *cluster.Run
 	folder   objects.Location // of its settings and failures
-	settings string           // their name in folder
+	settings string           // name of those of this submission
 	store    *objects.Store
 	progress *stats.Progress
 	log      *slog.Logger
@@ -180,7 +181,7 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	if err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("--out: %w", err))
 	}
-	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter}
+	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
 	if f.remote.isRemote() {
 		job.Service = ServiceOf(f.remote.name())
 	}
@@ -189,13 +190,10 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 		return nil, nil, err
 	}
 	sum := sha256.Sum256(data)
-	job.Settings = "settings-" + hex.EncodeToString(sum[:8]) + ".json"
+	job.Settings = settingsPrefix + hex.EncodeToString(sum[:8])
 	folder, err := ClusterFolder(f.state, job.ID)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
-	}
-	if _, err := store.Put(ctx, folder.Below(job.Settings), objects.ContentOf(data, "application/json")); err != nil {
-		return nil, nil, wire.UnlessUnavailable(fmt.Errorf("--state: %w", err))
 	}
 	at, err := cluster.ParseAddress(f.cluster.on)
 	if err != nil {
@@ -205,15 +203,53 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	if err != nil {
 		return nil, nil, ClusterError(err)
 	}
-	run, err := cluster.Submit(ctx, engine, job)
-	if err != nil {
+	if _, err := store.Put(ctx, folder.Below(job.SettingsObject()), objects.ContentOf(data, "application/json")); err != nil {
 		engine.Close()
+		return nil, nil, wire.UnlessUnavailable(fmt.Errorf("--state: %w", err))
+	}
+	s := &submitted{folder: folder, settings: job.SettingsObject(), store: store, progress: &stats.Progress{}, log: log}
+	if s.run, err = cluster.Submit(ctx, engine, job); err != nil {
+		engine.Close()
+		if errors.Is(err, cluster.ErrOtherRun) { // otherwise it may have been submitted all the same
+			s.removeSettings(ctx)
+		}
 		return nil, nil, ClusterError(err)
 	}
-	if run.Attached {
+	run := s.run
+	if !run.Attached {
+		s.removeOld(ctx)
+	} else {
+		s.removeSettings(ctx) // those of the submission before are in use
 		log.Info("the run is going on already; this shows its progress", "workflow", run.ID(), "server", at.String())
 	}
-	return &submitted{run: run, folder: folder, settings: job.Settings, store: store, progress: &stats.Progress{}, log: log}, engine.Close, nil
+	return s, engine.Close, nil
+}
+
+// settingsPrefix begins the names of settings.
+const settingsPrefix = "settings-"
+
+// keepSettings is how long settings are left alone, so that a client that is about
+// to submit a run finds its own.
+const keepSettings = 10 * time.Minute
+
+// removeSettings removes the settings of this submission, which are not in use. A
+// failure is none of the run: they hold no data, and the next run of this output
+// removes them.
+func (s *submitted) removeSettings(ctx context.Context) {
+	_ = s.store.Remove(context.WithoutCancel(ctx), s.folder.Below(s.settings))
+}
+
+// removeOld removes what earlier submissions have left: settings, and the reasons of
+// failures. None of them is in use, because an output has one run at a time.
+func (s *submitted) removeOld(ctx context.Context) {
+	for info, err := range s.store.List(ctx, s.folder) {
+		if err != nil {
+			return
+		}
+		if info.Location != s.folder.Below(s.settings) && time.Since(info.ModTime) > keepSettings {
+			_ = s.store.Remove(ctx, info.Location)
+		}
+	}
 }
 
 // QuietLog drops what the SDK logs below warnings.
@@ -282,6 +318,7 @@ func (s *submitted) watch(ctx context.Context) error {
 	})
 	stopLooking()
 	<-looked
+	s.removeSettings(steady)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return err
@@ -289,9 +326,6 @@ func (s *submitted) watch(ctx context.Context) error {
 		return ClusterError(err)
 	}
 	s.show(status)
-	// A failure to remove them is no failure of the run: they hold no data, and
-	// the next run of this output replaces them.
-	_ = s.store.Remove(steady, s.folder.Below(s.settings))
 	return nil
 }
 

@@ -190,7 +190,7 @@ func (f *workerFlags) open(ctx context.Context, store *objects.Store, job cluste
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := store.ReadFile(ctx, folder.Below(job.Settings))
+	data, _, err := store.ReadFile(ctx, folder.Below(job.SettingsObject()))
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the run: %w", err)
 	}

@@ -100,7 +100,7 @@ func notAgain(in *input) error {
 // counts like others.
 func miscounted(in *input) error {
 	return &FormatError{File: in.URI, Problem: "has a text that is not UTF-8, so its rows cannot be counted without reading all of it",
-		Advice: "Correct it, or read the input in one piece with leadetl run"}
+		Advice: "Correct it, or read the input in one piece, with leadetl run and without --on"}
 }
 
 // ReaderFrom returns a Reader of the rows from start on. Only files that can be

@@ -175,6 +175,8 @@ func TestSurveyRefuses(t *testing.T) {
 	}
 	if _, err := readFrom(t, l, &Start{}); !errors.As(err, &format) || !strings.Contains(err.Error(), "not UTF-8") {
 		t.Errorf("a text that is not UTF-8: %v", err)
+	} else if want := "bad.parquet has a text that is not UTF-8, so its rows cannot be counted without reading all of it. Correct it, or read the input in one piece, with leadetl run and without --on"; err.Error() != want {
+		t.Errorf("a text that is not UTF-8: %q, want %q", err, want)
 	}
 	if _, err := readFrom(t, l, nil); err != nil {
 		t.Error(err)

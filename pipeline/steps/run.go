@@ -24,6 +24,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
@@ -66,7 +67,7 @@ func Open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 // OpenSized is Open for windows of about so many bytes of input. Only the process
 // that begins the run decides on them.
 func OpenSized(ctx context.Context, run *pipeline.Run, state *objectstate.State, windowBytes int64) (*Run, error) {
-	r, err := open(ctx, run, state)
+	r, err := openOrReplace(ctx, run, state)
 	if !errors.Is(err, ErrNotBegun) {
 		return r, err
 	}
@@ -77,10 +78,21 @@ func OpenSized(ctx context.Context, run *pipeline.Run, state *objectstate.State,
 		}
 		return nil, err
 	}
-	if r, err = open(ctx, run, state); errors.Is(err, ErrNotBegun) { // no other process was faster
+	if r, err = openOrReplace(ctx, run, state); errors.Is(err, ErrNotBegun) { // no other process was faster
 		err = r.begin(ctx, windowBytes)
 	}
 	return r, errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
+}
+
+// openOrReplace is open. With Overwrite, an unfinished run of another job, or with
+// another input, counts as not begun: it is replaced.
+func openOrReplace(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+	r, err := open(ctx, run, state)
+	if run.Overwrite && (errors.Is(err, pipeline.ErrOtherJob) || errors.Is(err, cut.ErrInputChanged)) {
+		r.job = jobFile{}
+		return r, ErrNotBegun
+	}
+	return r, err
 }
 
 // Join joins the run of a dataset that Open has begun. If the dataset is already

@@ -124,16 +124,15 @@ func (d *Directory) OfOwners(owners []uint32, found []*resolution.Company, orgTy
 }
 
 // FillVisits appends the visits of all addresses to list, and sets ends to the end of
-// those of each address. The zero address has none.
+// those of each; see visits.File.AppendAll.
 func (d *Directory) FillVisits(addrs []netip.Addr, arena *records.Arena, list []visits.Visit, ends []int) (_ []visits.Visit, err error) {
-	err = guarded(Visits, func() {
-		for i, addr := range addrs {
-			if d.visits != nil && addr.IsValid() {
-				list = d.visits.Append(list, addr, arena)
-			}
+	if d.visits == nil {
+		for i := range ends {
 			ends[i] = len(list)
 		}
-	})
+		return list, nil
+	}
+	err = guarded(Visits, func() { list = d.visits.AppendAll(list, addrs, arena, ends) })
 	return list, err
 }
 

@@ -59,7 +59,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 		sum.Add(l.addr.String(), l.networkURL, fmt.Sprint(when), fmt.Sprint(l.confidence))
 		u := unsorted{known: l.known, micros: l.micros, confidence: l.confidence, from: uint64(profiles.Len())}
 		key := keyOf(l.addr, &u.raw)
-		u.size, u.hash, u.to = uint8(len(key)), records.HashOf(string(key)), u.from+uint64(len(l.networkURL))
+		u.size, u.hash, u.to = uint8(len(key)), records.HashOf(key), u.from+uint64(len(l.networkURL))
 		return errors.Join(profiles.Add([]byte(l.networkURL)...), lines.Add(u.hash.High, u))
 	}); err != nil {
 		return imports.Result{}, err

@@ -50,18 +50,43 @@ func Open(path string) (*File, error) {
 // the most recent.
 func (f *File) Visits(addr netip.Addr) (visits []Visit, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	return f.Append(nil, addr, &records.Arena{}), nil
+	var raw [16]byte
+	row := f.Find(keyOf(addr, &raw))
+	if row == records.None {
+		return nil, nil
+	}
+	return f.append(nil, row, &records.Arena{}), nil
 }
 
-// Append appends the visits of an address, whose texts are in the arena. Call it under
-// columnfile.Guard.
-func (f *File) Append(to []Visit, addr netip.Addr, arena *records.Arena) []Visit {
-	var raw [16]byte
-	key := keyOf(addr, &raw)
-	row := f.Find(unsafe.String(unsafe.SliceData(key), len(key)))
-	if row == records.None {
-		return to
+// together is how many addresses are looked up at a time.
+const together = 256
+
+// AppendAll appends the visits of all addresses, whose texts are in the arena, and sets ends to
+// the end of those of each. The zero address has none. Call it under columnfile.Guard.
+func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *records.Arena, ends []int) []Visit {
+	var raw [together][16]byte
+	var keys [together]string
+	var rows [together]uint32
+	for from := 0; from < len(addrs); from += together {
+		n := min(together, len(addrs)-from)
+		for i, addr := range addrs[from : from+n] {
+			if keys[i] = ""; addr.IsValid() {
+				keys[i] = keyOf(addr, &raw[i])
+			}
+		}
+		f.FindAll(keys[:n], rows[:n])
+		for i, row := range rows[:n] {
+			if row != records.None {
+				to = f.append(to, row, arena)
+			}
+			ends[from+i] = len(to)
+		}
 	}
+	return to
+}
+
+// append appends the visits of a row.
+func (f *File) append(to []Visit, row uint32, arena *records.Arena) []Visit {
 	var t [fields]string
 	f.Read(row, arena, t[:])
 	for text := t[seen]; text != ""; {
@@ -72,13 +97,16 @@ func (f *File) Append(to []Visit, addr netip.Addr, arena *records.Arena) []Visit
 	return to
 }
 
-func keyOf(addr netip.Addr, raw *[16]byte) []byte {
+// keyOf is the key of an address, in the memory of raw.
+func keyOf(addr netip.Addr, raw *[16]byte) string {
+	n := len(raw)
 	if addr.Is4() {
 		four := addr.As4()
-		return append(raw[:0], four[:]...)
+		n = copy(raw[:], four[:])
+	} else {
+		*raw = addr.As16()
 	}
-	*raw = addr.As16()
-	return raw[:]
+	return unsafe.String(&raw[0], n)
 }
 
 // encode appends a visit: confidence, whether its time is known, the time in microseconds if

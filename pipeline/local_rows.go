@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/sourcegraph/conc"
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 
@@ -24,82 +25,132 @@ type Purer interface {
 	Pure(op resolution.Operation) bool
 }
 
-// localRows gets the answers to rows from the engine, a batch at a time.
+// localRows gets the answers to rows from the engine, a batch at a time. While the rows of one
+// batch are written, those of the next are looked up.
 type localRows struct {
-	part   *partMaker
-	engine *engineAnswers
+	part *partMaker
+	// engines take turns: the answers of one are written while the other looks up.
+	engines [2]*engineAnswers
+	people  [2]resolution.People // the same for people
+	turn    int                  // of people
 }
 
-func (l *localRows) fill(ctx context.Context, q *partQueue, _ func()) error {
-	var b columns.Batch
-	for in := range q.batches {
-		err := ctx.Err() // another part failed
-		if err == nil && !q.dropped.Load() {
-			err = l.fillBatch(ctx, &b, in)
-		}
-		q.done(in)
-		if err != nil {
+// filled are rows to be written or, with in, a batch of which all rows were handed over.
+type filled struct {
+	rows *columns.Batch
+	in   *sources.Batch
+}
+
+func (l *localRows) fill(ctx context.Context, q *partQueue, _ func()) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var looking conc.WaitGroup
+	defer looking.Wait()
+	defer cancel(nil)
+	// Without room in the channel, what was sent before is written when a send returns:
+	// then its memory is free.
+	out := make(chan filled)
+	var failed error
+	looking.Go(func() {
+		defer close(out)
+		failed = l.lookUp(ctx, q, func(f filled) error {
+			select {
+			case out <- f:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+	})
+	for f := range out {
+		if f.in != nil {
+			q.done(f.in)
+		} else if err = l.part.write(f.rows); err != nil {
+			cancel(err)
 			return err
 		}
 	}
-	return nil
+	return failed
 }
 
-func (l *localRows) fillBatch(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
+// lookUp hands over the rows of all batches with their answers.
+func (l *localRows) lookUp(ctx context.Context, q *partQueue, send func(filled) error) error {
+	var batches [2]columns.Batch
+	for n := 0; ; n++ {
+		var in *sources.Batch
+		var more bool
+		select {
+		case in, more = <-q.batches:
+		case <-ctx.Done(): // another part failed, or the rows cannot be written
+		}
+		if err := context.Cause(ctx); err != nil || !more {
+			return err
+		}
+		if !q.dropped.Load() {
+			if err := l.fillBatch(ctx, l.engines[n%2], &batches[n%2], in, send); err != nil {
+				return err
+			}
+		}
+		if err := send(filled{in: in}); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *localRows) fillBatch(ctx context.Context, engine *engineAnswers, b *columns.Batch, in *sources.Batch, send func(filled) error) error {
 	if err := l.part.begin(b, in); err != nil {
 		return err
 	}
-	if batch, ok := l.engine.anyBatch().(resolution.PeopleBatch); ok && l.columnsAlone() {
-		return l.writePeople(ctx, batch, b)
+	if batch, ok := engine.anyBatch().(resolution.PeopleBatch); ok && l.columnsAlone() {
+		return l.fillPeople(ctx, engine, batch, b, send)
 	}
-	if batch, ok := l.engine.anyBatch().(resolution.ProfileBatch); ok && l.addressesAlone(b) {
-		b.Profiles = &l.engine.profiles
+	if batch, ok := engine.anyBatch().(resolution.ProfileBatch); ok && l.addressesAlone(engine, b) {
+		b.Profiles = &engine.profiles
 		if err := batch.Profiles(ctx, &resolution.Texts{Data: b.Keys.Data, Offsets: b.Keys.Offsets}, b.Profiles); err != nil {
 			return err
 		}
-		return l.part.write(b)
+		return send(filled{rows: b})
 	}
-	if err := l.engine.fill(ctx, b); err != nil {
+	if err := engine.fill(ctx, b); err != nil {
 		return err
 	}
-	return l.part.write(b)
+	return send(filled{rows: b})
 }
 
 // columnsAlone reports whether answers can stay columns: nothing looks at the lead of a row,
 // to suppress it, or moves rows.
 func (l *localRows) columnsAlone() bool {
-	return l.engine.operation.FindsPeople() && l.part.suppress == nil && !l.part.folders.isPartitioned()
+	return l.engines[0].operation.FindsPeople() && l.part.suppress == nil && !l.part.folders.isPartitioned()
 }
 
 // peopleTogether is how many rows are looked up, and then written, at a time. Their columns
 // stay in the cache of the processor.
 const peopleTogether = 2048
 
-// writePeople asks about people and writes them, without a lead for each row. It does so in
-// this goroutine: parts are made side by side.
-func (l *localRows) writePeople(ctx context.Context, batch resolution.PeopleBatch, b *columns.Batch) error {
-	a := l.engine
+// fillPeople asks about people and hands over their rows, without a lead for each row.
+func (l *localRows) fillPeople(ctx context.Context, a *engineAnswers, batch resolution.PeopleBatch, b *columns.Batch, send func(filled) error) error {
 	a.fillKeys(b)
 	for from := 0; from < b.Len(); {
 		if err := a.asking.Acquire(ctx, 1); err != nil {
 			return err
 		}
-		n, err := batch.ResolvePeople(ctx, a.keys[from:min(from+peopleTogether, b.Len())], recordBytes, &a.people)
+		people := &l.people[l.turn%len(l.people)]
+		l.turn++
+		n, err := batch.ResolvePeople(ctx, a.keys[from:min(from+peopleTogether, b.Len())], recordBytes, people)
 		a.asking.Release(1)
 		if err != nil {
 			return err
 		}
 		rows := b.Slice(from, from+n)
-		rows.People = &a.people
-		if a.people.Whole {
-			rows.Companies = a.people.Companies
+		rows.People = people
+		if people.Whole {
+			rows.Companies = people.Companies
 		}
 		for i := range n {
-			if a.keys[from+i] != "" && !a.people.Matched[i] {
-				rows.Outcomes[i], rows.Reasons[i] = outcome.NoMatch, a.people.Reasons[i]
+			if a.keys[from+i] != "" && !people.Matched[i] {
+				rows.Outcomes[i], rows.Reasons[i] = outcome.NoMatch, people.Reasons[i]
 			}
 		}
-		if err := l.part.write(rows); err != nil {
+		if err := send(filled{rows: rows}); err != nil {
 			return err
 		}
 		from += n
@@ -109,8 +160,8 @@ func (l *localRows) writePeople(ctx context.Context, batch resolution.PeopleBatc
 
 // addressesAlone reports whether the keys of a batch are addresses of which only the profile
 // is asked for: nothing looks at the lead of a row, to suppress it, or moves rows.
-func (l *localRows) addressesAlone(b *columns.Batch) bool {
-	return l.engine.operation == resolution.EmailToHEM && !l.engine.pure && l.part.suppress == nil && !l.part.folders.isPartitioned() &&
+func (l *localRows) addressesAlone(engine *engineAnswers, b *columns.Batch) bool {
+	return engine.operation == resolution.EmailToHEM && !engine.pure && l.part.suppress == nil && !l.part.folders.isPartitioned() &&
 		!slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
 }
 
@@ -128,8 +179,7 @@ type engineAnswers struct {
 	keys    []string           // of the rows; "" for rows that are not asked about
 	answers []resolution.Answer
 
-	people   resolution.People // for a PeopleBatch
-	profiles resolution.Texts  // for a ProfileBatch
+	profiles resolution.Texts // for a ProfileBatch
 
 	// For a CompanyBatch:
 	addrs     []netip.Addr // of the rows; zero for rows that are not asked about

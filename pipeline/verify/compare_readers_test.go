@@ -161,8 +161,9 @@ func change(l *leaf, random *rand.Rand) (undo func()) {
 		return func() { *number = before }
 	case len(l.floats) > 0:
 		number := &l.floats[random.IntN(len(l.floats))]
+		before := *number
 		*number++
-		return func() { *number-- }
+		return func() { *number = before }
 	case len(l.booleans) > 0:
 		is := &l.booleans[random.IntN(len(l.booleans))]
 		*is = !*is

@@ -73,7 +73,7 @@ iceberg-check: ## test leadetl-iceberg
 # CI runs this if it has the time.
 cluster-check: ## test runs on many machines against a real Temporal server
 	@if server=$$(go -C internal/testservers/temporal tool -n temporal); \
-		then LEADETL_TEMPORAL="$$server" go test -count=1 -timeout 2h -run 'TestServer|TestCluster' ./pipeline/cluster ./cmd/leadetl; \
+		then LEADETL_TEMPORAL="$$server" go test -v -count=1 -timeout 2h -run 'TestServer|TestCluster' ./pipeline/cluster ./cmd/leadetl; \
 		else echo "runs on many machines are not tested: the Temporal server is not available"; fi
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.

@@ -49,7 +49,8 @@ type lockBody struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Since   string `json:"since"`
-	Beat    int    `json:"beat"` // makes each renewal a different object
+	Beat    int    `json:"beat"`             // makes each renewal a different object
+	Shared  bool   `json:"shared,omitempty"` // other processes hold it too
 }
 
 // Lock takes the lock at a location, without waiting. If another process holds
@@ -71,7 +72,7 @@ func (s *Store) Share(ctx context.Context, at Location, holder string) (*Lock, e
 
 func (s *Store) lock(ctx context.Context, at Location, holder string, shared bool) (*Lock, error) {
 	host, _ := os.Hostname() // for people who read the lock
-	l := &Lock{store: s, at: at, shared: shared, mine: lockBody{Holder: holder, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339)}}
+	l := &Lock{store: s, at: at, shared: shared, mine: lockBody{Holder: holder, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared}}
 	if err := l.take(ctx); err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
 		return "", nil
 	}
 	host, hostErr := os.Hostname()
-	if err != nil || hostErr != nil || held.Host != host || held.PID <= 0 {
+	if err != nil || hostErr != nil || held.Host != host || held.PID <= 0 || held.Shared {
 		return "", err
 	}
 	if held.PID == os.Getpid() {
@@ -246,12 +247,18 @@ func (l *Lock) isOurs(held lockBody) bool {
 // Release stops the renewals and removes the lock, if we still hold it. A shared
 // lock stays.
 func (l *Lock) Release(ctx context.Context) error {
-	l.quit()
-	<-l.done
+	l.Leave()
 	if l.shared {
 		return nil
 	}
 	return l.remove(ctx)
+}
+
+// Leave stops the renewals. The lock stays until it expires, for other processes
+// of its holder.
+func (l *Lock) Leave() {
+	l.quit()
+	<-l.done
 }
 
 func (l *Lock) remove(ctx context.Context) error {

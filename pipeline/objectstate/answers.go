@@ -46,12 +46,12 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 	}
 }
 
-// withLog calls use with a working copy of a scope if its log holds changes
+// withLog calls use with a working copy of a scope if its log or lanes hold changes
 // that the manifest lacks: a run is under way, or was killed. Otherwise it
 // calls use with nil.
 func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*Copy) error) (err error) {
 	segments, err := s.readSegments(ctx, of, m.LogFrom, math.MaxInt64)
-	if err == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
+	if err == nil && m.Lanes == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
 		return use(nil)
 	}
 	// If reading the log fails, its segments may have moved into files.
@@ -187,9 +187,20 @@ func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answe
 	if err != nil {
 		return taken, err
 	}
-	before, err := s.readCalls(ctx, of, m)
-	if err != nil {
+	next := m.next(s.writer)
+	taken, changed, err := s.add(ctx, of, next, some, calls)
+	if err != nil || m.Number > 0 && !changed {
 		return taken, err
+	}
+	return taken, s.publish(ctx, of, next)
+}
+
+// add adds answers and open calls, as Take, to a manifest that is not published
+// yet.
+func (s *State) add(ctx context.Context, of answers.Scope, next *manifest, some items, calls []answers.OpenCall) (taken answers.Taken, changed bool, err error) {
+	before, err := s.readCalls(ctx, of, next)
+	if err != nil {
+		return taken, false, err
 	}
 	open, brought := map[answers.Hash]answers.OpenCall{}, map[answers.Hash]bool{}
 	for _, c := range before {
@@ -206,26 +217,20 @@ func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answe
 			delete(brought, i.Hash)
 		}
 	}
-	next := m.next(s.writer)
-	files, err := s.writeGeneration(ctx, of, m.lastGeneration()+1, newer(some, s.sorted(ctx, of, m.Files, false), answered))
+	files, err := s.writeGeneration(ctx, of, next.lastGeneration()+1, newer(some, s.sorted(ctx, of, next.Files, false), answered))
 	if err != nil {
-		return taken, err
+		return taken, false, err
 	}
 	now := slices.SortedFunc(maps.Values(open), func(a, b answers.OpenCall) int { return a.Hash.Compare(b.Hash) })
-	if m.Number > 0 && len(files) == 0 && reflect.DeepEqual(now, before) {
-		return taken, nil
+	if len(files) == 0 && reflect.DeepEqual(now, before) {
+		return taken, false, nil
 	}
 	next.Files = append(next.Files, files...)
 	if next.Calls, err = s.writeCalls(ctx, of, now); err != nil {
-		return taken, err
+		return taken, true, err
 	}
-	if err := s.mergeGenerations(ctx, of, next, mergeFrom(next.generations())); err != nil {
-		return taken, err
-	}
-	if err := s.publish(ctx, of, next); err != nil {
-		return taken, err
-	}
-	return answers.Taken{Answers: rowsOf(files), Calls: int64(len(brought))}, nil
+	err = s.mergeGenerations(ctx, of, next, mergeFrom(next.generations()))
+	return answers.Taken{Answers: rowsOf(files), Calls: int64(len(brought))}, true, err
 }
 
 // Compact merges all answer files of a scope into one generation, and returns

@@ -46,7 +46,7 @@ const rewritesAtOnce = 4
 // publishes a manifest, and deletes what that does not name. What runs have spent
 // does not change. The caller holds the lease of the service.
 func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Forgotten, err error) {
-	m, err := s.sealLog(ctx, of)
+	m, err := s.sealLog(ctx, of, false)
 	if err != nil {
 		return done, err
 	}
@@ -82,13 +82,14 @@ func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Fo
 	return done, s.removeRest(ctx, of, m, c.Versions) // also what an earlier Forget has left
 }
 
-// sealLog takes over the log of a scope, and writes it to files.
-func (s *State) sealLog(ctx context.Context, of answers.Scope) (_ *manifest, err error) {
+// sealLog takes over the log of a scope, and writes it to files. With closing,
+// nobody can append to it afterwards.
+func (s *State) sealLog(ctx context.Context, of answers.Scope, closing bool) (_ *manifest, err error) {
 	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
 	if err != nil {
 		return nil, err
 	}
-	x := &Session{state: s, of: of}
+	x := &Session{state: s, of: of, closing: closing}
 	defer func() {
 		if x.Answers != nil {
 			err = errors.Join(err, x.Answers.Close())
@@ -260,6 +261,9 @@ func (s *State) removeRest(ctx context.Context, of answers.Scope, m *manifest, v
 		}
 	}
 	if err := s.removeFiles(ctx, of, m, time.Now().Add(keptFor)); err != nil { // however new they are
+		return err
+	}
+	if err := s.removeLanes(ctx, of, m.Number); err != nil {
 		return err
 	}
 	if !versions {

@@ -2,6 +2,7 @@ package objectstate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -38,6 +39,7 @@ type segment struct {
 	Writer string           `json:"writer"`
 	Term   int64            `json:"term"`
 	Fence  bool             `json:"fence,omitempty"`
+	Closes bool             `json:"closes,omitempty"` // a fence after which nobody appends
 	Runs   map[int64]string `json:"runs,omitempty"`
 
 	number int64
@@ -182,13 +184,14 @@ type logWriter struct {
 	bytes  int64 // size of the segments that are in no manifest
 	sealed int64 // number of the first of these segments
 	late   int   // number of segments that came too late
+	closes bool  // the fence closes the log
 	ended  error // why the writer has stopped appending; nil while it appends
 }
 
 // fence begins a term: from now on no earlier writer can append. It returns
 // fs.ErrExist if another writer created the segment first.
 func (w *logWriter) fence() error {
-	return w.create(segment{Writer: w.state.writer, Term: w.term, Fence: true})
+	return w.create(segment{Writer: w.state.writer, Term: w.term, Fence: true, Closes: w.closes})
 }
 
 func (w *logWriter) create(g segment) error {
@@ -221,13 +224,13 @@ func (w *logWriter) append(g answers.Group) error {
 }
 
 // keepLate stores a segment that a fenced writer could not append in late/: it may
-// contain a paid answer.
+// contain a paid answer. A lane has no late/ of its own, because it may be removed.
 func (w *logWriter) keepLate(g segment) error {
 	if !errors.Is(w.ended, objects.ErrLockLost) {
 		return nil
 	}
 	w.late++
-	at := w.state.folder(w.of).Below(fmt.Sprintf("late/%s-%06d.seg", w.state.writer, w.late))
+	at := cmp.Or(w.state.laneOf, w.state).folder(w.of).Below(fmt.Sprintf("late/%s-%d-%06d.seg", w.state.writer, w.term, w.late))
 	_, err := w.state.store.Put(w.ctx, at, objects.ContentOf(g.encode(), "application/octet-stream"))
 	return err
 }
@@ -243,20 +246,22 @@ func (s *State) removeSegments(ctx context.Context, of answers.Scope, below int6
 		if !ok || number >= below {
 			continue
 		}
-		if time.Since(info.ModTime) < keptFences && info.Size < maxFenceBytes {
-			data, _, err := s.store.ReadFile(ctx, info.Location)
-			if err != nil {
-				return err
-			}
-			if bytes.Contains(data, []byte(`"fence":true`)) {
-				continue
-			}
-		}
-		if err := s.store.Remove(ctx, info.Location); err != nil {
+		if err := s.removeUnlessFence(ctx, info); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeUnlessFence removes a segment, except a fence that may still be needed.
+func (s *State) removeUnlessFence(ctx context.Context, info objects.Info) error {
+	if time.Since(info.ModTime) < keptFences && info.Size < maxFenceBytes {
+		data, _, err := s.store.ReadFile(ctx, info.Location)
+		if err != nil || bytes.Contains(data, []byte(`"fence":true`)) {
+			return err
+		}
+	}
+	return s.store.Remove(ctx, info.Location)
 }
 
 // maxFenceBytes is larger than any fence.

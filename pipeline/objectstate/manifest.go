@@ -16,9 +16,12 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// formatNumber is the version of the object format that this program reads and
-// writes.
-const formatNumber = 1
+// formatNumber is the version of the object format that this program reads.
+// Programs that read version 1 alone do not know lanes, so a manifest with open
+// lanes has version 2.
+const formatNumber = 2
+
+const formatWithoutLanes = 1
 
 // manifest says which objects of a scope count. Its fields are the JSON of
 // v/<n>.json.
@@ -38,6 +41,10 @@ type manifest struct {
 	Term    int64            `json:"term"`
 	LogFrom int64            `json:"log_from"`
 	Spent   map[string]spent `json:"spent,omitempty"` // by run
+	// Lanes are open: what they have counts beside the files.
+	Lanes *openLanes `json:"lanes,omitempty"`
+	// Closed is in the manifest of a lane: nothing may be added to it.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // answerFile names a file of answers.
@@ -90,8 +97,8 @@ func (m *manifest) lastGeneration() int64 {
 // next returns a copy of m, to be changed and published after m.
 func (m *manifest) next(writer string) *manifest {
 	return &manifest{
-		Format: formatNumber, Number: m.Number + 1, Writer: writer, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Files: slices.Clone(m.Files), Calls: m.Calls, Term: m.Term, LogFrom: m.LogFrom, Spent: m.Spent,
+		Number: m.Number + 1, Writer: writer, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Files: slices.Clone(m.Files), Calls: m.Calls, Term: m.Term, LogFrom: m.LogFrom, Spent: m.Spent, Lanes: m.Lanes, Closed: m.Closed,
 	}
 }
 
@@ -103,7 +110,7 @@ func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error)
 	for {
 		names, err := s.manifests(ctx, of)
 		if err != nil || len(names) == 0 {
-			return &manifest{Format: formatNumber}, err
+			return &manifest{}, err
 		}
 		m, at := &manifest{}, names[len(names)-1].Location
 		err = s.readJSON(ctx, at, m)
@@ -141,6 +148,10 @@ func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) erro
 		if err := s.putJSON(ctx, s.folder(of).Below("scope.json"), scopeFile{of.Service, string(of.Operation)}); err != nil {
 			return err
 		}
+	}
+	m.Format = formatWithoutLanes
+	if m.Lanes != nil {
+		m.Format = formatNumber
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

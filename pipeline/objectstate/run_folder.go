@@ -43,7 +43,7 @@ func (f *RunFolder) Store() *objects.Store { return f.state.store }
 // dataset. It waits for one that may be dead. If one is alive, the error is
 // filelock.ErrLocked.
 func (f *RunFolder) Claim(ctx context.Context) (*Lease, error) {
-	return f.state.claimFrom(ctx, f.state.writer, "run "+f.id)
+	return f.state.claimFrom(ctx, f.state.store.Lock, f.state.writer, "run "+f.id)
 }
 
 // Put writes an object. Two processes may write the same content.

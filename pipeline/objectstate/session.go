@@ -25,6 +25,13 @@ type Session struct {
 	// handsOver means that another process of the run may take over before the
 	// lease expires.
 	handsOver bool
+	// base is the manifest of the scope, for a session of a lane, and some are the
+	// questions of the lane; nil for others.
+	base      *manifest
+	some      Hashes
+	inherited []answers.OpenCall
+	closing   bool       // nobody may append to the log after this session
+	leaves    bool       // the lease is left to lanes
 	lease     *Lease     // nil: nothing is written
 	log       *logWriter // nil: nothing is written
 
@@ -42,22 +49,26 @@ type Session struct {
 func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
 	x := &Session{state: s, of: of}
 	defer x.closeOn(ctx, &err)
-	var segments []segment
 	for {
 		if x.manifest, err = s.latest(ctx, of); err != nil {
 			return nil, err
 		}
-		segments, err = s.readSegments(ctx, of, x.manifest.LogFrom, math.MaxInt64)
-		if err == nil {
-			break
+		var segments []segment
+		if segments, err = s.readSegments(ctx, of, x.manifest.LogFrom, math.MaxInt64); err == nil {
+			err = x.begin(ctx, dir, segments)
 		}
-		// A writer may have moved the log into a manifest in the meantime.
-		if now, other := s.latest(ctx, of); other != nil || now.Number == x.manifest.Number {
+		if err == nil && x.manifest.Lanes == nil {
+			return x, nil
+		}
+		// A writer may have moved the log, or the lanes, into a manifest in the meantime.
+		now, other := s.latest(ctx, of)
+		if other != nil || now.Number == x.manifest.Number {
+			return x, errors.Join(err, other)
+		}
+		if err := x.discard(dir); err != nil {
 			return nil, err
 		}
 	}
-	err = x.begin(ctx, dir, segments)
-	return x, err
 }
 
 // Write opens a session that takes over the log, with a working copy in a new
@@ -76,7 +87,7 @@ func (s *State) WriteFor(ctx context.Context, of answers.Scope, run, dir string)
 
 func (s *State) write(ctx context.Context, x *Session, holder, dir string) (_ *Session, err error) {
 	defer x.closeOn(ctx, &err)
-	if x.lease, err = s.claimFrom(ctx, holder, x.of.Service); err != nil {
+	if x.lease, err = s.claimFrom(ctx, s.store.Lock, holder, x.of.Service); err != nil {
 		return nil, err
 	}
 	err = x.takeOver(ctx, dir)
@@ -102,12 +113,7 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 		if tries == takeOverTries || other != nil || x.manifest == nil || now.Number == x.manifest.Number && !errors.Is(err, errPassed) {
 			return err
 		}
-		var closing error
-		if x.Answers != nil {
-			closing = x.Answers.Close()
-			x.Answers = nil
-		}
-		if err := errors.Join(closing, os.RemoveAll(dir)); err != nil {
+		if err := x.discard(dir); err != nil {
 			return err
 		}
 	}
@@ -117,6 +123,16 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 	}
 	x.Answers.ReplicateTo(x.append, valid)
 	return nil
+}
+
+// discard removes the working copy, before it is built again.
+func (x *Session) discard(dir string) error {
+	var err error
+	if x.Answers != nil {
+		err = x.Answers.Close()
+		x.Answers = nil
+	}
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // takeOverTries bounds the working copies that takeOver builds, fenceTries the
@@ -139,22 +155,27 @@ func (x *Session) fence(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	x.manifest = m // if the segments have moved into a newer one, takeOver tries again
 	segments, err := x.state.readSegments(ctx, x.of, m.LogFrom, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	x.log = &logWriter{
-		state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(m, segments) + 1, next: m.LogFrom + int64(len(segments)),
+	w := &logWriter{
+		state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(m, segments) + 1, next: m.LogFrom + int64(len(segments)), closes: x.closing,
 	}
 	for range fenceTries {
-		if err = x.log.fence(); !errors.Is(err, fs.ErrExist) {
+		if err = w.fence(); err == nil {
+			x.log = w
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		last, err := x.state.lastSegment(ctx, x.of, x.log.next)
+		last, err := x.state.lastSegment(ctx, x.of, w.next)
 		if err != nil {
 			return err
 		}
-		x.log.next = last + 1
+		w.next = last + 1
 	}
 	return fmt.Errorf("%s: %w", x.state.folder(x.of), filelock.ErrLocked)
 }
@@ -168,15 +189,23 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	if x.manifest.LogFrom >= x.log.next {
 		return errPassed
 	}
+	if x.manifest.Lanes != nil {
+		if err := x.joinLanes(ctx); err != nil {
+			return err
+		}
+	}
 	segments, err := x.state.readSegments(ctx, x.of, x.manifest.LogFrom, x.log.next-1)
 	if err != nil {
+		return err
+	}
+	if err := x.refuseClosed(segments); err != nil {
 		return err
 	}
 	x.log.term = max(x.log.term, maxTerm(x.manifest, segments)+1)
 	if err := x.begin(ctx, dir, segments); err != nil {
 		return err
 	}
-	late, lateAt, err := x.state.readLate(ctx, x.of)
+	late, lateAt, err := x.state.readLate(ctx, x.of) // none in a lane
 	if err != nil {
 		return err
 	}
@@ -205,9 +234,15 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	}
 	x.Answers = &Copy{Store: store, session: x, dir: dir}
 	m := x.manifest
+	if err := x.inherit(ctx); err != nil {
+		return err
+	}
 	calls, err := x.state.readCalls(ctx, x.of, m)
 	if err != nil {
 		return err
+	}
+	if m.Number == 0 {
+		calls = x.inherited
 	}
 	if _, err := x.Answers.Take(ctx, x.of, func(func(answers.Item, error) bool) {}, calls); err != nil {
 		return err
@@ -215,6 +250,11 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	paid := map[string]answers.Spending{}
 	for run, p := range m.Spent {
 		paid[run] = answers.Spending{Answers: p.Answers, Unpriced: p.Unpriced, Credits: p.Credits}
+	}
+	if m.Lanes != nil {
+		if err := x.lookAtLanes(ctx, paid); err != nil {
+			return err
+		}
 	}
 	if err := x.Answers.SetSpent(ctx, paid); err != nil {
 		return err
@@ -283,6 +323,7 @@ func (x *Session) seal(ctx context.Context) error {
 		return x.failed
 	}
 	next := x.manifest.next(x.state.writer)
+	next.Closed = next.Closed || x.closing
 	shot, err := x.Answers.Snapshot(ctx, x.of, x.position, func() {
 		next.LogFrom, next.Term = x.log.next, x.log.term
 		x.log.sealed, x.log.bytes, x.due = x.log.next, 0, false
@@ -337,7 +378,11 @@ func (x *Session) release(ctx context.Context) error {
 	if x.Answers != nil {
 		errs = append(errs, x.Answers.Close())
 	}
-	if x.lease != nil {
+	switch {
+	case x.lease == nil:
+	case x.leaves:
+		x.lease.leave()
+	default:
 		errs = append(errs, x.lease.Release(ctx))
 	}
 	return errors.Join(errs...)

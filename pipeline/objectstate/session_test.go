@@ -56,7 +56,7 @@ func (a *attempt) find(t interface{ Fatal(...any) }, ctx context.Context, key st
 // open and is sent again under the same idempotency key; and every answer that
 // an attempt was told is stored is there in the end.
 func TestLogModel(t *testing.T) {
-	fewChecks(t)
+	fewChecks(t, "20")
 	b := newBench(t)
 	dirs, states := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,6 +14,7 @@
 //	STATE/answers/<scope>/c/*.jsonl     all calls without an answer
 //	STATE/answers/<scope>/log/<n>.seg   changes that are in no manifest yet
 //	STATE/answers/<scope>/late/*.seg    changes that came too late for the log
+//	STATE/answers/<scope>/lanes/<n>/    what the lanes write that manifest n has opened
 //
 // All objects except manifests and leases hold personal data: the keys of the
 // questions, and the answers as received.
@@ -48,6 +49,7 @@ type State struct {
 	// writer identifies this process in the names of the objects it creates, so
 	// that no other process uses the same names.
 	writer string
+	laneOf *State // the state that this one is a lane of; nil for none
 	// Scratch is the folder for temporary files; empty means the system's.
 	Scratch string
 	// rowsPerFile and groupBytes are the sizes at which answer files and their
@@ -122,12 +124,15 @@ type Lease struct{ locks []*objects.Lock }
 // Claim takes the leases of services. If another process holds one of them, the
 // error is filelock.ErrLocked.
 func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err error) {
-	return s.claim(ctx, s.writer, services...)
+	return s.claim(ctx, s.store.Lock, s.writer, services...)
 }
 
+// lockAs is objects.Store's Lock or Share.
+type lockAs = func(ctx context.Context, at objects.Location, holder string) (*objects.Lock, error)
+
 // claim is Claim for a holder. It takes over from another process with the same
-// holder.
-func (s *State) claim(ctx context.Context, holder string, services ...string) (_ *Lease, err error) {
+// holder, or shares with it.
+func (s *State) claim(ctx context.Context, lock lockAs, holder string, services ...string) (_ *Lease, err error) {
 	ctx = context.WithoutCancel(ctx) // a lease is renewed until it is released
 	l := &Lease{}
 	defer func() {
@@ -138,28 +143,43 @@ func (s *State) claim(ctx context.Context, holder string, services ...string) (_
 	slices.Sort(services) // a fixed order, so that two claims cannot block each other
 	for _, service := range slices.Compact(services) {
 		at := s.leaseOf(service)
-		gone, err := s.store.HolderGone(ctx, at)
+		if err := s.removeGone(ctx, at); err != nil {
+			return nil, err
+		}
+		taken, err := lock(ctx, at, holder)
 		if err != nil {
 			return nil, err
 		}
-		lock, err := s.store.Lock(ctx, at, cmp.Or(gone, holder))
-		if err != nil {
-			return nil, err
-		}
-		l.locks = append(l.locks, lock)
-		if err := lock.RequireConditions(); err != nil {
+		l.locks = append(l.locks, taken)
+		if err := taken.RequireConditions(); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
+// removeGone removes a lease whose process ran on this host and is gone.
+func (s *State) removeGone(ctx context.Context, at objects.Location) error {
+	gone, err := s.store.HolderGone(ctx, at)
+	if err != nil || gone == "" {
+		return err
+	}
+	lock, err := s.store.Lock(ctx, at, gone)
+	if errors.Is(err, filelock.ErrLocked) {
+		return nil // another process was faster
+	}
+	if err != nil {
+		return err
+	}
+	return lock.Release(ctx)
+}
+
 // claimFrom is Claim for a run. It waits while the holder of the lease shows no
 // sign of life, until the holder does or the lease has expired.
-func (s *State) claimFrom(ctx context.Context, holder, name string) (*Lease, error) {
+func (s *State) claimFrom(ctx context.Context, lock lockAs, holder, name string) (*Lease, error) {
 	at, first := s.leaseOf(name), ""
 	for {
-		l, err := s.claim(ctx, holder, name)
+		l, err := s.claim(ctx, lock, holder, name)
 		if !errors.Is(err, filelock.ErrLocked) {
 			return l, err
 		}
@@ -196,6 +216,13 @@ func (l *Lease) Check(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// leave stops renewing the lease, which other processes of the run go on with.
+func (l *Lease) leave() {
+	for _, lock := range l.locks {
+		lock.Leave()
+	}
 }
 
 // Release releases the lease.

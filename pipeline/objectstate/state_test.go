@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,20 +159,23 @@ func copyScope(t interface{ Fatal(...any) }, ctx context.Context, from, to keepe
 	return taken
 }
 
-// fewChecks makes 20 checks of a property, unless -rapid.checks asks for another
+// fewChecks makes so many checks of a property, unless -rapid.checks asks for another
 // number: each check sends hundreds of requests to a store.
-func fewChecks(t *testing.T) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		must(t, flag.Set("rapid.checks", "20"))
+func fewChecks(t *testing.T, checks string) {
+	if !checksGiven() {
+		must(t, flag.Set("rapid.checks", checks))
 	}
 }
+
+var checksGiven = sync.OnceValue(func() (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	return given
+})
 
 // Whatever comes in whatever order, a folder and S3 hold the same as a map, and
 // a copy of either in the other holds the same again.
 func TestBothKeepTheSame(t *testing.T) {
-	fewChecks(t)
+	fewChecks(t, "20")
 	b := newBench(t)
 	prefixes := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -65,6 +65,13 @@ func New(o Options) *Controller {
 	return c
 }
 
+// Lane makes one of several controllers that together keep to what this one keeps
+// to, in processes that share nothing. number counts from 0.
+func (c *Controller) Lane(number, of int) *Controller { return New(c.options.lane(number, of)) }
+
+// Concurrency is how many calls may be in flight.
+func (c *Controller) Concurrency() int { return c.options.Concurrency }
+
 // Permit allows one call.
 type Permit struct {
 	c    *Controller
@@ -135,6 +142,7 @@ func (p Permit) Done(o Outcome) {
 	// nothing is left. That says nothing about its limit.
 	if o.LookAhead.Limited && (o.Kind == Answered || c.forecast.said) {
 		counted := float64(p.call) - float64(c.uncounted)
+		o.LookAhead.Remaining /= max(c.options.Lanes, 1) // the others use the rest
 		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.inFlight)
 	}
 	if o.Kind == Answered || o.Kind == Limited {

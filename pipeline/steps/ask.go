@@ -36,9 +36,11 @@ type Asking struct {
 	// hashes. Read reads one. It is called several times for each lot.
 	Lots int
 	Read func(ctx context.Context, lot int) ([]Question, error)
-	// Close records that all questions of a lot were asked, and which of them
-	// have no answer and why, in the order of their hashes.
-	Close   func(ctx context.Context, lot int, failed []Failure) error
+	// Close records that all questions of a lot were asked.
+	Close func(ctx context.Context, lot int, done Lot) error
+	// Lane is the lane that it asks in, beside those of other processes; nil means
+	// that it is alone. The budget of Remote is then what the lane may spend.
+	Lane    *objectstate.Lane
 	Scratch string // folder for temporary files; empty means the system's
 	Log     *slog.Logger
 }
@@ -55,6 +57,12 @@ type Failure struct {
 	Reason string
 }
 
+// Lot is a lot whose questions were all asked.
+type Lot struct {
+	Keys, Matched int64
+	Failed        []Failure // in the order of their hashes
+}
+
 // Asked counts what an Asking has done. It holds no data.
 type Asked struct {
 	// Keys are the questions taken up, Closed those of them that need no more
@@ -66,8 +74,8 @@ type Asked struct {
 	Matched int64 `json:"matched"`
 	Failed  int64 `json:"failed"`
 	// Requests left in this process. Calls and Credits are what the run has spent
-	// so far, earlier processes and waves included. Unknown calls may have been
-	// billed and have no answer.
+	// so far, earlier processes and waves included; of a lane, what the lane has.
+	// Unknown calls may have been billed and have no answer.
 	Requests int64 `json:"requests"`
 	Calls    int64 `json:"calls"`
 	Credits  int64 `json:"credits"`
@@ -103,7 +111,7 @@ func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err err
 		return asked, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	session, err := a.State.WriteFor(ctx, a.Remote.Scope(a.Operation), a.Run, dir)
+	session, err := a.session(ctx, dir)
 	if err != nil {
 		return asked, err
 	}
@@ -115,7 +123,8 @@ func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err err
 	remote := *a.Remote
 	remote.Answers, remote.Counters = session.Answers, &stats.CallCounters{}
 	remote.Counters.PacedSince(a.Remote.Pace.Snapshot)
-	w := &asking{Asking: a, counters: remote.Counters}
+	w := &asking{Asking: a, counters: remote.Counters, earlier: remote.OpenOf(a.Run, session.Inherited())}
+	remote.Budget = remote.Budget.Above(w.earlier)
 	var ended context.Context
 	if w.buyer, ended, err = purchase.Open(ctx, &remote, a.Operation, a.Run, a.Log); err != nil {
 		return asked, err
@@ -125,6 +134,15 @@ func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err err
 	w.buyer.Close() // waits for the calls in flight
 	stopBeats()
 	return w.count(), purchase.EndOf(ended, err)
+}
+
+// session opens the session.
+func (a *Asking) session(ctx context.Context, dir string) (*objectstate.Session, error) {
+	scope := a.Remote.Scope(a.Operation)
+	if a.Lane != nil {
+		return a.State.WriteLane(ctx, scope, *a.Lane, a.hashes(ctx), dir)
+	}
+	return a.State.WriteFor(ctx, scope, a.Run, dir)
 }
 
 // hashes yields the hashes of all questions.
@@ -150,6 +168,7 @@ type asking struct {
 	*Asking
 	buyer    *purchase.Buyer
 	counters *stats.CallCounters
+	earlier  purchase.Spending // of the run, before its lane was opened
 
 	mu     sync.Mutex
 	failed int64
@@ -178,7 +197,7 @@ func (w *asking) askAll(ctx context.Context) error {
 		}
 		l := &lot{number: number, left: (len(questions) + batchKeys - 1) / batchKeys}
 		if l.left == 0 {
-			start(func() error { return w.Close(ctx, l.number, nil) })
+			start(func() error { return w.Close(ctx, l.number, Lot{}) })
 		}
 		for some := range slices.Chunk(questions, batchKeys) {
 			start(func() error { return w.ask(ctx, l, some) })
@@ -203,9 +222,9 @@ func (w *asking) check(questions []Question, hash func([]byte) answers.Hash) err
 type lot struct {
 	number int
 
-	mu     sync.Mutex
-	left   int // batches
-	failed []Failure
+	mu   sync.Mutex
+	left int // batches
+	done Lot
 }
 
 // ask asks a batch, and closes the lot after its last one.
@@ -219,24 +238,30 @@ func (w *asking) ask(ctx context.Context, l *lot, some []Question) error {
 		return err
 	}
 	var failed []Failure
+	matched := int64(0)
 	for i, a := range got {
-		if a.Outcome == outcome.Failed {
+		switch a.Outcome {
+		case outcome.Failed:
 			failed = append(failed, Failure{some[i].Hash, a.Reason})
+		case outcome.Matched:
+			matched++
 		}
 	}
 	w.mu.Lock()
 	w.failed += int64(len(failed))
 	w.mu.Unlock()
 	l.mu.Lock()
-	l.failed = append(l.failed, failed...)
+	l.done.Keys += int64(len(some))
+	l.done.Matched += matched
+	l.done.Failed = append(l.done.Failed, failed...)
 	l.left--
 	last := l.left == 0
 	l.mu.Unlock()
 	if !last {
 		return nil
 	}
-	slices.SortFunc(l.failed, func(a, b Failure) int { return a.Hash.Compare(b.Hash) })
-	return w.Close(ctx, l.number, l.failed)
+	slices.SortFunc(l.done.Failed, func(a, b Failure) int { return a.Hash.Compare(b.Hash) })
+	return w.Close(ctx, l.number, l.done)
 }
 
 // count returns the counts of this moment.
@@ -247,6 +272,7 @@ func (w *asking) count() Asked {
 		Paid: now.EarlierCredits + now.Credits, Made: w.counters.Record(), InFlight: now.InFlight, Rate: now.Rate,
 	}
 	a.Calls, a.Credits = w.buyer.Spent()
+	a.Calls, a.Credits = a.Calls-w.earlier.Calls, a.Credits-w.earlier.Credits()
 	w.mu.Lock()
 	a.Failed = w.failed
 	w.mu.Unlock()

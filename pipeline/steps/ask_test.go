@@ -95,10 +95,10 @@ func (b *askBench) asking(change func(*purchase.Remote)) *Asking {
 		State: state, Remote: remote, Operation: b.scope.Operation, Run: "night", Scratch: b.t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Lots: len(b.lots),
 		Read: func(_ context.Context, lot int) ([]Question, error) { return b.lots[lot], nil },
-		Close: func(_ context.Context, lot int, failed []Failure) error {
+		Close: func(_ context.Context, lot int, done Lot) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.closed[lot] = failed
+			b.closed[lot] = done.Failed
 			return nil
 		},
 	}

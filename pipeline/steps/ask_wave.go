@@ -26,14 +26,21 @@ func (r *Run) Ask(ctx context.Context, number int, beat func(Asked)) (asked Aske
 	if err := r.getJSON(ctx, askedName(number), &asked); !isMissing(err) {
 		return asked, err
 	}
-	a := &Asking{
-		State: r.state, Remote: r.run.Remote, Operation: r.run.Job.Operation, Run: r.Header().Run, Lots: len(w.Lots),
-		Read: func(ctx context.Context, lot int) ([]Question, error) { return r.questions(ctx, number, lot) },
-		Close: func(ctx context.Context, lot int, failed []Failure) error {
-			return r.closeLot(ctx, number, lot, failed)
-		},
-		Scratch: r.run.StateDir, Log: r.run.Log,
+	done, err := r.doneInLanes(ctx, number)
+	if err != nil {
+		return asked, err
 	}
+	a := r.asking(number, done.without(w.all()))
+	a.Remote = r.run.Remote
+	if asked, err = r.attempt(ctx, number, a, done.plus(beat)); err != nil {
+		return asked, err
+	}
+	asked = done.sum.and(asked)
+	return asked, r.createJSON(ctx, askedName(number), asked)
+}
+
+// attempt asks, and logs for the report what came of it.
+func (r *Run) attempt(ctx context.Context, number int, a *Asking, beat func(Asked)) (asked Asked, err error) {
 	log := attemptLog{run: r, name: attemptName(number, uuid.NewString())}
 	if err := r.putJSON(ctx, log.name, Attempt{}); err != nil {
 		return asked, err
@@ -45,10 +52,27 @@ func (r *Run) Ask(ctx context.Context, number int, beat func(Asked)) (asked Aske
 		}
 	})
 	log.end(context.WithoutCancel(ctx), asked)
-	if err != nil {
-		return asked, err
+	return asked, err
+}
+
+// all returns the numbers of the lots.
+func (w wave) all() (lots []int) {
+	for n := range w.Lots {
+		lots = append(lots, n)
 	}
-	return asked, r.createJSON(ctx, askedName(number), asked)
+	return lots
+}
+
+// asking asks about some lots of a wave. Its Remote is not set.
+func (r *Run) asking(number int, lots []int) *Asking {
+	return &Asking{
+		State: r.state, Operation: r.run.Job.Operation, Run: r.Header().Run, Lots: len(lots),
+		Read: func(ctx context.Context, i int) ([]Question, error) { return r.questions(ctx, number, lots[i]) },
+		Close: func(ctx context.Context, i int, done Lot) error {
+			return r.closeLot(ctx, number, lots[i], done.Failed)
+		},
+		Scratch: r.run.StateDir, Log: r.run.Log,
+	}
 }
 
 // Attempt is what one process has asked about a wave. Without Ended the process

@@ -21,6 +21,8 @@ const (
 	// lotKeys is how many keys a lot has at most, counted part by part. So few
 	// fit into memory, with what is known of them.
 	lotKeys = 100_000
+	// lotsPerLane is how many lots each lane has at least, if there are enough keys.
+	lotsPerLane = 8
 	// readAtOnce is how many objects of a wave are read at a time.
 	readAtOnce = 16
 )
@@ -98,8 +100,17 @@ func (r *Run) cutWave(ctx context.Context, number int, d Division) (w wave, err 
 		w.Keys += k.Count()
 		return nil
 	})
-	w.Lots = exchange.CutLots(&counts, lotKeys)
+	w.Lots = exchange.CutLots(&counts, r.keysPerLot(w.Keys))
 	return w, err
+}
+
+// keysPerLot is how many keys a lot of a wave has at most. Lanes divide lots, so
+// there are some for each.
+func (r *Run) keysPerLot(keys int64) int64 {
+	if lanes := int64(r.run.Remote.Lanes); lanes > 1 {
+		return min(keys/(lanes*lotsPerLane)+1, lotKeys)
+	}
+	return lotKeys
 }
 
 // eachKeys opens the keys of the parts of a wave, some at a time, and calls do with

@@ -24,6 +24,7 @@ import (
 //	<run>/waves/<wave>/lots/<lot>      the keys of a lot, and which are to be asked
 //	<run>/waves/<wave>/verdicts/<lot>  which of them have no answer, and why
 //	<run>/waves/<wave>/attempts/<id>   what one process has asked
+//	<run>/waves/<wave>/closed/<lot>    all its keys are asked, in a lane
 //	<run>/waves/<wave>/asked.json      all lots are asked
 //	<run>/waves/<wave>/slices/<lot>    what is known of its keys, for each part
 //	<run>/waves/<wave>/counts/<lot>    how many of its keys were bought, stored and so on
@@ -44,6 +45,7 @@ func askedName(wave int) string                { return waveName(wave) + "asked.
 func attemptsName(wave int) string             { return waveName(wave) + "attempts/" }
 func attemptName(wave int, id string) string   { return attemptsName(wave) + id }
 func countsName(wave, lot int) string          { return fmt.Sprintf("%scounts/%05d", waveName(wave), lot) }
+func closedName(wave, lot int) string          { return fmt.Sprintf("%sclosed/%05d", waveName(wave), lot) }
 func slicesName(wave, lot int) string          { return fmt.Sprintf("%sslices/%05d", waveName(wave), lot) }
 func (r *Run) at(name string) objects.Location { return r.folder.At(r.Name(name)) }
 

@@ -46,8 +46,20 @@ type Waves interface {
 	Gather(ctx context.Context, wave, lot int) error
 	// Ask asks about all keys of a wave, and calls beat now and then.
 	Ask(ctx context.Context, wave int, beat func(Calls)) (Calls, error)
+	InLanes
 	// Share gives each part the answers that it needs.
 	Share(ctx context.Context, wave, lot int) error
+}
+
+// InLanes are the steps of several workers that ask about a wave at the same time.
+type InLanes interface {
+	// OpenLanes opens lanes, if the wave is large enough for some.
+	OpenLanes(ctx context.Context, wave int) (Lanes, error)
+	// AskLane asks about the keys of a lane, counted from 0. It ends when the lane's
+	// share of the budget is used up.
+	AskLane(ctx context.Context, wave int, lanes Lanes, lane int, beat func(Calls)) (Calls, error)
+	// JoinLanes takes over what lanes have, when no lane goes on.
+	JoinLanes(ctx context.Context) error
 }
 
 // Opened is a run that this process has opened.
@@ -250,6 +262,34 @@ func (a *activities) Ask(ctx context.Context, job Job, wave int) (calls Calls, e
 		return err
 	})
 	return calls, err
+}
+
+// OpenLanes opens the lanes of a wave.
+func (a *activities) OpenLanes(ctx context.Context, job Job, wave int) (l Lanes, err error) {
+	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
+		l, err = run.Paid.OpenLanes(ctx, wave)
+		return err
+	})
+	return l, err
+}
+
+// AskLane asks about the keys of a lane.
+func (a *activities) AskLane(ctx context.Context, job Job, wave int, lanes Lanes, lane int) (calls Calls, err error) {
+	var reached latest
+	err = a.step(ctx, job, reached.get, func(ctx context.Context, run *Opened) (err error) {
+		calls, err = run.Paid.AskLane(ctx, wave, lanes, lane, func(now Calls) {
+			now.Lane = lane + 1
+			reached.set(now)
+		})
+		calls.Lane = lane + 1
+		return err
+	})
+	return calls, err
+}
+
+// JoinLanes takes over what lanes have.
+func (a *activities) JoinLanes(ctx context.Context, job Job) (made Counts, err error) {
+	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error { return run.Paid.JoinLanes(ctx) })
 }
 
 // Share gives parts the answers of some lots.

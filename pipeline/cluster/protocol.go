@@ -45,6 +45,19 @@ type Job struct {
 	// LostAfter is how long a worker may be silent until its steps are given to
 	// another one.
 	LostAfter time.Duration `json:"lost_after"`
+	// Lanes is how many workers call the service at the same time; 0 is 1.
+	Lanes int `json:"lanes,omitempty"`
+}
+
+// Lanes are the open lanes of a wave.
+type Lanes struct {
+	ID    int64 `json:"id"`
+	Count int   `json:"count"` // 0 for none
+	// MaxCredits and MaxCalls are what each lane may spend; -1 is no limit.
+	MaxCredits int64 `json:"max_credits"`
+	MaxCalls   int64 `json:"max_calls"`
+	// Spent has what the run has spent before.
+	Spent Calls `json:"spent"`
 }
 
 // SettingsObject is the name of the object with the settings, below the run in the
@@ -103,6 +116,21 @@ type Calls struct {
 	Calls   int64 `json:"calls,omitempty"`
 	Credits int64 `json:"credits,omitempty"`
 	Unknown int64 `json:"unknown,omitempty"`
+	// Lane is the lane, from 1, that all these are of; 0 for no lane.
+	Lane int `json:"lane,omitempty"`
+}
+
+// inLanes are the calls of a run in lanes, after what it has spent before.
+func inLanes(spent Calls, lanes []Calls) Calls {
+	for _, c := range lanes {
+		spent.Keys += c.Keys
+		spent.Closed += c.Closed
+		spent.Matched += c.Matched
+		spent.Calls += c.Calls
+		spent.Credits += c.Credits
+		spent.Unknown += c.Unknown
+	}
+	return spent
 }
 
 // Then adds the calls of the next wave.
@@ -123,4 +151,7 @@ type Status struct {
 	Waves int    `json:"waves,omitempty"`
 	Made  Counts `json:"made"`
 	Calls Calls  `json:"calls"`
+	// Lanes are what the lanes of a wave have come to, after Before.
+	Lanes  []Calls `json:"lanes,omitempty"`
+	Before Calls   `json:"before,omitzero"`
 }

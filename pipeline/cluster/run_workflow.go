@@ -118,8 +118,13 @@ func (s *Status) each(ctx workflow.Context, job Job, stage, activity string, n i
 
 // do does one step on some worker.
 func do(ctx workflow.Context, job Job, activity string, result any, args ...any) error {
+	return doOn(ctx, "", job, activity, result, args...)
+}
+
+// doOn is do on the workers of a queue.
+func doOn(ctx workflow.Context, queue string, job Job, activity string, result any, args ...any) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: stepTimeout, HeartbeatTimeout: job.LostAfter, WaitForCancellation: true,
+		TaskQueue: queue, StartToCloseTimeout: stepTimeout, HeartbeatTimeout: job.LostAfter, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: stepAttempts, MaximumInterval: time.Minute, NonRetryableErrorTypes: []string{finalFailure}},
 	})
 	return workflow.ExecuteActivity(ctx, activity, args...).Get(ctx, result)

@@ -105,9 +105,10 @@ func TestServer(t *testing.T) {
 	}{
 		{"free", &small{files: 2, windows: 7}, "", 0},
 		{"paid", &small{files: 1, windows: 3, waves: []int{2, 1}, lots: 2, beats: []Calls{{Closed: 1}}}, "5e41ce00", 0},
+		{"lanes", &small{files: 1, windows: 2, waves: []int{2}, lots: 2, lanes: 3, beats: []Calls{{Closed: 1}}}, "5e41ce00", 0},
 		{"fails", &small{files: 1, windows: 2, fail: func(step string, _, _ int) error { return failUntil(step == "make", 0, 1, errSmall) }}, "", 2},
 	} {
-		job.ID, job.Service = "ab"+c.name, c.service
+		job.ID, job.Service, job.Lanes = "ab"+c.name, c.service, c.steps.lanes
 		got, err := c.steps.onServer(t, server, job, func(r *Run) {
 			again, err := Submit(t.Context(), r.engine, r.job)
 			if err != nil || !again.Attached && again.flow.GetRunID() == r.flow.GetRunID() {
@@ -154,7 +155,7 @@ func record(t *testing.T, name string, history []byte) {
 
 // cancelled cancels a run in the middle of a step.
 func cancelled(t *testing.T, server *temporaltest.Server, job Job) {
-	job.ID, job.Service = "cancelled", ""
+	job.ID, job.Service, job.Lanes = "cancelled", "", 0
 	making := make(chan struct{})
 	s := &small{files: 1, windows: 1, fail: func(step string, _, _ int) error {
 		if step == "make" {

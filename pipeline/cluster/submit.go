@@ -127,7 +127,7 @@ func (r *Run) Status(ctx context.Context) (Status, error) {
 		return s, nil // it is about to begin, or has just ended
 	}
 	if w.Stage == "ask" {
-		w.Calls = r.asked(ctx, s.Wave, w.Calls)
+		w.Calls = r.asked(ctx, s.Wave, w)
 	}
 	w.Wave, w.Waves, w.Rows = s.Wave, s.Waves, s.Rows
 	w.Made.Add(s.Made)
@@ -146,20 +146,31 @@ func (r *Run) query(ctx context.Context, id, run string) (s Status, err error) {
 	return s, value.Get(&s)
 }
 
-// asked returns what the caller at work last said in a heartbeat, or before if
+// asked returns what the callers at work last said in heartbeats, or before if
 // there is none.
-func (r *Run) asked(ctx context.Context, wave int, before Calls) Calls {
+func (r *Run) asked(ctx context.Context, wave int, s Status) Calls {
 	found, err := r.engine.DescribeWorkflowExecution(ctx, waveID(r.job.ID, wave), "")
 	if err != nil {
-		return before
+		return s.Calls
 	}
 	for _, a := range found.GetPendingActivities() {
 		var now Calls
-		if p := a.GetHeartbeatDetails().GetPayloads(); len(p) == 1 && decode(p[0], &now) == nil && now.Closed >= before.Closed {
-			before = now
+		if p := a.GetHeartbeatDetails().GetPayloads(); len(p) == 1 && decode(p[0], &now) == nil {
+			s.reach(now)
 		}
 	}
-	return before
+	return s.Calls
+}
+
+// reach takes what a caller says into account, unless an earlier one got further.
+func (s *Status) reach(now Calls) {
+	switch {
+	case now.Lane == 0 && now.Closed >= s.Calls.Closed:
+		s.Calls = now
+	case now.Lane > 0 && now.Lane <= len(s.Lanes) && now.Closed >= s.Lanes[now.Lane-1].Closed:
+		s.Lanes[now.Lane-1] = now
+		s.Calls = inLanes(s.Before, s.Lanes)
+	}
 }
 
 // pollerSeen is how old the last request of a worker may be: each waits a minute

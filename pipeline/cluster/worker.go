@@ -58,7 +58,7 @@ func (w *Worker) Run(ctx context.Context, engine client.Client) error {
 	register(queues[0], doing)
 	if w.Service != "" {
 		calls := newWorker(engine, callQueue(w.Service), w.CallSlots, fatal)
-		calls.RegisterActivityWithOptions(doing.Ask, activity.RegisterOptions{Name: "Ask"})
+		registerCalls(calls, doing)
 		queues = append(queues, calls)
 	}
 	var err error
@@ -104,6 +104,13 @@ func register(at registry, doing *activities) {
 		beginActivity: doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, finishActivity: doing.Finish,
 		"Spread": doing.Spread, "Lots": doing.Lots, "Gather": doing.Gather, "Share": doing.Share, "Build": doing.Build,
 	} {
+		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
+	}
+}
+
+// registerCalls registers the steps with calls.
+func registerCalls(at registry, doing *activities) {
+	for name, do := range map[string]any{"Ask": doing.Ask, "OpenLanes": doing.OpenLanes, "AskLane": doing.AskLane, "JoinLanes": doing.JoinLanes} {
 		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
 }

@@ -27,6 +27,8 @@ type small struct {
 	fail func(step string, n, attempt int) error
 	// beats are sent by Ask before it ends.
 	beats []Calls
+	// lanes is how many lanes OpenLanes opens.
+	lanes int
 
 	mu     sync.Mutex
 	did    map[string]int
@@ -60,6 +62,13 @@ func (s *small) step(name string, n int) error {
 	return nil
 }
 
+// times is how often a step was done. One that was cancelled may be at work still.
+func (s *small) times(step string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.did[step]
+}
+
 func (s *small) Files() int                               { return s.files }
 func (s *small) Survey(_ context.Context, file int) error { return s.step("survey", file) }
 func (s *small) Divide(context.Context) (Division, error) {
@@ -89,6 +98,20 @@ func (s *small) Ask(_ context.Context, wave int, beat func(Calls)) (Calls, error
 	}
 	return Calls{Keys: 7, Closed: 7, Credits: 14}, s.step("ask", wave)
 }
+
+func (s *small) OpenLanes(_ context.Context, wave int) (Lanes, error) {
+	return Lanes{ID: 5, Count: s.lanes, MaxCredits: 20, MaxCalls: -1, Spent: Calls{Credits: 3}}, s.step("open lanes", wave)
+}
+func (s *small) AskLane(_ context.Context, wave int, l Lanes, lane int, beat func(Calls)) (Calls, error) {
+	if l.ID != 5 || l.Count != s.lanes || l.MaxCredits != 20 || l.MaxCalls != -1 || l.Spent.Credits != 3 {
+		return Calls{}, fmt.Errorf("final: lanes %+v", l)
+	}
+	for _, b := range s.beats {
+		beat(b)
+	}
+	return Calls{Keys: 2, Closed: 2, Credits: 4}, s.step("ask lane", wave*1000+lane)
+}
+func (s *small) JoinLanes(context.Context) error { return s.step("join", 0) }
 
 // does runs the workflow of a run on these steps, and returns its environment
 // and the texts that were stored.
@@ -120,11 +143,11 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 		},
 	}
 	register(env, doing)
-	env.RegisterActivityWithOptions(doing.Ask, activity.RegisterOptions{Name: "Ask"})
+	registerCalls(env, doing)
 	if before != nil {
 		before(env)
 	}
-	env.ExecuteWorkflow(runWorkflow, Job{ID: "ab", State: "s3://state/", Settings: "settings-1", Service: service, LostAfter: 30 * time.Second})
+	env.ExecuteWorkflow(runWorkflow, Job{ID: "ab", State: "s3://state/", Settings: "settings-1", Service: service, LostAfter: 30 * time.Second, Lanes: s.lanes})
 	if !env.IsWorkflowCompleted() {
 		t.Fatal("the workflow did not end")
 	}
@@ -203,6 +226,80 @@ func TestPaidRun(t *testing.T) {
 		if s.did[fmt.Sprintf("build %d", part)] != 1 {
 			t.Errorf("part %d was built %d times", part, s.did[fmt.Sprintf("build %d", part)])
 		}
+	}
+}
+
+// TestLanes asks in lanes, whose callers are replaced as others, and then about the
+// rest. A reason that stops the run stops all lanes, which are joined.
+func TestLanes(t *testing.T) {
+	final := fmt.Errorf("final: %w", errSmall)
+	for _, c := range []struct {
+		name  string
+		fail  func(step string, n, attempt int) error
+		did   map[string]int
+		fails bool
+	}{
+		{"all end", nil, map[string]int{"open lanes 0": 1, "ask lane 0": 1, "ask lane 1": 1, "ask lane 2": 1, "ask 0": 1, "join 0": 0, "build 1": 1}, false},
+		{"one is replaced", func(step string, n, attempt int) error {
+			return failUntil(step == "ask lane" && n == 1, attempt, 3, errSmall)
+		},
+			map[string]int{"ask lane 0": 1, "ask lane 1": 3, "ask 0": 1, "join 0": 0, "build 1": 1}, false},
+		{"one never ends", func(step string, n, _ int) error { return failUntil(step == "ask lane" && n == 1, 0, 1, errSmall) },
+			map[string]int{"ask lane 1": idleAttempts, "ask 0": 1, "join 0": 0, "build 1": 1}, false},
+		{"one is final", func(step string, n, _ int) error { return failUntil(step == "ask lane" && n == 1, 0, 1, final) },
+			map[string]int{"ask lane 1": 1, "ask 0": 0, "join 0": 1, "build 1": 0}, true},
+		{"none is opened", func(step string, _, _ int) error { return failUntil(step == "open lanes", 0, 1, final) },
+			map[string]int{"open lanes 0": 1, "ask lane 1": 0, "ask 0": 0, "join 0": 0, "build 1": 0}, true},
+	} {
+		s := &small{files: 1, windows: 2, waves: []int{2}, lots: 1, lanes: 3, fail: c.fail}
+		env, _ := s.does(t, "5e41ce00", nil)
+		err := env.GetWorkflowError()
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for step, times := range c.did {
+			if got := s.times(step); got != times {
+				t.Errorf("%s: %s was done %d times, want %d", c.name, step, got, times)
+			}
+		}
+		if err == nil && result(t, env).Calls.Credits != 14 {
+			t.Errorf("%s: %+v", c.name, result(t, env).Calls)
+		}
+	}
+}
+
+// TestLanesCancelled joins the lanes of a run that is cancelled.
+func TestLanesCancelled(t *testing.T) {
+	s := &small{files: 1, windows: 2, waves: []int{2}, lots: 1, lanes: 2}
+	var env *testsuite.TestWorkflowEnvironment
+	s.fail = func(step string, n, _ int) error {
+		if step == "ask lane" && n == 1 {
+			env.CancelWorkflow()
+			return errSmall
+		}
+		return nil
+	}
+	env, _ = s.does(t, "5e41ce00", func(e *testsuite.TestWorkflowEnvironment) { env = e })
+	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) || s.times("join 0") != 1 || s.times("ask 0") != 0 {
+		t.Errorf("got %v after %d joins", err, s.times("join 0"))
+	}
+}
+
+// TestReach adds up what the callers in lanes say, each its own and none twice.
+func TestReach(t *testing.T) {
+	s := Status{Lanes: make([]Calls, 2), Before: Calls{Calls: 10, Credits: 20}}
+	for _, now := range []Calls{
+		{Lane: 1, Keys: 5, Closed: 3, Calls: 2, Credits: 4}, {Lane: 2, Keys: 5, Closed: 1, Credits: 1, Unknown: 1}, {Lane: 1, Keys: 5, Closed: 2}, {Lane: 9, Closed: 9}, {Lane: 2, Keys: 6, Closed: 2, Credits: 2},
+	} {
+		s.reach(now)
+	}
+	if want := (Calls{Keys: 11, Closed: 5, Calls: 12, Credits: 26}); s.Calls != want {
+		t.Errorf("got %+v, want %+v", s.Calls, want)
+	}
+	s.reach(Calls{Keys: 12, Closed: 4})
+	s.reach(Calls{Keys: 12, Closed: 7})
+	if s.Calls.Closed != 7 {
+		t.Errorf("after the lanes got %+v", s.Calls)
 	}
 }
 

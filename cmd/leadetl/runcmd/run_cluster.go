@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -32,6 +33,7 @@ type clusterFlags struct {
 	on        string
 	detach    bool
 	lostAfter time.Duration
+	lanes     int
 }
 
 func (f *clusterFlags) register(flags *pflag.FlagSet, planning bool) {
@@ -42,6 +44,36 @@ func (f *clusterFlags) register(flags *pflag.FlagSet, planning bool) {
 	flags.StringVar(&f.on, "on", "", on)
 	flags.BoolVar(&f.detach, "detach", false, "with --on, submit the run and leave")
 	flags.DurationVar(&f.lostAfter, "lost-after", 30*time.Second, "with --on, `time` without a sign of life after which another worker takes over the steps of a worker")
+	flags.IntVar(&f.lanes, "lanes", 1, "with --on, `number` of workers that call the service at the same time; they share --rate, --concurrency and the budget")
+}
+
+// maxLanes and minLaneRate bound --lanes. Each lane may send a burst of its own, so
+// that many slow ones would not keep to the rate.
+const (
+	maxLanes    = 16
+	minLaneRate = 50 // calls a second
+)
+
+// checkLanes joins what is wrong with --lanes.
+func (f *runFlags) checkLanes() error {
+	lanes := f.cluster.lanes
+	switch {
+	case lanes < 1 || lanes > maxLanes:
+		return fmt.Errorf("--lanes is %d; it must be from 1 to %d", lanes, maxLanes)
+	case lanes == 1:
+		return nil
+	case !f.remote.isRemote():
+		return errors.New("--lanes is for calls of a service; name its address with --resolver, or leave out --lanes")
+	}
+	var errs []error
+	if f.remote.rate != limit.None && f.remote.perSecond() < minLaneRate*float64(lanes) {
+		errs = append(errs, fmt.Errorf("--lanes %d: each lane would send %.4g calls a second; leave out --lanes, which is for rates that one worker does not reach, or make it at most %d for --rate %s",
+			lanes, f.remote.perSecond()/float64(lanes), max(int(f.remote.perSecond()/minLaneRate), 1), f.remote.rate))
+	}
+	if f.remote.concurrency < lanes {
+		errs = append(errs, fmt.Errorf("--lanes %d need a call in flight each; --concurrency is %d", lanes, f.remote.concurrency))
+	}
+	return errors.Join(errs...)
 }
 
 // minLostAfter is the least --lost-after: a stall of the machine must not look
@@ -53,14 +85,14 @@ const minLostAfter = 5 * time.Second
 func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) error {
 	if f.cluster.on == "" {
 		var errs []error
-		for _, name := range []string{"detach", "lost-after"} {
-			if flags.Changed(name) {
+		for _, name := range []string{"detach", "lost-after", "lanes"} {
+			if flags.Changed(name) && f.shared == nil { // else this is a worker
 				errs = append(errs, fmt.Errorf("--%s needs workers; name their Temporal server with --on", name))
 			}
 		}
 		return errors.Join(errs...)
 	}
-	var errs []error
+	errs := []error{f.checkLanes()}
 	if _, err := cluster.ParseAddress(f.cluster.on); err != nil {
 		errs = append(errs, fmt.Errorf("--on: %w", err))
 	}
@@ -184,6 +216,9 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
 	if f.remote.isRemote() {
 		job.Service = ServiceOf(f.remote.name())
+	}
+	if f.cluster.lanes > 1 {
+		job.Lanes = f.cluster.lanes
 	}
 	data, err := json.Marshal(settings)
 	if err != nil {

@@ -118,6 +118,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			return nil, nil, err
 		}
 		opened.Add(closeRemote)
+		remote.Lanes = f.cluster.lanes
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
 	} else {
 		wire.ReserveHeap(wire.RunReserve)

@@ -169,6 +169,22 @@ func (s sharedSteps) Ask(ctx context.Context, wave int, beat func(cluster.Calls)
 	return callsOf(asked), err
 }
 
+// OpenLanes opens lanes for the keys of a wave.
+func (s sharedSteps) OpenLanes(ctx context.Context, wave int) (cluster.Lanes, error) {
+	l, err := s.run.OpenLanes(ctx, wave)
+	return cluster.Lanes{ID: l.ID, Count: l.Count, MaxCredits: l.MaxCredits, MaxCalls: l.MaxCalls, Spent: cluster.Calls{Calls: l.Calls, Credits: l.Credits}}, err
+}
+
+// AskLane asks about the keys of a lane.
+func (s sharedSteps) AskLane(ctx context.Context, wave int, l cluster.Lanes, lane int, beat func(cluster.Calls)) (cluster.Calls, error) {
+	lanes := steps.Lanes{ID: l.ID, Count: l.Count, MaxCredits: l.MaxCredits, MaxCalls: l.MaxCalls}
+	asked, err := s.run.AskLane(ctx, wave, lanes, lane, func(a steps.Asked) { beat(callsOf(a)) })
+	return callsOf(asked), err
+}
+
+// JoinLanes takes over what lanes have.
+func (s sharedSteps) JoinLanes(ctx context.Context) error { return s.run.JoinLanes(ctx) }
+
 func callsOf(a steps.Asked) cluster.Calls {
 	return cluster.Calls{Keys: a.Keys, Closed: a.Closed, Matched: a.Matched, Calls: a.Calls, Credits: a.Credits, Unknown: a.Unknown}
 }

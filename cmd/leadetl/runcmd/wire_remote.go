@@ -323,13 +323,16 @@ func (f *remoteFlags) controller() (*pace.Controller, error) {
 	o := pace.DefaultOptions()
 	o.Concurrency, o.GiveUp = f.concurrency, f.giveUpAfter
 	if f.rate != limit.None {
-		o.Rate = float64(f.rate.Events) / f.rate.Per.Seconds()
+		o.Rate = f.perSecond()
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	return pace.New(o), nil
 }
+
+// perSecond is the rate limit in calls per second.
+func (f *remoteFlags) perSecond() float64 { return float64(f.rate.Events) / f.rate.Per.Seconds() }
 
 // authorities returns the certificates of --ca-file; nil means the system's.
 func (f *remoteFlags) authorities() (*x509.CertPool, error) {

@@ -89,7 +89,7 @@ func (f *workerFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service, if the runs have one (default: the address in --resolver)")
 		flags.StringVar(&f.keyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+runcmd.APIKeyVariable+")")
 		flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
-		flags.IntVar(&f.callSlots, "call-slots", 2, "`number` of runs that this worker makes calls for at a time")
+		flags.IntVar(&f.callSlots, "call-slots", 2, "`number` of runs, or lanes of runs, that this worker makes calls for at a time")
 	})
 	cli.Group(c, "S3", nil, f.s3.Register)
 	cli.Group(c, "Logging", nil, func(flags *pflag.FlagSet) {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,9 @@ func TestRemotePrivate(t *testing.T) {
 	}
 }
 
+// randomIDs are the random identifiers of calls and answers, UUIDs among them.
+var randomIDs = regexp.MustCompile(`[0-9a-f-]{16,}`)
+
 // requirePrivate looks for what must not be said.
 func requirePrivate(t *testing.T, what, text string, l *list) {
 	t.Helper()
@@ -95,9 +99,14 @@ func requirePrivate(t *testing.T, what, text string, l *list) {
 		m, s1, s256 := md5.Sum([]byte(key)), sha1.Sum([]byte(key)), sha256.Sum256([]byte(key))
 		unheard = append(unheard, hex.EncodeToString(m[:]), hex.EncodeToString(s1[:]), hex.EncodeToString(s256[:]), strings.ToLower(base64.StdEncoding.EncodeToString(s256[:])))
 	}
+	withoutIDs := randomIDs.ReplaceAllString(text, "")
 	for _, word := range unheard {
-		if at := strings.Index(text, word); at >= 0 {
-			t.Errorf("%s holds %q: %s", what, word, around(text, at))
+		in := text
+		if strings.Trim(word, "0123456789") == "" { // an identifier may have any digits
+			in = withoutIDs
+		}
+		if at := strings.Index(in, word); at >= 0 {
+			t.Errorf("%s holds %q: %s", what, word, around(in, at))
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		remote.Lanes = f.cluster.lanes
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
 	} else {
-		wire.ReserveHeap(wire.RunReserve)
+		opened.Add(wire.ReserveHeap(wire.RunReserve))
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

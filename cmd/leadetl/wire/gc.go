@@ -2,6 +2,7 @@ package wire
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -41,16 +42,19 @@ func SetGC(percent int) {
 	}
 }
 
-// ReserveHeap lets the heap grow as if so many more bytes of it were live, unless GOGC is set.
-// The memory is never written, so the system does not provide it.
-func ReserveHeap(bytes int) {
+// ReserveHeap lets the heap grow as if so many more bytes of it were live, until
+// release, unless GOGC is set. The memory is never written, so the system does not
+// provide it.
+func ReserveHeap(bytes int) (release func() error) {
+	var reserve []byte
 	if os.Getenv("GOGC") == "" {
 		reserve = make([]byte, bytes)
 	}
+	return func() error {
+		runtime.KeepAlive(reserve)
+		return nil
+	}
 }
-
-// reserve is the memory of ReserveHeap.
-var reserve []byte
 
 // SetHeap sets the heap size above which garbage is collected more often,
 // unless GOMEMLIMIT is set.

@@ -120,8 +120,9 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		opened.Add(closeRemote)
 		remote.Lanes = f.cluster.lanes
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
-	} else {
-		opened.Add(wire.ReserveHeap(wire.RunReserve))
+	}
+	if f.directory != "" {
+		opened.Add(wire.ReserveHeap(wire.LookupReserve))
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

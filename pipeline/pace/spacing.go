@@ -17,10 +17,9 @@ const (
 // intents, which then releases them together. A bunch once made, such as by a
 // slow fsync, would not end by itself.
 //
-// Measured with 50 ms latency, 256 in flight and an fsync of 0.25 ms, on two
-// processors that did other work: an intent took 1.1 ms instead of 2.2, and 4,810
-// calls a second were made instead of 4,690, for a tenth more processor time and
-// twice as many fsyncs.
+// Measured with 60,000 calls of 50 ms, 256 in flight, four times in turns on an idle
+// machine: 0.924 of concurrency / latency between start and end, 0.900 without it,
+// for the same processor time.
 type spacing struct {
 	took time.Duration // by an answer, on average
 	due  time.Time     // of the next call, if calls leave one by one

@@ -83,7 +83,7 @@ func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Fo
 }
 
 // sealLog takes over the log of a scope, and writes it to files. With closing,
-// nobody can append to it afterwards.
+// no process can append to it afterwards.
 func (s *State) sealLog(ctx context.Context, of answers.Scope, closing bool) (_ *manifest, err error) {
 	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
 	if err != nil {

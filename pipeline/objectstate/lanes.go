@@ -25,7 +25,7 @@ import (
 // A manifest of the scope opens lanes, and a later one joins them: it has all that
 // they have, and names them no more. Between these two, nothing is appended to the
 // log of the scope, because every session that takes that log over joins the lanes
-// first. To join a lane, a process closes its log with a fence after which nobody
+// first. To join a lane, a process closes its log with a fence after which no process
 // appends. So a process that slept cannot go on in a lane that has been joined.
 
 // openLanes is what a manifest says about open lanes.

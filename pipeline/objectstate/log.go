@@ -39,7 +39,7 @@ type segment struct {
 	Writer string           `json:"writer"`
 	Term   int64            `json:"term"`
 	Fence  bool             `json:"fence,omitempty"`
-	Closes bool             `json:"closes,omitempty"` // a fence after which nobody appends
+	Closes bool             `json:"closes,omitempty"` // a fence after which no process appends
 	Runs   map[int64]string `json:"runs,omitempty"`
 
 	number int64

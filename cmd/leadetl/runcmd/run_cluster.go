@@ -268,7 +268,7 @@ const settingsPrefix = "settings-"
 const keepSettings = 10 * time.Minute
 
 // removeSettings removes the settings of this submission, which are not in use. A
-// failure is none of the run: they hold no data, and the next run of this output
+// failure to remove them does not fail the run: they hold no data, and the next run of this output
 // removes them.
 func (s *submitted) removeSettings(ctx context.Context) {
 	_ = s.store.Remove(context.WithoutCancel(ctx), s.folder.Below(s.settings))

@@ -111,6 +111,10 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	opened.Add(output.Close)
+	if f.directory != "" {
+		wire.SetGC(wire.LookupGC)
+		opened.Add(wire.ReserveHeap(wire.LookupReserve))
+	}
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
 		remote, closeRemote, err := f.remote.open(ctx, job.Operation, state, f.planning, f.shared, log)
@@ -120,9 +124,6 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		opened.Add(closeRemote)
 		remote.Lanes = f.cluster.lanes
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
-	}
-	if f.directory != "" {
-		opened.Add(wire.ReserveHeap(wire.LookupReserve))
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

@@ -14,11 +14,11 @@ const (
 	// no time (IP look-ups, which make the most garbage: 3 % more CPU at 25
 	// than at 40).
 	RunGC = 40
-	// LookupReserve counts as live heap in a run with a directory. Most look-ups have
-	// little heap, so that every few megabytes of garbage ended in a collection (1 M
-	// rows of ip_to_company: 1.32 s of processor time and 123 MB without, 1.13 s and
-	// 146 MB with it). Other runs gain nothing from it, and take 30 to 70 MB more.
-	LookupReserve = 64 << 20
+	// A run with a directory has LookupGC in place of RunGC, and LookupReserve counts
+	// as live heap. Garbage then takes at most about 80 MB, whether little is live, so
+	// that every few megabytes of it would end in a collection, or much.
+	LookupGC      = 15
+	LookupReserve = 256 << 20
 	// A run against a service has one part in progress, and makes garbage with
 	// every call (60,000 calls: 6.6 s of processor time and 198 MB at 40, 5.6 s
 	// and 236 MB at 100).

@@ -20,7 +20,8 @@ type Service interface {
 	Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error)
 }
 
-// Reader reads a stored answer as Service read it when it came.
+// Reader reads a stored answer as Service read it when it came. Texts of the reply
+// may be parts of body, which must not change afterwards.
 type Reader = func(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
 
 // Remote is the service that answers the questions of a run, and how it may be

@@ -89,7 +89,9 @@ type answer struct {
 	status    int
 	header    http.Header
 	body      []byte
-	poll      bool // the answer to a Poll
+	poll      bool       // the answer to a Poll
+	decoder   *decoder   // reads body; nil for one of its own
+	companies *companies // known ones; nil without any
 }
 
 // isOK reports whether the status is a 2xx.

@@ -114,8 +114,8 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	count, isCount := counted(body)
 	switch {
 	case a.operation == resolution.KeywordToLead && isList:
-		p := picker{}
-		for v := range found.inside() {
+		p := picker{companies: a.companies}
+		for v := range found.inside().all() {
 			page.Result.Leads = append(page.Result.Leads, p.foundLead(object(v)))
 		}
 		r.Quarantined = p.quarantined
@@ -191,7 +191,7 @@ func (p *picker) foundLead(m value) resolution.FoundLead {
 		LeadType: text(m.get("lead_type")),
 		Lead:     p.lead(resolution.KeywordToLead, m),
 	}
-	for v := range list(m.get("matched_keywords")) {
+	for v := range list(m.get("matched_keywords")).all() {
 		if k := text(v); k != "" {
 			f.MatchedKeywords = append(f.MatchedKeywords, k)
 		}

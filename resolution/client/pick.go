@@ -67,7 +67,10 @@ func moment(v value) *time.Time {
 }
 
 // picker reads leads from what services send, and counts what it left out.
-type picker struct{ quarantined int }
+type picker struct {
+	quarantined int
+	companies   *companies
+}
 
 // lead reads the data of an answer. For a company operation, the members of the
 // company may stand in place of the lead.
@@ -91,7 +94,7 @@ func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 		NetworkURL: withoutScheme(first(m, "network_url", "profile_url")),
 		MatchLevel: strings.ToLower(text(m.get("match_level"))),
 	}
-	for v := range list(m.get("emails")) {
+	for v := range list(m.get("emails")).all() {
 		if e := (resolution.ContactEmail{Email: text(v)}); e.Email != "" {
 			l.Emails = append(l.Emails, e)
 		} else if e := object(v); first(e, "email", "address", "value") != "" {
@@ -99,25 +102,25 @@ func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 		}
 	}
 	for _, name := range []string{"phones", "phone_numbers"} {
-		for v := range list(m.get(name)) {
+		for v := range list(m.get(name)).all() {
 			if n := phone(v); n != "" {
 				l.Phones = append(l.Phones, resolution.ContactPhone{Phone: n, Type: text(object(v).get("type"))})
 			}
 		}
 	}
-	for v := range list(m.get("phone")) {
+	for v := range list(m.get("phone")).all() {
 		l.Phone = cmp.Or(l.Phone, phone(v))
 	}
 	if l.Phone == "" && len(l.Phones) > 0 {
 		l.Phone = l.Phones[0].Phone
 	}
-	for v := range list(m.get("hashed_emails")) {
+	for v := range list(m.get("hashed_emails")).all() {
 		p.hash(&l, v)
 	}
 	if c := object(m.get("company")); c != nil {
-		l.Company = company(c)
+		l.Company = p.companies.read(c)
 	} else if op == resolution.IPToCompany {
-		l = resolution.Lead{Company: company(m)}
+		l = resolution.Lead{Company: p.companies.read(m)}
 	}
 	if n, ok := number(m.get("confidence")); ok && n >= 0 && n <= 1 {
 		l.Confidence = &n

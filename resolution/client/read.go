@@ -1,9 +1,93 @@
 package client
 
-import "github.com/leadetl/leadetl/resolution"
+import (
+	"strings"
+	"sync"
+
+	"github.com/leadetl/leadetl/resolution"
+)
 
 // Read reads the status and body of a stored answer, and returns what Do,
 // Start or Poll returned when the answer came: its data depends on these two only.
+// The texts of the reply are parts of body, which must not change afterwards.
 func Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return answer{operation: op, status: status, body: body}.reply()
+	return read(answer{operation: op, status: status, body: body})
+}
+
+func read(a answer) (resolution.Reply, error) {
+	a.decoder = decoders.Get().(*decoder)
+	defer func() {
+		a.decoder.forget()
+		decoders.Put(a.decoder)
+	}()
+	return a.reply()
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// Reader reads the stored answers of a run. It gives all answers with the same
+// company one record of it: columns are made once for each record, and a record
+// of its own for each answer, with the body that its texts are part of, was
+// most of the memory of a run whose answers are all stored. It is safe from many
+// goroutines.
+type Reader struct{ companies companies }
+
+// Read is as the function.
+func (r *Reader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
+	return read(answer{operation: op, status: status, body: body, companies: &r.companies})
+}
+
+// companies are records of companies, by the JSON objects they were read from.
+type companies struct {
+	mu    sync.Mutex
+	known map[string]*resolution.Company
+	bytes int
+}
+
+// maxCompanyBytes bounds the texts of the known companies: some ten thousand.
+const maxCompanyBytes = 8 << 20
+
+// read reads a company, which is nil when nothing is in it. It is shared, and must not be changed.
+// A nil companies knows none.
+func (k *companies) read(m value) *resolution.Company {
+	if k == nil || len(m) == 0 {
+		return company(m)
+	}
+	written := m[0].text
+	k.mu.Lock()
+	c, found := k.known[written]
+	k.mu.Unlock()
+	if found {
+		return c
+	}
+	c = apart(company(m))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil || k.bytes > maxCompanyBytes {
+		k.known, k.bytes = map[string]*resolution.Company{}, 0
+	}
+	k.known[strings.Clone(written)] = c
+	k.bytes += 2 * len(written) // the record has hardly more text than that
+	return c
+}
+
+// apart gives a company texts that are part of no body.
+func apart(c *resolution.Company) *resolution.Company {
+	if c == nil {
+		return nil
+	}
+	texts := []*string{&c.Name, &c.Domain, &c.WebsiteURL, &c.NetworkURL, &c.Revenue, &c.EmployeeCount,
+		&c.Address.Street, &c.Address.ZipCode, &c.Address.City, &c.Address.State, &c.About}
+	if c.Industry != nil {
+		texts = append(texts, c.Industry)
+	}
+	var all strings.Builder
+	for _, t := range texts {
+		all.WriteString(*t)
+	}
+	rest := all.String()
+	for _, t := range texts {
+		*t, rest = rest[:len(*t)], rest[len(*t):]
+	}
+	return c
 }

@@ -131,7 +131,7 @@ func reason(body value) string {
 		b.WriteString(text(v))
 		b.WriteByte(' ')
 	}
-	for v := range list(body.get("detail")) {
+	for v := range list(body.get("detail")).all() {
 		b.WriteString(text(v))
 		b.WriteString(text(object(v).get("msg")))
 		b.WriteByte(' ')

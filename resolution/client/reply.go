@@ -32,7 +32,7 @@ func (a answer) reply() (resolution.Reply, error) {
 		return resolution.Reply{}, e.unreadable("the lead of the answer is not an object")
 	}
 	found, said := leadOf(e.body)
-	p := picker{}
+	p := picker{companies: a.companies}
 	lead := p.lead(a.operation, found)
 	r.Quarantined = p.quarantined
 	switch {
@@ -56,7 +56,11 @@ type envelope struct {
 
 // envelope reads what is around the data of an answer.
 func (a answer) envelope() envelope {
-	body := decode(bytes.TrimPrefix(a.body, []byte("\ufeff")))
+	d := a.decoder
+	if d == nil {
+		d = new(decoder)
+	}
+	body := d.decode(bytes.TrimPrefix(a.body, []byte("\ufeff")))
 	return envelope{answer: a, body: body, about: a.about(body), status: status(body)}
 }
 

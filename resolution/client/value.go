@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,45 +17,68 @@ type value []node
 
 type node struct {
 	name string        // of an object's member
-	text string        // of a string, without escapes; of other scalars, as written
+	text string        // of a string, without escapes; of an object, a list and other scalars, as written
 	size int32         // number of nodes, this one included
 	kind jsontext.Kind // 0 for a missing value
 }
 
+// decoder reads JSON. One slice of nodes costs a fraction of maps of an answer
+// of which a few members are looked at.
+type decoder struct {
+	tokens *jsontext.Decoder
+	body   bytes.Buffer
+	text   string // of body
+	utf8   bool   // the whole text is
+	nodes  value
+}
+
+var tolerant = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
 // decode reads a JSON object; anything else is empty. It accepts names that
-// occur twice and bytes that are not UTF-8: many services send them.
-//
-// One slice of nodes, whose texts share one string, costs a fraction of maps of
-// an answer of which a few members are looked at.
-func decode(body []byte) value {
-	r := reader{
-		decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
-		text:    string(body), utf8: utf8.Valid(body), nodes: make(value, 0, len(body)/24+4),
+// occur twice and bytes that are not UTF-8: many services send them. The value
+// is valid until the next decode. Its texts are valid for longer: they are parts
+// of body, which must not change afterwards.
+func (r *decoder) decode(body []byte) value {
+	r.body = *bytes.NewBuffer(body)
+	if r.tokens == nil {
+		r.tokens = jsontext.NewDecoder(&r.body, tolerant...)
+	} else {
+		r.tokens.Reset(&r.body, tolerant...)
 	}
+	r.text, r.utf8 = unsafe.String(unsafe.SliceData(body), len(body)), utf8.Valid(body)
+	if cap(r.nodes) == 0 {
+		r.nodes = make(value, 0, len(body)/24+4)
+	}
+	r.nodes = r.nodes[:0]
 	if r.value("") != nil {
 		return nil
 	}
-	if _, err := r.decoder.ReadToken(); err != io.EOF {
+	if _, err := r.tokens.ReadToken(); err != io.EOF {
 		return nil
 	}
 	return object(r.nodes)
 }
 
-// reader is a decoder of a text that appends its values to nodes.
-type reader struct {
-	decoder *jsontext.Decoder
-	text    string
-	utf8    bool // the whole text is
-	nodes   value
+// maxKeptNodes bounds the memory that is used again: a page of a search has
+// tens of thousands of nodes.
+const maxKeptNodes = 1024
+
+// forget drops the texts of the last body.
+func (r *decoder) forget() {
+	r.text, r.body = "", bytes.Buffer{}
+	if cap(r.nodes) > maxKeptNodes {
+		r.nodes = nil
+	}
+	clear(r.nodes)
 }
 
 // value reads the next value.
-func (r *reader) value(name string) error {
-	at, kind := len(r.nodes), r.decoder.PeekKind()
+func (r *decoder) value(name string) error {
+	at, kind := len(r.nodes), r.tokens.PeekKind()
 	r.nodes = append(r.nodes, node{name: name, kind: kind})
 	var err error
 	if kind == '{' || kind == '[' {
-		err = r.inside(kind)
+		r.nodes[at].text, err = r.inside(kind)
 	} else {
 		r.nodes[at].text, err = r.scalar(kind)
 	}
@@ -62,35 +86,38 @@ func (r *reader) value(name string) error {
 	return err
 }
 
-// inside reads an object or a list.
-func (r *reader) inside(kind jsontext.Kind) error {
-	if _, err := r.decoder.ReadToken(); err != nil {
-		return err
+// inside reads an object or a list, and returns it as it is written.
+func (r *decoder) inside(kind jsontext.Kind) (string, error) {
+	if _, err := r.tokens.ReadToken(); err != nil {
+		return "", err
 	}
-	for next := r.decoder.PeekKind(); next != '}' && next != ']'; next = r.decoder.PeekKind() {
+	from := r.tokens.InputOffset() - 1
+	for next := r.tokens.PeekKind(); next != '}' && next != ']'; next = r.tokens.PeekKind() {
 		var name string
 		if kind == '{' {
 			var err error
 			if name, err = r.scalar('"'); err != nil {
-				return err
+				return "", err
 			}
 		}
 		if err := r.value(name); err != nil {
-			return err
+			return "", err
 		}
 	}
-	_, err := r.decoder.ReadToken()
-	return err
+	if _, err := r.tokens.ReadToken(); err != nil {
+		return "", err
+	}
+	return r.text[from:r.tokens.InputOffset()], nil
 }
 
 // scalar reads the text of a string, without its escapes, or another scalar as
 // it is written.
-func (r *reader) scalar(kind jsontext.Kind) (string, error) {
-	written, err := r.decoder.ReadValue()
+func (r *decoder) scalar(kind jsontext.Kind) (string, error) {
+	written, err := r.tokens.ReadValue()
 	if err != nil {
 		return "", err
 	}
-	end := int(r.decoder.InputOffset())
+	end := int(r.tokens.InputOffset())
 	text := r.text[end-len(written) : end]
 	switch {
 	case kind != '"':
@@ -120,10 +147,22 @@ func (v value) get(name string) (found value) {
 }
 
 // inside returns the members of an object or the items of a list.
-func (v value) inside() iter.Seq[value] {
+func (v value) inside() values {
+	if len(v) == 0 {
+		return nil
+	}
+	return values(v[1:])
+}
+
+// values are the nodes of values, one after another.
+type values []node
+
+// all yields the values. It is short enough that the compiler inlines it, which
+// saves a loop its memory.
+func (v values) all() iter.Seq[value] {
 	return func(yield func(value) bool) {
-		for i := 1; i < len(v); i += int(v[i].size) {
-			if !yield(v[i : i+int(v[i].size)]) {
+		for i := 0; i < len(v); i += int(v[i].size) {
+			if !yield(value(v[i : i+int(v[i].size)])) {
 				return
 			}
 		}
@@ -132,14 +171,14 @@ func (v value) inside() iter.Seq[value] {
 
 // list returns the items of a list. A value alone counts as a list of one; null
 // and a missing value have no items.
-func list(v value) iter.Seq[value] {
+func list(v value) values {
 	switch v.kind() {
 	case '[':
 		return v.inside()
 	case 0, 'n':
-		return func(func(value) bool) {}
+		return nil
 	}
-	return func(yield func(value) bool) { yield(v) }
+	return values(v)
 }
 
 // object is v as an object, empty when it is something else.

@@ -181,7 +181,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	r = &purchase.Remote{
-		Read: client.Read, Name: f.name(), Concurrency: f.concurrency,
+		Read: new(client.Reader).Read, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, Idempotent: f.idempotent && !f.offline, RetryUnknown: f.retryUnknown && !f.offline,
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},

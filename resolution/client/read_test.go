@@ -1,0 +1,67 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// FuzzReader: a Reader that knows companies reads what Read reads, also when it
+// reads an answer again.
+func FuzzReader(f *testing.F) {
+	for _, op := range []resolution.Operation{resolution.IPToCompany, resolution.Enrichment, resolution.KeywordToLead} {
+		for _, s := range []string{
+			enrichmentAnswer, hemAnswer, `{"data":true,"lead":{"company":{"name":"A\u00e9","industry":"I","year_founded":"1987"}}}`,
+			`{"data":true,"lead":{"company":{}}}`, `{"data":{"name":" A ","network_url":"HTTPS://a.example"}}`, `{"data":true,"lead":{"company":{"name":1}},"lead":{"company":{"name":2}}}`,
+			`{"status":"completed","lead":{"leads":[{"company":{"name":"A"}},{"company":{"name":"A"}},{"company":{"name":"B"}}]}}`, "{\"data\":true,\"lead\":{\"company\":{\"name\":\"\xff\"}}}",
+		} {
+			f.Add(string(op), []byte(s))
+		}
+	}
+	var reader Reader // for every answer
+	f.Fuzz(func(t *testing.T, op string, body []byte) {
+		want, wantErr := Read(resolution.Operation(op), 200, body)
+		for range 2 {
+			got, err := reader.Read(resolution.Operation(op), 200, bytes.Clone(body))
+			if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
+				t.Errorf("%s %q:\ngot  %+v %v\nwant %+v %v", op, body, got, err, want, wantErr)
+			}
+		}
+	})
+}
+
+// TestCompanies: answers share the record of a company, which does not hold on to
+// their bodies, and memory has a bound.
+func TestCompanies(t *testing.T) {
+	var r Reader
+	answer := func(n int) []byte {
+		return fmt.Appendf(nil, `{"data":true,"lead":{"company":{"name":"Company %d","industry":"I","about":%q,"address":{"city":"C"}}},"payload":{}}`, n, strings.Repeat("x", 1000))
+	}
+	read := func(body []byte) *resolution.Company {
+		reply, err := r.Read(resolution.IPToCompany, 200, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Answer.Lead.Company
+	}
+	body := answer(1)
+	first := read(body)
+	clear(body)
+	want, err := Read(resolution.IPToCompany, 200, answer(1))
+	if err != nil || !reflect.DeepEqual(first, want.Answer.Lead.Company) {
+		t.Errorf("%+v after the body is gone, want %+v, %v", first, want.Answer.Lead.Company, err)
+	}
+	if again, other := read(answer(1)), read(answer(2)); again != first || other == first {
+		t.Errorf("company 1 is %p and %p, company 2 %p", first, again, other)
+	}
+	for n := range maxCompanyBytes / 1000 {
+		read(answer(n))
+	}
+	if len(r.companies.known) > maxCompanyBytes/2000 || r.companies.bytes > maxCompanyBytes+2500 {
+		t.Errorf("%d companies are known, with %d bytes", len(r.companies.known), r.companies.bytes)
+	}
+}

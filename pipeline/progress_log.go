@@ -17,8 +17,8 @@ import (
 // records them. Nothing else changes during a run.
 //
 // A part counts as soon as it is published and recorded. Only the manifest
-// needs the checksum. It follows when enough parts are waiting to be read in
-// parallel.
+// needs the checksum. Where it was not taken while the part was written, it
+// follows when enough parts are waiting to be read in parallel.
 type progressLog struct {
 	decision *decision
 	// beginJournalOnce prepares the journal before the first part is begun, and
@@ -118,9 +118,12 @@ func (l *progressLog) awaitSum(number int) (full []int) {
 	return full
 }
 
-// sumRest sums the remaining parts at the end of a run. Each worker takes an
-// equal share.
+// sumRest sums the remaining parts at the end of a run, unless it was interrupted.
+// Each worker takes an equal share.
 func (l *progressLog) sumRest(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	rest := l.unsummed
 	l.unsummed = nil

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,25 @@ func journalOf(t tb, s setup) string {
 		t.Fatalf("journals %q, %v", found, err)
 	}
 	return found[0]
+}
+
+// Parts of a killed run that recorded them without a checksum are not made again.
+func TestPartsRecordedWithoutChecksum(t *testing.T) {
+	s := five(t, t.TempDir())
+	want := undisturbed(t, s)
+	stop(t, s, 35)
+	path := journalOf(t, s)
+	journal, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, regexp.MustCompile(`"sha256":"[0-9a-f]+",`).ReplaceAll(journal, nil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if result := s.mustDo(t); result.Skipped != 3 || result.Made != 2 {
+		t.Errorf("skipped %d and made %d parts, want 3 and 2", result.Skipped, result.Made)
+	}
+	requireSame(t, content(t, s.outDir()), want)
 }
 
 // However a journal's end was damaged, what is whole of it counts and the

@@ -159,7 +159,7 @@ func (d *Dataset) Nested(folder string) error {
 
 // Rejects starts the file of the malformed lines of a part.
 func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages, fileBuffer)
+	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages)
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }

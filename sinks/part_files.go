@@ -56,14 +56,10 @@ type PartFiles struct {
 	table   Table
 	empty   string // folder of a part without rows
 	pages   *parquet.PagePool
-	buffer  int
 	files   []*Writer // in the order of their first rows
 	in      map[string]*Writer
 	pending int64 // bytes in open row groups, before compression
 }
-
-// folderBuffer is fileBuffer if many files are open.
-const folderBuffer = 64 << 10
 
 // commitsAtOnce bounds the files that are committed side by side.
 const commitsAtOnce = 16
@@ -75,12 +71,12 @@ const arrayBytes = 256
 // PartFiles starts the files of a part. A part without rows has a file in the folder
 // empty. If empty is "", rows are not partitioned, and there is one file from the start.
 func (d *Dataset) PartFiles(number int, t Table, empty string) (*PartFiles, error) {
-	p := &PartFiles{dataset: d, number: number, table: t, empty: empty, pages: &d.pages, buffer: fileBuffer, in: map[string]*Writer{}}
+	p := &PartFiles{dataset: d, number: number, table: t, empty: empty, pages: &d.pages, in: map[string]*Writer{}}
 	if empty == "" {
 		_, err := p.file("")
 		return p, err
 	}
-	p.pages, p.buffer = &parquet.PagePool{Growing: true}, folderBuffer
+	p.pages = &parquet.PagePool{Growing: true}
 	return p, nil
 }
 
@@ -89,7 +85,7 @@ func (p *PartFiles) file(folder string) (*Writer, error) {
 	if w, open := p.in[folder]; open {
 		return w, nil
 	}
-	w, err := newWriter(p.dataset.place, path.Join(folder, partFile(p.number)), p.table, p.pages, p.buffer)
+	w, err := newWriter(p.dataset.place, path.Join(folder, partFile(p.number)), p.table, p.pages)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package sinks
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 
@@ -15,23 +14,19 @@ import (
 type Writer struct {
 	name     string
 	file     place.Unfinished
-	buffer   *bufio.Writer
 	encoder  *parquet.Encoder
 	pending  int64 // bytes in the open row group, before compression
 	rows     int64
 	finished bool
 }
 
-// fileBuffer is how many bytes a file collects before a write.
-const fileBuffer = 1 << 20
-
-func newWriter(in place.Place, name string, t Table, pages *parquet.PagePool, buffer int) (*Writer, error) {
+func newWriter(in place.Place, name string, t Table, pages *parquet.PagePool) (*Writer, error) {
 	f, err := in.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
-	w := &Writer{name: name, file: f, buffer: bufio.NewWriterSize(f, buffer)}
-	if w.encoder, err = parquet.NewEncoder(w.buffer, t, pages); err != nil {
+	w := &Writer{name: name, file: f}
+	if w.encoder, err = parquet.NewEncoder(f, t, pages); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), f.Abort())
 	}
 	return w, nil
@@ -75,15 +70,14 @@ func (w *Writer) Finish() error {
 	if err := w.encoder.Close(); err != nil {
 		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
 	}
-	if err := w.buffer.Flush(); err != nil {
+	if err := w.file.Flush(); err != nil {
 		return errors.Join(fmt.Errorf("finish %s: %w", w.name, err), w.file.Abort())
 	}
 	return nil
 }
 
-// Commit finishes the file if necessary, makes it durable and gives it its final name. In
-// a local folder its checksum is not known yet: Dataset.Sum takes those of several files
-// at once.
+// Commit finishes the file if necessary, makes it durable and gives it its final name. Its
+// checksum may be unknown yet: see Dataset.Sum.
 func (w *Writer) Commit() (File, error) {
 	if !w.finished {
 		if err := w.Finish(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/directio"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -235,7 +236,8 @@ func (b *bucket) Create(name string) (Unfinished, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &upload{bucket: b, name: name, file: file, sum: sha256.New()}, nil
+	sum := sha256.New()
+	return &upload{directio.NewSmall(file, sum), b, name, file, sum}, nil
 }
 
 // Check uses the listing, so that one request checks a thousand parts.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/directio"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
@@ -157,7 +159,7 @@ func (f *folder) Create(name string) (Unfinished, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &folderFile{File: file}, nil
+		return newFolderFile(file, directio.NewLarge), nil
 	}
 	f.below.Lock()
 	defer f.below.Unlock()
@@ -168,7 +170,9 @@ func (f *folder) Create(name string) (Unfinished, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folderFile{file, func() error { return f.removeEmpty(folder) }}, nil
+	u := newFolderFile(file, directio.NewSmall) // of many partitions, or of few rejects
+	u.removeFolder = func() error { return f.removeEmpty(folder) }
+	return u, nil
 }
 
 // makeFolder makes a folder if it is missing. On a disk that ignores case, it refuses a
@@ -191,21 +195,41 @@ func (f *folder) makeFolder(name string) error {
 
 // folderFile is an unfinished file, in its folder.
 type folderFile struct {
-	*atomicfile.File
+	*directio.Writer
+	file         *atomicfile.File
+	sum          hash.Hash    // nil leaves the checksum to Sum
 	removeFolder func() error // removes the folder that was made for it, or nil
 }
 
+// newFolderFile takes the checksum of the file while it is written. Where Sum takes it
+// faster, the file stays in the page cache until then.
+func newFolderFile(file *atomicfile.File, newWriter func(*os.File, hash.Hash) *directio.Writer) *folderFile {
+	if sumTogether {
+		return &folderFile{Writer: directio.NewSmall(file.File, nil), file: file}
+	}
+	sum := sha256.New()
+	return &folderFile{Writer: newWriter(file.File, sum), file: file, sum: sum}
+}
+
+// sumTogether leaves checksums to Sum. Tests set it.
+var sumTogether = hashlanes.FasterTogether()
+
 func (f *folderFile) Commit() (File, error) {
-	info, err := f.Stat()
+	info, err := f.file.Stat()
 	if err != nil {
-		return File{}, errors.Join(err, f.File.Abort())
+		return File{}, errors.Join(err, f.file.Abort())
 	}
 	f.removeFolder = nil
-	return File{ModifiedAt: modified(info)}, f.File.Commit()
+	published := File{ModifiedAt: modified(info)}
+	if f.sum != nil {
+		published.SHA256 = hex.EncodeToString(f.sum.Sum(nil))
+	}
+	return published, f.file.Commit()
 }
 
 func (f *folderFile) Abort() error {
-	err := f.File.Abort()
+	f.Stop()
+	err := f.file.Abort()
 	if f.removeFolder != nil {
 		err = errors.Join(err, f.removeFolder())
 	}
@@ -244,8 +268,9 @@ func sha256Of(content io.Reader) (string, error) {
 // SumLanes is how many files Sum reads side by side at most.
 const SumLanes = 8
 
-// Sum reads several files side by side. On a CPU without SHA instructions, that takes a
-// third of the time (package hashlanes).
+// Sum reads several files side by side. On a CPU with vector instructions and without SHA
+// instructions, that takes a third of the time or less (package hashlanes). Other CPUs
+// need it only for files that were recorded without a checksum, by another CPU.
 func (f *folder) Sum(ctx context.Context, files []*File) error {
 	for some := range slices.Chunk(files, 2*SumLanes) { // parts and as many rejects
 		if err := f.sumTogether(ctx, some); err != nil {

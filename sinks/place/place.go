@@ -61,8 +61,11 @@ type Place interface {
 
 // Unfinished is a file being written.
 type Unfinished interface {
+	// Write collects what it is given, so it may be little at a time.
 	io.Writer
-	// Commit publishes the file. The result has no name, rows or size, and may have
+	// Flush writes the rest of the file and frees its buffers.
+	Flush() error
+	// Commit publishes the file after Flush. The result has no name, rows or size, and may have
 	// no checksum yet.
 	Commit() (File, error)
 	// Abort drops the file; after Commit it does nothing.

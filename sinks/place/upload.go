@@ -14,28 +14,26 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/directio"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // upload is a file that is written on this machine and sent when it is complete.
 type upload struct {
+	*directio.Writer
 	bucket *bucket
 	name   string
 	file   *os.File
-	size   int64
 	sum    hash.Hash
 }
 
-func (u *upload) Write(p []byte) (int, error) {
-	n, err := u.file.Write(p)
-	u.size += int64(n)
-	u.sum.Write(p[:n])
-	return n, err
-}
-
 func (u *upload) Commit() (File, error) {
-	content := objects.Content{ReaderAt: u.file, Size: u.size, SHA256: [sha256.Size]byte(u.sum.Sum(nil)), Type: "application/vnd.apache.parquet"}
+	stat, err := u.file.Stat()
+	if err != nil {
+		return File{}, errors.Join(err, u.Abort())
+	}
+	content := objects.Content{ReaderAt: u.file, Size: stat.Size(), SHA256: [sha256.Size]byte(u.sum.Sum(nil)), Type: "application/vnd.apache.parquet"}
 	info, err := u.bucket.put(u.name, content)
 	if err := errors.Join(err, u.Abort()); err != nil {
 		return File{}, err

@@ -205,7 +205,7 @@ func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 			rows = b.Slice(from, to)
 		}
 		rec := m.builder.Record(rows)
-		err := m.writer.Write(folder, rec, m.builder.CodedBytes())
+		err := m.writer.Write(folder, rec)
 		rec.Release()
 		if err != nil {
 			return err

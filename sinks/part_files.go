@@ -58,15 +58,11 @@ type PartFiles struct {
 	pages   *parquet.PagePool
 	files   []*Writer // in the order of their first rows
 	in      map[string]*Writer
-	pending int64 // bytes in open row groups, before compression
+	pending int64 // bytes that open row groups take
 }
 
 // commitsAtOnce bounds the files that are committed side by side.
 const commitsAtOnce = 16
-
-// arrayBytes is about the size of an array without its values, which matters if a batch
-// goes to many files.
-const arrayBytes = 256
 
 // PartFiles starts the files of a part. A part without rows has a file in the folder
 // empty. If empty is "", rows are not partitioned, and there is one file from the start.
@@ -94,9 +90,8 @@ func (p *PartFiles) file(folder string) (*Writer, error) {
 }
 
 // Write adds the rows of a record to the file in a folder. The record may be
-// released afterwards. coded is the bytes that codes of its dictionary arrays stand
-// for.
-func (p *PartFiles) Write(folder string, rec arrow.Record, coded int64) error {
+// released afterwards.
+func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
@@ -104,19 +99,16 @@ func (p *PartFiles) Write(folder string, rec arrow.Record, coded int64) error {
 	if err != nil {
 		return err
 	}
-	size := parquet.RecordBytes(rec) + coded
-	if p.empty != "" {
-		size += arrayBytes * rec.NumCols()
-	}
-	for p.pending > 0 && p.pending+size > parquet.RowGroupBytes {
+	p.pending -= w.pending
+	w.add(rec)
+	p.pending += w.pending
+	for p.pending >= parquet.RowGroupBytes {
 		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.pending, b.pending) }) // the first of equals
 		p.pending -= largest.pending
 		if err := largest.flush(); err != nil {
 			return err
 		}
 	}
-	w.add(rec, size)
-	p.pending += size
 	return nil
 }
 

@@ -40,7 +40,7 @@ func testPartedPlace(t *testing.T, uri, dir string, o Options) {
 		w, err := d.PartFiles(number, everyKind, "k=__HIVE_DEFAULT_PARTITION__")
 		must(err)
 		for _, folder := range folders {
-			must(w.Write(folder, someRecord(5), 0))
+			must(w.Write(folder, someRecord(5)))
 		}
 		must(w.Finish())
 		sum, files, err := w.Commit()
@@ -73,7 +73,7 @@ func testPartedPlace(t *testing.T, uri, dir string, o Options) {
 	// What is thrown away leaves no folder.
 	w, err := d.PartFiles(3, everyKind, "k=__HIVE_DEFAULT_PARTITION__")
 	must(err)
-	must(w.Write("k=thrown", someRecord(5), 0))
+	must(w.Write("k=thrown", someRecord(5)))
 	must(w.Abort())
 	// Part 2 turns out to be none; the folder of another column is somebody else's.
 	write(t, dir, "other=1/part-00000.parquet")
@@ -124,24 +124,24 @@ func TestRowGroupsOfParts(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
 	spec := textTable
-	fifth, tenth := textRecord(strings.Repeat("x", parquet.RowGroupBytes/5-300)), textRecord(strings.Repeat("x", parquet.RowGroupBytes/10-300))
+	fifth, tenth := textRecord(strings.Repeat("x", parquet.RowGroupBytes/5+300)), textRecord(strings.Repeat("x", parquet.RowGroupBytes/10-300))
 	w, err := d.PartFiles(0, spec, "k=none")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{
-		"k=a", "k=b", "k=b", "k=c", "k=a", // full: a 2, b 2, c 1
-		"k=c",        // a ends: b 2, c 2
-		"k=c", "k=a", // b ends before the last fits: c 3, a 1
+		"k=a", "k=b", "k=b", "k=c", "k=a", // full, so a ends: b 2, c 1
+		"k=c", "k=c", // full, so c ends: b 2
+		"k=a", // b 2, a 1
 	} {
-		if err := w.Write(folder, fifth, 0); err != nil {
+		if err := w.Write(folder, fifth); err != nil {
 			t.Fatal(err)
 		}
-		if w.pending > parquet.RowGroupBytes {
+		if w.pending >= parquet.RowGroupBytes {
 			t.Errorf("%d bytes are pending", w.pending)
 		}
 	}
-	if err := w.Write("k=d", tenth, 0); err != nil {
+	if err := w.Write("k=d", tenth); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(); err != nil {

@@ -15,7 +15,7 @@ type Writer struct {
 	name     string
 	file     place.Unfinished
 	encoder  *parquet.Encoder
-	pending  int64 // bytes in the open row group, before compression
+	pending  int64 // bytes that the open row group takes
 	rows     int64
 	finished bool
 }
@@ -37,20 +37,16 @@ func (w *Writer) Write(rec arrow.Record) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
-	size := parquet.RecordBytes(rec)
-	if w.pending > 0 && w.pending+size > parquet.RowGroupBytes {
-		if err := w.flush(); err != nil {
-			return err
-		}
+	if w.add(rec); w.pending < parquet.RowGroupBytes {
+		return nil
 	}
-	w.add(rec, size)
-	return nil
+	return w.flush()
 }
 
 // add adds the rows of a record to the open row group.
-func (w *Writer) add(rec arrow.Record, size int64) {
+func (w *Writer) add(rec arrow.Record) {
 	w.encoder.Add(rec)
-	w.pending += size
+	w.pending = w.encoder.Held()
 	w.rows += rec.NumRows()
 }
 

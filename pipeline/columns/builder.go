@@ -17,7 +17,6 @@ type Builder struct {
 	companies *companyCoder // nil without a company block
 	fillers   []filler
 	built     *arrow.Schema // of the records
-	coded     int64
 }
 
 // filler builds some consecutive columns of a batch.
@@ -31,7 +30,7 @@ func (l *Layout) NewBuilder() *Builder {
 	if l.companies != nil {
 		b.companies = &companyCoder{tables: l.companies}
 	}
-	b.fillers = append([]filler{newFixedFiller(b)}, b.newFillers()...)
+	b.fillers = append([]filler{newFixedFiller()}, b.newFillers()...)
 	return b
 }
 
@@ -49,7 +48,7 @@ func (b *Builder) newFillers() []filler {
 	case resolution.NetworkToPhone:
 		return []filler{newPhoneFiller(b.layout)}
 	case resolution.IPToCompany:
-		return []filler{newAddressFiller(b), &companyFiller{coder: b.companies}}
+		return []filler{newAddressFiller(), &companyFiller{coder: b.companies}}
 	case resolution.Enrichment:
 		return b.leadFillers()
 	case resolution.Deanonymization:
@@ -76,14 +75,6 @@ func (b *Builder) Cut(in *Batch, from, limit int) int {
 	return in.cut(from, limit)
 }
 
-// encoderBytes is about what the encoder keeps of a coded value beside its number:
-// without them a row group of ip_to_company, which is little else, took 110 MB.
-const encoderBytes = 8
-
-// CodedBytes is what the codes of the last record stand for: their text, and what
-// the encoder keeps of them.
-func (b *Builder) CodedBytes() int64 { return b.coded }
-
 // Record builds the record of one batch. Its string columns share memory with
 // the batch and with the Builder: they must be copied, not retained, before
 // either is used again. So do dictionary arrays, which stand for columns of text
@@ -93,7 +84,6 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 	for _, i := range b.layout.kept {
 		columns = append(columns, b.layout.keep(in, i))
 	}
-	b.coded = 0
 	var built []arrow.Array
 	for _, f := range b.fillers {
 		built = f.fill(in, built)
@@ -104,15 +94,6 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 		} else {
 			columns = append(columns, c)
 		}
-	}
-	if in.companies.values != nil {
-		b.coded += int64(encoderBytes * len(in.companies.values) * in.Len())
-		for i := range in.Len() {
-			b.coded += int64(in.companies.bytes(i))
-		}
-	}
-	if in.People != nil {
-		b.coded += peopleBytes(in.People)
 	}
 	rec := array.NewRecord(b.schema(columns), columns, int64(in.Len()))
 	for _, c := range columns {

@@ -104,7 +104,6 @@ func int32Array(n []int32) arrow.Array {
 // wordColumn builds a column of text in which few words stand for many rows, by codes of a
 // table; "" means null.
 type wordColumn struct {
-	coded  *int64 // counts the bytes of text
 	table  *valueTable
 	codes  []int32
 	recent [16]recentWord
@@ -121,8 +120,8 @@ type recentWord struct {
 // maxWords ends a table: services may give any reason.
 const maxWords = 1 << 10
 
-func (b *Builder) newWordColumn() *wordColumn {
-	return &wordColumn{coded: &b.coded, table: newValueTable(arrow.BinaryTypes.String)}
+func newWordColumn() *wordColumn {
+	return &wordColumn{table: newValueTable(arrow.BinaryTypes.String)}
 }
 
 // build builds the column. It uses the memory of the codes again.
@@ -131,17 +130,8 @@ func (w *wordColumn) build(words []string) arrow.Array {
 		w.table, w.values, w.recent = newValueTable(arrow.BinaryTypes.String), nil, [16]recentWord{}
 	}
 	w.codes = slices.Grow(w.codes[:0], len(words))[:len(words)]
-	size, nulls := 0, 0
 	for i, word := range words {
-		size += len(word)
-		if word == "" {
-			nulls++
-		}
 		w.codes[i] = w.code(word)
-	}
-	// The size of the column as text decides where a row group ends.
-	if *w.coded += int64(size + 4); nulls > 0 {
-		*w.coded += bitutil.BytesForBits(int64(len(words)))
 	}
 	if w.values == nil {
 		w.values = w.table.values()

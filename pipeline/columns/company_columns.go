@@ -84,12 +84,12 @@ type knownCompany struct {
 
 // knownCompanies is how many companies a companyCoder remembers. Of two with the same
 // place, it remembers the last.
-const knownCompanies = 1 << 14
+const knownCompanies = 1 << 17
 
 // place is where the coder remembers a company.
 func (r *companyCoder) place(c *resolution.Company) *knownCompany {
 	h := uint64(uintptr(unsafe.Pointer(c))) * 0x9E3779B97F4A7C15
-	return &r.known[h>>(64-14)]
+	return &r.known[h>>(64-17)]
 }
 
 // take sets the codes of a batch.

@@ -40,12 +40,12 @@ type fixedFiller struct {
 	unresolved   []arrow.Array // resolution_id and resolved_at of the last batch without any
 }
 
-func newFixedFiller(b *Builder) *fixedFiller {
+func newFixedFiller() *fixedFiller {
 	mem := memory.DefaultAllocator
 	return &fixedFiller{
 		words:        array.NewInt32Builder(mem),
 		numbers:      array.NewInt64Builder(mem),
-		reason:       b.newWordColumn(),
+		reason:       newWordColumn(),
 		resolutionID: newTexts(1),
 		resolvedAt:   array.NewTimestampBuilder(mem, instantType),
 		credits:      array.NewInt32Builder(mem),

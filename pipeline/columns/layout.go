@@ -22,8 +22,9 @@ const (
 	SchemaVersion = 1
 	// RulesVersion grows when a changed rule gives other values for the same input
 	// and answer, or the same values in other bytes. 2: phone numbers, full names and
-	// streets may have a dictionary.
-	RulesVersion = 2
+	// streets may have a dictionary. 3: a row group ends by the bytes it takes encoded, and
+	// dictionaries may be larger.
+	RulesVersion = 3
 )
 
 // HEMTypes are the digest types of profile plain, in column order.

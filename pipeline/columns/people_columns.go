@@ -246,21 +246,3 @@ func (f *matchFiller) people(p *resolution.People, to []arrow.Array) []arrow.Arr
 	}
 	return append(f.level.finish(to), f.confidence.NewArray())
 }
-
-// peopleBytes is what the codes of people stand for: their text, and what the encoder
-// keeps of them.
-func peopleBytes(p *resolution.People) (size int64) {
-	coded := func(c *resolution.CodedTexts) {
-		if !c.Plain {
-			size += int64(c.Bytes() + encoderBytes*len(c.Codes))
-		}
-	}
-	coded(&p.Phone)
-	coded(&p.Phone) // phone_raw
-	for i := range p.Texts {
-		if p.Whole {
-			coded(&p.Texts[i])
-		}
-	}
-	return size
-}

@@ -64,7 +64,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Write("", rec, 0); err != nil {
+			if err := w.Write("", rec); err != nil {
 				t.Fatal(err)
 			}
 			part, _, err := w.Commit()

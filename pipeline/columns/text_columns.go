@@ -98,8 +98,8 @@ func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 // addressFiller builds ip_class and org_type.
 type addressFiller struct{ classes, orgTypes *wordColumn }
 
-func newAddressFiller(b *Builder) filler {
-	return &addressFiller{b.newWordColumn(), b.newWordColumn()}
+func newAddressFiller() filler {
+	return &addressFiller{newWordColumn(), newWordColumn()}
 }
 
 func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {

@@ -117,7 +117,7 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write("", rec, 0); err != nil {
+	if err := w.Write("", rec); err != nil {
 		t.Fatal(err)
 	}
 	f, _, err := w.Commit()

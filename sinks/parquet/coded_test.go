@@ -31,6 +31,7 @@ func TestAnyCodes(t *testing.T) {
 		spec := Table{Columns: []schema.Column{column, second}, Compression: Snappy}
 		limit := pageLimit{bytes: levelRoom + rapid.IntRange(1, 200).Draw(t, "page bytes"), values: pageNulls}
 		most := dictionaryLimit{rapid.IntRange(1, 400).Draw(t, "bytes"), rapid.IntRange(1, 30).Draw(t, "tried")}
+		often := rapid.Int64Range(1, 200).Draw(t, "rows between counts")
 		var plain, coded, shared bytes.Buffer
 		var encoders [3]*Encoder
 		for i, out := range []*bytes.Buffer{&plain, &coded, &shared} {
@@ -41,6 +42,7 @@ func TestAnyCodes(t *testing.T) {
 			for _, c := range e.columns {
 				c.(*repeatingColumn).plain.limit, c.(*repeatingColumn).most = limit, most
 			}
+			e.often = often
 			encoders[i] = e
 		}
 		// Two tables of one type: parts hand records of both to one file.
@@ -96,6 +98,11 @@ func TestAnyCodes(t *testing.T) {
 				one := array.NewDictionaryArray(outer[which], numbers(rows), array.NewDictionaryArray(kinds[which], numbers(of), table))
 				two := array.NewDictionaryArray(outer[which], numbers(slices.Clone(rows)), array.NewDictionaryArray(kinds[which], numbers(of), table))
 				encoders[2].Add(columnsOf(one, two))
+			}
+			for i, e := range encoders {
+				if e.Held() != encoders[0].Held() {
+					t.Fatalf("%d bytes held of rows by value, %d by codes (%d)", encoders[0].Held(), e.Held(), i)
+				}
 			}
 			if rapid.IntRange(0, 4).Draw(t, "flush") == 0 {
 				for _, e := range encoders {

@@ -34,14 +34,28 @@ type Encoder struct {
 	shared  sharedRows
 	keep    bool  // memory of a row group for the next
 	rows    int64 // in the open row group
+	held    int64 // bytes, as of the last time they were counted
+	often   int64 // rows after which they are counted
 	groups  int16
+
+	uncounted struct{ rows, bytes int64 } // since the last time
 }
+
+// How much comes before the bytes of the open row group are counted again: whichever is
+// reached first. With many open files they are counted with each record.
+const (
+	countedRows  = 1 << 15
+	countedBytes = 8 << 20
+)
 
 // column collects one top-level column of the open row group.
 type column interface {
 	// add takes the next values. It copies string arrays, because their memory is
 	// reused afterwards. It may retain other arrays.
 	add(a arrow.Array)
+	// held counts the bytes that the column holds of the open row group. They follow from
+	// the values alone: text and codes of the same values take as many.
+	held() int
 	// flush writes the chunk of every leaf and starts over.
 	flush(g *rowGroup) error
 }
@@ -64,7 +78,7 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	e := &Encoder{keep: !pages.Growing, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	e := &Encoder{often: countedRows, keep: !pages.Growing, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
 		switch {
@@ -91,9 +105,25 @@ func (e *Encoder) Add(rec arrow.Record) {
 	e.shared.begin()
 	for i, c := range rec.Columns() {
 		e.columns[i].add(c)
+		e.uncounted.bytes += int64(dataBytes(c.Data()))
 	}
 	e.rows += rec.NumRows()
+	e.uncounted.rows += rec.NumRows()
+	if !e.keep || e.uncounted.rows >= e.often || e.uncounted.bytes >= countedBytes {
+		e.count()
+	}
 }
+
+func (e *Encoder) count() {
+	e.held, e.uncounted.rows, e.uncounted.bytes = 0, 0, 0
+	for _, c := range e.columns {
+		e.held += int64(c.held())
+	}
+}
+
+// Held is how many bytes the open row group takes: plain values as they are, and of
+// repeating ones their numbers and the dictionary. The last rows may not be counted yet.
+func (e *Encoder) Held() int64 { return e.held }
 
 // Flush ends the open row group. Without rows it does nothing.
 func (e *Encoder) Flush() error {
@@ -109,7 +139,7 @@ func (e *Encoder) Flush() error {
 	e.shared.reset(e.keep)
 	g.meta.SetNumRows(int(e.rows))
 	err := g.meta.Finish(g.bytes, e.groups)
-	e.rows = 0
+	e.rows, e.held, e.uncounted.rows, e.uncounted.bytes = 0, 0, 0, 0
 	e.groups++
 	return err
 }
@@ -182,10 +212,14 @@ func (g *rowGroup) nextLeaf() (*metadata.ColumnChunkMetaDataBuilder, file.PageWr
 type arrowColumn struct {
 	field  arrow.Field
 	chunks []arrow.Array
+	bytes  int // of chunks
 }
+
+func (c *arrowColumn) held() int { return c.bytes }
 
 func (c *arrowColumn) add(a arrow.Array) {
 	a.Retain()
+	c.bytes += dataBytes(a.Data())
 	c.chunks = append(c.chunks, a)
 }
 
@@ -214,7 +248,7 @@ func (c *arrowColumn) flush(g *rowGroup) error {
 	for _, a := range c.chunks {
 		a.Release()
 	}
-	c.chunks = c.chunks[:0]
+	c.chunks, c.bytes = c.chunks[:0], 0
 	return nil
 }
 

@@ -143,6 +143,10 @@ func (c *pairsFirst) page() *page {
 	return p
 }
 
+func (c *pairsColumn) held() int {
+	return c.first.plain.held() + len(c.second.levels) + rowBytes*len(c.second.there) + len(c.second.words.data)
+}
+
 func (c *pairsColumn) flush(g *rowGroup) error {
 	if err := c.first.flush(g); err != nil {
 		return err

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// dictionaryBytes is the maximum size of a dictionary's values in a file.
-	// Other writers use the same, and readers expect it.
-	dictionaryBytes = 1 << 20
+	// dictionaryBytes is the maximum size of a dictionary's values in a row group. The format
+	// has no limit; Arrow's writer stops at 1 MiB, and DuckDB's at 1 GiB. 100,000 companies
+	// have 3.4 MiB of websites, and plain pages of them took twice the time.
+	dictionaryBytes = 8 << 20
 	// triedValues is how many values a dictionary takes before it is given up
 	// where less than half of the rows have a value that came before. Where many
 	// files are open it is fewer: each file has a dictionary for every column.
-	triedValues        = 1 << 15
+	triedValues        = 1 << 17
 	triedValuesGrowing = 1 << 8
 )
 
@@ -61,6 +62,17 @@ type seenCodes struct {
 
 const seenNull = math.MaxUint32
 
+// What a row and a value of a dictionary take beside the text.
+const (
+	rowBytes   = 4
+	valueBytes = 8
+)
+
+func (c *repeatingColumn) held() int {
+	c.settle()
+	return c.plain.held() + rowBytes*max(c.shared.end, len(c.rows)) + valueBytes*c.values.len() + len(c.values.data)
+}
+
 func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn {
 	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}, rowGroupMemory: plain.pool.getMemory()}
 	c.shared.rows = shared
@@ -86,10 +98,12 @@ func (c *repeatingColumn) add(a arrow.Array) {
 		c.unshare()
 		values := cellsOf(d.Dictionary(), c.values.width)
 		c.addCodes(d.DataType(), d.Indices().(*array.Int32).Int32Values(), &values)
-	case c.gaveUp:
-		c.addPlain(a)
 	default:
-		c.addCells(a)
+		if c.unshare(); c.gaveUp {
+			c.addPlain(a)
+		} else {
+			c.addCells(a)
+		}
 	}
 }
 
@@ -102,7 +116,6 @@ func (c *repeatingColumn) addPlain(a arrow.Array) {
 }
 
 func (c *repeatingColumn) addCells(a arrow.Array) {
-	c.unshare()
 	c.rows = slices.Grow(c.rows, a.Len())
 	if a.NullN() == a.Len() {
 		c.addNulls(a.Len())
@@ -251,7 +264,9 @@ func (c *repeatingColumn) tooLarge() bool {
 
 // giveUp moves the rows into plain pages.
 func (c *repeatingColumn) giveUp() {
-	c.unshare()
+	if c.shared.end > 0 {
+		c.giveUpShared()
+	}
 	for at := 0; at < len(c.rows); {
 		p := c.plain.open()
 		n := 1
@@ -298,6 +313,7 @@ func (c *repeatingColumn) width() int { return max(1, bits.Len(uint(c.values.len
 
 func (c *repeatingColumn) flush(g *rowGroup) error {
 	defer c.reset()
+	c.settle()
 	if !c.gaveUp && !c.pays() {
 		c.giveUp()
 	}

@@ -17,23 +17,22 @@ type sharedRows struct {
 	table   arrow.DataType // of codes: that of the first column
 	numbers []uint32       // by code: its number in the row group + 1, 0 for one not seen
 	rows    []uint32       // the number of each row's code, in the order in which they occur
-	count   int            // numbers given
+	seen    []firstCode    // by number
 	counts  []uint32       // rows by number, while the row group is written
 
 	// The record that is being added:
-	codes *int32      // the first of its codes, nil as long as no column has come
-	from  int         // the rows before it
-	fresh []freshCode // the codes that occur for the first time
+	codes *int32 // the first of its codes, nil as long as no column has come
+	from  int    // the rows before it
 }
 
-// freshCode is a code that occurs for the first time, in a row of the record.
-type freshCode struct {
-	row  int
+// firstCode is a code where it occurs for the first time.
+type firstCode struct {
+	row  uint32
 	code int32
 }
 
 // begin begins a record.
-func (s *sharedRows) begin() { s.codes, s.from, s.fresh = nil, len(s.rows), s.fresh[:0] }
+func (s *sharedRows) begin() { s.codes, s.from = nil, len(s.rows) }
 
 // take takes the codes of a column of the record, of a table with n codes. It returns false
 // if they are not those that the first column had.
@@ -54,9 +53,9 @@ func (s *sharedRows) take(table arrow.DataType, codes []int32, n int) bool {
 	for i, code := range codes {
 		number := s.numbers[code]
 		if number == 0 {
-			s.count++
-			number = uint32(s.count)
-			s.numbers[code], s.fresh = number, append(s.fresh, freshCode{i, code})
+			s.seen = append(s.seen, firstCode{uint32(s.from + i), code})
+			number = uint32(len(s.seen))
+			s.numbers[code] = number
 		}
 		rows[i] = number - 1
 	}
@@ -66,7 +65,7 @@ func (s *sharedRows) take(table arrow.DataType, codes []int32, n int) bool {
 // rowsOf returns how many rows each number has.
 func (s *sharedRows) rowsOf() []uint32 {
 	if len(s.counts) == 0 {
-		s.counts = append(s.counts, make([]uint32, s.count)...)
+		s.counts = append(s.counts, make([]uint32, len(s.seen))...)
 		for _, n := range s.rows {
 			s.counts[n]++
 		}
@@ -81,40 +80,58 @@ func (s *sharedRows) reset(keep bool) {
 		return
 	}
 	clear(s.numbers)
-	*s = sharedRows{numbers: s.numbers, rows: s.rows[:0], counts: s.counts[:0], fresh: s.fresh[:0]}
+	*s = sharedRows{numbers: s.numbers, rows: s.rows[:0], seen: s.seen[:0], counts: s.counts[:0]}
 }
 
-// sharedColumn is what a column holds of the rows of sharedRows.
+// sharedColumn is what a column holds of the rows of sharedRows. It finds the values of codes
+// some ten thousand rows at a time, in settle: then the memory of one column's table stays
+// in the processor's cache. A record at a time, enrichment with 100,000 companies spent a
+// tenth of its time waiting for memory here.
 type sharedColumn struct {
 	rows    *sharedRows
-	numbers []uint32 // by number of sharedRows: the number of the value + 1, 0 for null
-	end     int      // the column has the rows before
-	counted int      // of these, how many are counted
-	flat    []int32  // codes of values of a record
+	end     int               // the column has the rows before
+	known   int               // and the numbers before
+	inner   *array.Dictionary // the values of their codes; retained
+	numbers []uint32          // by number of sharedRows: the number of the value + 1, 0 for null; up to known once settled
+	counted int               // the rows before are counted
+	flat    []int32           // codes of values of a record
 }
 
 // addShared takes rows given by shared codes.
 func (c *repeatingColumn) addShared(d *array.Dictionary) {
 	inner := d.Dictionary().(*array.Dictionary)
-	codes, of := d.Indices().(*array.Int32).Int32Values(), inner.Indices().(*array.Int32).Int32Values()
-	values := cellsOf(inner.Dictionary(), c.values.width)
-	s := &c.shared
-	if same := s.rows.take(d.DataType(), codes, len(of)); !same || s.end != s.rows.from || len(c.rows) > 0 || c.gaveUp {
+	codes, s := d.Indices().(*array.Int32).Int32Values(), &c.shared
+	same := s.rows.take(d.DataType(), codes, inner.Len())
+	if s.inner != nil && s.inner.DataType() != inner.DataType() {
+		c.settle()
+	}
+	if !same || s.end != s.rows.from || len(c.rows) > 0 || c.gaveUp {
 		c.unshare()
-		c.addCodes(inner.DataType(), c.flatten(codes, of), &values)
+		values := cellsOf(inner.Dictionary(), c.values.width)
+		c.addCodes(inner.DataType(), c.flatten(codes, inner.Indices().(*array.Int32).Int32Values()), &values)
 		return
 	}
-	c.openTable(inner.DataType(), &values)
-	for _, fresh := range s.rows.fresh {
-		s.end = s.rows.from + fresh.row
-		if c.values.len() >= c.most.tried {
-			c.countShared() // see asks for the count of rows
-		}
-		code := of[fresh.code]
+	inner.Retain()
+	s.drop()
+	s.inner, s.end, s.known = inner, s.rows.from+len(codes), len(s.rows.seen)
+}
+
+// settle finds the values of the codes that came since the last time.
+func (c *repeatingColumn) settle() {
+	s := &c.shared
+	if len(s.numbers) == s.known {
+		return
+	}
+	of, values := s.inner.Indices().(*array.Int32).Int32Values(), cellsOf(s.inner.Dictionary(), c.values.width)
+	c.openTable(s.inner.DataType(), &values)
+	for _, first := range s.rows.seen[len(s.numbers):s.known] {
+		code := of[first.code]
 		number := c.seen.numbers[code]
 		if number == 0 {
+			if c.values.len() >= c.most.tried {
+				c.countShared(int(first.row)) // see asks for the count of rows
+			}
 			if number = c.see(int(code), &values); c.gaveUp {
-				c.addPlainCodes(c.flatten(codes[fresh.row:], of), &values)
 				return
 			}
 		}
@@ -123,7 +140,38 @@ func (c *repeatingColumn) addShared(d *array.Dictionary) {
 		}
 		s.numbers = append(s.numbers, number)
 	}
-	s.end = s.rows.from + len(codes)
+}
+
+// giveUpShared moves the shared rows into plain pages: those of the codes that are not
+// settled too.
+func (c *repeatingColumn) giveUpShared() {
+	s := &c.shared
+	of, values := s.inner.Indices().(*array.Int32).Int32Values(), cellsOf(s.inner.Dictionary(), c.values.width)
+	nulls := 0
+	for _, n := range s.rows.rows[:s.end] {
+		var value []byte
+		there := false
+		if int(n) < len(s.numbers) {
+			if there = s.numbers[n] > 0; there {
+				value = c.values.value(s.numbers[n] - 1)
+			}
+		} else if code := int(of[s.rows.seen[n].code]); !values.nulls.IsNull(code) {
+			value, there = values.at(code), true
+		}
+		p := c.plain.open()
+		p.mark(1, there)
+		if !there {
+			nulls++
+			continue
+		}
+		p.data = appendCell(p.data, value, c.values.width)
+		if c.numbers != nil {
+			c.numbers.bounds.take(value, c.numbers.width)
+		}
+	}
+	if c.numbers != nil {
+		c.numbers.bounds.takeNulls(nulls)
+	}
 }
 
 // flatten returns the codes of values of rows.
@@ -136,36 +184,40 @@ func (c *repeatingColumn) flatten(codes, of []int32) []int32 {
 	return flat
 }
 
-// countShared counts the shared rows that have a value.
-func (c *repeatingColumn) countShared() {
+// countShared counts the shared rows before one that have a value.
+func (c *repeatingColumn) countShared(row int) {
 	s := &c.shared
-	for _, n := range s.rows.rows[s.counted:s.end] {
+	for _, n := range s.rows.rows[s.counted:row] {
 		if s.numbers[n] > 0 {
 			c.there++
 		}
 	}
-	s.counted = s.end
+	s.counted = row
 }
 
 // unshare makes shared rows the column's own.
 func (c *repeatingColumn) unshare() {
+	c.settle()
 	s := &c.shared
 	if s.end == 0 {
 		return
 	}
+	c.countShared(s.end)
 	if c.numbers != nil {
-		c.numbers.bounds.takeNulls(c.sharedNulls())
+		c.numbers.bounds.takeNulls(s.end - c.there)
 	}
-	c.countShared()
 	c.rows = s.translate(c.rows, 0, s.end)
 	s.reset()
 }
 
-// sharedNulls counts the shared rows without a value.
+// sharedNulls counts the rows of the row group without a value.
 func (c *repeatingColumn) sharedNulls() (nulls int) {
-	for _, n := range c.shared.rows.rows[:c.shared.end] {
+	if c.shared.end == 0 {
+		return 0
+	}
+	for n, rows := range c.shared.rows.rowsOf() {
 		if c.shared.numbers[n] == 0 {
-			nulls++
+			nulls += int(rows)
 		}
 	}
 	return nulls
@@ -182,7 +234,17 @@ func (s *sharedColumn) translate(to []uint32, from, end int) []uint32 {
 }
 
 // reset forgets the rows.
-func (s *sharedColumn) reset() { s.numbers, s.end, s.counted = s.numbers[:0], 0, 0 }
+func (s *sharedColumn) reset() {
+	s.drop()
+	s.numbers, s.end, s.known, s.counted = s.numbers[:0], 0, 0, 0
+}
+
+func (s *sharedColumn) drop() {
+	if s.inner != nil {
+		s.inner.Release()
+		s.inner = nil
+	}
+}
 
 // count returns how many rows of the row group have a value, and their size in plain pages.
 func (c *repeatingColumn) count() (there, plain int) {

@@ -14,9 +14,10 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// RowGroupBytes is where a row group ends, in bytes before compression: about
-// 64 MB suits warehouses, and a row group is what a writer holds in memory.
-const RowGroupBytes = 64 << 20
+// RowGroupBytes is where a row group ends, in bytes that its writer holds (Encoder.Held):
+// about those of the row group before compression. That bounds memory, and warehouses
+// read row groups of this size well.
+const RowGroupBytes = 48 << 20
 
 // Compression names a Parquet codec.
 type Compression string
@@ -98,21 +99,11 @@ func (t Table) properties() *parquet.WriterProperties {
 	return parquet.NewWriterProperties(options...)
 }
 
-// RecordBytes is the size of a record's values in memory. It does not count the
-// dictionaries of dictionary arrays.
-func RecordBytes(rec arrow.Record) int64 {
-	var size int64
-	for _, column := range rec.Columns() {
-		size += dataBytes(column.Data())
-	}
-	return size
-}
-
-func dataBytes(d arrow.ArrayData) int64 {
-	var size int64
+// dataBytes is the size of an array's values in memory.
+func dataBytes(d arrow.ArrayData) (size int) {
 	for _, b := range d.Buffers() {
 		if b != nil {
-			size += int64(b.Len())
+			size += b.Len()
 		}
 	}
 	for _, child := range d.Children() {

@@ -73,6 +73,13 @@ func (c *textColumn) addNulls(n int) {
 	}
 }
 
+func (c *textColumn) held() (bytes int) {
+	for _, p := range c.pages {
+		bytes += len(p.data) + len(p.valid) + len(p.levels)
+	}
+	return bytes
+}
+
 // open returns the page for the next value.
 func (c *textColumn) open() *page {
 	if n := len(c.pages); n > 0 {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync/atomic"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // File is an open file, mapped into memory. It is safe from many goroutines.
@@ -20,6 +22,8 @@ type File struct {
 	sums  []uint32
 	// checked has a bit for each page with a verified checksum.
 	checked []atomic.Uint64
+	// scattered says that the file may not fit into memory.
+	scattered bool
 }
 
 // Open maps a file. It checks the table of contents, but no values.
@@ -37,6 +41,7 @@ func Open(path string) (_ *File, err error) {
 	if err := f.contents(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w: %w", path, ErrDamaged, err), f.Close())
 	}
+	f.scatter(freeMemory())
 	return f, nil
 }
 
@@ -121,6 +126,9 @@ func (f *File) check(from, to int64) {
 
 func (f *File) checkPage(page int64) {
 	from, to := page*pageBytes, min((page+1)*pageBytes, f.body)
+	if f.scattered {
+		f.advise(from, to, unix.MADV_WILLNEED)
+	}
 	if crc32.Checksum(f.data[from:to], castagnoli) != f.sums[page] {
 		panic(damage{f.sectionsIn(from, to), from, to})
 	}
@@ -141,12 +149,14 @@ func (f *File) sectionsIn(from, to int64) (names []string) {
 // for a damaged page.
 func (f *File) CheckAll() (err error) {
 	defer Guard(&err, setPanicOnFault())
+	defer f.inOrder()()
 	f.check(0, f.body)
 	return nil
 }
 
 // Verify verifies every page again. It returns ErrDamaged with at most ten damaged places.
 func (f *File) Verify() error {
+	defer f.inOrder()()
 	var errs []error
 	for i := range f.checked {
 		f.checked[i].Store(0)

@@ -52,11 +52,13 @@ func (f *File) Touch(rows []uint32, first, end uint64) {
 		if n == 0 {
 			continue // an empty file has no memory
 		}
+		f.offsets.Expect(places[:n])
 		f.offsets.Load(places[:n], starts[:])
 		for line := first; line < end; line++ {
 			for i, start := range starts[:n] {
 				places[i] = min(start+line*cacheLine, uint64(f.heap.Len()-1))
 			}
+			f.heap.Expect(places[:n])
 			f.heap.Load(places[:n], loaded[:])
 		}
 	}
@@ -87,6 +89,7 @@ func (x *Index) firstRows(hashes []Hash, rows []uint32) {
 	for i, h := range hashes {
 		places[i] = h.High >> x.shift
 	}
+	x.starts.Expect(places[:n])
 	x.starts.Load(places[:n], starts[:])
 	for i := range n {
 		places[i]++
@@ -95,6 +98,9 @@ func (x *Index) firstRows(hashes []Hash, rows []uint32) {
 	for k := range entries {
 		for i := range n {
 			places[i] = min(uint64(starts[i])+uint64(k), uint64(x.Len()-1))
+		}
+		if k == 0 {
+			x.entries.Expect(places[:n])
 		}
 		x.entries.Load(places[:n], entries[k][:])
 	}

@@ -1,6 +1,7 @@
 package columnfile
 
 import (
+	"runtime"
 	"unsafe"
 )
 
@@ -53,6 +54,32 @@ func (c *Checked[T]) Load(places []uint64, to []T) {
 	for k, i := range places {
 		to[k] = values[i]
 	}
+}
+
+// Touch loads a byte at every step of the distances [from, to) behind each place, or the last
+// byte where there is none. Like Load, it verifies all pages first. It also does what Expect
+// does.
+func Touch(c *Checked[uint8], places []uint64, from, to, step uint64) {
+	if c.file.scattered {
+		c.file.expect(c.offset+int64(from), 1, places)
+		c.file.expect(c.offset+int64(to)-1, 1, places)
+	}
+	checked, offset, last := c.file.checked, uint64(c.offset), uint64(len(c.values)-1)
+	for _, i := range places {
+		end := (offset + min(i+to-1, last)) / pageBytes
+		for page := (offset + min(i+from, last)) / pageBytes; page <= end; page++ {
+			if checked[page/64].Load()>>(page%64)&1 == 0 {
+				c.file.checkPage(int64(page))
+			}
+		}
+	}
+	values, sum := c.values, uint8(0)
+	for at := from; at < to; at += step {
+		for _, i := range places {
+			sum += values[min(i+at, last)]
+		}
+	}
+	runtime.KeepAlive(sum)
 }
 
 // CheckedTexts are Texts whose pages are verified at the first read.

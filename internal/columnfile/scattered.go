@@ -52,7 +52,7 @@ func (c *Checked[T]) Expect(places []uint64) {
 func (f *File) expect(offset, width int64, places []uint64) {
 	last := int64(-1)
 	for _, i := range places {
-		at := offset + int64(i)*width
+		at := min(offset+int64(i)*width, f.body-1)
 		size := systemPage
 		if page := at / pageBytes; f.checked[page/64].Load()>>(page%64)&1 == 0 {
 			size = pageBytes

@@ -23,12 +23,12 @@ func TestScattered(t *testing.T) {
 		values[i] = random.Uint64()
 	}
 	w := NewWriter(out)
-	Column(w, "bytes", []uint8{1, 2, 3}) // the numbers do not begin where a page does
 	Column(w, "numbers", values)
+	Column(w, "bytes", make([]uint8, 200_003)) // they neither begin nor end where a page does
 	if err := errors.Join(w.Finish(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	open := func(free int64, scattered bool) (*File, Checked[uint64]) {
+	open := func(free int64, scattered bool) (*File, Checked[uint64], Checked[uint8]) {
 		f, err := Open(name)
 		if err != nil {
 			t.Fatal(err)
@@ -37,22 +37,22 @@ func TestScattered(t *testing.T) {
 			t.Fatalf("with %d free bytes, %d bytes are scattered: %v", free, f.Size(), f.scattered)
 		}
 		r := Reader{File: f}
-		c := ReadChecked[uint64](&r, "numbers", len(values))
+		numbers, bytes := ReadChecked[uint64](&r, "numbers", len(values)), ReadChecked[uint8](&r, "bytes", -1)
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		return f, c
+		return f, numbers, bytes
 	}
-	f, _ := open(math.MaxInt64, false)
+	f, _, _ := open(math.MaxInt64, false)
 	size := int64(f.Size())
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f, _ = open(2*size, false)
+	f, _, _ = open(2*size, false)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f, column := open(size, true)
+	f, column, bytes := open(size, true)
 	for range 200 {
 		places, got := []uint64{0, uint64(len(values) - 1)}, make([]uint64, 64)
 		for len(places) < len(got) {
@@ -66,6 +66,10 @@ func TestScattered(t *testing.T) {
 			}
 		}
 	}
+	for range 50 {
+		n := uint64(bytes.Len())
+		Touch(&bytes, []uint64{random.Uint64N(n), n - 1, n - 200}, random.Uint64N(200), 200+random.Uint64N(200), 64)
+	}
 	if err := errors.Join(f.CheckAll(), f.Verify(), f.Close()); err != nil {
 		t.Error(err)
 	}
@@ -73,20 +77,26 @@ func TestScattered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(data)/2] ^= 1
+	data[8*len(values)/2] ^= 1
+	data[8*len(values)+2*pageBytes] ^= 1 // a page of bytes alone
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, column = open(0, true)
-	err = func() (err error) {
+	f, column, bytes = open(0, true)
+	damage := func(look func()) (err error) {
 		defer Guard(&err, setPanicOnFault())
-		places := []uint64{uint64(len(values) / 2)}
-		column.Expect(places)
-		column.Load(places, make([]uint64, 1))
+		look()
 		return nil
-	}()
-	if !errors.Is(err, ErrDamaged) || !errors.Is(f.CheckAll(), ErrDamaged) || !errors.Is(f.Verify(), ErrDamaged) {
-		t.Errorf("a damaged page: %v", err)
+	}
+	half := []uint64{uint64(len(values) / 2)}
+	if err := damage(func() { column.Expect(half); column.Load(half, make([]uint64, 1)) }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Load: %v", err)
+	}
+	if err := damage(func() { Touch(&bytes, []uint64{0}, 0, 3*pageBytes, pageBytes) }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Touch: %v", err)
+	}
+	if whole, again := f.CheckAll(), f.Verify(); !errors.Is(whole, ErrDamaged) || !errors.Is(again, ErrDamaged) {
+		t.Errorf("CheckAll: %v; Verify: %v", whole, again)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)

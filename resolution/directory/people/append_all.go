@@ -33,10 +33,13 @@ func (f *File) Start(p *resolution.People, part Part) {
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under columnfile.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, part Part, limit int) int {
-	first := f.firstPhones()
+	first, lines := f.firstPhones(), uint64(touchedLines)
+	if part != Whole {
+		lines = partLines
+	}
 	for i, row := range rows {
 		if i%touched == 0 {
-			f.Touch(rows[i:min(i+touched, len(rows))], 2, touchedLines)
+			f.Touch(rows[i:min(i+touched, len(rows))], 2, lines)
 		}
 		if row == records.None {
 			url := ""
@@ -69,6 +72,7 @@ func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, par
 const (
 	touched      = 32
 	touchedLines = 4
+	partLines    = 3 // to the phones
 )
 
 // hashesBytes is the length of the hashes of an email.

@@ -1,6 +1,6 @@
 package records
 
-import "runtime"
+import "github.com/leadetl/leadetl/internal/columnfile"
 
 // together is how many keys are looked up at a time. Each step of a look-up is done for all of
 // them before the next, so that the processor loads the memory of many at once.
@@ -38,7 +38,6 @@ const keyLines = 2
 // one in which a record begins, to before line end. Call it under columnfile.Guard.
 func (f *File) Touch(rows []uint32, first, end uint64) {
 	var places, starts [together]uint64
-	var loaded [together]byte
 	for len(rows) > 0 {
 		some := rows[:min(together, len(rows))]
 		rows = rows[len(some):]
@@ -54,15 +53,8 @@ func (f *File) Touch(rows []uint32, first, end uint64) {
 		}
 		f.offsets.Expect(places[:n])
 		f.offsets.Load(places[:n], starts[:])
-		for line := first; line < end; line++ {
-			for i, start := range starts[:n] {
-				places[i] = min(start+line*cacheLine, uint64(f.heap.Len()-1))
-			}
-			f.heap.Expect(places[:n])
-			f.heap.Load(places[:n], loaded[:])
-		}
+		columnfile.Touch(&f.heap, starts[:n], first*cacheLine, end*cacheLine, cacheLine)
 	}
-	runtime.KeepAlive(&loaded)
 }
 
 // FirstRows sets rows to the first row that may have each hash, None without

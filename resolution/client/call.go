@@ -31,7 +31,7 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	return a.reply()
+	return read(a)
 }
 
 // paths are the paths of the single-record operations.
@@ -130,7 +130,7 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	if text.Len() > maxBody {
 		return failed(true, resolution.Protocol, fmt.Sprintf("the answer is larger than %d bytes", maxBody))
 	}
-	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes()}, nil
+	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes(), companies: &c.companies}, nil
 }
 
 // at returns the URL of a path of the interface.

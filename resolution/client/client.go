@@ -95,9 +95,10 @@ func (o Options) base() (*url.URL, error) {
 
 // Client calls one service. It is safe for concurrent use.
 type Client struct {
-	base    *url.URL
-	options Options
-	http    *http.Transport
+	base      *url.URL
+	options   Options
+	http      *http.Transport
+	companies companies // of all answers
 }
 
 var _ resolution.Resolver = (*Client)(nil)

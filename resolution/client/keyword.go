@@ -61,7 +61,7 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	return a.reply()
+	return read(a)
 }
 
 // Poll asks for the result of a search. A search that the service no longer knows
@@ -76,7 +76,7 @@ func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (
 		return resolution.Reply{}, err
 	}
 	a.poll = true
-	return a.reply()
+	return read(a)
 }
 
 func (c *Client) search(ctx context.Context, op resolution.Operation, path, idempotencyKey string, question any) (answer, error) {

@@ -14,6 +14,7 @@ func Read(op resolution.Operation, status int, body []byte) (resolution.Reply, e
 	return read(answer{operation: op, status: status, body: body})
 }
 
+// read reads an answer with a decoder that is used again.
 func read(a answer) (resolution.Reply, error) {
 	a.decoder = decoders.Get().(*decoder)
 	defer func() {
@@ -25,11 +26,8 @@ func read(a answer) (resolution.Reply, error) {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// Reader reads the stored answers of a run. It gives all answers with the same
-// company one record of it: columns are made once for each record, and a record
-// of its own for each answer, with the body that its texts are part of, was
-// most of the memory of a run whose answers are all stored. It is safe from many
-// goroutines.
+// Reader reads the stored answers of a run. As a Client, it gives all answers with
+// the same company one record of it. It is safe from many goroutines.
 type Reader struct{ companies companies }
 
 // Read is as the function.
@@ -38,6 +36,8 @@ func (r *Reader) Read(op resolution.Operation, status int, body []byte) (resolut
 }
 
 // companies are records of companies, by the JSON objects they were read from.
+// Columns are made once for each record. With a record for each answer, whose texts
+// were parts of its body, these were most of the memory of a run.
 type companies struct {
 	mu    sync.Mutex
 	known map[string]*resolution.Company

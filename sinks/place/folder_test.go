@@ -1,0 +1,80 @@
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestFolderFile writes files as CPUs of both kinds do: with a checksum taken meanwhile,
+// and with one that is left to Sum.
+func TestFolderFile(t *testing.T) {
+	defer func(was bool) { sumTogether = was }(sumTogether)
+	for _, sumTogether = range []bool{false, true} {
+		for _, name := range []string{"part-00001.parquet", "k=v/part-00001.parquet"} {
+			for _, size := range []int{0, 1, 3_000_000} {
+				p, err := Open(t.Context(), t.TempDir(), Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := strings.Repeat("p", size)
+				hash := sha256.Sum256([]byte(want))
+				sum := hex.EncodeToString(hash[:])
+
+				dropped := begin(t, p, name, want)
+				if err := dropped.Abort(); err != nil {
+					t.Fatal(err)
+				}
+				if own, foreign, err := p.Files(); len(own)+len(foreign) > 0 || err != nil {
+					t.Errorf("%s of %d bytes, dropped: there are %q and %q, %v", name, size, own, foreign, err)
+				}
+
+				u := begin(t, p, name, want)
+				if err := u.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				f, err := u.Commit()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if known := f.SHA256 != ""; known == sumTogether {
+					t.Errorf("%s of %d bytes: the checksum is %q, and Sum together is %v", name, size, f.SHA256, sumTogether)
+				}
+				if f.SHA256 != "" && f.SHA256 != sum {
+					t.Errorf("%s of %d bytes: checksum %s, want %s", name, size, f.SHA256, sum)
+				}
+				f.Name, f.Bytes = name, int64(size)
+				if err := p.Sum(t.Context(), []*File{&f}); err != nil || f.SHA256 != sum {
+					t.Errorf("%s of %d bytes: Sum says %s, want %s, %v", name, size, f.SHA256, sum, err)
+				}
+				if got, err := os.ReadFile(p.Path(name)); string(got) != want || err != nil {
+					t.Errorf("%s of %d bytes: other content, %v", name, size, err)
+				}
+				if err := p.Check(f); err != nil {
+					t.Error(err)
+				}
+				if err := u.Abort(); err != nil {
+					t.Errorf("Abort after Commit: %v", err)
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// begin starts a file with some content.
+func begin(t *testing.T, p Place, name, content string) Unfinished {
+	t.Helper()
+	u, err := p.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -90,6 +91,38 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if err := f.Verify(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDictionaryLimits: a dictionary takes many texts only if they come again and are short.
+func TestDictionaryLimits(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	random := rand.New(rand.NewPCG(7, 8))
+	for _, c := range []struct {
+		name string
+		rows int
+		text func(i int) string
+		want int // texts; 0 for all
+	}{
+		{"few", 100, func(i int) string { return fmt.Sprint(i % 10) }, 0},
+		{"unique", 70_000, func(i int) string { return fmt.Sprint(i) }, firstTexts},
+		{"100,000 that come again", 200_000, func(int) string { return fmt.Sprint(random.IntN(100_000)) }, 0},
+		{"200,000 that come again", 350_000, func(int) string { return fmt.Sprint(random.IntN(200_000)) }, moreTexts},
+		{"long ones that come again", 200_000, func(int) string { return fmt.Sprint(long, random.IntN(100_000)) }, firstTexts},
+	} {
+		d, lacked := newDictionary(), 0
+		for i := range c.rows {
+			text := c.text(i)
+			switch code, ok := d.code(text); {
+			case !ok:
+				lacked++
+			case d.texts[code] != text:
+				t.Fatalf("%s: the code of %q is that of %q", c.name, text, d.texts[code])
+			}
+		}
+		if (c.want == 0) != (lacked == 0) || c.want != 0 && len(d.texts) != c.want {
+			t.Errorf("%s: %d texts, %d times a text without a code; want %d texts", c.name, len(d.texts), lacked, c.want)
+		}
 	}
 }
 

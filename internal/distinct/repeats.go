@@ -24,7 +24,7 @@ func (r *Repeats) Add(hashes []uint64) {
 		switch {
 		case r.gaveUp:
 			return
-		case 2*r.keys >= len(r.table):
+		case 2*r.keys >= len(r.table) && r.keys < maxRepeats:
 			r.grow()
 		}
 		r.add(max(h, 1))

@@ -200,7 +200,7 @@ func (m *partMaker) write(b *columns.Batch) error {
 // writeTo writes rows to the file in a folder.
 func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 	for from := 0; from < b.Len(); {
-		rows, to := b, m.builder.Cut(b, from, recordBytes)
+		rows, to := b, b.Cut(from, recordBytes)
 		if to-from < b.Len() {
 			rows = b.Slice(from, to)
 		}

@@ -264,7 +264,7 @@ func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 		s.measure(s.one, b.Slice(0, 1))
 	}
 	for from := 0; from < b.Len(); {
-		to := s.builder.Cut(b, from, recordBytes)
+		to := b.Cut(from, recordBytes)
 		s.measure(s.all, b.Slice(from, to))
 		from = to
 	}

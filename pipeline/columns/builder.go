@@ -66,15 +66,6 @@ func (b *Builder) leadFillers() []filler {
 	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(b.layout), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
 }
 
-// Cut is the end of the run of rows that begins at from and whose text takes
-// no more than limit bytes of the columns; it is at least one row long.
-func (b *Builder) Cut(in *Batch, from, limit int) int {
-	if b.companies != nil && (in.Leads != nil || in.Companies != nil) && in.companies.values == nil {
-		b.companies.take(in)
-	}
-	return in.cut(from, limit)
-}
-
 // Record builds the record of one batch. Its string columns share memory with
 // the batch and with the Builder: they must be copied, not retained, before
 // either is used again. So do dictionary arrays, which stand for columns of text

@@ -26,17 +26,16 @@ type companyTables struct {
 type companyTable struct {
 	codes   map[*resolution.Company]int32
 	columns [17]*valueTable
-	sizes   []int32 // of texts, by code
-	bytes   int
+	bytes   int          // of texts
 	last    companyCodes // without codes; of as many companies as it has values
 }
 
 // companyCodes are the companies of the rows of a batch.
 type companyCodes struct {
-	codes  []int32 // by row
-	sizes  []int32 // of texts, by code
-	kinds  [17]*arrow.DictionaryType
-	values []arrow.Array // by column: those of each company; nil as long as codes are not known
+	codes     []int32 // by row
+	companies int     // of the table, when values were made
+	kinds     [17]*arrow.DictionaryType
+	values    []arrow.Array // by column: those of each company; nil as long as codes are not known
 }
 
 // A table ends when it has so many companies, or so many bytes of text.
@@ -147,17 +146,14 @@ func (r *companyCoder) ask(b *Batch, codes []int32) {
 // snapshot is the table as it is now. It stays as it is when companies are added.
 func (t *companyTable) snapshot() companyCodes {
 	last := &t.last
-	if len(last.sizes) < len(t.sizes) {
-		last.sizes, last.values = t.sizes, nil
+	if last.companies < len(t.codes) {
+		last.companies, last.values = len(t.codes), nil
 		for _, c := range t.columns {
 			last.values = append(last.values, c.snapshot())
 		}
 	}
 	return *last
 }
-
-// bytes is the text of a row's company.
-func (c *companyCodes) bytes(i int) int { return int(c.sizes[c.codes[i]]) }
 
 // companyFiller builds the company block as Arrow dictionary arrays, which share the codes
 // of the rows.
@@ -180,9 +176,7 @@ func (ts *companyTables) add(c *resolution.Company) (code int32) {
 	t := ts.now
 	code = int32(len(t.codes))
 	t.codes[c] = code
-	size := companyBytes(c)
-	t.bytes += size
-	t.sizes = append(t.sizes, int32(size))
+	t.bytes += companyBytes(c)
 	industry, founded := "", int32(0)
 	if c.Industry != nil {
 		industry = *c.Industry

@@ -11,9 +11,11 @@ import (
 // leads of a search repeat its row and key. So a batch is built in as many records as
 // its leads need.
 
-// cut is Builder.Cut.
-func (b *Batch) cut(from, limit int) int {
-	if b.People != nil || b.Leads == nil && b.Finds == nil && b.Companies == nil {
+// Cut is the end of the run of rows that begins at from and whose text takes no more
+// than limit bytes of the columns; it is at least one row long. Companies are codes,
+// and do not count.
+func (b *Batch) Cut(from, limit int) int {
+	if b.Leads == nil && b.Finds == nil {
 		return b.Len()
 	}
 	size := 0
@@ -37,16 +39,10 @@ func (b *Batch) textBytes(i int) int {
 	if b.Finds != nil {
 		size += b.Finds[i].textBytes()
 	}
-	if b.Companies != nil && b.Companies[i] != nil {
-		size += hemBytes + phoneBytes // as a lead with nothing but the company
-	}
 	if l := b.lead(i); l != nobody {
 		size += leadBytes(l)
 	}
-	if b.companies.values != nil {
-		return size + b.companies.bytes(i)
-	}
-	return size + companyBytes(b.company(i))
+	return size
 }
 
 func (f *Find) textBytes() int {

@@ -89,20 +89,13 @@ func (d *Directory) FindCompanies(domains []string, found []*resolution.Company)
 	return guarded(Companies, func() { d.companies.FindAll(domains, found) })
 }
 
-// Owners sets owners to the owner of the range of each address; see ranges.File.Owner.
-// The zero address has none.
+// Owners sets owners to the owner of the range of each address; see ranges.File.Owners.
 func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 	clear(owners)
 	if d.ranges == nil {
 		return nil
 	}
-	return guarded(IPRanges, func() {
-		for i, addr := range addrs {
-			if addr.IsValid() {
-				owners[i] = d.ranges.Owner(addr)
-			}
-		}
-	})
+	return guarded(IPRanges, func() { d.ranges.Owners(addrs, owners) })
 }
 
 // OfOwners sets what is known of each owner but 0: its kind of organization, and
@@ -113,14 +106,7 @@ func (d *Directory) OfOwners(owners []uint32, found []*resolution.Company, orgTy
 	if d.ranges == nil {
 		return nil
 	}
-	return guarded(IPRanges, func() {
-		for i, owner := range owners {
-			if owner != 0 {
-				orgTypes[i] = d.ranges.OrgType(owner)
-				found[i] = d.ranges.Company(owner)
-			}
-		}
-	})
+	return guarded(IPRanges, func() { d.ranges.Describe(owners, found, orgTypes) })
 }
 
 // FillVisits appends the visits of all addresses to list, and sets ends to the end of

@@ -29,6 +29,14 @@ func NewShared(n int) *Shared {
 	return &Shared{slots: make([]atomic.Pointer[resolution.Company], min(n, maxShared))}
 }
 
+// Known returns company i if it was read before, else nil. Nobody may change it.
+func (s *Shared) Known(i uint32) *resolution.Company {
+	if int(i) >= len(s.slots) {
+		return nil
+	}
+	return s.slots[i].Load()
+}
+
 // Get returns company i, which read reads. Nobody may change it.
 func (s *Shared) Get(i uint32, read func() *resolution.Company) *resolution.Company {
 	if int(i) >= len(s.slots) {

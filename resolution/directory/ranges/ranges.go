@@ -94,35 +94,6 @@ func (f *File) Networks() (n int64, err error) {
 	return n, nil
 }
 
-// Owner returns the number of the owner of the narrowest range of an address from
-// ipaddr.LookupAddr; 0 without one. Call it under columnfile.Guard.
-func (f *File) Owner(addr netip.Addr) uint32 {
-	if addr.Is4() {
-		raw := addr.As4()
-		return f.owner4(uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3]))
-	}
-	return f.owner6(numberOf(addr))
-}
-
-func (f *File) owner4(a uint32) uint32 {
-	ends := f.v4First.Slice(uint64(a>>16), uint64(a>>16)+2)
-	// The range of the first address of the /16 may begin before it.
-	starts := f.v4.Slice(uint64(max(ends[0], 1)-1), uint64(ends[1]))
-	from, to := 0, len(starts) // starts[from-1] <= a < starts[to]
-	for from < to {
-		middle := (from + to) / 2
-		if uint32(starts[middle]>>32) <= a {
-			from = middle + 1
-		} else {
-			to = middle
-		}
-	}
-	if from == 0 {
-		return 0
-	}
-	return uint32(starts[from-1])
-}
-
 func (f *File) owner6(a number) uint32 {
 	n := sort.Search(f.v6.Len(), func(i int) bool {
 		return a.less(number{f.v6High.At(uint64(i)), f.v6Low.At(uint64(i))})
@@ -185,7 +156,9 @@ func (f *File) companyRow(owner uint32) uint32 {
 // Range finds the narrowest range of an address from ipaddr.LookupAddr; nil without one.
 func (f *File) Range(addr netip.Addr) (r *Range, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	owner := f.Owner(addr)
+	var owners [1]uint32
+	f.Owners([]netip.Addr{addr}, owners[:])
+	owner := owners[0]
 	if owner == 0 {
 		return nil, nil
 	}

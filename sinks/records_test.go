@@ -15,25 +15,25 @@ import (
 var everyKind = Table{
 	Columns: []Column{
 		schema.New("text", arrow.BinaryTypes.String, true),
-		schema.New("word", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}, false),
+		repeating(schema.New("word", arrow.BinaryTypes.String, false)),
 		schema.New("row", arrow.PrimitiveTypes.Int64, false),
 	},
 	Metadata: map[string]string{"leadetl.operation": "test"},
 }
 
+func repeating(c Column) Column { c.Repeats = true; return c }
+
 // someRecord is a record of everyKind.
 func someRecord(rows int) arrow.Record {
-	texts, numbers := array.NewStringBuilder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
-	words := array.NewDictionaryBuilder(memory.DefaultAllocator, everyKind.Columns[1].Arrow.(*arrow.DictionaryType)).(*array.BinaryDictionaryBuilder)
+	texts, words := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator)
+	numbers := array.NewInt64Builder(memory.DefaultAllocator)
 	for i := range rows {
 		if i%3 == 0 {
 			texts.AppendNull()
 		} else {
 			texts.Append(fmt.Sprint("t", i))
 		}
-		if err := words.AppendString(fmt.Sprint("w", i%2)); err != nil {
-			panic(err) // the dictionary has two words
-		}
+		words.Append(fmt.Sprint("w", i%2))
 		numbers.Append(int64(i + 1))
 	}
 	return array.NewRecord(everyKind.Schema(), []arrow.Array{texts.NewArray(), words.NewArray(), numbers.NewArray()}, int64(rows))

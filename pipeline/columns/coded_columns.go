@@ -101,6 +101,13 @@ func int32Array(n []int32) arrow.Array {
 	return array.NewInt32Data(data)
 }
 
+// int64Array is an array over the memory of numbers.
+func int64Array(n []int64) arrow.Array {
+	data := array.NewData(arrow.PrimitiveTypes.Int64, len(n), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(n))}, nil, 0, 0)
+	defer data.Release()
+	return array.NewInt64Data(data)
+}
+
 // wordColumn builds a column of text in which few words stand for many rows, by codes of a
 // table; "" means null.
 type wordColumn struct {
@@ -124,14 +131,14 @@ func newWordColumn() *wordColumn {
 	return &wordColumn{table: newValueTable(arrow.BinaryTypes.String)}
 }
 
-// build builds the column. It uses the memory of the codes again.
-func (w *wordColumn) build(words []string) arrow.Array {
+// build builds the column of n rows. It uses the memory of the codes again.
+func (w *wordColumn) build(n int, word func(i int) string) arrow.Array {
 	if w.table.n > maxWords {
 		w.table, w.values, w.recent = newValueTable(arrow.BinaryTypes.String), nil, [16]recentWord{}
 	}
-	w.codes = slices.Grow(w.codes[:0], len(words))[:len(words)]
-	for i, word := range words {
-		w.codes[i] = w.code(word)
+	w.codes = slices.Grow(w.codes[:0], n)[:n]
+	for i := range n {
+		w.codes[i] = w.code(word(i))
 	}
 	if w.values == nil {
 		w.values = w.table.values()

@@ -8,32 +8,17 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
-var (
-	outcomeDictionary  = dictionary(outcome.Words...)
-	answeredDictionary = dictionary("service", "embedded")
-)
-
-// Positions in answeredDictionary.
+// Words in answered_by.
 const (
-	serviceIndex  = 0
-	embeddedIndex = 1
+	byService = "service"
+	byEngine  = "embedded"
 )
 
-func dictionary(words ...string) arrow.Array {
-	b := array.NewStringBuilder(memory.DefaultAllocator)
-	defer b.Release()
-	b.AppendValues(words, nil)
-	return b.NewArray()
-}
-
-// fixedFiller builds the fixed block. Its word columns are Arrow dictionary arrays,
-// whose indices Parquet uses without hashing a string for each row.
+// fixedFiller builds the fixed block. Its word columns are codes, which Parquet uses without
+// hashing a string for each row.
 type fixedFiller struct {
-	source       string
-	sourceWord   arrow.Array
-	words        *array.Int32Builder
-	numbers      *array.Int64Builder
-	reason       *wordColumn
+	source, outcome, reason, answeredBy *wordColumn
+
 	resolutionID texts
 	resolvedAt   *array.TimestampBuilder
 	credits      *array.Int32Builder
@@ -43,9 +28,7 @@ type fixedFiller struct {
 func newFixedFiller() *fixedFiller {
 	mem := memory.DefaultAllocator
 	return &fixedFiller{
-		words:        array.NewInt32Builder(mem),
-		numbers:      array.NewInt64Builder(mem),
-		reason:       newWordColumn(),
+		source: newWordColumn(), outcome: newWordColumn(), reason: newWordColumn(), answeredBy: newWordColumn(),
 		resolutionID: newTexts(1),
 		resolvedAt:   array.NewTimestampBuilder(mem, instantType),
 		credits:      array.NewInt32Builder(mem),
@@ -54,18 +37,12 @@ func newFixedFiller() *fixedFiller {
 
 func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	n := b.Len()
-	f.numbers.AppendValues(b.Rows, nil)
-	to = append(to, f.sourceColumn(b.Source, n), f.numbers.NewArray())
-	to = append(to, b.Keys.array(func(i int) bool { return !b.keyless(i) }))
-	to = append(to, f.wordColumn(outcomeDictionary, n, func(i int) int32 { return int32(b.Outcomes[i]) }, nil))
-	return f.answers(append(to, f.reason.build(b.Reasons)), b)
-}
-
-func (f *fixedFiller) sourceColumn(source string, n int) arrow.Array {
-	if f.sourceWord == nil || f.source != source {
-		f.source, f.sourceWord = source, dictionary(source)
-	}
-	return f.wordColumn(f.sourceWord, n, func(int) int32 { return 0 }, nil)
+	return f.answers(append(to,
+		f.source.build(n, func(int) string { return b.Source }),
+		int64Array(b.Rows),
+		b.Keys.array(func(i int) bool { return !b.keyless(i) }),
+		f.outcome.build(n, func(i int) string { return b.Outcomes[i].String() }),
+		f.reason.build(n, func(i int) string { return b.Reasons[i] })), b)
 }
 
 // answers builds resolution_id, resolved_at, answered_by and credits.
@@ -85,9 +62,8 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.Answered() && b.Outcomes[i] != outcome.Suppressed)
 		appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
 	}
-	answered := func(i int) bool { return receipts[i].Answered() }
 	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
-		f.wordColumn(answeredDictionary, n, func(int) int32 { return serviceIndex }, answered),
+		f.answeredBy.build(n, wordIf(byService, func(i int) bool { return receipts[i].Answered() })),
 		f.credits.NewArray())
 }
 
@@ -112,8 +88,7 @@ func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array 
 			f.credits.UnsafeAppendBoolToBitmap(false)
 		}
 	}
-	return append(to, f.wordColumn(answeredDictionary, n, func(int) int32 { return embeddedIndex }, answered),
-		f.credits.NewArray())
+	return append(to, f.answeredBy.build(n, wordIf(byEngine, answered)), f.credits.NewArray())
 }
 
 // nullTexts is a column of text with n nulls.
@@ -126,18 +101,12 @@ func nullTexts(n int) arrow.Array {
 	return nulls[0].finish()
 }
 
-// wordColumn builds a column of n words, given by their index in a dictionary; null if
-// valid is false.
-func (f *fixedFiller) wordColumn(words arrow.Array, n int, index func(int) int32, valid func(int) bool) arrow.Array {
-	f.words.Reserve(n)
-	for i := range n {
-		if valid != nil && !valid(i) {
-			f.words.UnsafeAppendBoolToBitmap(false)
-		} else {
-			f.words.UnsafeAppend(index(i))
+// wordIf gives the word to rows for which known is true.
+func wordIf(word string, known func(i int) bool) func(i int) string {
+	return func(i int) string {
+		if known(i) {
+			return word
 		}
+		return ""
 	}
-	indices := f.words.NewArray()
-	defer indices.Release()
-	return array.NewDictionaryArray(wordType, indices, words)
 }

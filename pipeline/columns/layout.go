@@ -86,7 +86,6 @@ var (
 	), Nullable: true})
 	wordsType   = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true})
 	instantType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-	wordType    = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 )
 
 func text(name string) schema.Column { return of(name, arrow.BinaryTypes.String) }
@@ -110,14 +109,14 @@ func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return
 // input columns.
 func fixedColumns() []schema.Column {
 	return []schema.Column{
-		required(of("source", wordType)),
+		required(repeating("source")),
 		required(number("source_row", arrow.PrimitiveTypes.Int64)),
 		text("key"),
-		required(of("outcome", wordType)),
+		required(repeating("outcome")),
 		repeating("reason"),
 		text("resolution_id"),
 		withStatistics(of("resolved_at", instantType)),
-		of("answered_by", wordType),
+		repeating("answered_by"),
 		repeats(number("credits", arrow.PrimitiveTypes.Int32)),
 	}
 }

@@ -222,16 +222,27 @@ func (f *hemFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array
 }
 
 var (
-	hashTypes     = dictionary(resolution.HashTypes...)
+	hashTypes     = textsOf(resolution.HashTypes)
+	hashTypeKind  = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 	codedHashType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
 		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
-		arrow.Field{Name: "type", Type: wordType, Nullable: true},
+		arrow.Field{Name: "type", Type: hashTypeKind, Nullable: true},
 	), Nullable: true})
 )
 
+func textsOf(words []string) arrow.Array {
+	var s Strings
+	s.Reset()
+	for _, word := range words {
+		s.Data = append(s.Data, word...)
+		s.End()
+	}
+	return s.array(nil)
+}
+
 // people builds hashed_emails from those of the people. The types are codes.
 func (f *hashedEmailsFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
-	types := codedArray(wordType, p.Hashes.Types, hashTypes)
+	types := codedArray(hashTypeKind, p.Hashes.Types, hashTypes)
 	defer types.Release()
 	lists := pairLists{kind: codedHashType}
 	return append(to, lists.with(&p.Hashes.TextLists, types.Data()))

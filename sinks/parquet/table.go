@@ -89,9 +89,6 @@ func (t Table) properties() *parquet.WriterProperties {
 		parquet.WithRootRepetition(parquet.Repetitions.Required),
 	}
 	for _, c := range t.Columns {
-		if c.Arrow.ID() == arrow.DICTIONARY {
-			options = append(options, parquet.WithDictionaryFor(c.Name, true))
-		}
 		if c.Random && t.Compression == Snappy {
 			options = append(options, parquet.WithCompressionFor(c.Name, compress.Codecs.Uncompressed))
 		}

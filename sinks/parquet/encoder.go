@@ -32,6 +32,7 @@ type Encoder struct {
 	meta    *metadata.FileMetaDataBuilder
 	columns []column
 	shared  sharedRows
+	pool    *PagePool
 	keep    bool  // memory of a row group for the next
 	rows    int64 // in the open row group
 	held    int64 // bytes, as of the last time they were counted
@@ -78,7 +79,7 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	e := &Encoder{often: countedRows, keep: !pages.Growing, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	e := &Encoder{pool: pages, often: countedRows, keep: !pages.Growing, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
 		switch {
@@ -130,7 +131,8 @@ func (e *Encoder) Flush() error {
 	if e.rows == 0 {
 		return nil
 	}
-	g := &rowGroup{Encoder: e, meta: e.meta.AppendRowGroup()}
+	g := &rowGroup{Encoder: e, meta: e.meta.AppendRowGroup(), pageMemory: e.pool.getPageMemory()}
+	defer e.pool.putPageMemory(g.pageMemory)
 	for _, c := range e.columns {
 		if err := c.flush(g); err != nil {
 			return err
@@ -192,10 +194,14 @@ type rowGroup struct {
 	meta  *metadata.RowGroupMetaDataBuilder
 	leaf  int16
 	bytes int64 // before compression
+	*pageMemory
+}
 
-	scratch, packed []byte   // of the page being written
-	levels          []uint32 // of the page being written
-	rowsOfPage      []uint32 // of the page being written, if its column shares rows
+// pageMemory is the memory of the page being written. Row groups use it in turn.
+type pageMemory struct {
+	scratch, packed []byte
+	levels          []uint32
+	rowsOfPage      []uint32 // if its column shares rows
 }
 
 // nextLeaf starts the chunk of the next leaf column.

@@ -121,6 +121,7 @@ type PagePool struct {
 	mu     sync.Mutex
 	free   []*page
 	memory []rowGroupMemory
+	page   []*pageMemory
 	// Growing pages start small and grow with their values. They are for many
 	// open files, whose pages are rarely full. They are not reused.
 	Growing bool
@@ -158,6 +159,28 @@ func (p *PagePool) put(used *page) {
 // poolMemory bounds how much column memory is kept: that of the two widest
 // parts.
 const poolMemory = 64
+
+func (p *PagePool) getPageMemory() *pageMemory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.page); n > 0 {
+		last := p.page[n-1]
+		p.page = p.page[:n-1]
+		return last
+	}
+	return &pageMemory{}
+}
+
+// putPageMemory takes back the memory of a page, unless a value was so large that it would be
+// kept for nothing. There are as many as row groups are written at once.
+func (p *PagePool) putPageMemory(m *pageMemory) {
+	if p.Growing || cap(m.scratch)+cap(m.packed) > 8*pageBytes {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.page = append(p.page, m)
+}
 
 func (p *PagePool) getMemory() (m rowGroupMemory) {
 	p.mu.Lock()

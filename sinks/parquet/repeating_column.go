@@ -49,6 +49,8 @@ type rowGroupMemory struct {
 	values dictionary
 	rows   []uint32 // the number of each row's value + 1, 0 for null
 	seen   seenCodes
+	// sharedNumbers is the memory of sharedColumn.numbers, as long as no column has it.
+	sharedNumbers []uint32
 }
 
 // seenCodes are the codes of a table that the row group has had. Records whose
@@ -75,7 +77,7 @@ func (c *repeatingColumn) held() int {
 
 func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn {
 	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}, rowGroupMemory: plain.pool.getMemory()}
-	c.shared.rows = shared
+	c.shared.rows, c.shared.numbers = shared, c.sharedNumbers[:0]
 	c.values.width = 0 // the memory may come from another type of column
 	if plain.pool.Growing {
 		c.most.tried = triedValuesGrowing
@@ -284,6 +286,7 @@ func (c *repeatingColumn) giveUp() {
 
 // close returns the memory for reuse.
 func (c *repeatingColumn) close() {
+	c.sharedNumbers = c.shared.numbers
 	c.plain.pool.putMemory(c.rowGroupMemory)
 	c.rowGroupMemory = rowGroupMemory{values: dictionary{width: c.values.width}}
 }

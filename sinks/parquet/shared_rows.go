@@ -124,6 +124,7 @@ func (c *repeatingColumn) settle() {
 	}
 	of, values := s.inner.Indices().(*array.Int32).Int32Values(), cellsOf(s.inner.Dictionary(), c.values.width)
 	c.openTable(s.inner.DataType(), &values)
+	s.numbers = slices.Grow(s.numbers, s.known-len(s.numbers))
 	for _, first := range s.rows.seen[len(s.numbers):s.known] {
 		code := of[first.code]
 		number := c.seen.numbers[code]

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// bufferBytes is the size of each of the two buffers of a large file.
+	// bufferBytes is the size of each of the two buffers of a large file. With 256 KiB
+	// a file took a third more processor time, with 2 or 4 MiB not measurably less.
 	bufferBytes = 1 << 20
 	// smallBytes is the size of the one buffer of a small file.
 	smallBytes = 64 << 10

@@ -113,6 +113,7 @@ func int64Array(n []int64) arrow.Array {
 type wordColumn struct {
 	table  *valueTable
 	codes  []int32
+	chosen []int32 // of the words to choose from
 	recent [16]recentWord
 	values arrow.Array // those of the table; nil when it has more
 }
@@ -131,15 +132,36 @@ func newWordColumn() *wordColumn {
 	return &wordColumn{table: newValueTable(arrow.BinaryTypes.String)}
 }
 
-// build builds the column of n rows. It uses the memory of the codes again.
-func (w *wordColumn) build(n int, word func(i int) string) arrow.Array {
+// build builds a column of words. It uses the memory of the codes again.
+func (w *wordColumn) build(words []string) arrow.Array {
+	w.start(len(words))
+	for i, word := range words {
+		w.codes[i] = w.code(word)
+	}
+	return w.finish()
+}
+
+// choose builds a column of n rows out of a few words. It uses the memory of the codes again.
+func (w *wordColumn) choose(words []string, n int, choice func(i int) int) arrow.Array {
+	w.start(n)
+	w.chosen = w.chosen[:0]
+	for _, word := range words {
+		w.chosen = append(w.chosen, w.code(word))
+	}
+	for i := range n {
+		w.codes[i] = w.chosen[choice(i)]
+	}
+	return w.finish()
+}
+
+func (w *wordColumn) start(n int) {
 	if w.table.n > maxWords {
 		w.table, w.values, w.recent = newValueTable(arrow.BinaryTypes.String), nil, [16]recentWord{}
 	}
 	w.codes = slices.Grow(w.codes[:0], n)[:n]
-	for i := range n {
-		w.codes[i] = w.code(word(i))
-	}
+}
+
+func (w *wordColumn) finish() arrow.Array {
 	if w.values == nil {
 		w.values = w.table.values()
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
-// Words in answered_by.
-const (
-	byService = "service"
-	byEngine  = "embedded"
+// What answered_by holds of a row with an answer, and of one without.
+var (
+	byService = []string{"service", ""}
+	byEngine  = []string{"embedded", ""}
 )
 
 // fixedFiller builds the fixed block. Its word columns are codes, which Parquet uses without
@@ -38,11 +38,11 @@ func newFixedFiller() *fixedFiller {
 func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	n := b.Len()
 	return f.answers(append(to,
-		f.source.build(n, func(int) string { return b.Source }),
+		f.source.choose([]string{b.Source}, n, func(int) int { return 0 }),
 		int64Array(b.Rows),
 		b.Keys.array(func(i int) bool { return !b.keyless(i) }),
-		f.outcome.build(n, func(i int) string { return b.Outcomes[i].String() }),
-		f.reason.build(n, func(i int) string { return b.Reasons[i] })), b)
+		f.outcome.choose(outcome.Words, n, func(i int) int { return int(b.Outcomes[i]) }),
+		f.reason.build(b.Reasons[:n])), b)
 }
 
 // answers builds resolution_id, resolved_at, answered_by and credits.
@@ -63,7 +63,7 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 		appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
 	}
 	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
-		f.answeredBy.build(n, wordIf(byService, func(i int) bool { return receipts[i].Answered() })),
+		f.answeredBy.choose(byService, n, firstIf(func(i int) bool { return receipts[i].Answered() })),
 		f.credits.NewArray())
 }
 
@@ -88,7 +88,7 @@ func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array 
 			f.credits.UnsafeAppendBoolToBitmap(false)
 		}
 	}
-	return append(to, f.answeredBy.build(n, wordIf(byEngine, answered)), f.credits.NewArray())
+	return append(to, f.answeredBy.choose(byEngine, n, firstIf(answered)), f.credits.NewArray())
 }
 
 // nullTexts is a column of text with n nulls.
@@ -101,12 +101,12 @@ func nullTexts(n int) arrow.Array {
 	return nulls[0].finish()
 }
 
-// wordIf gives the word to rows for which known is true.
-func wordIf(word string, known func(i int) bool) func(i int) string {
-	return func(i int) string {
+// firstIf chooses the first of two words for rows for which known is true, else the second.
+func firstIf(known func(i int) bool) func(i int) int {
+	return func(i int) int {
 		if known(i) {
-			return word
+			return 0
 		}
-		return ""
+		return 1
 	}
 }

@@ -103,7 +103,7 @@ func newAddressFiller() filler {
 }
 
 func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	return append(to, f.classes.build(b.Len(), func(i int) string { return b.IPClasses[i] }), f.orgTypes.build(b.Len(), func(i int) string { return b.OrgTypes[i] }))
+	return append(to, f.classes.build(b.IPClasses[:b.Len()]), f.orgTypes.build(b.OrgTypes[:b.Len()]))
 }
 
 // newLeadTypeFiller builds lead_type.

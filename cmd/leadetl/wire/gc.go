@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+
+	"golang.org/x/sys/unix"
 )
 
 // How much the heap may grow before a garbage collection, in percent of the
@@ -43,18 +45,26 @@ func SetGC(percent int) {
 }
 
 // ReserveHeap lets the heap grow as if so many more bytes of it were live, until
-// release, unless GOGC is set. The memory is never written, so the system does not
-// provide it.
+// release, unless GOGC is set. The system provides no memory for them.
 func ReserveHeap(bytes int) (release func() error) {
-	var reserve []byte
+	var reserve [][]byte
 	if os.Getenv("GOGC") == "" {
-		reserve = make([]byte, bytes)
+		for range bytes / reservePiece {
+			piece := make([]byte, reservePiece)
+			// Where the heap was used before, make writes zeros, for which the system
+			// provides memory. It may have it back.
+			_ = unix.Madvise(piece, unix.MADV_DONTNEED)
+			reserve = append(reserve, piece)
+		}
 	}
 	return func() error {
 		runtime.KeepAlive(reserve)
 		return nil
 	}
 }
+
+// reservePiece is how many bytes of a reserve may take memory for a moment.
+const reservePiece = 4 << 20
 
 // SetHeap sets the heap size above which garbage is collected more often,
 // unless GOMEMLIMIT is set.

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"hash/maphash"
 	"slices"
 	"strings"
 	"unsafe"
@@ -17,12 +18,22 @@ import (
 type valueTable struct {
 	kind     *arrow.DictionaryType
 	texts    Strings // of a column of text
-	byText   map[string]int32
+	byText   map[textID]int32
 	numbers  []byte // of any other
 	byNumber map[maybe]int32
 	valid    []byte // bitmap
 	n        int
 	of       []int32 // the code of each company
+}
+
+// textID identifies a text by 128 bits of a seeded hash. A map of texts themselves has a
+// pointer for each, which every garbage collection follows.
+type textID [2]uint64
+
+var textSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func idOf(text string) textID {
+	return textID{maphash.String(textSeeds[0], text), maphash.String(textSeeds[1], text)}
 }
 
 // maybe is a number or null.
@@ -32,17 +43,18 @@ type maybe struct {
 }
 
 func newValueTable(values arrow.DataType) *valueTable {
-	t := &valueTable{byText: map[string]int32{}, byNumber: map[maybe]int32{}, kind: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}}
+	t := &valueTable{byText: map[textID]int32{}, byNumber: map[maybe]int32{}, kind: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}}
 	t.texts.Reset()
 	return t
 }
 
 // addText adds the text of a company, null when it is empty.
 func (t *valueTable) addText(v string) {
-	code, known := t.byText[v]
+	id := idOf(v)
+	code, known := t.byText[id]
 	if !known {
 		code = int32(t.n)
-		t.byText[v] = code
+		t.byText[id] = code
 		t.texts.Data = append(t.texts.Data, v...)
 		t.texts.End()
 		t.mark(v != "")
@@ -180,12 +192,11 @@ func (w *wordColumn) code(word string) int32 {
 	if r.word == word && r.known {
 		return r.code
 	}
-	code, known := w.table.byText[word]
+	code, known := w.table.byText[idOf(word)]
 	if !known {
-		word = strings.Clone(word) // the table keeps it
 		w.table.addText(word)
 		code, w.values = int32(w.table.n-1), nil
 	}
-	*r = recentWord{word, code, true}
+	*r = recentWord{strings.Clone(word), code, true}
 	return code
 }

@@ -266,10 +266,12 @@ func (c *repeatingColumn) count() (there, plain int) {
 	if c.numbers != nil {
 		return c.there, c.there * c.values.width
 	}
+	rows := make([]uint32, c.values.len()+1) // by number + 1: their lengths are then read in order
 	for _, row := range c.rows {
-		if row > 0 {
-			plain += size(row)
-		}
+		rows[row]++
+	}
+	for row := 1; row < len(rows); row++ {
+		plain += int(rows[row]) * size(uint32(row))
 	}
 	return c.there, plain
 }

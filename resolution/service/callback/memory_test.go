@@ -20,11 +20,12 @@ import (
 
 // memory is an outbox in memory: small, and as an Outbox has to be.
 type memory struct {
-	mu      sync.Mutex
-	pending []*pending // by due
-	byID    map[int64]*pending
-	results []state.Attempt // of all attempts settled
-	asked   int             // calls of Due
+	settleTakes time.Duration
+	mu          sync.Mutex
+	pending     []*pending // by due
+	byID        map[int64]*pending
+	results     []state.Attempt // of all attempts settled
+	asked       int             // calls of Due
 
 	dueErr, settleErr func() error // may be nil
 }
@@ -98,6 +99,7 @@ func (m *memory) DueDeliveries(_ context.Context, now time.Time, limit int, scop
 }
 
 func (m *memory) SettleDelivery(_ context.Context, r state.Attempt) error {
+	time.Sleep(m.settleTakes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.settleErr != nil {
@@ -147,8 +149,8 @@ func (n *internet) serve(name string, handler http.HandlerFunc) {
 	n.close = append(n.close, func() { _ = server.Close(); done.Wait() })
 }
 
-// answer puts a receiver on the network that answers 204 after a while. It
-// costs less than a whole server, where there are thousands of deliveries.
+// answer puts a receiver on the network that answers 204 after a while, and closes the
+// connection. It costs less than a whole server, where there are thousands of deliveries.
 func (n *internet) answer(name string, after time.Duration, g ...*gauge) {
 	l := n.listen(name)
 	var done sync.WaitGroup
@@ -172,7 +174,7 @@ func (n *internet) answer(name string, after time.Duration, g ...*gauge) {
 				for _, g := range g {
 					g.leave()
 				}
-				_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+				_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 			})
 		}
 	})

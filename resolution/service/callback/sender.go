@@ -107,6 +107,7 @@ type event struct {
 	delivery state.Delivery
 	took     time.Duration
 	settled  bool
+	again    bool // it is settled, and due again later
 }
 
 // fill begins attempts until no slot is free or nothing more is due. It returns
@@ -232,7 +233,9 @@ func (r *run) handle(ctx context.Context, e event) (look bool) {
 	if e.settled {
 		full := r.underway.free() <= 0
 		r.underway.settled(e.delivery.ID)
-		return full
+		// A look at the outbox before this leaves the delivery out, so it does not say when
+		// it is due again.
+		return full || e.again
 	}
 	now := time.Now()
 	r.underway.end(e.delivery, e.took, now)
@@ -252,33 +255,35 @@ func (r *run) handle(ctx context.Context, e event) (look bool) {
 func (r *run) begin(d state.Delivery, v *view) {
 	r.underway.begin(d, v)
 	r.attempts.Go(func() {
-		r.deliver(d)
-		r.events <- event{delivery: d, settled: true}
+		again := r.deliver(d)
+		r.events <- event{delivery: d, settled: true, again: again}
 	})
 }
 
 // deliver makes an attempt, says how long the receiver took, and settles it: its
 // place is free while the outbox writes. An attempt that was cut off is not
-// settled: it is unknown whether it arrived, so it is made again.
-func (r *run) deliver(d state.Delivery) {
+// settled: it is unknown whether it arrived, so it is made again. It reports whether
+// the delivery is settled and due again later.
+func (r *run) deliver(d state.Delivery) (again bool) {
 	began := time.Now()
 	a := r.sender.attempt(r.life, r.transport, d)
 	now := time.Now()
 	took := now.Sub(began)
 	r.events <- event{delivery: d, took: took}
 	if a.failure != "" && r.life.Err() != nil {
-		return
+		return false
 	}
 	result := r.sender.judge(d, a, now)
 	result.Took = took
 	if !r.settle(d, result) {
-		return
+		return false
 	}
 	if result.State == state.Dead {
 		r.sender.o.Log.LogAttrs(r.life, slog.LevelWarn, "callbacks: a delivery is dead",
 			slog.Int64("organization", d.Organization), slog.String("webhook", d.WebhookID), slog.String("failure", result.Failure))
 	}
 	r.sender.o.Observe(result)
+	return result.State == state.Pending
 }
 
 // judge decides how a delivery continues after an answer.

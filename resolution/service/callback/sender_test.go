@@ -46,8 +46,15 @@ func (g *gauge) leave() {
 	g.now--
 }
 
-// TestSchedule follows a delivery to a receiver that is never well.
+// TestSchedule follows a delivery to a receiver that is never well. It keeps its schedule if
+// the sender looks at the outbox while an attempt is being settled.
 func TestSchedule(t *testing.T) {
+	for _, settling := range []time.Duration{0, time.Second} {
+		t.Run(settling.String(), func(t *testing.T) { schedule(t, settling) })
+	}
+}
+
+func schedule(t *testing.T, settling time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		n := new(internet)
 		var ids, stamps []string
@@ -58,7 +65,9 @@ func TestSchedule(t *testing.T) {
 			ids, stamps = append(ids, r.Header.Get(HeaderID)), append(stamps, r.Header.Get(HeaderTimestamp))
 			w.WriteHeader(http.StatusInternalServerError)
 		})
-		b := runIn(t, n, newMemory(), func(o *Options) { o.Poll = time.Hour })
+		outbox := newMemory()
+		outbox.settleTakes = settling
+		b := runIn(t, n, outbox, func(o *Options) { o.Poll = time.Hour })
 		b.post("ill.example.com")
 		time.Sleep(80 * time.Hour)
 

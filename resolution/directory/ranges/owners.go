@@ -83,21 +83,12 @@ func (s *search) find(n int) {
 	}
 }
 
-// Describe sets what is known of each owner but 0: its kind of organization, and its company,
-// which is unchanged without one. Nobody may change companies. Call it under
-// columnfile.Guard.
+// Describe sets OrgType and Company of each owner but 0. Call it under columnfile.Guard.
 func (f *File) Describe(owners []uint32, found []*resolution.Company, orgTypes []string) {
 	for i, owner := range owners {
 		if owner == 0 {
 			continue
 		}
-		orgTypes[i] = f.OrgType(owner)
-		c := f.shared.Known(owner - 1)
-		if c == nil {
-			c = f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) })
-		}
-		if c != nobody {
-			found[i] = c
-		}
+		orgTypes[i], found[i] = f.OrgType(owner), f.Company(owner)
 	}
 }

@@ -110,10 +110,14 @@ func (f *File) OrgType(owner uint32) string { return orgTypes[f.orgTypes.At(uint
 // Company is the company of an owner, nil when the range has neither a name nor a
 // domain. Nobody may change it. Call it under columnfile.Guard.
 func (f *File) Company(owner uint32) *resolution.Company {
-	if c := f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) }); c != nobody {
-		return c
+	c := f.shared.Known(owner - 1)
+	if c == nil {
+		c = f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) })
 	}
-	return nil
+	if c == nobody {
+		return nil
+	}
+	return c
 }
 
 // nobody is the company of an owner without one.

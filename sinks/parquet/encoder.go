@@ -33,7 +33,6 @@ type Encoder struct {
 	columns []column
 	shared  sharedRows
 	pool    *PagePool
-	keep    bool  // memory of a row group for the next
 	rows    int64 // in the open row group
 	held    int64 // bytes, as of the last time they were counted
 	often   int64 // rows after which they are counted
@@ -79,7 +78,7 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	e := &Encoder{pool: pages, often: countedRows, keep: !pages.Growing, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	e := &Encoder{pool: pages, often: countedRows, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
 		switch {
@@ -110,7 +109,7 @@ func (e *Encoder) Add(rec arrow.Record) {
 	}
 	e.rows += rec.NumRows()
 	e.uncounted.rows += rec.NumRows()
-	if !e.keep || e.uncounted.rows >= e.often || e.uncounted.bytes >= countedBytes {
+	if e.pool.Growing || e.uncounted.rows >= e.often || e.uncounted.bytes >= countedBytes {
 		e.count()
 	}
 }
@@ -138,7 +137,7 @@ func (e *Encoder) Flush() error {
 			return err
 		}
 	}
-	e.shared.reset(e.keep)
+	e.shared.reset(!e.pool.Growing)
 	g.meta.SetNumRows(int(e.rows))
 	err := g.meta.Finish(g.bytes, e.groups)
 	e.rows, e.held, e.uncounted.rows, e.uncounted.bytes = 0, 0, 0, 0

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"runtime"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -36,6 +37,22 @@ func (c *cells) at(i int) []byte {
 		return c.data[c.offsets[i]:c.offsets[i+1]]
 	}
 	return c.data[i*c.width : (i+1)*c.width]
+}
+
+// touch reads the first and the last byte of some values, at most of settledAtOnce.
+func (c *cells) touch(some []int32) {
+	if c.offsets == nil || len(c.data) == 0 {
+		return
+	}
+	var places [settledAtOnce]int32
+	for i, code := range some {
+		places[i] = c.offsets[code]
+	}
+	sum, last := byte(0), int32(len(c.data)-1)
+	for i, code := range some {
+		sum += c.data[min(places[i], last)] + c.data[max(c.offsets[code+1]-1, 0)]
+	}
+	runtime.KeepAlive(sum)
 }
 
 // appendCell appends a value as it is in PLAIN pages.

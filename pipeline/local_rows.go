@@ -135,6 +135,8 @@ func (l *localRows) fillPeople(ctx context.Context, a *engineAnswers, batch reso
 		}
 		people := &l.people[l.turn%len(l.people)]
 		l.turn++
+		companies := l.part.decision.columns.Layout.Companies()
+		people.Companies.Table = companies
 		n, err := batch.ResolvePeople(ctx, a.keys[from:min(from+peopleTogether, b.Len())], recordBytes, people)
 		a.asking.Release(1)
 		if err != nil {
@@ -143,7 +145,7 @@ func (l *localRows) fillPeople(ctx context.Context, a *engineAnswers, batch reso
 		rows := b.Slice(from, from+n)
 		rows.People = people
 		if people.Whole {
-			rows.Companies = people.Companies
+			rows.Companies = columns.CompanyCodes{Table: companies, Codes: people.Companies.Codes}
 		}
 		for i := range n {
 			if a.keys[from+i] != "" && !people.Matched[i] {
@@ -167,6 +169,7 @@ func (l *localRows) addressesAlone(engine *engineAnswers, b *columns.Batch) bool
 
 // engineAnswers fills in the answers of the engine to the keys of a batch.
 type engineAnswers struct {
+	decision  *decision
 	resolver  resolution.Resolver
 	operation resolution.Operation
 	workers   int
@@ -183,11 +186,12 @@ type engineAnswers struct {
 
 	// For a CompanyBatch:
 	addrs     []netip.Addr // of the rows; zero for rows that are not asked about
-	companies []*resolution.Company
+	companies []int32
 }
 
-func newEngineAnswers(r *Run, asking *semaphore.Weighted) *engineAnswers {
-	a := &engineAnswers{resolver: r.Resolver, operation: r.Job.Operation, workers: r.Workers, asking: asking}
+func newEngineAnswers(d *decision, asking *semaphore.Weighted) *engineAnswers {
+	r := d.run
+	a := &engineAnswers{decision: d, resolver: r.Resolver, operation: r.Job.Operation, workers: r.Workers, asking: asking}
 	if p, ok := r.Resolver.(Purer); ok {
 		a.pure = p.Pure(a.operation)
 	}
@@ -240,13 +244,13 @@ func (a *engineAnswers) askCompanies(ctx context.Context, batch resolution.Compa
 		}
 	}
 	a.companies = slices.Grow(a.companies[:0], n)[:n]
-	b.Companies = a.companies
-	err := batch.Companies(ctx, a.addrs, resolution.Companies{Companies: b.Companies, OrgTypes: b.OrgTypes, Reasons: b.Reasons})
-	if err != nil {
+	b.Companies = columns.CompanyCodes{Table: a.decision.columns.Layout.Companies(), Codes: a.companies}
+	found := resolution.CompanyCodes{Table: b.Companies.Table, Codes: a.companies}
+	if err := batch.Companies(ctx, a.addrs, resolution.Companies{CompanyCodes: found, OrgTypes: b.OrgTypes, Reasons: b.Reasons}); err != nil {
 		return err
 	}
-	for i, c := range b.Companies {
-		if c == nil && b.Outcomes[i] == outcome.Matched {
+	for i, code := range a.companies {
+		if code == 0 && b.Outcomes[i] == outcome.Matched {
 			b.Outcomes[i] = outcome.NoMatch
 		}
 	}

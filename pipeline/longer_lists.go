@@ -104,7 +104,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	c.listed = map[int]string{}
 	run := c.decision.run
 	if run.Remote == nil {
-		engine := newEngineAnswers(run, semaphore.NewWeighted(int64(run.Workers)))
+		engine := newEngineAnswers(c.decision, semaphore.NewWeighted(int64(run.Workers)))
 		c.answer = engine.fill
 		return func() {}, nil
 	}

@@ -114,7 +114,7 @@ func (m *partMaker) filler() rowFiller {
 	case m.work.buyer != nil:
 		return &boughtRows{part: m, from: m.work.buyer, counters: run.Remote.Counters}
 	}
-	return &localRows{part: m, engines: [2]*engineAnswers{newEngineAnswers(run, m.work.asking), newEngineAnswers(run, m.work.asking)}}
+	return &localRows{part: m, engines: [2]*engineAnswers{newEngineAnswers(m.decision, m.work.asking), newEngineAnswers(m.decision, m.work.asking)}}
 }
 
 // begin adds a batch to the part, and makes the keys of its rows.

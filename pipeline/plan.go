@@ -236,7 +236,7 @@ type sample struct {
 func newSample(d *decision) *sample {
 	s := &sample{decision: d}
 	if d.run.Remote == nil {
-		s.engine = newEngineAnswers(d.run, semaphore.NewWeighted(int64(d.run.Workers)))
+		s.engine = newEngineAnswers(d, semaphore.NewWeighted(int64(d.run.Workers)))
 	}
 	return s
 }

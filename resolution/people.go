@@ -30,7 +30,7 @@ type People struct {
 	Phones          TextLists
 	LastSeen        []int64 // microseconds, NotSeen if unknown
 	CompanyDomains  CodedTexts
-	Companies       []*Company // nil for none; who has the same pointer has the same company
+	Companies       CompanyCodes // of CompanyDomains; the caller sets the table
 
 	// MatchLevels and Confidences are those of deanonymization; nil without.
 	MatchLevels []string
@@ -157,6 +157,14 @@ func (c *CodedTexts) AddText(text []byte) {
 	c.Texts.Add(text)
 }
 
+// Len is the number of texts.
+func (c *CodedTexts) Len() int {
+	if c.Plain {
+		return c.Texts.Len()
+	}
+	return len(c.Codes)
+}
+
 // At returns a text, which is valid until the column changes.
 func (c *CodedTexts) At(i int) []byte {
 	if c.Plain {
@@ -191,7 +199,7 @@ func (c *CodedTexts) text(i int) string {
 // Reset makes it empty.
 func (p *People) Reset(whole bool) {
 	p.Whole, p.Size, p.Digests = whole, 0, 0
-	p.Reasons, p.Matched, p.LastSeen, p.Companies = p.Reasons[:0], p.Matched[:0], p.LastSeen[:0], p.Companies[:0]
+	p.Reasons, p.Matched, p.LastSeen, p.Companies.Codes = p.Reasons[:0], p.Matched[:0], p.LastSeen[:0], p.Companies.Codes[:0]
 	p.MatchLevels, p.Confidences = p.MatchLevels[:0], p.Confidences[:0]
 	for _, t := range []*Texts{&p.NetworkURL, &p.FullName, &p.Email} {
 		t.Reset()
@@ -237,7 +245,8 @@ type leadLists struct {
 	seen   []time.Time
 }
 
-// Leads fills leads with those of the keys with a match. Their texts are those of p.
+// Leads fills leads with those of the keys with a match, without companies. Their texts are
+// those of p.
 func (p *People) Leads(leads []Lead) {
 	m := &p.lists
 	emails := p.Emails()
@@ -259,7 +268,6 @@ func (p *People) Leads(leads []Lead) {
 		*l = Lead{NetworkURL: p.NetworkURL.text(i), Phone: p.Phone.text(i), HashedEmails: part(m.hashes, p.Hashes.Ends, i)}
 		if p.Whole {
 			p.contact(i, &l.Contact, emails)
-			l.Company = p.Companies[i]
 		}
 		if len(p.MatchLevels) > 0 {
 			l.MatchLevel, l.Confidence = p.MatchLevels[i], &p.Confidences[i]

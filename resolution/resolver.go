@@ -80,8 +80,23 @@ type CompanyBatch interface {
 // Companies are answers to addresses: element i of every slice belongs to address i. They are
 // as in Answer; a match has a company and no reason.
 type Companies struct {
-	Companies         []*Company
+	CompanyCodes
 	OrgTypes, Reasons []string
+}
+
+// CompanyCodes is a column of companies: their codes in a table, 0 for none. Where a company
+// is met again, it has its code again, or another one that stands for the same.
+type CompanyCodes struct {
+	Table CompanyTable
+	Codes []int32
+}
+
+// CompanyTable gives companies codes. It belongs to the caller of a batch, and is safe from
+// many goroutines. Without it, every row would have a pointer to a company, and all companies
+// would stay in memory.
+type CompanyTable interface {
+	// Add copies a company, and returns its code, which is above 0.
+	Add(c *Company) int32
 }
 
 // ProfileBatch is an optional skill of a Batch of email_to_hem, for addresses whose hashes

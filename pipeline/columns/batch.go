@@ -25,9 +25,9 @@ type Batch struct {
 	// Leads has what was found, or nil. The slice is nil if the answers follow from
 	// the keys alone.
 	Leads []*resolution.Lead
-	// Companies are those of the rows, nil without one, if nothing else of leads is
-	// needed: ip_to_company with the embedded engine, in place of Leads.
-	Companies []*resolution.Company
+	// Companies are those of the rows, in place of those of Leads: where the embedded engine
+	// answers in columns. Without a table, Leads have them.
+	Companies CompanyCodes
 	// People are the answers to all rows, in place of Leads: operations that find
 	// people with the embedded engine.
 	People *resolution.People
@@ -49,8 +49,6 @@ type Batch struct {
 	// Counts are the counts of searches, nil without an answer;
 	// keyword_to_lead_count.
 	Counts []*resolution.SearchCount
-
-	companies companyCodes
 }
 
 // Find is a row of the results of a keyword search: for a lead, or for a search that
@@ -72,8 +70,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Leads, b.Companies, b.People, b.Profiles = nil, nil, nil, nil
-	b.companies = companyCodes{codes: b.companies.codes}
+	b.Leads, b.Companies, b.People, b.Profiles = nil, CompanyCodes{}, nil, nil
 	b.Receipts, b.Finds, b.Counts = nil, nil, nil
 	b.Emails, b.IPClasses, b.OrgTypes, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.OrgTypes[:0], b.Addrs[:0]
 }

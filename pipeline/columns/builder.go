@@ -13,10 +13,9 @@ import (
 
 // Builder makes records of a Layout, in one goroutine.
 type Builder struct {
-	layout    *Layout
-	companies *companyCoder // nil without a company block
-	fillers   []filler
-	built     *arrow.Schema // of the records
+	layout  *Layout
+	fillers []filler
+	built   *arrow.Schema // of the records
 }
 
 // filler builds some consecutive columns of a batch.
@@ -27,9 +26,6 @@ type filler interface {
 // NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
 	b := &Builder{layout: l}
-	if l.companies != nil {
-		b.companies = &companyCoder{tables: l.companies}
-	}
 	b.fillers = append([]filler{newFixedFiller()}, b.newFillers()...)
 	return b
 }
@@ -48,7 +44,7 @@ func (b *Builder) newFillers() []filler {
 	case resolution.NetworkToPhone:
 		return []filler{newPhoneFiller(b.layout)}
 	case resolution.IPToCompany:
-		return []filler{newAddressFiller(), &companyFiller{coder: b.companies}}
+		return []filler{newAddressFiller(), &companyFiller{tables: &b.layout.companies}}
 	case resolution.Enrichment:
 		return b.leadFillers()
 	case resolution.Deanonymization:
@@ -63,7 +59,7 @@ func (b *Builder) newFillers() []filler {
 
 func (b *Builder) leadFillers() []filler {
 	s := b.layout.settings
-	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(b.layout), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{coder: b.companies}}
+	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(b.layout), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{tables: &b.layout.companies}}
 }
 
 // Record builds the record of one batch. Its string columns share memory with
@@ -118,20 +114,6 @@ func (b *Batch) lead(i int) *resolution.Lead {
 }
 
 var nobody = &resolution.Lead{}
-
-// company returns the company of a row, or an empty one.
-func (b *Batch) company(i int) *resolution.Company {
-	if b.Companies != nil {
-		if c := b.Companies[i]; c != nil {
-			return c
-		}
-		return noCompany
-	}
-	if c := b.lead(i).Company; c != nil {
-		return c
-	}
-	return noCompany
-}
 
 // appendKnown appends a value, or null if it is not known.
 func appendKnown[T any](to interface {

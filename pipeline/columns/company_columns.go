@@ -1,8 +1,9 @@
 package columns
 
 import (
+	"slices"
+	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -11,31 +12,47 @@ import (
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
-// companyTables brings the companies of rows into columns. Its tables are shared
-// by all parts of a run: the values of a company are made once, however many rows
-// have it. With a company a row, a third of the time of ip_to_company went into
-// that. It is safe from many goroutines.
+// companyTables are the tables of the companies of a run, one after another. All parts share
+// them: the values of a company are made once, however many rows have it. With a company a
+// row, a third of the time of ip_to_company went into that.
 type companyTables struct {
 	mu  sync.Mutex
-	now *companyTable
-	// ranges are those seen, by text: few are ever seen.
-	ranges map[string]company.Range
+	now *CompanyTable
 }
 
-// companyTable is the columns of the company block, a value a company.
-type companyTable struct {
-	codes   map[*resolution.Company]int32
+// Companies returns the table for the companies of the next rows.
+func (l *Layout) Companies() *CompanyTable { return l.companies.current() }
+
+// current returns the table for the next rows.
+func (t *companyTables) current() *CompanyTable {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == nil || t.now.full() {
+		t.now = newCompanyTable()
+	}
+	return t.now
+}
+
+// CompanyTable is the columns of the company block, a value a company. It keeps nothing of
+// the companies but these. It is safe from many goroutines.
+type CompanyTable struct {
+	mu      sync.Mutex
 	columns [17]*valueTable
-	bytes   int          // of texts
-	last    companyCodes // without codes; of as many companies as it has values
+	n       int32 // companies, with noCompany
+	bytes   int   // of texts
+	ranges  map[string]company.Range
+	leads   map[*resolution.Company]int32 // the codes of companies of leads
+
+	kinds  [17]*arrow.DictionaryType
+	values []arrow.Array // by column: those of each company; nil as long as some are missing
 }
 
-// companyCodes are the companies of the rows of a batch.
-type companyCodes struct {
-	codes     []int32 // by row
-	companies int     // of the table, when values were made
-	kinds     [17]*arrow.DictionaryType
-	values    []arrow.Array // by column: those of each company; nil as long as codes are not known
+var _ resolution.CompanyTable = (*CompanyTable)(nil)
+
+// CompanyCodes are the codes of the companies of rows; 0 for none.
+type CompanyCodes struct {
+	Table *CompanyTable
+	Codes []int32
 }
 
 // A table ends when it has so many companies, or so many bytes of text.
@@ -47,135 +64,86 @@ const (
 // knownRanges bounds the memory of ranges seen.
 const knownRanges = 1 << 12
 
-func newCompanyTables() *companyTables {
-	t := &companyTables{ranges: map[string]company.Range{}}
-	t.start()
+func newCompanyTable() *CompanyTable {
+	t := &CompanyTable{ranges: map[string]company.Range{}, leads: map[*resolution.Company]int32{}}
+	for i, c := range companyColumns() {
+		t.columns[i] = newValueTable(c.Arrow)
+		t.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.columns[i].kind}
+	}
+	t.add(&resolution.Company{}) // code 0
 	return t
 }
 
-var noCompany = &resolution.Company{}
-
-// start starts a table, which has noCompany at 0.
-func (t *companyTables) start() {
-	t.now = &companyTable{codes: map[*resolution.Company]int32{}}
-	for i, c := range companyColumns() {
-		t.now.columns[i] = newValueTable(c.Arrow)
-		t.now.last.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.now.columns[i].kind}
-	}
-	t.add(noCompany)
-}
-
-// companyCoder finds the codes of companies for one Builder. It remembers those that it has
-// seen, so that it rarely waits for the tables, which all parts share.
-type companyCoder struct {
-	tables *companyTables
-	table  *companyTable // of known and last
-	known  []knownCompany
-	last   companyCodes // without codes
-	missed []int        // rows
-}
-
-// knownCompany is a company with its code.
-type knownCompany struct {
-	company *resolution.Company
-	code    int32
-}
-
-// knownCompanies is how many companies a companyCoder remembers. Of two with the same
-// place, it remembers the last.
-const knownCompanies = 1 << 17
-
-// place is where the coder remembers a company.
-func (r *companyCoder) place(c *resolution.Company) *knownCompany {
-	h := uint64(uintptr(unsafe.Pointer(c))) * 0x9E3779B97F4A7C15
-	return &r.known[h>>(64-17)]
-}
-
-// take sets the codes of a batch.
-func (r *companyCoder) take(b *Batch) {
-	if r.known == nil {
-		r.known = make([]knownCompany, knownCompanies)
-	}
-	codes := resize(b.companies.codes, b.Len())
-	r.missed = r.missed[:0]
-	for i := range codes {
-		c := b.company(i)
-		if c == noCompany {
-			continue // its code is 0 in every table
-		}
-		if k := r.place(c); k.company == c {
-			codes[i] = k.code
-		} else {
-			r.missed = append(r.missed, i)
-		}
-	}
-	if len(r.missed) > 0 || r.table == nil {
-		r.ask(b, codes)
-	}
-	b.companies = r.last
-	b.companies.codes = codes
-}
-
-// ask sets the codes of missed rows. If there is a new table, it sets those of all rows.
-func (r *companyCoder) ask(b *Batch, codes []int32) {
-	t := r.tables
+func (t *CompanyTable) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.now.codes) > tableCompanies || t.now.bytes > tableBytes {
-		t.start()
-	}
-	if r.table != t.now {
-		r.table = t.now
-		clear(r.known)
-		r.missed = r.missed[:0]
-		for i := range codes {
-			r.missed = append(r.missed, i)
+	return t.n > tableCompanies || t.bytes > tableBytes
+}
+
+// Add copies a company, and returns its code.
+func (t *CompanyTable) Add(c *resolution.Company) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.add(c)
+}
+
+// ofLeads sets codes to those of the companies of the leads of a batch.
+func (t *CompanyTable) ofLeads(b *Batch, codes []int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range codes {
+		c := b.lead(i).Company
+		if c == nil {
+			codes[i] = 0
+			continue
 		}
-	}
-	for _, i := range r.missed {
-		c := b.company(i)
-		code, known := t.now.codes[c]
+		code, known := t.leads[c]
 		if !known {
 			code = t.add(c)
+			t.leads[c] = code
 		}
-		codes[i], *r.place(c) = code, knownCompany{c, code}
+		codes[i] = code
 	}
-	r.last = t.now.snapshot()
 }
 
-// snapshot is the table as it is now. It stays as it is when companies are added.
-func (t *companyTable) snapshot() companyCodes {
-	last := &t.last
-	if last.companies < len(t.codes) {
-		last.companies, last.values = len(t.codes), nil
+// arrays appends the columns of rows with these codes, as dictionary arrays that share them.
+func (t *CompanyTable) arrays(codes arrow.Array, to []arrow.Array) []arrow.Array {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.values == nil {
 		for _, c := range t.columns {
-			last.values = append(last.values, c.snapshot())
+			t.values = append(t.values, c.snapshot())
 		}
 	}
-	return *last
-}
-
-// companyFiller builds the company block as Arrow dictionary arrays, which share the codes
-// of the rows.
-type companyFiller struct{ coder *companyCoder }
-
-func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	if b.companies.values == nil {
-		f.coder.take(b)
-	}
-	codes := int32Array(b.companies.codes)
-	defer codes.Release()
-	for i, values := range b.companies.values {
-		to = append(to, array.NewDictionaryArray(b.companies.kinds[i], codes, values))
+	for i, values := range t.values {
+		to = append(to, array.NewDictionaryArray(t.kinds[i], codes, values))
 	}
 	return to
 }
 
-// add takes a company into the table.
-func (ts *companyTables) add(c *resolution.Company) (code int32) {
-	t := ts.now
-	code = int32(len(t.codes))
-	t.codes[c] = code
+// companyFiller builds the company block as Arrow dictionary arrays, which share the codes
+// of the rows.
+type companyFiller struct {
+	tables *companyTables
+	codes  []int32 // of companies of leads
+}
+
+func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	companies := b.Companies
+	if companies.Table == nil {
+		f.codes = slices.Grow(f.codes[:0], b.Len())[:b.Len()]
+		companies = CompanyCodes{f.tables.current(), f.codes}
+		companies.Table.ofLeads(b, f.codes)
+	}
+	codes := int32Array(companies.Codes)
+	defer codes.Release()
+	return companies.Table.arrays(codes, to)
+}
+
+func (t *CompanyTable) add(c *resolution.Company) (code int32) {
+	code = t.n
+	t.n++
+	t.values = nil
 	t.bytes += companyBytes(c)
 	industry, founded := "", int32(0)
 	if c.Industry != nil {
@@ -197,9 +165,9 @@ func (ts *companyTables) add(c *resolution.Company) (code int32) {
 	text(company.NetworkURL(c.NetworkURL))
 	text(industry)
 	text(c.Revenue)
-	bounds(ts.parsed(c.Revenue))
+	bounds(t.parsed(c.Revenue))
 	text(c.EmployeeCount)
-	bounds(ts.parsed(c.EmployeeCount))
+	bounds(t.parsed(c.EmployeeCount))
 	addNumber(t.columns[next], founded, c.YearFounded != nil)
 	next++
 	text(c.Address.Street)
@@ -210,17 +178,18 @@ func (ts *companyTables) add(c *resolution.Company) (code int32) {
 	return code
 }
 
-func (ts *companyTables) parsed(text string) company.Range {
+// parsed is a range. It remembers those seen: few texts are ever seen.
+func (t *CompanyTable) parsed(text string) company.Range {
 	if text == "" {
 		return company.Range{}
 	}
-	r, known := ts.ranges[text]
+	r, known := t.ranges[text]
 	if !known {
-		if len(ts.ranges) == knownRanges {
-			clear(ts.ranges)
+		if len(t.ranges) == knownRanges {
+			clear(t.ranges)
 		}
 		r = company.ParseRange(text)
-		ts.ranges[text] = r
+		t.ranges[strings.Clone(text)] = r
 	}
 	return r
 }

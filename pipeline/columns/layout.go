@@ -68,10 +68,10 @@ type Layout struct {
 	omitted  map[string]bool // columns after the kept ones that are not written
 	built    []schema.Column // columns after the kept ones, with the omitted ones
 
-	companies     *companyTables // nil without a company block
-	texts         textTables     // of people
-	partition     int            // position in Settings.Kept of the one that is in paths
-	partitionName string         // its name there; empty when there is none
+	companies     companyTables
+	texts         textTables // of people
+	partition     int        // position in Settings.Kept of the one that is in paths
+	partitionName string     // its name there; empty when there is none
 }
 
 var (
@@ -130,9 +130,6 @@ func NewLayout(s Settings) (*Layout, error) {
 		s.HEMTypes = HEMTypes
 	}
 	l := &Layout{settings: s, built: slices.Concat(fixedColumns(), blockColumns(s)), omitted: map[string]bool{}}
-	if slices.ContainsFunc(l.built, func(c schema.Column) bool { return c.Name == "company_name" }) {
-		l.companies = newCompanyTables()
-	}
 	if s.DropIdentifier {
 		l.omitted["key"] = true
 		l.omitted[string(resolution.NetworkURL)] = s.Operation.Identifier() == resolution.NetworkURL

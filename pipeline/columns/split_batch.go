@@ -74,9 +74,6 @@ const (
 )
 
 func companyBytes(c *resolution.Company) int {
-	if c == noCompany {
-		return 0
-	}
 	size := textLen(c.Name, c.Domain, c.WebsiteURL, c.NetworkURL, c.Revenue, c.EmployeeCount, c.About) + addressBytes(c.Address)
 	if c.Industry != nil {
 		size += len(*c.Industry)
@@ -99,12 +96,9 @@ func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
 		Keys:  Strings{Data: b.Keys.Data, Offsets: b.Keys.Offsets[from : to+1]},
-		Leads: cut(b.Leads, from, to), Companies: cut(b.Companies, from, to), Emails: cut(b.Emails, from, to),
+		Leads: cut(b.Leads, from, to), Companies: CompanyCodes{b.Companies.Table, cut(b.Companies.Codes, from, to)}, Emails: cut(b.Emails, from, to),
 		IPClasses: cut(b.IPClasses, from, to), OrgTypes: cut(b.OrgTypes, from, to), Addrs: cut(b.Addrs, from, to),
 		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
-	}
-	if s.companies = b.companies; s.companies.values != nil {
-		s.companies.codes = b.companies.codes[from:to]
 	}
 	for _, c := range b.Kept {
 		s.Kept = append(s.Kept, array.NewSlice(c, int64(from), int64(to)).(*array.String))
@@ -116,7 +110,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
-		Leads: pick(b.Leads, rows), Companies: pick(b.Companies, rows), Emails: pick(b.Emails, rows),
+		Leads: pick(b.Leads, rows), Companies: CompanyCodes{b.Companies.Table, pick(b.Companies.Codes, rows)}, Emails: pick(b.Emails, rows),
 		IPClasses: pick(b.IPClasses, rows), OrgTypes: pick(b.OrgTypes, rows), Addrs: pick(b.Addrs, rows),
 		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
 	}

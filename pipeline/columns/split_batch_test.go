@@ -237,18 +237,22 @@ func TestCompaniesWithoutLeads(t *testing.T) {
 		leads.Finds, leads.Counts, leads.Receipts = nil, nil, nil
 		companies := wideBatch(n)
 		companies.Leads, companies.Finds, companies.Counts, companies.Receipts = nil, nil, nil, nil
+		companies.Companies.Table = layout.Companies()
 		for i := range n {
 			leads.Leads[i].Phone = ""
-			companies.Companies = append(companies.Companies, leads.Leads[i].Company)
-			if leads.Leads[i].Company == nil {
+			code := int32(0)
+			if c := leads.Leads[i].Company; c == nil {
 				leads.Leads[i] = nil
+			} else {
+				code = companies.Companies.Table.Add(c)
 			}
+			companies.Companies.Codes = append(companies.Companies.Codes, code)
 		}
 		for _, b := range []*Batch{leads, companies} {
 			b.Suppress(round, "listed:ip")
 		}
 		if round == 1 {
-			layout.companies.start()
+			layout.companies.now = nil
 		}
 		for _, piece := range []func(b *Batch) *Batch{
 			func(b *Batch) *Batch { return b },

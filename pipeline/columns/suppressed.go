@@ -25,8 +25,8 @@ func (b *Batch) Suppress(i int, reason string) {
 	if len(b.Leads) > 0 {
 		b.Leads[i] = nil
 	}
-	if len(b.Companies) > 0 {
-		b.Companies[i] = nil
+	if len(b.Companies.Codes) > 0 {
+		b.Companies.Codes[i] = 0
 	}
 	if len(b.Receipts) > 0 {
 		b.Receipts[i].ResolutionID = ""

@@ -98,15 +98,46 @@ func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 	return guarded(IPRanges, func() { d.ranges.Owners(addrs, owners) })
 }
 
-// OfOwners sets what is known of each owner but 0: its kind of organization, and
-// its company, nil without one. Companies stay valid, and must not be changed.
-func (d *Directory) OfOwners(owners []uint32, found []*resolution.Company, orgTypes []string) error {
-	clear(found)
+// OrgTypesOf sets orgTypes to the kind of organization of each owner but 0.
+func (d *Directory) OrgTypesOf(owners []uint32, orgTypes []string) error {
 	clear(orgTypes)
 	if d.ranges == nil {
 		return nil
 	}
-	return guarded(IPRanges, func() { d.ranges.Describe(owners, found, orgTypes) })
+	return guarded(IPRanges, func() { d.ranges.OrgTypes(owners, orgTypes) })
+}
+
+// CompaniesOf sets found to the company of each owner but 0, nil without one. Companies stay
+// valid, and must not be changed.
+func (d *Directory) CompaniesOf(owners []uint32, found []*resolution.Company) error {
+	clear(found)
+	if d.ranges == nil {
+		return nil
+	}
+	return guarded(IPRanges, func() { d.ranges.Companies(owners, found) })
+}
+
+// FillCompanyOf reads the company of an owner into an entry; see ranges.File.FillCompany.
+func (d *Directory) FillCompanyOf(owner uint32, arena *records.Arena, e *companies.Entry) (there bool, err error) {
+	err = guarded(IPRanges, func() { there = d.ranges.FillCompany(owner, arena, e) })
+	return there, err
+}
+
+// CompanyRows sets rows to the rows of the companies of domains; records.None without one, and
+// for an empty domain.
+func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
+	for i := range rows {
+		rows[i] = records.None
+	}
+	if d.companies == nil {
+		return nil
+	}
+	return guarded(Companies, func() { d.companies.File.FindAll(domains, rows) })
+}
+
+// FillCompany reads the company of a row into an entry.
+func (d *Directory) FillCompany(row uint32, arena *records.Arena, e *companies.Entry) error {
+	return guarded(Companies, func() { d.companies.Fill(row, arena, e) })
 }
 
 // FillVisits appends the visits of all addresses to list, and sets ends to the end of

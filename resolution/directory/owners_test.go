@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // An address has the company of the narrowest range that holds it, however many are looked
@@ -42,11 +45,11 @@ func TestOwnersAreScan(t *testing.T) {
 					addrs[i] = address()
 				}
 			}
-			owners, found, kinds := make([]uint32, size), make([]*resolution.Company, size), make([]string, size)
+			owners, found := make([]uint32, size), make([]*resolution.Company, size)
 			if err := d.Owners(addrs, owners); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.OfOwners(owners, found, kinds); err != nil {
+			if err := d.CompaniesOf(owners, found); err != nil {
 				t.Fatal(err)
 			}
 			for i, a := range addrs {
@@ -60,10 +63,30 @@ func TestOwnersAreScan(t *testing.T) {
 				if found[i] != nil {
 					got = found[i].Domain
 				}
+				if one := filled(t, d, owners[i]); !reflect.DeepEqual(one, found[i]) {
+					t.Errorf("owner %d has the company %+v, and %+v in an entry", owners[i], found[i], one)
+				}
 				if got != want {
 					t.Errorf("%d ranges, %d at a time: %v belongs to %q, want %q", n, size, a, got, want)
 				}
 			}
 		}
 	}
+}
+
+// filled reads the company of an owner into an entry; nil without one.
+func filled(t *testing.T, d *Directory, owner uint32) *resolution.Company {
+	if owner == 0 {
+		return nil
+	}
+	var arena records.Arena
+	var e companies.Entry
+	there, err := d.FillCompanyOf(owner, &arena, &e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !there {
+		return nil
+	}
+	return &e.Company
 }

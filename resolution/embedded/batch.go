@@ -10,7 +10,6 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -34,7 +33,8 @@ type batch struct {
 	leads     []resolution.Lead
 	people    []people.Entry
 	domains   []string
-	companies []*resolution.Company
+	companies []*resolution.Company // of addresses
+	employers []*resolution.Company // of people
 	hashes    hashes
 
 	addresses []string // of email_to_hem, "" for a digest
@@ -51,11 +51,15 @@ type batch struct {
 	seen     []*visits.Visit // the visit that answers
 
 	found   resolution.People
-	rows    []uint32 // of people
-	asked   []uint32 // of the visitors being looked up
-	known   employers
-	unknown []int               // rows with a company that is not known
+	rows    []uint32            // of people
+	asked   []uint32            // of the visitors being looked up
 	answers []resolution.Answer // of addresses without a visitor
+
+	missed       []int    // people with a company whose code is not known
+	companyRows  []uint32 // of their companies
+	read         scratchCompany
+	companyCodes []int32  // of addresses
+	reasons      []string // of addresses without a code
 }
 
 // Resolve answers keys; see resolution.Batch.
@@ -240,14 +244,24 @@ func (b *batch) ipToCompany(answers []resolution.Answer) error {
 func (b *batch) findCompanies(answers []resolution.Answer) error {
 	n := len(b.keys)
 	b.orgTypes, b.companies = resize(b.orgTypes, n), resize(b.companies, n)
-	if err := b.lookUp(b.companies, b.orgTypes); err != nil {
+	clear(b.companies)
+	if err := b.findOwners(b.orgTypes); err != nil {
 		return err
+	}
+	if d := b.engine.directory; d != nil {
+		if err := d.CompaniesOf(b.owners, b.companies); err != nil {
+			return readable(err)
+		}
 	}
 	for i, addr := range b.addrs {
 		if !addr.IsValid() {
 			continue
 		}
-		if reason := b.withoutCompany(i, b.companies[i], b.orgTypes[i]); reason != "" {
+		reason := b.withoutOwner(b.owners[i], b.orgTypes[i])
+		if reason == "" && b.companies[i] == nil {
+			reason = NoCompany
+		}
+		if reason != "" {
 			answers[i] = noMatch(reason)
 			continue
 		}
@@ -256,11 +270,10 @@ func (b *batch) findCompanies(answers []resolution.Answer) error {
 	return nil
 }
 
-// lookUp sets what the directory has of the ranges of the addresses.
-func (b *batch) lookUp(companies []*resolution.Company, orgTypes []string) error {
+// findOwners sets the owners of the ranges of the addresses, and orgTypes to their kinds.
+func (b *batch) findOwners(orgTypes []string) error {
 	b.owners = resize(b.owners, len(b.addrs))
 	clear(b.owners)
-	clear(companies)
 	clear(orgTypes)
 	d := b.engine.directory
 	if d == nil {
@@ -269,21 +282,7 @@ func (b *batch) lookUp(companies []*resolution.Company, orgTypes []string) error
 	if err := d.Owners(b.addrs, b.owners); err != nil {
 		return readable(err)
 	}
-	return readable(d.OfOwners(b.owners, companies, orgTypes))
-}
-
-// withoutCompany is why address i is not answered with the company of its range; "" if it
-// is.
-func (b *batch) withoutCompany(i int, c *resolution.Company, orgType string) string {
-	switch {
-	case b.owners[i] == 0:
-		return NotFound
-	case ranges.IsProvider(orgType) && !b.engine.options.IncludeProviders:
-		return providerReason(orgType)
-	case c == nil:
-		return NoCompany
-	}
-	return ""
+	return readable(d.OrgTypesOf(b.owners, orgTypes))
 }
 
 // Companies answers addresses; see resolution.CompanyBatch.
@@ -307,16 +306,8 @@ func (b *batch) Companies(ctx context.Context, addrs []netip.Addr, found resolut
 			b.addrs[i] = look
 		}
 	}
-	if err := b.lookUp(found.Companies, found.OrgTypes); err != nil {
+	if err := b.codeOwners(found); err != nil {
 		return fmt.Errorf("embedded %s: %w", b.operation, err)
-	}
-	for i, addr := range b.addrs {
-		if !addr.IsValid() {
-			continue
-		}
-		if reason := b.withoutCompany(i, found.Companies[i], found.OrgTypes[i]); reason != "" {
-			found.Companies[i], found.Reasons[i] = nil, reason
-		}
 	}
 	return nil
 }

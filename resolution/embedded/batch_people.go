@@ -32,10 +32,38 @@ func (b *batch) resolveLeads(ctx context.Context, keys []string, answers []resol
 		return err
 	}
 	b.found.Leads(b.leads)
+	if err := b.addCompanies(); err != nil {
+		return fmt.Errorf("embedded %s: %w", b.operation, err)
+	}
 	for i := range keys {
 		answers[i] = noMatch(b.found.Reasons[i])
 		if b.found.Matched[i] {
 			answers[i] = match(&b.leads[i])
+		}
+	}
+	return nil
+}
+
+// addCompanies adds the companies of the leads of the people found.
+func (b *batch) addCompanies() error {
+	p := &b.found
+	if !p.Whole || b.engine.directory == nil {
+		return nil
+	}
+	n := len(p.Matched)
+	b.domains, b.employers = resize(b.domains, n), resize(b.employers, n)
+	for i := range n {
+		b.domains[i] = text(p.CompanyDomains.At(i))
+	}
+	if err := b.engine.directory.FindCompanies(b.domains, b.employers); err != nil {
+		return readable(err)
+	}
+	for i, matched := range p.Matched {
+		switch {
+		case matched && b.operation == resolution.Deanonymization && p.MatchLevels[i] == levelCompany:
+			b.leads[i].Company = b.companies[i]
+		case matched:
+			b.leads[i].Company = b.employers[i]
 		}
 	}
 	return nil
@@ -118,49 +146,7 @@ func (b *batch) complete(p *resolution.People) error {
 	if !p.Whole {
 		return nil
 	}
-	return b.employers(p)
-}
-
-// employers sets the companies of people. It looks up each domain with a code once.
-func (b *batch) employers(p *resolution.People) error {
-	n, of := len(p.CompanyDomains.Codes), &p.CompanyDomains
-	if of.Plain {
-		n = of.Texts.Len()
-	}
-	p.Companies = resize(p.Companies, n)
-	clear(p.Companies)
-	if b.engine.directory == nil {
-		return nil
-	}
-	if b.known.table != of.Table {
-		b.known = employers{of.Table, make([]*resolution.Company, of.Table.Len()+1)}
-	}
-	b.domains, b.unknown = b.domains[:0], b.unknown[:0]
-	for i := range n {
-		if !of.Plain {
-			p.Companies[i] = b.known.companies[of.Codes[i]]
-		}
-		if domain := of.At(i); p.Companies[i] == nil && len(domain) > 0 {
-			b.domains, b.unknown = append(b.domains, text(domain)), append(b.unknown, i)
-		}
-	}
-	b.companies = resize(b.companies, len(b.domains))
-	if err := b.engine.directory.FindCompanies(b.domains, b.companies); err != nil {
-		return readable(err)
-	}
-	for k, i := range b.unknown {
-		p.Companies[i] = b.companies[k]
-		if !of.Plain {
-			b.known.companies[of.Codes[i]] = b.companies[k]
-		}
-	}
-	return nil
-}
-
-// employers are the companies of the domains of a table that were looked up.
-type employers struct {
-	table     *resolution.TextTable
-	companies []*resolution.Company // by code; nil for one that was not looked up
+	return b.codeEmployers(p)
 }
 
 // lists makes the hashes of the emails of people: md5, sha1 and sha256 of an address, or

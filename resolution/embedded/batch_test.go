@@ -2,7 +2,10 @@ package embedded
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -125,6 +128,9 @@ func TestBatchIsSingle(t *testing.T) {
 				if op == resolution.EmailToHEM && o.Listed == nil {
 					sameProfiles(rt, batch.(resolution.ProfileBatch), keys, answers)
 				}
+				if op.FindsPeople() {
+					sameEmployers(rt, batch.(resolution.PeopleBatch), keys, answers)
+				}
 				if op == resolution.IPToCompany {
 					sameCompanies(rt, batch.(resolution.CompanyBatch), keys, answers)
 				}
@@ -158,6 +164,53 @@ func sameProfiles(t *rapid.T, b resolution.ProfileBatch, keys []string, answers 
 	}
 }
 
+// companyList is a table of companies that keeps copies of them.
+type companyList struct{ all []*resolution.Company }
+
+func (l *companyList) Add(c *resolution.Company) int32 {
+	encoded, err := json.Marshal(c)
+	kept := &resolution.Company{}
+	if err := errors.Join(err, json.Unmarshal(encoded, kept)); err != nil {
+		panic(err)
+	}
+	l.all = append(l.all, kept)
+	return int32(len(l.all))
+}
+
+func (l *companyList) of(code int32) *resolution.Company {
+	if code == 0 {
+		return nil
+	}
+	return l.all[code-1]
+}
+
+// sameEmployers checks that the codes of companies in columns are those of the leads.
+func sameEmployers(t *rapid.T, b resolution.PeopleBatch, keys []string, want []resolution.Answer) {
+	companies := make([]*resolution.Company, len(keys))
+	for i, a := range want { // leads are in the memory of the batch
+		if a.Lead != nil {
+			companies[i] = a.Lead.Company
+		}
+	}
+	table := &companyList{}
+	var p resolution.People
+	p.Companies.Table = table
+	for range 2 { // the second time, the engine knows the codes
+		if n, err := b.ResolvePeople(context.Background(), keys, math.MaxInt, &p); err != nil || n != len(keys) {
+			t.Fatal(n, err)
+		}
+		for i, key := range keys {
+			var c *resolution.Company
+			if p.Whole {
+				c = table.of(p.Companies.Codes[i])
+			}
+			if !reflect.DeepEqual(c, companies[i]) {
+				t.Fatalf("company of %s: %+v, want %+v", key, c, companies[i])
+			}
+		}
+	}
+}
+
 // sameCompanies checks that parsed addresses have the answers of their keys.
 func sameCompanies(t *rapid.T, b resolution.CompanyBatch, keys []string, want []resolution.Answer) {
 	n := len(keys)
@@ -174,13 +227,16 @@ func sameCompanies(t *rapid.T, b resolution.CompanyBatch, keys []string, want []
 			addrs[i] = netip.MustParseAddr(key)
 		}
 	}
-	got := resolution.Companies{Companies: make([]*resolution.Company, n), OrgTypes: make([]string, n), Reasons: make([]string, n)}
-	if err := b.Companies(context.Background(), addrs, got); err != nil {
-		t.Fatal(err)
-	}
-	for i := range keys {
-		if got.Companies[i] != companies[i] || got.Reasons[i] != want[i].Reason || got.OrgTypes[i] != want[i].OrgType {
-			t.Fatalf("%s by its address: %+v, %q, %q; want %+v", keys[i], got.Companies[i], got.Reasons[i], got.OrgTypes[i], want[i])
+	table := &companyList{}
+	got := resolution.Companies{CompanyCodes: resolution.CompanyCodes{Table: table, Codes: make([]int32, n)}, OrgTypes: make([]string, n), Reasons: make([]string, n)}
+	for range 2 { // the second time, the engine knows the codes
+		if err := b.Companies(context.Background(), addrs, got); err != nil {
+			t.Fatal(err)
+		}
+		for i := range keys {
+			if c := table.of(got.Codes[i]); !reflect.DeepEqual(c, companies[i]) || got.Reasons[i] != want[i].Reason || got.OrgTypes[i] != want[i].OrgType {
+				t.Fatalf("%s by its address: %+v, %q, %q; want %+v", keys[i], c, got.Reasons[i], got.OrgTypes[i], want[i])
+			}
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (b *batch) deanonymization(limit int, p *resolution.People) (n int, err err
 			b.addrs[i] = netip.Addr{}
 		}
 	}
-	if err := b.findCompanies(b.answers); err != nil {
+	if err := b.visitedFrom(p); err != nil {
 		return 0, err
 	}
 	for i := range n {
@@ -45,14 +45,36 @@ func (b *batch) deanonymization(limit int, p *resolution.People) (n int, err err
 		switch v := b.seen[i]; {
 		case v != nil:
 			level, confidence = levelPerson, v.Confidence
-		case answer.Lead != nil:
+		case b.addrs[i].IsValid() && answer.Reason == "":
 			level, confidence = levelCompany, companyConfidence(b.orgTypes[i])
-			p.Companies[i] = answer.Lead.Company
+			if p.Companies.Table != nil {
+				p.Companies.Codes[i] = b.companyCodes[i]
+			}
 		}
 		p.Reasons, p.Matched = append(p.Reasons, answer.Reason), append(p.Matched, level != "")
 		p.MatchLevels, p.Confidences = append(p.MatchLevels, level), append(p.Confidences, confidence)
 	}
 	return n, nil
+}
+
+// visitedFrom looks up the companies of the addresses without a visitor: their codes if the
+// answers are columns with a table of companies.
+func (b *batch) visitedFrom(p *resolution.People) error {
+	if p.Companies.Table == nil {
+		return b.findCompanies(b.answers)
+	}
+	n := len(b.addrs)
+	b.orgTypes, b.companyCodes, b.reasons = resize(b.orgTypes, n), resize(b.companyCodes, n), resize(b.reasons, n)
+	found := resolution.Companies{CompanyCodes: resolution.CompanyCodes{Table: p.Companies.Table, Codes: b.companyCodes}, OrgTypes: b.orgTypes, Reasons: b.reasons}
+	if err := b.codeOwners(found); err != nil {
+		return err
+	}
+	for i, addr := range b.addrs {
+		if addr.IsValid() {
+			b.answers[i].Reason = b.reasons[i]
+		}
+	}
+	return nil
 }
 
 // visitors sets seen to the visits that answer, with rows and urls of the visitors. It

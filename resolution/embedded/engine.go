@@ -9,6 +9,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
@@ -29,6 +30,7 @@ type Options struct {
 type Engine struct {
 	directory *directory.Directory // may be nil
 	options   Options
+	codes     atomic.Pointer[companyCodes] // of the table that batches use now
 }
 
 var _ resolution.Resolver = (*Engine)(nil)
@@ -36,7 +38,7 @@ var _ resolution.Resolver = (*Engine)(nil)
 // New makes an engine. With a nil directory, emails have their hashes, and everything else
 // is not_found.
 func New(d *directory.Directory, o Options) *Engine {
-	e := &Engine{d, o}
+	e := &Engine{directory: d, options: o}
 	if d != nil && o.Listed != nil {
 		d.LeaveOut(e.hidesWho)
 	}

@@ -60,15 +60,15 @@ func Unknown(domain string) *resolution.Company {
 	return &resolution.Company{Domain: strings.Clone(domain)}
 }
 
-// entry is a company and what it points to.
-type entry struct {
+// Entry is a company and what it points to.
+type Entry struct {
 	Company  resolution.Company
 	industry string
 	founded  int32
 }
 
-// fill fills an entry with a row, its texts in the arena.
-func (f *File) fill(row uint32, arena *records.Arena, e *entry) {
+// Fill fills an entry with a row, its texts in the arena. Call it under columnfile.Guard.
+func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	var t [fields]string
 	f.Read(row, arena, t[:])
 	e.Company = resolution.Company{

@@ -59,14 +59,14 @@ func (s *Shared) Get(i uint32, read func() *resolution.Company) *resolution.Comp
 // columnfile.Guard.
 func (f *File) Shared(row uint32) *resolution.Company {
 	return f.shared.Get(row, func() *resolution.Company {
-		one := &entry{}
+		one := &Entry{}
 		if int(row) >= len(f.shared.slots) || f.shared.bytes.Load() > maxSharedBytes {
-			f.fill(row, &records.Arena{}, one) // it is not kept
+			f.Fill(row, &records.Arena{}, one) // it is not kept
 			return &one.Company
 		}
 		f.shared.reading.Lock()
 		defer f.shared.reading.Unlock()
-		f.fill(row, &f.shared.arena, one)
+		f.Fill(row, &f.shared.arena, one)
 		return &one.Company
 	})
 }

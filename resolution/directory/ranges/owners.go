@@ -83,12 +83,20 @@ func (s *search) find(n int) {
 	}
 }
 
-// Describe sets OrgType and Company of each owner but 0. Call it under columnfile.Guard.
-func (f *File) Describe(owners []uint32, found []*resolution.Company, orgTypes []string) {
+// OrgTypes sets orgTypes to that of each owner but 0. Call it under columnfile.Guard.
+func (f *File) OrgTypes(owners []uint32, to []string) {
 	for i, owner := range owners {
-		if owner == 0 {
-			continue
+		if owner != 0 {
+			to[i] = f.OrgType(owner)
 		}
-		orgTypes[i], found[i] = f.OrgType(owner), f.Company(owner)
+	}
+}
+
+// Companies sets found to the Company of each owner but 0. Call it under columnfile.Guard.
+func (f *File) Companies(owners []uint32, found []*resolution.Company) {
+	for i, owner := range owners {
+		if owner != 0 {
+			found[i] = f.Company(owner)
+		}
 	}
 }

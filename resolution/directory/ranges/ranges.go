@@ -124,21 +124,33 @@ func (f *File) Company(owner uint32) *resolution.Company {
 var nobody = &resolution.Company{}
 
 func (f *File) company(owner uint32) *resolution.Company {
-	name := f.names.At(owner - 1)
 	if row := f.companyRow(owner); row != records.None {
-		c := f.companies.Shared(row)
-		if c.Name == "" && len(name) > 0 {
-			named := *c
-			named.Name = string(name)
-			return &named
+		if c := f.companies.Shared(row); c.Name != "" || len(f.names.At(owner-1)) == 0 {
+			return c
 		}
-		return c
 	}
-	domain := f.domains.At(owner - 1)
-	if len(name)+len(domain) == 0 {
+	var arena records.Arena
+	e := &companies.Entry{}
+	if !f.FillCompany(owner, &arena, e) {
 		return nobody
 	}
-	return &resolution.Company{Domain: string(domain), Name: string(name)}
+	return &e.Company
+}
+
+// FillCompany fills an entry with the company of an owner, its texts in the arena. It returns
+// false when the range has neither a name nor a domain. Call it under columnfile.Guard.
+func (f *File) FillCompany(owner uint32, arena *records.Arena, e *companies.Entry) bool {
+	name := f.names.At(owner - 1)
+	if row := f.companyRow(owner); row != records.None {
+		f.companies.Fill(row, arena, e)
+		if e.Company.Name == "" {
+			e.Company.Name = arena.Text(name)
+		}
+		return true
+	}
+	domain := f.domains.At(owner - 1)
+	e.Company = resolution.Company{Domain: arena.Text(domain), Name: arena.Text(name)}
+	return len(name)+len(domain) > 0
 }
 
 // companyRow returns the row of the company of an owner; records.None without one.

@@ -1,0 +1,159 @@
+package embedded
+
+import (
+	"sync/atomic"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
+	"github.com/leadetl/leadetl/resolution/directory/records"
+)
+
+// companyCodes are the codes that a table gave companies of the directory. All batches with
+// the table share them.
+type companyCodes struct {
+	table   resolution.CompanyTable
+	owners  codes // of IP ranges
+	domains codes // by their codes among the domains of people
+	rows    codes // of companies
+}
+
+// codesOf returns the codes of a table. There are those of one table at a time: a caller
+// uses one until it is full.
+func (e *Engine) codesOf(t resolution.CompanyTable) *companyCodes {
+	c := e.codes.Load()
+	if c == nil || c.table != t {
+		c = &companyCodes{t, newCodes(), newCodes(), newCodes()}
+		e.codes.Store(c)
+	}
+	return c
+}
+
+// codes remembers the codes of numbers. Of two numbers with the same place, it remembers the
+// last. It is safe from many goroutines.
+type codes []atomic.Uint64 // the number + 1, then its code
+
+func newCodes() codes { return make(codes, 1<<17) }
+
+func (c codes) get(number uint32) (code int32, known bool) {
+	n := c[number%uint32(len(c))].Load()
+	return int32(uint32(n)), uint32(n>>32) == number+1
+}
+
+func (c codes) put(number uint32, code int32) {
+	c[number%uint32(len(c))].Store(uint64(number+1)<<32 | uint64(uint32(code)))
+}
+
+// scratchCompany is a company on its way into a table.
+type scratchCompany struct {
+	companies.Entry
+	arena records.Arena
+}
+
+// codeOwners sets codes, kinds and reasons of the companies of the ranges of the addresses.
+func (b *batch) codeOwners(found resolution.Companies) error {
+	if err := b.findOwners(found.OrgTypes); err != nil {
+		return err
+	}
+	known := b.engine.codesOf(found.Table)
+	for i, owner := range b.owners {
+		found.Codes[i] = 0
+		if !b.addrs[i].IsValid() {
+			continue
+		}
+		if found.Reasons[i] = b.withoutOwner(owner, found.OrgTypes[i]); found.Reasons[i] != "" {
+			continue
+		}
+		code, there := known.owners.get(owner)
+		if !there {
+			var err error
+			if code, err = b.addOwner(found.Table, owner); err != nil {
+				return err
+			}
+			known.owners.put(owner, code)
+		}
+		if found.Codes[i] = code; code == 0 {
+			found.Reasons[i] = NoCompany
+		}
+	}
+	return nil
+}
+
+// withoutOwner is why an address is not answered with the company of the owner of its range;
+// "" if it may be.
+func (b *batch) withoutOwner(owner uint32, orgType string) string {
+	switch {
+	case owner == 0:
+		return NotFound
+	case ranges.IsProvider(orgType) && !b.engine.options.IncludeProviders:
+		return providerReason(orgType)
+	}
+	return ""
+}
+
+// addOwner adds the company of an owner to a table, and returns 0 if it has none.
+func (b *batch) addOwner(t resolution.CompanyTable, owner uint32) (int32, error) {
+	b.read.arena.Reset()
+	there, err := b.engine.directory.FillCompanyOf(owner, &b.read.arena, &b.read.Entry)
+	if err != nil || !there {
+		return 0, readable(err)
+	}
+	return t.Add(&b.read.Company), nil
+}
+
+// codeEmployers sets the codes of the companies of people. It looks up a domain with a code
+// once.
+func (b *batch) codeEmployers(p *resolution.People) error {
+	to, of := &p.Companies, &p.CompanyDomains
+	to.Codes = resize(to.Codes, of.Len())
+	clear(to.Codes)
+	if to.Table == nil || b.engine.directory == nil {
+		return nil
+	}
+	known := b.engine.codesOf(to.Table)
+	b.domains, b.missed = b.domains[:0], b.missed[:0]
+	for i := range to.Codes {
+		if !of.Plain {
+			code, there := known.domains.get(uint32(of.Codes[i]))
+			if there {
+				to.Codes[i] = code
+				continue
+			}
+		}
+		if domain := of.At(i); len(domain) > 0 {
+			b.domains, b.missed = append(b.domains, text(domain)), append(b.missed, i)
+		}
+	}
+	b.companyRows = resize(b.companyRows, len(b.domains))
+	if err := b.engine.directory.CompanyRows(b.domains, b.companyRows); err != nil {
+		return readable(err)
+	}
+	for k, i := range b.missed {
+		code, err := b.codeEmployer(known, b.companyRows[k], b.domains[k])
+		if err != nil {
+			return err
+		}
+		if to.Codes[i] = code; !of.Plain {
+			known.domains.put(uint32(of.Codes[i]), code)
+		}
+	}
+	return nil
+}
+
+// codeEmployer returns the code of the company of a row; of one with the domain and nothing
+// else without a row.
+func (b *batch) codeEmployer(known *companyCodes, row uint32, domain string) (int32, error) {
+	if row == records.None {
+		return known.table.Add(&resolution.Company{Domain: domain}), nil
+	}
+	code, there := known.rows.get(row)
+	if !there {
+		b.read.arena.Reset()
+		if err := b.engine.directory.FillCompany(row, &b.read.arena, &b.read.Entry); err != nil {
+			return 0, readable(err)
+		}
+		code = known.table.Add(&b.read.Company)
+		known.rows.put(row, code)
+	}
+	return code, nil
+}

@@ -199,7 +199,6 @@ type rowGroup struct {
 // pageMemory is the memory of the page being written. Row groups use it in turn.
 type pageMemory struct {
 	scratch, packed []byte
-	levels          []uint32
 	rowsOfPage      []uint32 // if its column shares rows
 }
 

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -62,8 +61,8 @@ const (
 func (c *pairsColumn) add(a arrow.Array) {
 	list := a.(*array.List)
 	pairs := list.ListValues().(*array.Struct)
-	first, second := pairs.Field(0).(*array.String), c.second.wordsOf(pairs.Field(1))
-	values := cellsOf(first, 0)
+	first, second := cellsOf(pairs.Field(0), 0), c.second.wordsOf(pairs.Field(1))
+	anyNull := first.nulls.NullN() > 0
 	for row := range list.Len() {
 		p := c.first.page()
 		from, to := list.ValueOffsets(row)
@@ -72,39 +71,38 @@ func (c *pairsColumn) add(a arrow.Array) {
 			p.levels, c.second.levels = append(p.levels, listNull), append(c.second.levels, listNull)
 		case from == to:
 			p.levels, c.second.levels = append(p.levels, listEmpty), append(c.second.levels, listEmpty)
-		}
-		for v := from; v < to && list.IsValid(row); v++ {
-			level, more := byte(memberValue), byte(continues)
-			if v == from {
-				more = 0
-			}
-			if first.IsNull(int(v)) {
-				level = memberNull
-			} else {
-				p.data = appendCell(p.data, values.at(int(v)), 0)
-			}
-			p.levels = append(p.levels, level|more)
-			level = memberNull
-			if number, there := second.at(int(v)); there {
-				level = memberValue
-				c.second.there = append(c.second.there, number)
-			}
-			c.second.levels = append(c.second.levels, level|more)
+		default:
+			p.addTexts(&first, int(from), int(to), anyNull)
+			second.add(int(from), int(to))
 		}
 	}
 }
 
+// addTexts adds a list of texts.
+func (p *page) addTexts(texts *cells, from, to int, anyNull bool) {
+	levels, data, more := p.levels, p.data, byte(0)
+	for v := from; v < to; v++ {
+		level := byte(memberNull)
+		if !anyNull || texts.nulls.IsValid(v) {
+			level, data = memberValue, appendCell(data, texts.at(v), 0)
+		}
+		levels, more = append(levels, level|more), continues
+	}
+	p.levels, p.data = levels, data
+}
+
 // pairWords are the second texts of an array, or their codes.
 type pairWords struct {
-	to     *pairsSecond
-	nulls  arrow.Array
-	cells  cells
-	codes  []int32  // nil for texts
-	number []uint32 // by code: of the word + 1; 0 for one not seen
+	to      *pairsSecond
+	nulls   arrow.Array
+	anyNull bool
+	cells   cells
+	codes   []int32  // nil for texts
+	number  []uint32 // by code: of the word + 1; 0 for one not seen
 }
 
 func (c *pairsSecond) wordsOf(a arrow.Array) *pairWords {
-	w := &pairWords{to: c, nulls: a}
+	w := &pairWords{to: c, nulls: a, anyNull: a.NullN() > 0}
 	if d, coded := a.(*array.Dictionary); coded {
 		w.codes, w.cells = d.Indices().(*array.Int32).Int32Values(), cellsOf(d.Dictionary(), 0)
 		w.number = make([]uint32, d.Dictionary().Len())
@@ -114,21 +112,31 @@ func (c *pairsSecond) wordsOf(a arrow.Array) *pairWords {
 	return w
 }
 
-// at returns the number of a word, if there is one.
-func (w *pairWords) at(i int) (number uint32, there bool) {
-	if w.nulls.IsNull(i) {
-		return 0, false
+// add adds a list of words.
+func (w *pairWords) add(from, to int) {
+	levels, there, more := w.to.levels, w.to.there, byte(0)
+	for v := from; v < to; v++ {
+		level := byte(memberNull)
+		if !w.anyNull || w.nulls.IsValid(v) {
+			level, there = memberValue, append(there, w.at(v))
+		}
+		levels, more = append(levels, level|more), continues
 	}
+	w.to.levels, w.to.there = levels, there
+}
+
+// at returns the number of a word.
+func (w *pairWords) at(i int) (number uint32) {
 	if w.codes == nil {
 		number, _ = w.to.words.number(w.cells.at(i))
-		return number, true
+		return number
 	}
 	code := w.codes[i]
 	if w.number[code] == 0 {
 		number, _ = w.to.words.number(w.cells.at(int(code)))
 		w.number[code] = number + 1
 	}
-	return w.number[code] - 1, true
+	return w.number[code] - 1
 }
 
 // page returns the page for the next row.
@@ -235,21 +243,9 @@ func (c *pairsSecond) pageOf(levels []byte, there []uint32, width int, pays bool
 
 // writeNested writes a page of places with their levels.
 func (c *textColumn) writeNested(g *rowGroup, out file.PageWriter, levels, values []byte, encoding parquet.Encoding) error {
-	plain := appendLevels(g.scratch[:0], levels, func(level byte) uint32 { return uint32(level / continues) }, 1, g)
-	plain = appendLevels(plain, levels, func(level byte) uint32 { return uint32(level & levelMask) }, levelWidth, g)
+	plain := appendLevels(g.scratch[:0], levels, bits.TrailingZeros8(continues), 1)
+	plain = appendLevels(plain, levels, 0, levelWidth)
 	plain = append(plain, values...)
 	g.scratch = plain
 	return c.writeEncoded(g, out, plain, len(levels), encoding)
-}
-
-// appendLevels appends the length of the levels, and then the levels.
-func appendLevels(to, levels []byte, of func(byte) uint32, width int, g *rowGroup) []byte {
-	g.levels = g.levels[:0]
-	for _, level := range levels {
-		g.levels = append(g.levels, of(level))
-	}
-	start := len(to)
-	to = appendNumbers(append(to, 0, 0, 0, 0), g.levels, width)
-	binary.LittleEndian.PutUint32(to[start:], uint32(len(to)-start-4))
-	return to
 }

@@ -124,7 +124,7 @@ func (d *Directory) FillCompanyOf(owner uint32, arena *records.Arena, e *compani
 }
 
 // CompanyRows sets rows to the rows of the companies of domains; records.None without one, and
-// for an empty domain.
+// for an empty domain. It loads the records of the rows, which FillCompany reads.
 func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	for i := range rows {
 		rows[i] = records.None
@@ -132,7 +132,10 @@ func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	if d.companies == nil {
 		return nil
 	}
-	return guarded(Companies, func() { d.companies.File.FindAll(domains, rows) })
+	return guarded(Companies, func() {
+		d.companies.File.FindAll(domains, rows)
+		d.companies.Touch(rows, 2, 4)
+	})
 }
 
 // FillCompany reads the company of a row into an entry.

@@ -55,8 +55,7 @@ type batch struct {
 	asked   []uint32            // of the visitors being looked up
 	answers []resolution.Answer // of addresses without a visitor
 
-	missed       []int    // people with a company whose code is not known
-	companyRows  []uint32 // of their companies
+	missed       []int // people with a company whose code is not known
 	read         scratchCompany
 	companyCodes []int32  // of addresses
 	reasons      []string // of addresses without a code

@@ -124,17 +124,20 @@ func (b *batch) codeEmployers(p *resolution.People) error {
 			b.domains, b.missed = append(b.domains, text(domain)), append(b.missed, i)
 		}
 	}
-	b.companyRows = resize(b.companyRows, len(b.domains))
-	if err := b.engine.directory.CompanyRows(b.domains, b.companyRows); err != nil {
-		return readable(err)
-	}
-	for k, i := range b.missed {
-		code, err := b.codeEmployer(known, b.companyRows[k], b.domains[k])
-		if err != nil {
-			return err
+	var rows [together]uint32
+	for from := 0; from < len(b.missed); from += together {
+		n := min(together, len(b.missed)-from)
+		if err := b.engine.directory.CompanyRows(b.domains[from:from+n], rows[:n]); err != nil {
+			return readable(err)
 		}
-		if to.Codes[i] = code; !of.Plain {
-			known.domains.put(uint32(of.Codes[i]), code)
+		for k, i := range b.missed[from : from+n] {
+			code, err := b.codeEmployer(known, rows[k], b.domains[from+k])
+			if err != nil {
+				return err
+			}
+			if to.Codes[i] = code; !of.Plain {
+				known.domains.put(uint32(of.Codes[i]), code)
+			}
 		}
 	}
 	return nil

@@ -247,5 +247,5 @@ func (c *textColumn) writeNested(g *rowGroup, out file.PageWriter, levels, value
 	plain = appendLevels(plain, levels, 0, levelWidth)
 	plain = append(plain, values...)
 	g.scratch = plain
-	return c.writeEncoded(g, out, plain, len(levels), encoding)
+	return g.writePage(out, c.compressed(g, plain), len(plain), len(levels), encoding)
 }

@@ -374,5 +374,6 @@ func (c *repeatingColumn) writePage(g *rowGroup, out file.PageWriter, rows []uin
 	numbers := p.markRows(rows) // these rows are not used again
 	p.data = append(p.data, byte(c.width()))
 	p.data = appendNumbers(p.data, numbers, c.width())
-	return c.plain.writePage(g, out, p, parquet.Encodings.PlainDict)
+	plain, stored := c.plain.pack(g, p)
+	return g.writePage(out, stored, plain, p.n, parquet.Encodings.PlainDict)
 }

@@ -18,6 +18,11 @@ type textColumn struct {
 	limit    pageLimit
 	pool     *PagePool
 	pages    []*page
+
+	position int          // in records
+	same     *textColumn  // the earlier column with the same values, which has the pages; nil without one
+	kept     bool         // others write the pages too
+	stored   []storedPage // that are kept
 }
 
 func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *PagePool) *textColumn {
@@ -29,7 +34,7 @@ func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *P
 func (c *textColumn) add(a arrow.Array) {
 	s := a.(*array.String)
 	offsets, values := s.ValueOffsets(), s.ValueBytes()
-	if s.Len() == 0 {
+	if s.Len() == 0 || c.same != nil {
 		return
 	}
 	if s.NullN() == s.Len() {
@@ -74,6 +79,9 @@ func (c *textColumn) addNulls(n int) {
 }
 
 func (c *textColumn) held() (bytes int) {
+	if c.same != nil {
+		return c.same.held()
+	}
 	for _, p := range c.pages {
 		bytes += len(p.data) + len(p.valid) + len(p.levels)
 	}
@@ -105,34 +113,53 @@ func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunk
 	}
 	describe(chunk)
 	for _, p := range c.pages {
-		if err := c.writePage(g, out, p, parquet.Encodings.Plain); err != nil {
+		plain, stored := c.pack(g, p)
+		if err := g.writePage(out, stored, plain, p.n, parquet.Encodings.Plain); err != nil {
 			return err
 		}
-		c.pool.put(p)
+		if c.kept {
+			p.data = append(p.data[:0], stored...)
+			c.stored = append(c.stored, storedPage{p, plain})
+		} else {
+			c.pool.put(p)
+		}
 	}
 	clear(c.pages)
 	c.pages = c.pages[:0]
+	if c.same != nil {
+		for _, p := range c.same.stored {
+			if err := g.writePage(out, p.data, p.plain, p.n, parquet.Encodings.Plain); err != nil {
+				return err
+			}
+		}
+	}
 	return out.Close(false, false)
 }
 
-func (c *textColumn) writePage(g *rowGroup, out file.PageWriter, p *page, encoding parquet.Encoding) error {
-	plain := p.encoded(c.nullable, g.scratch)
+// pack returns a page as it is in the file, and its size before compression. It is valid
+// until the next page is packed.
+func (c *textColumn) pack(g *rowGroup, p *page) (plain int, stored []byte) {
+	encoded := p.encoded(c.nullable, g.scratch)
 	if p.mixed() {
-		g.scratch = plain
+		g.scratch = encoded
 	}
-	return c.writeEncoded(g, out, plain, p.n, encoding)
+	return len(encoded), c.compressed(g, encoded)
 }
 
-// writeEncoded compresses and writes a page of n values.
-func (c *textColumn) writeEncoded(g *rowGroup, out file.PageWriter, plain []byte, n int, encoding parquet.Encoding) error {
-	stored := plain
-	if c.compress != nil {
-		g.packed = c.compress(g.packed[:cap(g.packed)], plain)
-		stored = g.packed
+// compressed compresses a page.
+func (c *textColumn) compressed(g *rowGroup, plain []byte) []byte {
+	if c.compress == nil {
+		return plain
 	}
-	data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(plain)))
+	g.packed = c.compress(g.packed[:cap(g.packed)], plain)
+	return g.packed
+}
+
+// writePage writes a page of n values, of a size before compression.
+func (g *rowGroup) writePage(out file.PageWriter, stored []byte, plain, n int, encoding parquet.Encoding) error {
+	data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(plain))
 	defer data.Release()
 	_, err := out.WriteDataPage(data)
-	g.bytes += int64(len(plain))
+	g.bytes += int64(plain)
 	return err
 }

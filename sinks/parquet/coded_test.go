@@ -152,3 +152,30 @@ func TestPairsWithoutTypes(t *testing.T) {
 		t.Errorf("dictionaries %s, want none", got)
 	}
 }
+
+// Codes of a table that is larger than the processor's cache give the bytes of their values.
+func TestCodesOfALargeTable(t *testing.T) {
+	column := schema.New("n", arrow.BinaryTypes.String, true)
+	column.Repeats = true
+	spec := Table{Columns: []schema.Column{column}, Compression: Snappy}
+	table := []any{nil, ""}
+	for i := range cachedCodes {
+		table = append(table, fmt.Sprint("+1555", i))
+	}
+	codes, values := make([]int32, 3*len(table)), make([]any, 3*len(table))
+	for i := range codes {
+		codes[i] = int32(i * 7919 % len(table))
+		values[i] = table[codes[i]]
+	}
+	byValue := record(spec.Schema(), values)
+	kind := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	byCode := columnsOf(array.NewDictionaryArray(kind, numbers(codes), record(spec.Schema(), table).Column(0)))
+	want := encode(t, spec, realPages, new(PagePool), []arrow.Record{byValue, byValue})
+	got := encode(t, spec, realPages, new(PagePool), []arrow.Record{byCode, byCode})
+	if fmt.Sprint(dictionaries(t, got, 0)) != "[true]" {
+		t.Error("the column has no dictionary")
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the same rows gave other bytes by codes")
+	}
+}

@@ -159,9 +159,15 @@ func (c *repeatingColumn) load(codes *[settledAtOnce]int32, some []firstCode, of
 	for i, first := range some {
 		codes[i] = of[first.code]
 	}
+	c.touchUnseen(codes[:len(some)], values)
+}
+
+// touchUnseen reads the values of codes that the row group has not had, of at most
+// settledAtOnce.
+func (c *repeatingColumn) touchUnseen(codes []int32, values *cells) {
 	var unseen [settledAtOnce]int32
 	n := 0
-	for _, code := range codes[:len(some)] {
+	for _, code := range codes {
 		unseen[n] = code
 		next := 0
 		if c.seen.numbers[code] == 0 {

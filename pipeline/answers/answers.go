@@ -35,6 +35,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -80,6 +81,7 @@ type Store struct {
 	writer  *groupcommit.Writer[*sqliteTx] // to the database
 	scopes  sync.Map                       // Scope: the id of its row
 	runs    sync.Map                       // name: the id of its row
+	last    atomic.Pointer[scopeAndRun]    // that changes were last made for
 
 	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
 	createLog   func(path string) (*appendlog.Log, error)
@@ -206,6 +208,9 @@ func fault(err error) error {
 // scopeAndRun returns the row ids of a scope and a run. It adds missing rows,
 // and returns after they are on disk.
 func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
+	if last := s.last.Load(); last != nil && last.of == of && last.name == name {
+		return last.scope, last.run, nil
+	}
 	// The column settings is reserved: it is empty in every row.
 	scope, err = s.rowID(ctx, &s.scopes, of, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
 		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
@@ -213,7 +218,17 @@ func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, 
 		return 0, 0, err
 	}
 	run, err = s.rowID(ctx, &s.runs, name, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
+	if err == nil {
+		s.last.Store(&scopeAndRun{of, name, scope, run})
+	}
 	return scope, run, err
+}
+
+// scopeAndRun are a scope and a run with the ids of their rows.
+type scopeAndRun struct {
+	of         Scope
+	name       string
+	scope, run int64
 }
 
 // rowID returns the id of the row for key, from known or from the database.

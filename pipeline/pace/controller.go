@@ -41,7 +41,6 @@ type Controller struct {
 	uncounted uint64 // calls that the service has not counted against its limit
 	rateBound bool   // a call has waited for the rate since the rate last grew
 	leaving   leaving
-	ahead     ahead
 	waits     waits
 	tally     tally
 }
@@ -75,31 +74,25 @@ func (c *Controller) Concurrency() int { return c.options.Concurrency }
 
 // Permit allows one call.
 type Permit struct {
-	c     *Controller
-	call  uint64
-	since time.Time // when the preparation of the call began
-	ahead *waiter   // of a call that was prepared ahead, for its place; else nil
+	c    *Controller
+	call uint64
 }
 
 // Acquire waits until a call may leave: there is room among the calls in
 // flight, no pause, and a token. Callers are served in the order of their
 // arrival. It returns ctx's error if ctx ends first, and ErrDead if the service
 // has been dead for Options.GiveUp.
-func (c *Controller) Acquire(ctx context.Context) (Permit, error) { return c.acquire(ctx, false) }
-
-// acquire gets a permit, if early for a call that may be prepared before it has a
-// place.
-func (c *Controller) acquire(ctx context.Context, early bool) (Permit, error) {
+func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return Permit{}, err
 	}
 	c.mu.Lock()
 	if c.waiters.len == 0 && c.clear() {
-		p := c.grant(false)
+		p := c.grant()
 		c.mu.Unlock()
 		return p, nil
 	}
-	w := &waiter{ready: make(chan struct{}), early: early}
+	w := &waiter{ready: make(chan struct{})}
 	c.waiters.push(w)
 	c.serve(time.Now())
 	c.mu.Unlock()
@@ -126,11 +119,7 @@ func (p Permit) Done(o Outcome) {
 	c := p.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	places := &c.inFlight
-	if p.ahead != nil && !p.ahead.placed {
-		places = &c.ahead.preparing
-	}
-	if *places--; *places < 0 {
+	if c.inFlight--; c.inFlight < 0 {
 		panic("pace: a permit was given back twice")
 	}
 	now := time.Now()
@@ -235,21 +224,11 @@ func (c *Controller) failed(now time.Time, call uint64, o Outcome) {
 // rate is the lowest of the user's, the learned and the forecast rate.
 func (c *Controller) rate() float64 { return min(c.adaption.rate, c.forecast.rate) }
 
-// grant makes a permit, with a place or for a call to be prepared ahead.
-func (c *Controller) grant(ahead bool) Permit {
+func (c *Controller) grant() Permit {
 	c.issued++
-	p := Permit{c: c, call: c.issued}
-	if ahead {
-		c.ahead.preparing++
-		p.ahead = &waiter{ready: make(chan struct{})}
-	} else {
-		c.inFlight++
-	}
-	return p
+	c.inFlight++
+	return Permit{c, c.issued}
 }
-
-// used is how many places are taken, or promised to calls that are prepared.
-func (c *Controller) used() int { return c.inFlight + c.ahead.preparing }
 
 // Crowded reports whether at least three quarters of the calls that may be in
 // flight are. What delays calls then soon costs rate.
@@ -261,50 +240,35 @@ func (c *Controller) Crowded() bool {
 
 // clear reports whether nothing limits calls. It does not read the clock.
 func (c *Controller) clear() bool {
-	return c.used() < c.window && c.mayPrepare() == 0 && c.unhindered()
+	return c.inFlight < c.window && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && c.forecast.hold.IsZero()
 }
 
-// unhindered reports whether no rate, pause or outage limits calls.
-func (c *Controller) unhindered() bool {
-	return c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && c.forecast.hold.IsZero()
-}
-
-// serve gives places to calls that are prepared, and grants permits in order, until
-// an obstacle remains. It then sets the timer to the time at which the obstacle may
-// be gone.
+// serve grants permits in order until an obstacle remains. It then sets the
+// timer to the time at which the obstacle may be gone.
 func (c *Controller) serve(now time.Time) {
 	var until time.Time
-	placed := c.place(now)
 	reason := Free
 	for c.waiters.len > 0 {
 		if end := c.life.end(&c.options); !end.IsZero() && !now.Before(end) {
 			c.waiters.pop().leave(Permit{}, ErrDead)
 			continue
 		}
-		ahead := 0
-		if c.waiters.first.early {
-			ahead = c.mayPrepare()
-		}
-		if reason, until = c.obstacle(now, ahead); reason != Free {
+		if reason, until = c.obstacle(now); reason != Free {
 			break
 		}
-		p := c.grant(ahead > 0)
+		p := c.grant()
 		if c.life.dead {
 			c.life.probe = p.call
 		}
 		c.waiters.pop().leave(p, nil)
 	}
 	c.waits.update(now, reason, until)
-	if until.IsZero() || !placed.IsZero() && placed.Before(until) {
-		until = placed
-	}
 	c.setTimer(now, until)
 }
 
 // obstacle returns what the next call must wait for, and until when; the zero
-// time means until the next Done. With Free, it has taken a token. ahead is how many
-// calls may be prepared without a place, if the next call is one of these.
-func (c *Controller) obstacle(now time.Time, ahead int) (Reason, time.Time) {
+// time means until the next Done. With Free, it has taken a token.
+func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 	if c.life.dead {
 		return c.deadUntil(now)
 	}
@@ -312,14 +276,14 @@ func (c *Controller) obstacle(now time.Time, ahead int) (Reason, time.Time) {
 		return RetryAfter, c.pause.until
 	}
 	c.pause.until = time.Time{}
-	if c.used() >= c.window+ahead {
+	if c.inFlight >= c.window {
 		return Concurrency, time.Time{}
 	}
 	if now.Before(c.forecast.hold) {
 		return Spread, c.forecast.hold
 	}
 	c.forecast.hold = time.Time{}
-	if c.bucket.rate == unlimited && ahead == 0 {
+	if c.bucket.rate == unlimited {
 		if wait := c.spacing.wait(now, c.options.Concurrency); wait > 0 {
 			return Concurrency, now.Add(wait)
 		}

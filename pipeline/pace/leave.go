@@ -7,21 +7,12 @@ import (
 
 // Leave spaces calls that were delayed between Acquire and their departure:
 // calls that piled up behind a slow disk would leave all at once and be refused.
-// Without a rate limit, or for a call that was not delayed, it returns at once. A
-// call that was prepared ahead waits for its place. The error is ctx's, or ErrNotNow;
-// after it, Done has to be called too.
+// Without a rate limit, or for a call that was not delayed, it returns at once.
+// The error is ctx's.
 func (p Permit) Leave(ctx context.Context) error {
 	c := p.c
-	now := time.Now()
 	c.mu.Lock()
-	if !p.since.IsZero() {
-		c.ahead.took(now.Sub(p.since), c.options.Concurrency)
-	}
-	if p.ahead != nil {
-		c.mu.Unlock()
-		return p.awaitPlace(ctx)
-	}
-	wait := c.leaving.wait(now, &c.bucket)
+	wait := c.leaving.wait(time.Now(), &c.bucket)
 	c.mu.Unlock()
 	if wait <= 0 {
 		return ctx.Err()

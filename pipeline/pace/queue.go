@@ -1,12 +1,10 @@
 package pace
 
-// waiter is a caller of Acquire or Leave that must wait.
+// waiter is a caller of Acquire that must wait.
 type waiter struct {
 	ready      chan struct{} // closed when permit or err is set
 	permit     Permit
 	err        error
-	early      bool // its call may be prepared before it has a place
-	placed     bool // its call was prepared, and has its place now
 	prev, next *waiter
 }
 

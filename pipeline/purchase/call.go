@@ -121,15 +121,14 @@ func (c *call) land() {
 //
 // The request gives its place in flight back as soon as its end is ahead of the
 // next intent in the store's log. So a kill leaves at most as many calls under way
-// on disk as there are places, and those that the pace lets prepare ahead; and one
-// wait for the disk serves both changes. Unknown and parked calls stay open on disk
-// too, in any number.
+// on disk as there are places, and one wait for the disk serves both changes.
+// Unknown and parked calls stay open on disk too, in any number.
 func (c *call) send() (Answer, error) {
 	b := c.buyer
 	if err := c.charge.hold(b.ctx); err != nil {
 		return Answer{}, err
 	}
-	permit, err := b.remote.Pace.Prepare(b.ctx)
+	permit, err := b.remote.Pace.Acquire(b.ctx)
 	if err != nil {
 		c.charge.putBack()
 		return Answer{}, EndOf(b.ctx, err)
@@ -142,11 +141,8 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, err
 	}
 	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
-	if err := permit.Leave(b.ctx); err != nil {
+	if err := permit.Leave(b.ctx); err != nil { // a slow disk delayed the intent
 		_, stored := c.conclude(answers.Answer{}, notSent)
-		if errors.Is(err, pace.ErrNotNow) && stored == nil {
-			return c.send()
-		}
 		return Answer{}, errors.Join(EndOf(b.ctx, err), stored)
 	}
 	if late := intent.LeaveBefore; !late.IsZero() && time.Now().After(late) { // the process slept, or the store was away

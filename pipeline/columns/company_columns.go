@@ -38,7 +38,7 @@ func (t *companyTables) current() *CompanyTable {
 type CompanyTable struct {
 	mu      sync.Mutex
 	columns [17]*valueTable
-	n       int32 // companies, with noCompany
+	n       int32 // companies, with the empty one of code 0
 	bytes   int   // of texts
 	ranges  map[string]company.Range
 	leads   map[*resolution.Company]int32 // the codes of companies of leads

@@ -99,12 +99,12 @@ func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 	if err != nil {
 		return err
 	}
-	p.pending -= w.pending
+	p.pending -= w.encoder.Held()
 	w.add(rec)
-	p.pending += w.pending
+	p.pending += w.encoder.Held()
 	for p.pending >= parquet.RowGroupBytes {
-		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.pending, b.pending) }) // the first of equals
-		p.pending -= largest.pending
+		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.encoder.Held(), b.encoder.Held()) }) // the first of equals
+		p.pending -= largest.encoder.Held()
 		if err := largest.flush(); err != nil {
 			return err
 		}

@@ -15,7 +15,6 @@ type Writer struct {
 	name     string
 	file     place.Unfinished
 	encoder  *parquet.Encoder
-	pending  int64 // bytes that the open row group takes
 	rows     int64
 	finished bool
 }
@@ -37,7 +36,7 @@ func (w *Writer) Write(rec arrow.Record) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
-	if w.add(rec); w.pending < parquet.RowGroupBytes {
+	if w.add(rec); w.encoder.Held() < parquet.RowGroupBytes {
 		return nil
 	}
 	return w.flush()
@@ -46,7 +45,6 @@ func (w *Writer) Write(rec arrow.Record) error {
 // add adds the rows of a record to the open row group.
 func (w *Writer) add(rec arrow.Record) {
 	w.encoder.Add(rec)
-	w.pending = w.encoder.Held()
 	w.rows += rec.NumRows()
 }
 
@@ -55,7 +53,6 @@ func (w *Writer) flush() error {
 	if err := w.encoder.Flush(); err != nil {
 		return fmt.Errorf("write %s: %w", w.name, err)
 	}
-	w.pending = 0
 	return nil
 }
 

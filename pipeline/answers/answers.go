@@ -35,7 +35,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -79,9 +78,8 @@ type Store struct {
 	reads   *sql.DB
 	readers readerPool
 	writer  *groupcommit.Writer[*sqliteTx] // to the database
-	scopes  sync.Map                       // Scope: the id of its row
-	runs    sync.Map                       // name: the id of its row
-	last    atomic.Pointer[scopeAndRun]    // that changes were last made for
+	knownMu sync.Mutex
+	known   map[scopeAndRun]rowIDs // that changes were made for
 
 	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
 	createLog   func(path string) (*appendlog.Log, error)
@@ -116,7 +114,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := atomicfile.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: filepath.Dir(path), createLog: appendlog.Create, maxLogBytes: maxLogBytes}
+	s := &Store{dir: filepath.Dir(path), known: map[scopeAndRun]rowIDs{}, createLog: appendlog.Create, maxLogBytes: maxLogBytes}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // what is open so far
@@ -208,34 +206,36 @@ func fault(err error) error {
 // scopeAndRun returns the row ids of a scope and a run. It adds missing rows,
 // and returns after they are on disk.
 func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
-	if last := s.last.Load(); last != nil && last.of == of && last.name == name {
-		return last.scope, last.run, nil
+	s.knownMu.Lock()
+	ids, known := s.known[scopeAndRun{of, name}]
+	s.knownMu.Unlock()
+	if known {
+		return ids.scope, ids.run, nil
 	}
 	// The column settings is reserved: it is empty in every row.
-	scope, err = s.rowID(ctx, &s.scopes, of, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
+	scope, err = s.rowID(ctx, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
 		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
 	if err != nil {
 		return 0, 0, err
 	}
-	run, err = s.rowID(ctx, &s.runs, name, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
+	run, err = s.rowID(ctx, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
 	if err == nil {
-		s.last.Store(&scopeAndRun{of, name, scope, run})
+		s.knownMu.Lock()
+		s.known[scopeAndRun{of, name}] = rowIDs{scope, run}
+		s.knownMu.Unlock()
 	}
 	return scope, run, err
 }
 
-// scopeAndRun are a scope and a run with the ids of their rows.
 type scopeAndRun struct {
-	of         Scope
-	name       string
-	scope, run int64
+	scope Scope
+	run   string
 }
 
-// rowID returns the id of the row for key, from known or from the database.
-func (s *Store) rowID(ctx context.Context, known *sync.Map, key any, find, insert string, args ...any) (id int64, err error) {
-	if id, ok := known.Load(key); ok {
-		return id.(int64), nil
-	}
+type rowIDs struct{ scope, run int64 }
+
+// rowID returns the id of a row. It adds a missing one.
+func (s *Store) rowID(ctx context.Context, find, insert string, args ...any) (id int64, err error) {
 	err = s.writer.Write(ctx, func(g *sqliteTx) error {
 		found, err := g.Row(find, args, &id)
 		if err == nil && !found {
@@ -243,8 +243,5 @@ func (s *Store) rowID(ctx context.Context, known *sync.Map, key any, find, inser
 		}
 		return err
 	})
-	if err == nil {
-		known.Store(key, id)
-	}
 	return id, err
 }

@@ -115,86 +115,78 @@ func (p *page) encoded(nullable bool, scratch []byte) []byte {
 	return p.data[start:]
 }
 
-// PagePool lends pages to the writers of a dataset, so that each part reuses the
-// memory of the previous one. It is safe for concurrent use.
+// PagePool lends memory to the writers of a dataset, so that each part reuses that of the
+// previous one. It is safe for concurrent use.
 type PagePool struct {
-	mu     sync.Mutex
-	free   []*page
-	memory []rowGroupMemory
-	page   []*pageMemory
+	pages     free[*page]
+	columns   free[rowGroupMemory]
+	rowGroups free[*pageMemory] // as many as are written at once
 	// Growing pages start small and grow with their values. They are for many
-	// open files, whose pages are rarely full. They are not reused.
+	// open files, whose pages are rarely full. No memory is reused then.
 	Growing bool
 }
 
-// poolPages bounds the pages kept: two row groups of full pages.
-const poolPages = 2 * RowGroupBytes / pageBytes
+// free is memory of one kind that nobody uses.
+type free[T any] struct {
+	mu  sync.Mutex
+	all []T
+}
+
+func (f *free[T]) take() (one T, there bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.all); n > 0 {
+		one, f.all = f.all[n-1], f.all[:n-1]
+		return one, true
+	}
+	return one, false
+}
+
+// keep keeps one more, unless there are enough.
+func (f *free[T]) keep(one T, enough int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.all) < enough {
+		f.all = append(f.all, one)
+	}
+}
+
+const (
+	// poolPages bounds the pages kept: two row groups of full pages.
+	poolPages = 2 * RowGroupBytes / pageBytes
+	// poolMemory bounds the rest: the columns of the two widest parts.
+	poolMemory = 64
+)
 
 func (p *PagePool) get() *page {
 	if p.Growing {
 		return &page{data: make([]byte, levelRoom, 512)}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.free); n > 0 {
-		last := p.free[n-1]
-		p.free = p.free[:n-1]
-		return last
+	if one, there := p.pages.take(); there {
+		return one
 	}
 	return &page{data: make([]byte, levelRoom, pageBytes+pageSlack)}
 }
 
 func (p *PagePool) put(used *page) {
-	if p.Growing {
+	if p.Growing || cap(used.data) > 2*pageBytes {
 		return
 	}
 	*used = page{data: used.data[:levelRoom], valid: used.valid[:0], levels: used.levels[:0]}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.free) < poolPages && cap(used.data) <= 2*pageBytes {
-		p.free = append(p.free, used)
-	}
+	p.pages.keep(used, poolPages)
 }
 
-// poolMemory bounds how much column memory is kept: that of the two widest
-// parts.
-const poolMemory = 64
-
 func (p *PagePool) getPageMemory() *pageMemory {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.page); n > 0 {
-		last := p.page[n-1]
-		p.page = p.page[:n-1]
-		return last
+	if m, there := p.rowGroups.take(); there {
+		return m
 	}
 	return &pageMemory{}
 }
 
 // putPageMemory takes back the memory of a page, unless a value was so large that it would be
-// kept for nothing. There are as many as row groups are written at once.
+// kept for nothing.
 func (p *PagePool) putPageMemory(m *pageMemory) {
-	if p.Growing || cap(m.scratch)+cap(m.packed) > 8*pageBytes {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.page = append(p.page, m)
-}
-
-func (p *PagePool) getMemory() (m rowGroupMemory) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.memory); n > 0 {
-		m, p.memory = p.memory[n-1], p.memory[:n-1]
-	}
-	return m
-}
-
-func (p *PagePool) putMemory(m rowGroupMemory) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.Growing && len(p.memory) < poolMemory {
-		p.memory = append(p.memory, m)
+	if !p.Growing && cap(m.scratch)+cap(m.packed) <= 8*pageBytes {
+		p.rowGroups.keep(m, poolMemory)
 	}
 }

@@ -76,7 +76,8 @@ func (c *repeatingColumn) held() int {
 }
 
 func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn {
-	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}, rowGroupMemory: plain.pool.getMemory()}
+	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}}
+	c.rowGroupMemory, _ = plain.pool.columns.take()
 	c.shared.rows, c.shared.numbers = shared, c.sharedNumbers[:0]
 	c.values.width = 0 // the memory may come from another type of column
 	if plain.pool.Growing {
@@ -294,7 +295,9 @@ func (c *repeatingColumn) giveUp() {
 // close returns the memory for reuse.
 func (c *repeatingColumn) close() {
 	c.sharedNumbers = c.shared.numbers
-	c.plain.pool.putMemory(c.rowGroupMemory)
+	if !c.plain.pool.Growing {
+		c.plain.pool.columns.keep(c.rowGroupMemory, poolMemory)
+	}
 	c.rowGroupMemory = rowGroupMemory{values: dictionary{width: c.values.width}}
 }
 

@@ -94,7 +94,7 @@ kill: ## kill runs and services at random moments, KILLS times (200); docs/guara
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 1h -run 'TestS3Killed' ./cmd/leadetl
-	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/state
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/sqlite
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers
 	LEADETL_KILLS=$(KILLS) $(MAKE) cluster-check
 	go test -count=1 -v -timeout 1h -run 'TestLogModel|TestBothKeepTheSame' ./pipeline/objectstate -rapid.checks=$(KILLS)

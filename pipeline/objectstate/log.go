@@ -253,10 +253,14 @@ func (s *State) removeSegments(ctx context.Context, of answers.Scope, below int6
 	return nil
 }
 
-// removeUnlessFence removes a segment, except a fence that may still be needed.
+// removeUnlessFence removes a segment, except a fence that may still be needed. A previous
+// writer that ends may remove it at the same time.
 func (s *State) removeUnlessFence(ctx context.Context, info objects.Info) error {
 	if time.Since(info.ModTime) < keptFences && info.Size < maxFenceBytes {
 		data, _, err := s.store.ReadFile(ctx, info.Location)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || bytes.Contains(data, []byte(`"fence":true`)) {
 			return err
 		}

@@ -437,3 +437,20 @@ func TestTakeOverFromABusyWriter(t *testing.T) {
 	must(t, x.Close(t.Context()))
 	must(t, a.Answers.Close())
 }
+
+// A writer that ends removes its segments while the next one does.
+func TestSegmentsAreRemovedByTwo(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "state")
+	takeOver(t, t.Context(), s, t.TempDir(), "run")
+	removed := 0
+	for info, err := range s.store.List(t.Context(), s.folder(people).Below("log/")) {
+		must(t, err)
+		must(t, os.Remove(filepath.Join(b.server.Dir, bucket, info.Key)))
+		must(t, s.removeUnlessFence(t.Context(), info))
+		removed++
+	}
+	if removed == 0 {
+		t.Error("the log has no segment")
+	}
+}

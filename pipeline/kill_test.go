@@ -109,10 +109,10 @@ func (p program) finish(t *testing.T, dir string) string {
 }
 
 // testKilled kills the program with SIGKILL at random moments, and then lets
-// it finish. LEADETL_KILLS is how many kills have to hit (default 10, the full
+// it finish. LEADETL_KILLS is how many kills have to hit (default 6, the full
 // form 200).
 func testKilled(t *testing.T, p program, undisturbed string, took time.Duration) {
-	kills := 10
+	kills := 6
 	if text := os.Getenv("LEADETL_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

@@ -30,10 +30,10 @@ const remoteKillSeed = 20_261_120
 // undisturbed run but for the times, and it can be made again, byte for
 // byte, of what is stored.
 //
-// LEADETL_KILLS is how many kills have to hit (default 12, and 6 on S3).
+// LEADETL_KILLS is how many kills have to hit (default 6).
 func TestRemoteKilled(t *testing.T) {
 	t.Parallel()
-	testRemoteKilled(t, inFolder, 12)
+	testRemoteKilled(t, inFolder, 6)
 }
 
 // TestRemoteKilledOnS3 is TestRemoteKilled with the state on S3: no process has
@@ -90,7 +90,7 @@ func testRemoteKilled(t *testing.T, keep keeper, short int) {
 // been billed is never sent again, and listed where it has no answer.
 func TestRemoteKilledWithoutKeys(t *testing.T) {
 	t.Parallel()
-	testRemoteKilledWithoutKeys(t, inFolder, 12)
+	testRemoteKilledWithoutKeys(t, inFolder, 6)
 }
 
 // TestRemoteKilledWithoutKeysOnS3 is that with the state on S3.

@@ -32,10 +32,10 @@ const s3KillSeed = 20_261_121
 // nothing is in the manifest that is not there as it says, and no unfinished
 // upload and no lock is left.
 //
-// LEADETL_KILLS is how many kills have to hit (default 8).
+// LEADETL_KILLS is how many kills have to hit (default 5).
 func TestS3Killed(t *testing.T) {
 	t.Parallel()
-	kills := killsWanted(t, 8)
+	kills := killsWanted(t, 5)
 	random := rand.New(rand.NewPCG(s3KillSeed, 0))
 	j := newS3Job(t)
 	for name, rows := range map[string]int{"a.csv": 9_000, "b.csv": 11_000, "c.csv": 1, "d.csv": 10_000} {

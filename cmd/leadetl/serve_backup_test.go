@@ -26,9 +26,10 @@ import (
 
 // TestBackupKilled kills backups of a service under load, and then restores, at
 // random moments. A backup is whole or absent, and a state is whole: the one from
-// before or the restored one.
+// before or the restored one. LEADETL_KILLS is how many of each are killed (default 8).
 func TestBackupKilled(t *testing.T) {
 	t.Parallel()
+	kills := killsWanted(t, 8)
 	const seed = 20_261_122
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := newPlace(t)
@@ -52,7 +53,7 @@ func TestBackupKilled(t *testing.T) {
 	killAfter(t, patience, "admin", "backup", filepath.Join(folder, "first.sqlite"), "--state", p.state)
 	took := time.Since(began)
 	whole, absent := 0, 0
-	for round := 0; round < 12 || (whole == 0 || absent == 0) && round < 60; round++ {
+	for round := 0; round < kills || (whole == 0 || absent == 0) && round < 60; round++ {
 		file := filepath.Join(folder, uuid.NewString())
 		killAfter(t, time.Duration(random.Int64N(int64(took*3/2))), "admin", "backup", file, "--state", p.state)
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +81,7 @@ func TestBackupKilled(t *testing.T) {
 	took = time.Since(began)
 	restored := balanced(t, filepath.Join(folder, "measured"))
 	killed, done := 0, 0
-	for range 20 {
+	for range kills {
 		// A state in use, as a service that was killed leaves it.
 		grown := balanced(t, p.state)
 		killAfter(t, time.Duration(random.Int64N(int64(took*3/2))), "admin", "restore", filepath.Join(folder, "first.sqlite"), "--state", p.state)

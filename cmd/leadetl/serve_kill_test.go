@@ -33,10 +33,10 @@ import (
 // key, a search that was accepted is completed once, a callback that was
 // promised arrives, under one id.
 //
-// LEADETL_KILLS is how many kills have to hit (default 8).
+// LEADETL_KILLS is how many kills have to hit (default 6).
 func TestServeKilled(t *testing.T) {
 	t.Parallel()
-	kills := 8
+	kills := 6
 	if text := os.Getenv("LEADETL_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

@@ -79,12 +79,12 @@ func TestKilledChild(t *testing.T) {
 // TestKilled kills a run with SIGKILL, again and again on one folder: each
 // answer it had acknowledged is there, whole, and each call that it had said
 // to begin is answered or open under its idempotency key. LEADETL_KILLS is how
-// many kills (default 12).
+// many kills (default 6).
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes")
 	}
-	kills := 12
+	kills := 6
 	if n, err := strconv.Atoi(os.Getenv("LEADETL_KILLS")); err == nil {
 		kills = n
 	}

@@ -107,12 +107,12 @@ func (d *desk) finishOf(j *state.Job) state.Finish {
 
 // TestJobsKilled kills a service with SIGKILL, again and again on one state:
 // what it had acknowledged is there, and in the end every job has finished
-// once, with one callback. LEADETL_KILLS is how many kills (default 12).
+// once, with one callback. LEADETL_KILLS is how many kills (default 6).
 func TestJobsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes")
 	}
-	kills := 12
+	kills := 6
 	if text := os.Getenv("LEADETL_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

@@ -54,7 +54,13 @@ func Connect(path string, pragmas ...string) (_ *Conn, err error) {
 	}
 	db.SetMaxOpenConns(1)
 	c := &Conn{db: db, prepared: map[string]*sql.Stmt{}, Patience: 10 * time.Second}
-	if c.Conn, err = db.Conn(context.Background()); err != nil {
+	// The first to open a new database changes it to WAL. SQLite refuses others
+	// that want the same meanwhile, and does not wait: waiting could be a deadlock.
+	err = c.whileBusy(func() (err error) {
+		c.Conn, err = db.Conn(context.Background())
+		return err
+	})
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if _, err := c.ExecContext(context.Background(), "PRAGMA busy_timeout = 2"); err != nil { // milliseconds; see Begin
@@ -71,8 +77,16 @@ func (c *Conn) Begin() error {
 	if err != nil {
 		return err
 	}
-	for asked := time.Now(); ; {
+	return c.whileBusy(func() error {
 		_, err := begin.ExecContext(context.Background())
+		return err
+	})
+}
+
+// whileBusy repeats what another process's lock refuses, as long as Patience.
+func (c *Conn) whileBusy(try func() error) error {
+	for asked := time.Now(); ; {
+		err := try()
 		if !Is(err, sqlite3.SQLITE_BUSY) || time.Since(asked) > c.Patience {
 			return err
 		}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestReserveHeap: a reserve takes no memory, also where the heap was used before.
+// TestReserveHeap: a reserve takes no memory, also where the heap was used before, and
+// no collections.
 func TestReserveHeap(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -23,11 +24,14 @@ func TestReserveHeap(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	const reserve = 256 << 20
-	before := ownMemory(t)
+	before, collected := ownMemory(t), collections()
 	release := ReserveHeap(reserve)
 	after := ownMemory(t)
 	if grown := after - before; grown > reserve/4 {
 		t.Errorf("a reserve of %d bytes takes %d", reserve, grown)
+	}
+	if n := collections() - collected; n > 2 {
+		t.Errorf("%d collections", n)
 	}
 	if err := release(); err != nil {
 		t.Error(err)
@@ -47,4 +51,10 @@ func ownMemory(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return kB << 10
+}
+
+func collections() uint32 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.NumGC
 }

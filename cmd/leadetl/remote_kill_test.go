@@ -222,7 +222,6 @@ func newTormentor(t *testing.T, l *list, random *rand.Rand, o badservice.Options
 	t.Helper()
 	o.Seed, o.Matched, o.Refused, o.NoCredits = remoteKillSeed, 0.75, refusedShare, []int{400, 402}
 	o.Latency, o.Faults = 3*time.Millisecond, badservice.Storm()
-	o.Faults.Limited = 0.006 // with a third of it, one short test in twenty met none
 	o.Rate, o.Burst = 400, 40
 	s, url := badly(t, o)
 	proxy := newToxiproxy(t, url)
@@ -241,7 +240,9 @@ func (x *tormentor) round(kills int) {
 	if x.random.IntN(6) == 0 { // while it starts, or soon after
 		calls, delay = 0, time.Duration(x.random.IntN(700))*time.Millisecond
 	}
-	if x.rounds++; x.rounds%9 == 4 { // it stops by itself, as a rule
+	// One call of nine rounds is denied, and the job stops by itself: in the fourth
+	// of them, or in the next if something else stopped it before.
+	if x.rounds++; x.rounds%9 >= 4 && x.service.Fates()[badservice.Denied] <= x.rounds/9 {
 		after := x.random.IntN(20)
 		x.service.Deny(after, 1)
 		calls = max(calls, after+20)

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -66,6 +67,7 @@ type Service struct {
 
 	mu       sync.Mutex
 	dice     *rand.Rand
+	due      map[Fate]float64 // the probabilities of a kind of fault so far, added up, until it is met
 	faults   Faults
 	balance  int64
 	turns    map[string]int      // how often each rotating choice was made
@@ -86,6 +88,7 @@ func New(o Options) *Service {
 	s := &Service{
 		options: o,
 		dice:    rand.New(rand.NewPCG(o.Seed, 0)),
+		due:     map[Fate]float64{},
 		faults:  o.Faults,
 		balance: o.Credits,
 		turns:   map[string]int{},
@@ -228,8 +231,19 @@ func canonical(identifier string) string {
 	return strings.TrimSpace(after)
 }
 
-// chance is true with probability p. The caller holds the lock.
-func (s *Service) chance(p float64) bool { return p > 0 && s.dice.Float64() < p }
+// chance is true with probability p, and once 1/p calls did not meet a kind of fault the next
+// one does: tests that want each kind do not depend on luck. The caller holds the lock.
+func (s *Service) chance(kind Fate, p float64) bool {
+	if p <= 0 {
+		return false
+	}
+	s.due[kind] += p
+	if s.dice.Float64() >= p && s.due[kind] < 1 {
+		return false
+	}
+	s.due[kind] = math.Inf(-1)
+	return true
+}
 
 // turn rotates through the given number of choices. The caller holds the lock.
 func (s *Service) turn(choice string, of int) int {

@@ -49,13 +49,13 @@ func (s *Service) before(r *http.Request, q *question, refusal *reply) *fate {
 	switch {
 	case s.isDenied(r):
 		return &fate{Denied, refuse(http.StatusUnauthorized, "invalid_credentials", "The API key is not valid.")}
-	case s.limit != nil && !s.limit.Allow(), s.chance(s.faults.Limited):
+	case s.limit != nil && !s.limit.Allow(), s.chance(Limited, s.faults.Limited):
 		return &fate{Limited, s.tooMany()}
 	case refusal != nil:
 		return &fate{Refused, refusal}
-	case s.chance(s.faults.Unavailable):
+	case s.chance(Unavailable, s.faults.Unavailable):
 		return &fate{Unavailable, unavailable()}
-	case s.chance(s.faults.ResetBefore):
+	case s.chance(ResetBefore, s.faults.ResetBefore):
 		return &fate{kind: ResetBefore}
 	}
 	return s.remembered(q)
@@ -144,10 +144,10 @@ func (s *Service) settle(q *question) (*decision, *fate) {
 		}
 	}
 	if q.kind == single {
-		d.later = q.callback != "" && q.name != "ip_to_company" && s.chance(s.faults.Later)
-		d.twice = d.later && s.chance(s.faults.Twice)
+		d.later = q.callback != "" && q.name != "ip_to_company" && s.chance(Later, s.faults.Later)
+		d.twice = d.later && s.chance("twice", s.faults.Twice)
 		d.delay = time.Duration(s.dice.IntN(200)) * time.Millisecond
-		if s.chance(s.faults.Spelled) {
+		if s.chance("spelled", s.faults.Spelled) {
 			d.spelling = rand.New(rand.NewPCG(s.dice.Uint64(), 0))
 		}
 	}
@@ -171,22 +171,22 @@ func (s *Service) after(q *question, d *decision, answered *reply) *fate {
 // mangle sends an answer, perhaps with a fault. The caller holds the lock.
 func (s *Service) mangle(answered *reply, kind Fate) *fate {
 	switch {
-	case s.chance(s.faults.Failed):
+	case s.chance(Failed, s.faults.Failed):
 		return &fate{Failed, refuse(http.StatusInternalServerError, "internal_error", "Something went wrong.")}
-	case s.chance(s.faults.ResetAfter):
+	case s.chance(ResetAfter, s.faults.ResetAfter):
 		return &fate{kind: ResetAfter}
-	case s.chance(s.faults.Truncated):
+	case s.chance(Truncated, s.faults.Truncated):
 		cut := answered.clone()
 		cut.body = cut.body[:len(cut.body)/2]
 		// A truncated 404 with the right length would look like a web server's
 		// 404.
 		cut.breaksOff = cut.status != http.StatusOK || s.turn("truncated", 2) == 1
 		return &fate{Truncated, cut}
-	case answered.status == http.StatusOK && s.chance(s.faults.WrongTypes):
+	case answered.status == http.StatusOK && s.chance(WrongTypes, s.faults.WrongTypes):
 		wrong := answered.clone()
 		wrong.body = mistyped[s.turn("mistyped", len(mistyped))]
 		return &fate{WrongTypes, wrong}
-	case s.chance(s.faults.Slow):
+	case s.chance(Slow, s.faults.Slow):
 		slow := answered.clone()
 		slow.dribbles = true
 		return &fate{Slow, slow}

@@ -197,11 +197,11 @@ func blockColumns(s Settings) []schema.Column {
 	case resolution.EmailToHEM:
 		block := slices.Concat(hemColumns(s), profileColumns(s), []schema.Column{text("network_url")})
 		if s.Remote {
-			block = append(block, of("hashed_emails", hashedEmailsType))
+			block = append(block, random(of("hashed_emails", hashedEmailsType)))
 		}
 		return block
 	case resolution.NetworkToHEM:
-		return slices.Concat(hemColumns(s), []schema.Column{of("hashed_emails", hashedEmailsType), text("network_url")})
+		return slices.Concat(hemColumns(s), []schema.Column{random(of("hashed_emails", hashedEmailsType)), text("network_url")})
 	case resolution.NetworkToPhone:
 		return phoneColumns()
 	case resolution.IPToCompany:
@@ -223,7 +223,7 @@ func blockColumns(s Settings) []schema.Column {
 
 func leadColumns(s Settings) []schema.Column {
 	return slices.Concat(contactColumns(), phoneColumns(), hemColumns(s),
-		[]schema.Column{of("hashed_emails", hashedEmailsType)}, companyColumns())
+		[]schema.Column{random(of("hashed_emails", hashedEmailsType))}, companyColumns())
 }
 
 func hemColumns(s Settings) []schema.Column {

@@ -93,7 +93,9 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 		case numberWidth(c.Arrow) > 0:
 			e.columns = append(e.columns, newNumberColumn(c, text))
 		case isPairs(c.Arrow):
-			e.columns = append(e.columns, newPairsColumn(text))
+			words := c
+			words.Random = false
+			e.columns = append(e.columns, newPairsColumn(text, t.compressorFor(words)))
 		default:
 			e.columns = append(e.columns, &arrowColumn{field: c.Field()})
 		}

@@ -362,6 +362,8 @@ func TestAnyTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := everyKind
 		spec.Compression = rapid.SampledFrom(compressions).Draw(t, "compression")
+		spec.Columns = slices.Clone(spec.Columns)
+		spec.Columns[slices.IndexFunc(spec.Columns, func(c schema.Column) bool { return c.Name == "pairs" })].Random = rapid.Bool().Draw(t, "random pairs")
 		limit := pageLimit{bytes: levelRoom + rapid.IntRange(1, 200).Draw(t, "page bytes"), values: rapid.IntRange(1, 40).Draw(t, "page values")}
 		var groups [][]arrow.Record
 		var all []arrow.Record

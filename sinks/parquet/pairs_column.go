@@ -44,8 +44,11 @@ func isPairs(t arrow.DataType) bool {
 	return ok && pair.NumFields() == 2 && pair.Field(0).Type.ID() == arrow.STRING && pair.Field(1).Type.ID() == arrow.STRING
 }
 
-func newPairsColumn(first *textColumn) *pairsColumn {
+// newPairsColumn makes the column of the writer of its first texts, and of the compression of
+// the second.
+func newPairsColumn(first *textColumn, compress func(dst, src []byte) []byte) *pairsColumn {
 	second := *first
+	second.compress = compress
 	return &pairsColumn{pairsFirst{first}, pairsSecond{plain: &second}}
 }
 

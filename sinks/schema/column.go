@@ -23,7 +23,9 @@ type Column struct {
 	// Statistics writes min and max. Never set it on a column that can hold
 	// personal data: they are values in clear text.
 	Statistics bool `json:"-"`
-	Random     bool `json:"-"` // the values cannot be compressed
+	// Random is for text, and for pairs of texts of which the first is, that cannot be
+	// compressed: digests.
+	Random bool `json:"-"`
 	// Repeats is for text and numbers whose values come again and again, such
 	// as cities: a row group holds each value once where that makes it smaller. Never set
 	// it on identifiers and digests, for which trying is a waste.

@@ -67,7 +67,7 @@ func (f *File) contents() (err error) {
 		return fmt.Errorf("its table of contents: %w", err)
 	}
 	for _, e := range f.table {
-		if e.Width < 1 || e.Width > 16 || e.Offset < 0 || e.Offset%sectionAlign != 0 || uint64(e.Offset) > body ||
+		if e.Width < 1 || e.Width > sectionAlign || e.Offset < 0 || e.Offset%sectionAlign != 0 || uint64(e.Offset) > body ||
 			e.Count < 0 || uint64(e.Count) > (body-uint64(e.Offset))/uint64(e.Width) || e.Count > math.MaxInt {
 			return fmt.Errorf("its section %s is out of place", e.Name)
 		}

@@ -29,7 +29,7 @@ func unmap(data []byte) error {
 
 // Fixed are the types of columns of fixed width, which have no pointers.
 type Fixed interface {
-	uint8 | uint16 | uint32 | uint64 | int64 | [16]byte
+	uint8 | uint16 | uint32 | uint64 | int64 | [16]byte | [8]uint64
 }
 
 // view returns memory as numbers in the byte order of this machine, without an incomplete last

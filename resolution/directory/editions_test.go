@@ -207,16 +207,13 @@ func TestNoSearches(t *testing.T) {
 	})
 }
 
-// TestDirectoryOfAnEarlierVersion: a directory of databases says what to import
+// TestDirectoryOfAnEarlierVersion: a directory with files of earlier formats says what to import
 // again, takes the imports one by one, and is whole after them.
 func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := manifest{Format: 2, Generation: 5, Kinds: map[Kind]entry{}}
-	for _, k := range []Kind{People, Companies, Searches, Visits} {
-		e := entry{File: dataFileName(k, 5, "sqlite"), Bytes: 3, Content: "0123456789"}
-		if k == Searches {
-			e.File = dataFileName(k, 5, "columns")
-		}
+	for k, format := range map[Kind]string{People: "cols", Companies: "sqlite", Searches: "columns", Visits: "sqlite"} {
+		e := entry{File: dataFileName(k, 5, format), Bytes: 3, Content: "0123456789"}
 		old.Kinds[k] = e
 		if err := os.WriteFile(filepath.Join(dir, e.File), []byte("old"), 0o644); err != nil {
 			t.Fatal(err)

@@ -269,7 +269,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.cols directory.json ip-ranges-000001.cols notes.txt people-000001.cols searches-000001.cols visits-000002.cols"
+	want := "companies-000001.cols2 directory.json ip-ranges-000001.cols2 notes.txt people-000001.cols2 searches-000001.cols2 visits-000002.cols2"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -355,7 +355,7 @@ func TestFirstImportKilled(t *testing.T) {
 			t.Error(err)
 		}
 		mustImport(t, killed, Files{Visits: source(t, "v.csv", sampleVisits)})
-		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols" {
+		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols2" {
 			t.Errorf("files %s", got)
 		}
 	}}

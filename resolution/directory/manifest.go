@@ -22,11 +22,12 @@ const manifestName = "directory.json"
 
 // manifestFormat grows when older programs cannot read the files. Manifests of older
 // formats are read, because they name the files to import again.
-const manifestFormat = 3
+const manifestFormat = 4
 
 // columnFormat is the end of the names of column files. Earlier programs wrote databases
-// (sqlite, mmdb) and column files without checksums (columns).
-const columnFormat = "cols"
+// (sqlite, mmdb), column files without checksums (columns), and those with another index of
+// keys (cols).
+const columnFormat = "cols2"
 
 func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
 
@@ -131,7 +132,7 @@ func (m manifest) write(dir string) error {
 
 // dataFile matches the names of data files: kind, generation, format. A name is never used
 // again, so a reader that opens a file late gets the right one or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|spool|` + columnFormat + `)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|cols|spool|` + columnFormat + `)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)

@@ -72,7 +72,7 @@ func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, par
 const (
 	touched      = 32
 	touchedLines = 4
-	partLines    = 3 // to the phones
+	partLines    = 3 // to the emails and phones
 )
 
 // hashesBytes is the length of the hashes of an email.

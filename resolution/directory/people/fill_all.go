@@ -29,7 +29,7 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 			hashes[i] = records.HashOf(digest)
 		}
 		f.digests.FirstRows(hashes[:n], rows[:n])
-		f.Touch(rows[:n], 0, 1)
+		f.Touch(rows[:n], 0, partLines)
 		for i, row := range rows[:n] {
 			if row != records.None && digests[i] != "" {
 				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i], part)

@@ -21,7 +21,7 @@ func (f *File) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles
 			hashes[i] = records.HashOfBytes(sums[32*(from+i) : 32*(from+i+1)])
 		}
 		f.digests.FirstRows(hashes[:n], rows[:n])
-		f.Touch(rows[:n], 0, 1)
+		f.Touch(rows[:n], 0, partLines)
 		for i, row := range rows[:n] {
 			if address := addresses.At(from + i); row != records.None && len(address) > 0 {
 				profiles.Data = append(profiles.Data, f.profileOf(address, sums[32*(from+i):32*(from+i+1)], hashes[i], row)...)

@@ -75,49 +75,37 @@ func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
 
 func (x *Index) firstRows(hashes []Hash, rows []uint32) {
 	var places [together]uint64
-	var starts, ends [together]uint32
-	var entries [perBucket][together]uint64
+	var lines [together]line
 	n := len(hashes)
 	for i, h := range hashes {
-		places[i] = h.High >> x.shift
+		places[i] = lineOf(h.High, x.named)
 	}
-	x.starts.Expect(places[:n])
-	x.starts.Load(places[:n], starts[:])
-	for i := range n {
-		places[i]++
-	}
-	x.starts.Load(places[:n], ends[:])
-	for k := range entries {
-		for i := range n {
-			places[i] = min(uint64(starts[i])+uint64(k), uint64(x.Len()-1))
-		}
-		if k == 0 {
-			x.entries.Expect(places[:n])
-		}
-		x.entries.Load(places[:n], entries[k][:])
-	}
+	x.lines.Expect(places[:n])
+	x.lines.Load(places[:n], lines[:])
 	for i, h := range hashes {
-		row, size := uint64(None), int64(ends[i])-int64(starts[i])
-		for k := perBucket - 1; k >= 0; k-- {
-			// Which entry it is cannot be predicted, so there is one condition for
-			// the end of the bucket and the hash: the compiler needs no branch.
-			e, after := entries[k][i], uint64((size-1-int64(k))>>63)
-			if after|(e>>32^uint64(uint32(h.High))) == 0 {
-				row = e
-			}
-		}
-		if rows[i] = uint32(row); rows[i] == None && size > perBucket {
-			rows[i] = x.firstRow(h, starts[i]+perBucket, ends[i])
+		rows[i] = firstRow(&lines[i], uint32(h.High))
+		if rows[i] == None && lines[i][lineEntries-1] != noEntry {
+			rows[i] = x.firstRowBehind(h)
 		}
 	}
 }
 
-// firstRow returns the first row among entries that may have a hash, None without one.
-func (x *Index) firstRow(h Hash, from, to uint32) uint32 {
-	for _, e := range x.entries.Slice(uint64(from), uint64(to)) {
-		if uint32(e>>32) == uint32(h.High) {
-			return uint32(e)
+// firstRow returns the first row with the bits of a hash in a line, None without one. Which
+// entry it is cannot be predicted, so all are compared: the compiler then needs no branch.
+func firstRow(l *line, bits uint32) uint32 {
+	row := None
+	for k := lineEntries - 1; k >= 0; k-- {
+		if e := l[k]; uint32(e>>32) == bits {
+			row = uint32(e)
 		}
+	}
+	return row
+}
+
+// firstRowBehind is firstRow for a hash whose line is full.
+func (x *Index) firstRowBehind(h Hash) uint32 {
+	for row := range x.Rows(h) {
+		return row
 	}
 	return None
 }

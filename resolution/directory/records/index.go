@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"runtime/debug"
 
 	"github.com/zeebo/xxh3"
 
@@ -25,48 +26,68 @@ func HashOfBytes(key []byte) Hash {
 	return Hash{h.Hi, h.Lo}
 }
 
-// Index finds the rows that may have a key. Its entries are sorted by hash. The highest bits
-// of a hash name a bucket of a few entries. An entry has the next 32 bits of the hash and
-// the row.
+// Index finds the rows that may have a key. It is a hash table in lines, each as long as a line
+// of the processor's cache, so most look-ups load one place of the memory. An entry is in the
+// line that its hash names or, where that is full, in the first of the next lines with room.
+// Entries are sorted by hash, so that they are written from front to back.
 type Index struct {
-	starts  columnfile.Checked[uint32] // by bucket, and the end of the last
-	entries columnfile.Checked[uint64]
-	shift   int // from a hash to its bucket
+	lines   columnfile.Checked[line]
+	named   uint64 // lines that hashes name; after them is room for the rest of the last ones
+	entries int
 }
 
-// perBucket is about the number of entries in a bucket.
-const perBucket = 4
+// line has entries, then noEntry. An entry has the lowest 32 bits of the high half of a hash,
+// of which the highest bits name the line, and the row.
+type line = [lineEntries]uint64
 
-// bucketBits is the logarithm of the number of buckets for n entries.
-func bucketBits(n int) int { return bits.Len(uint(n / perBucket)) }
+const (
+	lineEntries = 8
+	// perLine is how many entries a line has on average. At six, a quarter of the lines are full.
+	perLine = 6
+	noEntry = ^uint64(0) // its row is None
+)
 
 // ReadIndex finds the sections of an index.
-func ReadIndex(r *columnfile.Reader, name string) Index {
-	x := Index{
-		starts:  columnfile.ReadChecked[uint32](r, name+"_starts", -1),
-		entries: columnfile.ReadChecked[uint64](r, name+"_entries", -1),
+func ReadIndex(r *columnfile.Reader, name string) (x Index) {
+	defer columnfile.Guard(&r.Err, debug.SetPanicOnFault(true))
+	x.lines = columnfile.ReadChecked[line](r, name+"_index", -1)
+	size := columnfile.ReadChecked[uint64](r, name+"_index_size", 2)
+	if r.Err != nil {
+		return x
 	}
-	buckets := x.starts.Len() - 1
-	if r.Err == nil && (buckets < 1 || buckets&(buckets-1) != 0) {
-		r.Err = fmt.Errorf("%w: section %s_starts is not what it should be", columnfile.ErrDamaged, name)
+	x.entries, x.named = int(size.At(0)), size.At(1)
+	if x.named == 0 || x.named >= uint64(x.lines.Len()) {
+		r.Err = fmt.Errorf("%w: section %s_index_size is not what it should be", columnfile.ErrDamaged, name)
 	}
-	x.shift = 64 - bits.TrailingZeros(uint(buckets))
 	return x
 }
 
 // Len is the number of entries.
-func (x *Index) Len() int { return x.entries.Len() }
+func (x *Index) Len() int { return x.entries }
 
 // entry encodes a hash and its row.
 func entry(high uint64, row uint32) uint64 { return uint64(uint32(high))<<32 | uint64(row) }
 
+// lineOf returns which of so many lines a hash names.
+func lineOf(high, lines uint64) uint64 {
+	at, _ := bits.Mul64(high, lines)
+	return at
+}
+
 // Rows yields the rows whose key may have a hash. Call it under columnfile.Guard.
 func (x *Index) Rows(h Hash) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		ends := x.starts.Slice(h.High>>x.shift, h.High>>x.shift+2)
-		for _, e := range x.entries.Slice(uint64(ends[0]), uint64(ends[1])) {
-			if uint32(e>>32) == uint32(h.High) && !yield(uint32(e)) {
-				return
+		if x.entries == 0 {
+			return
+		}
+		for at := lineOf(h.High, x.named); ; at++ {
+			for _, e := range x.lines.At(at) {
+				if e == noEntry {
+					return
+				}
+				if uint32(e>>32) == uint32(h.High) && !yield(uint32(e)) {
+					return
+				}
 			}
 		}
 	}

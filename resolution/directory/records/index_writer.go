@@ -3,7 +3,6 @@ package records
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/bits"
 	"slices"
 
@@ -70,30 +69,16 @@ func (w *IndexWriter) row(order uint32) uint32 {
 // Write writes the index of the rows for which keep is true (nil keeps all), and calls lost
 // for each replaced row. n is the number of entries.
 func (w *IndexWriter) Write(ctx context.Context, to *columnfile.Writer, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
-	starts, err := columnfile.NewSpool[uint32](w.shares.path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, starts.Close()) }()
-	shift := 64 - bucketBits(w.shares.Len())
-	columnfile.Begin[uint64](to, name+"_entries")
-	var entries []uint64           // of a share
-	var begun []uint32             // of starts: buckets that begin in a share
-	begin := func(before uint64) { // all buckets below have begun
-		for uint64(starts.Len()+len(begun)) < before {
-			begun = append(begun, uint32(n))
-		}
-	}
+	lines := lineWriter{to: to, named: uint64(w.shares.Len()/perLine + 1)}
+	columnfile.Begin[line](to, name+"_index")
 	err = w.shares.Each(ctx, sortPairs, func(pairs []pair) error {
-		entries, begun = entries[:0], begun[:0]
 		for i := 0; i < len(pairs); {
 			first, kept := pairs[i], false
 			for ; i < len(pairs) && pairs[i].high == first.high && pairs[i].low == first.low; i++ {
 				switch row := w.row(pairs[i].order); {
 				case keep != nil && !keep(row):
 				case !kept:
-					begin(first.high>>shift + 1)
-					entries = append(entries, entry(first.high, row))
+					lines.add(first.high, row)
 					kept = true
 					n++
 				case lost != nil:
@@ -101,23 +86,68 @@ func (w *IndexWriter) Write(ctx context.Context, to *columnfile.Writer, name str
 				}
 			}
 		}
-		columnfile.Put(to, entries...)
-		return starts.Add(begun...)
+		lines.flush()
+		return nil
 	})
 	if err != nil {
 		return n, err
 	}
-	begun = begun[:0]
-	begin(1<<(64-shift) + 1)
-	if err := starts.Add(begun...); err != nil {
-		return n, err
-	}
-	all, err := starts.Read()
-	if err != nil {
-		return n, err
-	}
-	columnfile.Column(to, name+"_starts", all)
+	lines.end()
+	columnfile.Column(to, name+"_index_size", []uint64{uint64(n), lines.named})
 	return n, nil
+}
+
+// lineWriter writes the lines of an index.
+type lineWriter struct {
+	to      *columnfile.Writer
+	named   uint64 // lines that hashes name
+	full    []line // not written yet
+	written uint64 // lines, with full
+	last    line   // with used entries
+	used    int
+}
+
+// add adds an entry. Its hash is not lower than that of the one before it.
+func (w *lineWriter) add(high uint64, row uint32) {
+	w.endLines(lineOf(high, w.named))
+	if w.used == lineEntries {
+		w.endLine()
+	}
+	w.last[w.used] = entry(high, row)
+	w.used++
+}
+
+// endLine ends the last line.
+func (w *lineWriter) endLine() {
+	for i := w.used; i < lineEntries; i++ {
+		w.last[i] = noEntry
+	}
+	w.full = append(w.full, w.last)
+	w.written++
+	w.used = 0
+}
+
+// endLines ends all lines before one.
+func (w *lineWriter) endLines(before uint64) {
+	for w.written < before {
+		w.endLine()
+	}
+}
+
+// flush writes the full lines.
+func (w *lineWriter) flush() {
+	columnfile.Put(w.to, w.full...)
+	w.full = w.full[:0]
+}
+
+// end writes all that hashes name, and a line that is not full, where every look-up ends.
+func (w *lineWriter) end() {
+	w.endLines(w.named)
+	if w.used == lineEntries {
+		w.endLine()
+	}
+	w.endLine()
+	w.flush()
 }
 
 // sortPairs sorts the pairs of a share by hash, then order. It moves them to scratch, into

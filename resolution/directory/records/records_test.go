@@ -216,52 +216,6 @@ func TestSortPairs(t *testing.T) {
 	}
 }
 
-// TestWinner: of rows with the same hash, the first or the last is kept, and one that comes
-// later only without another.
-func TestWinner(t *testing.T) {
-	type added struct {
-		row   uint32
-		later bool
-	}
-	for _, c := range []struct {
-		winner Winner
-		rows   []added
-		want   uint32
-	}{
-		{First, []added{{7, false}, {3, false}, {5, false}}, 3},
-		{Last, []added{{7, false}, {3, false}, {5, false}}, 7},
-		{First, []added{{1, true}, {6, false}}, 6},
-		{First, []added{{4, true}, {2, true}}, 2},
-		{Last, []added{{1<<31 - 2, false}, {0, false}}, 1<<31 - 2},
-	} {
-		path := filepath.Join(t.TempDir(), "x.cols")
-		file, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		to, w := columnfile.NewWriter(file), NewIndexWriter(path, c.winner)
-		lost := 0
-		for _, r := range c.rows {
-			err = errors.Join(err, w.Add(HashOf("key"), r.row, r.later))
-		}
-		n, writing := w.Write(t.Context(), to, "x", nil, func(uint32) { lost++ })
-		if err := errors.Join(err, writing, to.Finish(), file.Close(), w.Close()); err != nil || n != 1 || lost != len(c.rows)-1 {
-			t.Fatal(n, lost, err)
-		}
-		f, err := columnfile.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		index := ReadIndex(&columnfile.Reader{File: f}, "x")
-		if got := slices.Collect(index.Rows(HashOf("key"))); !slices.Equal(got, []uint32{c.want}) {
-			t.Errorf("winner %d of %v is %v, want %d", c.winner, c.rows, got, c.want)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestRuns sorts in memory and by merging runs, the last of them of any size.
 func TestRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))

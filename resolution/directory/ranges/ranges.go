@@ -1,8 +1,8 @@
 // Package ranges keeps the IP ranges of a directory and their organizations.
 //
 // An import flattens ranges into sorted starts, each with the owner of the addresses up to
-// the next start. For IPv4 there is a table by the first 16 bits, so that a look-up searches
-// only the few ranges of a /16.
+// the next start. Those of IPv4 are by the first 16 bits of the address. A range of several
+// /16 has a start in each, so a look-up searches only the few starts of one, 2 bytes each.
 package ranges
 
 import (
@@ -32,8 +32,9 @@ type Range struct {
 type File struct {
 	file *columnfile.File
 
-	v4First columnfile.Checked[uint32] // by /16: its first start in v4; one more at the end
-	v4      columnfile.Checked[uint64] // start, then owner, 32 bits each
+	v4First columnfile.Checked[uint32] // by /16: its first start in v4Low; one more at the end
+	v4Low   columnfile.Checked[uint16] // the last 16 bits of the starts
+	v4      columnfile.Checked[uint32] // owners
 	v6High  columnfile.Checked[uint64] // of the starts
 	v6Low   columnfile.Checked[uint64]
 	v6      columnfile.Checked[uint32] // owners
@@ -60,10 +61,11 @@ func Open(path string, known *companies.File) (*File, error) {
 	f := &File{
 		file:     c,
 		v4First:  columnfile.ReadChecked[uint32](&r, "v4_first", 1<<16+1),
-		v4:       columnfile.ReadChecked[uint64](&r, "v4", -1),
+		v4Low:    columnfile.ReadChecked[uint16](&r, "v4_low", -1),
 		v6High:   columnfile.ReadChecked[uint64](&r, "v6_high", -1),
 		orgTypes: columnfile.ReadChecked[uint8](&r, "org_type", -1),
 	}
+	f.v4 = columnfile.ReadChecked[uint32](&r, "v4", f.v4Low.Len())
 	f.v6Low = columnfile.ReadChecked[uint64](&r, "v6_low", f.v6High.Len())
 	f.v6 = columnfile.ReadChecked[uint32](&r, "v6", f.v6High.Len())
 	f.domains = columnfile.ReadCheckedTexts(&r, "domain", f.orgTypes.Len())
@@ -81,10 +83,13 @@ func (f *File) Close() error { return f.file.Close() }
 // Networks is the number of flattened ranges with an owner.
 func (f *File) Networks() (n int64, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	before := uint32(0)
 	for i := range uint64(f.v4.Len()) {
-		if uint32(f.v4.At(i)) != 0 {
+		owner := f.v4.At(i)
+		if owner != 0 && owner != before { // a range has a start in each of its /16
 			n++
 		}
+		before = owner
 	}
 	for i := range uint64(f.v6.Len()) {
 		if f.v6.At(i) != 0 {
@@ -232,15 +237,18 @@ func (f *File) Verify() (err error) {
 		return fmt.Errorf("%w: %s %d is out of place", columnfile.ErrDamaged, what, i)
 	}
 	owners := uint32(f.orgTypes.Len())
-	for i := range uint64(f.v4.Len()) {
-		if i > 0 && f.v4.At(i-1)>>32 >= f.v4.At(i)>>32 || uint32(f.v4.At(i)) > owners {
-			return damaged("IPv4 range", i)
-		}
+	if f.v4First.At(0) != 0 || int(f.v4First.At(1<<16)) != f.v4.Len() {
+		return damaged("IPv4 table entry", 0)
 	}
-	for i := range uint64(1<<16 + 1) {
-		first := uint64(f.v4First.At(i))
-		if first > uint64(f.v4.Len()) || first > 0 && f.v4.At(first-1)>>48 >= i || first < uint64(f.v4.Len()) && f.v4.At(first)>>48 < i {
-			return damaged("IPv4 table entry", i)
+	for prefix := range uint64(1 << 16) {
+		first, end := uint64(f.v4First.At(prefix)), uint64(f.v4First.At(prefix+1))
+		if first > end || end > uint64(f.v4.Len()) {
+			return damaged("IPv4 table entry", prefix)
+		}
+		for i := first; i < end; i++ {
+			if i > first && f.v4Low.At(i-1) >= f.v4Low.At(i) || f.v4.At(i) > owners {
+				return damaged("IPv4 range", i)
+			}
 		}
 	}
 	for i := range uint64(f.v6.Len()) {

@@ -21,8 +21,10 @@ type segments struct {
 	v6High, v6Low *columnfile.Spool[uint64]
 	v6            *columnfile.Spool[uint32] // owners
 
-	owned int64  // segments with an owner
-	owner uint32 // of the last segment in v4
+	owned int64 // segments with an owner
+	// The last segment of IPv4.
+	from  uint64
+	owner uint32
 }
 
 func newSegments(path string) (s *segments, err error) {
@@ -57,28 +59,44 @@ func (s *segments) add(next segment) error {
 		s.owned++
 	}
 	if next.from.less(first6) {
-		s.owner = next.owner
-		return s.v4.Add(next.from.low<<32 | uint64(next.owner))
+		return errors.Join(s.continue4(next.from.low), s.add4(next.from.low, next.owner))
 	}
-	if s.v6.Len() == 0 && next.from != first6 {
-		if err := s.finish(); err != nil {
-			return err
-		}
-	}
-	return s.add6(next)
+	return errors.Join(s.finish4(next.from), s.add6(next))
+}
+
+func (s *segments) add4(from uint64, owner uint32) error {
+	s.from, s.owner = from, owner
+	return s.v4.Add(from<<32 | uint64(owner))
 }
 
 func (s *segments) add6(next segment) error {
 	return errors.Join(s.v6High.Add(next.from.high), s.v6Low.Add(next.from.low), s.v6.Add(next.owner))
 }
 
-// finish continues the last range of IPv4 after IPv4. It has no effect after segments of IPv6.
-func (s *segments) finish() error {
-	if s.v6.Len() > 0 || s.owner == 0 {
+// continue4 begins the last range of IPv4 again in each /16 that begins in it, and before an
+// address.
+func (s *segments) continue4(before uint64) (err error) {
+	for from := s.from>>16<<16 + 1<<16; s.owner != 0 && from < before; from += 1 << 16 {
+		err = errors.Join(err, s.add4(from, s.owner))
+	}
+	return err
+}
+
+// finish4 continues the last range of IPv4 up to a segment of IPv6. It has no effect after
+// others.
+func (s *segments) finish4(before number) error {
+	if s.v6.Len() > 0 {
 		return nil
 	}
-	return s.add6(segment{first6, s.owner})
+	err := s.continue4(first6.low)
+	if s.owner == 0 || before == first6 {
+		return err
+	}
+	return errors.Join(err, s.add6(segment{first6, s.owner}))
 }
+
+// finish ends the last range.
+func (s *segments) finish() error { return s.finish4(number{}) }
 
 // write flattens the ranges and writes the file. It returns the number of ranges with an
 // owner.
@@ -120,7 +138,14 @@ func (s *segments) write(w *columnfile.Writer) error {
 		}
 		columnfile.Put(w, uint32(i))
 	}
-	columnfile.Column(w, "v4", v4)
+	columnfile.Begin[uint16](w, "v4_low")
+	for _, start := range v4 {
+		columnfile.Put(w, uint16(start>>32))
+	}
+	columnfile.Begin[uint32](w, "v4")
+	for _, start := range v4 {
+		columnfile.Put(w, uint32(start))
+	}
 	high, errHigh := s.v6High.Read()
 	low, errLow := s.v6Low.Read()
 	v6, err := s.v6.Read()

@@ -57,6 +57,7 @@ type batch struct {
 
 	missed       []int // people with a company whose code is not known
 	read         scratchCompany
+	ownerCodes   []uint64 // what is known of the codes of the owners
 	companyCodes []int32  // of addresses
 	reasons      []string // of addresses without a code
 }

@@ -36,7 +36,20 @@ type codes []atomic.Uint64 // the number + 1, then its code
 func newCodes() codes { return make(codes, 1<<17) }
 
 func (c codes) get(number uint32) (code int32, known bool) {
-	n := c[number%uint32(len(c))].Load()
+	return codeIn(c.at(number), number)
+}
+
+func (c codes) at(number uint32) uint64 { return c[number%uint32(len(c))].Load() }
+
+// atAll sets to[i] to what may have the code of a number: codeIn says whether it does. Between
+// the reads are no branches, so that the processor waits for many at once.
+func (c codes) atAll(numbers []uint32, to []uint64) {
+	for i, number := range numbers {
+		to[i] = c.at(number)
+	}
+}
+
+func codeIn(n uint64, number uint32) (code int32, known bool) {
 	return int32(uint32(n)), uint32(n>>32) == number+1
 }
 
@@ -56,6 +69,8 @@ func (b *batch) codeOwners(found resolution.Companies) error {
 		return err
 	}
 	known := b.engine.codesOf(found.Table)
+	b.ownerCodes = resize(b.ownerCodes, len(b.owners))
+	known.owners.atAll(b.owners, b.ownerCodes)
 	for i, owner := range b.owners {
 		found.Codes[i] = 0
 		if !b.addrs[i].IsValid() {
@@ -64,7 +79,7 @@ func (b *batch) codeOwners(found resolution.Companies) error {
 		if found.Reasons[i] = b.withoutOwner(owner, found.OrgTypes[i]); found.Reasons[i] != "" {
 			continue
 		}
-		code, there := known.owners.get(owner)
+		code, there := codeIn(b.ownerCodes[i], owner)
 		if !there {
 			var err error
 			if code, err = b.addOwner(found.Table, owner); err != nil {

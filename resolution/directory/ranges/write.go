@@ -138,14 +138,8 @@ func (s *segments) write(w *columnfile.Writer) error {
 		}
 		columnfile.Put(w, uint32(i))
 	}
-	columnfile.Begin[uint16](w, "v4_low")
-	for _, start := range v4 {
-		columnfile.Put(w, uint16(start>>32))
-	}
-	columnfile.Begin[uint32](w, "v4")
-	for _, start := range v4 {
-		columnfile.Put(w, uint32(start))
-	}
+	putPart(w, "v4_low", v4, func(start uint64) uint16 { return uint16(start >> 32) })
+	putPart(w, "v4", v4, func(start uint64) uint32 { return uint32(start) })
 	high, errHigh := s.v6High.Read()
 	low, errLow := s.v6Low.Read()
 	v6, err := s.v6.Read()
@@ -153,6 +147,18 @@ func (s *segments) write(w *columnfile.Writer) error {
 	columnfile.Column(w, "v6_low", low)
 	columnfile.Column(w, "v6", v6)
 	return errors.Join(errHigh, errLow, err)
+}
+
+// putPart writes a section with a part of each start.
+func putPart[T columnfile.Fixed](w *columnfile.Writer, name string, starts []uint64, part func(uint64) T) {
+	columnfile.Begin[T](w, name)
+	var parts [1024]T
+	for some := range slices.Chunk(starts, len(parts)) {
+		for i, start := range some {
+			parts[i] = part(start)
+		}
+		columnfile.Put(w, parts[:len(some)]...)
+	}
 }
 
 func (t *table) writeOwners(w *columnfile.Writer) error {

@@ -30,6 +30,9 @@ type Runs[T any] struct {
 const (
 	runBytes  = 32 << 20
 	readBytes = 64 << 10
+	// smallBytes is from where on there is room for a whole run at once. With a run that
+	// grew a quarter at a time, copying it was a sixth of the time of an import of ranges.
+	smallBytes = 256 << 10
 )
 
 // NewRuns makes an empty one. Its temporary file is made when it is needed, in the folder of
@@ -43,9 +46,13 @@ func (r *Runs[T]) Len() int { return r.n }
 
 // Add adds a value.
 func (r *Runs[T]) Add(value T) error {
+	size := int(unsafe.Sizeof(value))
+	if n := len(r.pending); n == cap(r.pending) && n*size >= smallBytes {
+		r.pending = slices.Grow(r.pending, r.held/size+1-n)
+	}
 	r.pending = append(r.pending, value)
 	r.n++
-	if len(r.pending)*int(unsafe.Sizeof(value)) < r.held {
+	if len(r.pending)*size < r.held {
 		return nil
 	}
 	return r.write()

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -40,16 +39,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// fewerChecks is how often rapid tries from here on, unless -rapid.checks
-// says otherwise.
-func fewerChecks(n int) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		flag.Lookup("rapid.checks").Value.Set(fmt.Sprint(n))
-	}
-}
 
 // setup is a run: a job, its input and what it is wired to. The zero value
 // hashes the emails of in/*.csv.

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -135,7 +136,7 @@ var cells = map[resolution.Identifier][]string{
 // it would be bought again. A plan loads the same.
 func TestLoadsWhatItAsks(t *testing.T) {
 	top, n := t.TempDir(), 0
-	fewerChecks(10) // each is three runs on disk
+	rapidtest.Checks(t, 10) // each is three runs on disk
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		s := setup{dir: fmt.Sprint(top, "/", n), op: rapid.SampledFrom(resolution.SingleRecord).Draw(rt, "operation")}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"pgregory.net/rapid"
@@ -21,7 +22,7 @@ func TestAnyCutAndAnyWorkers(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	n := 0
-	fewerChecks(20) // each is three runs on disk
+	rapidtest.Checks(t, 10) // each is three runs on disk
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		s := setup{dir: fmt.Sprint(top, "/", n)}

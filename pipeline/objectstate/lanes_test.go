@@ -16,6 +16,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -187,7 +188,7 @@ func (m *laneModel) end(t *rapid.T) {
 // sent again under its idempotency key; every answer is there in the end, and
 // counts once.
 func TestLaneModel(t *testing.T) {
-	fewChecks(t, "6")
+	rapidtest.Checks(t, 4)
 	b := newBench(t)
 	dirs, states := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -56,7 +57,7 @@ func (a *attempt) find(t interface{ Fatal(...any) }, ctx context.Context, key st
 // open and is sent again under the same idempotency key; and every answer that
 // an attempt was told is stored is there in the end.
 func TestLogModel(t *testing.T) {
-	fewChecks(t, "20")
+	rapidtest.Checks(t, 10)
 	b := newBench(t)
 	dirs, states := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {

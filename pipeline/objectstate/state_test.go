@@ -15,7 +15,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -159,23 +159,10 @@ func copyScope(t interface{ Fatal(...any) }, ctx context.Context, from, to keepe
 	return taken
 }
 
-// fewChecks makes so many checks of a property, unless -rapid.checks asks for another
-// number: each check sends hundreds of requests to a store.
-func fewChecks(t *testing.T, checks string) {
-	if !checksGiven() {
-		must(t, flag.Set("rapid.checks", checks))
-	}
-}
-
-var checksGiven = sync.OnceValue(func() (given bool) {
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	return given
-})
-
 // Whatever comes in whatever order, a folder and S3 hold the same as a map, and
 // a copy of either in the other holds the same again.
 func TestBothKeepTheSame(t *testing.T) {
-	fewChecks(t, "20")
+	rapidtest.Checks(t, 10)
 	b := newBench(t)
 	prefixes := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -272,7 +259,8 @@ func TestGenerationsAreMerged(t *testing.T) {
 	b := newBench(t)
 	s := b.state(t, "state")
 	want := map[string]bool{}
-	for n := range 40 {
+	const copies = 20
+	for n := range copies {
 		var some []answers.Item
 		for k := range 5 {
 			key := fmt.Sprintf("key-%d-%d", n, k)
@@ -298,7 +286,7 @@ func TestGenerationsAreMerged(t *testing.T) {
 			t.Fatalf("%d answers, want %d", len(got.Items), len(want)+1)
 		}
 		for _, i := range got.Items {
-			if i.Key == "again" && string(i.Body) != "39" || i.Key != "again" && !want[i.Key] {
+			if i.Key == "again" && string(i.Body) != fmt.Sprint(copies-1) || i.Key != "again" && !want[i.Key] {
 				t.Errorf("%s has body %s", i.Key, i.Body)
 			}
 		}

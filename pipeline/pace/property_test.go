@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/pipeline/pace"
 )
 
@@ -15,6 +16,7 @@ import (
 // are refused, and most of what the service and the concurrency allow is
 // answered once a minute has passed: the more, the more the service says.
 func TestAnyLimit(t *testing.T) {
+	rapidtest.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		perSecond := rapid.IntRange(20, 80).Draw(rt, "limit")
 		length := time.Duration(rapid.IntRange(1, 5).Draw(rt, "seconds")) * time.Second

@@ -18,7 +18,6 @@ import (
 // same rows given by value, numbers with their statistics. So have rows whose codes two
 // columns share.
 func TestAnyCodes(t *testing.T) {
-	fewerChecks(200)
 	pool := new(PagePool) // columns of all types use its memory
 	rapid.Check(t, func(t *rapid.T) {
 		column := withStatistics(schema.New("n", arrow.PrimitiveTypes.Int64, true))

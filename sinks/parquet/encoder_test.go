@@ -16,6 +16,7 @@ import (
 	parquetschema "github.com/apache/arrow/go/v17/parquet/schema"
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
@@ -358,7 +359,7 @@ func TestNoRows(t *testing.T) {
 // readers, and writing it again through used buffers gives the same bytes.
 func TestAnyTable(t *testing.T) {
 	pool := new(PagePool)
-	fewerChecks(40)
+	rapidtest.Checks(t, 40)
 	rapid.Check(t, func(t *rapid.T) {
 		spec := everyKind
 		spec.Compression = rapid.SampledFrom(compressions).Draw(t, "compression")

@@ -14,7 +14,6 @@ import (
 // Text columns that share the pages of an earlier one, for a whole row group or until a
 // record differs, give the same bytes as with pages of their own, and readers read them.
 func TestEqualTexts(t *testing.T) {
-	fewerChecks(200)
 	pool := new(PagePool) // pages that were shared come again
 	rapid.Check(t, func(t *rapid.T) {
 		spec := Table{Compression: rapid.SampledFrom([]Compression{Snappy, Zstd, Uncompressed}).Draw(t, "compression")}

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/leadetl/leadetl/internal/rapidtest"
 )
 
 // Levels packed eight at a time have the bytes of numbers.
 func TestLevelsAsNumbers(t *testing.T) {
-	fewerChecks(2000)
+	rapidtest.Checks(t, 2000)
 	rapid.Check(t, func(t *rapid.T) {
 		shift := rapid.IntRange(0, 7).Draw(t, "shift")
 		width := rapid.IntRange(1, min(4, 8-shift)).Draw(t, "width")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -38,6 +39,7 @@ const modelMaxActive = 3
 
 // TestJobsProperty compares any sequence of calls with the model.
 func TestJobsProperty(t *testing.T) {
+	rapidtest.Checks(t, 40)
 	shared := newDesk(t)
 	rapid.Check(t, func(r *rapid.T) {
 		d := shared.apart()

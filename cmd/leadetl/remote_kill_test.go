@@ -30,17 +30,17 @@ const remoteKillSeed = 20_261_120
 // undisturbed run but for the times, and it can be made again, byte for
 // byte, of what is stored.
 //
-// LEADETL_KILLS is how many kills have to hit (default 6).
+// LEADETL_KILLS is how many kills have to hit (default 4, 3 on S3).
 func TestRemoteKilled(t *testing.T) {
 	t.Parallel()
-	testRemoteKilled(t, inFolder, 6)
+	testRemoteKilled(t, inFolder, 4)
 }
 
 // TestRemoteKilledOnS3 is TestRemoteKilled with the state on S3: no process has
 // anything of the one before.
 func TestRemoteKilledOnS3(t *testing.T) {
 	t.Parallel()
-	testRemoteKilled(t, onS3(t), 6)
+	testRemoteKilled(t, onS3(t), 3)
 }
 
 func testRemoteKilled(t *testing.T, keep keeper, short int) {
@@ -90,13 +90,13 @@ func testRemoteKilled(t *testing.T, keep keeper, short int) {
 // been billed is never sent again, and listed where it has no answer.
 func TestRemoteKilledWithoutKeys(t *testing.T) {
 	t.Parallel()
-	testRemoteKilledWithoutKeys(t, inFolder, 6)
+	testRemoteKilledWithoutKeys(t, inFolder, 4)
 }
 
 // TestRemoteKilledWithoutKeysOnS3 is that with the state on S3.
 func TestRemoteKilledWithoutKeysOnS3(t *testing.T) {
 	t.Parallel()
-	testRemoteKilledWithoutKeys(t, onS3(t), 6)
+	testRemoteKilledWithoutKeys(t, onS3(t), 3)
 }
 
 func testRemoteKilledWithoutKeys(t *testing.T, keep keeper, short int) {

@@ -26,10 +26,10 @@ import (
 
 // TestBackupKilled kills backups of a service under load, and then restores, at
 // random moments. A backup is whole or absent, and a state is whole: the one from
-// before or the restored one. LEADETL_KILLS is how many of each are killed (default 8).
+// before or the restored one. LEADETL_KILLS is how many of each are killed (default 4).
 func TestBackupKilled(t *testing.T) {
 	t.Parallel()
-	kills := killsWanted(t, 8)
+	kills := killsWanted(t, 4)
 	const seed = 20_261_122
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := newPlace(t)

@@ -28,14 +28,7 @@ func TestFileIsScan(t *testing.T) {
 			}
 			return number{low: low}
 		})
-		var ranges []numberRange
-		for i := range rapid.IntRange(0, 12).Draw(t, "ranges") {
-			from, to := place.Draw(t, "from"), place.Draw(t, "to")
-			if to.less(from) {
-				from, to = to, from
-			}
-			ranges = append(ranges, numberRange{from, to, rapid.Uint32Range(1, 3).Draw(t, "owner"), uint32(i)})
-		}
+		ranges := someRanges(t, place)
 		f := written(t, filepath.Join(dir, "ranges.cols"), ranges)
 		defer func() {
 			if err := f.Close(); err != nil {

@@ -22,14 +22,7 @@ func TestFlattenIsScan(t *testing.T) {
 			}
 			return n
 		})
-		var ranges []numberRange
-		for i := range rapid.IntRange(0, 12).Draw(t, "ranges") {
-			from, to := place.Draw(t, "from"), place.Draw(t, "to")
-			if to.less(from) {
-				from, to = to, from
-			}
-			ranges = append(ranges, numberRange{from, to, rapid.Uint32Range(1, 3).Draw(t, "owner"), uint32(i)})
-		}
+		ranges := someRanges(t, place)
 		var segments []segment
 		f := flattener{emit: func(s segment) error {
 			segments = append(segments, s)
@@ -54,6 +47,18 @@ func TestFlattenIsScan(t *testing.T) {
 			}
 		}
 	})
+}
+
+// someRanges draws ranges between places.
+func someRanges(t *rapid.T, place *rapid.Generator[number]) (ranges []numberRange) {
+	for i := range rapid.IntRange(0, 12).Draw(t, "ranges") {
+		from, to := place.Draw(t, "from"), place.Draw(t, "to")
+		if to.less(from) {
+			from, to = to, from
+		}
+		ranges = append(ranges, numberRange{from, to, rapid.Uint32Range(1, 3).Draw(t, "owner"), uint32(i)})
+	}
+	return ranges
 }
 
 func ownerIn(segments []segment, at number) (owner uint32) {

@@ -73,20 +73,28 @@ func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
 	}
 }
 
+// firstRows does the same for at most together hashes. In each pass it loads a line for every
+// hash whose lines before were full: a quarter of the hashes take a second one. With those
+// loaded one by one, email_to_hem with --directory took 5% longer.
 func (x *Index) firstRows(hashes []Hash, rows []uint32) {
 	var places [together]uint64
+	var open [together]int // which hash each of places is for
 	var lines [together]line
-	n := len(hashes)
 	for i, h := range hashes {
-		places[i] = lineOf(h.High, x.named)
+		places[i], open[i] = lineOf(h.High, x.named), i
 	}
-	x.lines.Expect(places[:n])
-	x.lines.Load(places[:n], lines[:])
-	for i, h := range hashes {
-		rows[i] = firstRow(&lines[i], uint32(h.High))
-		if rows[i] == None && lines[i][lineEntries-1] != noEntry {
-			rows[i] = x.firstRowBehind(h)
+	for n := len(hashes); n > 0; {
+		x.lines.Expect(places[:n])
+		x.lines.Load(places[:n], lines[:])
+		full := 0
+		for k, i := range open[:n] {
+			rows[i] = firstRow(&lines[k], uint32(hashes[i].High))
+			places[full], open[full] = places[k]+1, i
+			if rows[i] == None && lines[k][lineEntries-1] != noEntry {
+				full++
+			}
 		}
+		n = full
 	}
 }
 
@@ -100,12 +108,4 @@ func firstRow(l *line, bits uint32) uint32 {
 		}
 	}
 	return row
-}
-
-// firstRowBehind is firstRow for a hash whose line is full.
-func (x *Index) firstRowBehind(h Hash) uint32 {
-	for row := range x.Rows(h) {
-		return row
-	}
-	return None
 }

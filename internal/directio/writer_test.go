@@ -36,6 +36,7 @@ func content(size int) []byte {
 
 // writeInPieces writes p in pieces of the given size.
 func writeInPieces(w *Writer, p []byte, piece int) error {
+	defer w.Stop()
 	for len(p) > 0 {
 		n := min(piece, len(p))
 		if _, err := w.Write(p[:n]); err != nil {
@@ -62,8 +63,9 @@ func TestWriter(t *testing.T) {
 			for _, size := range []int{
 				0, 1, 511, 512, 513, alignment - 1, alignment, alignment + 1, smallBytes - 1, smallBytes, smallBytes + 1,
 				bufferBytes - 1, bufferBytes, bufferBytes + 1, 2*bufferBytes - 1, 2 * bufferBytes, 2*bufferBytes + alignment, 3*bufferBytes + 17,
+				buffers*bufferBytes - 1, buffers * bufferBytes, 2*buffers*bufferBytes + 17,
 			} {
-				for _, piece := range []int{100_000, 5 * bufferBytes} {
+				for _, piece := range []int{100_000, 2 * buffers * bufferBytes} {
 					name := fmt.Sprintf("%s, %d bytes in pieces of %d, %s", kind, size, piece, on)
 					file, err := os.Create(filepath.Join(dir, "file"))
 					if err != nil {
@@ -74,7 +76,6 @@ func TestWriter(t *testing.T) {
 					if err := writeInPieces(w, want, piece); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
-					w.Stop() // after Flush it does nothing
 					if err := file.Close(); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
@@ -93,7 +94,7 @@ func TestWriter(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	for on, dir := range folders(t) {
-		for _, size := range []int{0, 1, bufferBytes, 3*bufferBytes + 17} {
+		for _, size := range []int{0, 1, bufferBytes, 3*bufferBytes + 17, 2 * buffers * bufferBytes} {
 			file, err := os.Create(filepath.Join(dir, "file"))
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +105,7 @@ func TestStop(t *testing.T) {
 			}
 			w.Stop()
 			w.Stop()
-			if w.buffer != nil || w.other != nil {
+			if w.buffer != nil || w.free != nil {
 				t.Errorf("%s, %d bytes: it has buffers after Stop", on, size)
 			}
 			if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
@@ -118,7 +119,7 @@ func TestStop(t *testing.T) {
 // cache.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{1, bufferBytes, 2 * bufferBytes, 5*bufferBytes + 17} {
+	for _, size := range []int{1, bufferBytes, 2 * bufferBytes, 2*buffers*bufferBytes + 17} {
 		file, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 		if err != nil {
 			t.Skip(err)

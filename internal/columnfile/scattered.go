@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/leadetl/leadetl/internal/largepages"
 )
 
 // A file that does not fit into memory is read from the disk again and again, at places far
@@ -25,7 +27,7 @@ func (f *File) scatter(free int64) {
 	if f.scattered {
 		f.advise(0, int64(len(f.data)), unix.MADV_RANDOM)
 	} else {
-		f.advise(0, int64(len(f.data)), unix.MADV_HUGEPAGE)
+		largepages.Ask(f.data)
 	}
 }
 

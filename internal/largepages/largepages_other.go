@@ -1,0 +1,6 @@
+//go:build !linux
+
+package largepages
+
+// Ask does nothing: only Linux takes this advice.
+func Ask([]byte) {}

@@ -3,6 +3,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help build run test check format vet portable lint tidy bench-check load-check foreign iceberg iceberg-check cluster-check bench fuzz kill soak
 
+# Builds for the race detector do not fit everything that check does.
+without-race = GOFLAGS='$(filter-out -race,$(GOFLAGS))'
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -31,7 +34,7 @@ one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/run/direc
 
 test: ## run all tests with the race detector, in random order
 	go test -race -vet=off -shuffle=on -timeout 25m ./... # vet does the same, and for the race detector's builds once more
-	GOFLAGS=$${GOFLAGS//-race/} go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
+	$(without-race) go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
 
 # All of check uses the builds of the race detector: others would take three minutes more.
 check: export GOFLAGS := $(GOFLAGS) -race
@@ -45,10 +48,10 @@ vet: portable
 
 # What asks the system for something is built for macOS too. All of the program takes minutes.
 portable:
-	GOFLAGS=$${GOFLAGS//-race/} GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob,largepages}
+	$(without-race) GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob,largepages}
 
 lint:
-	staticcheck=$$(GOFLAGS=$${GOFLAGS//-race/} go tool -n staticcheck); "$$staticcheck" ./...
+	staticcheck=$$($(without-race) go tool -n staticcheck); "$$staticcheck" ./...
 
 tidy:
 	go mod tidy -diff

@@ -119,10 +119,10 @@ func (w *Writer) start() {
 	for range buffers - 1 {
 		w.free <- nil
 	}
-	full, hashed := w.full, make(chan []byte)
+	hashed := make(chan []byte)
 	w.working.Go(func() {
 		defer close(hashed)
-		for p := range full {
+		for p := range w.full {
 			w.hash(p)
 			hashed <- p
 		}

@@ -48,7 +48,7 @@ vet: portable
 
 # What asks the system for something is built for macOS too. All of the program takes minutes.
 portable:
-	$(without-race) GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob,largepages}
+	$(without-race) GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob}
 
 lint:
 	staticcheck=$$($(without-race) go tool -n staticcheck); "$$staticcheck" ./...

@@ -1,9 +1,7 @@
-// Package largepages asks the system for large pages of memory. The processor finds a large
-// page faster than the hundreds of small ones in its place.
-package largepages
+package columnfile
 
 import "golang.org/x/sys/unix"
 
-// Ask asks for large pages in some memory, which begins at a page. It is advice: without it,
-// all is only slower.
-func Ask(memory []byte) { _ = unix.Madvise(memory, unix.MADV_HUGEPAGE) }
+// inLargePages asks for large pages, which the processor finds faster than the hundreds of
+// small ones in the place of each.
+const inLargePages = unix.MADV_HUGEPAGE

@@ -1,6 +1,8 @@
 //go:build !linux
 
-package largepages
+package columnfile
 
-// Ask does nothing: only Linux takes this advice.
-func Ask([]byte) {}
+import "golang.org/x/sys/unix"
+
+// inLargePages asks for nothing: only Linux takes that advice.
+const inLargePages = unix.MADV_NORMAL

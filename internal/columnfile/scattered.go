@@ -10,8 +10,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/leadetl/leadetl/internal/largepages"
 )
 
 // A file that does not fit into memory is read from the disk again and again, at places far
@@ -27,7 +25,7 @@ func (f *File) scatter(free int64) {
 	if f.scattered {
 		f.advise(0, int64(len(f.data)), unix.MADV_RANDOM)
 	} else {
-		largepages.Ask(f.data)
+		f.advise(0, int64(len(f.data)), inLargePages)
 	}
 }
 

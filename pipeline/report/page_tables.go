@@ -34,18 +34,18 @@ func reasonTables(r *Report) (tables []barTable) {
 	}
 	if t.Matched+t.NoMatch > 0 {
 		items := reasons([]barItem{{"matched", "matched", t.Matched}}, "no-match", "no_match")
-		tables = append(tables, countTable("Matched or not", "row", t.Rows, t.Rows, items))
+		tables = append(tables, countTable("Matched or not", "row", t.Rows, items))
 	}
 	for _, o := range []struct{ title, kind, outcome string }{
 		{"Failed", "failed", "failed"}, {"Skipped", "skipped", "skipped"}, {"Suppressed", "suppressed", "suppressed"},
 	} {
 		if items := reasons(nil, o.kind, o.outcome); len(items) > 0 {
-			tables = append(tables, countTable(o.title, "row", t.Rows, 0, items))
+			tables = append(tables, countTable(o.title, "row", t.Rows, items))
 		}
 	}
 	rejected := reasons(reasons(nil, "rejected", "rejected"), "malformed", "malformed")
 	if len(rejected) > 0 {
-		tables = append(tables, countTable("Rejected", "line", lines(t), 0, rejected))
+		tables = append(tables, countTable("Rejected", "line", lines(t), rejected))
 	}
 	return tables
 }
@@ -55,9 +55,8 @@ type barItem struct {
 	count      int64
 }
 
-// countTable shows counts. full is the count of a full-length bar; 0 means the
-// largest count.
-func countTable(title, of string, all, full int64, items []barItem) barTable {
+// countTable shows counts, with bars as long as their shares of all.
+func countTable(title, of string, all int64, items []barItem) barTable {
 	table := barTable{Title: title, Note: "of " + count(all, of), Heads: [3]string{"Reason", "Rows", "Share"}}
 	if rest := len(items) - maxReasons; rest > 1 {
 		other := barItem{name: count(int64(rest), "other reason"), kind: items[maxReasons].kind}
@@ -66,13 +65,8 @@ func countTable(title, of string, all, full int64, items []barItem) barTable {
 		}
 		items = append(items[:maxReasons:maxReasons], other)
 	}
-	if full == 0 {
-		for _, i := range items {
-			full = max(full, i.count)
-		}
-	}
 	for _, i := range items {
-		table.Rows = append(table.Rows, barRow{Name: i.name, Kind: i.kind, Figure: figures.Grouped(i.count), Share: percent(i.count, all), Width: width(float64(i.count), float64(full))})
+		table.Rows = append(table.Rows, barRow{Name: i.name, Kind: i.kind, Figure: figures.Grouped(i.count), Share: percent(i.count, all), Width: width(float64(i.count), float64(all))})
 	}
 	return table
 }
@@ -93,7 +87,7 @@ var callClasses = map[string]string{
 // callTables shows how the calls of a run went.
 func callTables(s *Service) (tables []barTable) {
 	if items := classItems(s.Calls.ByClass); len(items) > 0 {
-		table := countTable("How calls ended", "call", s.Calls.Calls, 0, items)
+		table := countTable("How calls ended", "call", s.Calls.Calls, items)
 		table.Heads[0], table.Heads[1] = "Class", "Calls"
 		tables = append(tables, explain(table, s.Calls.ByClass))
 	}
@@ -121,7 +115,7 @@ func callTables(s *Service) (tables []barTable) {
 		for _, n := range s.Calls.Retries {
 			all += n
 		}
-		table := countTable("Sent again", "question", all, 0, items)
+		table := countTable("Sent again", "question", all, items)
 		table.Heads[0], table.Heads[1] = "After", "Questions"
 		tables = append(tables, explain(table, s.Calls.Retries))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -38,7 +39,11 @@ func (d *decision) addedEntries(there earlier) (*suppression.Set, error) {
 	if err != nil || before == nil {
 		return nil, err
 	}
-	return r.Suppression.Added(before)
+	added, err := r.Suppression.Added(before)
+	if err != nil {
+		return nil, fmt.Errorf("beside %s: %w", d.journal, err)
+	}
+	return added, nil
 }
 
 // sameButLists reports whether two identities differ only in their suppression

@@ -50,7 +50,7 @@ func (l *progressLog) beginJournal() error {
 	fingerprint := ""
 	if lists := d.run.Suppression; lists != nil {
 		fingerprint = lists.Fingerprint()
-		if err := d.journal.KeepLists(fingerprint, lists.Encode()); err != nil {
+		if err := d.journal.KeepLists(fingerprint, lists.Encode); err != nil {
 			return err
 		}
 	}

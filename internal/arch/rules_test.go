@@ -85,6 +85,7 @@ var siblings = map[[2]string]string{
 	{"cmd/leadetl/runcmd", "cmd/leadetl/runview"}:   "run and plan show what they do",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
+	{"pipeline/journal/journaltest", "pipeline/journal"}:                     "it tests implementations of its interface",
 	{"resolution/service/wire", "resolution/service/request"}:                "ids and problems of fields are written as requests have them",
 	{"resolution/service/backup", "resolution/service/sqlite"}:               "it copies that state",
 	{"resolution/service/dashboard", "resolution/service/credential"}:        "it makes keys",

@@ -83,11 +83,11 @@ func (f *Folder) Put(name string, data []byte) error {
 func (f *Folder) Get(name string) ([]byte, error) { return os.ReadFile(filepath.Join(f.dir, name)) }
 
 // Drop is Storage's.
-func (f *Folder) Drop(prefix, but string) error {
+func (f *Folder) Drop(prefix, keep string) error {
 	files, err := os.ReadDir(f.dir)
 	errs := []error{err}
 	for _, file := range files {
-		if strings.HasPrefix(file.Name(), prefix) && file.Name() != but {
+		if strings.HasPrefix(file.Name(), prefix) && !strings.HasPrefix(file.Name(), keep) {
 			errs = append(errs, os.Remove(filepath.Join(f.dir, file.Name())))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 	"time"
@@ -34,11 +35,13 @@ type Storage interface {
 	Begin(lines []byte) error
 	// Append adds lines, after Begin.
 	Append(lines []byte) error
-	// Put keeps a small file beside the journal, and Get returns it.
+	// Put keeps a file of a few megabytes at most beside the journal. It does not keep data.
 	Put(name string, data []byte) error
+	// Get returns what Put kept; fs.ErrNotExist without it.
 	Get(name string) ([]byte, error)
-	// Drop removes the small files whose names begin with prefix, but for one.
-	Drop(prefix, but string) error
+	// Drop removes the files whose names begin with prefix, except those whose names begin
+	// with keep.
+	Drop(prefix, keep string) error
 	// Remove removes the lines and files.
 	Remove() error
 	// Close releases what Begin has opened.
@@ -145,30 +148,47 @@ func (j *Journal) Found(number int) (suppression.Found, error) {
 	return suppression.DecodeFound(data)
 }
 
-// listsName begins the name of the file of the suppression lists; their
-// fingerprint follows.
+// listsName begins the names of the files of the suppression lists; their
+// fingerprint and the number of the piece follow.
 const listsName = "suppressed-"
 
-// KeepLists keeps what the suppression lists of a job hold. Those that were kept
-// before stay until DropLists: the header says which count.
-func (j *Journal) KeepLists(fingerprint string, encoded []byte) error {
-	return j.storage.Put(listsName+fingerprint, encoded)
+func listsOf(fingerprint string) string { return listsName + fingerprint + "-" }
+
+func listsPiece(fingerprint string, piece int) string {
+	return fmt.Sprintf("%s%05d", listsOf(fingerprint), piece)
+}
+
+// KeepLists keeps what the suppression lists of a job hold, as encode writes it. Those
+// that were kept before stay until DropLists: the header says which count.
+func (j *Journal) KeepLists(fingerprint string, encode func(io.Writer) error) error {
+	w := pieceWriter{put: func(piece int, data []byte) error {
+		return j.storage.Put(listsPiece(fingerprint, piece), data)
+	}}
+	if err := encode(&w); err != nil {
+		return err
+	}
+	return w.flush()
 }
 
 // DropLists removes lists other than those of a fingerprint.
-func (j *Journal) DropLists(but string) error { return j.storage.Drop(listsName, listsName+but) }
+func (j *Journal) DropLists(keep string) error { return j.storage.Drop(listsName, listsOf(keep)) }
 
-// Lists is what KeepLists kept under a fingerprint; nil without it.
-func (j *Journal) Lists(fingerprint string) ([]byte, error) {
-	data, err := j.storage.Get(listsName + fingerprint)
-	if errors.Is(err, fs.ErrNotExist) {
+// Lists reads what KeepLists kept under a fingerprint; nil without it.
+func (j *Journal) Lists(fingerprint string) (io.Reader, error) {
+	r := &pieceReader{get: func(piece int) ([]byte, error) { return j.storage.Get(listsPiece(fingerprint, piece)) }}
+	if err := r.fill(); errors.Is(err, io.EOF) {
 		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
-	return data, err
+	return r, nil
 }
 
 // Begun reports whether this process has begun the journal.
 func (j *Journal) Begun() bool { return j.begun }
+
+// String names the journal for messages.
+func (j *Journal) String() string { return j.storage.String() }
 
 // Close keeps the journal for the next run.
 func (j *Journal) Close() error { return j.storage.Close() }

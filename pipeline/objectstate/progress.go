@@ -138,11 +138,11 @@ func (p *Progress) Get(name string) ([]byte, error) {
 }
 
 // Drop removes the files that Put stored with names that begin with prefix,
-// except but.
-func (p *Progress) Drop(prefix, but string) error {
+// except those that begin with keep.
+func (p *Progress) Drop(prefix, keep string) error {
 	folder := p.at.Below("beside/")
 	for info, err := range p.state.store.List(p.ctx, folder.Below(prefix)) {
-		if err == nil && info.Location != folder.Below(but) {
+		if err == nil && !strings.HasPrefix(info.Key, folder.Below(keep).Key) {
 			err = p.state.store.Remove(p.ctx, info.Location)
 		}
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/journal/journaltest"
 )
 
 // attempt is one process of a run, alive or believed dead.
@@ -369,6 +370,7 @@ func TestProgress(t *testing.T) {
 	if found, err := second.Get("found-00002"); err != nil || string(found) != "more" {
 		t.Errorf("what was kept: %q, %v", found, err)
 	}
+	journaltest.Lists(t, second)
 	unfinished, err := b.state(t, "state").Unfinished(t.Context())
 	if err != nil || len(unfinished) != 1 || unfinished[0].Objects != 6 || time.Since(unfinished[0].Changed) > time.Minute {
 		t.Errorf("unfinished: %+v, %v", unfinished, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
@@ -100,13 +101,13 @@ func (s *storage) Get(name string) ([]byte, error) {
 }
 
 // Drop is journal.Storage's.
-func (s *storage) Drop(prefix, but string) error {
+func (s *storage) Drop(prefix, keep string) error {
 	names, err := s.run.folder.List(s.ctx, s.beside(prefix))
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if name != s.beside(but) {
+		if !strings.HasPrefix(name, s.beside(keep)) {
 			if err := s.run.folder.Remove(s.ctx, name, ""); err != nil {
 				return err
 			}

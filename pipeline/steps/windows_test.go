@@ -164,12 +164,20 @@ func (m *memory) Append(lines []byte) error {
 	m.lines = append(m.lines, lines...)
 	return nil
 }
-func (m *memory) Put(name string, data []byte) error { m.files[name] = data; return nil }
-func (m *memory) Get(name string) ([]byte, error)    { return m.files[name], nil }
-func (m *memory) Drop(string, string) error          { return nil }
-func (m *memory) Remove() error                      { m.lines = nil; return nil }
-func (m *memory) Close() error                       { return nil }
-func (m *memory) String() string                     { return "memory" }
+func (m *memory) Put(name string, data []byte) error {
+	m.files[name] = slices.Clone(data)
+	return nil
+}
+func (m *memory) Get(name string) ([]byte, error) {
+	if data, ok := m.files[name]; ok {
+		return data, nil
+	}
+	return nil, fs.ErrNotExist
+}
+func (m *memory) Drop(string, string) error { return nil }
+func (m *memory) Remove() error             { m.lines = nil; return nil }
+func (m *memory) Close() error              { return nil }
+func (m *memory) String() string            { return "memory" }
 
 // dataset are the files of parts and rejects in a folder.
 func dataset(t testing.TB, dir string) map[string]string {

@@ -1,6 +1,12 @@
 package suppression
 
-import "testing"
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+)
 
 func TestAdded(t *testing.T) {
 	set := func(cells ...string) *Set {
@@ -11,6 +17,13 @@ func TestAdded(t *testing.T) {
 			}
 		}
 		return b.Set()
+	}
+	encode := func(s *Set) []byte {
+		var b bytes.Buffer
+		if err := s.Encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
 	}
 	const ann, bob, digest, number = "ann@x.example", "bob@x.example", "5c775bc919bf1ef191d538e4895de250", "+14155550123"
 	for _, c := range []struct {
@@ -25,8 +38,8 @@ func TestAdded(t *testing.T) {
 		{"others", set(ann), set(bob), nil},
 		{"nothing now", set(digest), set(), nil},
 	} {
-		encoded := c.before.Encode()
-		got, err := c.now.Added(encoded)
+		encoded := encode(c.before)
+		got, err := c.now.Added(bytes.NewReader(encoded))
 		if err != nil || (got == nil) != (c.want == nil) || got != nil && got.Fingerprint() != c.want.Fingerprint() {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
@@ -34,12 +47,19 @@ func TestAdded(t *testing.T) {
 			t.Errorf("%s: it does not find who was added", c.name)
 		}
 		for cut := range encoded {
-			if got, err := c.now.Added(encoded[:cut]); err == nil && got != nil {
+			if got, err := c.now.Added(bytes.NewReader(encoded[:cut])); err == nil && got != nil {
 				t.Errorf("%s: %d of %d bytes are taken for a list", c.name, cut, len(encoded))
 			}
 		}
 	}
-	if _, err := set(ann).Added(append(set(ann).Encode(), 0)); err == nil {
+	broken := errors.New("a broken disk")
+	for _, at := range []int{0, 5, 8, len(encode(set(ann)))} {
+		r := io.MultiReader(bytes.NewReader(encode(set(ann))[:at]), iotest.ErrReader(broken))
+		if _, err := set(ann, bob).Added(r); !errors.Is(err, broken) {
+			t.Errorf("an error after %d bytes is %v", at, err)
+		}
+	}
+	if _, err := set(ann).Added(bytes.NewReader(append(encode(set(ann)), 0))); err == nil {
 		t.Error("a byte too many is nothing wrong")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/sourcegraph/conc/pool"
+	"github.com/sourcegraph/conc"
 )
 
 // chunkLen is how many digests are in one piece of memory. A piece is not copied
@@ -70,11 +70,15 @@ type bucket struct {
 // Set sorts what was collected. The Builder is empty afterwards.
 func (b *Builder) Set() *Set {
 	s := &Set{}
-	workers := pool.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
-	for i := range b.buckets {
+	var workers conc.WaitGroup
+	n := runtime.GOMAXPROCS(0)
+	for first := range n {
 		workers.Go(func() {
-			s.buckets[i].chunks = b.buckets[i]
-			s.buckets[i].order()
+			var scratch []uint64
+			for i := first; i < len(s.buckets); i += n {
+				s.buckets[i].chunks = b.buckets[i]
+				scratch = s.buckets[i].order(scratch)
+			}
 		})
 	}
 	workers.Wait()
@@ -85,12 +89,13 @@ func (b *Builder) Set() *Set {
 	return s
 }
 
-// order sorts a bucket in place, drops duplicates and finds the starts.
-func (b *bucket) order() {
+// order sorts a bucket in place, drops duplicates and finds the starts. It returns the
+// scratch memory for the next bucket: new memory for each was as much garbage as the set.
+func (b *bucket) order(scratch []uint64) []uint64 {
 	if b.n == 0 {
-		return
+		return scratch
 	}
-	sorted := make([]uint64, 0, b.n)
+	sorted := scratch[:0]
 	for _, piece := range b.pieces {
 		sorted = append(sorted, piece...)
 	}
@@ -108,6 +113,7 @@ func (b *bucket) order() {
 		b.starts[counted] = uint32(b.n)
 	}
 	b.pieces = b.pieces[:(b.n+chunkLen-1)/chunkLen]
+	return sorted
 }
 
 // Has reports whether a digest is in the set.

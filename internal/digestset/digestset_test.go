@@ -32,6 +32,7 @@ func TestSetIsAMap(t *testing.T) {
 		for d := range want {
 			ask = append(ask, d, d+1, d-1)
 		}
+		s.Prefetch(ask)
 		for _, d := range ask {
 			if s.Has(d) != want[d] {
 				t.Fatalf("Has(%016x) = %v, want %v", d, s.Has(d), want[d])

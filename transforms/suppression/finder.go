@@ -25,6 +25,7 @@ type Finder struct {
 	forms texts
 	rows  []int // of forms
 	sums  [algorithms][]byte
+	asked [algorithms]questions
 	hits  []bool
 }
 
@@ -32,6 +33,16 @@ type Finder struct {
 type texts struct {
 	data    []byte
 	offsets []int32
+}
+
+// questions are digests to look up, each for a row.
+type questions struct {
+	digests []uint64
+	rows    []int
+}
+
+func (q *questions) add(digest uint64, row int) {
+	q.digests, q.rows = append(q.digests, digest), append(q.rows, row)
 }
 
 // Finder returns a Finder that remembers nothing.
@@ -137,15 +148,19 @@ func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32)
 	f.hits = append(f.hits[:0], make([]bool, n)...)
 	f.forms.data, f.forms.offsets = f.forms.data[:0], append(f.forms.offsets[:0], 0)
 	f.rows = f.rows[:0]
+	for a := range f.asked {
+		f.asked[a].digests, f.asked[a].rows = f.asked[a].digests[:0], f.asked[a].rows[:0]
+	}
 	f.hash(keys, offsets)
 	for i := range n {
 		if offsets[i] == offsets[i+1] {
 			continue
 		}
 		if a := addresses[i]; a.Kind() != email.Plaintext {
-			f.hits[i] = f.has(entryOfHex(a.Kind(), keys[offsets[i]:offsets[i+1]]))
+			e := entryOfHex(a.Kind(), keys[offsets[i]:offsets[i+1]])
+			f.asked[e.algorithm].add(e.digest, i)
 		} else {
-			f.hits[i] = f.hasSum(i)
+			f.askSums(i, i)
 			if !a.OneForm() {
 				f.otherForms(i, a, keys[offsets[i]:offsets[i+1]])
 			}
@@ -153,12 +168,39 @@ func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32)
 	}
 	f.hash(f.forms.data, f.forms.offsets)
 	for j, i := range f.rows {
-		if f.hasSum(j) {
-			f.hits[i] = true
-		}
+		f.askSums(j, i)
 	}
+	f.answer()
 	return f.hits
 }
+
+// askSums asks for row i by the digests of message j that hash computed.
+func (f *Finder) askSums(j, i int) {
+	for a, all := range f.sums {
+		if all != nil {
+			f.asked[a].add(binary.BigEndian.Uint64(all[j*digestLen[a]:]), i)
+		}
+	}
+}
+
+// answer sets the hits of the rows that are asked for.
+func (f *Finder) answer() {
+	for a := range f.asked {
+		digests, rows := f.asked[a].digests, f.asked[a].rows
+		for from := 0; from < len(digests); from += prefetched {
+			to := min(from+prefetched, len(digests))
+			f.set.digests[a].Prefetch(digests[from:to])
+			for i := from; i < to; i++ {
+				if f.has(entry{algorithm(a), digests[i]}) {
+					f.hits[rows[i]] = true
+				}
+			}
+		}
+	}
+}
+
+// prefetched is how many digests are looked up at a time.
+const prefetched = 64
 
 // otherForms collects the forms of an address other than its key.
 func (f *Finder) otherForms(i int, a email.Address, key []byte) {
@@ -197,16 +239,6 @@ func (f *Finder) hash(data []byte, offsets []int32) {
 // hashes reports whether a text may be listed by its digest of an algorithm: lists have
 // such digests, or plain entries are stored by it.
 func (f *Finder) hashes(a algorithm) bool { return f.set.given[a] || a == algSHA256 }
-
-// hasSum looks up the digests of message i that hash computed.
-func (f *Finder) hasSum(i int) (any bool) {
-	for a, all := range f.sums {
-		if all != nil && f.has(entry{algorithm(a), binary.BigEndian.Uint64(all[i*digestLen[a]:])}) {
-			any = true
-		}
-	}
-	return any
-}
 
 // entryOfHex returns the entry of a key that is a digest.
 func entryOfHex(kind email.Kind, key []byte) entry {

@@ -252,7 +252,7 @@ func TestColumnIsRowByRow(t *testing.T) {
 		var addresses []email.Address
 		var keys []byte
 		cells, offsets := []string{}, []int32{0}
-		for range random.IntN(40) {
+		for range random.IntN(200) {
 			c := pick(cell(), address(), "none")
 			a, err := email.Parse([]byte(c))
 			if err == nil {

@@ -83,7 +83,7 @@ func (b *bench) importAll(ctx context.Context, ref *reference) (err error) {
 		if err := errors.Join(err, os.Remove(file(kind.name))); err != nil {
 			return err
 		}
-		b.report.series = append(b.report.series, series{what: "leadetl, import of " + kind.name, rows: kind.rows, runs: []usage{ours}},
+		b.report.times(series{what: "leadetl, import of " + kind.name, rows: kind.rows, runs: []usage{ours}},
 			series{what: b.report.peer + ", read and sort " + kind.name, rows: kind.rows, runs: []usage{theirs}})
 		what, ratio := fmt.Sprintf("import of %s %s, CPU against %s sorting them into Parquet", millions(kind.rows), kind.name, b.report.peer), ours.cpu.Seconds()/theirs.cpu.Seconds()
 		if kind.name == "people" || kind.name == "ip-ranges" {
@@ -127,7 +127,7 @@ func (b *bench) lookup(ctx context.Context, ref *reference, operation, column, i
 		return err
 	}
 	r := &b.report
-	r.series = append(r.series, mine, peer)
+	r.times(mine, peer)
 	r.atLeast(fmt.Sprintf("%s %s, against %s", millions(b.rows), operation, r.peer), target, peer.wall().Seconds()/mine.wall().Seconds(), "%.2f×")
 	r.atLeast("  in CPU seconds", target, peer.cpu().Seconds()/mine.cpu().Seconds(), "%.2f×")
 	r.below("  size of the files, against "+r.peer+" writing the same rows", 1.05, sizes[0]/sizes[1], "%.3f×")
@@ -162,7 +162,7 @@ func (b *bench) verify(ctx context.Context, dataset string) error {
 		return err
 	}
 	s := series{what: "leadetl, verify of enrichment", rows: b.rows, runs: []usage{u}}
-	b.report.series = append(b.report.series, s)
+	b.report.times(s)
 	b.report.atLeast("verify of enrichment", 250_000, s.speed(), "%.0f rows/s")
 	return nil
 }
@@ -184,7 +184,7 @@ func (b *bench) emailsWithDirectory(ctx context.Context, ref *reference) (err er
 			all[i].rows, all[i].runs = b.rows, append(all[i].runs, u)
 		}
 	}
-	b.report.series = append(b.report.series, all...)
+	b.report.times(all...)
 	b.report.atLeast("email_to_hem with --directory, against without", 0.7, all[0].wall().Seconds()/all[1].wall().Seconds(), "%.2f×")
 	b.report.note("  in CPU seconds", fmt.Sprintf("%.2f×", all[0].cpu().Seconds()/all[1].cpu().Seconds()))
 	return nil

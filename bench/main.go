@@ -1,5 +1,5 @@
 // Command bench measures the targets for speed and memory and prints the results
-// as one table. Both sides of a ratio are measured in the same run.
+// of each step. Both sides of a ratio are measured in the same run.
 //
 // At full size it needs about 25 GB in the system's folder for temporary files,
 // and removes them at the end. With -people 50000000 it needs 80 GB.
@@ -51,7 +51,7 @@ type bench struct {
 	report report
 }
 
-// run runs all steps, one after another, and prints the table.
+// run runs all steps, one after another, and prints the results.
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.rows < 1000 || b.rounds < 1 {
 		return fmt.Errorf("-rows %d -rounds %d: at least 1000 rows, once", b.rows, b.rounds)
@@ -67,39 +67,60 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(b.dir)
 	b.report = report{when: time.Now(), machine: machine()}
-	for _, step := range []struct {
-		what string
-		do   func(context.Context) error
-	}{
-		{"build", b.build},
-		{"emails against DuckDB and the hash-only loop", b.emails},
-		{"memory", b.memory},
-		{"suppression list", b.suppression},
-		{"lookups in a directory", b.lookups},
-		{"service under load", b.service},
-		{"remote runs", b.remote},
-		{"s3, from and to", b.s3},
-		{"scale: state on S3", b.scale},
-	} {
-		if b.only != "" && step.what != "build" && !strings.HasPrefix(step.what, b.only) {
-			continue
-		}
-		started := time.Now()
-		fmt.Fprintf(os.Stderr, "%s …\n", step.what)
-		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.what, err)
-		}
-		fmt.Fprintf(os.Stderr, "%s: %s\n", step.what, time.Since(started).Round(time.Second))
+	if err := (step{name: "build", do: b.build}).run(ctx); err != nil {
+		return err
 	}
-	fmt.Printf("%s\n%s", b.report.ratios(), b.report.measured())
+	for _, s := range b.steps() {
+		if strings.HasPrefix(s.name, b.only) {
+			b.report.begin(s.title, s.about)
+			if err := s.run(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Print(&b.report)
 	if b.rows < fullSize || b.only != "" {
-		fmt.Printf("\nThis was a try: the targets are for all steps at %s rows, and %s was not written.\n", millions(fullSize), b.page)
+		fmt.Printf("This was a try: the targets are for all steps at %s rows, and %s was not written.\n", millions(fullSize), b.page)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(b.page), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(b.page, []byte(b.report.page()), 0o644)
+}
+
+// step is one of the measurements.
+type step struct {
+	name         string // for -only
+	title, about string // of its section of the page
+	do           func(context.Context) error
+}
+
+// run does a step and prints how long it took.
+func (s step) run(ctx context.Context) error {
+	started := time.Now()
+	fmt.Fprintf(os.Stderr, "%s …\n", s.name)
+	if err := s.do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, time.Since(started).Round(time.Second))
+	return nil
+}
+
+func (b *bench) steps() []step {
+	return []step{
+		{"emails", "email_to_hem", `Three digests of each email. With the column source_row, DuckDB uses one core, and without it both. The hash-only
+loop splits lines at the comma and computes the three digests with the standard library on all cores; it checks and writes nothing.`, b.emails},
+		{"memory", "Memory of email_to_hem", `Each size is one run.`, b.memory},
+		{"suppression", "Suppression lists", `The list has random SHA-256 digests.`, b.suppression},
+		{"lookups", "Look-ups and imports", `The runs use the directory that the imports made. Both programs write the columns of the operation, but DuckDB leaves
+out source_row, and writes constants where leadetl parses phone numbers.`, b.lookups},
+		{"service", "The service", `wrk, which makes the load, and the receiver of the callbacks share the cores with the service.`, b.service},
+		{"remote", "Runs against a service", `The service (` + "`bench/fixed`" + `) is a process of its own on the same cores. The plain loop (` + "`bench/plainloop`" + `) is what
+people write first: it keeps nothing on disk and stops at the first error.`, b.remote},
+		{"s3", "From S3 to S3", `The server (versitygw) shares the cores.`, b.s3},
+		{"scale", "State on S3", `One caller. Service and store share the cores with it.`, b.scale},
+	}
 }
 
 // path is the path of a temporary file or folder.

@@ -15,10 +15,10 @@ func (b *bench) memory(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.report.series = append(b.report.series, series{what: "leadetl, " + millions(rows) + " rows", rows: rows, runs: []usage{u}})
+		b.report.times(series{what: "leadetl, " + millions(rows) + " rows", rows: rows, runs: []usage{u}})
 		b.report.below("peak memory at "+millions(rows)+" rows", 400, float64(u.peakRSS)/1e6, "%.0f MB")
 	}
-	s := b.report.series
+	s := b.report.current().series
 	growth := float64(s[len(s)-1].peak()) / float64(s[len(s)-2].peak())
 	b.report.below(fmt.Sprintf("peak memory at %s against %s rows", millions(b.rows*3), millions(b.rows)), 1.1, growth, "%.2f×")
 	return nil

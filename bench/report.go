@@ -9,11 +9,31 @@ import (
 
 // report collects the results.
 type report struct {
-	when    time.Time
-	machine string
-	peer    string // name and version
-	lines   []line
-	series  []series
+	when     time.Time
+	machine  string
+	peer     string // name and version
+	sections []section
+}
+
+// section is the results of one step: ratios and other figures, and the times behind them.
+type section struct {
+	title, about string
+	lines        []line
+	series       []series
+}
+
+// begin begins the section of a step.
+func (r *report) begin(title, about string) {
+	r.sections = append(r.sections, section{title: title, about: about})
+}
+
+// current is the section of the step that is under way.
+func (r *report) current() *section { return &r.sections[len(r.sections)-1] }
+
+// times adds the times of processes.
+func (r *report) times(all ...series) {
+	s := r.current()
+	s.series = append(s.series, all...)
 }
 
 // line is one row of the table: a target and its result.
@@ -34,12 +54,14 @@ func (r *report) add(what, target, result string, pass bool) {
 	if pass {
 		verdict = "pass"
 	}
-	r.lines = append(r.lines, line{what, target, result, verdict})
+	s := r.current()
+	s.lines = append(s.lines, line{what, target, result, verdict})
 }
 
 // note adds a line without a target.
 func (r *report) note(what, result string) {
-	r.lines = append(r.lines, line{what, "", result, ""})
+	s := r.current()
+	s.lines = append(s.lines, line{what, "", result, ""})
 }
 
 // series is several runs of the same work.
@@ -73,46 +95,55 @@ func (s series) spread() string {
 	return fmt.Sprintf("%.2f–%.2f", slices.MinFunc(s.runs, byWall).wall.Seconds(), slices.MaxFunc(s.runs, byWall).wall.Seconds())
 }
 
-// ratios is the table that make bench prints.
-func (r *report) ratios() table {
+// ratios is the table of the lines.
+func (s *section) ratios() table {
 	t := table{{"what", "target", "result", ""}}
-	for _, l := range r.lines {
+	for _, l := range s.lines {
 		t = append(t, []string{l.what, l.target, l.result, l.verdict})
 	}
 	return t
 }
 
 // measured is the table of times behind the ratios.
-func (r *report) measured() table {
+func (s *section) measured() table {
 	t := table{{"process", "runs", "seconds", "fastest–slowest", "rows/s", "CPU seconds", "peak memory"}}
-	for _, s := range r.series {
-		t = append(t, []string{s.what, fmt.Sprint(len(s.runs)), fmt.Sprintf("%.2f", s.wall().Seconds()), s.spread(),
-			grouped(int(s.speed())), fmt.Sprintf("%.1f", s.cpu().Seconds()), megabytes(s.peak())})
+	for _, p := range s.series {
+		t = append(t, []string{p.what, fmt.Sprint(len(p.runs)), fmt.Sprintf("%.2f", p.wall().Seconds()), p.spread(),
+			grouped(int(p.speed())), fmt.Sprintf("%.1f", p.cpu().Seconds()), megabytes(p.peak())})
 	}
 	return t
 }
 
+// String is what make bench prints.
+func (r *report) String() string {
+	var b strings.Builder
+	for _, s := range r.sections {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", s.title, s.about, s.ratios())
+		if len(s.series) > 0 {
+			fmt.Fprintf(&b, "%s\n", s.measured())
+		}
+	}
+	return b.String()
+}
+
 // page is docs/benchmarks.md.
 func (r *report) page() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `# Benchmarks
+	return fmt.Sprintf(`# Benchmarks
 
 Written by `+"`make bench`"+` on %s. Everything on this page was measured in one
 run on one machine:
 
     %s
 
-%s
-The times behind the ratios, medians where there are several runs:
+[measurements](measurements.md) has other machines, larger sizes and what single changes gained.
 
-%s
-How it is measured: `+"`bench/`"+` generates the inputs, the same on every machine. Each
-program runs as a process of its own, one at a time and in turns. Memory
-is the peak resident set that the kernel reports. Files are read from the page
+%s## How it is measured
+
+`+"`bench/`"+` generates the inputs, the same on every machine. Each program runs as a
+process of its own, one at a time and in turns; times are medians where there are
+several runs. Peak memory is the resident set that the kernel reports, with the pages
+of a directory, which the system may take back. Files are read from the page
 cache. leadetl syncs every file it publishes; %s leaves that to the system. Both
-write the same rows: the run compares a checksum of both. The
-hash-only loop splits lines at the comma and computes the three digests with
-the standard library on all cores; it checks and writes nothing.
-`, r.when.Format(time.DateOnly), r.machine, r.ratios(), r.measured(), r.peer)
-	return b.String()
+write the same rows: the run compares a checksum of both.
+`, r.when.Format(time.DateOnly), r.machine, r, r.peer)
 }

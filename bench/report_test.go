@@ -21,6 +21,7 @@ func TestTable(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	var r report
+	r.begin("Emails", "How they were measured.")
 	r.atLeast("speed", 2.5, 2.5, "%.1f×")
 	r.atLeast("speed", 2.5, 2.4, "%.1f×")
 	r.below("memory", 400, 399, "%.0f MB")
@@ -33,9 +34,43 @@ func TestVerdicts(t *testing.T) {
 		{"memory", "< 400 MB", "400 MB", "MISS"},
 		{"import", "", "3 s", ""},
 	} {
-		if r.lines[i] != want {
-			t.Errorf("line %d: got %v, want %v", i, r.lines[i], want)
+		if got := r.current().lines[i]; got != want {
+			t.Errorf("line %d: got %v, want %v", i, got, want)
 		}
+	}
+}
+
+func TestSections(t *testing.T) {
+	var r report
+	r.begin("Memory", "Runs of their own.")
+	r.below("peak memory", 400, 399, "%.0f MB")
+	r.begin("Emails", "Three digests.")
+	r.note("import", "3 s")
+	r.times(series{what: "leadetl", rows: 6_000_000, runs: []usage{{wall: 2 * time.Second, cpu: 3 * time.Second, peakRSS: 5e6}}})
+	want := `
+## Memory
+
+Runs of their own.
+
+| what        | target   | result |      |
+| ----------- | -------- | ------ | ---- |
+| peak memory | < 400 MB | 399 MB | pass |
+
+## Emails
+
+Three digests.
+
+| what   | target | result |  |
+| ------ | ------ | ------ |  |
+| import |        | 3 s    |  |
+
+| process | runs | seconds | fastest–slowest | rows/s    | CPU seconds | peak memory |
+| ------- | ---- | ------- | --------------- | --------- | ----------- | ----------- |
+| leadetl | 1    | 2.00    | 2.00–2.00       | 3,000,000 | 3.0         | 5 MB        |
+
+`
+	if got := r.String(); got != want[1:] {
+		t.Errorf("got\n%swant%s", got, want)
 	}
 }
 

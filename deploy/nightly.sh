@@ -17,7 +17,7 @@ for due in nights/*; do
   code=$?
   case $code in
   0) rm "$due" ;;
-  5 | 130) exit $code ;; # the next try resumes
+  5 | 130 | 137) exit $code ;; # the next try resumes; 137: it was killed
   *)
     problem=$code
     rm "$due"

@@ -114,6 +114,9 @@ func TestStepsAsProcesses(t *testing.T) {
 		t.Errorf("finish says %s", said)
 	}
 	j.requireOneProcess()
+	if said := j.do(cli.ExitDone, "survey", "--json"); said != `{"files":2,"windows":0}`+"\n" {
+		t.Errorf("a survey of a finished dataset says %s", said)
+	}
 	for _, step := range []string{"survey", "part", "finish"} {
 		j.do(cli.ExitDone, step)
 	}

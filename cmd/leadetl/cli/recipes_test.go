@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,9 +16,22 @@ import (
 
 const moduleRoot = "../../.."
 
-// isRetried reports whether exitTable says that the scheduler tries again.
+// killed is the exit code that shells give a process that was killed, such as by
+// want of memory.
+const killed = 137
+
+// ends are the exit codes that a recipe has to know.
+func ends() (codes []int) {
+	for _, row := range exitTable {
+		codes = append(codes, row.code)
+	}
+	return append(codes, killed)
+}
+
+// isRetried reports whether the scheduler tries again: where exitTable says so,
+// and after a kill.
 func isRetried(code int) bool {
-	return slices.ContainsFunc(exitTable, func(row exitMeaning) bool { return row.code == code && strings.HasPrefix(row.next, "the scheduler ") })
+	return code == killed || slices.ContainsFunc(exitTable, func(row exitMeaning) bool { return row.code == code && strings.HasPrefix(row.next, "the scheduler ") })
 }
 
 // notRetried are the failures that need a person.
@@ -39,11 +53,14 @@ func readPage(t *testing.T, name string) string {
 }
 
 // block is a fenced block of docs/nightly.md.
-func block(t *testing.T, language string) string {
-	_, rest, found := strings.Cut(readPage(t, "docs/nightly.md"), "\n```"+language+"\n")
+func block(t *testing.T, language string) string { return blockOf(t, "docs/nightly.md", language) }
+
+// blockOf is a fenced block of a page.
+func blockOf(t *testing.T, page, language string) string {
+	_, rest, found := strings.Cut(readPage(t, page), "\n```"+language+"\n")
 	text, _, ended := strings.Cut(rest, "\n```")
 	if !found || !ended {
-		t.Fatalf("docs/nightly.md has no %s", language)
+		t.Fatalf("%s has no %s", page, language)
 	}
 	return text + "\n"
 }
@@ -115,7 +132,7 @@ func TestCronRecipe(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%d lines", len(lines))
 	}
-	for _, row := range exitTable {
+	for _, end := range ends() {
 		folder := t.TempDir()
 		env := "LEADETL=" + stub(t, folder)
 		if err := os.Mkdir(filepath.Join(folder, "nights"), 0o700); err != nil {
@@ -129,18 +146,18 @@ func TestCronRecipe(t *testing.T) {
 			commands = append(commands, strings.NewReplacer(`\%`, "%", "/srv/lists", folder).Replace(line[1]))
 		}
 		before := time.Now().UTC().Format(time.DateOnly)
-		code, calls := call(t, folder, commands[0], row.code, env)
+		code, calls := call(t, folder, commands[0], end, env)
 		night := time.Now().UTC().Format(time.DateOnly)
 		if night != before {
 			t.Skip("midnight passed")
 		}
 		want := "run --job nightly.yaml --out hems/dt=" + night + " --state state --quiet"
-		if code != row.code || !slices.Equal(calls, []string{want}) {
-			t.Errorf("exit code %d, calls %q, want %d and %q", code, calls, row.code, want)
+		if code != end || !slices.Equal(calls, []string{want}) {
+			t.Errorf("exit code %d, calls %q, want %d and %q", code, calls, end, want)
 		}
 		due, _ := filepath.Glob(filepath.Join(folder, "nights/*"))
-		if (len(due) == 1) != isRetried(row.code) {
-			t.Errorf("after exit code %d these nights are due: %q", row.code, due)
+		if (len(due) == 1) != isRetried(end) {
+			t.Errorf("after exit code %d these nights are due: %q", end, due)
 		}
 		if len(due) == 1 { // another day comes
 			if err := os.Rename(due[0], filepath.Join(folder, "nights/2020-01-02")); err != nil {
@@ -164,19 +181,91 @@ func TestAirflowRecipe(t *testing.T) {
 		t.Fatalf("no command without retries in\n%s", block(t, "python"))
 	}
 	command = strings.NewReplacer("{{ ds }}", "2026-11-20", "sleep 900", ":").Replace(command)
-	for _, row := range exitTable {
+	for _, end := range ends() {
 		folder := t.TempDir()
 		stub(t, folder)
-		code, calls := call(t, folder, command, row.code, "PATH="+folder+":/usr/bin:/bin")
+		code, calls := call(t, folder, command, end, "PATH="+folder+":/usr/bin:/bin")
 		tries := 1
-		if isRetried(row.code) {
+		if isRetried(end) {
 			tries = 10
 		}
-		if code != row.code || len(calls) != tries || len(slices.Compact(calls)) != 1 {
-			t.Errorf("exit code %d: %d after %d tries %q, want %d tries", row.code, code, len(calls), calls, tries)
+		if code != end || len(calls) != tries || len(slices.Compact(calls)) != 1 {
+			t.Errorf("exit code %d: %d after %d tries %q, want %d tries", end, code, len(calls), calls, tries)
 		}
 	}
 }
+
+// TestMappedAirflowRecipe runs the DAG of docs/scale.md, with small stand-ins for the
+// parts of Airflow that it uses.
+func TestMappedAirflowRecipe(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	for name, test := range map[string]struct {
+		survey string
+		code   int
+		want   []string // after survey
+	}{
+		"two windows": {`{"windows":2}`, ExitDone, []string{"part --index 0", "part --index 1", "finish"}},
+		"finished":    {`{"windows":0}`, ExitDone, []string{"finish"}},
+		"try again":   {"", ExitTryAgain, []string{"AirflowException"}},
+		"a person":    {"", ExitUsage, []string{"AirflowFailException"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			for file, text := range map[string]string{
+				"leadetl":               fmt.Sprintf("#!/bin/sh\necho \"$*\" >>%s/calls\nif [ $1 = survey ]; then echo '%s'; exit %d; fi\n", folder, test.survey, test.code),
+				"pendulum.py":           "def datetime(*a, **k): return a\n",
+				"airflow/__init__.py":   "",
+				"airflow/exceptions.py": "class AirflowException(Exception): pass\nclass AirflowFailException(Exception): pass\n",
+				"airflow/sdk.py":        airflowSDK,
+				"dag.py":                blockOf(t, "docs/scale.md", "python"),
+			} {
+				path := filepath.Join(folder, file)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o700)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := exec.Command("env", "-i", "PATH="+folder+":/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1", python, filepath.Join(folder, "dag.py")).CombinedOutput()
+			if failed := test.code != ExitDone; (err != nil) != failed || failed && !strings.Contains(string(out), "airflow.exceptions."+test.want[0]+":") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			calls, err := os.ReadFile(filepath.Join(folder, "calls"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			const flags = " --job emails.yaml --out s3://leads/hems/dt=2026-11-20"
+			want := "survey --json" + flags + "\n"
+			if test.code == ExitDone {
+				for _, call := range test.want {
+					want += call + flags + "\n"
+				}
+			}
+			if string(calls) != want {
+				t.Errorf("calls\n%swant\n%s", calls, want)
+			}
+		})
+	}
+}
+
+// airflowSDK runs tasks when they are called, for one day.
+const airflowSDK = `
+def dag(**settings):
+    return lambda define: define
+
+class Done:
+    def __init__(self, value): self.value = value
+    def __rshift__(self, later): return later
+
+def task(**settings):
+    def named(do):
+        class Task:
+            def __call__(self): return Done(do(ds="2026-11-20"))
+            def expand(self, index): return Done([do(index=i, ds="2026-11-20") for i in index.value])
+        return Task()
+    return named
+`
 
 // The date in Kubernetes is that of the Job, whenever its pod starts.
 func TestKubernetesRecipe(t *testing.T) {

@@ -43,8 +43,8 @@ type stepFlags struct {
 // sameFlags ends the help texts of all steps.
 const sameFlags = `
 All steps of a run take the same flags as leadetl run, best from one job file.
---state and --out must be on S3. Operations that ask a service are refused: a
-run with --state on S3 does these.`
+--state and --out must be on S3. To ask a service, use leadetl run with --state on
+S3: any machine can resume it.`
 
 // The variables in which schedulers give a process its number among others, and
 // how many these are.
@@ -258,6 +258,9 @@ func (f *stepFlags) survey(ctx context.Context, r *opened, std cli.Streams) erro
 		return err
 	}
 	if r.Finished() {
+		if f.asJSON { // a scheduler starts no parts
+			return json.NewEncoder(std.Out).Encode(map[string]int64{"files": int64(r.Files()), "windows": 0})
+		}
 		return f.say(std, "%s: already finished\n", f.out)
 	}
 	d, err := r.Divide(ctx)

@@ -54,10 +54,10 @@ func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
 		Long: `Replace kinds of reference data from what --in of leadetl run takes: a path, a
-folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet,
-.gz and .zst too. Columns are found by name, in any order; other columns are ignored.
---map says what the files call a column, for every kind that has it. Lists in a
-cell are separated by semicolons.
+folder, a quoted glob, s3://bucket/key, or - for standard input; CSV (.gz and .zst
+too) or Parquet, and CSV on standard input. Columns are found by name, in any order;
+other columns are ignored. --map says what the files call a column, for every kind
+that has it. Lists in a cell are separated by semicolons.
 
   people     network_url, first_name last_name headline job_title seniority
              department email emails phone phones street zip_code city state

@@ -42,8 +42,7 @@ comes from are last, and columns that do not fit, or have no value in these
 rows, are named below it. JSON Lines have every column, in the order of the
 files, with numbers and lists as such.
 
-What is printed is the data of the dataset, and so personal data. No other
-command prints it.`,
+What is printed is the data of the dataset, and so personal data.`,
 		Example: `  leadetl head out/hems
   leadetl head out/leads -n 3 --columns email,phones
   leadetl head s3://leads/hems/ --json | jq .hem_sha256`,

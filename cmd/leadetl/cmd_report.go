@@ -35,9 +35,9 @@ func newReportCommand(std cli.Streams) *cobra.Command {
 		Use:   "report DATASET",
 		Short: "Show how a dataset's last run went, as a page",
 		Long: `Make the page _report.html of a dataset again from its _report.json, and print
-where it is. A run writes both when it ends. Of a dataset without a report, the
-page shows what its _manifest.json says. The page is one file that loads nothing
-else, and holds no value of any row. Of a dataset on S3 it goes where --out says.`,
+where it is. A run writes both when it ends. If a dataset has no report, the page
+shows what its _manifest.json says. The page is one file that loads nothing
+else, and holds no value of any row. For a dataset on S3, give --out.`,
 		Example: `  leadetl report out/hems
   leadetl report out/hems --open
   leadetl report out/hems --out last-night.html

@@ -52,8 +52,8 @@ The columns are those of an operation under the flags of leadetl run that decide
 on them, or, with --dataset, those of a finished dataset. Input columns that are
 carried over come first; they are known by --keep, --in or --dataset.
 
-Nothing is connected to. BUCKET, PREFIX, DATASET and INTEGRATION in what is
-printed are to be filled in.`,
+It connects to nothing. Fill in BUCKET, PREFIX, DATASET and INTEGRATION where it
+prints them.`,
 		Example: `  leadetl schema email_to_hem --keep id,email --dialect snowflake
   leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
   leadetl schema --dataset out/hems --redshift-manifest --location s3://lake/hems

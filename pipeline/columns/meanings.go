@@ -152,7 +152,7 @@ var meaningsOf = map[resolution.Operation]map[string]meaning{
 		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexMD5},
 		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA1},
 		"hem_sha256":  {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA256},
-		"network_url": {Text: "profile address of who has the email, without scheme", From: "docs/input.md, profile address"},
+		"network_url": {Text: "profile address of the person with this email, without scheme", From: "docs/input.md, profile address"},
 	},
 	resolution.KeywordToLeadCount: {
 		"source_row": {Text: "the search's row in that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},

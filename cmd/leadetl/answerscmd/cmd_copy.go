@@ -32,8 +32,9 @@ func newAnswersCopyCommand(std cli.Streams) *cobra.Command {
 		Use:   "copy FROM TO",
 		Short: "Copy stored answers between state folders and S3",
 		Long: `Copy stored answers and open calls from one state to another. Each is a state
-folder or s3://bucket/prefix/. What is in TO already and as new stays; so the
-same command again, also after an interruption, copies only what is missing.
+folder or s3://bucket/prefix/. An answer that TO already has stays, unless FROM
+has a newer one. So the same command again, also after an interruption, copies
+only what is missing.
 
 On S3 the answers are Parquet files, sorted by key hash, which DuckDB and others
 read. The store has to support conditional writes.

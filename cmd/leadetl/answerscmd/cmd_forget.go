@@ -80,7 +80,7 @@ a new one could be billed again. --even-open deletes them too.`,
 	})
 	flags := c.Flags()
 	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one per line or in CSV or Parquet columns; repeatable")
-	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
+	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV (.gz and .zst too) or Parquet, standard input CSV; repeatable")
 	flags.StringVar(&f.column, "column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
 	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --column: email, network_url or ip (default: the column's name)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")

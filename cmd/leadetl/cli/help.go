@@ -92,12 +92,15 @@ func usage(c *cobra.Command) error {
 		writeFlags(out, "Flags", c.LocalFlags())
 	}
 	codes := c.Annotations[exitCodesKey]
-	if codes == "" {
+	switch {
+	case c.HasAvailableSubCommands():
+		codes = exitCodeLines(allExits)
+	case codes == "":
 		codes = exitCodeLines(commonExits)
 	}
 	fmt.Fprintf(out, "\nExit codes:%s\n", codes)
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(out, "\nUse \"%s COMMAND --help\" for more about a command.\n", c.CommandPath())
+		fmt.Fprintf(out, "\nUse \"%s COMMAND --help\" for more about a command, and for its exit codes.\n", c.CommandPath())
 	}
 	return out.Flush()
 }

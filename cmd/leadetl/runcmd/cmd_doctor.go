@@ -39,8 +39,8 @@ func NewDoctorCommand(std cli.Streams) *cobra.Command {
 		Short: "Check what a run needs, without running or spending anything",
 		Long: `Check what leadetl run with the same flags, or job file, needs: the settings, the
 state, free disk space, the input, suppression lists, the output folder,
-reference data or the service, its API key and credits, and the clock. Of what
-is not given, nothing is checked.
+reference data or the service, its API key and credits, and the clock. It checks
+only what is given.
 
 It asks the service for the balance of the account, which costs nothing. In the
 folders it can write to, on S3 too, it makes a small file or object and removes

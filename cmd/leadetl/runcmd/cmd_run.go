@@ -142,7 +142,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
 		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
-		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or Parquet, .gz and .zst too; repeatable")
+		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV (.gz and .zst too) or Parquet, standard input CSV; repeatable")
 		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
 		f.dataset.registerInput(flags)
@@ -156,7 +156,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.Int64Var(&f.minRows, "min-rows", 0, "exit with 3 when the input has less than this `number` of rows")
 		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
 		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/")
-		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, about 100 MB each; with a service always one; the dataset is the same for any number")
+		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, up to 200 MB each; with a service always one; the dataset is the same for any number")
 	})
 	cli.Group(c, "Answers", []string{"resolver", "api-key-file"}, f.remote.registerAnswers)
 	cli.Group(c, "Budget and pace", []string{"max-credits", "rate"}, f.remote.registerBudget)

@@ -1,12 +1,12 @@
 package runcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/job"
 
@@ -230,9 +230,12 @@ func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedde
 		return nil, "", nil, err
 	}
 	if len(kinds) > 0 && !slices.ContainsFunc(kinds, d.Has) {
-		missing := string(cmp.Or(kinds...))
+		var names []string
+		for _, k := range kinds {
+			names = append(names, string(k))
+		}
 		return nil, "", nil, errors.Join(fmt.Errorf("directory %s has no %s, which %s needs; import them with: leadetl directory import --directory %s --%s FILE",
-			f.directory, missing, job.Operation, f.directory, missing), d.Close())
+			f.directory, strings.Join(names, " or "), job.Operation, f.directory, names[0]), d.Close())
 	}
 	r = embedded.New(d, options)
 	if !r.Pure(job.Operation) {

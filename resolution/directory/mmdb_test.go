@@ -17,7 +17,13 @@ import (
 // ownedMMDB writes a database as somebody else would.
 func ownedMMDB(tb testing.TB, records map[string]mmdbtype.Map) string {
 	tb.Helper()
-	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Somebody-Else", Description: map[string]string{"en": "a test"}, RecordSize: 24, IncludeReservedNetworks: true})
+	return writtenMMDB(tb, mmdbwriter.Options{}, records)
+}
+
+func writtenMMDB(tb testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.Map) string {
+	tb.Helper()
+	o.DatabaseType, o.Description, o.RecordSize, o.IncludeReservedNetworks = "Somebody-Else", map[string]string{"en": "a test"}, 24, true
+	tree, err := mmdbwriter.New(o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -107,6 +113,26 @@ func TestOwnedMMDB(t *testing.T) {
 	}
 	if r, err := mustOpen(t, dir).Range(netip.MustParseAddr("192.31.196.81")); err != nil || r.Company.Name != "Elsewhere" {
 		t.Errorf("with another field: %+v, %v", r, err)
+	}
+}
+
+// TestCatchAllMMDB: ::/96 of an MMDB is IPv4, so a network around it answers for IPv4 too. It is
+// one range.
+func TestCatchAllMMDB(t *testing.T) {
+	path := writtenMMDB(t, mmdbwriter.Options{DisableIPv4Aliasing: true}, map[string]mmdbtype.Map{"::/1": {"name": mmdbtype.String("All")}})
+	dir := t.TempDir()
+	mustImport(t, dir, Files{IPRanges: path})
+	d := mustOpen(t, dir)
+	for _, ip := range []string{"8.8.8.8", "2001:20:1::1"} {
+		if r, err := d.Range(netip.MustParseAddr(ip)); err != nil || r == nil || r.Company.Name != "All" {
+			t.Errorf("%s: %+v, %v", ip, r, err)
+		}
+	}
+	if stats := d.Stat(); stats[0].Keys != 1 {
+		t.Errorf("%d ranges, want 1", stats[0].Keys)
+	}
+	if err := d.Verify(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -92,17 +92,22 @@ func (f *File) Networks() (n int64, err error) {
 		before = owner
 	}
 	for i := range uint64(f.v6.Len()) {
-		if f.v6.At(i) != 0 {
+		owner := f.v6.At(i)
+		// A range over the end of IPv4 has a start after it too. Neighbours differ, so no
+		// other one begins there with the same owner.
+		continued := i == 0 && owner == before && f.start6(0) == first6
+		if owner != 0 && !continued {
 			n++
 		}
 	}
 	return n, nil
 }
 
+// start6 is a start of IPv6.
+func (f *File) start6(i uint64) number { return number{f.v6High.At(i), f.v6Low.At(i)} }
+
 func (f *File) owner6(a number) uint32 {
-	n := sort.Search(f.v6.Len(), func(i int) bool {
-		return a.less(number{f.v6High.At(uint64(i)), f.v6Low.At(uint64(i))})
-	})
+	n := sort.Search(f.v6.Len(), func(i int) bool { return a.less(f.start6(uint64(i))) })
 	if n == 0 {
 		return 0
 	}
@@ -252,8 +257,7 @@ func (f *File) Verify() (err error) {
 		}
 	}
 	for i := range uint64(f.v6.Len()) {
-		at := number{f.v6High.At(i), f.v6Low.At(i)}
-		if i > 0 && !(number{f.v6High.At(i - 1), f.v6Low.At(i - 1)}).less(at) || f.v6.At(i) > owners {
+		if i > 0 && !f.start6(i-1).less(f.start6(i)) || f.v6.At(i) > owners {
 			return damaged("IPv6 range", i)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -170,6 +171,53 @@ func TestCatchAllRanges(t *testing.T) {
 	for ip, name := range map[string]string{"192.31.196.1": "Narrow", "192.31.197.1": "All", "128.1.1.1": "Half", "2001:20:1::1": "All6"} {
 		if r, err := d.Range(netip.MustParseAddr(ip)); err != nil || r == nil || r.Company.Name != name {
 			t.Errorf("%s: %+v, %v; want %s", ip, r, err, name)
+		}
+	}
+}
+
+// TestCatchAllOfIPv6 does not answer for IPv4, whatever its form, and the directory is whole.
+func TestCatchAllOfIPv6(t *testing.T) {
+	for _, f := range []struct {
+		name, line      string
+		inside, outside []string
+	}{
+		{"all", "::/0,,,All6", []string{"2001:20:1::1", "2606:4700::1"}, []string{"8.8.8.8", "192.31.197.1", "64:ff9b::808:808"}},
+		{"half", "::/1,,,All6", []string{"2001:20:1::1"}, []string{"8.8.8.8"}},
+		{"a quarter", "::/2,,,All6", []string{"2001:20:1::1"}, []string{"8.8.8.8"}},
+		{"with both ends", ",::,2001:20::ffff,All6", []string{"2001:20::1"}, []string{"8.8.8.8", "2001:20:1::1"}},
+		{"from inside ::/96", ",::1,2001:20::ffff,All6", []string{"2001:20::1"}, []string{"8.8.8.8"}},
+		{"only ::/96", ",::,::ffff:ffff,All6", nil, []string{"8.8.8.8", "::808:808"}},
+		{"one address of ::/96", "::808:808,,,All6", nil, []string{"8.8.8.8", "::808:808"}},
+	} {
+		dir := t.TempDir()
+		o := DefaultOptions()
+		o.MaxBadLines = 1
+		files := Files{IPRanges: source(t, "r.csv", "cidr,range_start,range_end,name\n"+f.line+"\n192.31.196.0/24,,,Narrow\n")}
+		if _, err := Import(t.Context(), dir, files, o); err != nil {
+			t.Errorf("%s: %v", f.name, err)
+			continue
+		}
+		d := mustOpen(t, dir)
+		want := map[string]string{"192.31.196.1": "Narrow"}
+		for _, ip := range f.inside {
+			want[ip] = "All6"
+		}
+		for _, ip := range f.outside {
+			want[ip] = ""
+		}
+		for ip, name := range want {
+			addr, _ := ipaddr.LookupAddr(netip.MustParseAddr(ip))
+			r, err := d.Range(addr)
+			got := ""
+			if r != nil {
+				got = r.Company.Name
+			}
+			if err != nil || got != name {
+				t.Errorf("%s: %s: %q, %v; want %q", f.name, ip, got, err, name)
+			}
+		}
+		if err := d.Verify(t.Context()); err != nil {
+			t.Errorf("%s: verify: %v", f.name, err)
 		}
 	}
 }

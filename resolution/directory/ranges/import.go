@@ -123,6 +123,9 @@ func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imp
 	return sum.Sum(), err
 }
 
+// after4 is the address with the number first6.
+var after4 = netip.MustParseAddr("::1:0:0")
+
 // addrRange is a range of addresses with both ends.
 type addrRange struct {
 	from, to netip.Addr
@@ -183,6 +186,14 @@ func readRange(c []string) (r addrRange, o owner, reason string) {
 	}
 	if class, ok := r.special(); ok {
 		return r, o, "ip_class:" + string(class) // never looked up
+	}
+	if r.from.Is6() && numberOf(r.from).less(first6) {
+		// The numbers of ::/96 are those of IPv4. It holds no addresses of its own any
+		// more. Source: RFC 4291, 2.5.5.1.
+		if numberOf(r.to).less(first6) {
+			return r, o, "ip_class:" + string(ipaddr.Reserved)
+		}
+		r.from = after4
 	}
 	o.domain, o.name = company.Domain(c[3]), c[4]
 	o.orgType, _ = orgTypeOf(c[5])

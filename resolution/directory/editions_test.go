@@ -212,7 +212,7 @@ func TestNoSearches(t *testing.T) {
 func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := manifest{Format: 2, Generation: 5, Kinds: map[Kind]entry{}}
-	for k, format := range map[Kind]string{People: "cols", Companies: "sqlite", Searches: "columns", Visits: "sqlite"} {
+	for k, format := range map[Kind]string{People: "cols", Companies: "sqlite", IPRanges: "mmdb", Searches: "columns", Visits: "sqlite"} {
 		e := entry{File: dataFileName(k, 5, format), Bytes: 3, Content: "0123456789"}
 		old.Kinds[k] = e
 		if err := os.WriteFile(filepath.Join(dir, e.File), []byte("old"), 0o644); err != nil {
@@ -230,10 +230,10 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 			t.Errorf("%v, %v; want %q", d, err, want)
 		}
 	}
-	refused("people, companies, searches, visits")
+	refused("people, companies, ip-ranges, searches, visits")
 	files := sampleFiles(t)
 	mustImport(t, dir, Files{People: files.People, Searches: files.Searches})
-	refused("companies, visits")
+	refused("companies, ip-ranges, visits")
 	mustImport(t, dir, files)
 	opened(t, dir, func(d *Directory) {
 		if p, err := d.Person(t.Context(), "network.example/in/ada"); err != nil || p == nil {

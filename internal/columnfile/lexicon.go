@@ -30,8 +30,10 @@ func NewLexicon(path string) (*Lexicon, error) {
 	if err != nil {
 		return nil, errors.Join(err, text.Close())
 	}
-	l := &Lexicon{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, codes: map[[16]byte]uint32{}, text: text, ends: ends}
-	return l, ends.Add(0)
+	if err := ends.Add(0); err != nil {
+		return nil, errors.Join(err, text.Close(), ends.Close())
+	}
+	return &Lexicon{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, codes: map[[16]byte]uint32{}, text: text, ends: ends}, nil
 }
 
 // Code returns the number of a text; added is true if the text is new.

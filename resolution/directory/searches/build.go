@@ -84,7 +84,7 @@ func addSpool[T columnfile.Fixed](b *builder, into **columnfile.Spool[T]) error 
 
 func (b *builder) addLexicon(into **columnfile.Lexicon) error {
 	l, err := columnfile.NewLexicon(b.path)
-	if l != nil {
+	if err == nil {
 		*into = l
 		b.open = append(b.open, l)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
@@ -152,6 +153,9 @@ func (im *importer) column(ctx context.Context, k Kind, r *imports.Report,
 	write func(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (imports.Result, error)) (entry, error) {
 	path := im.path(k, columnFormat)
 	result, err := write(ctx, im.settings, r, path)
+	if errors.Is(err, columnfile.ErrDamaged) { // an import maps no other files
+		err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
+	}
 	if err != nil {
 		return entry{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
@@ -118,6 +119,7 @@ func (t *table) write(ctx context.Context) (keys int64, err error) {
 	if err := errors.Join(flat.finish(), s.finish()); err != nil {
 		return 0, err
 	}
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the segments and owners are mapped files
 	w := columnfile.NewWriter(f)
 	if err := errors.Join(s.write(w), t.writeOwners(w)); err != nil {
 		return 0, err

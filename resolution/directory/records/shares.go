@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"unsafe"
 
@@ -79,7 +80,8 @@ func (s *Shares[T]) write(sh *share[T]) (err error) {
 }
 
 // Each sorts the shares, several at once, and calls do for each in the order of their hashes.
-// sort returns the sorted values in either slice; both have the same length. Call Each once.
+// sort returns the sorted values in either slice; both have the same length. It may read
+// mapped files: Each has a columnfile.Guard around it. Call Each once.
 func (s *Shares[T]) Each(ctx context.Context, sort func(values, scratch []T) []T, do func([]T) error) error {
 	type sorted struct {
 		values []T
@@ -101,6 +103,7 @@ func (s *Shares[T]) Each(ctx context.Context, sort func(values, scratch []T) []T
 			break
 		}
 		sorting.Do(func() (next sorted) {
+			defer columnfile.Guard(&next.err, debug.SetPanicOnFault(true))
 			values, scratch := s.room(i, &free), s.room(i, &free)
 			if next.err = s.read(&s.shares[i], values); next.err == nil {
 				next.values = sort(values, scratch)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime/debug"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
@@ -100,6 +101,7 @@ func (w *Writer) Rows() int { return w.rows }
 
 // Records writes the sections of the records and returns the number of distinct keys.
 func (w *Writer) Records(ctx context.Context) (keys int, err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the offsets are a mapped file
 	if err := w.flush(); err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -149,6 +150,7 @@ func (b *builder) write(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the spools are mapped files
 	w := columnfile.NewWriter(f)
 	for _, step := range []func(*columnfile.Writer) error{b.writeRows, b.writeKeywords} {
 		if err := step(w); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
@@ -97,7 +98,8 @@ func write(ctx context.Context, w *records.Writer, lines *records.Shares[unsorte
 		return lines
 	}
 	var text []byte
-	return lines.Each(ctx, sort, func(lines []unsorted) error {
+	return lines.Each(ctx, sort, func(lines []unsorted) (err error) {
+		defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the profiles are a mapped file
 		for i := 0; i < len(lines); {
 			first, n := lines[i], 0
 			text = text[:0]

@@ -221,6 +221,10 @@ func (d *Directory) Visits(ctx context.Context, addr netip.Addr) ([]visits.Visit
 
 // damaged adds to an error what to do about a damaged file.
 func damaged(k Kind, err error) error {
+	// Look-ups in the ranges also read the companies of their owners.
+	if of, ok := errors.AsType[ranges.CompaniesError](err); ok {
+		k, err = Companies, of.Err
+	}
 	if errors.Is(err, columnfile.ErrDamaged) {
 		return fmt.Errorf("the file of %s is damaged, import the %s again: %w", k, k, err)
 	}

@@ -23,7 +23,7 @@ func (e *Engine) companyOf(a netip.Addr) (c *resolution.Company, orgType, reason
 	r, err := e.directory.Range(found)
 	switch {
 	case err != nil:
-		return nil, "", "", fmt.Errorf("%w: read ip-ranges: %w", resolution.ErrUnavailable, err)
+		return nil, "", "", readable(err)
 	case r == nil:
 		return nil, "", NotFound, nil
 	case ranges.IsProvider(r.OrgType) && !e.options.IncludeProviders:

@@ -135,7 +135,9 @@ var nobody = &resolution.Company{}
 
 func (f *File) company(owner uint32) *resolution.Company {
 	if row := f.companyRow(owner); row != records.None {
-		if c := f.companies.Shared(row); c.Name != "" || len(f.names.At(owner-1)) == 0 {
+		var c *resolution.Company
+		inCompanies(func() { c = f.companies.Shared(row) })
+		if c.Name != "" || len(f.names.At(owner-1)) == 0 {
 			return c
 		}
 	}
@@ -152,7 +154,7 @@ func (f *File) company(owner uint32) *resolution.Company {
 func (f *File) FillCompany(owner uint32, arena *records.Arena, e *companies.Entry) bool {
 	name := f.names.At(owner - 1)
 	if row := f.companyRow(owner); row != records.None {
-		f.companies.Fill(row, arena, e)
+		inCompanies(func() { f.companies.Fill(row, arena, e) })
 		if e.Company.Name == "" {
 			e.Company.Name = arena.Text(name)
 		}
@@ -173,10 +175,34 @@ func (f *File) companyRow(owner uint32) uint32 {
 	}
 	row := uint32(records.None)
 	if domain := f.domains.At(owner - 1); len(domain) > 0 {
-		row = f.companies.Find(string(domain))
+		inCompanies(func() { row = f.companies.Find(string(domain)) })
 	}
 	f.rows[owner-1].Store(row + 2)
 	return row
+}
+
+// CompaniesError says that the file of companies is damaged, and not that of the ranges.
+type CompaniesError struct{ Err error }
+
+func (e CompaniesError) Error() string { return "companies: " + e.Err.Error() }
+
+// Unwrap returns the damage.
+func (e CompaniesError) Unwrap() error { return e.Err }
+
+// RuntimeError lets columnfile.Guard take it as damage.
+func (CompaniesError) RuntimeError() {}
+
+// inCompanies runs a look-up in the companies. It panics with a CompaniesError if their file is
+// damaged: under columnfile.Guard, damage of both files would look the same.
+func inCompanies(look func()) {
+	var err error
+	func() {
+		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+		look()
+	}()
+	if err != nil {
+		panic(CompaniesError{err})
+	}
 }
 
 // Range finds the narrowest range of an address from ipaddr.LookupAddr; nil without one.

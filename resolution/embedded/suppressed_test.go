@@ -1,9 +1,14 @@
 package embedded
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
@@ -79,5 +84,40 @@ func TestSuppressed(t *testing.T) {
 				t.Errorf("found %q", found)
 			}
 		})
+	}
+}
+
+// TestSuppressedWithDamagedPeople: whether a lead is suppressed is read from the people. If that
+// file is damaged, the error does not blame the searches.
+func TestSuppressedWithDamagedPeople(t *testing.T) {
+	dir := t.TempDir()
+	files := directory.Files{
+		People:   file(t, "p.csv", "network_url,first_name\nn.example/in/ann,Ann\n"),
+		Searches: file(t, "s.csv", "keyword,searched_at,network_url\ntea,2026-11-03T10:00:00Z,n.example/in/ann\n"),
+	}
+	if _, err := directory.Import(t.Context(), dir, files, directory.DefaultOptions()); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct{ damaged, says string }{
+		{"people", "embedded search: resolver unavailable: read directory: the file of people is damaged, import the people again: "},
+		{"searches", "embedded search: resolver unavailable: the file of searches is damaged, import the searches again: "},
+	} {
+		d, err := directory.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, f.damaged+"-000001.cols2")
+		whole, err := os.ReadFile(path)
+		if err := errors.Join(err, os.Truncate(path, 0)); err != nil {
+			t.Fatal(err)
+		}
+		e := New(d, Options{Listed: func(resolution.Identifier, string) bool { return false }})
+		_, err = e.Search(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, resolution.SearchPage{Number: 1, Limit: 1})
+		if !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), f.says) {
+			t.Errorf("without %s: %v; want %q", f.damaged, err, f.says)
+		}
+		if err := errors.Join(os.WriteFile(path, whole, 0o644), d.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

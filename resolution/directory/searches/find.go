@@ -120,6 +120,10 @@ func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*
 
 // damaged adds to an error what to do. Defer it after columnfile.Guard.
 func damaged(err *error) {
+	if of, ok := errors.AsType[leaveOutError](*err); ok {
+		*err = of.error
+		return
+	}
 	if errors.Is(*err, columnfile.ErrDamaged) {
 		*err = fmt.Errorf("%w: the file of searches is damaged, import the searches again: %w", resolution.ErrUnavailable, *err)
 	}

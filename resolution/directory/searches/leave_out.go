@@ -40,9 +40,20 @@ func (f *File) leftOut(ctx context.Context) (bitset, error) {
 	return leads, nil
 }
 
-// markedLeads returns the leads for which who is true, by their keys or the email of any of
+// leaveOutError is an error of LeaveOut. It says nothing about the file of searches, even if it
+// is columnfile.ErrDamaged.
+type leaveOutError struct{ error }
+
+// markedLeads returns the leads for which leaveOut is true, by their keys or the email of any of
 // their searches.
-func (f *File) markedLeads(ctx context.Context, who LeaveOut) (bitset, error) {
+func (f *File) markedLeads(ctx context.Context, leaveOut LeaveOut) (bitset, error) {
+	who := func(ctx context.Context, networkURL, emailKey string) (bool, error) {
+		yes, err := leaveOut(ctx, networkURL, emailKey)
+		if err != nil {
+			err = leaveOutError{err}
+		}
+		return yes, err
+	}
 	leads, err := marked(ctx, len(f.leadIDs), func(ctx context.Context, lead uint32) (bool, error) {
 		key := f.leadKeys.At(lead)
 		if key[0] == leadByProfile {

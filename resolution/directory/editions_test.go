@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -242,6 +243,48 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	})
 	if left, err := filepath.Glob(filepath.Join(dir, "*-000005.*")); err != nil || len(left) > 0 {
 		t.Errorf("%v stay: %v", left, err)
+	}
+}
+
+// TestVerifyOfWrongData: whatever does not match the manifest is damage, which is not a failure
+// of the machine.
+func TestVerifyOfWrongData(t *testing.T) {
+	dir := t.TempDir()
+	importAt(t, dir, firstDay, searchesOf(t, "ada"))
+	importAt(t, dir, firstDay, searchesOf(t, "cleo"))
+	for _, f := range []struct {
+		name, says string
+		change     func(*testing.T, *Directory)
+	}{
+		{"a count of rows", "searches: searches-000002.cols2: the file is damaged: 1 rows, the import counted 7", func(_ *testing.T, d *Directory) {
+			e := d.manifest.Kinds[Searches]
+			e.Rows = 7
+			d.manifest.Kinds[Searches] = e
+		}},
+		{"a checksum", "searches: searches-000002.cols2: the file is damaged: its checksum differs", func(_ *testing.T, d *Directory) {
+			e := d.manifest.Kinds[Searches]
+			e.SHA256 = d.manifest.Retired[0].SHA256
+			d.manifest.Kinds[Searches] = e
+		}},
+		{"retired searches", "retired searches: searches-000001.cols2: the file is damaged: its checksum differs", func(t *testing.T, d *Directory) {
+			f, err := os.OpenFile(filepath.Join(dir, d.manifest.Retired[0].File), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.WriteAt([]byte("~"), 100)
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		d := mustOpen(t, dir)
+		if err := d.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.change(t, d)
+		if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), f.says) {
+			t.Errorf("%s: %v; want %q", f.name, err, f.says)
+		}
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
 // KindStat describes one imported kind.
@@ -115,7 +117,7 @@ func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 
 func same(what string, got, want int64) error {
 	if got != want {
-		return fmt.Errorf("%d %s, the import counted %d", got, what, want)
+		return fmt.Errorf("%w: %d %s, the import counted %d", columnfile.ErrDamaged, got, what, want)
 	}
 	return nil
 }
@@ -131,7 +133,7 @@ func checkSum(path, want string) error {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != want {
-		return errors.New("the file is not what was imported: its checksum differs")
+		return fmt.Errorf("%w: its checksum differs from that of the import", columnfile.ErrDamaged)
 	}
 	return nil
 }

@@ -295,8 +295,29 @@ func TestDamagedSearches(t *testing.T) {
 		if _, _, err := d.Find(t.Context(), everything, 0, 100); !errors.Is(err, resolution.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", f.name, err)
 		}
-		if err := d.Verify(t.Context()); err == nil {
-			t.Errorf("%s: not noticed", f.name)
+		if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) {
+			t.Errorf("%s: verify: %v, want ErrDamaged", f.name, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestVerifyOfWrongColumns: the checksums are right, but the columns do not match each other.
+func TestVerifyOfWrongColumns(t *testing.T) {
+	for _, f := range []struct {
+		name, says string
+		change     func(*File)
+	}{
+		{"order", "search 1 is out of order", func(f *File) { f.at = []int64{f.at[1], f.at[0]} }},
+		{"a code of nothing", "keyword: number 0 belongs to nothing", func(f *File) { f.keyword = []uint32{7, 0} }},
+		{"the words of a keyword", "the words are in other keywords", func(f *File) { f.wordKeywords = columnfile.Lists{Offsets: []uint64{0, 0}} }},
+	} {
+		d := searched(t, t.TempDir(), manyOf(2))
+		f.change(d)
+		if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.Contains(err.Error(), f.says) {
+			t.Errorf("%s: %v; want ErrDamaged and %q", f.name, err, f.says)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -24,7 +24,7 @@ func (f *File) Verify(ctx context.Context) (err error) {
 			return err
 		}
 		if err := check(); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", columnfile.ErrDamaged, err)
 		}
 	}
 	return nil

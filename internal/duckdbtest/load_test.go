@@ -271,6 +271,47 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
+// TestManyPeople compares what enrichment writes of many people with DuckDB's own join of the
+// files they were imported from. Texts repeat as often as they do in real lists, so columns
+// have dictionaries of many pages, and hashed_emails has full pages of digests.
+func TestManyPeople(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	db := open(t)
+	for name, rows := range map[string]string{
+		"people": `SELECT 'linkedin.com/in/person-' || i AS network_url, 'First' || (i % 977) AS first_name, CASE WHEN i % 5 > 0 THEN 'Title of ' || (i % 20011) END AS job_title,
+			CASE WHEN i % 7 > 0 THEN 'p' || i || '@example' || (i % 31) || '.com' END AS email, 'City ' || (i % 3001) AS city, 'company-' || (i * 7919 % 5000) || '.example' AS company_domain
+			FROM range(60000) r(i)`,
+		"companies": `SELECT 'company-' || i || '.example' AS domain, 'Company ' || i AS name, 'Industry ' || (i % 40) AS industry, 'About ' || repeat('company ', i % 50) || i AS about FROM range(4000) r(i)`,
+		"list":      `SELECT i AS id, 'https://www.linkedin.com/in/person-' || (i * 104729 % 80000) AS network_url FROM range(100000) r(i)`,
+	} {
+		execute(t, db, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT csv, HEADER)", rows, at(name+".csv")))
+	}
+	leadetl(t, "directory", "import", "--directory", at("directory"), "--people", at("people.csv"), "--companies", at("companies.csv"))
+	for _, compression := range []string{"snappy", "zstd", "none"} {
+		t.Run(compression, func(t *testing.T) {
+			out := at(compression)
+			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--compression", compression, "--rows-per-part", "40000", "--quiet")
+			db := open(t)
+			load(t, db, out)
+			columns := "id, first_name, job_title, email, city, company_domain, company_name, company_industry, company_about, hem_md5, hem_sha1, hem_sha256, hashed"
+			for _, side := range []string{"SELECT * FROM ours EXCEPT ALL SELECT * FROM theirs", "SELECT * FROM theirs EXCEPT ALL SELECT * FROM ours"} {
+				got := query(t, db, fmt.Sprintf(`WITH
+					theirs AS (SELECT l.id::VARCHAR AS id, p.first_name, p.job_title, p.email, p.city, p.company_domain, c.name AS company_name, c.industry AS company_industry,
+						c.about AS company_about, md5(p.email) AS hem_md5, sha1(p.email) AS hem_sha1, sha256(p.email) AS hem_sha256,
+						CASE WHEN p.email IS NOT NULL THEN [md5(p.email), sha1(p.email), sha256(p.email)] END AS hashed
+						FROM read_csv('%[1]s') l LEFT JOIN read_csv('%[2]s') p ON l.network_url = 'https://www.' || p.network_url
+						LEFT JOIN read_csv('%[3]s') c ON c.domain = p.company_domain),
+					ours AS (SELECT %[4]s FROM (SELECT *, list_transform(hashed_emails, h -> h.email) AS hashed FROM loaded))
+					SELECT count(*) FROM (%[5]s)`, at("list.csv"), at("people.csv"), at("companies.csv"), columns, side))
+				if got[0][0] != "0" {
+					t.Errorf("%s rows of %s", got[0][0], side)
+				}
+			}
+		})
+	}
+}
+
 // TestPartitions loads two nights into one table, whose column for the night is
 // in the path alone.
 func TestPartitions(t *testing.T) {

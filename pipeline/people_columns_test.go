@@ -71,15 +71,7 @@ func someDirectory(t *testing.T, dir string) *directory.Directory {
 	r := rand.New(rand.NewPCG(1, 2))
 	some := func(of ...string) string { return of[r.IntN(len(of))] }
 	file := func(name, header string, n int, line func(i int) string) string {
-		text := header + "\n"
-		for i := range n {
-			text += line(i) + "\n"
-		}
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return listed(t, dir, name, header, n, line)
 	}
 	files := directory.Files{
 		People: file("people.csv", "network_url,first_name,last_name,headline,job_title,seniority,emails,phones,street,zip_code,city,state,company_domain,last_seen_at", 600, func(i int) string {
@@ -99,4 +91,19 @@ func someDirectory(t *testing.T, dir string) *directory.Directory {
 		return fmt.Sprintf("%d,8.%d.%d.%d", i%2, 7+r.IntN(3), r.IntN(3), r.IntN(256))
 	})
 	return imported(t, files)
+}
+
+// listed writes a file of n lines and returns its path.
+func listed(t *testing.T, dir, name, header string, n int, line func(i int) string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for i := range n {
+		b.WriteString(line(i) + "\n")
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

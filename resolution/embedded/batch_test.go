@@ -129,7 +129,7 @@ func TestBatchIsSingle(t *testing.T) {
 					sameProfiles(rt, batch.(resolution.ProfileBatch), keys, answers)
 				}
 				if op.FindsPeople() {
-					sameEmployers(rt, batch.(resolution.PeopleBatch), keys, answers)
+					samePeople(rt, op, batch.(resolution.PeopleBatch), keys, answers)
 				}
 				if op == resolution.IPToCompany {
 					sameCompanies(rt, batch.(resolution.CompanyBatch), keys, answers)
@@ -184,31 +184,54 @@ func (l *companyList) of(code int32) *resolution.Company {
 	return l.all[code-1]
 }
 
-// sameEmployers checks that the codes of companies in columns are those of the leads.
-func sameEmployers(t *rapid.T, b resolution.PeopleBatch, keys []string, want []resolution.Answer) {
-	companies := make([]*resolution.Company, len(keys))
-	for i, a := range want { // leads are in the memory of the batch
-		if a.Lead != nil {
-			companies[i] = a.Lead.Company
-		}
+// samePeople checks that the answers as columns are those of the keys, also where a limit ends
+// them early: the companies by their codes, all else of a lead, and the reasons.
+func samePeople(t *rapid.T, op resolution.Operation, b resolution.PeopleBatch, keys []string, answers []resolution.Answer) {
+	want := make([]string, len(keys))
+	for i, a := range answers { // leads are in the memory of the batch
+		want[i] = answerFacts(t, a)
 	}
 	table := &companyList{}
 	var p resolution.People
 	p.Companies.Table = table
 	for range 2 { // the second time, the engine knows the codes
-		if n, err := b.ResolvePeople(context.Background(), keys, math.MaxInt, &p); err != nil || n != len(keys) {
-			t.Fatal(n, err)
-		}
-		for i, key := range keys {
-			var c *resolution.Company
-			if p.Whole {
-				c = table.of(p.Companies.Codes[i])
+		limit := rapid.SampledFrom([]int{0, 500, 2000, math.MaxInt}).Draw(t, "limit")
+		for from := 0; from < len(keys); {
+			rest := keys[from:]
+			n, err := b.ResolvePeople(context.Background(), rest, limit, &p)
+			if err != nil || n < 1 || n > len(rest) || n < len(rest) && p.Size <= limit || len(p.Reasons) != n || len(p.Matched) != n {
+				t.Fatalf("%s: %d keys with %d bytes, %d reasons and %d matches of %d keys, limit %d: %v", op, n, p.Size, len(p.Reasons), len(p.Matched), len(rest), limit, err)
 			}
-			if !reflect.DeepEqual(c, companies[i]) {
-				t.Fatalf("company of %s: %+v, want %+v", key, c, companies[i])
+			leads := make([]resolution.Lead, n)
+			p.Leads(leads)
+			for i, key := range rest[:n] {
+				got := resolution.Answer{Reason: p.Reasons[i]}
+				if p.Matched[i] {
+					if got.Lead = &leads[i]; p.Whole {
+						got.Lead.Company = table.of(p.Companies.Codes[i])
+					}
+				} else if p.Whole && p.Companies.Codes[i] != 0 {
+					t.Fatalf("%s of %s has no match, and a company", op, key)
+				}
+				if facts := answerFacts(t, got); facts != want[from+i] {
+					t.Fatalf("%s of %s (%d of %d) in columns, limit %d:\n got %s\nwant %s", op, key, from+i, len(keys), limit, facts, want[from+i])
+				}
+				if op == resolution.Deanonymization && !p.Matched[i] && (p.MatchLevels[i] != "" || p.Confidences[i] != 0) {
+					t.Fatalf("%s of %s has no match, and match level %q with confidence %v", op, key, p.MatchLevels[i], p.Confidences[i])
+				}
 			}
+			from += n
 		}
 	}
+}
+
+// answerFacts is an answer as text.
+func answerFacts(t *rapid.T, a resolution.Answer) string {
+	lead, err := json.Marshal(a.Lead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%q %s", a.Reason, lead)
 }
 
 // sameCompanies checks that parsed addresses have the answers of their keys.

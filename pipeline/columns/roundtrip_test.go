@@ -54,24 +54,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec := layout.NewBuilder().Record(batch)
-			dir := t.TempDir()
-			out, err := sinks.Open(t.Context(), dir, sinks.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer out.Close()
-			w, err := out.PartFiles(0, sinks.Table{Columns: layout.Columns(), Compression: sinks.Snappy}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Write("", rec); err != nil {
-				t.Fatal(err)
-			}
-			part, _, err := w.Commit()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := readFacts(t, filepath.Join(dir, part.Name))
+			got := readFacts(t, written(t, layout, batch))
 			if len(got) != n {
 				t.Fatalf("%d rows, want %d", len(got), n)
 			}
@@ -82,6 +65,29 @@ func TestRoundTrip(t *testing.T) {
 			}
 		})
 	}
+}
+
+// written writes a batch as a part of a dataset, and returns the path of its file.
+func written(t *testing.T, layout *columns.Layout, batch *columns.Batch) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := sinks.Open(t.Context(), dir, sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w, err := out.PartFiles(0, sinks.Table{Columns: layout.Columns(), Compression: sinks.Snappy}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write("", layout.NewBuilder().Record(batch)); err != nil {
+		t.Fatal(err)
+	}
+	part, _, err := w.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, part.Name)
 }
 
 // readFacts reads a file with the Arrow project's reader.

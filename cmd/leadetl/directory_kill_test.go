@@ -3,66 +3,158 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"os/exec"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/directory"
 )
 
-// TestImportKilled: an import killed at any moment leaves the old data or the
-// new, whole, and the next import removes what it left.
+// TestImportKilled kills imports of all kinds at random moments, every second one soon after
+// its last file is written. Each leaves the old data or the new: all kinds, whole. The next import removes what a killed one left.
+//
+// LEADETL_KILLS is how many kills have to hit (default 4).
 func TestImportKilled(t *testing.T) {
 	t.Parallel()
+	kills := killsWanted(t, 4)
+	const seed = 20_261_124
+	random := rand.New(rand.NewPCG(seed, 0))
 	dir := filepath.Join(t.TempDir(), "dir")
-	header := "network_url,first_name,emails,company_domain\n"
-	rows := func(name string, n int) string {
-		var b strings.Builder
-		b.WriteString(header)
-		for i := range n {
-			fmt.Fprintf(&b, "network.example/in/p%d,%s,p%d@x.example,c%d.example\n", i, name, i, i%50)
-		}
-		return write(t, name+".csv", b.String())
+	imports := func(dir string, files []string) []string {
+		return append([]string{"directory", "import", "--directory", dir}, files...)
 	}
-	companies := write(t, "companies.csv", readSample(t, "companies.csv"))
-	leadetl(t, "directory", "import", "--directory", dir, "--people", rows("Old", 20_000), "--companies", companies)
-	old := leadetl(t, "directory", "stat", "--directory", dir)
-	next := rows("New", 20_000)
+	var data [2][]string                      // two imports of all kinds
+	var wanted [2]map[directory.Kind][32]byte // the files that each makes
+	for i, name := range []string{"Old", "New"} {
+		data[i] = everyKind(t, name)
+		whole := filepath.Join(t.TempDir(), name)
+		leadetl(t, imports(whole, data[i])...)
+		wanted[i] = filesOf(t, whole)
+	}
+	leadetl(t, imports(dir, data[0])...)
 	start := time.Now()
-	leadetl(t, "directory", "import", "--directory", filepath.Join(t.TempDir(), "timed"), "--people", next)
+	if code := startProgram(t, imports(filepath.Join(t.TempDir(), "timed"), data[1])...).code(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
 	whole := time.Since(start)
 
-	kills, replaced := 12, 0
-	if testing.Short() {
-		kills = 4
+	there, hits, late, missed := 0, 0, 0, 0 // there is which data dir has
+	for hits < kills && !t.Failed() {
+		next := 1 - there
+		began := time.Now()
+		p := startProgram(t, imports(dir, data[next])...)
+		wait := whole
+		if hits%2 == 1 {
+			for !p.ended() && !visitsSince(t, dir, began) {
+				time.Sleep(time.Millisecond)
+			}
+			wait = 8 * time.Millisecond
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(wait))))
+		hit := p.kill()
+		leadetl(t, "directory", "verify", "--directory", dir)
+		got := filesOf(t, dir)
+		replaced := maps.Equal(got, wanted[next])
+		switch {
+		case !replaced && !maps.Equal(got, wanted[there]):
+			t.Errorf("after kill %d, the files are those of neither import: %x\nold %x\nnew %x", hits+1, got, wanted[there], wanted[next])
+		case !hit && (!replaced || p.code() != 0):
+			t.Errorf("an import ended with exit code %d; the data is replaced: %v", p.code(), replaced)
+		case !hit:
+			missed++
+		case replaced:
+			late++
+			fallthrough
+		default:
+			hits++
+		}
+		if replaced {
+			there = next
+		}
 	}
-	program, err := exec.LookPath("leadetl") // the test's own binary; see TestMain
+	t.Logf("seed %d: %d kills hit, %d of them after the data was replaced; %d imports ended before", seed, hits, late, missed)
+
+	for range 2 { // the last has the searches of the first beside its own
+		there = 1 - there
+		leadetl(t, imports(dir, data[there])...)
+	}
+	if got := filesOf(t, dir); !maps.Equal(got, wanted[there]) {
+		t.Errorf("the last import made %x, want %x", got, wanted[there])
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	hidden, errHidden := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || errHidden != nil || len(left) != 1+len(directory.Kinds)+1 || len(hidden) > 1 { // the lock's file may be hidden
+		t.Errorf("files %v, %v", left, hidden)
+	}
+}
+
+// everyKind writes files of all kinds, and returns their flags.
+func everyKind(t *testing.T, name string) (flags []string) {
+	t.Helper()
+	for _, k := range []struct {
+		kind   directory.Kind
+		header string
+		rows   int
+		row    func(i int) string
+	}{
+		{directory.People, "network_url,first_name,emails,company_domain", 4000, func(i int) string {
+			return fmt.Sprintf("network.example/in/p%d,%s,p%d@x.example,c%d.example", i, name, i, i%50)
+		}},
+		{directory.Companies, "domain,name", 500, func(i int) string { return fmt.Sprintf("c%d.example,%s %d", i, name, i) }},
+		{directory.IPRanges, "cidr,name", 1000, func(i int) string { return fmt.Sprintf("8.%d.%d.0/24,%s %d", i/200, i%200, name, i) }},
+		{directory.Searches, "keyword,searched_at,network_url,city", 2000, func(i int) string {
+			return fmt.Sprintf("keyword %d,2026-11-02T08:00:00Z,network.example/in/p%d,%s", i%100, i, name)
+		}},
+		{directory.Visits, "ip,network_url,confidence", 2000, func(i int) string {
+			return fmt.Sprintf("8.0.%d.%d,network.example/in/%s%d,0.5", i/200, i%200, name, i)
+		}},
+	} {
+		var b strings.Builder
+		b.WriteString(k.header + "\n")
+		for i := range k.rows {
+			b.WriteString(k.row(i) + "\n")
+		}
+		flags = append(flags, "--"+string(k.kind), write(t, name+".csv", b.String()))
+	}
+	return flags
+}
+
+// visitsSince reports whether an import has written the visits, which are its last kind, since
+// a time.
+func visitsSince(t *testing.T, dir string, start time.Time) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, string(directory.Visits)+"-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range kills {
-		c := exec.Command(program, "directory", "import", "--directory", dir, "--people", next, "--companies", companies)
-		if err := c.Start(); err != nil {
+	return slices.ContainsFunc(files, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.ModTime().After(start)
+	})
+}
+
+// filesOf returns the checksum of the file of each kind.
+func filesOf(t *testing.T, dir string) map[directory.Kind][32]byte {
+	t.Helper()
+	d, err := directory.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	files := map[directory.Kind][32]byte{}
+	for _, k := range d.Stat() {
+		data, err := os.ReadFile(filepath.Join(dir, k.File))
+		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(rand.N(2 * whole))
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Wait()
-		leadetl(t, "directory", "verify", "--directory", dir)
-		if now := leadetl(t, "directory", "stat", "--directory", dir); now != old {
-			replaced++
-			old = now
-		}
+		files[k.Kind] = sha256.Sum256(data)
 	}
-	t.Logf("%d of %d imports were done before they were killed", replaced, kills)
-	leadetl(t, "directory", "import", "--directory", dir, "--people", next, "--companies", companies)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	hidden, errHidden := filepath.Glob(filepath.Join(dir, ".*"))
-	if err != nil || errHidden != nil || len(left) != 3 || len(hidden) > 1 { // the lock's file may be hidden
-		t.Errorf("files %v, %v", left, hidden)
-	}
+	return files
 }

@@ -281,9 +281,9 @@ func TestManyPeople(t *testing.T) {
 	for name, rows := range map[string]string{
 		"people": `SELECT 'linkedin.com/in/person-' || i AS network_url, 'First' || (i % 977) AS first_name, CASE WHEN i % 5 > 0 THEN 'Title of ' || (i % 20011) END AS job_title,
 			CASE WHEN i % 7 > 0 THEN 'p' || i || '@example' || (i % 31) || '.com' END AS email, 'City ' || (i % 3001) AS city, 'company-' || (i * 7919 % 5000) || '.example' AS company_domain
-			FROM range(60000) r(i)`,
+			FROM range(30000) r(i)`,
 		"companies": `SELECT 'company-' || i || '.example' AS domain, 'Company ' || i AS name, 'Industry ' || (i % 40) AS industry, 'About ' || repeat('company ', i % 50) || i AS about FROM range(4000) r(i)`,
-		"list":      `SELECT i AS id, 'https://www.linkedin.com/in/person-' || (i * 104729 % 80000) AS network_url FROM range(100000) r(i)`,
+		"list":      `SELECT i AS id, 'https://www.linkedin.com/in/person-' || (i * 104729 % 40000) AS network_url FROM range(50000) r(i)`,
 	} {
 		execute(t, db, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT csv, HEADER)", rows, at(name+".csv")))
 	}
@@ -291,7 +291,7 @@ func TestManyPeople(t *testing.T) {
 	for _, compression := range []string{"snappy", "zstd", "none"} {
 		t.Run(compression, func(t *testing.T) {
 			out := at(compression)
-			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--compression", compression, "--rows-per-part", "40000", "--quiet")
+			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--compression", compression, "--rows-per-part", "20000", "--quiet")
 			db := open(t)
 			load(t, db, out)
 			columns := "id, first_name, job_title, email, city, company_domain, company_name, company_industry, company_about, hem_md5, hem_sha1, hem_sha256, hashed"

@@ -61,16 +61,16 @@ type engineBatch interface {
 
 type crowdedBatch struct{ engineBatch }
 
-// nobodysEmployer is a company of no row.
-var nobodysEmployer = &resolution.Company{About: strings.Repeat("about ", 400_000)}
+// largeCompany has no rows. Seven of it fill a table.
+var largeCompany = &resolution.Company{About: strings.Repeat("about ", 400_000)}
 
 func (b crowdedBatch) Companies(ctx context.Context, addrs []netip.Addr, found resolution.Companies) error {
-	found.Table.Add(nobodysEmployer)
+	found.Table.Add(largeCompany)
 	return b.engineBatch.Companies(ctx, addrs, found)
 }
 
 func (b crowdedBatch) ResolvePeople(ctx context.Context, keys []string, limit int, p *resolution.People) (int, error) {
-	p.Companies.Table.Add(nobodysEmployer)
+	p.Companies.Table.Add(largeCompany)
 	return b.engineBatch.ResolvePeople(ctx, keys, limit, p)
 }
 

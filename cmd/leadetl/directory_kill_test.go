@@ -18,7 +18,8 @@ import (
 )
 
 // TestImportKilled kills imports of all kinds at random moments, every second one soon after
-// its last file is written. Each leaves the old data or the new: all kinds, whole. The next import removes what a killed one left.
+// its last file is written. Each leaves the old data or the new: all kinds, whole. The next
+// import removes what a killed one left.
 //
 // LEADETL_KILLS is how many kills have to hit (default 4).
 func TestImportKilled(t *testing.T) {

@@ -187,9 +187,9 @@ func eachFile(t *testing.T, dir string, do func(kind directory.Kind, path string
 	}
 }
 
-// TestDamage changes one byte of a file at a time: in every section, in the checksum of every page,
-// and in every word of the trailer. No look-up answers wrongly, those that meet the damage name the kind, and so does
-// Verify of a directory that was open before.
+// TestDamage changes one byte of a file at a time: in every section, in the checksum of every
+// page, and in every word of the trailer. No look-up answers wrongly. Those that meet the
+// damage name the kind, and so does Verify of a directory that was open before.
 func TestDamage(t *testing.T) {
 	dir := damageSample(t)
 	right := rightAnswers(t, dir)

@@ -60,8 +60,12 @@ var exitTable = []exitMeaning{
 }
 
 // allExits are those that some commands have. A command with commands below it shows them.
-var allExits = map[int]string{
-	ExitDone: "", ExitFailure: "", ExitUsage: "", ExitRejects: "", ExitBudget: "", ExitTryAgain: "", ExitInterrupted: "",
+func allExits() map[int]string {
+	all := map[int]string{}
+	for _, row := range exitTable {
+		all[row.code] = ""
+	}
+	return all
 }
 
 // commonExits are the exit codes of every command.

@@ -94,7 +94,7 @@ func usage(c *cobra.Command) error {
 	codes := c.Annotations[exitCodesKey]
 	switch {
 	case c.HasAvailableSubCommands():
-		codes = exitCodeLines(allExits)
+		codes = exitCodeLines(allExits())
 	case codes == "":
 		codes = exitCodeLines(commonExits)
 	}

@@ -12,7 +12,7 @@ func directive(text []byte, final bool) (delimiter byte, n int) {
 	} else if !final {
 		return 0, 0
 	}
-	line = bytes.TrimSuffix(line, []byte{'\r'})
+	line = withoutReturns(line)
 	if len(line) > 1 && line[0] == '"' && line[len(line)-1] == '"' {
 		line = line[1 : len(line)-1]
 	}

@@ -199,8 +199,21 @@ func TestRead(t *testing.T) {
 			row 1: ["é"]
 			reject 3:2 invalid_utf8 "\xed\xa0\x80"
 			reject 4:3 invalid_utf8 "\xc0\xaf"`},
-		{"lone carriage return is a character", "a,b\n1\r2,3\n", `
-			row 1: ["1\r2" "3"]`},
+		{"lone carriage return is a character", "a,b\n1\r2,3\n\r1,\r\r3\r4\r\n", `
+			row 1: ["1\r2" "3"]
+			row 2: ["\r1" "\r\r3\r4"]`},
+		{"several carriage returns before the line feed", "a,b\r\r\n1,2\r\r\n\r\r\n\"3\",\"4\"\r\r\r\n5,\r\r\n6,7\r\r", `
+			row 1: ["1" "2"]
+			row 2: ["3" "4"]
+			row 3: ["5" ""]
+			row 4: ["6" "7"]`},
+		{"several carriage returns after a quote, a directive and in rejects", "\ufeff\r\r\n\"sep=,\"\r\r\n\r\r\n\"a\",\"b\"\r\r\n\"1\r\r\n\",2\r\r\n3\r\r\n\"4\"\r\r5,\r\r\n\"6\",\"\r\r\n7,8\r\r\n\"9\",\"10\"\r\r", `
+			row 1: ["1\r\r\n" "2"]
+			row 5: ["7" "8"]
+			row 6: ["9" "10"]
+			reject 7:2 ragged_row "3"
+			reject 8:3 stray_quote "\"4\"\r\r5,"
+			reject 9:4 stray_quote "\"6\",\""`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -138,10 +138,7 @@ func (r *Reader) plain(b *rows.Builder, maxRows int) {
 		line := r.buf[r.pos : r.pos+n]
 		r.pos += n + 1
 		r.line++
-		if n > 0 && line[n-1] == '\r' {
-			line = line[:n-1]
-		}
-		if len(line) == 0 {
+		if line = withoutReturns(line); len(line) == 0 {
 			continue
 		}
 		r.row++
@@ -220,7 +217,7 @@ func (r *Reader) record(ctx context.Context, b *rows.Builder) error {
 				r.alone = max(r.alone, r.base+int64(r.pos+f.at))
 				f.end, f.next = n, n+1
 			}
-			f.end = len(bytes.TrimSuffix(v[:f.end], []byte{'\r'}))
+			f.end = len(withoutReturns(v[:f.end]))
 		}
 		r.take(b, v, f)
 		r.advance(f.next)

@@ -39,8 +39,9 @@ type found struct {
 
 // scan reads one record at the start of v, which is not empty. final means that
 // nothing follows v. Where RFC 4180 leaves rules open: a quote that does not
-// begin its field is a normal character; a carriage return belongs to the line
-// end only if it directly precedes it.
+// begin its field is a normal character; carriage returns belong to the line end
+// only if they directly precede it. There may be several: a program that makes
+// LF into CRLF twice writes CR CR LF.
 func (s *scanner) scan(v []byte, final bool) found {
 	s.spans = s.spans[:0]
 	newline := -1 // position of the first at or after p, if already searched
@@ -61,15 +62,12 @@ func (s *scanner) scan(v []byte, final bool) found {
 			case v[p] == s.delimiter:
 				p++
 				continue
-			case v[p] == '\n':
-				return found{end: p, next: p + 1}
-			case v[p] == '\r' && p+1 == len(v):
-				if !final {
-					return found{short: true}
-				}
-				return found{end: p, next: p + 1}
-			case v[p] == '\r' && v[p+1] == '\n':
-				return found{end: p, next: p + 2}
+			}
+			switch n := returns(v[p:]); {
+			case p+n == len(v) && !final:
+				return found{short: true}
+			case p+n == len(v) || v[p+n] == '\n':
+				return found{end: p, next: min(p+n+1, len(v))}
 			}
 			return found{fault: rows.StrayQuote, at: p}
 		}
@@ -88,10 +86,7 @@ func (s *scanner) scan(v []byte, final bool) found {
 			p += i + 1
 			continue
 		}
-		end := newline
-		if end > p && v[end-1] == '\r' {
-			end--
-		}
+		end := p + len(withoutReturns(v[p:newline]))
 		s.spans = append(s.spans, span{p, end, false})
 		return found{end: end, next: min(newline+1, len(v))}
 	}
@@ -115,15 +110,29 @@ func quoted(v []byte, from int) (end int, escaped, closed bool) {
 // blank returns the length of an empty line at the start of v with its line
 // end, or 0 if there is none.
 func blank(v []byte, final bool) int {
-	switch {
-	case len(v) > 0 && v[0] == '\n':
-		return 1
-	case len(v) > 1 && v[0] == '\r' && v[1] == '\n':
-		return 2
-	case final && len(v) == 1 && v[0] == '\r':
-		return 1
+	switch n := returns(v); {
+	case n < len(v) && v[n] == '\n':
+		return n + 1
+	case n == len(v) && final:
+		return n
 	}
 	return 0
+}
+
+// returns counts the carriage returns at the start of v.
+func returns(v []byte) (n int) {
+	for n < len(v) && v[n] == '\r' {
+		n++
+	}
+	return n
+}
+
+// withoutReturns cuts the carriage returns off the end of a line.
+func withoutReturns(line []byte) []byte {
+	for len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
+	return line
 }
 
 // appendUnescaped appends a quoted field's text, with doubled quotes replaced

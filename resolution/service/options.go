@@ -350,7 +350,7 @@ func (o Options) described() openapi.Settings {
 			"keywords": int64(r.Keywords), "places": int64(r.Places), "job_titles": int64(r.JobTitles), "term_length": int64(r.TermLength),
 			"city_length": int64(r.CityLength), "date_span": int64(r.DateSpan), "default_date_span": int64(r.DefaultSpan),
 			"limit": int64(r.PageLimit), "default_limit": int64(r.DefaultPageLimit), "limit_of_hems": int64(r.HEMs), "default_limit_of_hems": int64(r.DefaultHEMs),
-			"depth": int64(r.Depth), "metadata_keys": int64(r.MetadataKeys), "metadata_name": int64(r.MetadataName), "metadata_text": int64(r.MetadataText),
+			"depth": int64(r.Depth), "metadata": int64(r.Metadata),
 			"url": int64(r.URL), "user_agent": int64(r.UserAgent), "visitor_id": int64(r.VisitorID),
 		},
 		Rates: map[string]string{

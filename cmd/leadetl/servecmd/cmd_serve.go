@@ -147,7 +147,7 @@ func (f *serveFlags) requestLimits() map[string]*int {
 		"keywords": &r.Keywords, "places": &r.Places, "job_titles": &r.JobTitles, "term_length": &r.TermLength, "city_length": &r.CityLength,
 		"date_span": &r.DateSpan, "default_date_span": &r.DefaultSpan, "limit": &r.PageLimit, "default_limit": &r.DefaultPageLimit,
 		"limit_of_hems": &r.HEMs, "default_limit_of_hems": &r.DefaultHEMs, "depth": &r.Depth,
-		"metadata_keys": &r.MetadataKeys, "metadata_name": &r.MetadataName, "metadata_text": &r.MetadataText,
+		"metadata": &r.Metadata,
 		"url": &r.URL, "user_agent": &r.UserAgent, "visitor_id": &r.VisitorID,
 	}
 }

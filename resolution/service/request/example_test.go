@@ -11,7 +11,7 @@ import (
 func Example() {
 	for _, body := range []string{
 		`{ "network_url": "https://www.network.example/in/Ada", "crm_id": 7.0 }`,
-		`{"network_url": "https://network.example/company/ada", "callback_url": "here", "metadata": {"a/b": []}}`,
+		`{"network_url": "https://network.example/company/ada", "callback_url": "here", "metadata": ["a"]}`,
 		`{"network_url": `,
 	} {
 		o, err := request.Parse([]byte(body))
@@ -31,6 +31,6 @@ func Example() {
 	// network.example/in/ada, asked as {"network_url":"https://www.network.example/in/Ada","crm_id":7.0}
 	// /network_url (not_a_profile): must be the page of a person, not of a company, a school or a showcase
 	// /callback_url (invalid_url): must be an absolute URL, such as https://example.com/path
-	// /metadata/a~1b (wrong_type): must be a string, a number, true, false or null
+	// /metadata (wrong_type): must be an object
 	// malformed JSON: ends before it is complete, at byte 16
 }

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
@@ -124,30 +123,11 @@ func (f *form) terms(name string, least, most int, read search.Term) (t terms) {
 	return t
 }
 
-// metadata checks the free-form member of a creation: an object of scalars. A
-// problem names the key; if a key is too long to be named, it names the object.
+// metadata checks the free-form member of a creation: any object that is not
+// too large. Its size is that of its JSON without white space.
 func (f *form) metadata() {
 	const name = "metadata"
-	v := f.optional(name, objectKind)
-	if v == "" {
-		return
+	if v := f.optional(name, objectKind); len(v) > f.limits.Metadata {
+		f.problem("/"+name, "too_large", "must have at most %d bytes as JSON", f.limits.Metadata)
 	}
-	if v.count() > f.limits.MetadataKeys {
-		f.problem("/"+name, "too_many", "must have at most %d keys", f.limits.MetadataKeys)
-		return
-	}
-	v.each(func(key string, v value) {
-		if utf8.RuneCountInString(key) > f.limits.MetadataName {
-			f.problem("/"+name, "name_too_long", "must have keys of at most %d characters", f.limits.MetadataName)
-			return
-		}
-		switch v.kind() {
-		case objectKind, arrayKind:
-			f.problem(pointer("/"+name, key), "wrong_type", "must be a string, a number, true, false or null")
-		case stringKind:
-			if utf8.RuneCountInString(v.text()) > f.limits.MetadataText {
-				f.problem(pointer("/"+name, key), "too_long", "must have at most %d characters", f.limits.MetadataText)
-			}
-		}
-	})
 }

@@ -136,12 +136,12 @@ func (f *form) list(name string, least, most int, item func(text string) search.
 		return
 	}
 	i := 0
-	v.each(func(_ string, v value) {
+	v.each(func(v value) {
 		wrong := search.Fault{Code: "wrong_type", Detail: expected[stringKind]}
 		if v.kind() == stringKind {
 			wrong = item(v.text())
 		}
-		f.fault(pointer("/"+name, strconv.Itoa(i)), wrong)
+		f.fault("/"+name+"/"+strconv.Itoa(i), wrong)
 		i++
 	})
 }

@@ -13,9 +13,7 @@ type Limits struct {
 	DefaultPageLimit int
 	DefaultHEMs      int
 
-	MetadataKeys int
-	MetadataName int // length of a key
-	MetadataText int // length of a value that is a string
+	Metadata int // bytes of it as JSON
 
 	URL       int // callback_url, network_url, page_url, referrer
 	UserAgent int
@@ -30,9 +28,7 @@ func DefaultLimits() Limits {
 		DefaultPageLimit: 100,
 		DefaultHEMs:      searches.HEMs,
 
-		MetadataKeys: 50,
-		MetadataName: 100,
-		MetadataText: 1000,
+		Metadata: 64 << 10,
 
 		URL:       2048,
 		UserAgent: 2048,
@@ -61,9 +57,7 @@ func (l Limits) Validate() error {
 		{"hems", l.HEMs, 0},
 		{"default hems", l.DefaultHEMs, l.HEMs},
 		{"depth", l.Depth, 0},
-		{"metadata keys", l.MetadataKeys, 0},
-		{"metadata name", l.MetadataName, 0},
-		{"metadata text", l.MetadataText, 0},
+		{"metadata", l.Metadata, 0},
 		{"url", l.URL, 0},
 		{"user agent", l.UserAgent, 0},
 		{"visitor id", l.VisitorID, 0},

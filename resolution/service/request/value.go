@@ -50,27 +50,22 @@ func (v value) kind() kind {
 // text is the content of a string.
 func (v value) text() string { return unquote(string(v)) }
 
-// each calls visit for every member of an object, or for every item of an array
-// with an empty name.
-func (v value) each(visit func(name string, inner value)) {
+// each calls visit for every item of an array.
+func (v value) each(visit func(item value)) {
 	d := newDecoder(string(v))
 	readToken(d)
-	for d.PeekKind() != '}' && d.PeekKind() != ']' {
-		var name string
-		if v[0] == '{' {
-			name = readToken(d).String()
-		}
-		inner, err := d.ReadValue()
+	for d.PeekKind() != ']' {
+		item, err := d.ReadValue()
 		if err != nil {
 			panic(notJSON + err.Error())
 		}
-		visit(name, value(inner))
+		visit(value(item))
 	}
 }
 
-// count is the number of values in an array or an object.
+// count is the number of items in an array.
 func (v value) count() (n int) {
-	v.each(func(string, value) { n++ })
+	v.each(func(value) { n++ })
 	return n
 }
 

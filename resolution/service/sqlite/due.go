@@ -260,9 +260,11 @@ func (c *chooser) read(ctx context.Context) (due []state.Delivery, err error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Body = body
+		if d.Body, err = unpack(body); err != nil {
+			return nil, err
+		}
 		due = append(due, d)
-		if bytes += len(body); c.scope.Bytes > 0 && bytes >= c.scope.Bytes && len(due) < len(c.chosen) {
+		if bytes += len(d.Body); c.scope.Bytes > 0 && bytes >= c.scope.Bytes && len(due) < len(c.chosen) {
 			c.leave(c.chosen[len(due)].due)
 			return due, nil
 		}

@@ -140,6 +140,9 @@ func scanJob(scan func(into ...any) error) (j state.Job, expired bool, err error
 	var finished *int64
 	err = scan(&j.ID, &j.Organization, &j.Operation, &j.Status, &requested, &j.Work, &j.Payload, &j.CallbackURL, &j.Receiver, &j.Reserved,
 		&taken, &start, &end, &j.Sees.Edition, &j.Lease, &j.Failures, &j.Deaths, &finished, &j.Spent, &j.Result, &j.Error, &expired, &j.Key)
+	if err == nil {
+		j.Result, err = unpack(j.Result)
+	}
 	j.Sees.Taken, j.Sees.Start, j.Sees.End = moment(taken), moment(start), moment(end)
 	j.Requested, j.Finished = moment(requested), optionalMoment(finished)
 	return j, expired, err

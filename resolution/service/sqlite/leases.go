@@ -134,6 +134,12 @@ func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
 	if f.Status != state.Completed && f.Status != state.Failed {
 		return fmt.Errorf("%w: a job cannot finish as %q", resolution.ErrInvalid, f.Status)
 	}
+	f.Result = pack(f.Result) // here, so that other changes do not wait for it
+	if f.Callback != nil {
+		packed := *f.Callback
+		packed.Body = pack(packed.Body)
+		f.Callback = &packed
+	}
 	return s.writer.Write(ctx, func(t *tx) error {
 		j, err := t.leased(f.ID, f.Lease)
 		if err != nil {

@@ -31,7 +31,7 @@ func (t *tx) post(c state.Callback) error {
 	t.webhooks[c.WebhookID] = true
 	due := millis(c.Due)
 	t.outbox.Add(t.lastDelivery, c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due, state.Pending, due)
-	t.bodies.Add(t.lastDelivery, nonNil(c.Body))
+	t.bodies.Add(t.lastDelivery, nonNil(pack(c.Body)))
 	t.undelivered[state.Pending]++
 	l := state.Lane{Organization: c.Organization, Receiver: c.Receiver}
 	if first, known := t.posted[l]; !known || due < first {

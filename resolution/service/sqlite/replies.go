@@ -21,6 +21,9 @@ func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+	if err == nil {
+		r.Body, err = unpack(r.Body)
+	}
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -54,5 +57,5 @@ func (t *tx) store(r *state.Reply, at time.Time) {
 	}
 	t.sql.Wrote = true
 	t.keys[r.Key] = true
-	t.replies.Add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(r.Body))
+	t.replies.Add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(pack(r.Body)))
 }

@@ -2,8 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -11,7 +15,7 @@ import (
 // that arrives meanwhile waits for at most one step.
 const stepRows = 100
 
-// Purge removes what is older than r allows. It works in many small steps, so
+// Purge removes what is older than r allows, and gives its space back. It works in many small steps, so
 // that other changes can run between them, until nothing is left or ctx ends.
 // The counts are valid even when it returns an error.
 func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p state.Purged, err error) {
@@ -41,8 +45,10 @@ func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p 
 			return p, err
 		}
 	}
-	p.Deleted, err = s.purgeDeleted(ctx, now)
-	return p, err
+	if p.Deleted, err = s.purgeDeleted(ctx, now); err != nil {
+		return p, err
+	}
+	return p, s.giveBack(ctx)
 }
 
 // purgeDeleted removes the jobs and callbacks of deleted organizations.
@@ -126,4 +132,57 @@ func (s *Store) purgeRepliesTo(ctx context.Context, last, end, before int64) (n 
 		return 0, err
 	}
 	return n, nil
+}
+
+// SQLite keeps the pages of deleted rows for later rows. Purge gives most of them
+// back to the file system, a few at a time.
+
+const (
+	// incremental is the auto_vacuum of a database that can give pages back.
+	// Source: sqlite.org/pragma.html, auto_vacuum.
+	incremental = 2
+	// maxRebuilt bounds the database, in bytes, that the start of a service
+	// rebuilds to make it incremental: some seconds, and as much free disk.
+	maxRebuilt = 1 << 30
+	// keptPages are free pages that stay for the next rows: 4 MiB.
+	keptPages = 1024
+)
+
+// makeIncremental rebuilds a database that an earlier version made. A kill leaves
+// it as it was. If another process writes or the disk is full, a later start does it.
+func (s *Store) makeIncremental(ctx context.Context) error {
+	conn := s.writer.Conn()
+	var mode, pages, size int64
+	err := errors.Join(
+		conn.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&mode),
+		conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages),
+		conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size),
+	)
+	if err != nil || mode == incremental || pages*size > maxRebuilt {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, "PRAGMA auto_vacuum = 2"); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "VACUUM")
+	if groupcommit.Is(err, sqlite3.SQLITE_BUSY) || groupcommit.Is(err, sqlite3.SQLITE_FULL) {
+		return nil
+	}
+	return err
+}
+
+// giveBack returns free pages to the file system, except those that the next rows need.
+func (s *Store) giveBack(ctx context.Context) error {
+	for free, before := int64(0), int64(-1); ; before = free {
+		if err := s.reads.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil {
+			return unavailable(err)
+		}
+		if free <= keptPages || free == before { // or nothing can be given back
+			return nil
+		}
+		err := s.writer.Write(ctx, func(t *tx) error { return t.sql.Exec("PRAGMA incremental_vacuum(256)") })
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -13,7 +13,8 @@
 // service.sqlite-wal and service.sqlite-shm. The three belong together. Only
 // their owner can read them. API keys are stored only as keyed hashes and
 // callback secrets only encrypted, both under a pepper that is kept elsewhere.
-// Replies, results and callback bodies are stored as they were sent.
+// Replies, results and callback bodies are stored as they were sent, from 4 KiB on
+// as Zstandard frames.
 //
 // Any sqlite3 from 3.37 can read the database while the service runs:
 //
@@ -89,6 +90,9 @@ func Serve(dir string) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s.lock = lock
+	if err := s.makeIncremental(context.Background()); err != nil {
+		return nil, errors.Join(unavailable(err), s.Close())
+	}
 	return s, nil
 }
 

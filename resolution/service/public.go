@@ -26,6 +26,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r.Header)
 	w = wire.Compressing(w, r)
 	wire.CommonHeader(w.Header(), id)
+	if s.overTLS {
+		w.Header()["Strict-Transport-Security"] = oneYear
+	}
 	if s.draining.Load() { // later calls should go to another instance
 		w.Header()["Connection"] = []string{"close"}
 	}
@@ -74,6 +77,10 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 		return err
 	})
 }
+
+// oneYear tells browsers to come back over TLS alone. Names below this one may be
+// other services. Source: RFC 6797 6.1.
+var oneYear = []string{"max-age=31536000"}
 
 // logRequest logs a request with its id. At info level, it logs the requests
 // that Options.LogRequests selects, and every failure of the service. At debug
@@ -326,6 +333,17 @@ func requestID(h http.Header) string {
 	if given := h["X-Request-Id"]; len(given) == 1 && isRequestID(given[0]) {
 		return given[0]
 	}
+	return newRequestID()
+}
+
+// headerOfRefusal returns the headers of an answer to what is no request.
+func headerOfRefusal() http.Header {
+	h := http.Header{}
+	wire.CommonHeader(h, newRequestID())
+	return h
+}
+
+func newRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "req_" + hex.EncodeToString(b[:])

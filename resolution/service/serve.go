@@ -35,8 +35,9 @@ type Listeners struct {
 func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	max := s.options.Connections.Max
 	listener.CheckDescriptors(s.log, max, s.options.CallbackConcurrency)
+	s.overTLS = on.TLS != nil
 	public := listener.Limit(listener.LogErrors(on.Public, "public", s.log, s.now), max)
-	servers := []*listener.Server{listener.New("public", public, s.options.Connections.server(s.Public()), on.TLS)}
+	servers := []*listener.Server{listener.New("public", public, s.options.Connections.server(s.Public()), headerOfRefusal, on.TLS)}
 	for _, plain := range []struct {
 		name    string
 		on      net.Listener
@@ -44,7 +45,7 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	}{{"internal", on.Internal, s.Internal()}, {"metrics", on.Metrics, s.Metrics()}} {
 		if plain.on != nil {
 			l := listener.LogErrors(plain.on, plain.name, s.log, s.now)
-			servers = append(servers, listener.New(plain.name, l, s.options.Connections.server(plain.handler), nil))
+			servers = append(servers, listener.New(plain.name, l, s.options.Connections.server(plain.handler), headerOfRefusal, nil))
 		}
 	}
 	if err := s.begin(ctx); err != nil {

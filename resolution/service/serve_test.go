@@ -257,8 +257,8 @@ func TestTLS(t *testing.T) {
 	}()
 	f.client = backend.Client()
 	a := f.do(http.MethodPost, "https://"+l.Addr().String()+enrichment, askAda)
-	if a.status != http.StatusOK {
-		t.Errorf("%d %s", a.status, a.raw)
+	if a.status != http.StatusOK || a.header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("%d %s, headers %v", a.status, a.raw, a.header)
 	}
 	f.client.CloseIdleConnections()
 	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}

@@ -52,6 +52,7 @@ type Service struct {
 	document, docs func() *wire.Page
 
 	draining   atomic.Bool
+	overTLS    bool          // set before the first request
 	logged     atomic.Uint64 // requests that were counted for the log
 	readiness  readiness
 	complaints *rate.Limiter // bounds the log lines about failed requests

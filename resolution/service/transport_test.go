@@ -52,14 +52,20 @@ func TestRefusedTransport(t *testing.T) {
 		{"8 MiB", head + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(large)) + large, 413, "payload_too_large", false},
 		{"8 MiB without credentials", strings.Replace(head, "Bearer ", "Basic ", 1) + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(large)) + large, 401, "missing_credentials", false},
 		{"a header of 100 KiB", head + "X-Large: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", 431, "431", true},
+		{"an encoding that is not known", head + "Transfer-Encoding: gzip\r\n\r\n", 501, "Unsupported transfer encoding", true},
+		{"an expectation", head + "Expect: a miracle\r\nContent-Length: 0\r\n\r\n", 417, "", true},
+		{"another HTTP", "GET / HTTP/3.7\r\nHost: service.example\r\n\r\n", 505, "505", true},
+		{"no HTTP", "hello\r\n\r\n", 400, "400 Bad Request", true},
 		{"every method of the server", "OPTIONS * HTTP/1.1\r\nHost: service.example\r\n\r\n", 404, "not_found", false},
 	} {
 		a, body, closed := f.raw(c.text)
 		if a.StatusCode != c.status || !strings.Contains(body, c.part) || closed != c.closed && c.closed {
 			t.Errorf("%s: %d %.200s, closed: %t", c.name, a.StatusCode, body, closed)
 		}
-		if hasID := a.Header.Get("X-Request-Id") != ""; hasID == (c.status == 431) {
-			t.Errorf("%s: headers %v", c.name, a.Header)
+		for _, name := range []string{"X-Request-Id", "Api-Version", "Cache-Control", "X-Content-Type-Options"} {
+			if len(a.Header[name]) != 1 {
+				t.Errorf("%s: headers %v", c.name, a.Header)
+			}
 		}
 	}
 	if got := f.balance().Available; got != plenty-2 {

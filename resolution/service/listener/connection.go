@@ -17,9 +17,11 @@ import (
 // Source: RFC 9112, 9.6.
 const lingerTimeout = 5 * time.Second
 
-// connection is an HTTP/1 connection that inspects the bytes its server reads.
+// connection is an HTTP/1 connection that inspects the bytes its server reads and
+// writes.
 type connection struct {
 	net.Conn
+	header    func() http.Header
 	lines     lines
 	ambiguous atomic.Bool
 }
@@ -32,6 +34,35 @@ func (c *connection) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Write adds the headers of every answer to those that net/http gives before any
+// handler sees the request. It writes the head of such an answer at once.
+func (c *connection) Write(p []byte) (int, error) {
+	line, rest, _ := bytes.Cut(p[:min(len(p), maxStatusLine)], lineEnd)
+	if !bytes.HasPrefix(line, ownAnswer) || !bytes.HasPrefix(rest, ownHeader) && !bytes.HasSuffix(line, ownExpectation) {
+		return c.Conn.Write(p)
+	}
+	whole := bytes.NewBuffer(append(bytes.Clone(line), lineEnd...))
+	_ = c.header().Write(whole) // a Buffer takes everything
+	whole.Write(p[len(line)+len(lineEnd):])
+	if _, err := c.Conn.Write(whole.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// maxStatusLine bounds the bytes in which net/http's own status line and header are
+// looked for.
+const maxStatusLine = 1 << 10
+
+// How net/http begins its own answers.
+// Source: Go 1.26, net/http/server.go, conn.serve and response.sendExpectationFailed.
+var (
+	ownAnswer      = []byte("HTTP/1.1 ")
+	ownHeader      = []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+	ownExpectation = []byte(" 417 Expectation Failed")
+	lineEnd        = []byte("\r\n")
+)
 
 // CloseWrite ends the answers and throws away what the client still sends.
 // http.Server calls it before it closes a connection whose request it did not read.

@@ -65,7 +65,7 @@ func TestRequestsOfConnections(t *testing.T) {
 				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					fmt.Fprintf(w, "%s ambiguous=%t", r.Proto, Ambiguous(r))
 				}),
-			}, config)
+			}, func() http.Header { return http.Header{"X-Id": {"1"}} }, config)
 			ended := make(chan error, 1)
 			go func() { ended <- s.Run() }()
 			defer func() {
@@ -113,7 +113,7 @@ func TestRequestsOfConnections(t *testing.T) {
 				t.Fatalf("it was cut off before all was sent: %v", err)
 			}
 			text, err := io.ReadAll(conn)
-			if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 431 ") {
+			if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 431 Request Header Fields Too Large\r\nX-Id: 1\r\nContent-Type: ") {
 				t.Errorf("too much of a header: %.100q, %v", text, err)
 			}
 			conn.Close()

@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 )
 
 // plain is a listener that wraps each connection in a connection.
-type plain struct{ net.Listener }
+type plain struct {
+	net.Listener
+	header func() http.Header
+}
 
 // Accept implements net.Listener.
 func (l plain) Accept() (net.Conn, error) {
@@ -17,7 +21,7 @@ func (l plain) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: c}, nil
+	return &connection{Conn: c, header: l.header}, nil
 }
 
 // secure is a TLS listener. It makes the handshakes itself, concurrently.
@@ -25,6 +29,7 @@ func (l plain) Accept() (net.Conn, error) {
 // wrapped to be inspected.
 type secure struct {
 	net.Listener
+	header   func() http.Header
 	config   *tls.Config
 	timeout  time.Duration // of a handshake
 	accepted chan accepted
@@ -38,8 +43,8 @@ type accepted struct {
 	err  error
 }
 
-func newSecure(l net.Listener, config *tls.Config, timeout time.Duration) *secure {
-	s := &secure{Listener: l, config: config, timeout: timeout, accepted: make(chan accepted)}
+func newSecure(l net.Listener, header func() http.Header, config *tls.Config, timeout time.Duration) *secure {
+	s := &secure{Listener: l, header: header, config: config, timeout: timeout, accepted: make(chan accepted)}
 	s.open, s.close = context.WithCancel(context.Background())
 	s.running.Go(s.run)
 	return s
@@ -68,7 +73,7 @@ func (s *secure) shakeHands(c *tls.Conn) {
 	to := accepted{conn: c}
 	// If the handshake failed, the server gets the same error and answers it.
 	if err := c.HandshakeContext(ctx); err == nil && c.ConnectionState().NegotiatedProtocol != "h2" {
-		to.conn = &connection{Conn: c}
+		to.conn = &connection{Conn: c, header: s.header}
 	}
 	select {
 	case s.accepted <- to:

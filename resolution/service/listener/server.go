@@ -21,9 +21,9 @@ type Server struct {
 	inFlight inFlight
 }
 
-// New makes a server from config, which it changes. If secure is not nil, it
-// speaks TLS.
-func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *Server {
+// New makes a server from config, which it changes. header returns the headers of
+// an answer to what is no request. If secure is not nil, the server speaks TLS.
+func New(name string, l net.Listener, config *http.Server, header func() http.Header, secure *tls.Config) *Server {
 	s := &Server{name: name, listener: l, http: config}
 	handler := config.Handler
 	config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,9 +40,9 @@ func New(name string, l net.Listener, config *http.Server, secure *tls.Config) *
 		config.TLSConfig = secure.Clone()
 		config.TLSConfig.MinVersion = max(secure.MinVersion, tls.VersionTLS12)
 		config.TLSConfig.NextProtos = []string{"h2", "http/1.1"}
-		s.listener = newSecure(l, config.TLSConfig, config.ReadHeaderTimeout)
+		s.listener = newSecure(l, header, config.TLSConfig, config.ReadHeaderTimeout)
 	} else {
-		s.listener = plain{l}
+		s.listener = plain{l, header}
 	}
 	return s
 }

@@ -1,6 +1,9 @@
 package service
 
-import "github.com/leadetl/leadetl/resolution/service/wire"
+import (
+	"github.com/leadetl/leadetl/resolution/service/metrics"
+	"github.com/leadetl/leadetl/resolution/service/wire"
+)
 
 // admit counts the call against its organization's rate, and sets the headers
 // that tell the caller how much is left.
@@ -28,7 +31,7 @@ func (s *Service) mayRetain(c *call) error {
 	if wait == 0 {
 		return nil
 	}
-	s.metrics.RateLimited.WithLabelValues("kept").Inc()
+	s.metrics.RateLimited.WithLabelValues(metrics.KeptLimit).Inc()
 	p := wire.Refuse(wire.RateLimited, "The organization has left its %d bytes of a day to be kept: in callbacks, keyword searches and answers "+
 		"under an Idempotency-Key. Calls that leave none of these are answered.", limit)
 	p.RetryAfter = wait

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
@@ -160,9 +161,9 @@ func refusalOf(p *wire.Problem) string {
 	case p.Cause != nil:
 		return "token: " + credential.Reason(p.Cause)
 	case p.Kind == wire.ExpiredCredentials:
-		return "key: expired"
+		return metrics.ExpiredKey
 	}
-	return "key: not known"
+	return metrics.UnknownKey
 }
 
 // doubt reads the credentials again, because they may be new. It does not when

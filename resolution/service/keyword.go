@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -69,7 +70,7 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 
 func (s *Service) notCreated(c *call, err error) error {
 	if errors.Is(err, state.ErrTooManyActive) {
-		s.metrics.RateLimited.WithLabelValues("active").Inc()
+		s.metrics.RateLimited.WithLabelValues(metrics.ActiveLimit).Inc()
 		p := wire.Refuse(wire.TooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", s.options.Limits.ActiveJobs)
 		p.RetryAfter = pollAfter
 		return p

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/listener"
+	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -238,7 +239,7 @@ func (s *Service) countGuess(err error) error {
 	if !ok || p.Kind != wire.InvalidCredentials {
 		return err
 	}
-	s.metrics.FailedAuth.WithLabelValues("system key: wrong").Inc()
+	s.metrics.FailedAuth.WithLabelValues(metrics.WrongSystemKey).Inc()
 	if d := s.guesses.Take("x-sys-key", s.now()); !d.Allowed {
 		p = wire.Refuse(wire.RateLimited, "Too many system keys were wrong. Try again later.")
 		p.RetryAfter = d.RetryAfter

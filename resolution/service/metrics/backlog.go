@@ -19,6 +19,8 @@ type backlog struct {
 	state                     Backlog
 	jobs, deliveries          *prometheus.Desc // by state
 	oldestJob, oldestDelivery *prometheus.Desc // seconds since 1970; absent without one
+	jobAge, deliveryDelay     *prometheus.Desc // seconds; 0 without one
+	bytes, freeBytes          *prometheus.Desc
 }
 
 func newBacklog(s Backlog) *backlog {
@@ -31,12 +33,16 @@ func newBacklog(s Backlog) *backlog {
 		deliveries:     desc("deliveries", "Callbacks that were not delivered.", "state"),
 		oldestJob:      desc("oldest_job_timestamp_seconds", "When the first unfinished keyword search was asked for."),
 		oldestDelivery: desc("oldest_delivery_due_timestamp_seconds", "When the first pending callback was due, or is."),
+		jobAge:         desc("oldest_job_age_seconds", "How long the first unfinished keyword search has waited; 0 without one."),
+		deliveryDelay:  desc("delivery_delay_seconds", "How long the first pending callback has been due; 0 if none is."),
+		bytes:          desc("state_bytes", "Size of the state's database and its log."),
+		freeBytes:      desc("state_free_bytes", "The part of the database that is free for later rows."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (b *backlog) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{b.jobs, b.deliveries, b.oldestJob, b.oldestDelivery} {
+	for _, d := range []*prometheus.Desc{b.jobs, b.deliveries, b.oldestJob, b.oldestDelivery, b.jobAge, b.deliveryDelay, b.bytes, b.freeBytes} {
 		to <- d
 	}
 }
@@ -57,10 +63,16 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	gauge(b.jobs, float64(stats.Processing), string(state.Processing))
 	gauge(b.deliveries, float64(stats.Pending), state.Pending)
 	gauge(b.deliveries, float64(stats.Dead), state.Dead)
-	if !stats.OldestJob.IsZero() {
-		gauge(b.oldestJob, float64(stats.OldestJob.UnixMilli())/1000)
+	gauge(b.bytes, float64(stats.Bytes))
+	gauge(b.freeBytes, float64(stats.FreeBytes))
+	since := func(began time.Time, at, age *prometheus.Desc) {
+		waited := 0.0
+		if !began.IsZero() {
+			gauge(at, float64(began.UnixMilli())/1000)
+			waited = max(0, time.Since(began).Seconds())
+		}
+		gauge(age, waited)
 	}
-	if !stats.OldestDue.IsZero() {
-		gauge(b.oldestDelivery, float64(stats.OldestDue.UnixMilli())/1000)
-	}
+	since(stats.OldestJob, b.oldestJob, b.jobAge)
+	since(stats.OldestDue, b.oldestDelivery, b.deliveryDelay)
 }

@@ -4,6 +4,7 @@ package metrics
 import (
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,22 @@ type Metrics struct {
 	AnswersLost prometheus.Counter
 }
 
+// The values of labels that name what happened.
+const (
+	match, noMatch = "match", "no_match"
+	postponed      = "postponed" // a callback, for another attempt
+
+	UnknownKey     = "key: not known"
+	ExpiredKey     = "key: expired"
+	WrongSystemKey = "system key: wrong"
+)
+
+// The limits on unfinished searches and on stored bytes. The others are rates.
+const (
+	ActiveLimit = "active"
+	KeptLimit   = "kept"
+)
+
 // New makes metrics that also show the backlog of a store.
 func New(s Backlog) *Metrics {
 	const namespace = "leadetl"
@@ -57,7 +74,35 @@ func New(s Backlog) *Metrics {
 	}
 	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.JobDuration, m.deliveries, m.RateLimited, m.FailedAuth, m.AnswersLost,
 		newBacklog(s), buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.begin()
 	return m
+}
+
+// begin shows what has not happened yet as 0. Otherwise a rate would miss the first
+// of each kind. Statuses of requests, and the reasons against tokens, are as many as
+// callers think of: of these, only what alerts are about begins at 0.
+func (m *Metrics) begin() {
+	for _, o := range append(slices.Clone(resolution.SingleRecord), resolution.Keyword...) {
+		for _, status := range []int{http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+			m.requests.WithLabelValues(string(o), strconv.Itoa(status))
+		}
+		m.durations.WithLabelValues(string(o))
+		m.answers.WithLabelValues(string(o), noMatch)
+		m.answers.WithLabelValues(string(o), match)
+		m.credits.WithLabelValues(string(o))
+	}
+	for _, o := range resolution.Keyword {
+		m.JobDuration.WithLabelValues(string(o))
+	}
+	for _, result := range []string{state.Delivered, postponed, state.Dead} {
+		m.deliveries.WithLabelValues(result)
+	}
+	for _, limit := range []string{"single", "create", "result", ActiveLimit, KeptLimit} {
+		m.RateLimited.WithLabelValues(limit)
+	}
+	for _, reason := range []string{UnknownKey, ExpiredKey, WrongSystemKey} {
+		m.FailedAuth.WithLabelValues(reason)
+	}
 }
 
 // Handler serves the metrics.
@@ -73,9 +118,9 @@ func (m *Metrics) Request(name string, status int, took time.Duration) {
 
 // Answered counts an answer to a billable call.
 func (m *Metrics) Answered(o resolution.Operation, matched bool, credits int64) {
-	outcome := "no_match"
+	outcome := noMatch
 	if matched {
-		outcome = "match"
+		outcome = match
 	}
 	m.answers.WithLabelValues(string(o), outcome).Inc()
 	m.credits.WithLabelValues(string(o)).Add(float64(credits))
@@ -85,7 +130,7 @@ func (m *Metrics) Answered(o resolution.Operation, matched bool, credits int64) 
 func (m *Metrics) Attempted(a state.Attempt) {
 	result := a.State
 	if result == state.Pending {
-		result = "postponed"
+		result = postponed
 	}
 	m.deliveries.WithLabelValues(result).Inc()
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"os"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -52,7 +53,7 @@ func optionalMoment(ms *int64) time.Time {
 	return moment(*ms)
 }
 
-// Stats counts unfinished jobs and deliveries. The numbers of deliveries are kept
+// Stats counts unfinished jobs and deliveries, and the bytes of the database with its log. The numbers of deliveries are kept
 // by triggers, so reading them is cheap however many there are.
 func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
 	var job, due *int64
@@ -62,7 +63,13 @@ func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
 		(SELECT min(requested) FROM resolutions WHERE finished IS NULL),
 		(SELECT count FROM undelivered WHERE state = 'pending'),
 		(SELECT count FROM undelivered WHERE state = 'dead'),
-		(SELECT min(due) FROM awaiting)`).Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due)
+		(SELECT min(due) FROM awaiting),
+		(SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),
+		(SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size)`).
+		Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due, &st.Bytes, &st.FreeBytes)
 	st.OldestJob, st.OldestDue = optionalMoment(job), optionalMoment(due)
+	if log, err := os.Stat(s.path + "-wal"); err == nil {
+		st.Bytes += log.Size()
+	}
 	return st, unavailable(err)
 }

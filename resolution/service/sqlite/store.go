@@ -61,6 +61,7 @@ var ErrEmpty = errors.New("the state is empty, so its contents were lost; put a 
 // Store is an open state folder. It is safe for concurrent use. Nothing may be
 // called after Close.
 type Store struct {
+	path   string         // of the database
 	lock   *filelock.Lock // nil when opened by Administer
 	reads  *sql.DB
 	due    dueStatements
@@ -153,7 +154,7 @@ func open(dir string) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{}
+	s := &Store{path: path}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // close what is open so far

@@ -40,4 +40,5 @@ type Stats struct {
 	OldestJob          time.Time // when the first unfinished job was requested; zero without one
 	Pending, Dead      int       // deliveries
 	OldestDue          time.Time // when the first pending delivery is due; zero without one
+	Bytes, FreeBytes   int64     // of the store on disk, and of them free for later rows
 }

@@ -149,7 +149,7 @@ func (p *place) start(flags ...string) *served {
 		p.Fatal(err)
 	}
 	s := &served{TB: p, printed: new(output), said: new(output), gone: make(chan struct{})}
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0", "--log-format", "json"}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0"}
 	s.process = exec.Command(program, append(args, flags...)...)
 	s.process.Env = append(append(os.Environ(), "GORACE="+hasty), p.environ...)
 	s.process.Stdout, s.process.Stderr = s.printed, s.said

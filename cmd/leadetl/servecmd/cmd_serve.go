@@ -125,7 +125,7 @@ Every flag is also a key of the config file; flags win.`,
 	flags.IntVar(&o.CallbackPerReceiver, "callback-per-receiver", o.CallbackPerReceiver, "`number` of callbacks posted at once to the same receiver")
 	flags.IntVar(&o.Connections.Max, "max-connections", o.Connections.Max, "maximum `number` of open connections; more wait")
 	assign(cliflag.Durations("read=10s", f.timeouts()), "timeout", "`what=time`: time limits")
-	flags.DurationVar(&o.Connections.DrainDelay, "drain-delay", 0, "`time` after SIGTERM in which calls are still accepted while /readyz fails, such as 5s")
+	flags.DurationVar(&o.Connections.DrainDelay, "drain-delay", defaultDrainDelay, "`time` after SIGTERM in which calls are still accepted while /readyz fails; 0 with --demo")
 	assign(cliflag.Durations("results=90d", f.retention()), "retain", "`what=time`: how long finished things are kept")
 	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that will be removed: the date its answers first say so, the date it stops, and an optional link")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` of profile URLs")
@@ -140,6 +140,10 @@ Every flag is also a key of the config file; flags win.`,
 	return c
 }
 
+// defaultDrainDelay lets a load balancer that asks every second see /readyz fail
+// before connections are refused.
+const defaultDrainDelay = 3 * time.Second
+
 // requestLimits returns the settings of --request-limit.
 func (f *serveFlags) requestLimits() map[string]*int {
 	r := &f.options.Requests
@@ -148,7 +152,7 @@ func (f *serveFlags) requestLimits() map[string]*int {
 		"date_span": &r.DateSpan, "default_date_span": &r.DefaultSpan, "limit": &r.PageLimit, "default_limit": &r.DefaultPageLimit,
 		"limit_of_hems": &r.HEMs, "default_limit_of_hems": &r.DefaultHEMs, "depth": &r.Depth,
 		"metadata": &r.Metadata,
-		"url": &r.URL, "user_agent": &r.UserAgent, "visitor_id": &r.VisitorID,
+		"url":      &r.URL, "user_agent": &r.UserAgent, "visitor_id": &r.VisitorID,
 	}
 }
 
@@ -194,6 +198,9 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 		}
 		defer func() { err = errors.Join(err, demo.remove()) }()
 		f.directory, f.state, f.pepper = demo.directory, demo.state, ""
+		if !flags.Changed("drain-delay") {
+			f.options.Connections.DrainDelay = 0
+		}
 	}
 	if err := wire.CheckState(f.state); err != nil {
 		return err

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -147,10 +149,88 @@ func TestServeDeployment(t *testing.T) {
 			t.Errorf("%+v: %d", probe, a.status)
 		}
 	}
+	checkAlerts(t, string(newOperator(t, metrics).do("GET", "/metrics", "").raw))
 	if container.Readiness.HTTPGet.Path != "/readyz" || container.Liveness.HTTPGet.Path != "/healthz" {
 		t.Error("a full disk would restart the pod, or a drain would go unseen")
 	}
 	if code := s.stop(syscall.SIGTERM); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, s.said)
+	}
+}
+
+// checkAlerts: every metric of the alert rules is there from the start.
+func checkAlerts(t *testing.T, metrics string) {
+	t.Helper()
+	text, err := os.ReadFile(moduleRoot + "/deploy/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations struct{ Summary string }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &rules); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, r := range rules.Groups[0].Rules {
+		for _, name := range regexp.MustCompile(`leadetl_[a-z_]+`).FindAllString(r.Expr, -1) {
+			asked++
+			if !regexp.MustCompile(`(?m)^` + name + `[ {]`).MatchString(metrics) {
+				t.Errorf("%s asks for %s, which is not among the metrics", r.Alert, name)
+			}
+		}
+		if r.Annotations.Summary == "" {
+			t.Errorf("%s says nothing", r.Alert)
+		}
+	}
+	if asked < 8 {
+		t.Errorf("%d metrics are asked for", asked)
+	}
+}
+
+// TestBackupRecipes: the timer's command and the CronJob's make a backup where they
+// may write.
+func TestBackupRecipes(t *testing.T) {
+	t.Parallel()
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(moduleRoot + "/deploy/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	line := func(text, pattern string) string {
+		t.Helper()
+		found := regexp.MustCompile(`(?m)` + pattern).FindStringSubmatch(text)
+		if found == nil {
+			t.Fatalf("no %s", pattern)
+		}
+		return found[1]
+	}
+	unit, pods := read("leadetl-backup.service"), read("serve.yaml")
+	if serve := read("leadetl-serve.service"); line(unit, `--state (\S+)`) != line(serve, `--state (\S+)`) {
+		t.Error("the timer backs up another state")
+	}
+	if !strings.Contains(read("leadetl-backup.timer"), "OnCalendar=hourly") || line(unit, `^ReadWritePaths=(.*)$`) != line(unit, `backup (\S+)`) {
+		t.Error("the unit may not write, or is never started")
+	}
+	p := newPlace(t)
+	p.customer("Example Rockets", "1000")
+	for _, command := range []string{line(unit, `^ExecStart=\S+ (.*)$`), strings.ReplaceAll(line(pods, `args: \[(admin, .*)\]`), ",", "")} {
+		words := strings.Fields(strings.ReplaceAll(command, "--state=", "--state "))
+		folder := t.TempDir()
+		words[2], words[len(words)-1] = folder, p.state
+		if code := execute(t.Context(), words, strings.NewReader(""), io.Discard, io.Discard); code != cli.ExitDone {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+		if made, err := filepath.Glob(folder + "/service-*.sqlite"); err != nil || len(made) != 1 {
+			t.Errorf("%s: made %v, %v", command, made, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -17,32 +18,51 @@ import (
 
 func newAdminBackupCommand(std cli.Streams) *cobra.Command {
 	var a admin
-	return a.command(&cobra.Command{
-		Use:   "backup FILE",
+	keep := 0
+	c := a.command(&cobra.Command{
+		Use:   "backup FILE|FOLDER",
 		Short: "Copy the state to a file, also while the service runs",
 		Long: `Copy the state of a service to a new file that only you can read. The service
 may run: the copy is the state of one moment. The file has its name only when it
-is complete and on disk. An existing file is not replaced.
+is complete and on disk. An existing file is not replaced. In a folder, the file
+is named after the time, in UTC, and --keep removes older ones.
 
 The secret that keys are hashed under (--pepper-file of serve) is not in the
 copy. Keep a copy of it elsewhere, once.`,
-		Example: `  leadetl admin backup "/backup/service-$(date -u +%FT%H%M).sqlite"`,
-		Args:    cli.OneArgument("file"),
+		Example: `  leadetl admin backup before-the-update.sqlite
+  leadetl admin backup /var/backups/leadetl --keep 48`,
+		Args: cli.OneArgument("file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := wire.CheckState(a.state); err != nil {
 				return err
 			}
-			size, err := backup.Write(c.Context(), a.state, args[0])
+			file := args[0]
+			info, err := os.Stat(file)
+			inFolder := err == nil && info.IsDir()
+			switch rotates := c.Flags().Changed("keep"); {
+			case inFolder:
+				file = filepath.Join(file, backup.Name(a.now()))
+			case rotates:
+				return cli.UsageError(fmt.Errorf("--keep needs a folder, and %s is none", args[0]))
+			}
+			if keep < 0 {
+				return cli.UsageError(fmt.Errorf("--keep %d is less than 0", keep))
+			}
+			size, err := backup.Write(c.Context(), a.state, file)
 			if errors.Is(err, backup.ErrExists) {
 				return cli.UsageError(err)
 			}
 			if err != nil {
 				return wire.StateError(a.noState(err))
 			}
-			_, err = fmt.Fprintf(std.Err, "%s bytes in %s\n", figures.Grouped(size), args[0])
-			return err
+			if _, err = fmt.Fprintf(std.Err, "%s bytes in %s\n", figures.Grouped(size), file); err != nil || keep == 0 {
+				return err
+			}
+			return backup.Keep(args[0], keep)
 		},
 	})
+	c.Flags().IntVar(&keep, "keep", 0, "`number` of backups to keep in the folder: older ones are removed; 0 keeps all")
+	return c
 }
 
 func newAdminRestoreCommand(std cli.Streams) *cobra.Command {

@@ -14,6 +14,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	driversqlite "modernc.org/sqlite"
 
@@ -67,6 +70,29 @@ func Write(ctx context.Context, dir, file string) (size int64, err error) {
 		return 0, err
 	}
 	return info.Size(), atomicfile.SyncDir(filepath.Dir(file))
+}
+
+// Name is the file name of a backup in a folder of backups.
+func Name(at time.Time) string { return prefix + at.UTC().Format(timeInName) + suffix }
+
+// Names of backups sort by time.
+const prefix, timeInName, suffix = "service-", "20060102T150405.000Z", ".sqlite"
+
+// Keep removes all but the newest n backups in a folder. Other files stay.
+func Keep(folder string, n int) error {
+	files, err := os.ReadDir(folder) // sorted
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(files, func(f fs.DirEntry) bool {
+		at, named := strings.CutPrefix(strings.TrimSuffix(f.Name(), suffix), prefix)
+		_, err := time.Parse(timeInName, at)
+		return !named || err != nil || f.Name() != prefix+at+suffix || !f.Type().IsRegular()
+	})
+	for _, f := range files[:max(0, len(files)-n)] {
+		err = errors.Join(err, os.Remove(filepath.Join(folder, f.Name())))
+	}
+	return err
 }
 
 // absent returns ErrExists when there is a file.

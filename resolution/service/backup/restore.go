@@ -62,7 +62,7 @@ func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, 
 	path := filepath.Join(dir, sqlite.DatabaseName)
 	fresh := filepath.Join(made, sqlite.DatabaseName)
 	if _, err := os.Lstat(path); err == nil {
-		r.Replaced = filepath.Join(dir, "replaced-"+now.UTC().Format("20060102T150405.000Z")+".sqlite")
+		r.Replaced = filepath.Join(dir, "replaced-"+now.UTC().Format(timeInName)+".sqlite")
 		if r.Unread, err = keep(ctx, path, r.Replaced); err != nil {
 			return Restored{}, err
 		}

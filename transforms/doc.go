@@ -1,5 +1,5 @@
 // Package transforms has no code of its own. Each folder below has the rules for one
-// kind of value (email, phone, profile, ipaddr, company): they turn what a person
+// kind of value (email, phone, profile, ipaddr, company, orgtype): they turn what a person
 // typed into a key.
 //
 // A function takes a cell and returns a value or a sentinel error. The text of the

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,6 +25,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 func newDirectoryCommand(std cli.Streams) *cobra.Command {
@@ -49,7 +52,7 @@ type importFlags struct {
 func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
 	f := importFlags{given: map[directory.Kind]*[]string{}, options: directory.DefaultOptions()}
 	f.badLines = cliflag.NewShare(f.options.MaxBadLines)
-	f.options.Called = map[string]string{}
+	f.options.Called, f.options.OrgTypes = map[string]string{}, map[string]string{}
 	c := &cobra.Command{
 		Use:   "import --directory FOLDER --KIND FILE…",
 		Short: "Replace kinds of reference data from files",
@@ -71,10 +74,14 @@ that has it. Lists in a cell are separated by semicolons.
   visits     ip network_url seen_at confidence
 
 Bad lines are skipped and reported with file, line and reason. When more than
---max-bad-lines are bad, the import fails and the old data stays.`,
+--max-bad-lines are bad, the import fails and the old data stays.
+
+A word of org_type that is not known counts as a provider, whose company is not the
+visitor's; --org-type gives it a kind.`,
 		Example: `  leadetl directory import --directory dir --people people.csv --companies companies.csv
   leadetl directory import --directory dir --people 's3://crm/*.parquet' --map emails=E-Mail
-  leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb`,
+  leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb
+  leadetl directory import --directory dir --ip-ranges ranges.csv --org-type 'retail store=business'`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach, or directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
 		Args:        cli.NoArguments,
 		RunE:        func(c *cobra.Command, _ []string) error { return f.run(c.Context(), std) },
@@ -117,6 +124,16 @@ func (f *importFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.fields.Name, "mmdb-name", nil, "`fields` of an MMDB file with the name; the first non-empty one is used")
 	flags.StringSliceVar(&f.fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB file with the domain")
 	flags.StringSliceVar(&f.fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")
+	kinds := cliflag.NewAssignments("circus=business", nil, func(word, kind string) error {
+		if !slices.Contains(orgtype.Kinds, kind) {
+			return fmt.Errorf("unknown kind %q%s; the kinds are %s", kind, cliflag.Suggest(kind, orgtype.Kinds), strings.Join(orgtype.Kinds, ", "))
+		}
+		if f.options.OrgTypes[word] = kind; word == "" {
+			return errors.New("no word")
+		}
+		return nil
+	})
+	flags.Var(kinds, "org-type", "`word=kind`: kind of organization of a word of IP ranges, such as circus=business; repeatable")
 	f.s3.RegisterReading(flags)
 }
 
@@ -128,13 +145,20 @@ func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	if f.options.Open, err = openFiles(ctx, &f.s3, std); err != nil {
+	log, err := cli.NewLogger(std.Err, "text", "warn")
+	if err != nil {
+		return err
+	}
+	if f.options.Open, err = openFiles(ctx, &f.s3, std, log); err != nil {
 		return cli.UsageError(err)
 	}
 	f.options.MaxBadLines = f.badLines.Fraction()
 	overrideFields(&f.options.Fields, f.fields)
 	report, err := directory.Import(ctx, f.directory, files, f.options)
 	printPlaces(std.Err, report)
+	for _, k := range report.Kinds {
+		wire.WarnOfWords(log, k.UnknownWords, k.Rows)
+	}
 	if err != nil {
 		return cli.DataError(err)
 	}
@@ -171,11 +195,7 @@ func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err
 }
 
 // openFiles returns how imports open their files.
-func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams) (imports.OpenFiles, error) {
-	log, err := cli.NewLogger(std.Err, "text", "warn")
-	if err != nil {
-		return nil, err
-	}
+func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams, log *slog.Logger) (imports.OpenFiles, error) {
 	store, err := s3.Open(ctx, log)
 	return func(ctx context.Context, uri string) (*sources.List, error) {
 		return wire.OpenInput(ctx, []string{uri}, sources.Options{Stdin: std.In, Objects: store})
@@ -250,11 +270,29 @@ func newDirectoryStatCommand(std cli.Streams) *cobra.Command {
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, figures.Grouped(k.Rows), figures.Grouped(k.Keys), figures.Size(k.Bytes), k.Source, k.Imported.UTC().Format(time.RFC3339))
 			}
 			fmt.Fprintf(table, "fingerprint\t%s\n", d.Fingerprint())
-			return table.Flush()
+			if err := table.Flush(); err != nil {
+				return err
+			}
+			return printOrgTypes(std.Out, d.Stat())
 		},
 	}
 	c.Flags().StringVar(&dir, "directory", "", "`folder` of the directory")
 	return c
+}
+
+// printOrgTypes lists the words of org_type that an import gave a kind, and those without one.
+func printOrgTypes(to io.Writer, stats []directory.KindStat) (err error) {
+	for _, k := range stats {
+		for _, word := range slices.Sorted(maps.Keys(k.OrgTypes)) {
+			_, failed := fmt.Fprintf(to, "org_type %s: %s, from --org-type\n", word, k.OrgTypes[word])
+			err = errors.Join(err, failed)
+		}
+		for _, w := range k.UnknownWords {
+			_, failed := fmt.Fprintf(to, "org_type %s: not known, %s\n", w.Word, figures.Plural(w.Rows, "row"))
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {

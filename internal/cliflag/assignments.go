@@ -14,13 +14,13 @@ import (
 // is a pflag.SliceValue.
 type Assignments struct {
 	example string
-	names   []string
+	names   []string // nil for any
 	set     func(name, value string) error
 	given   []string
 }
 
 // NewAssignments is a list that calls set for each name=value. Messages show
-// the example.
+// the example. Names are those in names, or any if it is nil.
 func NewAssignments(example string, names []string, set func(name, value string) error) *Assignments {
 	return &Assignments{example: example, names: names, set: set}
 }
@@ -61,7 +61,7 @@ func (a *Assignments) Set(text string) error { return a.Append(text) }
 func (a *Assignments) Append(text string) error {
 	name, value, _ := strings.Cut(text, "=")
 	name = strings.ReplaceAll(name, "-", "_")
-	if !slices.Contains(a.names, name) {
+	if a.names != nil && !slices.Contains(a.names, name) {
 		return fmt.Errorf("unknown name %q%s; write it as in %s", name, Suggest(name, a.names), a.example)
 	}
 	if err := a.set(name, value); err != nil {

@@ -2,9 +2,12 @@ package report
 
 import (
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // view is the data of page.html. Sections without content are left out.
@@ -66,7 +69,7 @@ const maxColumns = 6
 
 func newView(r *Report) *view {
 	v := &view{
-		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r), Facts: facts(r), Tiles: tiles(r),
+		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r).warnOfWords(r.Totals), Facts: facts(r), Tiles: tiles(r),
 		Reasons: reasonTables(r), Charts: charts(r), Machines: machineTable(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
 	}
 	if v.Columns = len(v.Tiles); v.Columns > maxColumns {
@@ -117,6 +120,21 @@ func newOutcome(r *Report) outcome {
 		return outcome{Kind: "good", Word: "Finished", Text: "The input held no rows."}
 	}
 	return outcome{Kind: "good", Word: "Finished", Text: ""}
+}
+
+// warnOfWords adds that words of org_type are not known, if they have 1% of the rows.
+func (o outcome) warnOfWords(t sinks.Totals) outcome {
+	words := orgtype.InReasons(t.Reasons["no_match"])
+	n, worth := orgtype.Notable(words, t.Rows)
+	if !worth {
+		return o
+	}
+	if o.Kind == "good" {
+		o.Kind, o.Word = "mixed", "Finished, with unknown kinds of organizations"
+	}
+	o.Text = strings.TrimSpace(o.Text + " " + count(n, "row") + " (" + percent(n, t.Rows) + ") got no company because words of org_type are not known: " + orgtype.Names(words) +
+		". leadetl directory import --org-type WORD=KIND gives a word a kind.")
+	return o
 }
 
 func facts(r *Report) []fact {

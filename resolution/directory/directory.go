@@ -76,6 +76,9 @@ func Open(dir string) (*Directory, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %s: %w: %w", resolution.ErrInvalid, dir, ErrNotImported, err)
 		}
+		if err == nil {
+			err = m.checkFormats(dir)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -93,9 +96,6 @@ func Open(dir string) (*Directory, error) {
 }
 
 func (d *Directory) open() (err error) {
-	if err := d.manifest.checkFormats(); err != nil {
-		return err
-	}
 	// In order, so that the same problem gives the same error, and companies come
 	// before the ranges that are joined to them.
 	for _, kind := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {

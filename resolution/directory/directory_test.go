@@ -304,7 +304,7 @@ func TestFingerprint(t *testing.T) {
 		s.Imported = time.Time{}
 		o := b.Stat()[i]
 		o.Imported, o.File, s.File = time.Time{}, "", ""
-		if s != o {
+		if !reflect.DeepEqual(s, o) {
 			t.Errorf("stat: %+v and %+v", s, o)
 		}
 	}

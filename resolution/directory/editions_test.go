@@ -3,6 +3,7 @@ package directory
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -213,8 +214,8 @@ func TestNoSearches(t *testing.T) {
 func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := manifest{Format: 2, Generation: 5, Kinds: map[Kind]entry{}}
-	for k, format := range map[Kind]string{People: "cols", Companies: "sqlite", IPRanges: "mmdb", Searches: "columns", Visits: "sqlite"} {
-		e := entry{File: dataFileName(k, 5, format), Bytes: 3, Content: "0123456789"}
+	for k, format := range map[Kind]string{People: "cols2", Companies: "sqlite", IPRanges: "mmdb", Searches: "columns", Visits: "cols"} {
+		e := entry{File: dataFileName(k, 5, format), Source: "the " + string(k), Bytes: 3, Content: "0123456789"}
 		old.Kinds[k] = e
 		if err := os.WriteFile(filepath.Join(dir, e.File), []byte("old"), 0o644); err != nil {
 			t.Fatal(err)
@@ -223,18 +224,21 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	if err := old.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	refused := func(kinds string) {
+	refused := func(kinds ...Kind) {
 		t.Helper()
 		d, err := Open(dir)
-		want := "an earlier version of leadetl imported " + kinds + ": import them again"
-		if !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, %v; want %q", d, err, want)
+		command := "leadetl directory import --directory " + dir
+		for _, k := range kinds {
+			command += fmt.Sprintf(" --%s 'the %s'", k, k)
+		}
+		if !errors.Is(err, resolution.ErrInvalid) || !strings.HasSuffix(err.Error(), ": "+command) {
+			t.Errorf("%v, %v; want %q", d, err, command)
 		}
 	}
-	refused("people, companies, ip-ranges, searches, visits")
+	refused(Kinds...)
 	files := sampleFiles(t)
 	mustImport(t, dir, Files{People: files.People, Searches: files.Searches})
-	refused("companies, ip-ranges, visits")
+	refused(Companies, IPRanges, Visits)
 	mustImport(t, dir, files)
 	opened(t, dir, func(d *Directory) {
 		if p, err := d.Person(t.Context(), "network.example/in/ada"); err != nil || p == nil {
@@ -256,17 +260,17 @@ func TestVerifyOfWrongData(t *testing.T) {
 		name, says string
 		change     func(*testing.T, *Directory)
 	}{
-		{"a count of rows", "searches: searches-000002.cols2: the file is damaged: 1 rows, the import counted 7", func(_ *testing.T, d *Directory) {
+		{"a count of rows", "searches: searches-000002.cols3: the file is damaged: 1 rows, the import counted 7", func(_ *testing.T, d *Directory) {
 			e := d.manifest.Kinds[Searches]
 			e.Rows = 7
 			d.manifest.Kinds[Searches] = e
 		}},
-		{"a checksum", "searches: searches-000002.cols2: the file is damaged: its checksum differs", func(_ *testing.T, d *Directory) {
+		{"a checksum", "searches: searches-000002.cols3: the file is damaged: its checksum differs", func(_ *testing.T, d *Directory) {
 			e := d.manifest.Kinds[Searches]
 			e.SHA256 = d.manifest.Retired[0].SHA256
 			d.manifest.Kinds[Searches] = e
 		}},
-		{"retired searches", "retired searches: searches-000001.cols2: the file is damaged: its checksum differs", func(t *testing.T, d *Directory) {
+		{"retired searches", "retired searches: searches-000001.cols3: the file is damaged: its checksum differs", func(t *testing.T, d *Directory) {
 			f, err := os.OpenFile(filepath.Join(dir, d.manifest.Retired[0].File), os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // Import imports the kinds in files and replaces those in dir: all of them or, after an
@@ -96,6 +97,8 @@ type KindReport struct {
 	imports.Report
 	Kind Kind
 	Took time.Duration
+	// UnknownWords are the words of org_type that are no known kind, most rows first.
+	UnknownWords []orgtype.Count
 }
 
 // importer is one Import.
@@ -116,7 +119,7 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 		start := im.options.now()
 		r := imports.Report{Source: path}
 		e, err := im.kind(ctx, k, &r)
-		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.now().Sub(start)})
+		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.now().Sub(start), UnknownWords: e.UnknownWords})
 		if _, named := errors.AsType[*rows.FormatError](err); named {
 			return report, fmt.Errorf("import %s: %w", k, err)
 		}
@@ -138,9 +141,13 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry,
 	case Companies:
 		return im.column(ctx, k, r, companies.Import)
 	case IPRanges:
-		return im.column(ctx, k, r, func(ctx context.Context, s imports.Settings, r *imports.Report, path string) (imports.Result, error) {
-			return ranges.Import(ctx, s, im.options.Fields, r, path)
+		var words []orgtype.Count
+		e, err := im.column(ctx, k, r, func(ctx context.Context, s imports.Settings, r *imports.Report, path string) (result imports.Result, err error) {
+			result, words, err = ranges.Import(ctx, s, ranges.Options{Fields: im.options.Fields, OrgTypes: im.options.OrgTypes}, r, path)
+			return result, err
 		})
+		e.OrgTypes, e.UnknownWords = im.options.OrgTypes, words
+		return e, err
 	case Searches:
 		return im.column(ctx, k, r, searches.Import)
 	default:

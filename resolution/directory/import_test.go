@@ -53,7 +53,7 @@ func TestBadLines(t *testing.T) {
 		{"ip-ranges", IPRanges, "cidr,range_start,range_end,name,org_type\n192.31.196.0/24,,,A,business\n10.0.0.0/8,,,B,isp\nhello,,,C,\n" +
 			",192.31.196.9,192.31.196.1,D,\n,192.31.196.9,2001:20::1,E,\n,,,F,\n192.31.196.0/24,,,,\n192.31.196.7,,,G,circus\n",
 			2, "3 ip_class:private; 4 cidr: invalid_range; 5 range_start, range_end: invalid_range; " +
-				"6 range_start, range_end: invalid_range; 7 cidr: empty; 8 company_domain, name: empty", "9 org_type: unknown_word", 0},
+				"6 range_start, range_end: invalid_range; 7 cidr: empty; 8 company_domain, name: empty", "", 0},
 		{"visits", Visits, "ip,network_url,confidence,seen_at\n192.31.196.1,network.example/in/ada,0.5,\n10.0.0.1,network.example/in/ada,0.5,\n" +
 			"192.31.196.1,,0.5,\nx,network.example/in/ada,0.5,\n192.31.196.1,network.example/in/ben,1.5,never\n",
 			2, "3 ip: ip_class:private; 4 network_url: empty; 5 ip: invalid_ip", "6 seen_at: invalid_time; 6 confidence: invalid_share", 0},
@@ -269,7 +269,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.cols2 directory.json ip-ranges-000001.cols2 notes.txt people-000001.cols2 searches-000001.cols2 visits-000002.cols2"
+	want := "companies-000001.cols3 directory.json ip-ranges-000001.cols3 notes.txt people-000001.cols3 searches-000001.cols3 visits-000002.cols3"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -355,7 +355,7 @@ func TestFirstImportKilled(t *testing.T) {
 			t.Error(err)
 		}
 		mustImport(t, killed, Files{Visits: source(t, "v.csv", sampleVisits)})
-		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols2" {
+		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols3" {
 			t.Errorf("files %s", got)
 		}
 	}}

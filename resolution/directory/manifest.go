@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // manifestName is the file that names the files of the directory. Replacing it is the
@@ -25,24 +27,37 @@ const manifestName = "directory.json"
 const manifestFormat = 4
 
 // columnFormat is the end of the names of column files. Earlier programs wrote databases
-// (sqlite, mmdb), column files without checksums (columns), and those with another index of
-// keys (cols).
-const columnFormat = "cols2"
+// (sqlite, mmdb), column files without checksums (columns), those with another index of
+// keys (cols), and those whose phones and kinds of organizations follow older rules (cols2).
+const columnFormat = "cols3"
 
 func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
 
-// checkFormats refuses files of earlier programs.
-func (m manifest) checkFormats() error {
+// checkFormats refuses files of earlier programs in dir, with the command that imports them again.
+func (m manifest) checkFormats(dir string) error {
 	var old []string
+	command := "leadetl directory import --directory " + shellWord(dir)
 	for _, k := range Kinds {
 		if e, ok := m.Kinds[k]; ok && !e.columnar() {
 			old = append(old, string(k))
+			command += fmt.Sprintf(" --%s %s", k, shellWord(cmp.Or(e.Source, "FILE")))
 		}
 	}
 	if old == nil {
 		return nil
 	}
-	return fmt.Errorf("an earlier version of leadetl imported %s: import them again", strings.Join(old, ", "))
+	return fmt.Errorf("%w: an earlier version of leadetl imported %s into %s; the rules have changed, so import again, with the paths of the files and the other flags of that import: %s",
+		resolution.ErrInvalid, strings.Join(old, ", "), dir, command)
+}
+
+var plainWord = regexp.MustCompile(`^[\w./:@%+=,-]+$`)
+
+// shellWord quotes a word for a shell if it has to be.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 type manifest struct {
@@ -63,6 +78,10 @@ type entry struct {
 	SHA256   string    `json:"sha256"`   // of File
 	Content  string    `json:"content"`  // sha256 of the normalised rows
 	Imported time.Time `json:"imported"` // UTC
+	// OrgTypes are the kinds that the import named for words of org_type, and UnknownWords
+	// the words that are no known kind.
+	OrgTypes     map[string]string `json:"org_types,omitempty"`
+	UnknownWords []orgtype.Count   `json:"unknown_words,omitempty"`
 }
 
 func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
@@ -132,7 +151,7 @@ func (m manifest) write(dir string) error {
 
 // dataFile matches the names of data files: kind, generation, format. A name is never used
 // again, so a reader that opens a file late gets the right one or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|cols|spool|` + columnFormat + `)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|cols|cols2|spool|` + columnFormat + `)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)

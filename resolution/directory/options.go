@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/directory/companies"
@@ -13,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -50,6 +52,8 @@ type Options struct {
 	NetworkHosts []string
 	// Fields are the places of fields in an MMDB.
 	Fields ranges.Fields
+	// OrgTypes has kinds of words of org_type (orgtype.Kinds). They go before those that are known.
+	OrgTypes map[string]string
 	// Called has the names of columns in the files that differ from ours.
 	Called map[string]string
 	// Open opens the files of a URI; nil opens files of this machine.
@@ -89,13 +93,17 @@ func (o Options) calledIn(k Kind) map[string]string {
 	return called
 }
 
-// checkCalled refuses names for columns that none of the files can have.
+// checkCalled refuses names for columns that none of the files can have, and kinds of words
+// without a file of ranges.
 func (o Options) checkCalled(files Files) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(o.Called)) {
 		if !slices.ContainsFunc(Kinds, func(k Kind) bool { return files.path(k) != "" && slices.Contains(ColumnsOf(k), column) }) {
 			errs = append(errs, fmt.Errorf("column %s is in none of the kinds that are imported", column))
 		}
+	}
+	if len(o.OrgTypes) > 0 && files.IPRanges == "" {
+		errs = append(errs, errors.New("words of org_type are given a kind, but no IP ranges are imported"))
 	}
 	return errors.Join(errs...)
 }
@@ -134,6 +142,11 @@ func (o Options) Validate() error {
 	}
 	if len(o.Fields.Name)+len(o.Fields.Domain) == 0 {
 		errs = append(errs, errors.New("no MMDB field for a name or a domain"))
+	}
+	for _, word := range slices.Sorted(maps.Keys(o.OrgTypes)) {
+		if kind := o.OrgTypes[word]; !slices.Contains(orgtype.Kinds, kind) {
+			errs = append(errs, fmt.Errorf("%q is no kind of organization; the kinds are %s", kind, strings.Join(orgtype.Kinds, ", ")))
+		}
 	}
 	return errors.Join(errs...)
 }

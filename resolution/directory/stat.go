@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // KindStat describes one imported kind.
@@ -26,6 +27,10 @@ type KindStat struct {
 	Keys     int64
 	Bytes    int64
 	Imported time.Time // UTC
+	// OrgTypes are the kinds that the import named for words of org_type, and UnknownWords
+	// the words that are no known kind, most rows first.
+	OrgTypes     map[string]string
+	UnknownWords []orgtype.Count
 }
 
 // Stat describes the imported kinds, in the order of Kinds.
@@ -34,7 +39,7 @@ func (d *Directory) Stat() []KindStat {
 	for _, k := range Kinds {
 		if e, ok := d.manifest.Kinds[k]; ok {
 			stats = append(stats, KindStat{Kind: k, Source: e.Source, File: e.File, Rows: e.Rows, Keys: e.Keys,
-				Bytes: e.Bytes, Imported: e.Imported})
+				Bytes: e.Bytes, Imported: e.Imported, OrgTypes: e.OrgTypes, UnknownWords: e.UnknownWords})
 		}
 	}
 	return stats

@@ -37,7 +37,7 @@ func someDirectory(t *rapid.T, tb testing.TB) *directory.Directory {
 	ranges.WriteString("cidr,company_domain,name,org_type\n")
 	for range count("ranges") {
 		fmt.Fprintf(&ranges, "%s,%s,%s,%s\n", some("cidr", "8.8.8.0/24", "8.8.8.8/32", "8.8.0.0/16", "2001:4860::/32", "2001:4860::8/128"),
-			some("owner", "", "a.example", "c.example"), some("called", "", "N"), some("type", "isp", "business", "hosting"))
+			some("owner", "", "a.example", "c.example"), some("called", "", "N"), some("type", "isp", "business", "hosting", "circus"))
 	}
 	visits.WriteString("ip,network_url,confidence\n")
 	for range count("visits") {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/resolution/directory/records"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // companyCodes are the codes that a table gave companies of the directory. All batches with
@@ -100,7 +100,7 @@ func (b *batch) withoutOwner(owner uint32, orgType string) string {
 	switch {
 	case owner == 0:
 		return NotFound
-	case ranges.IsProvider(orgType) && !b.engine.options.IncludeProviders:
+	case orgtype.IsProvider(orgType) && !b.engine.options.IncludeProviders:
 		return providerReason(orgType)
 	}
 	return ""

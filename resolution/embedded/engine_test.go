@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -228,6 +229,38 @@ func TestKeysNotCanonical(t *testing.T) {
 	for _, key := range []string{"::ffff:192.31.196.5", "fe80::1%eth0", "192.31.196.5:80", "x"} {
 		if _, err := e.Resolve(t.Context(), resolution.Request{Operation: resolution.IPToCompany, Key: key}); !errors.Is(err, resolution.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", key, err)
+		}
+	}
+}
+
+// TestProvidersAreNobodysCompany: whatever word a file has for a provider, the provider is not
+// named as the company of a visitor; and a word that nobody knows is a provider's.
+func TestProvidersAreNobodysCompany(t *testing.T) {
+	words := []struct{ word, reason string }{
+		{"MOB", "org_type:cellular"}, {"SES", "org_type:hosting"}, {"RES", "org_type:vpn"}, {"PUB", "org_type:vpn"}, {"ISP/MOB", "org_type:isp"},
+		{"Mobile ISP", "org_type:cellular"}, {"relay", "org_type:vpn"}, {"carrier", "org_type:cellular"}, {"cloud", "org_type:hosting"},
+		{"Circus Troupe", "org_type:circus_troupe"}, {"ada@mail.example", "org_type:other"},
+		{"COM", ""}, {"ORG", ""}, {"LIB", ""}, {"MIL", ""}, {"", ""}, {"inactive", ""},
+	}
+	path := filepath.Join(t.TempDir(), "ranges.csv")
+	text := "cidr,name,org_type\n"
+	for i, w := range words {
+		text += fmt.Sprintf("192.31.196.%d,Somebody,%s\n", i, w.word)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := imported(t, directory.Files{IPRanges: path})
+	for _, operation := range []resolution.Operation{resolution.IPToCompany, resolution.Deanonymization} {
+		for i, w := range words {
+			r := resolution.Request{Operation: operation, Key: fmt.Sprintf("192.31.196.%d", i)}
+			got, err := New(d, Options{}).Resolve(t.Context(), r)
+			if err != nil || got.Reason != w.reason || (got.Lead == nil) != (w.reason != "") {
+				t.Errorf("%s of %q: %+v, %v; want reason %q", operation, w.word, got, err, w.reason)
+			}
+			if got, err = New(d, Options{IncludeProviders: true}).Resolve(t.Context(), r); err != nil || got.Lead == nil {
+				t.Errorf("%s of %q, with providers: %+v, %v", operation, w.word, got, err)
+			}
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // companyOf finds the company of an address. Without a match, c is nil and reason says why.
@@ -26,7 +26,7 @@ func (e *Engine) companyOf(a netip.Addr) (c *resolution.Company, orgType, reason
 		return nil, "", "", readable(err)
 	case r == nil:
 		return nil, "", NotFound, nil
-	case ranges.IsProvider(r.OrgType) && !e.options.IncludeProviders:
+	case orgtype.IsProvider(r.OrgType) && !e.options.IncludeProviders:
 		return nil, r.OrgType, providerReason(r.OrgType), nil
 	case r.Company == nil:
 		return nil, r.OrgType, NoCompany, nil
@@ -65,18 +65,18 @@ func classReason(c ipaddr.Class) string {
 
 func providerReason(orgType string) string {
 	switch orgType {
-	case ranges.ISP:
+	case orgtype.ISP:
 		return "org_type:isp"
-	case ranges.Hosting:
+	case orgtype.Hosting:
 		return "org_type:hosting"
-	case ranges.Cellular:
+	case orgtype.Cellular:
 		return "org_type:cellular"
-	case ranges.CDN:
+	case orgtype.CDN:
 		return "org_type:cdn"
-	case ranges.VPN:
+	case orgtype.VPN:
 		return "org_type:vpn"
 	}
-	return "org_type:" + orgType
+	return orgtype.ReasonPrefix + orgType
 }
 
 func (e *Engine) ipToCompany(key string) (resolution.Answer, error) {
@@ -114,9 +114,9 @@ const (
 // of range, and very low for a provider (with IncludeProviders).
 func companyConfidence(orgType string) float64 {
 	switch {
-	case ranges.IsProvider(orgType):
+	case orgtype.IsProvider(orgType):
 		return 0.1
-	case orgType == ranges.Unknown:
+	case orgType == orgtype.Unknown:
 		return 0.4
 	}
 	return 0.7

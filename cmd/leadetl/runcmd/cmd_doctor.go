@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -311,7 +312,7 @@ func (d *checkup) checkAnswers(ctx context.Context, j job.Job, known bool) (cloc
 	if !known || f.directory == "" && len(needs[j.Operation]) == 0 {
 		return time.Time{}, ""
 	}
-	_, _, closeDirectory, err := f.openResolver(j, nil)
+	_, _, closeDirectory, err := f.openResolver(j, nil, slog.New(slog.DiscardHandler))
 	if d.report("reference data", f.directory, cli.UsageError(err)) {
 		closeDirectory()
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // maxDefaultWorkers bounds the default of --workers: a machine with many cores
@@ -324,6 +325,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 	if lines := t.Rows + t.Malformed; !f.limited && t.Malformed*100 > lines {
 		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
 	}
+	wire.WarnOfWords(log, orgtype.InReasons(t.Reasons["no_match"]), t.Rows)
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	return f.judge(t)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, err
 	}
 	if !f.remote.isRemote() {
-		resolver, answers, closeDirectory, err := f.openResolver(job, run.Suppression)
+		resolver, answers, closeDirectory, err := f.openResolver(job, run.Suppression, log)
 		if err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
@@ -213,7 +214,7 @@ func reads(op resolution.Operation) []directory.Kind {
 
 // openResolver opens the embedded engine on the directory. answers identifies
 // the data of its answers; it is "" if the answers depend on no data.
-func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedded.Engine, answers string, closer func() error, err error) {
+func (f *runFlags) openResolver(job job.Job, lists *suppression.Set, log *slog.Logger) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
 	if job.Operation == resolution.KeywordToLeadCount { // for other operations, rows are suppressed instead
 		options.Listed = wire.ListedIn(lists)
@@ -244,6 +245,11 @@ func (f *runFlags) openResolver(job job.Job, lists *suppression.Set) (r *embedde
 	if f.planning {
 		if err := d.CheckAll(reads(job.Operation)...); err != nil {
 			return nil, "", nil, errors.Join(err, d.Close())
+		}
+		if slices.Contains(kinds, directory.IPRanges) && !job.IncludeProviders {
+			for _, k := range d.Stat() { // a run warns about its own rows
+				wire.WarnOfWords(log, k.UnknownWords, k.Rows)
+			}
 		}
 	}
 	return r, answers, d.Close, nil

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // TestFileIsScan: in a file, an address belongs to the range that a look at every range finds,
@@ -56,7 +57,7 @@ func written(t *rapid.T, path string, ranges []numberRange) *File {
 		t.Fatal(err)
 	}
 	for _, domain := range []string{"a.example", "b.example", "c.example"} {
-		_, failed := made.number(owner{domain: domain, orgType: Unknown})
+		_, failed := made.number(owner{domain: domain, orgType: orgtype.Unknown})
 		err = errors.Join(err, failed)
 	}
 	for _, r := range ranges {

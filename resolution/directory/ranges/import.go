@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // Columns are the columns of a file of ranges.
@@ -30,30 +31,39 @@ var Columns = imports.Columns{
 
 var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 ranges", resolution.ErrInvalid)
 
+// Options are the settings of an import of ranges.
+type Options struct {
+	// Fields are the places of fields in an MMDB.
+	Fields Fields `json:"fields"`
+	// OrgTypes has kinds of words. They go before those that are known.
+	OrgTypes map[string]string `json:"org_types"`
+}
+
 // Import reads r.Source, a table of ranges or an MMDB, and writes the file at path under its
-// temporary name. fields are the places of fields in an MMDB. Keys counts the ranges after
-// flattening.
-func Import(ctx context.Context, settings imports.Settings, fields Fields, r *imports.Report, path string) (_ imports.Result, err error) {
+// temporary name. Keys counts the ranges after flattening. words are those that are no known
+// kind of organization.
+func Import(ctx context.Context, settings imports.Settings, o Options, r *imports.Report, path string) (_ imports.Result, words []orgtype.Count, err error) {
 	f, err := openMMDB(r.Source)
 	if err != nil {
-		return imports.Result{}, err
+		return imports.Result{}, nil, err
 	}
 	t, err := newTable(path)
 	if err != nil {
-		return imports.Result{}, errors.Join(err, closeFile(f))
+		return imports.Result{}, nil, errors.Join(err, closeFile(f))
 	}
 	defer func() { err = errors.Join(err, t.close(), closeFile(f)) }()
+	t.orgTypes = orgtype.NewVocabulary(o.OrgTypes)
 	content := ""
 	if f != nil {
-		content, err = t.readMMDB(ctx, f, fields, r)
+		content, err = t.readMMDB(ctx, f, o, r)
 	} else {
 		content, err = t.readLines(ctx, settings, r)
 	}
 	if err != nil {
-		return imports.Result{}, err
+		return imports.Result{}, nil, err
 	}
 	keys, err := t.write(ctx)
-	return imports.Result{Keys: keys, Content: content}, err
+	return imports.Result{Keys: keys, Content: content}, t.words.List(), err
 }
 
 func closeFile(f *os.File) error {
@@ -70,11 +80,14 @@ type table struct {
 	ranges *records.Runs[numberRange]
 	owners *columnfile.Lexicon // their numbers are from 1
 	owner  []byte              // memory for its text
+
+	orgTypes orgtype.Vocabulary
+	words    orgtype.Counts // of rows
 }
 
 func newTable(path string) (*table, error) {
 	owners, err := columnfile.NewLexicon(path)
-	return &table{path: path, ranges: records.NewRuns(path, compareRanges), owners: owners}, err
+	return &table{path: path, ranges: records.NewRuns(path, compareRanges), owners: owners, words: orgtype.Counts{}}, err
 }
 
 // close frees disk and memory.
@@ -102,21 +115,19 @@ func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imp
 	}
 	parse := func(row imports.Row, r *imports.Report) (l line, ok bool) {
 		var reason string
-		if l.addrRange, l.owner, reason = readRange(row.Cells); reason != "" {
+		if l.addrRange, l.owner, reason = t.readRange(row.Cells); reason != "" {
 			r.Skip(row.Line, reason)
 			return l, false
 		}
 		if l.domain == "" && row.Cells[3] != "" {
 			r.Drop(row.Line, "company_domain: invalid_domain")
 		}
-		if _, known := orgTypeOf(row.Cells[5]); !known {
-			r.Drop(row.Line, "org_type: unknown_word")
-		}
 		return l, true
 	}
 	sum := imports.NewContent()
 	err = imports.Read(ctx, settings, r, Columns, parse, func(l line) error {
 		sum.Add(l.from.String(), l.to.String(), l.domain, l.name, l.orgType)
+		t.words.Add(l.orgType)
 		owner, err := t.number(l.owner)
 		return errors.Join(err, t.add(l.addrRange, owner))
 	})
@@ -150,11 +161,11 @@ func (r addrRange) special() (ipaddr.Class, bool) {
 	return class, class == ipaddr.ClassOf(middle) && class == ipaddr.ClassOf(middle.Prev())
 }
 
-// owner is the owner of a range, as in its line.
+// owner is the owner of a range, as in its line. orgType is as orgtype.Vocabulary.Kind gives it.
 type owner struct{ domain, name, orgType string }
 
 // readRange reads a line. reason says what is wrong with it.
-func readRange(c []string) (r addrRange, o owner, reason string) {
+func (t *table) readRange(c []string) (r addrRange, o owner, reason string) {
 	switch cidr, from, to := c[0], c[1], c[2]; {
 	case cidr != "":
 		p, err := netip.ParsePrefix(cidr)
@@ -196,7 +207,7 @@ func readRange(c []string) (r addrRange, o owner, reason string) {
 		r.from = after4
 	}
 	o.domain, o.name = company.Domain(c[3]), c[4]
-	o.orgType, _ = orgTypeOf(c[5])
+	o.orgType = t.orgTypes.Kind(c[5])
 	if c[3]+c[4]+c[5] == "" {
 		return r, o, "company_domain, name: empty"
 	}

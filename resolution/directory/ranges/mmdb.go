@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/company"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // Fields are the dotted paths of name, domain and type in the records of an MMDB. The first
@@ -27,16 +28,21 @@ type Fields struct {
 
 // readMMDB reads the networks of an MMDB and returns a hash of its content. It refuses a
 // damaged one, and one without any of the fields, which would answer nothing.
-func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *imports.Report) (content string, err error) {
+func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.Report) (content string, err error) {
 	db, err := maxminddb.Open(r.Source)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
 	defer db.Close()
+	fields := o.Fields
 	if err := db.Verify(); err != nil {
 		return "", fmt.Errorf("%w: the MMDB is broken: %w", resolution.ErrInvalid, err)
 	}
-	numbers := map[uintptr]uint32{} // of owners, by the offset of their record; 0 means none
+	type numbered struct {
+		owner   uint32 // 0 means none
+		orgType string
+	}
+	owners := map[uintptr]numbered{} // by the offset of their record
 	answers := false
 	for result := range db.Networks(maxminddb.SkipEmptyValues()) {
 		if err := result.Err(); err != nil {
@@ -46,19 +52,21 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *impo
 		if r.Rows%1024 == 0 && ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		number, met := numbers[result.Offset()]
+		n, met := owners[result.Offset()]
 		if !met {
-			if o, empty := fields.owner(result); !empty {
-				if number, err = t.number(o); err != nil {
+			if own, empty := fields.owner(result, t.orgTypes); !empty {
+				if n.owner, err = t.number(own); err != nil {
 					return "", err
 				}
-				answers = answers || o.name+o.domain != ""
+				n.orgType = own.orgType
+				answers = answers || own.name+own.domain != ""
 			}
-			numbers[result.Offset()] = number
+			owners[result.Offset()] = n
 		}
-		if number != 0 {
+		if n.owner != 0 {
+			t.words.Add(n.orgType)
 			p := result.Prefix()
-			if err := t.add(addrRange{p.Addr(), lastAddr(p)}, number); err != nil {
+			if err := t.add(addrRange{p.Addr(), lastAddr(p)}, n.owner); err != nil {
 				return "", err
 			}
 		}
@@ -75,7 +83,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *impo
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
-	mapping, err := json.Marshal(fields)
+	mapping, err := json.Marshal(o)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +94,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, fields Fields, r *impo
 
 // owner reads a record of any form. A field that is not a string counts as missing. empty is
 // true for a record without any of the fields.
-func (f Fields) owner(result maxminddb.Result) (o owner, empty bool) {
+func (f Fields) owner(result maxminddb.Result, kinds orgtype.Vocabulary) (o owner, empty bool) {
 	first := func(paths []string) string {
 		for _, path := range paths {
 			var s string
@@ -101,7 +109,7 @@ func (f Fields) owner(result maxminddb.Result) (o owner, empty bool) {
 		o.domain = domain
 	}
 	word := first(f.Type)
-	o.orgType, _ = orgTypeOf(word)
+	o.orgType = kinds.Kind(word)
 	return o, o.name+o.domain+word == ""
 }
 

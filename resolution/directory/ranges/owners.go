@@ -108,7 +108,7 @@ func (f *File) OrgTypes(owners []uint32, to []string) {
 		if n == together || i == len(owners)-1 {
 			f.orgTypes.Load(places[:n], codes[:])
 			for k, code := range codes[:n] {
-				to[index[k]] = orgTypes[code]
+				to[index[k]] = f.words[code]
 			}
 			n = 0
 		}

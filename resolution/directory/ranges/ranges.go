@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -17,11 +18,12 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/records"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // Range is the owner of an address.
 type Range struct {
-	// OrgType is one of the kinds of this package; Unknown without one.
+	// OrgType is one of orgtype.Kinds, unknown without one, or a word that is none.
 	OrgType string
 	// Company is nil when the range has neither a name nor a domain. Nobody may
 	// change it.
@@ -40,7 +42,8 @@ type File struct {
 	v6      columnfile.Checked[uint32] // owners
 
 	// Owners have numbers from 1; 0 means none.
-	orgTypes columnfile.Checked[uint8]
+	orgTypes columnfile.Checked[uint8] // codes in words
+	words    []string                  // orgtype.Kinds, then the words that are none
 	domains  columnfile.CheckedTexts
 	names    columnfile.CheckedTexts
 
@@ -70,11 +73,31 @@ func Open(path string, known *companies.File) (*File, error) {
 	f.v6 = columnfile.ReadChecked[uint32](&r, "v6", f.v6High.Len())
 	f.domains = columnfile.ReadCheckedTexts(&r, "domain", f.orgTypes.Len())
 	f.names = columnfile.ReadCheckedTexts(&r, "name", f.orgTypes.Len())
-	if r.Err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, r.Err), c.Close())
+	err = r.Err
+	if err == nil {
+		err = f.readWords(&r)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), c.Close())
 	}
 	f.companies, f.rows, f.shared = known, make([]atomic.Uint32, f.orgTypes.Len()), companies.NewShared(f.orgTypes.Len())
 	return f, nil
+}
+
+// readWords reads the words that are no kind.
+func (f *File) readWords(r *columnfile.Reader) (err error) {
+	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	offsets := columnfile.ReadChecked[uint64](r, "word_offsets", -1)
+	n := offsets.Len() - 1
+	words := columnfile.ReadCheckedTexts(r, "word", n)
+	if r.Err != nil {
+		return r.Err
+	}
+	f.words = slices.Clone(orgtype.Kinds)
+	for i := range n {
+		f.words = append(f.words, string(words.At(uint32(i))))
+	}
+	return nil
 }
 
 // Close closes the file.
@@ -115,7 +138,7 @@ func (f *File) owner6(a number) uint32 {
 }
 
 // OrgType returns the kind of organization of an owner. Call it under columnfile.Guard.
-func (f *File) OrgType(owner uint32) string { return orgTypes[f.orgTypes.At(uint64(owner-1))] }
+func (f *File) OrgType(owner uint32) string { return f.words[f.orgTypes.At(uint64(owner-1))] }
 
 // Company is the company of an owner, nil when the range has neither a name nor a
 // domain. Nobody may change it. Call it under columnfile.Guard.
@@ -288,7 +311,7 @@ func (f *File) Verify() (err error) {
 		}
 	}
 	for i := range owners {
-		if int(f.orgTypes.At(uint64(i))) >= len(orgTypes) {
+		if int(f.orgTypes.At(uint64(i))) >= len(f.words) {
 			return damaged("owner", uint64(i))
 		}
 		f.domains.At(i)

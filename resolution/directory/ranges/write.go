@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // first6 is the first address after IPv4.
@@ -168,40 +169,43 @@ func (t *table) writeOwners(w *columnfile.Writer) error {
 	if err != nil {
 		return err
 	}
-	columnfile.Begin[uint8](w, "org_type")
-	for i := range owners.Len() {
-		_, rest := imports.NextCell(owners.At(uint32(i)))
-		_, rest = imports.NextCell(rest)
-		orgType, _ := imports.NextCell(rest)
-		columnfile.Put(w, uint8(slices.Index(orgTypes, string(orgType))))
-	}
-	for place, name := range []string{"domain", "name"} {
-		if err := t.writeTexts(w, owners, name, place); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeTexts writes the cell at a place, 0 or 1, of each owner.
-func (t *table) writeTexts(w *columnfile.Writer, owners columnfile.Texts, name string, place int) error {
-	cell := func(i int) []byte {
+	cell := func(i, place int) []byte {
 		cell, rest := imports.NextCell(owners.At(uint32(i)))
-		if place == 1 {
-			cell, _ = imports.NextCell(rest)
+		for range place {
+			cell, rest = imports.NextCell(rest)
 		}
 		return cell
 	}
+	orgTypes := slices.Clone(orgtype.Kinds)
+	for _, w := range t.words.List() {
+		orgTypes = append(orgTypes, w.Word)
+	}
+	columnfile.Begin[uint8](w, "org_type")
+	for i := range owners.Len() {
+		code := slices.Index(orgTypes, string(cell(i, 2)))
+		if code < 0 { // one of too many words
+			code = len(orgtype.Kinds)
+		}
+		columnfile.Put(w, uint8(code))
+	}
+	writeTexts(w, "domain", owners.Len(), func(i int) []byte { return cell(i, 0) })
+	writeTexts(w, "name", owners.Len(), func(i int) []byte { return cell(i, 1) })
+	words := orgTypes[len(orgtype.Kinds):]
+	writeTexts(w, "word", len(words), func(i int) []byte { return []byte(words[i]) })
+	return nil
+}
+
+// writeTexts writes a column of n texts.
+func writeTexts(w *columnfile.Writer, name string, n int, text func(i int) []byte) {
 	end := uint64(0)
 	columnfile.Begin[uint64](w, name+"_offsets")
 	columnfile.Put(w, end)
-	for i := range owners.Len() {
-		end += uint64(len(cell(i)))
+	for i := range n {
+		end += uint64(len(text(i)))
 		columnfile.Put(w, end)
 	}
 	columnfile.Begin[uint8](w, name)
-	for i := range owners.Len() {
-		columnfile.Put(w, cell(i)...)
+	for i := range n {
+		columnfile.Put(w, text(i)...)
 	}
-	return nil
 }

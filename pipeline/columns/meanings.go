@@ -84,7 +84,7 @@ var meanings = map[string]meaning{
 	"hem_sha1":               {Text: "first SHA-1 among hashed_emails", Unit: "40 hex digits, lower case", Null: "none", Form: hexSHA1},
 	"hem_sha256":             {Text: "first SHA-256 among hashed_emails", Unit: "64 hex digits, lower case", Null: "none", Form: hexSHA256},
 	"hem_uid2_sha256_base64": {Text: "SHA-256 of the address in profile uid2", Unit: "44 base64 characters", Null: "the address has no such form, or only its hash is known", From: "unifiedid.com, normalization", Form: "sha256 in base64"},
-	"hem_google_sha256":      {Text: "SHA-256 of the address in profile google", Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: "Google Data Manager, formatters", Form: hexSHA256},
+	"hem_google_sha256":      {Text: "SHA-256 of the address in profile google, by its rule of 2026-08", Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: "Google Data Manager, formatters", Form: hexSHA256},
 	"hashed_emails":          {Text: "every hash known: email is the hash, type its algorithm", Null: "none"},
 	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/input.md, profile address"},
 

@@ -40,7 +40,7 @@ func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]strin
 
 func emailKeys(a email.Address) []string {
 	keys := []string{string(a.AppendKey(nil))}
-	for _, p := range []email.Profile{email.Plain, email.UID2, email.Google} {
+	for _, p := range email.Known {
 		form, ok := a.AppendForm(nil, p)
 		if !ok {
 			continue // it is a digest, or has no form in this profile

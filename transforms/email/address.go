@@ -29,10 +29,18 @@ type Address struct {
 	kind  Kind
 	ascii bool // text is ASCII; digests always
 	upper bool // text may hold something that lower-casing changes
+	// unusual says that the address breaks RFC 5321.
+	unusual bool
 }
 
 // Kind returns the kind of value in the cell.
 func (a Address) Kind() Kind { return a.kind }
+
+// IsUnusual reports whether the address breaks RFC 5321, as some that exist do: with dots
+// beside each other or at the edges of the local part, as at docomo.ne.jp and
+// ezweb.ne.jp, or with an underscore in the domain. It is hashed as typed, because
+// the platforms do that.
+func (a Address) IsUnusual() bool { return a.unusual }
 
 // quoted reports whether the local part is a quoted string.
 func (a Address) quoted() bool { return a.text[0] == '"' }

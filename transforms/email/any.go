@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
@@ -18,8 +19,11 @@ func parseAny(cell []byte) (Address, error) {
 		return Address{}, ErrEmpty
 	}
 	if bytes.IndexByte(text, '@') < 0 {
-		if a, found, err := digest(text); found {
-			return a, err
+		if d, ok := ParseDigest(text); ok {
+			if d.MeansNobody() {
+				return Address{}, ErrEmpty
+			}
+			return Address{text: text, kind: d.Kind, ascii: true, upper: true}, nil
 		}
 	}
 	if isList(text) {
@@ -30,17 +34,17 @@ func parseAny(cell []byte) (Address, error) {
 		return Address{}, ErrInvalidCharacter
 	}
 	text = bytes.TrimSuffix(text, []byte(".")) // the dot of the root
-	at, ok := scan(text)
+	at, unusual, ok := scan(text)
 	if !ok {
 		return Address{}, ErrInvalid
 	}
-	a := Address{text: text, at: uint8(at), upper: true}
+	a := Address{text: text, at: uint8(at), upper: true, unusual: unusual}
 	a.ascii = !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 	if !a.ascii {
 		// Some letters are longer in lower case (Ⱥ has two bytes, ⱥ three), and
 		// the key must be a valid address too.
 		var buf [2 * maxAddress]byte
-		if _, ok := scan(appendLower(buf[:0], text)); !ok {
+		if _, _, ok := scan(appendLower(buf[:0], text)); !ok {
 			return Address{}, ErrInvalid
 		}
 	}
@@ -48,22 +52,23 @@ func parseAny(cell []byte) (Address, error) {
 }
 
 // scan checks the syntax of an address and returns the index of its @. text is UTF-8
-// without control, format or space characters. Both parts may have any characters
-// beyond ASCII. Comments, address literals and domains of one label are refused.
-// Source: RFC 5321 4.1.2, RFC 6531 3.3.
-func scan(text []byte) (at int, ok bool) {
+// without control, space and invisible characters. The local part may have any others
+// beyond ASCII, the domain letters, marks and digits. Comments, address literals and
+// domains of one label are refused. Source: RFC 5321 4.1.2, RFC 6531 3.3, RFC 5892.
+func scan(text []byte) (at int, unusual, ok bool) {
 	if len(text) > maxAddress {
-		return 0, false
+		return 0, false, false
 	}
 	if len(text) > 0 && text[0] == '"' {
 		at = quotedEnd(text)
 	} else {
-		at = dotAtomEnd(text)
+		at, unusual = atomEnd(text)
 	}
 	if at < 1 || at > maxLocal || at == len(text) || text[at] != '@' {
-		return 0, false
+		return 0, false, false
 	}
-	return at, isDomain(text[at+1:])
+	domain := text[at+1:]
+	return at, unusual || bytes.IndexByte(domain, '_') >= 0, isDomain(domain)
 }
 
 // quotedEnd returns the length of the quoted string at the start of text, 0 if it
@@ -83,30 +88,31 @@ func quotedEnd(text []byte) int {
 	return 0
 }
 
-// dotAtomEnd returns the length of the dot-atom at the start of text, 0 if a dot is
-// at its edge or beside another dot.
-func dotAtomEnd(text []byte) int {
-	prev := byte('.')
-	i := 0
-	for ; i < len(text) && (text[i] >= utf8.RuneSelf || localClass[text[i]] != foreign); i++ {
-		if text[i] == '.' && prev == '.' {
-			return 0
+// atomEnd returns the length of the atoms and dots at the start of text, 0 without an
+// atom. unusual says that a dot is at their edge or beside another dot.
+func atomEnd(text []byte) (end int, unusual bool) {
+	prev, dots := byte('.'), 0
+	for ; end < len(text) && (text[end] >= utf8.RuneSelf || localClass[text[end]] != foreign); end++ {
+		if text[end] == '.' {
+			dots++
+			unusual = unusual || prev == '.'
 		}
-		prev = text[i]
+		prev = text[end]
 	}
-	if prev == '.' {
-		return 0
+	if dots == end {
+		return 0, false
 	}
-	return i
+	return end, unusual || prev == '.'
 }
 
 // isDomain reports whether text is two or more labels of 1 to 63 bytes, without
-// hyphens at their edges. maxAddress bounds the length of the whole.
+// hyphens at their edges. maxAddress bounds the length of the whole. No top-level
+// domain has an underscore.
 func isDomain(text []byte) bool {
 	for labels := 1; ; labels++ {
 		end := bytes.IndexByte(text, '.')
 		if end < 0 {
-			return labels >= 2 && isLabel(text)
+			return labels >= 2 && isLabel(text) && bytes.IndexByte(text, '_') < 0
 		}
 		if !isLabel(text[:end]) {
 			return false
@@ -119,12 +125,12 @@ func isLabel(text []byte) bool {
 	if len(text) == 0 || len(text) > maxLabel || text[0] == '-' || text[len(text)-1] == '-' {
 		return false
 	}
-	for _, c := range text {
-		if c < utf8.RuneSelf && domainClass[c] == foreign {
-			return false
+	return !bytes.ContainsFunc(text, func(c rune) bool {
+		if c < utf8.RuneSelf {
+			return c != '_' && domainClass[c] == foreign
 		}
-	}
-	return true
+		return !unicode.In(c, unicode.L, unicode.M, unicode.Nd) // as in hosts of profiles
+	})
 }
 
 // isList reports whether a separator outside quotes has an @ on both sides. Else it
@@ -157,22 +163,14 @@ func isList(text []byte) bool {
 // isSurrounding reports whether r is trimmed at both ends: white space, and the
 // invisible characters of text that was copied from pages and spreadsheets.
 func isSurrounding(r rune) bool {
-	switch {
-	case unicode.IsSpace(r), // NBSP is one
-		r == '\uFEFF',                  // BOM
-		'\u200B' <= r && r <= '\u200F', // zero-width, bidi marks
-		'\u202A' <= r && r <= '\u202E', // bidi embedding
-		'\u2060' <= r && r <= '\u2064', // word joiner, invisible operators
-		r == '\u00AD':                  // soft hyphen
-		return true
-	}
-	return false
+	return unicode.IsSpace(r) || invisible.Is(r) // NBSP is a space
 }
 
-// isForbidden reports whether r is a control, format or space character.
+// isForbidden reports whether r is a control, space or invisible character, or the one
+// that stands for bytes that were lost: several addresses would have it in one place.
 func isForbidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r <= ' ' || r == 0x7F
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z)
+	return unicode.In(r, unicode.Cc, unicode.Z) || r == utf8.RuneError || invisible.Is(r)
 }

@@ -2,7 +2,6 @@ package email
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"unicode"
 	"unicode/utf8"
@@ -11,10 +10,10 @@ import (
 // AppendKey appends the key of the address: the Plain form of an address, or the
 // lower-case hex of a digest. Cells with the same key are one question.
 func (a Address) AppendKey(dst []byte) []byte {
-	if len(a.text) == base64Len && a.kind == SHA256 {
-		var raw [33]byte // DecodedLen of 44 characters
-		n, _ := base64.StdEncoding.Decode(raw[:], a.text)
-		return hex.AppendEncode(dst, raw[:n])
+	if a.kind == SHA256 && len(a.text) <= base64Len {
+		if d, ok := ParseDigest(a.text); ok { // always
+			return hex.AppendEncode(dst, d.Sum[:])
+		}
 	}
 	if a.ascii {
 		return a.appendLowerASCII(dst)
@@ -24,7 +23,7 @@ func (a Address) AppendKey(dst []byte) []byte {
 
 // AppendForm appends the text that profile p hashes. ok is false, and dst is
 // unchanged, for a digest, which is never hashed again, and if p leaves nothing of
-// the local part (+news@gmail.com in UID2).
+// the local part (+news@gmail.com in UID2 and Google).
 func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	if a.kind != Plaintext {
 		return dst, false
@@ -50,7 +49,7 @@ func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 	}
 	kept := 0
 	for _, c := range form[:at] {
-		if p == UID2 && c == '+' {
+		if c == '+' && p != GoogleUntil202608 {
 			break
 		}
 		if c != '.' {
@@ -68,7 +67,7 @@ func (a Address) AppendForm(dst []byte, p Profile) (form []byte, ok bool) {
 // ignoresDots reports whether p ignores dots in local parts of a domain, which is in
 // lower case.
 func ignoresDots(domain []byte, p Profile) bool {
-	return string(domain) == "gmail.com" || p == Google && string(domain) == "googlemail.com"
+	return string(domain) == "gmail.com" || p != UID2 && string(domain) == "googlemail.com"
 }
 
 // appendLowerASCII appends the text with A to Z in lower case.

@@ -25,10 +25,10 @@ func FuzzTwoPaths(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the fast path takes %q, the general one says %v", cell, err)
 		}
-		if fast.at != slow.at || fast.kind != slow.kind || fast.ascii != slow.ascii || !bytes.Equal(fast.text, slow.text) {
+		if fast.at != slow.at || fast.kind != slow.kind || fast.ascii != slow.ascii || fast.unusual != slow.unusual || !bytes.Equal(fast.text, slow.text) {
 			t.Fatalf("%q: %+v by the fast path, %+v by the general one", cell, fast, slow)
 		}
-		for _, p := range []Profile{Plain, UID2, Google} {
+		for _, p := range Known {
 			a, aOK := fast.AppendForm(nil, p)
 			b, bOK := slow.AppendForm(nil, p)
 			if aOK != bOK || !bytes.Equal(a, b) {
@@ -56,7 +56,7 @@ func FuzzFormOfForm(f *testing.F) {
 		if err != nil || again.Kind() != a.Kind() || !bytes.Equal(again.AppendKey(nil), key) {
 			t.Fatalf("%q has key %q, and that %+v, %v", cell, key, again, err)
 		}
-		for _, p := range []Profile{Plain, UID2, Google} {
+		for _, p := range Known {
 			form, ok := a.AppendForm(nil, p)
 			if !ok {
 				continue

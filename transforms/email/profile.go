@@ -16,13 +16,20 @@ const (
 	// part and everything from its first plus sign: UID2, EUID, The Trade Desk.
 	// Source: unifiedid.com, normalization and encoding.
 	UID2
-	// Google is Plain, and drops the dots of the local part at gmail.com and
-	// googlemail.com. It keeps plus tags: Google Ads, DV360.
-	// Source: Google Data Manager, user data formatting.
+	// Google is Plain, and at gmail.com and googlemail.com drops the dots of the local
+	// part and everything from its first plus sign: Google Ads, DV360.
+	// Source: Google Data Manager, user data formatting, as of 2026-08.
 	Google
+	// GoogleUntil202608 is what Google was before that: plus tags stayed. Nothing is
+	// hashed by it any more, but older lists have its digests.
+	GoogleUntil202608
 )
 
 var profileNames = [...]string{Plain: "plain", UID2: "uid2", Google: "google"}
+
+// Known are all profiles by which somebody may have hashed an address. Plain is the
+// first.
+var Known = []Profile{Plain, UID2, Google, GoogleUntil202608}
 
 // ParseProfile returns the profile with a name: plain, uid2 or google.
 func ParseProfile(s string) (Profile, error) {
@@ -36,7 +43,10 @@ func ParseProfile(s string) (Profile, error) {
 
 // String returns the name for ParseProfile.
 func (p Profile) String() string {
-	if int(p) < len(profileNames) {
+	switch {
+	case p == GoogleUntil202608:
+		return "google until 2026-08"
+	case int(p) < len(profileNames):
 		return profileNames[p]
 	}
 	return fmt.Sprintf("Profile(%d)", uint8(p))

@@ -3,7 +3,6 @@ package suppression
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"net/netip"
 	"strings"
 	"sync"
@@ -157,7 +156,8 @@ func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32)
 			continue
 		}
 		if a := addresses[i]; a.Kind() != email.Plaintext {
-			e := entryOfHex(a.Kind(), keys[offsets[i]:offsets[i+1]])
+			d, _ := email.ParseDigest(keys[offsets[i]:offsets[i+1]]) // the key of a digest is one
+			e := entryOf(d)
 			f.asked[e.algorithm].add(e.digest, i)
 		} else {
 			f.askSums(i, i)
@@ -204,7 +204,7 @@ const prefetched = 64
 
 // otherForms collects the forms of an address other than its key.
 func (f *Finder) otherForms(i int, a email.Address, key []byte) {
-	for _, p := range emailProfiles[1:] {
+	for _, p := range email.Known[1:] {
 		start := len(f.forms.data)
 		form, ok := a.AppendForm(f.forms.data, p)
 		if !ok || bytes.Equal(form[start:], key) {
@@ -239,17 +239,3 @@ func (f *Finder) hash(data []byte, offsets []int32) {
 // hashes reports whether a text may be listed by its digest of an algorithm: lists have
 // such digests, or plain entries are stored by it.
 func (f *Finder) hashes(a algorithm) bool { return f.set.given[a] || a == algSHA256 }
-
-// entryOfHex returns the entry of a key that is a digest.
-func entryOfHex(kind email.Kind, key []byte) entry {
-	var raw [8]byte
-	hex.Decode(raw[:], key[:2*len(raw)]) // a digest key is hex
-	e := entry{digest: binary.BigEndian.Uint64(raw[:])}
-	switch kind {
-	case email.SHA1:
-		e.algorithm = algSHA1
-	case email.SHA256:
-		e.algorithm = algSHA256
-	}
-	return e
-}

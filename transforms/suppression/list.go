@@ -1,15 +1,14 @@
 package suppression
 
 import (
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/leadetl/leadetl/internal/digestset"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/nullword"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -18,7 +17,7 @@ import (
 
 // The errors of cells of a list.
 var (
-	// ErrEmpty: an empty cell, a null word, or the digest of the empty string. It
+	// ErrEmpty: an empty cell, a null word, or the digest of one or of nothing. It
 	// means nobody, and is harmless.
 	ErrEmpty = errors.New("empty")
 	// ErrUnreadable: neither a digest nor an identifier. It may mean somebody who
@@ -36,9 +35,6 @@ type Builder struct {
 	given   [algorithms]bool
 	entries int64
 }
-
-// emptyDigests are those of the empty text.
-var emptyDigests = [algorithms]entry{algMD5.sum(nil), algSHA1.sum(nil), algSHA256.sum(nil)}
 
 // NewBuilder returns a Builder without entries.
 func NewBuilder(r Rules) *Builder { return &Builder{rules: r} }
@@ -73,10 +69,11 @@ func (b *Builder) Add(cell string) error {
 	if text == "" || nullword.Is(text) {
 		return ErrEmpty
 	}
-	if e, ok := parseDigest(text); ok {
-		if e == emptyDigests[e.algorithm] { // the digest of a missing address
+	if d, ok := email.ParseDigest([]byte(text)); ok {
+		if d.MeansNobody() {
 			return ErrEmpty
 		}
+		e := entryOf(d)
 		b.given[e.algorithm] = true
 		b.add(e)
 		b.entries++
@@ -140,40 +137,25 @@ func countDigits(text string) (n int) {
 }
 
 // isSurrounding reports whether r is trimmed at both ends of a cell.
-func isSurrounding(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
-
-// Strict base64 without padding, so that a digest has one spelling in each alphabet.
-var alphabets = []*base64.Encoding{base64.RawStdEncoding.Strict(), base64.RawURLEncoding.Strict()}
+func isSurrounding(r rune) bool { return unicode.IsSpace(r) || invisible.Is(r) }
 
 // parseDigest reads a digest.
 func parseDigest(text string) (e entry, ok bool) {
-	var raw [32]byte
-	switch len(text) {
-	case 32:
-		e.algorithm = algMD5
-	case 40:
+	d, ok := email.ParseDigest([]byte(text))
+	if !ok {
+		return entry{}, false
+	}
+	return entryOf(d), true
+}
+
+// entryOf returns the entry of a digest.
+func entryOf(d email.Digest) entry {
+	e := entry{digest: binary.BigEndian.Uint64(d.Sum[:])}
+	switch d.Kind {
+	case email.SHA1:
 		e.algorithm = algSHA1
-	case 64:
+	case email.SHA256:
 		e.algorithm = algSHA256
-	case 44, 43:
-		unpadded, padded := strings.CutSuffix(text, "=")
-		if padded != (len(text) == 44) {
-			return e, false
-		}
-		for _, alphabet := range alphabets {
-			// Decode ignores line breaks, but 43 characters for 32 bytes leave
-			// no room for them.
-			if n, err := alphabet.Decode(raw[:], []byte(unpadded)); err == nil && n == len(raw) {
-				return entry{algSHA256, binary.BigEndian.Uint64(raw[:])}, true
-			}
-		}
-		return e, false
-	default:
-		return e, false
 	}
-	if _, err := hex.Decode(raw[:], []byte(text)); err != nil {
-		return e, false
-	}
-	e.digest = binary.BigEndian.Uint64(raw[:])
-	return e, true
+	return e
 }

@@ -116,12 +116,9 @@ func (a algorithm) sum(text []byte) entry {
 	return entry{a, binary.BigEndian.Uint64(sum[:])}
 }
 
-// emailProfiles are the profiles by which addresses are hashed.
-var emailProfiles = []email.Profile{email.Plain, email.UID2, email.Google}
-
 // forms returns the distinct forms of an address that are hashed.
 func forms(a email.Address) (all [][]byte) {
-	for _, p := range emailProfiles {
+	for _, p := range email.Known {
 		form, ok := a.AppendForm(nil, p)
 		if !ok {
 			continue

@@ -56,9 +56,11 @@ func TestEverySpellingOfEveryProfile(t *testing.T) {
 	for _, f := range []struct{ row, profile, form string }{
 		{" Jane.Doe+News@Gmail.com ", "plain", "jane.doe+news@gmail.com"},
 		{" Jane.Doe+News@Gmail.com ", "uid2", "janedoe@gmail.com"},
-		{" Jane.Doe+News@Gmail.com ", "google", "janedoe+news@gmail.com"},
+		{" Jane.Doe+News@Gmail.com ", "google until 2026-08", "janedoe+news@gmail.com"},
 		{"Jane.Doe+News@GoogleMail.com", "plain and uid2", "jane.doe+news@googlemail.com"},
-		{"Jane.Doe+News@GoogleMail.com", "google", "janedoe+news@googlemail.com"},
+		{"Jane.Doe+News@GoogleMail.com", "google", "janedoe@googlemail.com"},
+		{"Jane.Doe+News@GoogleMail.com", "google until 2026-08", "janedoe+news@googlemail.com"},
+		{".Jane..Doe@docomo.ne.jp", "all, dots that RFC 5321 forbids", ".jane..doe@docomo.ne.jp"},
 		{"Jane.Doe@Example.com", "all", "jane.doe@example.com"},
 		{"JÖRG@Example.com", "plain and google", "jörg@example.com"},
 		{"JÖRG@Example.com", "uid2", "jÖrg@example.com"},
@@ -118,6 +120,8 @@ func TestPlainIdentifiers(t *testing.T) {
 		{"Jane@Example.com", Email, sh("jane@example.com"), true},
 		{"Jane@Example.com", Email, sum("jane@example.com"), true},
 		{"jane.doe@gmail.com", Email, md("janedoe@gmail.com"), true},
+		{"Jane.Doe+News@gmail.com", Email, sum("janedoe+news@gmail.com"), true}, // by google until 2026-08
+		{"Jane.Doe+News@googlemail.com", Email, "jane.doe+other@googlemail.com", true},
 		{sum("jane@example.com"), Email, sum("jane@example.com"), true},
 		{sum("jane@example.com"), Email, md("jane@example.com"), false}, // nobody can tell
 
@@ -158,6 +162,10 @@ func TestAddRefuses(t *testing.T) {
 		{"", ErrEmpty}, {"  ", ErrEmpty}, {"NULL", ErrEmpty}, {"n/a", ErrEmpty},
 		{"d41d8cd98f00b204e9800998ecf8427e", ErrEmpty}, // md5 of nothing
 		{"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", ErrEmpty},
+		{"74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b", ErrEmpty}, // sha256 of null
+		{"6ADF97F83ACF6453D4A6A4B1070F3754", ErrEmpty},                                 // md5 of None
+		{"AbpHGcgLb-kRsJGnwFEktk7uzpZOCcBY74-YBdrKVGs", ErrEmpty},                      // sha256 of a newline
+		{strings.Repeat("0", 64), ErrEmpty}, {strings.Repeat("F", 40), ErrEmpty}, {strings.Repeat("A", 43) + "=", ErrEmpty},
 		{"email", ErrUnreadable}, {"Hash", ErrUnreadable}, {"jane", ErrUnreadable},
 		{"jane@", ErrUnreadable}, {"jane@x.example,joe@x.example", ErrUnreadable},
 		{"d41d8cd98f00b204e9800998ecf8427", ErrUnreadable}, // 31 digits

@@ -10,13 +10,13 @@ import (
 // lookupDigest is a raw digest by which an email is found.
 type lookupDigest struct {
 	raw []byte
-	// respelled says that the digest is of the uid2 or google form, which may be the
-	// email of another person.
+	// respelled says that the digest is of the form of another profile than plain, which
+	// may be the email of another person.
 	respelled bool
 }
 
 // lookupDigests returns the digests by which an email is found: md5, sha1 and sha256 of the
-// plain form, and sha256 of the uid2 and google forms if they differ. A key that is a
+// plain form, and sha256 of the forms of other profiles if they differ. A key that is a
 // digest is found by itself.
 func lookupDigests(key string) []lookupDigest {
 	a, err := email.Parse([]byte(key))
@@ -31,8 +31,8 @@ func lookupDigests(key string) []lookupDigest {
 		return []lookupDigest{{raw: raw}}
 	}
 	var buf []byte
-	all := make([]lookupDigest, 0, 5)
-	for _, p := range []email.Profile{email.Plain, email.UID2, email.Google} {
+	all := make([]lookupDigest, 0, 6)
+	for _, p := range email.Known {
 		form, ok := a.AppendForm(buf[:0], p)
 		buf = form
 		if !ok {

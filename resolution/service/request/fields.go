@@ -49,9 +49,9 @@ func isAbsolute(s string, host bool) bool {
 // reasons explains the errors of the transforms to the caller. Their texts are the
 // codes of the problems.
 var reasons = map[error]string{
-	email.ErrEmpty:            "must be an email address or the digest of one, not empty and not the digest of an empty text",
+	email.ErrEmpty:            "must be an email address or the digest of one, not empty and not the digest of a missing value",
 	email.ErrInvalidUTF8:      "must be UTF-8",
-	email.ErrInvalidCharacter: "must not have a control, format or space character inside the address",
+	email.ErrInvalidCharacter: "must not have a control, space or invisible character inside the address",
 	email.ErrMultiple:         "must be one address, not several",
 	email.ErrInvalid:          "must be an email address, or the md5, sha1 or sha256 digest of one",
 

@@ -1,0 +1,26 @@
+package invisible_test
+
+import (
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/invisible"
+)
+
+func TestIs(t *testing.T) {
+	for _, f := range []struct {
+		name string
+		c    rune
+		want bool
+	}{
+		{"byte order mark", 0xFEFF, true}, {"soft hyphen", 0xAD, true}, {"zero-width space", 0x200B, true},
+		{"left-to-right isolate", 0x2066, true}, {"Arabic letter mark", 0x61C, true}, {"word joiner", 0x2060, true},
+		{"variation selector", 0xFE0F, true}, {"its supplement", 0xE0100, true}, {"Mongolian one", 0x180B, true},
+		{"Hangul filler", 0x3164, true}, {"half-width filler", 0xFFA0, true}, {"grapheme joiner", 0x34F, true}, {"tag", 0xE0041, true},
+		{"letter", 'a', false}, {"mark", 0x301, false}, {"space", ' ', false}, {"no-break space", 0xA0, false},
+		{"replacement character", 0xFFFD, false}, {"face", 0x1F600, false},
+	} {
+		if got := invisible.Is(f.c); got != f.want {
+			t.Errorf("%s: Is(%U) = %v", f.name, f.c, got)
+		}
+	}
+}

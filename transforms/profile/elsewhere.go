@@ -3,16 +3,18 @@ package profile
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/internal/nullword"
 )
 
-// elsewhere returns the key of a page outside the network: host and path. A path in
-// the form of the network (/in/slug) gets the spelling of the network. Others keep
-// their case, which may mean something.
+// elsewhere returns the key of a page outside the network: host, path, and what of the
+// query may name a person. A path in the form of the network (/in/slug) gets the spelling
+// of the network. Others keep their case, which may mean something.
 //
 // It refuses a host that looks like one of the network, and an address that leads to
 // another one: their keys would be of the wrong person, or of everybody.
-func (r Rules) elsewhere(host string, path []string, query string) (URL, error) {
+func (r Rules) elsewhere(host string, path []string, query, fragment string) (URL, error) {
 	for _, known := range r.Hosts {
 		// linkedin.com.evil.example and notlinkedin.com: an attack or a typing
 		// error.
@@ -44,16 +46,33 @@ func (r Rules) elsewhere(host string, path []string, query string) (URL, error) 
 			return URL{}, err
 		}
 		path = shaped
+		if meansNobody(slug) {
+			return URL{}, ErrEmpty
+		}
 		path[0], path[1] = strings.ToLower(path[0]), slug
-		query = "" // may name a referrer; the path names the page
+		fragment = "" // the path names the page
 	}
-	if len(path) == 0 || r.leadsOn(strings.Join(path, "/")) || r.leadsOn(query) {
+	query, err := cleanQuery(query)
+	if err != nil {
+		return URL{}, err
+	}
+	isRoute := strings.HasPrefix(fragment, "/") || strings.HasPrefix(fragment, "!") // /users#/ada
+	if len(path) == 0 && query == "" || isRoute || r.leadsOn(strings.Join(path, "/")) || !isShaped(path) && r.leadsOn(query) {
 		return URL{}, ErrInvalid
+	}
+	if len(path) > 0 && nullword.Is(path[len(path)-1]) {
+		return URL{}, ErrEmpty
 	}
 	for i, part := range path {
 		path[i] = encode(part)
 	}
-	return URL{Key: host + "/" + strings.Join(path, "/"), Kind: Other}, nil
+	u := URL{Key: host + "/" + strings.Join(path, "/"), Kind: Other}
+	if query != "" {
+		if u.Key += "?" + query; isList(u.Key) {
+			return URL{}, ErrMultiple
+		}
+	}
+	return u, nil
 }
 
 func isShaped(path []string) bool {
@@ -65,8 +84,7 @@ func isShaped(path []string) bool {
 }
 
 // leadsOn reports whether s, the text after a host, contains another address, plain or
-// encoded, as redirects, caches and archives do. Their targets may change, and without
-// their query they would all have the same key.
+// encoded, as redirects, caches and archives do. Their targets may change.
 func (r Rules) leadsOn(s string) bool {
 	s = strings.ToLower(s)
 	for _, mark := range []string{"://", "http:/", "https:/", "%3a%2f%2f", "%253a%252f%252f"} {
@@ -82,10 +100,10 @@ func (r Rules) leadsOn(s string) bool {
 	return false
 }
 
-// encode percent-encodes reserved characters, and format characters, which would be
-// invisible at the end of a key.
+// encode percent-encodes reserved characters, and invisible ones, which would be trimmed at
+// the end of a key.
 func encode(part string) string {
-	hidden := func(c rune) bool { return isReserved(c) || unicode.Is(unicode.Cf, c) }
+	hidden := func(c rune) bool { return isReserved(c) || invisible.Is(c) }
 	if !strings.ContainsFunc(part, hidden) {
 		return part
 	}

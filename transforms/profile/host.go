@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/leadetl/leadetl/internal/invisible"
 )
 
 // cleanHost returns the host of an authority in lower case, without user, port, root
@@ -48,7 +50,7 @@ func isLabel(s string) bool {
 	for _, c := range s {
 		switch {
 		case c == '-', '0' <= c && c <= '9', 'a' <= c && c <= 'z':
-		case c >= utf8.RuneSelf && unicode.In(c, unicode.L, unicode.M, unicode.Nd):
+		case c >= utf8.RuneSelf && unicode.In(c, unicode.L, unicode.M, unicode.Nd) && !invisible.Is(c):
 		default:
 			return false
 		}

@@ -31,6 +31,9 @@ func (r Rules) plainPerson(s string) (key string, ok bool) {
 	if len(slug) < len("/in/x") || slug[:len("/in/")] != "/in/" {
 		return "", false
 	}
+	if name := slug[len("/in/"):]; meansNobody(name) || isPage(name) {
+		return "", false
+	}
 	for i := len("/in/"); i < len(slug); i++ {
 		if c := slug[i]; !isPlain[c] && c != '_' {
 			return "", false

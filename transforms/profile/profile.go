@@ -2,7 +2,7 @@
 // company or a school.
 //
 // The one thing to know before using it: Rules.Hosts says which hosts are the network.
-// An address elsewhere keeps its host and path, and its kind is Other.
+// An address elsewhere keeps its host, path and query, and its kind is Other.
 package profile
 
 import (
@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
@@ -70,7 +71,11 @@ func (r Rules) Parse(s string) (URL, error) {
 	if isList(s) {
 		return URL{}, ErrMultiple
 	}
+	return r.parse(s)
+}
 
+// parse is Parse of a trimmed text.
+func (r Rules) parse(s string) (URL, error) {
 	scheme, rest, found := strings.Cut(s, "://")
 	switch {
 	case !found || strings.ContainsAny(scheme, "/?#"): // no scheme; a :// after / ? or # does not end one
@@ -80,22 +85,22 @@ func (r Rules) Parse(s string) (URL, error) {
 		// linkedin://in/jane-doe opens a page in the app of the network. What
 		// looks like a host is a part of the path.
 		if host := r.deepLink(scheme); host != "" {
-			path, _ := splitQuery(rest)
-			return page(host, splitPath(path))
+			path, query, _ := splitAddress(rest)
+			return r.page(host, splitPath(path), query)
 		}
 		return URL{}, ErrInvalid
 	}
 
-	rest, query := splitQuery(rest)
+	rest, query, fragment := splitAddress(rest)
 	authority, path, _ := strings.Cut(rest, "/")
 	host, ok := cleanHost(authority)
 	if !ok {
 		return URL{}, ErrInvalid
 	}
 	if network := r.network(host); network != "" {
-		return page(network, splitPath(path))
+		return r.page(network, splitPath(path), query)
 	}
-	return r.elsewhere(host, splitPath(path), query)
+	return r.elsewhere(host, splitPath(path), query, fragment)
 }
 
 // ParsePerson reads a cell of a column of people and returns the key. The error is
@@ -126,15 +131,16 @@ func (r Rules) parsePerson(s string) (key string, err error) {
 	return u.Key, nil
 }
 
-func splitQuery(s string) (before, query string) {
-	if i := strings.IndexAny(s, "?#"); i >= 0 {
-		return s[:i], s[i+1:]
-	}
-	return s, ""
+// splitAddress returns the parts of an address without scheme: host and path, query, and
+// fragment.
+func splitAddress(s string) (before, query, fragment string) {
+	s, fragment, _ = strings.Cut(s, "#")
+	before, query, _ = strings.Cut(s, "?")
+	return before, query, fragment
 }
 
 // isSurrounding reports whether c is trimmed at both ends: white space, angle brackets,
 // and the invisible characters of copied text.
 func isSurrounding(c rune) bool {
-	return c == '<' || c == '>' || unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)
+	return c == '<' || c == '>' || unicode.IsSpace(c) || invisible.Is(c)
 }

@@ -5,8 +5,8 @@ import "errors"
 // The reasons why a cell is not a profile address. Their texts are the words in the
 // reason column of a dataset.
 var (
-	// ErrEmpty: an empty cell, or a null word (null, none, n/a,
-	// undefined, -).
+	// ErrEmpty: an empty cell, a null word (null, none, n/a,
+	// undefined, -), or an address that has one where a person is named.
 	ErrEmpty = errors.New("empty")
 	// ErrInvalidUTF8: the cell, or its path after percent-decoding, is not
 	// UTF-8.

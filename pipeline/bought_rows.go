@@ -48,12 +48,12 @@ func (b *Begun) Questions() *Questions {
 	return &Questions{maker: b.decision.newKeys(b.decision.newSuppressor())}
 }
 
-// Of returns the distinct keys of a batch that a service is asked about, and how
-// many rows have them.
+// Of returns the distinct keys of a batch that a service is asked about, as keys.Asked,
+// and how many rows have them.
 func (q *Questions) Of(in *sources.Batch) (distinct []string, rows int) {
 	b := &q.batch
 	q.maker.Fill(b, in)
-	distinct, question := keys.Distinct(b, func(i int) bool { return keys.Asks(b, i) })
+	distinct, question := keys.Asked(b)
 	for _, n := range question {
 		if n >= 0 {
 			rows++
@@ -232,7 +232,7 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 	if b.IPClasses != nil {
 		b.OrgTypes = make([]string, n) // services do not have it
 	}
-	asked, question := keys.Distinct(b, func(i int) bool { return keys.Asks(b, i) })
+	asked, question := keys.Asked(b)
 	answers, err := r.from.Answer(ctx, asked)
 	if err != nil {
 		return err

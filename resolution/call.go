@@ -2,17 +2,35 @@ package resolution
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
 // Call is one question about one record, as it goes to a service.
 type Call struct {
 	Request
+	// Address is the profile address to send; empty means https:// and the key.
+	Address string
 	// IdempotencyKey is sent as the header of that name; empty sends none.
 	IdempotencyKey string
 	// ClientRef is sent as metadata.client_ref. It identifies a callback that does
 	// not name its resolution; empty sends none.
 	ClientRef string
+}
+
+// WithAddress returns a key together with the Call.Address to ask about it, for what hands
+// on keys. The zero byte between them is in no key.
+func WithAddress(key, address string) string {
+	if address == "" {
+		return key
+	}
+	return key + "\x00" + address
+}
+
+// CutAddress undoes WithAddress.
+func CutAddress(asked string) (key, address string) {
+	key, address, _ = strings.Cut(asked, "\x00")
+	return key, address
 }
 
 // SearchCall asks a service to begin one page of a keyword search, or its

@@ -338,7 +338,7 @@ func profileList(lines int) *list {
 	var b strings.Builder
 	b.WriteString("id,network_url\n")
 	spellings := []string{
-		"https://network.example/in/canary-%d", "HTTPS://WWW.NETWORK.EXAMPLE/IN/CANARY-%d/", "network.example/in/Canary-%d?trk=x&y=1#about",
+		"https://network.example/in/canary-%d", "HTTPS://WWW.NETWORK.EXAMPLE/IN/CANARY-%d/", "network.example/in/Canary-%d?trk=x&utm_source=y#about",
 		`"  https://m.network.example/in/canary-%d/details/  "`, "https://de.network.example/in/canary%%2D%d/en",
 	}
 	for i := range lines {

@@ -22,6 +22,8 @@ type Batch struct {
 	Reasons  []string // empty on a match
 	// Keys are the identifiers in canonical form; empty for rejected rows.
 	Keys Strings
+	// Typed are the identifiers as typed; operations on profiles.
+	Typed *array.String
 	// Leads has what was found, or nil. The slice is nil if the answers follow from
 	// the keys alone.
 	Leads []*resolution.Lead

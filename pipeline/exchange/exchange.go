@@ -42,7 +42,7 @@ type Object struct {
 // Key is a distinct key of a part, and the hash of its question.
 type Key struct {
 	Hash answers.Hash
-	Text []byte
+	Text []byte // as resolution.WithAddress returns it
 }
 
 // BucketOf returns the bucket of a hash.

@@ -12,7 +12,7 @@ import (
 
 // Canonical returns the keys by which runs may have asked about the identifier in a cell. The
 // first is the key of a row with that cell. The others are the digests of an address by all
-// profiles. hosts are the hosts of network profiles. The text of the error is the reason
+// profiles, and the former key of a page. hosts are the hosts of network profiles. The text of the error is the reason
 // for which a run rejects the cell.
 func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]string, error) {
 	switch kind {
@@ -26,6 +26,9 @@ func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]strin
 		key, err := profile.Rules{Hosts: hosts}.ParsePerson(cell)
 		if err != nil {
 			return nil, err
+		}
+		if former, changed := profile.Former(key); changed {
+			return []string{key, former}, nil
 		}
 		return []string{key}, nil
 	case resolution.IP:

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -75,5 +76,42 @@ func TestCanonicalKeysOfEmail(t *testing.T) {
 		if alone := keys(digest); !slices.Equal(alone, []string{digest}) {
 			t.Errorf("a digest has the keys %q, want itself", alone)
 		}
+	}
+}
+
+// A page may have been asked about by its former key, and so for everybody with that path.
+func TestCanonicalKeysOfPages(t *testing.T) {
+	for _, f := range []struct {
+		cell string
+		want []string
+	}{
+		{"https://www.facebook.com/profile.php?id=1&ref=x", []string{"facebook.com/profile.php?id=1", "facebook.com/profile.php"}},
+		{"https://people.example/ada?utm_source=x", []string{"people.example/ada"}},
+	} {
+		if got, err := Canonical(resolution.NetworkURL, f.cell, nil); err != nil || !slices.Equal(got, f.want) {
+			t.Errorf("%s: %q, %v, want %q", f.cell, got, err, f.want)
+		}
+	}
+}
+
+// A service is asked with the first spelling of an address whose key has a query in
+// another order, and with the key of any other.
+func TestAskedAsTyped(t *testing.T) {
+	cells := array.NewStringBuilder(memory.DefaultAllocator)
+	cells.AppendValues([]string{
+		"https://www.x.example/v?b=2&a=1&utm_source=y", "null", "x.example/v?a=1&b=2", "http://me:secret@x.example:8080/v?c=1#top", "x.example/v?d=1",
+		"https://www.x.example/Ada", "https://www.linkedin.com/in/Ada?trk=x", "linkedin.com/in/https://x.example/w?b&a=1", "https://x.example?p=1", "https://x.example/v?e=1&" + strings.Repeat("utm_id=x&", 300),
+	}, nil)
+	b := &columns.Batch{Rows: make([]int64, cells.Len())}
+	b.Reset(cells.Len())
+	b.Typed = cells.NewStringArray()
+	keyer{operation: resolution.NetworkToPhone, profiles: profile.DefaultRules()}.keys(b, b.Typed)
+	asked, _ := Asked(b)
+	want := []string{
+		"x.example/v?a=1&b=2\x00https://www.x.example/v?b=2&a=1&utm_source=y", "x.example/v?c=1\x00http://x.example:8080/v?c=1#top", "x.example/v?d=1",
+		"x.example/Ada", "linkedin.com/in/ada", "x.example/w?a=1&b", "x.example/?p=1\x00https://x.example?p=1", "x.example/v?e=1",
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %q\nwant  %q", asked, want)
 	}
 }

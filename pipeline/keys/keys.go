@@ -44,6 +44,9 @@ func (m *Maker) Begin(b *columns.Batch, in *sources.Batch) {
 // suppressed.
 func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
 	m.Begin(b, in)
+	if m.keyer.operation.Identifier() == resolution.NetworkURL {
+		b.Typed = in.Columns[m.identifier]
+	}
 	m.keyer.keys(b, in.Columns[m.identifier])
 	m.suppress.Rows(b)
 }
@@ -118,6 +121,23 @@ func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question 
 		question[i] = q
 	}
 	return keys, question
+}
+
+// Asked is Distinct for questions to a service: keys may have the address to send
+// (resolution.WithAddress), which is that of their first row.
+func Asked(b *columns.Batch) (asked []string, question []int) {
+	asked, question = Distinct(b, func(i int) bool { return Asks(b, i) })
+	if b.Typed == nil {
+		return asked, question
+	}
+	next := 0
+	for i, q := range question {
+		if q == next {
+			asked[q] = resolution.WithAddress(asked[q], profile.AsTyped(b.Typed.Value(i), asked[q]))
+			next++
+		}
+	}
+	return asked, question
 }
 
 // Asks reports whether a service is asked about the key of a row. It is not asked about

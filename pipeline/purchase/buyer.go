@@ -95,22 +95,23 @@ func (b *Buyer) Spent() (calls, credits int64) { return b.account.totals() }
 // bodies in memory.
 const MaxLookups = 4096
 
-// Answer gets the answers to keys, which are distinct, in their order. It is
-// called from many goroutines at once, and returns early when ctx ends.
-func (b *Buyer) Answer(ctx context.Context, keys []string) ([]Answer, error) {
-	entries, added := b.inFlight.join(keys)
+// Answer gets the answers to keys, which are distinct, in their order. A key may have the
+// address to send (resolution.WithAddress). It is called from many goroutines at once, and
+// returns early when ctx ends.
+func (b *Buyer) Answer(ctx context.Context, asked []string) ([]Answer, error) {
+	entries, added := b.inFlight.join(asked)
 	b.counters.Asked(int64(len(added)))
 	for some := range slices.Chunk(added, MaxLookups) {
 		b.start(ctx, b.begin(some))
 	}
-	got := make([]Answer, len(keys))
+	got := make([]Answer, len(asked))
 	for i, e := range entries {
 		var err error
 		if got[i], err = e.wait(ctx); err != nil {
 			return nil, err
 		}
 	}
-	b.counters.Duplicates(int64(len(keys) - len(added)))
+	b.counters.Duplicates(int64(len(asked) - len(added)))
 	return got, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,40 @@ func TestUnexplainedErrorIsUnknown(t *testing.T) {
 	calls, credits := b.Spent()
 	if s := b.counters.Snapshot(); unknown != 1 || s.Unknown != 1 || calls != 1 || credits != 3 {
 		t.Errorf("%d unknown calls on disk, %d counted, %d calls and %d credits spent; want 1, 1, 1 and 3", unknown, s.Unknown, calls, credits)
+	}
+}
+
+// sentTo is a service that keeps the addresses of calls.
+type sentTo struct {
+	answering
+	addresses *[]string
+}
+
+func (s sentTo) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
+	*s.addresses = append(*s.addresses, call.Key+" "+call.Address)
+	return s.answering.Do(ctx, call)
+}
+
+// TestAddressAsTyped: a question is sent as its first row has it, and found by its key.
+func TestAddressAsTyped(t *testing.T) {
+	_, store := laterOf(t)
+	var sent []string
+	matched := func(string) (int, string, error) { return 200, `{"lead":{"phone":"+12025550100"}}`, nil }
+	b := buyerFrom(t, resolution.NetworkToPhone, store, sentTo{matched, &sent}, nil)
+	for _, asked := range []string{
+		resolution.WithAddress("x.example/v?a=1&b=2", "https://x.example/v?b=2&a=1"), "x.example/v?a=1&b=2",
+		resolution.WithAddress("x.example/v?a=1&b=2", "http://x.example/v?b=2&a=1"), "network.example/in/a",
+	} {
+		if a, err := ask(t, b, asked); err != nil || a.Outcome != outcome.Matched {
+			t.Errorf("%q: %v, %v", asked, a.Outcome, err)
+		}
+	}
+	if want := []string{"x.example/v?a=1&b=2 https://x.example/v?b=2&a=1", "network.example/in/a "}; !slices.Equal(sent, want) {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+	got, err := NewStored(b.remote, resolution.NetworkToPhone, store).Answer(t.Context(), []string{resolution.WithAddress("x.example/v?a=1&b=2", "https://x.example/v?b=2&a=1")})
+	if err != nil || got[0].Outcome != outcome.Matched {
+		t.Errorf("stored: %v, %v", got, err)
 	}
 }
 

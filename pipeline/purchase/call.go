@@ -157,7 +157,7 @@ func (c *call) send() (Answer, error) {
 		c.become(sent)
 	}
 	began := time.Now()
-	r, err := b.codec.send(durable, c.question, intent.IdempotencyKey)
+	r, err := b.codec.send(durable, c.question, c.entry.sent, intent.IdempotencyKey)
 	c.flight.outcome, c.flight.failure = b.observe(r.About, err, time.Since(began))
 	switch failure := c.flight.failure; {
 	case failure != nil:

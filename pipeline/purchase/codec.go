@@ -18,7 +18,7 @@ type codec struct {
 	operation resolution.Operation
 	// send makes one request. The context must not end it, because a request that may
 	// be billed is waited for.
-	send func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error)
+	send func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error)
 	// poll asks for a promised result; nil if only a callback brings it.
 	poll func(ctx context.Context, id string) (resolution.Reply, error)
 	// read reads a stored reply again.
@@ -41,9 +41,9 @@ func newCodec(op resolution.Operation, service Service, read Reader, price Price
 
 func (c *codec) forRecords(service Service, price Price) {
 	c.late = outcome.ReasonNoCallback
-	c.send = func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error) {
+	c.send = func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error) {
 		return service.Do(ctx, resolution.Call{
-			Request:        resolution.Request{Operation: c.operation, Key: q.Key},
+			Request: resolution.Request{Operation: c.operation, Key: q.Key}, Address: address,
 			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
 		})
 	}
@@ -52,7 +52,7 @@ func (c *codec) forRecords(service Service, price Price) {
 
 func (c *codec) forPages(service Service, price Price) {
 	c.late = outcome.ReasonUnfinished
-	c.send = func(ctx context.Context, q answers.Question, idempotencyKey string) (resolution.Reply, error) {
+	c.send = func(ctx context.Context, q answers.Question, _, idempotencyKey string) (resolution.Reply, error) {
 		query, err := search.ParseKey(q.Key)
 		if err != nil {
 			return resolution.Reply{}, err

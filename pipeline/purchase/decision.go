@@ -72,9 +72,12 @@ func NewStored(r *Remote, op resolution.Operation, from Lookups) *Stored {
 	return &Stored{remote: offline, codec: newCodec(op, nil, r.Read, r.Price), from: from}
 }
 
-// Answer gets the answers to keys, which are distinct, in their order. It is safe
-// from many goroutines at once.
-func (s *Stored) Answer(ctx context.Context, keys []string) ([]Answer, error) {
+// Answer gets the answers to keys, as Buyer.Answer. It is safe from many goroutines at once.
+func (s *Stored) Answer(ctx context.Context, asked []string) ([]Answer, error) {
+	keys := make([]string, len(asked))
+	for i, text := range asked {
+		keys[i], _ = resolution.CutAddress(text)
+	}
 	found, err := s.from.Lookup(ctx, s.remote.Scope(s.codec.operation), keys, answers.Freshness{}, true, nil)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package purchase
 import (
 	"context"
 	"sync"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // inFlight makes sure that a question is asked by one caller at a time. A
@@ -16,23 +18,25 @@ type inFlight struct {
 // entry is a question in flight. Its duplicates wait for done.
 type entry struct {
 	key    string
+	sent   string        // resolution.Call.Address
 	done   chan struct{} // closed when answer and err are set
 	answer Answer
 	err    error
 }
 
-// join enters the keys that are not in flight. all[i] is the entry of keys[i],
+// join enters the keys that are not in flight. all[i] is the entry of asked[i],
 // and added are the new entries: the caller has to remove them.
-func (f *inFlight) join(keys []string) (all, added []*entry) {
-	all = make([]*entry, len(keys))
+func (f *inFlight) join(asked []string) (all, added []*entry) {
+	all = make([]*entry, len(asked))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.entries == nil {
 		f.entries = map[string]*entry{}
 	}
-	for i, key := range keys {
+	for i, text := range asked {
+		key, address := resolution.CutAddress(text)
 		if all[i] = f.entries[key]; all[i] == nil {
-			all[i] = &entry{key: key, done: make(chan struct{})}
+			all[i] = &entry{key: key, sent: address, done: make(chan struct{})}
 			f.entries[key] = all[i]
 			added = append(added, all[i])
 		}

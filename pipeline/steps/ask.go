@@ -47,8 +47,8 @@ type Asking struct {
 
 // Question is a question to ask.
 type Question struct {
-	Hash answers.Hash
-	Key  string
+	Hash  answers.Hash
+	Asked string // its key, as resolution.WithAddress returns it
 }
 
 // Failure is a question without an answer, and the reason that its rows get.
@@ -211,7 +211,7 @@ func (w *asking) askAll(ctx context.Context) error {
 // under another hash would be bought although it is stored.
 func (w *asking) check(questions []Question, hash func([]byte) answers.Hash) error {
 	for _, q := range questions {
-		if hash([]byte(q.Key)) != q.Hash {
+		if key, _ := resolution.CutAddress(q.Asked); hash([]byte(key)) != q.Hash {
 			return fmt.Errorf("%w: a key does not have its hash", objectstate.ErrDamaged)
 		}
 	}
@@ -229,11 +229,11 @@ type lot struct {
 
 // ask asks a batch, and closes the lot after its last one.
 func (w *asking) ask(ctx context.Context, l *lot, some []Question) error {
-	keys := make([]string, len(some))
+	asked := make([]string, len(some))
 	for i, q := range some {
-		keys[i] = q.Key
+		asked[i] = q.Asked
 	}
-	got, err := w.buyer.Answer(ctx, keys)
+	got, err := w.buyer.Answer(ctx, asked)
 	if err != nil {
 		return err
 	}

@@ -240,7 +240,7 @@ func TestAskTakenOver(t *testing.T) {
 func TestAskRefusesWrongLots(t *testing.T) {
 	b := newAskBench(t, 10, badservice.DefaultOptions())
 	wrong := b.asking(nil)
-	b.lots[0][3].Key += "x"
+	b.lots[0][3].Asked += "x"
 	if _, err := wrong.Do(t.Context(), nil); !errors.Is(err, objectstate.ErrDamaged) || b.service.Seen() > 0 {
 		t.Errorf("keys without their hash: %v, after %d calls", err, b.service.Seen())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/exchange"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -123,9 +124,9 @@ func (p *spreadPart) Take(_ context.Context, b *sources.Batch) error {
 	distinct, rows := p.questions.Of(b)
 	p.counted.Rows += int64(b.Len())
 	p.counted.Asked += int64(rows)
-	for _, key := range distinct {
-		text := []byte(key)
-		if err := p.keys.Add(p.hash(text), text); err != nil {
+	for _, asked := range distinct {
+		key, _ := resolution.CutAddress(asked)
+		if err := p.keys.Add(p.hash([]byte(key)), []byte(asked)); err != nil {
 			return fmt.Errorf("sort the keys of part-%05d: %w", p.number, err)
 		}
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func (c *Client) question(call resolution.Call) (path string, body []byte, err e
 	case resolution.Email:
 		q.Email = call.Key
 	case resolution.NetworkURL:
-		q.NetworkURL = "https://" + call.Key // a key has no scheme, the field is a URL
+		q.NetworkURL = cmp.Or(call.Address, "https://"+call.Key) // a key has no scheme, the field is a URL
 	case resolution.IP:
 		q.IP = call.Key
 	}

@@ -71,9 +71,11 @@ func TestWhatIsSent(t *testing.T) {
 		{"network_to_phone", "network.example/in/a", "/v1/lead/resolution/network_to_phone", "network_url", "https://network.example/in/a", true},
 		{"ip_to_company", "192.0.2.1", "/v1/lead/resolution/ip_to_company", "ip", "192.0.2.1", false},
 		{"enrichment", "network.example/in/a", "/v1/lead/enrichment", "network_url", "https://network.example/in/a", true},
+		{"enrichment", "x.example/v?a=1&b=2\x00http://www.x.example/v?b=2&a=1", "/v1/lead/enrichment", "network_url", "http://www.x.example/v?b=2&a=1", true},
 		{"deanonymization", "2001:db8::1", "/v1/lead/deanonymization", "ip", "2001:db8::1", true},
 	} {
-		_, err := c.Do(t.Context(), resolution.Call{Request: resolution.Request{Operation: f.operation, Key: f.key}, IdempotencyKey: "k-1"})
+		asked, address := resolution.CutAddress(f.key)
+		_, err := c.Do(t.Context(), resolution.Call{Request: resolution.Request{Operation: f.operation, Key: asked}, Address: address, IdempotencyKey: "k-1"})
 		if err != nil {
 			t.Fatal(err)
 		}

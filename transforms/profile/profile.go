@@ -114,6 +114,41 @@ func (r Rules) ParsePerson(s string) (key string, err error) {
 	return r.parsePerson(s)
 }
 
+// Former returns the key that an address had before its query was a part of it. changed says
+// that this is another one.
+func Former(key string) (former string, changed bool) {
+	former, _, changed = strings.Cut(key, "?")
+	return former, changed
+}
+
+// AsTyped returns the address to open instead of https:// and a key: that in the cell of the
+// key, if it has a query, because the key has it in another order. Else it is empty. The user
+// of an address is left out: it is a credential.
+func AsTyped(cell, key string) string {
+	if !strings.Contains(key, "?") {
+		return ""
+	}
+	address := strings.TrimFunc(cell, isSurrounding)
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found || strings.ContainsAny(scheme, "/?#") {
+		scheme, rest = "https", strings.TrimPrefix(address, "//")
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		return ""
+	}
+	host, _ := cleanHost(rest[:end])
+	address = scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
+	if address == "https://"+key || !strings.HasPrefix(key, host+"/") || len(address) > maxTyped { // the host is another one behind /in/
+		return ""
+	}
+	return address
+}
+
+// maxTyped bounds an address that is sent as typed. Services refuse longer ones, and long
+// ones have many parameters of campaigns.
+const maxTyped = 2000
+
 func (r Rules) parsePerson(s string) (key string, err error) {
 	u, err := r.Parse(s)
 	if err != nil {

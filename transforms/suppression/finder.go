@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // Finder looks up people in a Set. Its methods are safe from any goroutine, except
@@ -106,7 +107,7 @@ func (f *Finder) Lists(kind Kind, text string) (listed bool) {
 		}
 	case NetworkURL:
 		key, err := f.set.rules.Profiles.ParsePerson(text)
-		return err == nil && f.hasAny([]byte(key))
+		return err == nil && f.ProfileKey([]byte(key))
 	case IP:
 		a, err := ipaddr.Parse(text)
 		return err == nil && f.Address(a)
@@ -126,8 +127,15 @@ func (f *Finder) Names(text string) bool {
 		countDigits(text) >= leastDigits && f.Lists(Phone, text)
 }
 
-// ProfileKey is Lists for the key of a profile.
-func (f *Finder) ProfileKey(key []byte) bool { return f.hasAny(key) }
+// ProfileKey is Lists for the key of a profile. It also looks for the former key.
+func (f *Finder) ProfileKey(key []byte) bool {
+	listed := f.hasAny(key)
+	if bytes.IndexByte(key, '?') < 0 {
+		return listed
+	}
+	former, _ := profile.Former(string(key))
+	return f.hasAny([]byte(former)) || listed
+}
 
 // Address is Lists for an IP address.
 func (f *Finder) Address(a netip.Addr) (listed bool) {

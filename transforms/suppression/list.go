@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/phone"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // The errors of cells of a list.
@@ -96,6 +97,9 @@ func (b *Builder) addPlain(text string) error {
 			return ErrUnreadable
 		}
 		b.add(algSHA256.sum([]byte(key)))
+		if former, changed := profile.Former(key); changed && strings.Contains(former, "/in/") { // the path names the person
+			b.add(algSHA256.sum([]byte(former)))
+		}
 		return nil
 	case strings.Contains(text, "@"):
 		a, err := email.Parse([]byte(text))

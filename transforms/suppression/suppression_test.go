@@ -140,6 +140,12 @@ func TestPlainIdentifiers(t *testing.T) {
 		{"linkedin.com/in/jane-doe", NetworkURL, "linkedin.com/in/jane", false},
 		{sum("linkedin.com/in/jane-doe"), NetworkURL, "https://linkedin.com/in/jane-doe", true},
 		{md("network.example/in/ada"), NetworkURL, "network.example/in/ada", true},
+		{"https://network.example/in/ada?x=1", NetworkURL, "network.example/in/ada", true},
+		{"https://network.example/in/ada?x=1", NetworkURL, "network.example/in/ada?y=2", true},
+		{sum("network.example/in/ada"), NetworkURL, "network.example/in/ada?y=2", true}, // its key before
+		{"https://www.facebook.com/profile.php?id=1", NetworkURL, "https://m.facebook.com/profile.php?id=1&ref=x", true},
+		{"https://www.facebook.com/profile.php?id=1", NetworkURL, "https://www.facebook.com/profile.php?id=2", false},
+		{sum("facebook.com/profile.php?id=1"), NetworkURL, "https://www.facebook.com/profile.php?id=1", true},
 
 		{"192.0.2.7", IP, "192.0.2.7:443", true},
 		{"8.8.8.8", IP, "::ffff:8.8.8.8", true},

@@ -96,13 +96,19 @@ func (j *remoteJob) start(flags ...string) *process {
 // of its own.
 func startProgram(t testing.TB, args ...string) *process {
 	t.Helper()
+	return startProgramIn(t, "", args...)
+}
+
+// startProgramIn starts the program in a folder; "" is that of the tests.
+func startProgramIn(t testing.TB, folder string, args ...string) *process {
+	t.Helper()
 	program, err := exec.LookPath("leadetl") // the test's own binary; see TestMain
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{Cmd: exec.Command(program, args...), printed: new(output), said: new(output), gone: make(chan struct{})}
 	p.Env = append(os.Environ(), "GORACE="+hasty, runcmd.APIKeyVariable+"="+remoteKey, runcmd.CallbackSecretVariable+"="+remoteSecret)
-	p.Stdout, p.Stderr = p.printed, p.said
+	p.Stdout, p.Stderr, p.Dir = p.printed, p.said, folder
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

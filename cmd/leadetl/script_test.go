@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,7 +92,7 @@ func copySamples(to string) error {
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == "script" || d.Name() == "golden" || d.Name() == "schema" {
+			if slices.Contains([]string{"script", "golden", "schema", "old"}, d.Name()) {
 				return filepath.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(to, name), 0o755)

@@ -1,0 +1,481 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/pipeline/journal"
+)
+
+const (
+	oldData = samples + "/old"
+	// oldService is the name of the service in the stored answers of the old runs.
+	oldService = "http://leads.example"
+)
+
+// oldRuns are the runs whose state is in testdata/old. The first has finished, the
+// others were killed while their calls were open.
+var oldRuns = []oldRun{
+	{"enrichment", "profiles", []string{"--network-hosts", "network.example"}},
+	{"network_to_hem", "parked", []string{"--network-hosts", "network.example"}},
+	{"keyword_to_lead", "searches", []string{"--as-of", "2026-11-20", "--limit", "5"}},
+	{"ip_to_company", "ips", []string{"--rows-per-part", "8", "--concurrency", "4"}},
+}
+
+// oldHEMs is the command of the dataset hems.
+var oldHEMs = []string{
+	"run", "email_to_hem", "--in", "lists/emails.csv", "--out", "hems", "--state", "state", "--directory", "imported",
+	"--hem-profiles", "uid2,google", "--rows-per-part", "6", "--quiet",
+}
+
+// oldRun is a run of the list lists/LIST.csv to the dataset LIST.
+type oldRun struct {
+	operation, list string
+	flags           []string
+}
+
+// oldPlace has the files of testdata/old, in a folder where commands run, or in
+// the bucket of a store.
+type oldPlace struct {
+	testing.TB
+	folder string
+	server *s3test.Server // nil without a bucket
+	url    string         // of the service
+}
+
+// name is what commands call a file or folder of the place.
+func (o *oldPlace) name(of string) string {
+	if o.server != nil {
+		return "s3://" + s3Bucket + "/" + of
+	}
+	return of
+}
+
+// path is where a file of the place is on this disk.
+func (o *oldPlace) path(of string) string {
+	if o.server != nil {
+		return filepath.Join(o.server.Dir, s3Bucket, of)
+	}
+	return filepath.Join(o.folder, of)
+}
+
+func (o *oldPlace) state() []string {
+	flags := []string{"--state", o.name("state")}
+	if o.server != nil {
+		flags = append(flags, "--s3-endpoint", o.server.URL, "--s3-path-style")
+	}
+	return flags
+}
+
+// args are those of a command, run or plan.
+func (o *oldPlace) args(command string, r oldRun, flags ...string) []string {
+	args := []string{command, r.operation, "--in", o.name("lists/" + r.list + ".csv"), "--out", o.name(r.list), "--resolver", o.url, "--service-name", oldService, "--quiet"}
+	return slices.Concat(args, o.state(), r.flags, flags)
+}
+
+func (o *oldPlace) start(args ...string) *process {
+	o.Helper()
+	return startProgramIn(o, o.folder, args...)
+}
+
+// output is what a command prints that has to end with a certain exit code.
+func (o *oldPlace) output(code int, args ...string) string {
+	o.Helper()
+	p := o.start(args...)
+	if got := p.code(); got != code {
+		o.Fatalf("leadetl %s ended with exit code %d, want %d:\n%s", strings.Join(args, " "), got, code, tail(p.said.String()))
+	}
+	return p.printed.String()
+}
+
+// answers is what leadetl answers prints about the state.
+func (o *oldPlace) answers(args ...string) string {
+	o.Helper()
+	return o.output(0, slices.Concat([]string{"answers"}, args, o.state())...)
+}
+
+// load puts the files of testdata/old/NAME to the place, with their lists, as a run
+// that was killed left them.
+func (o *oldPlace) load(name string) {
+	o.Helper()
+	o.put(filepath.Join(oldData, "input"))
+	o.put(filepath.Join(oldData, name))
+	// Git does not keep when a list was changed, and a journal is found by the path of
+	// its dataset.
+	journals, _ := filepath.Glob(o.path("state/runs/*/journal*"))
+	manifests, _ := filepath.Glob(o.path("*/_manifest.json"))
+	for _, path := range append(journals, manifests...) {
+		if info, err := os.Stat(path); err == nil && info.IsDir() { // on S3
+			path = filepath.Join(path, "0000000000.jsonl")
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			o.Fatal(err)
+		}
+		var begun journal.Header
+		err = json.NewDecoder(file).Decode(&begun)
+		file.Close()
+		if err != nil {
+			o.Fatal(err)
+		}
+		for _, in := range begun.Inputs {
+			if err := os.Chtimes(o.path(strings.TrimPrefix(in.URI, o.name(""))), in.ModifiedAt, in.ModifiedAt); err != nil {
+				o.Fatal(err)
+			}
+		}
+		if begun.Out == "" || o.server != nil {
+			continue
+		}
+		to, err := journal.NewFolder(o.path("state"), o.path(begun.Out))
+		if err != nil {
+			o.Fatal(err)
+		}
+		if err := os.Rename(filepath.Dir(path), filepath.Dir(to.String())); err != nil {
+			o.Fatal(err)
+		}
+	}
+	o.age()
+}
+
+// put copies a folder to the place.
+func (o *oldPlace) put(from string) {
+	o.Helper()
+	var store *objects.Store
+	if o.server != nil {
+		store = objects.New(o.Context(), objects.Options{Endpoint: o.server.URL, PathStyle: true, GiveUpAfter: time.Minute})
+	}
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if store == nil || strings.HasPrefix(name, "lists/") {
+			return errors.Join(os.MkdirAll(filepath.Dir(o.path(name)), 0o700), os.WriteFile(o.path(name), data, 0o600))
+		}
+		_, err = store.Put(o.Context(), objects.Location{Bucket: s3Bucket, Key: filepath.ToSlash(name)}, objects.ContentOf(data, ""))
+		return err
+	})
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
+// age makes the leases of the place look as if a machine that has died had them.
+func (o *oldPlace) age() {
+	o.Helper()
+	leases, _ := filepath.Glob(o.path("state/lease/*"))
+	past := time.Now().Add(-time.Hour)
+	for _, lease := range leases {
+		if err := os.Chtimes(lease, past, past); err != nil {
+			o.Fatal(err)
+		}
+	}
+}
+
+// killed kills a command again and again, later each time, as it reads what an
+// earlier program has left. What it does is not known; that nothing is lost by it is.
+func (o *oldPlace) killed(args ...string) {
+	o.Helper()
+	for after := 20 * time.Millisecond; after < 120*time.Millisecond; after += 20 * time.Millisecond {
+		p := o.start(args...)
+		kill := time.AfterFunc(after, func() { _ = p.Process.Kill() })
+		p.code()
+		kill.Stop()
+		o.age()
+	}
+}
+
+// plan is what leadetl plan says about a run. If this program makes other datasets
+// of the same settings than the old one, so that it refuses to continue one, it has
+// to say how to go on, and flags do that.
+func (o *oldPlace) plan(r oldRun) (calls map[string]int, flags []string) {
+	o.Helper()
+	p := o.start(o.args("plan", r, "--json", "--fail-on", "never")...)
+	if p.code() == cli.ExitUsage {
+		if said := p.said.String(); !strings.Contains(said, "version of the ") || !strings.Contains(said, "--overwrite") {
+			o.Errorf("%s is refused, and the reason or the way out is not said: %s", r.list, said)
+		}
+		flags = []string{"--overwrite"}
+		p = o.start(o.args("plan", r, "--json", "--fail-on", "never", "--overwrite")...)
+	}
+	var plan struct {
+		Complete bool
+		Calls    struct{ Stored, Unknown, Parked, Calls, Failed, Awaited int }
+	}
+	if err := json.Unmarshal([]byte(p.printed.String()), &plan); p.code() != cli.ExitDone || err != nil {
+		o.Fatalf("plan of %s: exit code %d: %s", r.list, p.code(), tail(p.said.String()))
+	}
+	c := plan.Calls
+	return map[string]int{"stored": c.Stored, "unknown": c.Unknown, "parked": c.Parked, "calls": c.Calls, "failed": c.Failed, "awaited": c.Awaited}, flags
+}
+
+// ask runs one of the old runs with a new service, which knows nothing of what the old
+// one was asked, and returns the keys that it bills.
+func (o *oldPlace) ask(s *badservice.Service, code int, r oldRun, flags ...string) (billed []string) {
+	o.Helper()
+	p := o.start(o.args("run", r, flags...)...)
+	if got := p.code(); got != code {
+		o.Errorf("%s ended with exit code %d, want %d: %s", r.list, got, code, tail(p.said.String()))
+	}
+	for key, times := range s.BilledKeys() {
+		if times != 1 {
+			o.Errorf("%s: a key is billed %d times", r.list, times)
+		}
+		billed = append(billed, key)
+	}
+	return billed
+}
+
+// TestOldPaid: what an old program bought is not bought again, and what it had asked
+// and got no answer for is not forgotten.
+func TestOldPaid(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"folder", "bucket"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := &oldPlace{TB: t, folder: t.TempDir()}
+			if name == "bucket" {
+				o.server = s3test.Start(t, s3Bucket)
+			}
+			o.load(name)
+			testOldPaid(o)
+		})
+	}
+}
+
+func testOldPaid(o *oldPlace) {
+	o.killed(slices.Concat([]string{"answers", "forget", "--older-than", "99999d"}, o.state())...)
+	o.requireStored(map[string]int{"enrichment": 9, "ip_to_company": 19}, 5, 5)
+	profiles, parked, searches, ips := oldRuns[0], oldRuns[1], oldRuns[2], oldRuns[3]
+
+	// The finished dataset, and another of the same answers.
+	o.output(cli.ExitDone, append([]string{"verify", o.name("profiles")}, o.state()[2:]...)...)
+	o.renew(func(s *badservice.Service) {
+		if billed := o.ask(s, cli.ExitDone, profiles, "--out", o.name("again")); len(billed) > 0 {
+			o.Errorf("%d profiles are bought again", len(billed))
+		}
+	})
+
+	// Of 40 addresses, 24 were asked about. One of the open calls is about a row of a
+	// part that is recorded, if the old part stays.
+	o.renew(func(s *badservice.Service) {
+		planned, flags := o.plan(ips)
+		if left := planned["stored"] + planned["unknown"] + planned["calls"]; planned["calls"] != 16 || planned["failed"] < 4 || left < 32 {
+			o.Errorf("the plan of the unfinished run: %v", planned)
+		}
+		billed := o.ask(s, cli.ExitRejects, ips, flags...)
+		if len(billed) != 16 {
+			o.Errorf("%d of 16 addresses that were never asked about are billed", len(billed))
+		}
+		o.requireStored(map[string]int{"enrichment": 9, "ip_to_company": 35}, 5, 5)
+		if billed := o.ask(s, cli.ExitDone, ips, "--retry-unknown"); len(billed) != 21 {
+			o.Errorf("%d addresses are billed after the 5 unknown ones were asked about again", len(billed))
+		}
+	})
+	o.requireStored(map[string]int{"enrichment": 9, "ip_to_company": 40}, 0, 5)
+
+	// Calls that the service promised to answer are not made again by themselves.
+	o.renew(func(s *badservice.Service) {
+		hook := []string{"--callback-url", "http://127.0.0.1:9/"}
+		planned, flags := o.plan(parked)
+		if planned["parked"] != 3 || planned["calls"] != 0 {
+			o.Errorf("the plan of parked calls: %v", planned)
+		}
+		if billed := o.ask(s, cli.ExitRejects, parked, append(hook, flags...)...); len(billed) > 0 {
+			o.Errorf("%d parked calls are made again", len(billed))
+		}
+		if billed := o.ask(s, cli.ExitDone, parked, append(hook, "--retry-unknown")...); len(billed) != 3 {
+			o.Errorf("%d of 3 parked calls are made again with --retry-unknown", len(billed))
+		}
+	})
+
+	// The results of searches that were begun are asked for. The first run has the new
+	// service begin the same searches, and no other page.
+	o.renew(func(s *badservice.Service) {
+		began := o.ask(s, cli.ExitBudget, searches, "--max-calls", "2", "--out", o.name("elsewhere"), "--state", filepath.Join(o.folder, "other"))
+		planned, flags := o.plan(searches)
+		if planned["parked"] != 2 || planned["awaited"] != 2 {
+			o.Errorf("the plan of searches: %v", planned)
+		}
+		if billed := o.ask(s, cli.ExitBudget, searches, append(flags, "--max-calls", "2")...); len(began) != 2 || len(billed) < 2 {
+			o.Errorf("%d searches were begun, and %d pages are billed", len(began), len(billed))
+		}
+	})
+	o.requireStored(nil, 0, 0)
+	for _, r := range []oldRun{profiles, parked, ips} {
+		o.output(cli.ExitDone, append([]string{"verify", o.name(r.list)}, o.state()[2:]...)...)
+	}
+}
+
+// renew has the runs ask a new service.
+func (o *oldPlace) renew(ask func(*badservice.Service)) {
+	o.Helper()
+	service := badservice.DefaultOptions()
+	service.Matched, service.Polls = 1, 2
+	s, url := badly(o, service)
+	o.url = url
+	ask(s)
+}
+
+// requireStored compares how many answers the state has, by operation, and how many
+// open calls. nil is any number of answers.
+func (o *oldPlace) requireStored(answers map[string]int, unknown, parked int) {
+	o.Helper()
+	var stat struct {
+		Answers []struct {
+			Operation string
+			Answers   int
+		}
+		Open struct{ Unknown, Parked int } `json:"open_calls"`
+	}
+	if err := json.Unmarshal([]byte(o.answers("stat", "--json")), &stat); err != nil {
+		o.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, a := range stat.Answers {
+		got[a.Operation] += a.Answers
+	}
+	if answers != nil && !maps.Equal(got, answers) || stat.Open.Unknown != unknown || stat.Open.Parked != parked {
+		o.Errorf("stored: %v, %d unknown and %d parked; want %v, %d and %d", got, stat.Open.Unknown, stat.Open.Parked, answers, unknown, parked)
+	}
+}
+
+// TestOldDirectory: a directory that an old program imported answers as the same
+// import by this one, or is refused with the command that imports it again.
+func TestOldDirectory(t *testing.T) {
+	t.Parallel()
+	o := &oldPlace{TB: t, folder: t.TempDir()}
+	o.put(filepath.Join(oldData, "input"))
+	makeDirectory(o)
+	if err := os.CopyFS(o.path("old"), os.DirFS(filepath.Join(oldData, "directory"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct{ operation, in string }{
+		{"email_to_hem", "lists/emails.csv"}, {"network_to_phone", "directory/people.csv"}, {"enrichment", "directory/people.csv"}, {"ip_to_company", "lists/ips.csv"},
+		{"deanonymization", "directory/visits.csv"}, {"keyword_to_lead", "lists/searches.csv"},
+	} {
+		run := func(directory string) *process {
+			out := directory + "-" + f.operation
+			return o.start("run", f.operation, "--in", f.in, "--directory", directory, "--out", out, "--state", "state", "--network-hosts", "network.example", "--quiet")
+		}
+		made := func(directory string) string {
+			return o.output(cli.ExitDone, "head", directory+"-"+f.operation, "--json", "-n", "100")
+		}
+		old, now := run("old"), run("imported")
+		if now.code() != cli.ExitDone {
+			t.Fatalf("%s: %s", f.operation, now.said)
+		}
+		switch code := old.code(); {
+		case code == cli.ExitUsage && strings.Contains(old.said.String(), "leadetl directory import --directory old --"):
+		case code != cli.ExitDone:
+			t.Errorf("%s: exit code %d: %s", f.operation, code, old.said)
+		case made("old") != made("imported"):
+			t.Errorf("%s: the old directory answers otherwise:\n%s\nthan the same import:\n%s", f.operation, made("old"), made("imported"))
+		}
+	}
+}
+
+// TestOldDataset: a dataset of an old program is read as it is.
+func TestOldDataset(t *testing.T) {
+	t.Parallel()
+	o := &oldPlace{TB: t, folder: t.TempDir()}
+	if err := os.CopyFS(o.path("hems"), os.DirFS(filepath.Join(oldData, "hems"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(o.path("imported"), os.DirFS(filepath.Join(oldData, "directory"))); err != nil {
+		t.Fatal(err)
+	}
+	o.put(filepath.Join(oldData, "input"))
+	o.output(cli.ExitDone, "verify", "hems")
+	if rows := strings.Count(o.output(cli.ExitDone, "head", "hems", "--json", "-n", "100"), "\n"); rows != 13 {
+		t.Errorf("%d rows, want 13", rows)
+	}
+	o.output(cli.ExitDone, "report", "hems", "--out", "report.html")
+	p := o.start(oldHEMs...)
+	if code, said := p.code(), p.said.String(); code != cli.ExitUsage || !strings.Contains(said, "--overwrite") && !strings.Contains(said, "directory import") {
+		t.Errorf("the list was changed, and the run ends with %d: %s", code, said)
+	}
+	o.output(cli.ExitDone, "verify", "hems")
+}
+
+// TestOldServed: leadetl serve goes on with the state of an old one.
+func TestOldServed(t *testing.T) {
+	t.Parallel()
+	key, err := os.ReadFile(filepath.Join(oldData, "service.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		state     string
+		entries   int // of the ledger
+		credits   int // that were available or reserved
+		callbacks int
+	}{
+		{"service_ended", 12, 990, 6}, {"service_killed", 22, 979, 11},
+	} {
+		t.Run(f.state, func(t *testing.T) {
+			t.Parallel()
+			o := &oldPlace{TB: t, folder: t.TempDir()}
+			o.put(filepath.Join(oldData, f.state))
+			p := newPlace(t)
+			p.state = o.folder
+			ledger := func() string { return p.admin("credits", "list", "Example Rockets") }
+			serve := []string{
+				"serve", "--listen", "127.0.0.1:0", "--internal-listen", "none", "--state", p.state, "--directory", p.directory, "--callback-allow", "127.0.0.0/8",
+			}
+			o.killed(serve...)
+			before := ledger()
+			if rows := strings.Count(before, "\n"); rows < f.entries {
+				t.Errorf("%d entries of the ledger, want %d:\n%s", rows, f.entries, before)
+			}
+			s := p.serve("--callback-allow", "127.0.0.0/8", "--retain", "results=36500d", "--retain", "delivered=36500d", "--retain", "dead=36500d")
+			c := newCaller(t, s.public, strings.TrimSpace(string(key)))
+			if a := c.post("/lead/enrichment", askAda); a.status != 200 || a.text("lead", "full_name") != "Ada Example" {
+				t.Errorf("the old key: %d %s", a.status, a.raw)
+			}
+			operator := newOperator(t, s.internal)
+			until(t, "searches that were begun end", func() bool {
+				for line := range strings.Lines(string(operator.do("GET", "/metrics", "").raw)) {
+					if strings.HasPrefix(line, "leadetl_jobs{") && !strings.HasSuffix(line, " 0\n") {
+						return false
+					}
+				}
+				return true
+			})
+			s.stop(syscall.SIGTERM)
+			if after := ledger(); !strings.HasPrefix(after, before) {
+				t.Errorf("the ledger was\n%s\nand is\n%s", before, after)
+			}
+			deliveries := p.admin("deliveries", "list")
+			if rows := strings.Count(deliveries, "msg_"); rows < f.callbacks || strings.Count(deliveries, "delivered") != 6 {
+				t.Errorf("%d callbacks, want %d, 6 delivered:\n%s", rows, f.callbacks, deliveries)
+			}
+			if orgs := p.admin("org", "list"); !strings.Contains(orgs, fmt.Sprintf("Example Rockets     %d       0 ", f.credits-2)) || !strings.Contains(orgs, "Placeholder Books   5 ") {
+				t.Errorf("organizations:\n%s", orgs)
+			}
+		})
+	}
+}

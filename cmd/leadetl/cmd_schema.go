@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,6 +139,8 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		}
 		defer list.Close()
 		files = list.Files()
+	case j.KeepAll && len(j.Renames) > 0:
+		return warehouse.Table{}, cli.UsageError(errors.New("--rename names input columns, which are not known here; name the kept ones with --keep, or the input with --in"))
 	case j.KeepAll:
 		fmt.Fprintln(std.Err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
 	}
@@ -203,18 +206,53 @@ func (f *schemaFlags) around(m *sinks.Manifest) string {
 // tableOf returns the table of a dataset.
 func tableOf(m *sinks.Manifest) warehouse.Table {
 	return warehouse.Table{
-		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema),
+		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema, renamedIn(m)),
 		Partitions: m.Partitions, PartitionBy: m.PartitionBy,
 	}
 }
 
+// renamedIn returns the names in the input of columns that have another one in a dataset.
+func renamedIn(m *sinks.Manifest) map[string]string {
+	var id job.Identity
+	_ = json.Unmarshal(m.Job, &id) // only for comments
+	return id.Renamed
+}
+
 func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.Writer) error {
+	if dialect != warehouse.Markdown {
+		issues, err := warehouse.Issues(dialect, t, nil)
+		if err != nil {
+			return err
+		}
+		var refused []error
+		for _, issue := range issues {
+			if issue.Fails {
+				refused = append(refused, fmt.Errorf("%s: %s", dialect, cli.Printable(issue.String())))
+			}
+		}
+		if advice := adviceOf(issues); advice != "" {
+			refused = append(refused, errors.New(cli.Printable(advice)))
+		}
+		if len(refused) > 0 {
+			return cli.UsageError(errors.Join(refused...))
+		}
+	}
 	text, err := warehouse.Write(dialect, t)
 	if err != nil {
 		return err
 	}
 	_, err = io.WriteString(to, text)
 	return err
+}
+
+// adviceOf returns the first advice among issues.
+func adviceOf(issues []warehouse.Issue) string {
+	for _, issue := range issues {
+		if issue.Advice != "" {
+			return issue.Advice
+		}
+	}
+	return ""
 }
 
 func printRedshiftManifest(t warehouse.Table, m *sinks.Manifest, to io.Writer) error {

@@ -50,6 +50,11 @@ type lineageEvent struct {
 			Schema struct {
 				Fields []struct{ Name, Type, Description string }
 			}
+			ColumnLineage struct {
+				Fields map[string]struct {
+					InputFields []struct{ Namespace, Name, Field string }
+				}
+			}
 		}
 		OutputFacets struct {
 			OutputStatistics *struct{ RowCount, Size, FileCount int64 }
@@ -121,7 +126,8 @@ func TestLineage(t *testing.T) {
 	o.HonourKeys, o.Latency = true, 100*time.Millisecond
 	s, url := badly(t, o)
 	j := newRemoteJob(t, "enrichment", url, l.csv, "--network-hosts", "network.example", "--idempotent", "--concurrency", "16",
-		"--openlineage-url", c.url, "--openlineage-namespace", "nightly", "--partition-by", "dt=2026-11-20")
+		"--openlineage-url", c.url, "--openlineage-namespace", "nightly", "--partition-by", "dt=2026-11-20",
+		"--rename", "id=crm_id")
 	j.run(cli.ExitBudget, "--max-calls", "100")
 	types, events := c.taken()
 	if len(types) < 2 || types[0] != "START" || types[len(types)-1] != "FAIL" {
@@ -153,8 +159,12 @@ func TestLineage(t *testing.T) {
 		}
 		return in, out
 	}
-	if in, out := names(first); !slices.Equal(in, []string{"id", "network_url"}) || !slices.Contains(out, "full_name") || out[len(out)-1] != "dt" {
+	if in, out := names(first); !slices.Equal(in, []string{"id", "network_url"}) || !slices.Contains(out, "full_name") || out[0] != "crm_id" || out[len(out)-1] != "dt" {
 		t.Errorf("columns %q, %q", in, out)
+	}
+	from := out.Facets.ColumnLineage.Fields
+	if got := from["crm_id"].InputFields; len(from) != 2 || len(got) != 1 || got[0].Namespace != in.Namespace || got[0].Name != in.Name || got[0].Field != "id" {
+		t.Errorf("columns are from %+v", from)
 	}
 	for i, e := range again {
 		statistics := e.Outputs[0].OutputFacets.OutputStatistics

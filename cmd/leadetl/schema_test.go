@@ -39,7 +39,7 @@ func requireFile(t *testing.T, path, got string) {
 // nearly every type, with testdata/schema.
 func TestSchemaGolden(t *testing.T) {
 	for _, d := range warehouse.Warehouses {
-		got := lead(t, "schema", "deanonymization", "--dialect", string(d), "--keep", "id,seen at,email", "--drop-identifier", "--partition-by", "dt=2026-11-20")
+		got := lead(t, "schema", "deanonymization", "--dialect", string(d), "--keep", "id,seen at,email", "--normalize-names", "snake", "--drop-identifier", "--partition-by", "dt=2026-11-20")
 		requireFile(t, filepath.Join(samples, "schema", string(d)+".sql"), got)
 	}
 }
@@ -73,11 +73,12 @@ func TestSchemaColumns(t *testing.T) {
 func TestSchemaOfDatasets(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in.csv")
-	if err := os.WriteFile(in, []byte("id,EMAIL,Source,hashed_emails\n1,a@x.example,s,h\n"), 0o644); err != nil {
+	if err := os.WriteFile(in, []byte("id,EMAIL,Source,hashed_emails,Record ID\n1,a@x.example,s,h,7\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for i, settings := range [][]string{
-		{}, {"--keep", "id"}, {"--keep", "none", "--hem-types", "sha256"}, {"--drop-identifier"}, {"--hem-profiles", "uid2"}, {"--partition-by", "dt=2026-11-20"},
+		{"--rename", "Record ID=record_id"}, {"--keep", "id"}, {"--keep", "none", "--hem-types", "sha256"}, {"--drop-identifier", "--normalize-names", "snake"}, {"--hem-profiles", "uid2", "--normalize-names", "snake"},
+		{"--partition-by", "dt=2026-11-20", "--rename", "Record ID=crm", "--normalize-names", "snake"},
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))
 		lead(t, append([]string{"run", "email_to_hem", "--in", in, "--out", out, "--state", t.TempDir(), "--quiet"}, settings...)...)
@@ -110,6 +111,10 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begin with a letter"},
+		{[]string{"enrichment", "--dialect", "bigquery", "--keep", "Record ID,2nd"}, "leadetl: bigquery: column Record ID: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: bigquery: column 2nd: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: run it with --normalize-names snake, or --rename 'Record ID=record_id'\n"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--rename", "a=b"}, "--rename names input columns, which are not known here; name the kept ones with --keep, or the input with --in"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "a", "--rename", "a"}, `--rename "a"; write OLD=NEW, such as 'Record ID=record_id'`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "a", "--normalize-names", "camel"}, `--normalize-names is "camel"; it is snake or none`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt="}, "partition dt needs a value"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is given twice`},
 	} {

@@ -72,6 +72,9 @@ func (v verification) printIssues(to io.Writer) error {
 		}
 		fmt.Fprintf(out, "  %s  %s\n", kind, cli.Printable(issue.String()))
 	}
+	if advice := adviceOf(v.issues); advice != "" {
+		fmt.Fprintf(out, "  note   %s\n", cli.Printable(advice))
+	}
 	if len(v.issues) == 0 {
 		fmt.Fprintln(out, "  no issues found")
 	}

@@ -89,6 +89,28 @@ func Schema(fields []Field) any {
 	}{facet("1-1-1", "SchemaDatasetFacet"), fields}
 }
 
+// InputField is a column of an input that a column of an output has its values from.
+type InputField struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Field     string `json:"field"`
+}
+
+// ColumnLineage is the facet columnLineage of an output: where each column is from.
+func ColumnLineage(from map[string][]InputField) any {
+	type inputs struct {
+		Fields []InputField `json:"inputFields"`
+	}
+	fields := map[string]inputs{}
+	for name, all := range from {
+		fields[name] = inputs{all}
+	}
+	return struct {
+		base
+		Fields map[string]inputs `json:"fields"`
+	}{facet("1-2-0", "ColumnLineageDatasetFacet"), fields}
+}
+
 // OutputStatistics is the facet outputStatistics of an output. Bytes and files
 // that are 0 are not known yet.
 func OutputStatistics(rows, bytes, files int64) any {

@@ -38,6 +38,10 @@ type Settings struct {
 	Kept []string
 	// Identifier is the input column that rows are resolved by.
 	Identifier string
+	// Snake writes the names of kept columns in lower case with underscores, and Renames
+	// gives some of them other names.
+	Snake   bool
+	Renames []Rename
 	// DropIdentifier leaves out the identifier: its column in any spelling, key,
 	// and network_url or matched_keywords if rows are resolved by them.
 	DropIdentifier bool
@@ -66,6 +70,8 @@ type Layout struct {
 	columns  []schema.Column
 	schema   *arrow.Schema
 	kept     []int           // positions in Settings.Kept that are written
+	names    []string        // of all in Settings.Kept; "" for one that is left out
+	usual    []string        // the same without Snake and Renames
 	omitted  map[string]bool // columns after the kept ones that are not written
 	built    []schema.Column // columns after the kept ones, with the omitted ones
 
@@ -123,9 +129,8 @@ func fixedColumns() []schema.Column {
 }
 
 // NewLayout decides on the columns. A kept column with the name of a fixed column or a
-// partition gets the prefix in_. Case does not matter, because Athena, BigQuery and
-// Snowflake ignore it. Two kept columns that still collide are an error, as is a
-// partition with a fixed name.
+// partition gets the prefix in_, in any case. Two columns that still have one name are an
+// error, as is a partition with a fixed name.
 func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
@@ -147,35 +152,25 @@ func NewLayout(s Settings) (*Layout, error) {
 		}
 		taken[folded] = true
 	}
-	owner := map[string]string{}
+	var err error
+	if l.names, l.usual, err = s.names(taken); err != nil {
+		return nil, err
+	}
 	for i, name := range s.Kept {
-		if s.DropIdentifier && strings.EqualFold(name, s.Identifier) {
-			continue
+		switch {
+		case l.names[i] == "":
+		case s.PartitionBy != "" && name == s.PartitionBy:
+			l.partition, l.partitionName = i, l.names[i]
+		default:
+			l.kept = append(l.kept, i)
+			l.columns = append(l.columns, text(l.names[i]))
 		}
-		out := name
-		if taken[strings.ToLower(out)] {
-			out = "in_" + name
-		}
-		folded := strings.ToLower(out)
-		if other, twice := owner[folded]; twice || taken[folded] {
-			if !twice {
-				other = folded
-			}
-			return nil, fmt.Errorf("input columns %q and %q would both be called %q in the output; choose with --keep", other, name, out)
-		}
-		owner[folded] = name
-		if s.PartitionBy != "" && name == s.PartitionBy {
-			l.partition, l.partitionName = i, out
-			continue
-		}
-		l.kept = append(l.kept, i)
-		l.columns = append(l.columns, text(out))
 	}
 	if s.PartitionBy != "" && l.partitionName == "" {
 		return nil, fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns", s.PartitionBy)
 	}
 	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c schema.Column) bool { return l.omitted[c.Name] })...)
-	l.columns = Describe(s.Operation, l.columns)
+	l.columns = Describe(s.Operation, l.columns, l.Renamed())
 	l.schema = schema.Arrow(l.columns)
 	return l, nil
 }
@@ -191,6 +186,33 @@ func (l *Layout) Own() []schema.Column { return l.columns[len(l.kept):] }
 
 // Partition is the name of the column that is in the path of each file; "" without one.
 func (l *Layout) Partition() string { return l.partitionName }
+
+// Inputs are the input columns that are carried over, by their names in the output. That
+// of Partition is among them.
+func (l *Layout) Inputs() map[string]string {
+	inputs := map[string]string{}
+	for i, name := range l.names {
+		if name != "" {
+			inputs[name] = l.settings.Kept[i]
+		}
+	}
+	return inputs
+}
+
+// Renamed are those of Inputs whose names Settings.Snake or Renames has changed; nil
+// without any.
+func (l *Layout) Renamed() map[string]string {
+	var renamed map[string]string
+	for i, name := range l.names {
+		if name != l.usual[i] {
+			if renamed == nil {
+				renamed = map[string]string{}
+			}
+			renamed[name] = l.settings.Kept[i]
+		}
+	}
+	return renamed
+}
 
 // blockColumns is the own block of an operation.
 func blockColumns(s Settings) []schema.Column {

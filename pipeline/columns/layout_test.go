@@ -231,3 +231,65 @@ func TestKeptNames(t *testing.T) {
 		}
 	}
 }
+
+func TestRenamedColumns(t *testing.T) {
+	type renames = []columns.Rename
+	for _, c := range []struct {
+		kept    []string
+		snake   bool
+		renames renames
+		want    string // names of the kept columns, or the error
+	}{
+		{[]string{"Record ID", "email"}, false, nil, "Record ID, email"},
+		{[]string{"Record ID", "email", "Prénom", "???"}, true, nil, "record_id, email, prenom, column_4"},
+		{[]string{"Record ID", "email"}, false, renames{{"Record ID", "crm_id"}}, "crm_id, email"},
+		{[]string{"Record ID", "email"}, true, renames{{"Record ID", "CRM_Id"}}, "CRM_Id, email"},
+		{[]string{"Record ID", "email"}, true, renames{{"record_id", "crm_id"}}, "crm_id, email"},
+		{[]string{"Record ID", "email"}, false, renames{{"RECORD id", "crm_id"}}, "crm_id, email"},
+		{[]string{"Record ID", "record_id"}, true, renames{{"record_id", "other"}}, "record_id, other"},
+		{[]string{"a", "b", "email"}, false, renames{{"a", "b"}, {"b", "a"}}, "b, a, email"},
+		{[]string{"Source", "email"}, true, nil, "in_source, email"},
+		{[]string{"Network URL", "email"}, true, nil, "in_network_url, email"},
+		{[]string{"source", "email"}, false, renames{{"source", "crm"}}, "crm, email"},
+		{[]string{"source", "email"}, false, renames{{"in_source", "crm"}}, "crm, email"},
+		{[]string{"key", "email"}, false, renames{{"key", "id"}}, "id, email"},
+
+		{[]string{"Record ID", "record-id", "email"}, true, nil, `input columns "Record ID" and "record-id" would both be called "record_id" in the output; choose with --keep, or name one with --rename 'record-id=NEW'`},
+		{[]string{"名", "column_1", "email"}, true, nil, `input columns "名" and "column_1" would both be called "column_1" in the output`},
+		{[]string{"Key", "in_key", "email"}, true, nil, `input columns "Key" and "in_key" would both be called "in_key" in the output`},
+		{[]string{"id", "email"}, false, renames{{"id", "Email"}}, `input columns "id" and "email" would both be called "email" in the output`},
+		{[]string{"a", "b", "email"}, false, renames{{"a", "x"}, {"b", "X"}}, `input columns "a" and "b" would both be called "X" in the output`},
+		{[]string{"id", "email"}, false, renames{{"id", "KEY"}}, `input column "id" would be called "KEY" in the output, as a column that is not from the input`},
+		{[]string{"id", "email"}, false, renames{{"id", "dt"}}, `input column "id" would be called "dt" in the output, as a column that is not from the input`},
+		{[]string{"id", "email"}, false, renames{{"id", "a"}, {"ID", "b"}}, `cannot rename column "id" twice`},
+		{[]string{"id", "email"}, false, renames{{"id", "a b"}}, `cannot rename column "id" to "a b": a name that every warehouse takes`},
+		{[]string{"id", "email"}, false, renames{{"id", ""}}, `cannot rename column "id" to ""`},
+		{[]string{"id", "email"}, false, renames{{"id", strings.Repeat("a", 128)}}, `cannot rename column "id" to "aaa`},
+		{[]string{"Record ID", "email"}, false, renames{{"RecordID", "a"}}, `cannot rename column "RecordID": it is not among the kept input columns; did you mean "Record ID"?`},
+		{[]string{"id", "email"}, false, renames{{"outcome", "a"}}, `cannot rename column "outcome": it is not from the input, and its name is fixed`},
+		{[]string{"id", "email"}, false, renames{{"dt", "a"}}, `cannot rename column "dt": it is not from the input`},
+		{[]string{"id", "e-mail"}, false, renames{{"E-Mail", "a"}}, `cannot rename column "E-Mail": --drop-identifier leaves it out`},
+	} {
+		s := columns.Settings{Operation: resolution.EmailToHEM, Kept: c.kept, Identifier: "email", Snake: c.snake, Renames: c.renames, Partitions: []string{"dt"}}
+		if strings.Contains(c.want, "--drop-identifier") {
+			s.Identifier, s.DropIdentifier = "e-mail", true
+		}
+		l, err := columns.NewLayout(s)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			var names []string
+			for _, column := range l.Columns()[:len(c.kept)] {
+				names = append(names, column.Name)
+				if from := l.Inputs()[column.Name]; !slices.Contains(c.kept, from) || !strings.Contains(column.Meaning.Text, "input's column of that name") && !strings.Contains(column.Meaning.Text, "input's column "+from) {
+					t.Errorf("%q: %s is from %q: %s", c.kept, column.Name, from, column.Meaning.Text)
+				}
+			}
+			got = strings.Join(names, ", ")
+		}
+		if got != c.want && (err == nil || !strings.HasPrefix(got, c.want)) {
+			t.Errorf("%q, snake %v, %v: %s\nwant %s", c.kept, c.snake, c.renames, got, c.want)
+		}
+	}
+}

@@ -13,18 +13,21 @@ import (
 // Every lists all columns that an operation can have with any settings, in order and
 // without those kept from the input.
 func Every(op resolution.Operation) []schema.Column {
-	return Describe(op, slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true})))
+	return Describe(op, slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true})), nil)
 }
 
 // Describe adds their meanings to the columns of a dataset. A column before source is
-// kept from the input, whatever its name.
-func Describe(op resolution.Operation, columns []schema.Column) []schema.Column {
+// kept from the input, whatever its name; renamed are the names there of those that have
+// another one.
+func Describe(op resolution.Operation, columns []schema.Column, renamed map[string]string) []schema.Column {
 	described := slices.Clone(columns)
 	own := slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == "source" })
 	for i := range described {
 		described[i].Meaning = keptMeaning
 		if i >= own {
 			described[i].Meaning = meaningOf(op, described[i].Name)
+		} else if input, ok := renamed[described[i].Name]; ok {
+			described[i].Meaning.Text = "the input's column " + input + ", as text"
 		}
 	}
 	return described

@@ -79,6 +79,7 @@ func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
 	}
 	settings := columns.Settings{
 		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier,
+		Snake: j.SnakeNames, Renames: j.Renames,
 		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
 		PartitionBy: partition, Remote: from.Remote, Suppress: from.Suppress,
 	}
@@ -86,6 +87,9 @@ func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
 		settings.Partitions = append(settings.Partitions, p.Name)
 	}
 	layout, err := columns.NewLayout(settings)
+	if err == nil && partition != "" {
+		err = checkPartitionName(partition, layout.Partition())
+	}
 	if err != nil {
 		return nil, &Error{err}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ type Identity struct {
 	IncludeProviders bool                 `json:"include_providers,omitempty"`
 	Partitions       []sinks.Partition    `json:"partitions,omitempty"`
 	PartitionBy      string               `json:"partition_by,omitempty"`
+	Renamed          map[string]string    `json:"renamed,omitempty"` // from the name in the output to that in the input
 	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
 	AsOf             string               `json:"as_of,omitempty"`
 	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory
@@ -56,7 +58,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
 		Operation: j.Operation, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier,
-		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(),
+		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(), Renamed: c.Layout.Renamed(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
 	for _, own := range c.Layout.Own() {
@@ -85,7 +87,7 @@ var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"},
-	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
+	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
 	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},
 }
@@ -131,6 +133,7 @@ func isService(answers json.RawMessage) bool { return bytes.HasPrefix(answers, [
 func settingText(value json.RawMessage) string {
 	var partitions []sinks.Partition
 	var list []string
+	var renamed map[string]string
 	var text string
 	switch {
 	case value == nil || bytes.Equal(value, []byte("null")) || bytes.Equal(value, []byte("[]")):
@@ -140,6 +143,11 @@ func settingText(value json.RawMessage) string {
 	case json.Unmarshal(value, &text) == nil:
 		return text
 	case json.Unmarshal(value, &list) == nil:
+		return strings.Join(list, ",")
+	case json.Unmarshal(value, &renamed) == nil:
+		for _, name := range slices.Sorted(maps.Keys(renamed)) {
+			list = append(list, renamed[name]+"="+name)
+		}
 		return strings.Join(list, ",")
 	case json.Unmarshal(value, &partitions) == nil:
 		for _, p := range partitions {

@@ -31,6 +31,10 @@ type Job struct {
 	// KeepAll carries all input columns to the output, Keep the named ones.
 	KeepAll bool
 	Keep    []string
+	// SnakeNames writes the names of kept columns in lower case with underscores, and
+	// Renames gives some of them other names.
+	SnakeNames bool
+	Renames    []columns.Rename
 	// Sample is the number of lines that the dataset is made of, spread over the
 	// input; 0 is all.
 	Sample int

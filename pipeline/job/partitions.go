@@ -38,7 +38,7 @@ func checkPartitions(partitions []sinks.Partition) (errs []error) {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// partitionColumn is the column that a job's rows are partitioned by, spelled as
+// partitionColumn is the input column that a job's rows are partitioned by, spelled as
 // in kept; empty when rows are not partitioned.
 func partitionColumn(j Job, kept []string) (string, error) {
 	if j.PartitionBy == "" {
@@ -53,10 +53,20 @@ func partitionColumn(j Job, kept []string) (string, error) {
 		return "", fmt.Errorf("cannot partition rows by %q: it identifies them, and paths appear in logs and reports", name)
 	case identifies && j.DropIdentifier:
 		return "", fmt.Errorf("cannot partition rows by %q: --drop-identifier leaves it out", name)
-	case !partitionName.MatchString(name) || len(name) > maxPartitionValue:
-		return "", fmt.Errorf("cannot partition rows by %q: the name of a folder has letters, digits and underscores, and begins with a letter; rename the column in the input", name)
 	case personal:
 		return "", fmt.Errorf("cannot partition rows by %q: its name says that it holds identifiers (%s), and paths appear in logs and reports", name, kind)
 	}
 	return name, nil
+}
+
+// checkPartitionName refuses a name that an input column would have in paths.
+func checkPartitionName(column, name string) error {
+	kind, personal := keys.KindOfColumn(name)
+	switch {
+	case !partitionName.MatchString(name) || len(name) > maxPartitionValue:
+		return fmt.Errorf("cannot partition rows by %q: the name of a folder has letters, digits and underscores, and begins with a letter; name the column so with --rename, as in --rename '%s=country'", name, column)
+	case personal:
+		return fmt.Errorf("cannot partition rows by %q: its name %s says that it holds identifiers (%s), and paths appear in logs and reports", column, name, kind)
+	}
+	return nil
 }

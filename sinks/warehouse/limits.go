@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // Issue is a problem of a warehouse with a dataset, or a note about loading it.
@@ -13,6 +16,8 @@ type Issue struct {
 	// it is a note.
 	Fails   bool   `json:"fails"`
 	Problem string `json:"problem"`
+	// Advice is how a run avoids it; "" if that is not known.
+	Advice string `json:"advice,omitempty"`
 }
 
 func (t Issue) String() string {
@@ -39,7 +44,8 @@ type rules struct {
 // "Identifier requirements"; BigQuery documentation, "Quotas and limits" and
 // "Specify a schema"; Amazon Redshift Database Developer Guide, "Character
 // types", "SUPER type", "Quotas and limits" and "Names and identifiers"; Amazon
-// Athena User Guide, "Name databases, tables, and columns" and "Service quotas".
+// Athena User Guide, "Name databases, tables, and columns", "MSCK REPAIR TABLE" and
+// "Service quotas".
 var limits = map[Dialect]rules{
 	DuckDB: {},
 	Snowflake: {nameBytes: 255, text: 16 << 20, list: 16 << 20,
@@ -56,6 +62,10 @@ var limits = map[Dialect]rules{
 // Source: BigQuery documentation, "Specify a schema".
 var bigQueryPrefixes = []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"}
 
+// redshiftColumns are names that every table has already, in quotes too.
+// Source: Amazon Redshift Database Developer Guide, "Names and identifiers".
+var redshiftColumns = []string{"oid", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
+
 // Issues lists the problems of a warehouse with a table. longest has the bytes of the
 // longest value of each column, for a list of all its values together. It is nil for a
 // table without rows.
@@ -65,22 +75,27 @@ func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 		return nil, fmt.Errorf("unknown warehouse %q", d)
 	}
 	var issues []Issue
-	fails := func(column, format string, args ...any) {
+	fails := func(column, format string, args ...any) *Issue {
 		issues = append(issues, Issue{Column: column, Fails: true, Problem: fmt.Sprintf(format, args...)})
+		return &issues[len(issues)-1]
 	}
 	if limit.columns > 0 && len(t.Columns)+len(t.partitions()) > limit.columns {
 		fails("", "a table has at most %d columns, and the dataset %d", limit.columns, len(t.Columns)+len(t.partitions()))
 	}
 	lists := false
 	seen := map[string]string{}
+	checkName := func(name, advice string) {
+		folded := strings.ToLower(name)
+		if problem := nameProblem(d, limit, name); problem != "" {
+			fails(name, "%s", problem).Advice = advice
+		}
+		if other, twice := seen[folded]; twice {
+			fails(name, "%s is the same name there: case is ignored", other)
+		}
+		seen[folded] = name
+	}
 	for i, c := range t.Columns {
-		if problem := nameProblem(d, limit, c.Name); problem != "" {
-			fails(c.Name, "%s", problem)
-		}
-		if other, twice := seen[strings.ToLower(c.Name)]; twice {
-			fails(c.Name, "%s is the same name there: case is ignored", other)
-		}
-		seen[strings.ToLower(c.Name)] = c.Name
+		checkName(c.Name, otherName(d, limit, i+1, c.Name))
 		k, err := parseType(c.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
@@ -90,6 +105,16 @@ func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 			if problem := limit.sizeProblem(k, longest[i]); problem != "" {
 				fails(c.Name, "%s", problem)
 			}
+		}
+	}
+	for _, p := range t.partitions() {
+		advice := "run it with another name in --partition-by"
+		if p.varies {
+			advice = otherName(d, limit, 1, p.Name)
+		}
+		checkName(p.Name, advice)
+		if d == Athena && p.varies && p.Name != strings.ToLower(p.Name) {
+			fails(p.Name, "MSCK REPAIR TABLE finds only folders whose names are in lower case").Advice = advice
 		}
 	}
 	if lists && limit.note != "" {
@@ -107,10 +132,23 @@ func nameProblem(d Dialect, limit rules, name string) string {
 		return "a name has letters, digits and underscores only, and does not begin with a digit"
 	case d == BigQuery && slices.ContainsFunc(bigQueryPrefixes, func(p string) bool { return strings.HasPrefix(strings.ToUpper(name), p) }):
 		return "BigQuery reserves names with this prefix"
+	case d == Redshift && slices.Contains(redshiftColumns, strings.ToLower(name)):
+		return "every table of Redshift has a column of its own with this name"
+	case d == Redshift && strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "a name has printable characters only"
 	case d == Spark && strings.ContainsAny(name, " ,;{}()\n\t="):
 		return "Spark before 3.3 reads no name with spaces or any of ,;{}()="
 	}
 	return ""
+}
+
+// otherName is the advice to give the nth column a name that the warehouse takes.
+func otherName(d Dialect, limit rules, n int, name string) string {
+	snake := schema.Snake(name, n)
+	if snake == name || nameProblem(d, limit, snake) != "" {
+		return fmt.Sprintf("run it with --rename '%s=NEW'", name)
+	}
+	return fmt.Sprintf("run it with --normalize-names snake, or --rename '%s=%s'", name, snake)
 }
 
 // sizeProblem describes what is wrong with the largest value of a column.

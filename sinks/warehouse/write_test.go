@@ -121,6 +121,13 @@ func TestIssues(t *testing.T) {
 		{"a name with a dash", Athena, column("e-mail", "STRING"), 0, "letters, digits and underscores only", true},
 		{"a name with a dash, quoted", Snowflake, column("e-mail", "STRING"), 0, "", false},
 		{"a name with a space", Spark, column("Full Name", "STRING"), 0, "Spark before 3.3", true},
+		{"a name with a space, quoted", Redshift, column("Full Name", "STRING"), 0, "", false},
+		{"how to mend it", BigQuery, column("Full Name", "STRING"), 0, "a digit; run it with --normalize-names snake, or --rename 'Full Name=full_name'", true},
+		{"a long name, cut", Redshift, column(long, "STRING"), 0, "127 bytes; run it with --normalize-names snake, or --rename '" + long + "=" + long[:127] + "'", true},
+		{"a reserved word", Snowflake, column("order", "STRING"), 0, "", false},
+		{"a column of Redshift", Redshift, column("XMIN", "STRING"), 0, "every table of Redshift has a column of its own with this name; run it with --rename 'XMIN=NEW'", true},
+		{"the same elsewhere", BigQuery, column("xmin", "STRING"), 0, "", false},
+		{"a control character", Redshift, column("a\x00b", "STRING"), 0, "printable", true},
 		{"a long name", Redshift, column(long, "STRING"), 0, "at most 127 bytes", true},
 		{"a long name elsewhere", BigQuery, column(long, "STRING"), 0, "", false},
 	} {
@@ -132,7 +139,7 @@ func TestIssues(t *testing.T) {
 		found := ""
 		fails := false
 		for _, trip := range issues {
-			found, fails = found+trip.String()+"\n", fails || trip.Fails
+			found, fails = found+trip.String()+"; "+trip.Advice+"\n", fails || trip.Fails
 		}
 		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) || fails != c.fails {
 			t.Errorf("%s at %s: %q, fails %v; want %q, %v", c.name, c.d, found, fails, c.want, c.fails)
@@ -152,6 +159,28 @@ func TestIssuesOfTables(t *testing.T) {
 	issues, err = Issues(Spark, Table{Columns: []schema.Column{{Name: "id", Type: "STRING"}, {Name: "ID", Type: "STRING"}}}, nil)
 	if err != nil || len(issues) != 1 || issues[0].String() != "column ID: id is the same name there: case is ignored" {
 		t.Error(issues, err)
+	}
+	for _, c := range []struct {
+		d    Dialect
+		by   string
+		want string
+	}{
+		{Athena, "Country", "column Country: MSCK REPAIR TABLE finds only folders whose names are in lower case; run it with --normalize-names snake, or --rename 'Country=country'"},
+		{Athena, "country", ""},
+		{Spark, "ID", "column ID: id is the same name there: case is ignored"},
+		{Redshift, "ctid", "column ctid: every table of Redshift has a column of its own with this name; run it with --rename 'ctid=NEW'"},
+	} {
+		got := ""
+		issues, err = Issues(c.d, Table{Columns: []schema.Column{{Name: "id", Type: "STRING"}}, PartitionBy: c.by}, nil)
+		for _, issue := range issues {
+			got += issue.String()
+			if issue.Advice != "" {
+				got += "; " + issue.Advice
+			}
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s by %s: %s, %v", c.d, c.by, got, err)
+		}
 	}
 	if _, err := Issues(Markdown, sample, nil); err == nil {
 		t.Error("Markdown has limits")

@@ -1,7 +1,7 @@
 -- deanonymization, schema version 1: the table, and the rows
 CREATE TABLE IF NOT EXISTS `DATASET.deanonymization` (
   `id` STRING OPTIONS (description = 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
-  `seen at` STRING OPTIONS (description = 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
+  `seen_at` STRING OPTIONS (description = 'the input\'s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
   `in_email` STRING OPTIONS (description = 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
   `source` STRING NOT NULL OPTIONS (description = 'input file, as it was given'),
   `source_row` INT64 NOT NULL OPTIONS (description = 'data row of that file (rows, from 1)'),

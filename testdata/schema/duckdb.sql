@@ -1,7 +1,7 @@
 -- deanonymization, schema version 1: the table, what its columns mean, and the rows
 CREATE TABLE IF NOT EXISTS "deanonymization" (
   "id" VARCHAR,
-  "seen at" VARCHAR,
+  "seen_at" VARCHAR,
   "in_email" VARCHAR,
   "source" VARCHAR NOT NULL,
   "source_row" BIGINT NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE IF NOT EXISTS "deanonymization" (
 );
 
 COMMENT ON COLUMN "deanonymization"."id" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
-COMMENT ON COLUMN "deanonymization"."seen at" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."seen_at" IS 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."source" IS 'input file, as it was given';
 COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file (rows, from 1)';

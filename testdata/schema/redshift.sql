@@ -2,7 +2,7 @@
 -- COPY takes columns by their place: they are in the order of the files. Times are UTC.
 CREATE TABLE IF NOT EXISTS "deanonymization" (
   "id" VARCHAR(65535),
-  "seen at" VARCHAR(65535),
+  "seen_at" VARCHAR(65535),
   "in_email" VARCHAR(65535),
   "source" VARCHAR(65535) NOT NULL,
   "source_row" BIGINT NOT NULL,
@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS "deanonymization" (
 );
 
 COMMENT ON COLUMN "deanonymization"."id" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
-COMMENT ON COLUMN "deanonymization"."seen at" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."seen_at" IS 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."source" IS 'input file, as it was given';
 COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file (rows, from 1)';
@@ -118,7 +118,7 @@ COMMENT ON COLUMN "deanonymization"."confidence" IS 'how sure the match is (0 to
 -- The files are without the columns that are in their path.
 CREATE TEMP TABLE "deanonymization_load" (
   "id" VARCHAR(65535),
-  "seen at" VARCHAR(65535),
+  "seen_at" VARCHAR(65535),
   "in_email" VARCHAR(65535),
   "source" VARCHAR(65535) NOT NULL,
   "source_row" BIGINT NOT NULL,

@@ -1,7 +1,7 @@
 -- deanonymization, schema version 1: the table, its format and stage, and the rows
 CREATE TABLE IF NOT EXISTS deanonymization (
   id VARCHAR COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
-  "seen at" VARCHAR COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
+  seen_at VARCHAR COMMENT 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   in_email VARCHAR COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   source VARCHAR NOT NULL COMMENT 'input file, as it was given',
   source_row BIGINT NOT NULL COMMENT 'data row of that file (rows, from 1)',
@@ -70,7 +70,7 @@ CREATE STAGE IF NOT EXISTS deanonymization_stage
 -- The path ends in part-, so that rejects and manifests are passed by.
 COPY INTO deanonymization (
   id,
-  "seen at",
+  seen_at,
   in_email,
   source,
   source_row,
@@ -127,7 +127,7 @@ COPY INTO deanonymization (
   dt
 ) FROM (SELECT
   $1:"id"::VARCHAR,
-  $1:"seen at"::VARCHAR,
+  $1:"seen_at"::VARCHAR,
   $1:"in_email"::VARCHAR,
   $1:"source"::VARCHAR,
   $1:"source_row"::BIGINT,

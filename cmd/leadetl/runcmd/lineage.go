@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +20,8 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
-	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -32,8 +33,10 @@ const (
 	// firstRunning and runningEvery are the times of progress events.
 	firstRunning = time.Second
 	runningEvery = 30 * time.Second
-	// maxLineageInputs bounds the inputs in an event.
+	// maxLineageInputs bounds the inputs in an event, and maxLineageFields the columns of
+	// inputs that are named as origins of columns.
 	maxLineageInputs = 1000
+	maxLineageFields = 10_000
 )
 
 // lineage sends events about a run to a collector. A nil lineage sends nothing.
@@ -84,7 +87,7 @@ func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
 	l := &lineage{run: run, stop: make(chan struct{})}
 	name, version, _ := strings.Cut(cli.ProgramVersion(), " ")
 	l.id = openlineage.Run{ID: id.String(), Facets: map[string]any{"processing_engine": openlineage.ProcessingEngine(name, version)}}
-	l.output = outputDataset(run, c.Table.Columns)
+	l.output = outputDataset(run, c.Layout)
 	l.job = openlineage.Job{
 		Namespace: f.openlineageNamespace, Name: string(run.Job.Operation) + "." + path.Base("/"+l.output.Name),
 		Facets: map[string]any{"jobType": openlineage.JobType("LEADETL", "RUN")},
@@ -92,6 +95,9 @@ func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
 	files := run.Input.Files()
 	for _, file := range files[:min(len(files), maxLineageInputs)] {
 		l.inputs = append(l.inputs, inputDataset(file, f.openlineageNamespace))
+	}
+	if from := columnsFrom(files, l.inputs, c.Layout.Inputs()); from != nil {
+		l.output.Facets["columnLineage"] = openlineage.ColumnLineage(from)
 	}
 	var key secret.Text
 	if text := os.Getenv(lineageKeyVariable); text != "" {
@@ -162,22 +168,47 @@ func (l *lineage) event(state string, statistics any) openlineage.Event {
 
 // outputDataset is the dataset without partition folders, so that every night
 // of a job has the same dataset.
-func outputDataset(run *pipeline.Run, columns []sinks.Column) openlineage.Dataset {
+func outputDataset(run *pipeline.Run, layout *columns.Layout) openlineage.Dataset {
 	place := strings.TrimSuffix(run.Output.Dir(), "/")
 	place = cmp.Or(strings.TrimSuffix(place, strings.TrimPrefix(partitionFolder("", run.Job.Partitions), "/")), place)
 	d := named(place)
 	var fields []openlineage.Field
-	for _, c := range columns {
+	for _, c := range layout.Columns() {
 		fields = append(fields, openlineage.Field{Name: c.Name, Type: c.Type, Description: c.Meaning.Text})
 	}
 	for _, p := range run.Job.Partitions {
 		fields = append(fields, openlineage.Field{Name: p.Name, Type: "STRING"})
 	}
-	if run.Job.PartitionBy != "" {
-		fields = append(fields, openlineage.Field{Name: run.Job.PartitionBy, Type: "STRING"})
+	if name := layout.Partition(); name != "" {
+		fields = append(fields, openlineage.Field{Name: name, Type: "STRING"})
 	}
 	d.Facets = map[string]any{"schema": openlineage.Schema(fields)}
 	return d
+}
+
+// columnsFrom says which columns of the inputs each kept column of the output is; nil if
+// there are none, or too many for an event.
+func columnsFrom(files []sources.File, inputs []openlineage.Dataset, kept map[string]string) map[string][]openlineage.InputField {
+	if len(kept) == 0 || len(inputs)*len(kept) > maxLineageFields {
+		return nil
+	}
+	from := map[string][]openlineage.InputField{}
+	for i, in := range inputs {
+		names := files[i].Columns
+		if rows.AreData(names) {
+			continue
+		}
+		for output, input := range kept {
+			at := slices.Index(names, input)
+			if at < 0 {
+				at = slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, input) })
+			}
+			if at >= 0 {
+				from[output] = append(from[output], openlineage.InputField{Namespace: in.Namespace, Name: in.Name, Field: names[at]})
+			}
+		}
+	}
+	return from
 }
 
 // inputDataset is an input with its columns. It omits columns that look like

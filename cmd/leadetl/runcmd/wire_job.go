@@ -26,6 +26,8 @@ type JobFlags struct {
 	sample           int
 	column           string
 	keep             []string
+	normalizeNames   string
+	rename           []string
 	dropIdentifier   bool
 	partitionBy      []string
 	includeProviders bool
@@ -43,11 +45,17 @@ const (
 	keepNone = "none"
 )
 
+// The values of --normalize-names.
+const (
+	namesSnake = "snake"
+	namesKept  = "none"
+)
+
 // DefaultJobFlags returns the flags of an empty command line.
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		keep: []string{keepAll}, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		keep: []string{keepAll}, normalizeNames: namesKept, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
 	}
 }
@@ -56,6 +64,8 @@ func DefaultJobFlags() JobFlags {
 func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: the one of the operation)")
 	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas; whatever is kept, key holds the identifier, unless --drop-identifier is given")
+	flags.StringVar(&f.normalizeNames, "normalize-names", f.normalizeNames, "`form` of the names of kept columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id")
+	flags.StringArrayVar(&f.rename, "rename", nil, "`OLD=NEW`, another name for a kept column; it applies last; repeatable")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
 	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
 	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", f.hemProfiles, "hash `profiles` of email_to_hem: plain (always included), uid2, google")
@@ -79,6 +89,7 @@ func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
 // completeJob lets shells complete the values of the flags.
 func completeJob(c *cobra.Command) {
 	cli.Complete(c, "keep", keepAll, keepNone)
+	cli.Complete(c, "normalize-names", namesKept, namesSnake)
 	cli.CompleteList(c, "hem-profiles", "plain", "uid2", "google")
 	cli.CompleteList(c, "hem-types", columns.HEMTypes...)
 	if c.Flags().Lookup("compression") != nil {
@@ -120,6 +131,12 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 		}
 	}
 	var err error
+	job.SnakeNames = f.normalizeNames == namesSnake
+	if !job.SnakeNames && f.normalizeNames != namesKept {
+		errs = append(errs, fmt.Errorf("--normalize-names is %q; it is %s or %s", f.normalizeNames, namesSnake, namesKept))
+	}
+	job.Renames, err = parseRenames(f.rename)
+	errs = append(errs, err)
 	job.Partitions, job.PartitionBy, err = parsePartitions(f.partitionBy)
 	errs = append(errs, err)
 	for _, name := range f.hemProfiles {
@@ -152,6 +169,18 @@ func parsePartitions(texts []string) (partitions []sinks.Partition, column strin
 		}
 	}
 	return partitions, column, nil
+}
+
+// parseRenames parses OLD=NEW. New names have no =, but old ones may.
+func parseRenames(texts []string) (renames []columns.Rename, err error) {
+	for _, text := range texts {
+		at := strings.LastIndexByte(text, '=')
+		if at < 0 {
+			return nil, fmt.Errorf("--rename %q; write OLD=NEW, such as 'Record ID=record_id'", text)
+		}
+		renames = append(renames, columns.Rename{Old: strings.TrimSpace(text[:at]), New: strings.TrimSpace(text[at+1:])})
+	}
+	return renames, nil
 }
 
 // partitionFolder returns the location of a partition in the folder or URI of a

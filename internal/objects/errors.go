@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ var (
 	// errNotImplemented is in the RefusedError of a store that does not support
 	// the request.
 	errNotImplemented = errors.New("the store does not support it")
+	// errNoETag means that an answer does not say which version it has.
+	errNoETag = errors.New("no ETag")
 	// errNoUpload means that a multipart upload no longer exists.
 	errNoUpload = errors.New("the upload is gone")
 )
@@ -85,6 +88,8 @@ func (s *Store) judge(r request, asked string, err error) error {
 	named := func(kind error) error { return fmt.Errorf("%s %s: %w", r.verb, r, kind) }
 	code, status := codeOf(err)
 	switch {
+	case errors.Is(err, ErrChanged):
+		return named(ErrChanged)
 	case slices.Contains(again, code), status >= 500 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout,
 		status == http.StatusConflict && code == "", status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
 		if isRedirect(code, status) && !isElsewhere(asked, err) {
@@ -117,20 +122,27 @@ func (s *Store) unanswered(r request, err error) error {
 	var serialization *smithy.SerializationError
 	var params smithy.InvalidParamsError
 	var page *webPageError
+	var wrong *wrongAnswerError
 	first := !s.reached.Load()
 	refused := &RefusedError{Location: r.String(), Err: err}
 	switch {
 	case errors.As(err, &page):
 		refused.Problem, refused.Code = "the answer is a web page, not one of S3", "HTML"
-		refused.Advice = "check --s3-endpoint: the console of a store has another address or port than its S3 interface"
+		refused.Advice = "check " + s.endpoint().name + ": the console of a store has another address or port than its S3 interface"
+	case errors.As(err, &wrong):
+		refused.Problem, refused.Code = wrong.problem+" ("+s.where(r)+")", "WrongAnswer"
+		refused.Advice = "check the store, and what is in front of it, such as a proxy or a cache"
+	case errors.Is(err, errNoETag):
+		refused.Problem, refused.Code = "the store sends no ETag with it, so a change while it is read would go unnoticed ("+s.where(r)+")", "NoETag"
+		refused.Advice = "use another store, or copy it to this machine first"
 	case errors.As(err, &dns) && dns.IsNotFound && first: // a name server may lack it only for a while
-		return fmt.Errorf("%s %s: %w (the host %s is not known; check --s3-endpoint, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own)",
-			r.verb, r, ErrUnavailable, dns.Name)
+		return fmt.Errorf("%s %s: %w (the host %s is not known; check %s, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own)",
+			r.verb, r, ErrUnavailable, dns.Name, s.endpoint().name)
 	case errors.As(err, &certificate):
 		refused.Problem = "the store's certificate is not trusted: " + certificate.Err.Error()
 		refused.Advice = "set AWS_CA_BUNDLE to its authority's certificate file"
 	case errors.As(err, &noTLS) && first:
-		refused.Problem, refused.Advice = "the store does not speak TLS", "write --s3-endpoint with http://"
+		refused.Problem, refused.Advice = "the store does not speak TLS", "write "+s.endpoint().name+" with http://"
 	case errors.As(err, &serialization), errors.As(err, &params):
 		refused.Problem = "the request is not valid: " + err.Error()
 	default:
@@ -161,7 +173,7 @@ func refuseWebPages(stack *middleware.Stack) error {
 func reason(err error) string {
 	var operation *net.OpError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "no answer in time"
 	case errors.As(err, &operation):
 		return operation.Error()

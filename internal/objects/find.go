@@ -34,16 +34,25 @@ func (s *Store) Find(ctx context.Context, uri string) ([]Info, error) {
 		from.Key = at.Key[:meta]
 	}
 	var found []Info
+	folders := map[string]bool{}
 	for o, err := range s.List(ctx, from) {
 		switch {
 		case err != nil:
 			return nil, err
 		case meta >= 0 && o.Key == at.Key:
 			return []Info{o}, nil
-		case strings.HasSuffix(o.Key, "/") || !matches(o.Key): // consoles create keys with a slash at the end as folders
-			continue
 		}
-		found = append(found, o)
+		for i, c := range []byte(o.Key) {
+			if c == '/' {
+				folders[o.Key[:i]] = true
+			}
+		}
+		if matches(o.Key) {
+			found = append(found, o)
+		}
+	}
+	for i := range found {
+		found[i].IsFolder = folders[found[i].Key]
 	}
 	return found, nil
 }

@@ -21,10 +21,17 @@ type Info struct {
 	SHA256 string
 	// SeenAt is the time of the answer by the store's clock; zero in listings.
 	SeenAt time.Time
+
+	// IsFolder says that there are keys below this one, KEY/…. Only Find sets it.
+	IsFolder bool
+
+	// answered: from an answer about the object. Listings may have another size.
+	answered bool
 }
 
 // List yields the objects whose keys begin with the key of prefix, in the order
-// of their keys. It reads pages of a thousand.
+// of their keys, without those that only mark a folder. It reads pages of a
+// thousand.
 func (s *Store) List(ctx context.Context, prefix Location) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for page, err := range s.pages(ctx, prefix, "") {
@@ -33,6 +40,9 @@ func (s *Store) List(ctx context.Context, prefix Location) iter.Seq2[Info, error
 				return
 			}
 			for _, o := range page.Contents {
+				if isMarker(aws.ToString(o.Key)) {
+					continue
+				}
 				if !yield(infoOf(prefix.Bucket, o.Key, o.Size, o.ETag, o.LastModified), nil) {
 					return
 				}
@@ -50,9 +60,8 @@ func (s *Store) ListFolder(ctx context.Context, folder Location) (files map[stri
 			return nil, nil, err
 		}
 		for _, o := range page.Contents {
-			// Consoles create an object with the folder's own key.
-			if name := strings.TrimPrefix(aws.ToString(o.Key), folder.Key); name != "" {
-				files[name] = infoOf(folder.Bucket, o.Key, o.Size, o.ETag, o.LastModified)
+			if key := aws.ToString(o.Key); !isMarker(key) {
+				files[key[len(folder.Key):]] = infoOf(folder.Bucket, o.Key, o.Size, o.ETag, o.LastModified)
 			}
 		}
 		for _, p := range page.CommonPrefixes {
@@ -62,25 +71,75 @@ func (s *Store) ListFolder(ctx context.Context, folder Location) (files map[stri
 	return files, folders, nil
 }
 
+// isMarker reports whether an object marks a folder: consoles create keys with a
+// slash at the end, and Hadoop keys with this ending.
+func isMarker(key string) bool {
+	return key == "" || strings.HasSuffix(key, "/") || strings.HasSuffix(key, "_$folder$")
+}
+
 func infoOf(bucket string, key *string, size *int64, etag *string, modified *time.Time) Info {
 	return Info{Location: Location{bucket, aws.ToString(key)}, Size: aws.ToInt64(size), ETag: aws.ToString(etag), ModTime: aws.ToTime(modified).UTC()}
 }
 
 func (s *Store) pages(ctx context.Context, prefix Location, delimiter string) iter.Seq2[*s3.ListObjectsV2Output, error] {
+	r := request{"list", "s3:ListBucket", prefix, 0}
 	return func(yield func(*s3.ListObjectsV2Output, error) bool) {
 		in := &s3.ListObjectsV2Input{Bucket: &prefix.Bucket, Prefix: optional(prefix.Key), Delimiter: optional(delimiter)}
+		seen := marks{}
 		for {
 			var page *s3.ListObjectsV2Output
-			err := s.do(ctx, request{"list", "s3:ListBucket", prefix, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
-				page, err = c.ListObjectsV2(ctx, in, region)
+			err := s.do(ctx, r, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
+				if page, err = c.ListObjectsV2(ctx, in, region); err == nil {
+					err = checkPage(page, prefix)
+				}
 				return err
 			})
 			if !yield(page, err) || err != nil || !aws.ToBool(page.IsTruncated) {
 				return
 			}
+			if err := seen.add(page.NextContinuationToken); err != nil {
+				yield(nil, s.judge(r, "", err))
+				return
+			}
 			in.ContinuationToken = page.NextContinuationToken
 		}
 	}
+}
+
+// checkPage checks that all keys of a page are below the prefix.
+func checkPage(page *s3.ListObjectsV2Output, prefix Location) error {
+	for _, o := range page.Contents {
+		if !strings.HasPrefix(aws.ToString(o.Key), prefix.Key) {
+			return wrongAnswer("the store listed keys that do not begin with the prefix")
+		}
+	}
+	for _, p := range page.CommonPrefixes {
+		if !strings.HasPrefix(aws.ToString(p.Prefix), prefix.Key) {
+			return wrongAnswer("the store listed prefixes that do not begin with the prefix")
+		}
+	}
+	return nil
+}
+
+// marks are where the pages of a listing ended.
+type marks map[string]bool
+
+// add adds the end of a page, after which the next page begins. A listing that goes
+// back to where it was would never end.
+func (m marks) add(ends ...*string) error {
+	var end strings.Builder
+	for _, e := range ends {
+		end.WriteString(aws.ToString(e))
+		end.WriteByte(0) // no key contains it
+	}
+	switch {
+	case strings.Trim(end.String(), "\x00") == "":
+		return wrongAnswer("the store said that the listing goes on, and not where")
+	case m[end.String()]:
+		return wrongAnswer("the listing repeats itself: the store sent the same continuation token twice")
+	}
+	m[end.String()] = true
+	return nil
 }
 
 // optional returns nil for an empty string, so that it is not sent.

@@ -2,13 +2,18 @@ package objects_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/s3test"
 )
 
 func TestParse(t *testing.T) {
@@ -109,5 +114,60 @@ func TestListPages(t *testing.T) {
 	files, folders, err := store.ListFolder(t.Context(), at(""))
 	if err != nil || len(files) != 0 || !slices.Equal(folders, []string{"many/"}) {
 		t.Errorf("%v, %q, %v", files, folders, err)
+	}
+}
+
+// A listing that would never end, or that lists something else, is an error. Keys
+// that mark folders are left out, and those that may are known.
+func TestOddListings(t *testing.T) {
+	contents := func(keys ...string) (text string) {
+		for _, key := range keys {
+			text += "<Contents><Key>" + key + "</Key><Size>0</Size><ETag>&quot;e&quot;</ETag></Contents>"
+		}
+		return text
+	}
+	truncated := func(token string) string {
+		return "<IsTruncated>true</IsTruncated><NextContinuationToken>" + token + "</NextContinuationToken>"
+	}
+	for _, c := range []struct {
+		name  string
+		pages map[string]string // by the token that asks for them
+		want  string            // the keys, or the end of the error
+	}{
+		{"two pages", map[string]string{"": contents("in/a") + truncated("1"), "1": contents("in/b")}, "in/a in/b"},
+		{"the same token", map[string]string{"": contents("in/a") + truncated("1"), "1": contents("in/b") + truncated("1")},
+			"s3://lists/in/: the listing repeats itself: the store sent the same continuation token twice (bucket lists, region us-east-1, endpoint ENDPOINT); check the store, and what is in front of it, such as a proxy or a cache"},
+		{"a circle", map[string]string{"": truncated("1"), "1": contents("in/b") + truncated("2"), "2": truncated("1")}, "such as a proxy or a cache"},
+		{"no token", map[string]string{"": contents("in/a") + "<IsTruncated>true</IsTruncated>"}, "such as a proxy or a cache"},
+		{"a shorter key", map[string]string{"": contents("in")}, "such as a proxy or a cache"},
+		{"another key", map[string]string{"": contents("in/a", "other/b")}, "such as a proxy or a cache"},
+		{"markers", map[string]string{"": contents("in/", "in/a", "in/sub", "in/sub-x", "in/sub/", "in/sub/b", "in/sub_$folder$", "in/z", "in/z_$folder$/c")}, "in/a in/sub/… in/sub-x in/sub/b in/z in/z_$folder$/c"},
+		{"a marker without keys below", map[string]string{"": contents("in/sub", "in/sub_$folder$")}, "in/sub"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s3test.Setenv(t)
+			asked := 0
+			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked++; asked > 9 {
+					panic(http.ErrAbortHandler)
+				}
+				w.Header().Set("Content-Type", "application/xml")
+				fmt.Fprintf(w, "<ListBucketResult>%s</ListBucketResult>", c.pages[r.URL.Query().Get("continuation-token")])
+			}))
+			defer store.Close()
+			client := objects.New(t.Context(), objects.Options{Endpoint: store.URL, PathStyle: true, GiveUpAfter: time.Second})
+			found, err := client.Find(t.Context(), "s3://lists/in/")
+			var got []string
+			for _, o := range found {
+				key := o.Key
+				if o.IsFolder {
+					key += "/…"
+				}
+				got = append(got, key)
+			}
+			if text := strings.Join(got, " "); text != c.want && (err == nil || !strings.HasSuffix(err.Error(), strings.ReplaceAll(c.want, "ENDPOINT", store.URL))) {
+				t.Errorf("got  %s, %v\nwant %s", text, err, c.want)
+			}
+		})
 	}
 }

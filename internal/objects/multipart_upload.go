@@ -193,10 +193,12 @@ func (s *Store) AbortUploads(ctx context.Context, folder Location, ours func(nam
 
 func (s *Store) uploads(ctx context.Context, folder Location) iter.Seq2[types.MultipartUpload, error] {
 	return func(yield func(types.MultipartUpload, error) bool) {
+		r := request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}
 		in := &s3.ListMultipartUploadsInput{Bucket: &folder.Bucket, Prefix: optional(folder.Key)}
+		seen := marks{}
 		for {
 			var page *s3.ListMultipartUploadsOutput
-			err := s.do(ctx, request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
+			err := s.do(ctx, r, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
 				page, err = c.ListMultipartUploads(ctx, in, region)
 				return err
 			})
@@ -210,6 +212,10 @@ func (s *Store) uploads(ctx context.Context, folder Location) iter.Seq2[types.Mu
 				}
 			}
 			if !aws.ToBool(page.IsTruncated) {
+				return
+			}
+			if err := seen.add(page.NextKeyMarker, page.NextUploadIdMarker); err != nil {
+				yield(types.MultipartUpload{}, s.judge(r, "", err))
 				return
 			}
 			in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker

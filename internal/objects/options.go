@@ -43,10 +43,8 @@ var (
 // Validate returns all errors in the options, joined.
 func (o Options) Validate() error {
 	var errs []error
-	if o.Endpoint != "" {
-		if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			errs = append(errs, errors.New("the endpoint of the store must be an address such as https://s3.example"))
-		}
+	if o.Endpoint != "" && !isEndpoint(o.Endpoint) {
+		errs = append(errs, errors.New("the endpoint of the store must be an address such as https://s3.example"))
 	}
 	if o.SSE != "" && !slices.Contains(encryptions, o.SSE) {
 		errs = append(errs, fmt.Errorf("encryption %q; it is one of %s", o.SSE, strings.Join(encryptions, ", ")))
@@ -61,4 +59,9 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("the time to give up the store is %s; it must not be negative, such as 15m", o.GiveUpAfter))
 	}
 	return errors.Join(errs...)
+}
+
+func isEndpoint(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil
 }

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
@@ -26,7 +23,7 @@ func (s *Store) Stat(ctx context.Context, at Location) (info Info, err error) {
 			return err
 		}
 		info = infoOf(at.Bucket, &at.Key, out.ContentLength, out.ETag, out.LastModified)
-		info.SHA256 = out.Metadata[checksumKey]
+		info.answered, info.SHA256 = true, out.Metadata[checksumKey]
 		info.SeenAt, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
 		return nil
 	})
@@ -53,17 +50,22 @@ type Object struct {
 	order []int64          // of kept, the most recently used last
 }
 
-// Open opens an object. For an Info from a listing, it reads nothing yet. For an
-// Info with only a location, it reads the first block, whose answer has the
-// rest. When ctx ends, reads fail.
+// Open opens an object. For an Info from Stat or from an Object, it reads nothing
+// yet. For an Info with only a location, or from a listing, it reads the first
+// block, whose answer has the rest: stores that compress or encrypt list another
+// size. When ctx ends, reads fail.
 func (s *Store) Open(ctx context.Context, info Info) (*Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &Object{Info: info, store: s, ctx: ctx, cancel: cancel, kept: map[int64][]byte{}}
-	if info.ETag == "" {
-		if err := o.discover(); err != nil {
-			cancel()
-			return nil, err
-		}
+	if info.answered {
+		return o, nil
+	}
+	if err := o.discover(); err != nil {
+		cancel()
+		return nil, err
+	}
+	if info.ETag != "" && info.ETag == o.ETag {
+		o.ModTime = info.ModTime // of this version, with fractions of a second
 	}
 	return o, nil
 }
@@ -78,36 +80,35 @@ func (o *Object) Close() error {
 // It does not use a HEAD request, because a refusal of that has no reason.
 func (o *Object) discover() error {
 	var block []byte
-	empty := false
 	err := o.store.do(o.ctx, o.request(blockSize), func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
-		out, err := c.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.Bucket, Key: &o.Key, Range: aws.String(fmt.Sprintf("bytes=0-%d", blockSize-1))}, region)
-		if code, status := codeOf(err); code == "InvalidRange" || status == http.StatusRequestedRangeNotSatisfiable {
-			empty = true
-			return nil
+		a, err := o.ask(ctx, c, region, 0, blockSize)
+		if isNoRange(err) { // as of an object without bytes
+			a, err = o.ask(ctx, c, region, 0, 0)
 		}
 		if err != nil {
 			return err
 		}
-		defer out.Body.Close()
-		o.Info = infoOf(o.Bucket, &o.Key, out.ContentLength, out.ETag, out.LastModified)
-		o.SHA256 = out.Metadata[checksumKey]
-		o.SeenAt, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
-		if _, size, found := strings.Cut(aws.ToString(out.ContentRange), "/"); found {
-			if o.Size, err = strconv.ParseInt(size, 10, 64); err != nil {
-				return err
-			}
+		defer a.Body.Close()
+		block = make([]byte, min(a.total, blockSize))
+		if _, err := a.read(block, 0); err != nil {
+			return err
 		}
-		block = make([]byte, min(o.Size, blockSize))
-		_, err = io.ReadFull(out.Body, block)
-		return err
+		isFolder := o.IsFolder
+		o.Info = infoOf(o.Bucket, &o.Key, &a.total, a.ETag, a.LastModified)
+		o.answered, o.IsFolder, o.SHA256 = true, isFolder, a.Metadata[checksumKey]
+		o.SeenAt, _ = awsmiddleware.GetServerTime(a.ResultMetadata)
+		return nil
 	})
-	if err == nil && empty {
-		o.Info, err = o.store.Stat(o.ctx, o.Location)
-	}
 	if err == nil && len(block) > 0 {
 		o.keep(0, block)
 	}
 	return err
+}
+
+// isNoRange reports whether an error says that the object has no byte of the range.
+func isNoRange(err error) bool {
+	code, status := codeOf(err)
+	return code == "InvalidRange" || status == http.StatusRequestedRangeNotSatisfiable
 }
 
 func (o *Object) request(size int64) request {
@@ -116,29 +117,18 @@ func (o *Object) request(size int64) request {
 
 // fill reads p from an offset. It resumes where a broken connection stopped.
 func (o *Object) fill(p []byte, off int64) error {
-	n, other := 0, false
-	err := o.store.progress(o.ctx, o.request(int64(len(p))), func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (bool, error) {
-		before := n
-		out, err := c.GetObject(ctx, &s3.GetObjectInput{
-			Bucket: &o.Bucket, Key: &o.Key, IfMatch: optional(o.ETag),
-			Range: aws.String(fmt.Sprintf("bytes=%d-%d", off+int64(n), off+int64(len(p))-1)),
-		}, region)
+	n := 0
+	err := o.store.progress(o.ctx, o.request(int64(len(p))), func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (read int, err error) {
+		a, err := o.ask(ctx, c, region, off+int64(n), off+int64(len(p)))
 		if err != nil {
-			return false, err
+			return 0, err
 		}
-		defer out.Body.Close()
-		if aws.ToString(out.ETag) != o.ETag { // the store ignores the condition
-			other = true
-			return false, nil
-		}
-		m, err := io.ReadFull(out.Body, p[n:])
-		n += m
-		return n > before, err
+		defer a.Body.Close()
+		read, err = a.read(p[n:], off+int64(n))
+		n += read
+		return read, err
 	})
-	switch _, status := codeOf(err); {
-	case err == nil && !other:
-		return nil
-	case other, status == http.StatusRequestedRangeNotSatisfiable || errors.Is(err, ErrChanged) || isGone(err):
+	if errors.Is(err, ErrChanged) || isNoRange(err) || isGone(err) {
 		return fmt.Errorf("read %s: %w", o.Location, ErrChanged)
 	}
 	return err

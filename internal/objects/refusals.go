@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -18,27 +19,31 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 	if e.Code == "" {
 		e.Code = fmt.Sprint(status)
 	}
-	where := "bucket " + r.Bucket + ", region " + s.region(r.Bucket)
-	if s.options.Endpoint != "" {
-		where += ", endpoint " + s.options.Endpoint
-	}
+	setting := s.endpoint().name
+	var archived *types.InvalidObjectState
 	switch {
 	case errors.Is(err, ErrNotS3):
-		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(s.options.Endpoint, "the address"))
-		e.Advice = "check the bucket's name, and --s3-endpoint"
+		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(s.endpoint().endpoint, "the address"))
+		e.Advice = "check the bucket's name, and " + setting
 		return e
+	case code == "InvalidObjectState":
+		e.Problem = "it is archived, so it cannot be read"
+		if errors.As(err, &archived) && archived.StorageClass != "" {
+			e.Problem = "it is archived (storage class " + string(archived.StorageClass) + "), so it cannot be read"
+		}
+		e.Advice = "restore it first, with aws s3api restore-object, or leave it out"
 	case code == "ExistingObjectIsDirectory", code == "XMinioObjectExistsAsDirectory": // versitygw, MinIO
 		e.Problem, e.Advice = "a folder has the name of this object", "remove the folder"
 	case code == "ObjectParentIsFile", code == "XMinioParentIsObject": // versitygw, MinIO
 		e.Problem, e.Advice = "an object has the name of the folder", "remove that object"
 	case code == "NoSuchBucket":
 		e.Problem = "the bucket does not exist"
-		e.Advice = "check its name, and --s3-endpoint where the store is not AWS"
+		e.Advice = "check its name, and " + setting + " where the store is not AWS"
 	case code == "InvalidBucketName":
 		e.Problem, e.Advice = "this is not a valid bucket name", "check what follows s3://"
 	case code == "InvalidAccessKeyId", code == "XAdminUserNotFound": // AWS, versitygw
 		e.Problem = "the access key does not exist"
-		e.Advice = "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and --s3-endpoint where the store is not AWS"
+		e.Advice = "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and " + setting + " where the store is not AWS"
 	case code == "SignatureDoesNotMatch":
 		e.Problem = "the secret key does not match the access key"
 		e.Advice = "check AWS_SECRET_ACCESS_KEY or AWS_PROFILE"
@@ -71,8 +76,17 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 			e.Problem += ": " + text
 		}
 	}
-	e.Problem += " (" + where + ")"
+	e.Problem += " (" + s.where(r) + ")"
 	return e
+}
+
+// where says which store a request went to.
+func (s *Store) where(r request) string {
+	where := "bucket " + r.Bucket + ", region " + s.region(r.Bucket)
+	if endpoint := s.endpoint().endpoint; endpoint != "" {
+		where += ", endpoint " + endpoint
+	}
+	return where
 }
 
 // resource is the resource of a permission, as policies write it.

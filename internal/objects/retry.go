@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,34 +32,42 @@ type request struct {
 	size int64 // bytes to transfer
 }
 
-// within is how long one try may take. It allows for connections down to 1
-// Mbit/s.
-func (r request) within() time.Duration {
-	return 2*answerWithin + time.Duration(r.size/(128<<10))*time.Second
+// leastSpeed is that of the slowest connection that is worth waiting for, 1 Mbit/s,
+// in bytes a second.
+const leastSpeed = 128 << 10
+
+// within is how long one try may take.
+func (s *Store) within(r request) time.Duration {
+	return 2*s.patience() + time.Duration(r.size/leastSpeed)*time.Second
+}
+
+// patience is how long a store may be silent: until its answer begins, in the middle
+// of it, or while it takes a request. It leaves time for a second try.
+func (s *Store) patience() time.Duration {
+	return min(answerWithin, max(s.options.GiveUpAfter/2, time.Second))
 }
 
 // do repeats a request until the store answers, refuses, or has not answered for
 // too long. ctx ends the current try; the store's own context ends the waits
 // between tries.
 func (s *Store) do(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) error) error {
-	return s.progress(ctx, r, func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (bool, error) {
-		return false, try(ctx, c, in)
+	return s.progress(ctx, r, func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (int, error) {
+		return 0, try(ctx, c, in)
 	})
 }
 
-// progress is do for requests whose tries can each make some progress. As long
-// as they do, it does not give up.
-func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (further bool, err error)) error {
+// progress is do for requests whose tries can each read some bytes. As long as they
+// do, at leastSpeed, it does not give up.
+func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (read int, err error)) error {
 	client, err := s.connect(ctx)
 	if err != nil {
 		return at(r, err)
 	}
-	var failing time.Time
 	failures, moves := 0, 0
-	for {
-		asked := s.region(r.Bucket)
-		attempt, cancel := context.WithTimeout(ctx, r.within())
-		further, err := try(attempt, client, s.inRegion(r.Bucket))
+	for waiting := time.Now(); ; {
+		asked, began := s.region(r.Bucket), time.Now()
+		attempt, cancel := context.WithTimeout(ctx, s.within(r))
+		read, err := try(attempt, client, s.inRegion(r.Bucket))
 		cancel()
 		if ctx.Err() != nil && err != nil {
 			return ctx.Err()
@@ -74,11 +83,12 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			continue
 		}
 		now := time.Now()
-		if further || failing.IsZero() {
-			failing, failures = now, 0
+		if float64(read) > leastSpeed*now.Sub(began).Seconds() {
+			waiting, failures = now, 0
 		}
-		if s.isDown(now, failing, verdict) {
-			return fmt.Errorf("%w; gave up after %s; check that the store is up and reachable from here", verdict, s.options.GiveUpAfter)
+		if s.isDown(now, waiting, verdict) {
+			where := cmp.Or(s.endpoint().endpoint, "the store")
+			return fmt.Errorf("%w; gave up after %s; check that %s is up and reachable from here", verdict, s.options.GiveUpAfter, where)
 		}
 		failures++
 		timer := time.NewTimer(backoff.Jittered(failures, rand.Float64()))

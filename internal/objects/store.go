@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type Store struct {
 
 	connecting sync.Mutex
 	client     *s3.Client // nil until it is first needed
+	from       setting    // of its endpoint
 
 	mu        sync.Mutex
 	regions   map[string]string // of buckets outside the configured region
@@ -50,10 +52,10 @@ func New(ctx context.Context, o Options) *Store {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, DefaultGiveUpAfter)
-	return &Store{options: o, until: ctx, regions: map[string]string{}}
+	return &Store{options: o, until: ctx, regions: map[string]string{}, from: settingOf(o.Endpoint, o.Endpoint)}
 }
 
-// answerWithin is how long a store may take until its answer begins.
+// answerWithin is how long a store may be silent, at most.
 const answerWithin = time.Minute
 
 // connect reads the configuration and finds credentials.
@@ -63,9 +65,10 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 	if s.client != nil {
 		return s.client, nil
 	}
-	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.ResponseHeaderTimeout = answerWithin
+	transport := awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) { // conn has one
+		t.ResponseHeaderTimeout = s.patience()
 		t.MaxIdleConnsPerHost = 32
+		t.DialContext = impatient(t.DialContext, s.patience())
 	})
 	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
@@ -78,7 +81,7 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 		return nil, &RefusedError{Problem: "there are no credentials for S3",
 			Advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile in AWS_PROFILE, or run where a role is attached", Err: err}
 	}
-	s.client = s3.NewFromConfig(c, func(o *s3.Options) {
+	client := s3.NewFromConfig(c, func(o *s3.Options) {
 		o.Region = cmp.Or(o.Region, "us-east-1") // the store's answer corrects a wrong region
 		o.UsePathStyle = s.options.PathStyle
 		if s.options.Endpoint != "" {
@@ -97,7 +100,38 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 2, backoff.Initial, ratelimit.None
 		})
 	})
-	return s.client, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := settingOf(s.options.Endpoint, aws.ToString(client.Options().BaseEndpoint))
+	if from.endpoint != "" && !isEndpoint(from.endpoint) {
+		return nil, &RefusedError{Problem: from.name + " must be an address such as https://s3.example", Advice: "correct it"}
+	}
+	s.client, s.from = client, from
+	return client, nil
+}
+
+// setting is an endpoint, and the name of the setting that it comes from.
+type setting struct{ name, endpoint string }
+
+// settingOf returns the setting that the SDK took an endpoint from, if option is not
+// it. Source: AWS SDKs reference guide, service-specific endpoints.
+func settingOf(option, endpoint string) setting {
+	if option == "" && endpoint != "" {
+		for _, name := range []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"} {
+			if os.Getenv(name) == endpoint {
+				return setting{name, endpoint}
+			}
+		}
+		return setting{"endpoint_url of the AWS profile", endpoint}
+	}
+	return setting{"--s3-endpoint", endpoint}
+}
+
+// endpoint returns where requests go, and the setting that says so; empty for AWS.
+func (s *Store) endpoint() setting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.from
 }
 
 // inRegion sends a call to the region of its bucket.

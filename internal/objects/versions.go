@@ -31,10 +31,12 @@ func (s *Store) KeepsVersions(ctx context.Context, at Location) (bool, error) {
 // RemoveOldVersions removes for good the versions of objects below a folder that
 // are not the present ones, and the marks of removed objects.
 func (s *Store) RemoveOldVersions(ctx context.Context, folder Location) error {
+	r := request{"list the versions of", "s3:ListBucketVersions", folder, 0}
 	in := &s3.ListObjectVersionsInput{Bucket: &folder.Bucket, Prefix: optional(folder.Key)}
+	seen := marks{}
 	for {
 		var page *s3.ListObjectVersionsOutput
-		err := s.do(ctx, request{"list the versions of", "s3:ListBucketVersions", folder, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
+		err := s.do(ctx, r, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
 			page, err = c.ListObjectVersions(ctx, in, region)
 			return err
 		})
@@ -56,6 +58,9 @@ func (s *Store) RemoveOldVersions(ctx context.Context, folder Location) error {
 		}
 		if !aws.ToBool(page.IsTruncated) {
 			return nil
+		}
+		if err := seen.add(page.NextKeyMarker, page.NextVersionIdMarker); err != nil {
+			return s.judge(r, "", err)
 		}
 		in.KeyMarker, in.VersionIdMarker = page.NextKeyMarker, page.NextVersionIdMarker
 	}

@@ -203,9 +203,6 @@ func (s *Store) ReadFile(ctx context.Context, at Location) ([]byte, Info, error)
 		return nil, Info{}, err
 	}
 	defer o.Close()
-	data := make([]byte, o.Size)
-	if _, err := o.ReadAt(data, 0); err != nil && err != io.EOF {
-		return nil, Info{}, err
-	}
-	return data, o.Info, nil
+	data, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size))
+	return data, o.Info, err
 }

@@ -1,0 +1,42 @@
+package objects
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// conn is a connection that fails once nothing was sent or received for a while.
+// A read waits for the answer to what is being written, so each write gives it more
+// time.
+type conn struct {
+	net.Conn
+	patience time.Duration
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	if err := c.SetDeadline(time.Now().Add(c.patience)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// impatient makes a dialer's connections fail after a silence.
+func impatient(dial dialer, patience time.Duration) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &conn{c, patience}, nil
+	}
+}

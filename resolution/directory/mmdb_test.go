@@ -2,6 +2,7 @@ package directory
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -22,7 +23,10 @@ func ownedMMDB(tb testing.TB, records map[string]mmdbtype.Map) string {
 
 func writtenMMDB(tb testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.Map) string {
 	tb.Helper()
-	o.DatabaseType, o.Description, o.RecordSize, o.IncludeReservedNetworks = "Somebody-Else", map[string]string{"en": "a test"}, 24, true
+	o.DatabaseType, o.RecordSize, o.IncludeReservedNetworks = "Somebody-Else", 24, true
+	if o.Description == nil {
+		o.Description = map[string]string{"en": "a test"}
+	}
 	tree, err := mmdbwriter.New(o)
 	if err != nil {
 		tb.Fatal(err)
@@ -36,6 +40,12 @@ func writtenMMDB(tb testing.TB, o mmdbwriter.Options, records map[string]mmdbtyp
 			tb.Fatal(err)
 		}
 	}
+	return written(tb, tree)
+}
+
+// written writes a tree into a file.
+func written(tb testing.TB, tree *mmdbwriter.Tree) string {
+	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "owned.mmdb")
 	f, err := os.Create(path)
 	if err != nil {
@@ -133,6 +143,99 @@ func TestCatchAllMMDB(t *testing.T) {
 	}
 	if err := d.Verify(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFlagsOfMMDB: a record that says yes to being a provider is one, whatever its type and
+// however it says so.
+func TestFlagsOfMMDB(t *testing.T) {
+	yes, no := mmdbtype.Bool(true), mmdbtype.Bool(false)
+	records, types := map[string]mmdbtype.Map{}, map[string]string{}
+	for i, f := range []struct {
+		fields mmdbtype.Map
+		want   string
+	}{
+		{mmdbtype.Map{"hosting": yes}, "hosting"},
+		{mmdbtype.Map{"hosting": mmdbtype.String("true"), "vpn": mmdbtype.String("")}, "hosting"},
+		{mmdbtype.Map{"hosting": no, "vpn": no, "proxy": mmdbtype.String("false"), "tor": mmdbtype.Uint32(0)}, "unknown"},
+		{mmdbtype.Map{"is_hosting_provider": yes, "type": mmdbtype.String("business")}, "hosting"},
+		{mmdbtype.Map{"traits": mmdbtype.Map{"is_anonymous_vpn": yes, "user_type": mmdbtype.String("business")}}, "vpn"},
+		{mmdbtype.Map{"privacy": mmdbtype.Map{"vpn": mmdbtype.Uint16(1), "hosting": yes}}, "vpn"},
+		{mmdbtype.Map{"a": mmdbtype.Map{"b": mmdbtype.Map{"relay": yes}}}, "vpn"},
+		{mmdbtype.Map{"is_vpn": yes, "type": mmdbtype.String("isp")}, "isp"},
+		{mmdbtype.Map{"mobile": mmdbtype.Int32(1)}, "cellular"},
+		{mmdbtype.Map{"vpn": mmdbtype.String("no"), "hosting": mmdbtype.Map{"name": mmdbtype.String("true")}, "type": mmdbtype.String("business")}, "business"},
+		{mmdbtype.Map{"usage_type": mmdbtype.String("ISP/MOB")}, "isp"},
+		{mmdbtype.Map{"type": mmdbtype.String("circus")}, "circus"},
+	} {
+		f.fields["name"] = mmdbtype.String("Somebody")
+		ip := fmt.Sprintf("192.31.196.%d", i)
+		records[ip+"/32"], types[ip] = f.fields, f.want
+	}
+	dir := t.TempDir()
+	report := mustImport(t, dir, Files{IPRanges: ownedMMDB(t, records)})
+	if words := fmt.Sprint(report.Kinds[0].UnknownWords); words != "[{circus 1}]" {
+		t.Errorf("unknown words %s", words)
+	}
+	d := mustOpen(t, dir)
+	for ip, want := range types {
+		if r, err := d.Range(netip.MustParseAddr(ip)); err != nil || r == nil || r.OrgType != want {
+			t.Errorf("%s: %+v, %v; want %s", ip, r, err, want)
+		}
+	}
+}
+
+// TestMappedMMDB: IPv4 addresses that a database has at ::ffff:0:0/96 are reached as IPv4.
+func TestMappedMMDB(t *testing.T) {
+	name := func(s string) mmdbtype.Map { return mmdbtype.Map{"name": mmdbtype.String(s)} }
+	for _, f := range []struct {
+		records map[string]mmdbtype.Map
+		want    map[string]string
+	}{
+		{map[string]mmdbtype.Map{"::ffff:8.8.8.0/120": name("Mapped"), "2001:20:1::/48": name("Six")},
+			map[string]string{"8.8.8.8": "Mapped", "8.8.9.8": "", "2001:20:1::1": "Six"}},
+		{map[string]mmdbtype.Map{"::ffff:0:0/96": name("All")}, map[string]string{"8.8.8.8": "All"}},
+		{map[string]mmdbtype.Map{"::fffe:0:0/95": name("Wide")}, map[string]string{"8.8.8.8": "Wide", "2001:20:1::1": ""}},
+	} {
+		// Aliasing would have IPv4 at ::/96 there. net.IPNet cannot write such a network, so
+		// the tree gets 16 bytes.
+		tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Mapped", Description: map[string]string{"en": "a test"}, RecordSize: 24,
+			IncludeReservedNetworks: true, DisableIPv4Aliasing: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cidr, record := range f.records {
+			p := netip.MustParsePrefix(cidr)
+			raw := p.Addr().As16()
+			if err := tree.Insert(&net.IPNet{IP: raw[:], Mask: net.CIDRMask(p.Bits(), 128)}, record); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := t.TempDir()
+		mustImport(t, dir, Files{IPRanges: written(t, tree)})
+		d := mustOpen(t, dir)
+		for ip, want := range f.want {
+			got := ""
+			r, err := d.Range(netip.MustParseAddr(ip))
+			if r != nil {
+				got = r.Company.Name
+			}
+			if err != nil || got != want {
+				t.Errorf("%v: %s is %q, %v; want %q", f.records, ip, got, err, want)
+			}
+		}
+		if err := d.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestMMDBWithoutADescription: the format does not ask for one.
+func TestMMDBWithoutADescription(t *testing.T) {
+	dir := t.TempDir()
+	mustImport(t, dir, Files{IPRanges: writtenMMDB(t, mmdbwriter.Options{Description: map[string]string{}}, map[string]mmdbtype.Map{"8.8.8.0/24": {"name": mmdbtype.String("Plain")}})})
+	if r, err := mustOpen(t, dir).Range(netip.MustParseAddr("8.8.8.8")); err != nil || r == nil || r.Company.Name != "Plain" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

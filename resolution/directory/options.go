@@ -117,7 +117,7 @@ func DefaultFields() ranges.Fields {
 	return ranges.Fields{
 		Name:   []string{"name", "traits.organization", "organization"},
 		Domain: []string{"domain", "traits.domain"},
-		Type:   []string{"type", "traits.user_type", "as_type", "connection_type"},
+		Type:   []string{"type", "traits.user_type", "as_type", "user_type", "usage_type", "org_type", "company.type", "connection_type"},
 	}
 }
 

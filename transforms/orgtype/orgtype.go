@@ -52,15 +52,15 @@ var wordsOf = map[string]string{
 	Government: "government gov govt military mil",
 	// Guests of a café or a hotel do not work for it.
 	ISP: "isp internet_service_provider fixed_line_isp fixed_line residential residential_isp home consumer broadband " +
-		"cable/dsl cable dsl adsl xdsl fiber fibre dialup satellite satellite_isp router cafe traveler traveller hotel " +
+		"cable/dsl cable dsl adsl xdsl fiber fibre dialup satellite satellite_isp satellite_provider router cafe traveler traveller hotel " +
 		"wifi public_wifi hotspot telecom telecoms telecommunication telecommunications telco nsp network_service_provider transit",
 	Hosting: "hosting hosting_provider web_hosting webhosting host data_center datacenter data_centre datacentre dch " +
 		"cloud cloud_provider cloud_hosting colocation colo server vps content search_engine_spider ses search_engine spider crawler bot",
 	Cellular: "cellular mobile mob mobile_isp mobile_carrier mobile_network mobile_operator mobile_wireless cellular_isp " +
 		"wireless carrier 3g 4g 5g lte",
 	CDN: "cdn content_delivery_network content_distribution_network content_delivery",
-	VPN: "vpn anonymous_vpn consumer_privacy_network cpn epn privacy relay private_relay icloud_private_relay proxy " +
-		"anonymous_proxy public_proxy pub web_proxy web residential_proxy res tor tor_exit_node anonymous anonymizer",
+	VPN: "vpn anonymous_vpn consumer_privacy_network cpn epn privacy relay private_relay icloud_relay icloud_private_relay proxy " +
+		"anonymous_proxy public_proxy pub web_proxy web residential_proxy res tor tor_exit tor_node tor_exit_node anonymous anonymizer",
 }
 
 // kindOf is the kind of each word of wordsOf.
@@ -147,6 +147,24 @@ func (v Vocabulary) Kind(text string) string {
 		return first
 	}
 	return Word(text)
+}
+
+// Flag returns the kind of provider that a yes-or-no field names, such as vpn or
+// is_hosting_provider; "" if it names none.
+func (v Vocabulary) Flag(field string) string {
+	var word strings.Builder
+	for i, r := range field { // isTorExit as is_tor_exit
+		if i > 0 && unicode.IsUpper(r) {
+			word.WriteByte('_')
+		}
+		word.WriteRune(r)
+	}
+	for _, spelled := range []string{field, word.String()} {
+		if kind, known := v.kind(strings.TrimPrefix(normalWord(spelled), "is_")); known && IsProvider(kind) {
+			return kind
+		}
+	}
+	return ""
 }
 
 func (v Vocabulary) kind(word string) (kind string, known bool) {

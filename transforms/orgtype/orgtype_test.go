@@ -87,6 +87,30 @@ func TestOrgTypes(t *testing.T) {
 	}
 }
 
+// TestFlags: fields that say yes or no name a kind of provider, whatever they are called.
+func TestFlags(t *testing.T) {
+	known := NewVocabulary(nil)
+	for _, f := range []struct{ fields, want string }{
+		// Source: IPinfo privacy and core data; MaxMind Anonymous IP and Enterprise; ipregistry; ipapi.is; ipdata; IP2Proxy.
+		{"vpn proxy tor relay is_anonymous is_anonymous_vpn is_public_proxy is_residential_proxy is_tor_exit_node is_anonymous_proxy", VPN},
+		{"is_vpn is_proxy is_tor is_tor_exit is_relay is_icloud_relay isVpn isTorExitNode IS_VPN VPN", VPN},
+		{"hosting is_hosting is_hosting_provider is_cloud_provider is_datacenter is_crawler isHosting", Hosting},
+		{"mobile is_mobile cellular", Cellular},
+		{"is_satellite is_satellite_provider", ISP},
+		{"cdn is_cdn", CDN},
+		{"is_anycast is_legitimate_proxy is_business business is_in_european_union name domain is_ is_abuser", ""},
+	} {
+		for field := range strings.FieldsSeq(f.fields) {
+			if got := known.Flag(field); got != f.want {
+				t.Errorf("%s is %q, want %q", field, got, f.want)
+			}
+		}
+	}
+	if got := NewVocabulary(map[string]string{"hosting": Business}).Flag("is_hosting"); got != "" {
+		t.Errorf("hosting, called a business, is %q", got)
+	}
+}
+
 // TestWordsAreAVocabulary: what has more words than a vocabulary is no column of kinds, and is
 // not repeated.
 func TestWordsAreAVocabulary(t *testing.T) {

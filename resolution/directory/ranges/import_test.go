@@ -28,3 +28,25 @@ func TestSpecialRanges(t *testing.T) {
 		}
 	}
 }
+
+// TestMappedRanges: IPv4 as IPv6 writes it is IPv4, or the line is bad.
+func TestMappedRanges(t *testing.T) {
+	for _, f := range []struct{ cidr, from, to, want string }{
+		{"::ffff:8.8.8.0/120", "", "", "8.8.8.0 8.8.8.255"},
+		{"::ffff:8.8.8.8", "", "", "8.8.8.8 8.8.8.8"},
+		{"::ffff:0:0/96", "", "", "0.0.0.0 255.255.255.255"},
+		{"", "::ffff:8.8.8.0", "::ffff:8.8.8.255", "8.8.8.0 8.8.8.255"},
+		{"", "8.8.8.0", "::ffff:8.8.8.255", "8.8.8.0 8.8.8.255"},
+		{"::ffff:0:0/95", "", "", "cidr: invalid_range"},
+		{"", "::fffe:0:0", "::ffff:8.8.8.8", "range_start, range_end: invalid_range"},
+		{"", "::ffff:8.8.8.8", "2001:20:1::1", "range_start, range_end: invalid_range"},
+	} {
+		r, _, got := new(table).readRange([]string{f.cidr, f.from, f.to, "", "Somebody", ""})
+		if got == "" {
+			got = r.from.String() + " " + r.to.String()
+		}
+		if got != f.want {
+			t.Errorf("%s%s %s: %s, want %s", f.cidr, f.from, f.to, got, f.want)
+		}
+	}
+}

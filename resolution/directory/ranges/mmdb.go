@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/oschwald/maxminddb-golang/v2"
+	"github.com/oschwald/maxminddb-golang/v2/mmdbdata"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
@@ -35,6 +38,9 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 	}
 	defer db.Close()
 	fields := o.Fields
+	if len(db.Metadata.Description) == 0 { // a database needs none, but Verify does
+		db.Metadata.Description = map[string]string{"en": db.Metadata.DatabaseType}
+	}
 	if err := db.Verify(); err != nil {
 		return "", fmt.Errorf("%w: the MMDB is broken: %w", resolution.ErrInvalid, err)
 	}
@@ -43,7 +49,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 		orgType string
 	}
 	owners := map[uintptr]numbered{} // by the offset of their record
-	answers := false
+	answers, flagged := false, flags{known: map[string]string{}, kinds: t.orgTypes}
 	for result := range db.Networks(maxminddb.SkipEmptyValues()) {
 		if err := result.Err(); err != nil {
 			return "", fmt.Errorf("%w: the MMDB is broken: %w", resolution.ErrInvalid, err)
@@ -54,7 +60,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 		}
 		n, met := owners[result.Offset()]
 		if !met {
-			if own, empty := fields.owner(result, t.orgTypes); !empty {
+			if own, empty := fields.owner(result, &flagged); !empty {
 				if n.owner, err = t.number(own); err != nil {
 					return "", err
 				}
@@ -65,9 +71,10 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 		}
 		if n.owner != 0 {
 			t.words.Add(n.orgType)
-			p := result.Prefix()
-			if err := t.add(addrRange{p.Addr(), lastAddr(p)}, n.owner); err != nil {
-				return "", err
+			for _, p := range prefixes(result.Prefix()) {
+				if err := t.add(addrRange{p.Addr(), lastAddr(p)}, n.owner); err != nil {
+					return "", err
+				}
 			}
 		}
 	}
@@ -92,9 +99,25 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 	return sum.Sum(), nil
 }
 
-// owner reads a record of any form. A field that is not a string counts as missing. empty is
-// true for a record without any of the fields.
-func (f Fields) owner(result maxminddb.Result, kinds orgtype.Vocabulary) (o owner, empty bool) {
+// mapped holds the IPv4 addresses as IPv6 writes them, and all4 the same ones.
+var mapped, all4 = netip.MustParsePrefix("::ffff:0:0/96"), netip.MustParsePrefix("0.0.0.0/0")
+
+// prefixes returns the addresses of a network as they are looked up: mapped ones as IPv4.
+func prefixes(p netip.Prefix) []netip.Prefix {
+	switch {
+	case !p.Overlaps(mapped):
+	case p.Bits() >= mapped.Bits():
+		return []netip.Prefix{netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped.Bits())}
+	case !p.Contains(netip.IPv6Unspecified()): // else it has IPv4 at ::/96 too
+		return []netip.Prefix{p, all4}
+	}
+	return []netip.Prefix{p}
+}
+
+// owner reads a record of any form. A field that is not a string counts as missing. If flags
+// say that it is a provider, it is one whatever its type. empty is true for a record without
+// any of the fields.
+func (f Fields) owner(result maxminddb.Result, flagged *flags) (o owner, empty bool) {
 	first := func(paths []string) string {
 		for _, path := range paths {
 			var s string
@@ -109,8 +132,89 @@ func (f Fields) owner(result maxminddb.Result, kinds orgtype.Vocabulary) (o owne
 		o.domain = domain
 	}
 	word := first(f.Type)
-	o.orgType = kinds.Kind(word)
-	return o, o.name+o.domain+word == ""
+	o.orgType, flagged.kind = flagged.kinds.Kind(word), ""
+	if err := result.Decode(flagged); err == nil && flagged.kind != "" && !orgtype.IsProvider(o.orgType) {
+		o.orgType = flagged.kind
+	}
+	return o, o.name+o.domain+word+flagged.kind == ""
+}
+
+// flags reads the yes-or-no fields of a record, such as vpn or privacy.hosting. kind is that of
+// the most telling one that says yes: the last of them in orgtype.Kinds.
+type flags struct {
+	known map[string]string // kinds by field, "" for fields that are no flag
+	kinds orgtype.Vocabulary
+	kind  string
+}
+
+// flagDepth is how deep in a record flags are.
+const flagDepth = 3
+
+// UnmarshalMaxMindDB reads a record.
+func (f *flags) UnmarshalMaxMindDB(d *mmdbdata.Decoder) error { return f.read(d, "", flagDepth) }
+
+// read reads the value of a field that names a kind.
+func (f *flags) read(d *mmdbdata.Decoder, named string, depth int) error {
+	if kind, err := d.PeekKind(); err != nil || kind != mmdbdata.KindMap {
+		if err != nil || slices.Index(orgtype.Kinds, named) <= slices.Index(orgtype.Kinds, f.kind) {
+			return err
+		}
+		yes, err := isYes(d)
+		if yes {
+			f.kind = named
+		}
+		return err
+	}
+	if depth == 0 {
+		return nil
+	}
+	fields, _, err := d.ReadMap()
+	if err != nil {
+		return err
+	}
+	for name, err := range fields { // it skips what is not read
+		if err != nil {
+			return err
+		}
+		kind, met := f.known[string(name)]
+		if !met {
+			kind = f.kinds.Flag(string(name))
+			f.known[string(name)] = kind
+		}
+		if err := f.read(d, kind, depth-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isYes reads a value that says yes or no in one of the ways of databases.
+func isYes(d *mmdbdata.Decoder) (yes bool, err error) {
+	kind, err := d.PeekKind()
+	if err != nil {
+		return false, err
+	}
+	switch kind {
+	case mmdbdata.KindBool:
+		return d.ReadBool()
+	case mmdbdata.KindString:
+		text, err := d.ReadString()
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "true", "yes", "y", "t", "1":
+			yes = true
+		}
+		return yes, err
+	case mmdbdata.KindUint16:
+		n, err := d.ReadUint16()
+		return n != 0, err
+	case mmdbdata.KindUint32:
+		n, err := d.ReadUint32()
+		return n != 0, err
+	case mmdbdata.KindInt32:
+		n, err := d.ReadInt32()
+		return n != 0, err
+	}
+	return false, nil
 }
 
 func keys(path string) []any {

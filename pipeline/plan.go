@@ -142,7 +142,7 @@ func (d *decision) planOfComplete() *Plan {
 func (p *Plan) addRecorded(parts map[int]sinks.Part) {
 	for _, part := range parts {
 		p.Recorded.Parts++
-		p.Recorded.Rows += inputRows(part.Totals)
+		p.Recorded.Rows += part.Totals.InputRows()
 		p.Failed += part.Totals.Failed
 		p.addTotals(part.Totals)
 		p.Files.Parts++
@@ -156,7 +156,7 @@ func (p *Plan) addRecorded(parts map[int]sinks.Part) {
 
 // addTotals adds what is known about rows before anything is asked.
 func (p *Plan) addTotals(t sinks.Totals) {
-	p.Rows += inputRows(t)
+	p.Rows += t.InputRows()
 	p.Malformed += t.Malformed
 	p.Rejected += t.Rejected
 	p.Suppressed += t.Suppressed
@@ -167,15 +167,6 @@ func (p *Plan) addTotals(t sinks.Totals) {
 		}
 	}
 	p.Reasons = known.Reasons
-}
-
-// inputRows returns the number of input rows behind totals. For a keyword job
-// it counts searches.
-func inputRows(t sinks.Totals) int64 {
-	if t.Searches > 0 {
-		return t.Searches
-	}
-	return t.Rows
 }
 
 // plan reads the input, and then looks up its keys in the stored answers.

@@ -154,6 +154,38 @@ func (t *Totals) ByOutcome() map[string]*int64 {
 	}
 }
 
+// InputRows counts the rows of the input: its searches, or else its rows.
+func (t *Totals) InputRows() int64 {
+	if t.Searches > 0 {
+		return t.Searches
+	}
+	return t.Rows
+}
+
+// InputLines counts the rows and the malformed lines of the input.
+func (t *Totals) InputLines() int64 { return t.InputRows() + t.Malformed }
+
+// Rejects counts the rows and lines that were given up: rejected or malformed.
+func (t *Totals) Rejects() int64 { return t.Rejected + t.Malformed }
+
+// ManyRejects reports whether Rejects are so many, 5% of the input or more, that
+// a person should know of them.
+func (t *Totals) ManyRejects() bool {
+	return t.Rejects() > 0 && float64(t.Rejects())*20 >= float64(t.InputLines())
+}
+
+// RejectReasons counts Rejects by reason.
+func (t *Totals) RejectReasons() map[string]int64 {
+	reasons := maps.Clone(t.Reasons["rejected"])
+	if reasons == nil {
+		reasons = map[string]int64{}
+	}
+	for reason, n := range t.Reasons["malformed"] {
+		reasons[reason] += n
+	}
+	return reasons
+}
+
 // Outcomes is the sum of the rows by outcome.
 func (t *Totals) Outcomes() (sum int64) {
 	for _, n := range t.ByOutcome() {

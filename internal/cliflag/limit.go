@@ -8,17 +8,17 @@ import (
 
 // Share is a part of a whole, written as a percentage such as 1%.
 type Share struct {
-	text     string
-	fraction float64 // 0 to 1
+	text    string
+	percent float64 // 0 to 100
 }
 
 // NewShare is a share with a default.
 func NewShare(fraction float64) Share {
-	return Share{strconv.FormatFloat(100*fraction, 'f', -1, 64) + "%", fraction}
+	return Share{strconv.FormatFloat(100*fraction, 'f', -1, 64) + "%", 100 * fraction}
 }
 
 // Fraction is the share as a number from 0 to 1.
-func (s Share) Fraction() float64 { return s.fraction }
+func (s Share) Fraction() float64 { return s.percent / 100 }
 
 func (s *Share) String() string { return s.text }
 
@@ -32,7 +32,7 @@ func (s *Share) Set(text string) error {
 	if err != nil || !isShare || !(n >= 0 && n <= 100) {
 		return errors.New("write a share from 0% to 100%")
 	}
-	s.text, s.fraction = text, n/100
+	s.text, s.percent = text, n
 	return nil
 }
 
@@ -55,6 +55,9 @@ func NewLimitShare(fraction float64) Limit {
 
 // IsSet reports whether there is a limit.
 func (l Limit) IsSet() bool { return l.text != "" }
+
+// IsShare reports whether the limit is a share.
+func (l Limit) IsShare() bool { return l.IsSet() && l.share.text == l.text }
 
 func (l *Limit) String() string { return l.text }
 
@@ -79,8 +82,8 @@ func (l Limit) Exceeded(n, all int64) bool {
 	switch {
 	case !l.IsSet():
 		return false
-	case l.share.text == l.text:
-		return float64(n) > l.share.fraction*float64(all)
+	case l.IsShare():
+		return 100*float64(n) > l.share.percent*float64(all) // exact for whole percents
 	}
 	return n > l.count
 }

@@ -3,8 +3,12 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,6 +19,30 @@ func Grouped(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// LargestFirst returns the names of counts, largest count first.
+func LargestFirst[N int64 | float64](counts map[string]N) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}
+
+// maxCounts is how many counts one line names.
+const maxCounts = 6
+
+// Counts lists counts by name, largest first: empty 2, multiple 1.
+func Counts(counts map[string]int64) string {
+	names := LargestFirst(counts)
+	var more string
+	if len(names) > maxCounts+1 {
+		more = fmt.Sprintf(" and %d other reasons", len(names)-maxCounts)
+		names = names[:maxCounts]
+	}
+	for i, name := range names {
+		names[i] = name + " " + Grouped(counts[name])
+	}
+	return strings.Join(names, ", ") + more
 }
 
 // Plural writes n with its noun, such as "1 row" or "2,000 rows".

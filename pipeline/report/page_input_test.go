@@ -113,3 +113,28 @@ func TestNothingIsLoaded(t *testing.T) {
 		t.Error("the page has no policy that forbids to load anything")
 	}
 }
+
+// TestOutcomes: a page is green only if nothing was lost.
+func TestOutcomes(t *testing.T) {
+	reasons := map[string]map[string]int64{"rejected": {"empty": 3, "multiple": 1}, "malformed": {"ragged_row": 1}}
+	for _, c := range []struct {
+		name             string
+		totals           sinks.Totals
+		kind, word, text string
+	}{
+		{"all matched", sinks.Totals{Rows: 100}, "good", "Finished", ""},
+		{"less than 5%", sinks.Totals{Rows: 100, Rejected: 4, Malformed: 1, Reasons: reasons}, "good", "Finished", ""},
+		{"5%", sinks.Totals{Rows: 99, Rejected: 4, Malformed: 1, Reasons: reasons}, "mixed", "Finished, with rejected lines", "5.0% of the lines were rejected: empty 3, multiple 1, ragged_row 1"},
+		{"failed rows too", sinks.Totals{Rows: 9, Failed: 1, Rejected: 4, Malformed: 1, Reasons: reasons}, "mixed", "Finished, with failed rows",
+			"1 row got no answer. The column reason says why. 50.0% of the lines were rejected: empty 3, multiple 1, ragged_row 1"},
+		{"searches", sinks.Totals{Rows: 90_004, Searches: 20, Rejected: 4, Reasons: map[string]map[string]int64{"rejected": {"keywords:missing": 4}}}, "mixed", "Finished, with rejected lines",
+			"20.0% of the lines were rejected: keywords:missing 4"},
+		{"a search without leads", sinks.Totals{Rows: 1, NoMatch: 1, Searches: 1}, "good", "Finished", ""},
+		{"no rows", sinks.Totals{}, "mixed", "Finished, without rows", "The input held no rows."},
+	} {
+		got := newOutcome(&Report{Stop: Stop{Reason: StopFinished}, Totals: c.totals})
+		if want := (outcome{Kind: c.kind, Word: c.word, Text: c.text}); got != want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, want)
+		}
+	}
+}

@@ -27,7 +27,7 @@ const maxReasons = 12
 func reasonTables(r *Report) (tables []barTable) {
 	t := r.Totals
 	reasons := func(list []barItem, kind, outcome string) []barItem {
-		for _, name := range largestFirst(t.Reasons[outcome]) {
+		for _, name := range figures.LargestFirst(t.Reasons[outcome]) {
 			list = append(list, barItem{name, kind, t.Reasons[outcome][name]})
 		}
 		return list
@@ -103,7 +103,7 @@ func callTables(s *Service) (tables []barTable) {
 	}
 	if len(s.Waits) > 0 {
 		table := barTable{Title: "Waited before a call", Heads: [3]string{"For", "Time", ""}}
-		names := largestFirst(s.Waits)
+		names := figures.LargestFirst(s.Waits)
 		for _, reason := range names {
 			kind, name := waitName(reason)
 			table.Rows = append(table.Rows, barRow{Name: name, Kind: kind, Figure: took(s.Waits[reason]), Width: width(s.Waits[reason], s.Waits[names[0]])})
@@ -123,7 +123,7 @@ func callTables(s *Service) (tables []barTable) {
 }
 
 func classItems(counts map[string]int64) (items []barItem) {
-	for _, name := range largestFirst(counts) {
+	for _, name := range figures.LargestFirst(counts) {
 		kind := "bad-call"
 		switch name {
 		case "answered", "replayed", "pending":
@@ -136,7 +136,7 @@ func classItems(counts map[string]int64) (items []barItem) {
 
 // explain adds titles to the rows of a table of classes.
 func explain(table barTable, counts map[string]int64) barTable {
-	for i, name := range largestFirst(counts) {
+	for i, name := range figures.LargestFirst(counts) {
 		if i < len(table.Rows) {
 			table.Rows[i].Title = callClasses[name]
 		}
@@ -177,7 +177,7 @@ const maxMachines = 50
 // stepsOf lists the steps that a worker has done.
 func stepsOf(m Machine) string {
 	var list []string
-	for _, step := range largestFirst(m.Steps) {
+	for _, step := range figures.LargestFirst(m.Steps) {
 		list = append(list, step+" "+figures.Grouped(m.Steps[step]))
 	}
 	return strings.Join(list, ", ")

@@ -111,15 +111,21 @@ func newOutcome(r *Report) outcome {
 		return o
 	}
 	t := r.Totals
+	o := outcome{Kind: "good", Word: "Finished"}
 	switch {
 	case t.Failed > 0:
-		return outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. The column reason says why."}
+		o = outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. The column reason says why."}
 	case t.Skipped > 0:
-		return outcome{Kind: "mixed", Word: "Finished, with skipped rows", Text: count(t.Skipped, "row") + " were not asked."}
-	case lines(t) == 0:
-		return outcome{Kind: "good", Word: "Finished", Text: "The input held no rows."}
+		o = outcome{Kind: "mixed", Word: "Finished, with skipped rows", Text: count(t.Skipped, "row") + " were not asked."}
+	case t.ManyRejects():
+		o = outcome{Kind: "mixed", Word: "Finished, with rejected lines"}
+	case t.InputRows() == 0:
+		o = outcome{Kind: "mixed", Word: "Finished, without rows", Text: "The input held no rows."}
 	}
-	return outcome{Kind: "good", Word: "Finished", Text: ""}
+	if t.ManyRejects() {
+		o.Text = strings.TrimSpace(o.Text + " " + percent(t.Rejects(), t.InputLines()) + " of the lines were rejected: " + figures.Counts(t.RejectReasons()))
+	}
+	return o
 }
 
 // warnOfWords adds that words of org_type are not known, if they have 1% of the rows.
@@ -207,8 +213,8 @@ func tiles(r *Report) []tile {
 			add(seldom.name, figures.Grouped(seldom.n), percent(seldom.n, t.Rows)+" of the rows", seldom.kind)
 		}
 	}
-	if bad := t.Rejected + t.Malformed; bad > 0 {
-		note := percent(bad, lines(t)) + " of the lines"
+	if bad := t.Rejects(); bad > 0 {
+		note := percent(bad, t.InputLines()) + " of the lines"
 		if t.Malformed > 0 && t.Rejected > 0 {
 			note += ", " + figures.Grouped(t.Malformed) + " malformed"
 		}

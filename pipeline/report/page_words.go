@@ -1,11 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,13 +51,6 @@ func moment(t time.Time) string {
 
 // words replaces underscores in a name with spaces.
 func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
-
-// largestFirst returns the names of counts, largest count first.
-func largestFirst[N int64 | float64](counts map[string]N) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-}
 
 // tenth rounds to one decimal.
 func tenth(f float64) float64 { return math.Round(f*10) / 10 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // NewPlanCommand returns the command plan.
@@ -36,7 +37,7 @@ not change.`,
 		Example: `  leadetl plan enrichment --in people.csv --out leads --resolver https://leads.example --rate 9/s
   leadetl plan --job nightly.yaml --json`,
 		Annotations: cli.ExitCodes(map[int]string{
-			cli.ExitRejects:     "the run would exit with 3: rows would fail or rejects exceed --max-rejects; see --fail-on",
+			cli.ExitRejects:     "the run would exit with 3: failed rows, rejects over --max-rejects, or no rows; see --fail-on",
 			cli.ExitTryAgain:    "",
 			cli.ExitInterrupted: "interrupted",
 		}),
@@ -85,6 +86,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 	if err != nil {
 		return err
 	}
+	f.warnOfRejects(plannedTotals(plan), run.Log)
 	return f.foresee(plan)
 }
 
@@ -96,19 +98,19 @@ type plannedJSON struct {
 	NoCallback bool `json:"no_callback,omitempty"`
 }
 
+// plannedTotals are the counts of a plan that checkRejects looks at.
+func plannedTotals(p *pipeline.Plan) sinks.Totals {
+	return sinks.Totals{Rows: p.Rows, Rejected: p.Rejected, Malformed: p.Malformed, Reasons: p.Reasons}
+}
+
 // foresee returns the error with which the run would exit with code 3, as far
 // as it is known.
 func (f *runFlags) foresee(p *pipeline.Plan) error {
 	if p.Failed > 0 && f.failOn.failed {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s of the dataset failed, and the same command would not change that; see leadetl answers list --unknown", figures.Plural(p.Failed, "row")))
 	}
-	if rejects, lines := p.Rejected+p.Malformed, p.Rows+p.Malformed; f.failOn.rejects && f.maxRejects.Exceeded(rejects, lines) {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines would be rejected, more than --max-rejects %s", rejects, lines, f.maxRejects.String()))
-	}
-	if f.failOn.rejects {
-		if err := f.checkMinRows(p.Rows); err != nil {
-			return err
-		}
+	if err := f.checkRejects(plannedTotals(p), "would be"); err != nil {
+		return err
 	}
 	if p.Calls != nil && p.Calls.Failed > 0 && f.failOn.failed {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the rows of %s would fail because their calls may have been billed; see leadetl answers list --unknown", figures.Plural(p.Calls.Failed, "key")))

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -139,7 +140,7 @@ relative to the file's folder.`,
 // run.
 func (f *runFlags) register(c *cobra.Command) {
 	f.dataset = DefaultJobFlags()
-	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.5), failOn{failed: true, rejects: true}
+	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.2), failOn{failed: true, rejects: true}
 	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
 		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
@@ -153,8 +154,8 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset in --out")
 		f.dataset.RegisterColumns(flags)
 		f.dataset.registerParts(flags)
-		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%")
-		flags.Int64Var(&f.minRows, "min-rows", 0, "exit with 3 when the input has less than this `number` of rows")
+		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%, which fewer than "+strconv.Itoa(fewLines)+" lines never exceed")
+		flags.Int64Var(&f.minRows, "min-rows", 1, "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows")
 		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
 		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/")
 		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, up to 200 MB each; with a service always one; the dataset is the same for any number")
@@ -322,9 +323,7 @@ func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Sum
 		return cli.UsageError(fmt.Errorf("the dataset is complete, but %s lacks responses that only a new run can write; use --overwrite to make both again", f.dropAnswers))
 	}
 	t := result.Totals
-	if lines := t.Rows + t.Malformed; !f.limited && t.Malformed*100 > lines {
-		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
-	}
+	f.warnOfRejects(t, log)
 	wire.WarnOfWords(log, orgtype.InReasons(t.Reasons["no_match"]), t.Rows)
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	return f.judge(t)

@@ -3,6 +3,7 @@ package runcmd
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -64,22 +65,44 @@ func (f *runFlags) judge(t sinks.Totals) error {
 	if err := failedRows(t); err != nil && f.failOn.failed {
 		return err
 	}
+	return f.checkRejects(t, "were")
+}
+
+// fewLines is how many lines an input needs before a share of them can be more
+// than --max-rejects: a few lines of a small list say nothing about the list.
+const fewLines = 20
+
+// checkRejects returns an error for an input with too many rejects or too few
+// rows, if --fail-on names rejects. were is the form of the verb.
+func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 	if !f.failOn.rejects {
 		return nil
 	}
-	if rejects := t.Rejected + t.Malformed; f.maxRejects.Exceeded(rejects, t.Rows+t.Malformed) {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines were rejected, more than --max-rejects %s", rejects, t.Rows+t.Malformed, f.maxRejects.String()))
+	rejects, lines := t.Rejects(), t.InputLines()
+	if f.maxRejects.Exceeded(rejects, lines) && (lines >= fewLines || !f.maxRejects.IsShare()) {
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines %s rejected, more than --max-rejects %s", rejects, lines, were, f.maxRejects.String()))
 	}
-	return f.checkMinRows(t.Rows)
+	switch rows := t.InputRows(); {
+	case f.dataset.sample > 0 && lines > 0: // it does not say how many rows the input has
+		return nil
+	case rows >= f.minRows:
+		return nil
+	case rows == 0:
+		return cli.WithCode(cli.ExitRejects, errors.New("the input has no rows; if it may have none, use --min-rows 0"))
+	default:
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %s, less than --min-rows %d", figures.Plural(rows, "row"), f.minRows))
+	}
 }
 
-// checkMinRows returns an error for an input with too few rows. The dataset of
-// a sample does not say how many rows its input has.
-func (f *runFlags) checkMinRows(rows int64) error {
-	if rows < f.minRows && f.dataset.sample == 0 {
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %d rows, less than --min-rows %d", rows, f.minRows))
+// warnOfRejects logs how many lines of an input are rejected, and why, if they
+// are many.
+func (f *runFlags) warnOfRejects(t sinks.Totals, log *slog.Logger) {
+	switch lines := t.InputLines(); {
+	case t.ManyRejects():
+		log.Warn("many lines are rejected", "rejected", t.Rejects(), "lines", lines, "share", figures.Share(t.Rejects(), lines), "reasons", figures.Counts(t.RejectReasons()))
+	case !f.limited && t.Malformed*100 > lines:
+		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
 	}
-	return nil
 }
 
 // isResumable reports whether the same command resumes a run that stopped with

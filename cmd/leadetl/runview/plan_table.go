@@ -34,13 +34,13 @@ func (p Plan) Print(to io.Writer) error {
 		rows = "searches"
 	}
 	t.Count(rows, plan.Rows, inputNames(p.Files, p.Sample))
-	t.Count("malformed", plan.Malformed, reasons(plan.Reasons["malformed"]))
-	t.Count("rejected", plan.Rejected, reasons(plan.Reasons["rejected"]))
-	t.CountIfAny("suppressed", plan.Suppressed, reasons(plan.Reasons["suppressed"]))
+	t.Count("malformed", plan.Malformed, figures.Counts(plan.Reasons["malformed"]))
+	t.Count("rejected", plan.Rejected, figures.Counts(plan.Reasons["rejected"]))
+	t.CountIfAny("suppressed", plan.Suppressed, figures.Counts(plan.Reasons["suppressed"]))
 	t.CountIfAny("recorded", plan.Recorded.Rows, "done already, in "+figures.Plural(plan.Recorded.Parts, "part"))
 	t.CountIfAny("failed", plan.Failed, "of these rows; the run will exit with 3")
 	if !plan.Complete {
-		t.CountIfAny("no lookup", total(plan.Special), reasons(plan.Special))
+		t.CountIfAny("no lookup", total(plan.Special), figures.Counts(plan.Special))
 		t.Count("duplicates", plan.Duplicates, "")
 		t.Count("keys", plan.Keys, "")
 		if plan.Calls != nil {

@@ -3,11 +3,8 @@
 package runview
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,12 +37,12 @@ func (s Summary) Print(to io.Writer) error {
 	t := Table{Title: string(s.Operation)}
 	t.Count("rows", totals.Rows, s.source(totals)+s.duplicates())
 	t.Count("matched", totals.Matched, figures.Share(totals.Matched, totals.Rows))
-	t.Count("no match", totals.NoMatch, reasons(totals.Reasons["no_match"]))
-	t.Count("rejected", totals.Rejected, reasons(totals.Reasons["rejected"]))
-	t.CountIfAny("failed", totals.Failed, reasons(totals.Reasons["failed"]))
+	t.Count("no match", totals.NoMatch, figures.Counts(totals.Reasons["no_match"]))
+	t.Count("rejected", totals.Rejected, figures.Counts(totals.Reasons["rejected"]))
+	t.CountIfAny("failed", totals.Failed, figures.Counts(totals.Reasons["failed"]))
 	s.addSuppressed(&t, totals)
-	t.CountIfAny("skipped", totals.Skipped, reasons(totals.Reasons["skipped"]))
-	t.Count("malformed", totals.Malformed, reasons(totals.Reasons["malformed"]))
+	t.CountIfAny("skipped", totals.Skipped, figures.Counts(totals.Reasons["skipped"]))
+	t.Count("malformed", totals.Malformed, figures.Counts(totals.Reasons["malformed"]))
 	if first := s.Result.FirstReject; first != nil {
 		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", rows.Shown(first.URI), first.Row, first.Reason))
 	}
@@ -73,7 +70,7 @@ func (s Summary) duplicates() string {
 func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
 	entries := s.Result.SuppressionEntries
 	if entries == nil {
-		t.CountIfAny("suppressed", totals.Suppressed, reasons(totals.Reasons["suppressed"]))
+		t.CountIfAny("suppressed", totals.Suppressed, figures.Counts(totals.Reasons["suppressed"]))
 		return
 	}
 	note := "by lists of " + figures.Grouped(*entries) + " entries"
@@ -81,7 +78,7 @@ func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
 		note = "by lists of 1 entry"
 	}
 	if totals.Suppressed > 0 {
-		note = reasons(totals.Reasons["suppressed"]) + ", " + note
+		note = figures.Counts(totals.Reasons["suppressed"]) + ", " + note
 	}
 	t.Count("suppressed", totals.Suppressed, note)
 }
@@ -142,8 +139,8 @@ func (s Summary) addCalls(t *Table) {
 	c := service.Calls
 	t.Count("stored", c.Stored, "answered without a call")
 	t.Count("duplicates", c.Duplicates, "rows answered by another row's lookup")
-	t.Count("calls", c.Calls, reasons(c.ByClass))
-	t.Count("retries", total(c.Retries), reasons(c.Retries))
+	t.Count("calls", c.Calls, figures.Counts(c.ByClass))
+	t.Count("retries", total(c.Retries), figures.Counts(c.Retries))
 	t.Count("credits", c.Credits, credits(service))
 	if n := service.Unknown.Count; n > 0 {
 		t.Count("unknown", n, "calls that may have been billed; list them with leadetl answers list --unknown")
@@ -273,23 +270,4 @@ func (s Summary) parts() string {
 		text += fmt.Sprintf(", %d from earlier runs", s.Result.Skipped)
 	}
 	return text
-}
-
-// shownReasons is how many reasons one line names.
-const shownReasons = 6
-
-// reasons lists counts by reason, most frequent first.
-func reasons(counts map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	var more string
-	if len(names) > shownReasons+1 {
-		more = fmt.Sprintf(" and %d other reasons", len(names)-shownReasons)
-		names = names[:shownReasons]
-	}
-	for i, name := range names {
-		names[i] = name + " " + figures.Grouped(counts[name])
-	}
-	return strings.Join(names, ", ") + more
 }

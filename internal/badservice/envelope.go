@@ -166,6 +166,9 @@ func missed(e map[string]any, spelling *rand.Rand) *reply {
 		e["lead"] = nil
 	case 2:
 		delete(e, "lead")
+		if e["resolution"] == nil {
+			e["status"] = "no_match"
+		}
 	case 3:
 		e["lead"] = map[string]any{}
 	case 4:

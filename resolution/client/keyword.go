@@ -113,6 +113,8 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	found, isList := leads(body)
 	count, isCount := counted(body)
 	switch {
+	case (!isList || len(found) == 1) && (!isCount || count.Leads == 0) && !e.isPromise():
+		return resolution.Reply{}, e.unreadable("the answer reports an error")
 	case a.operation == resolution.KeywordToLead && isList:
 		p := picker{companies: a.companies}
 		for v := range found.inside().all() {

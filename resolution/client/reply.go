@@ -38,12 +38,76 @@ func (a answer) reply() (resolution.Reply, error) {
 	switch {
 	case has(a.operation, &lead) && said != saidNo:
 		r.Answer.Lead = &lead
-	case said != saidNo && !isFinished(e.status):
+	case said != saidNo && !isFinished(e.status) && e.isPromise():
 		r.Pending = true
 	default:
+		if fault := e.fault(said); fault != "" {
+			return resolution.Reply{}, e.unreadable(fault)
+		}
 		r.Answer.Reason = NoMatch
 	}
 	return r, nil
+}
+
+// isPromise reports whether an answer without data can be one that is not ready:
+// an error in it says otherwise, unless it says so itself.
+func (e envelope) isPromise() bool { return !hasError(e.body) || isNotReady(e.body) }
+
+// fault is why a 2xx without data is no miss, "" if it is one. A miss has a word for
+// it: a status, data or found that are false, or an empty value where a lead would be.
+func (e envelope) fault(said said) string {
+	switch {
+	case hasError(e.body):
+		return "the answer reports an error"
+	case said == saidNo || e.status != "" || object(e.body.get("lead")) != nil:
+		return ""
+	}
+	for _, name := range leadPlaces {
+		if v := e.body.get(name); len(v) > 0 && (object(v) != nil || isBlank(v)) {
+			return ""
+		}
+	}
+	return "the answer has no data and does not say that there are none"
+}
+
+// hasError reports whether an answer reports an error: in a member for it, by a
+// status of HTTP, or by a success that is false however it is written.
+func hasError(body value) bool {
+	for _, m := range []value{body, object(body.get("lead")), object(body.get("data")), object(body.get("result"))} {
+		for _, name := range []string{"error", "errors", "error_code", "errorCode", "error_message", "errorMessage", "fault", "exception"} {
+			if !isBlank(m.get(name)) {
+				return true
+			}
+		}
+		for _, name := range []string{"code", "status", "status_code", "statusCode", "http_status", "httpStatus"} {
+			if n, is := number(m.get(name)); is && n >= http.StatusBadRequest {
+				return true
+			}
+		}
+		for _, name := range []string{"success", "ok"} {
+			if v := m.get(name); len(v) > 0 && isBlank(v) && v.kind() != 'n' {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isBlank reports whether a value is missing or says nothing, in any of the ways to
+// write that.
+func isBlank(v value) bool {
+	switch v.kind() {
+	case 0, 'n', 'f':
+		return true
+	case '[', '{':
+		return len(v) == 1
+	case '"', '0':
+		switch strings.ToLower(text(v)) {
+		case "", "0", "false", "no", "null", "none":
+			return true
+		}
+	}
+	return false
 }
 
 // envelope is an answer or a callback with what every kind of them has.
@@ -66,7 +130,7 @@ func (a answer) envelope() envelope {
 
 // unreadable is the error of an answer whose data cannot be read.
 func (e envelope) unreadable(detail string) error {
-	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, RequestID: e.about.RequestID, Sent: true,
+	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, Code: code(e.body), RequestID: e.about.RequestID, Sent: true,
 		Detail: detail, Pace: e.about.Pace}
 }
 
@@ -123,7 +187,7 @@ func leadOf(body value) (lead value, s said) {
 	if body.get("lead").kind() == 'n' {
 		return nil, saidNo
 	}
-	for _, name := range []string{"lead", "data", "result"} {
+	for _, name := range leadPlaces {
 		if m := object(body.get(name)); m != nil {
 			if inner := object(m.get("lead")); inner != nil {
 				m = inner
@@ -136,6 +200,9 @@ func leadOf(body value) (lead value, s said) {
 	}
 	return nil, s
 }
+
+// leadPlaces are the members in which services put a lead.
+var leadPlaces = []string{"lead", "data", "result"}
 
 // isMistyped reports whether a lead is neither an object nor one of the ways to
 // write that there is none. Its data cannot be read, but it is not a miss.
@@ -160,6 +227,9 @@ func status(body value) string {
 	s := text(object(body.get("resolution")).get("status"))
 	if s == "" {
 		s = text(body.get("status"))
+	}
+	if _, is := parse(s); is { // of HTTP
+		s = ""
 	}
 	if kind, is := strings.CutPrefix(text(body.get("type")), "resolution."); is && s == "" {
 		s = kind

@@ -37,6 +37,7 @@ func TestReply(t *testing.T) {
 	}{
 		{"the envelope", "email_to_hem", 200, `{"success":true,"message":"ok","data":true,"resolution":{"id":"res_1","status":"completed"},"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"the formal schema alone is no data", "email_to_hem", 200, `{"data":false,"message":"ok"}`, nil, false, 0},
+		{"an error beside the data", "email_to_hem", 200, `{"errors":[{"message":"one source is down"}],"success":"false","data":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"data is the lead", "email_to_hem", 200, `{"data":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"data holds the lead", "email_to_hem", 200, `{"data":{"lead":{"hashed_emails":[` + md5HEM + `]}}}`, hem("md5"), false, 0},
 		{"status in capitals", "email_to_hem", 200, `{"resolution":{"id":"res_1","status":"COMPLETED"},"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
@@ -60,6 +61,10 @@ func TestReply(t *testing.T) {
 		{"a miss: lead false", "enrichment", 200, `{"success":true,"lead":false}`, nil, false, 0},
 		{"a miss: data false", "enrichment", 200, `{"data":false,"lead":{"first_name":"x"}}`, nil, false, 0},
 		{"a miss: found false", "enrichment", 200, `{"found":false}`, nil, false, 0},
+		{"a miss: a status word alone", "enrichment", 200, `{"status":"not_found"}`, nil, false, 0},
+		{"a miss: data null", "enrichment", 200, `{"data":null}`, nil, false, 0},
+		{"a miss: no errors", "enrichment", 200, `{"success":true,"code":200,"status":200,"error":null,"errors":[],"error_code":0,"lead":null}`, nil, false, 0},
+		{"a miss: a lead without what is asked", "email_to_hem", 200, `{"lead":{"network_url":"network.example/in/ada"}}`, nil, false, 0},
 		{"a miss: 404 with a code", "enrichment", 404, `{"error":{"code":"lead_not_found"}}`, nil, false, 0},
 		{"a miss: 404 with the code as a text", "enrichment", 404, `{"error":"not_found"}`, nil, false, 0},
 
@@ -67,6 +72,7 @@ func TestReply(t *testing.T) {
 		{"later, as a failure", "network_to_phone", 200, `{"success":false,"message":"Still processing, retry later","resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
 		{"later, in an unknown word", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"simmering"},"lead":{}}`, nil, true, 0},
 		{"later, in capitals", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"PROCESSING"}}`, nil, true, 0},
+		{"later, as an error", "network_to_phone", 200, `{"success":false,"error":{"code":"not_ready"},"resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
 		{"later, by 202", "network_to_phone", 202, `{"resolution":{"id":"res_1","status":"queued"}}`, nil, true, 0},
 		{"data before its status word", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"processing"},"lead":{"phone":"+12025550100"}}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
 
@@ -153,6 +159,25 @@ func TestRefusals(t *testing.T) {
 		{"200 with nothing", 200, "", ``, resolution.Protocol, "", true},
 		{"200 that is no JSON", 200, "", `<html>hello</html>`, resolution.Protocol, "", true},
 		{"200 cut off", 200, "", `{"success":true,"lead":{"phone":"+1`, resolution.Protocol, "", true},
+		{"200 with an error as an object", 200, "", `{"error":{"message":"upstream timed out"}}`, resolution.Protocol, "", true},
+		{"200 with an error as a text", 200, "", `{"error":"rate limit exceeded","lead":null}`, resolution.Protocol, "", true},
+		{"200 with errors, as GraphQL has them", 200, "", `{"errors":[{"message":"boom"}],"data":null}`, resolution.Protocol, "", true},
+		{"200 with an error in the data", 200, "", `{"data":{"error":"boom"}}`, resolution.Protocol, "", true},
+		{"200 with an error, and data false", 200, "", `{"data":false,"error":true}`, resolution.Protocol, "", true},
+		{"200 with another status", 200, "", `{"code":429}`, resolution.Protocol, "429", true},
+		{"200 with another status, as a text", 200, "", `{"statusCode":"503","message":"Service Unavailable"}`, resolution.Protocol, "", true},
+		{"200 with another status in place of the word", 200, "", `{"status":500,"message":"boom"}`, resolution.Protocol, "", true},
+		{"200 with an unknown word and an error", 200, "", `{"status":"throttled","error":"slow down"}`, resolution.Protocol, "", true},
+		{"200 without success, as a text", 200, "", `{"success":"false","lead":null}`, resolution.Protocol, "", true},
+		{"200 without success, as a number", 200, "", `{"success":0,"lead":{}}`, resolution.Protocol, "", true},
+		{"200 that is not ok", 200, "", `{"ok":false}`, resolution.Protocol, "", true},
+		{"200 with an error's message", 200, "", `{"errorMessage":"Task timed out after 3.00 seconds"}`, resolution.Protocol, "", true},
+		{"200 with an error's code", 200, "", `{"error_code":17,"data":{}}`, resolution.Protocol, "17", true},
+		{"200 with a fault", 200, "", `{"fault":{"faultstring":"Policy quota violation"}}`, resolution.Protocol, "", true},
+		{"200 with an empty object", 200, "", `{}`, resolution.Protocol, "", true},
+		{"200 with a message alone", 200, "", `{"message":"Internal server error"}`, resolution.Protocol, "", true},
+		{"200 with success alone", 200, "", `{"success":true}`, resolution.Protocol, "", true},
+		{"200 with data alone", 200, "", `{"data":true}`, resolution.Protocol, "", true},
 		{"200 with a list", 200, "", `[1,2]`, resolution.Protocol, "", true},
 		{"200 whose lead is a text", 200, "", `{"success":"yes","lead":"see above"}`, resolution.Protocol, "", true},
 		{"200 whose lead is a number", 200, "", `{"resolution":{"status":"completed"},"lead":42}`, resolution.Protocol, "", true},
@@ -196,13 +221,13 @@ func TestAbout(t *testing.T) {
 		spent              int64 // -1 is not said
 		replayed           bool
 	}{
-		{"id in the envelope", "", `{"resolution":{"id":"res_1"}}`, "res_1", -1, false},
-		{"id at the top", "", `{"resolution_id":"res_2"}`, "res_2", -1, false},
-		{"id as a number", "", `{"id":17}`, "17", -1, false},
-		{"id in a header", "X-Resolution-Id: res_3", `{}`, "res_3", -1, false},
-		{"credits in a header", "X-Credits-Spent: 2", `{}`, "", 2, false},
-		{"credits in the body", "", `{"credits":{"spent":"3"}}`, "", 3, false},
-		{"a replay", "Idempotent-Replayed: true", `{}`, "", -1, true},
+		{"id in the envelope", "", `{"lead":null,"resolution":{"id":"res_1"}}`, "res_1", -1, false},
+		{"id at the top", "", `{"lead":null,"resolution_id":"res_2"}`, "res_2", -1, false},
+		{"id as a number", "", `{"lead":null,"id":17}`, "17", -1, false},
+		{"id in a header", "X-Resolution-Id: res_3", `{"lead":null}`, "res_3", -1, false},
+		{"credits in a header", "X-Credits-Spent: 2", `{"lead":null}`, "", 2, false},
+		{"credits in the body", "", `{"lead":null,"credits":{"spent":"3"}}`, "", 3, false},
+		{"a replay", "Idempotent-Replayed: true", `{"lead":null}`, "", -1, true},
 		{"unknown members are kept", "", `{"new": {"x": 1.50} , "lead":null}`, "", -1, false},
 	} {
 		h := http.Header{}
@@ -340,6 +365,9 @@ func TestSearchReply(t *testing.T) {
 		{"no longer kept", list, 410, `{"error":{"code":"resolution_expired"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_expired", false},
 		{"no longer an operation", list, 410, `{"error":{"code":"operation_retired"}}`, 0, 0, false, 0, false, resolution.Denied, "operation_retired", false},
 		{"finished without a result", list, 200, `{"resolution":{"id":"res_1","status":"completed"}}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
+		{"an error and no leads", list, 200, `{"results":[],"errors":["boom"]}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
+		{"an error and a count of none", count, 200, `{"count":0,"error":"boom"}`, 0, 0, false, 0, false, resolution.Protocol, "boom", true},
+		{"an error in place of a promise", list, 200, `{"resolution":{"id":"res_1","status":"paused"},"error":"boom"}`, 0, 0, false, 0, false, resolution.Protocol, "boom", true},
 		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {

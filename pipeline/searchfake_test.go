@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,7 @@ func (d *desk) Do(context.Context, resolution.Call) (resolution.Reply, error) {
 }
 
 func failure(op resolution.Operation, class resolution.Class, status int, sent bool) *resolution.CallError {
-	return &resolution.CallError{Operation: op, Class: class, Status: status, Sent: sent}
+	return &resolution.CallError{Operation: op, Class: class, Status: status, Sent: sent, Unbilled: status == http.StatusServiceUnavailable}
 }
 
 func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {

@@ -2,7 +2,6 @@ package resolution
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 )
 
@@ -36,6 +35,9 @@ type CallError struct {
 	// Sent says that the service may have seen the request. What was seen and
 	// not answered may have been billed.
 	Sent bool
+	// Unbilled says that the service surely did not process the request, although it
+	// is unavailable. It goes with status 503 and 408.
+	Unbilled bool
 	// Over says that a search ended without a result: it was not billed, and
 	// asking for its result again gives the same.
 	Over bool
@@ -94,11 +96,5 @@ func (e *CallError) Billed() bool {
 	if !e.Sent || e.Over {
 		return false
 	}
-	switch e.Class {
-	case Unavailable:
-		return e.Status != http.StatusServiceUnavailable && e.Status != http.StatusRequestTimeout
-	case Protocol:
-		return true
-	}
-	return false
+	return e.Class == Unavailable && !e.Unbilled || e.Class == Protocol
 }

@@ -201,7 +201,7 @@ func TestDownIsNoFailure(t *testing.T) {
 				asked(t, store, laterService, op, aPage.Key(), "res_1")
 			}
 			b := buyerFrom(t, op, store, answering(func(string) (int, string, error) {
-				return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: status, Sent: true}
+				return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: status, Sent: true, Unbilled: status == 503}
 			}), func(r *Remote) { r.Pace = pace.New(options) })
 			if _, err := ask(t, b, "a key"); !errors.Is(err, ErrUnreachable) {
 				t.Errorf("%s: %v, want %v", op, err, ErrUnreachable)

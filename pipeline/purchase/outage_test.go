@@ -44,7 +44,7 @@ func TestOutage(t *testing.T) {
 			"the service is out of reach: " + laterService + " did not answer successfully for too long, at last: protocol: status 200: the answer is no JSON object",
 		},
 		{
-			"for a while", resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, RequestID: "req_1"}, 14, 0, "",
+			"for a while", resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, Unbilled: true, RequestID: "req_1"}, 14, 0, "",
 			[]string{
 				down + `unavailable: status 503; trying one call at a time until it is back" service=` + laterService,
 				`level=INFO msg="the service is back" service=` + laterService,

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"time"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -90,9 +91,10 @@ type answer struct {
 	status    int
 	header    http.Header
 	body      []byte
-	poll      bool       // the answer to a Poll
-	decoder   *decoder   // reads body; nil for one of its own
-	companies *companies // known ones; nil without any
+	poll      bool          // the answer to a Poll
+	waited    time.Duration // from the last byte sent
+	decoder   *decoder      // reads body; nil for one of its own
+	companies *companies    // known ones; nil without any
 }
 
 // isOK reports whether the status is a 2xx.
@@ -116,11 +118,12 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	request := (&http.Request{
 		Method: method, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)),
-	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin}))
+	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin, WroteRequest: w.end}))
 	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies
 	if err != nil {
 		return failed(w.wrote(), classOf(err), failure(err))
 	}
+	waited := w.waited()
 	defer response.Body.Close()
 	var text bytes.Buffer
 	text.Grow(int(min(max(response.ContentLength, 0), 64<<10)) + bytes.MinRead)
@@ -131,7 +134,7 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	if text.Len() > maxBody {
 		return failed(true, resolution.Protocol, fmt.Sprintf("the answer is larger than %d bytes", maxBody))
 	}
-	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes(), companies: &c.companies}, nil
+	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes(), waited: waited, companies: &c.companies}, nil
 }
 
 // at returns the URL of a path of the interface.

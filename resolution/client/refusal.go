@@ -2,7 +2,9 @@ package client
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -45,11 +47,27 @@ func (in envelope) err() error {
 	case settings[e.Code] != "":
 		e.Class, e.Detail = resolution.Denied, settings[e.Code]
 	case a.status == http.StatusRequestTimeout, a.status == http.StatusConflict, a.status == http.StatusTooEarly, a.status >= 500:
-		e.Class = resolution.Unavailable
+		e.Class, e.Unbilled = resolution.Unavailable, in.isUnbilled(e.Code)
 	default:
 		e.Class = resolution.Invalid
 	}
 	return e
+}
+
+// promptly is how long after a request a service or a proxy says that it does not
+// process it. Routers say the same when an application that goes on working does not
+// answer them: after 30 s and more.
+const promptly = time.Second
+
+// isUnbilled reports whether a 503 or 408 surely comes from before the request was
+// processed: it came at once, or says when to call again, or has a code of its own.
+func (in envelope) isUnbilled(code string) bool {
+	a := in.answer
+	if a.status != http.StatusServiceUnavailable && a.status != http.StatusRequestTimeout {
+		return false
+	}
+	ownCode := code != "" && code != strconv.Itoa(a.status) && !says(code, "timeout", "timed_out", "timed-out")
+	return a.waited <= promptly || a.header.Get("Retry-After") != "" || ownCode
 }
 
 // retired is the code of an operation that is no more.

@@ -200,6 +200,43 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestUnbilled: of a service that is unavailable, only what is certain was not
+// billed.
+func TestUnbilled(t *testing.T) {
+	const late = 30 * time.Second
+	for _, f := range []struct {
+		name         string
+		status       int
+		header, body string
+		waited       time.Duration
+		billed       bool
+	}{
+		{"503 at once", 503, "", "<html>down</html>", 0, false},
+		{"503 within a second", 503, "", "", time.Second, false},
+		{"503 after it", 503, "", "", time.Second + 1, true},
+		{"503 of a router", 503, "", "<html>no answer from the application</html>", late, true},
+		{"503 of a gateway that repeats the status", 503, "", `{"code":503,"message":"Service Unavailable"}`, late, true},
+		{"503 of a gateway that gave up", 503, "", `{"error":{"code":"upstream_timeout"}}`, late, true},
+		{"503 with a time", 503, "Retry-After: 0", "", late, false},
+		{"503 with a code", 503, "", `{"error":{"code":"unavailable"}}`, late, false},
+		{"408 at once", 408, "", "", 0, false},
+		{"408 late", 408, "", "", late, true},
+		{"408 with a time", 408, "Retry-After: 5", "", late, false},
+		{"500 at once", 500, "", "", 0, true},
+		{"502 with a time", 502, "Retry-After: 5", "", 0, true},
+		{"504 with a code", 504, "", `{"error":{"code":"unavailable"}}`, 0, true},
+	} {
+		h := http.Header{}
+		if name, value, ok := strings.Cut(f.header, ": "); ok {
+			h.Set(name, value)
+		}
+		_, err := answer{operation: "enrichment", status: f.status, header: h, body: []byte(f.body), waited: f.waited}.reply()
+		if e, is := errors.AsType[*resolution.CallError](err); !is || e.Class != resolution.Unavailable || e.Billed() != f.billed {
+			t.Errorf("%s: %v, billed: %t", f.name, err, e.Billed())
+		}
+	}
+}
+
 func TestErrorsShowNothingOfTheBody(t *testing.T) {
 	const canary = "jane.secret@mail.example"
 	for _, status := range []int{200, 400, 401, 404, 422, 429, 500} {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 )
 
 // wire is a connection that counts the bytes handed to the system to send. A
@@ -38,6 +39,7 @@ func watched(d dial) dial {
 type watch struct {
 	conn   *wire // nil before there is one
 	before int64
+	ended  atomic.Pointer[time.Time] // when the last byte was sent
 }
 
 func (w *watch) begin(info httptrace.GotConnInfo) {
@@ -48,6 +50,17 @@ func (w *watch) begin(info httptrace.GotConnInfo) {
 	if w.conn, _ = c.(*wire); w.conn != nil {
 		w.before = w.conn.bytes.Load()
 	}
+}
+
+// end notes that the request was sent. net/http calls it in another goroutine.
+func (w *watch) end(httptrace.WroteRequestInfo) { w.ended.Store(new(time.Now())) }
+
+// waited is how long ago the last byte was sent; 0 if some are not sent yet.
+func (w *watch) waited() time.Duration {
+	if at := w.ended.Load(); at != nil {
+		return time.Since(*at)
+	}
+	return 0
 }
 
 // wrote reports whether any of the request was sent.

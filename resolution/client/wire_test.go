@@ -319,3 +319,24 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestLateRefusal: what counts is the time since the last byte was sent.
+func TestLateRefusal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		after  time.Duration
+		billed bool
+	}{{"at once", 0, false}, {"late", promptly + 100*time.Millisecond, true}} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.ReadAll(r.Body)
+			time.Sleep(c.after)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
+		if e, is := errors.AsType[*resolution.CallError](err); !is || e.Billed() != c.billed {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		server.Close()
+	}
+}

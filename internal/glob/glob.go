@@ -60,7 +60,7 @@ func Files(pattern string) ([]string, error) {
 			if err != nil {
 				return &fs.PathError{Op: "search", Path: filepath.Clean(path), Err: err}
 			}
-			matches, err := Files(filepath.Join(escape(path), after))
+			matches, err := Files(filepath.Join(Escape(path), after))
 			for _, m := range matches {
 				if !seen[m] {
 					seen[m] = true
@@ -145,8 +145,26 @@ func translate(pattern string, anyDepth bool) string {
 	return b.String()
 }
 
-// escape makes a pattern that matches only the given path.
-func escape(path string) string {
+// Deep returns the folders, as a pattern, below which a pattern matches at any
+// depth; is is false if it has no **. keys says that it is a pattern of Keys.
+func Deep(pattern string, keys bool) (above string, is bool) {
+	if !keys {
+		above, _, is = cutDeep(pattern)
+		return above, is
+	}
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case pattern[i] == '\\':
+			i++
+		case strings.HasPrefix(pattern[i:], "**"):
+			return pattern[:strings.LastIndexByte(pattern[:i], '/')+1], true
+		}
+	}
+	return pattern, false
+}
+
+// Escape makes a pattern that matches only the given path.
+func Escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 

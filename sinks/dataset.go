@@ -162,6 +162,16 @@ func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages)
 }
 
+// FilePatterns returns patterns of the names of the files with rows that a dataset
+// has. partitioned says that rows are partitioned by a column.
+func FilePatterns(partitioned bool) []string {
+	const part = "part-[0-9][0-9][0-9][0-9][0-9].parquet"
+	if partitioned {
+		return []string{"*=*/" + part, place.RejectsFolder + "/" + part}
+	}
+	return []string{part, place.RejectsFolder + "/" + part}
+}
+
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }
 
 // Check compares a file with its record (see place.Place). A file that differs or is

@@ -18,64 +18,102 @@ import (
 const standardInput = "-"
 
 // expand turns URIs into file names. It replaces globs, folders and prefixes by
-// their files, and file URLs by their paths. A name that exists is never
-// treated as a glob.
-func expand(ctx context.Context, uris []string, store *objects.Store) ([]named, error) {
-	var names []named
-	add := func(found ...string) {
-		for _, name := range found {
-			names = append(names, named{uri: name})
-		}
-	}
+// their files, and file URLs by their paths. leftOut are the datasets below these
+// (see leaveOut).
+func expand(ctx context.Context, uris []string, store *objects.Store) (names []named, leftOut []string, err error) {
 	for _, uri := range uris {
-		uri, err := localPath(uri)
-		if err != nil {
-			return nil, err
+		if uri, err = localPath(uri); err != nil {
+			return nil, nil, err
 		}
-		switch {
-		case uri == "":
-			return nil, &FormatError{File: `""`, Problem: "is not a file name", Advice: "Name a file, a glob or - for standard input"}
-		case objects.Is(uri):
-			found, err := find(ctx, uri, store)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, found...)
-			continue
-		case strings.Contains(uri, "://"):
-			return nil, &FormatError{File: uri, Problem: "is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input",
+		var found []named
+		var datasets []string
+		kind := kindOf(uri)
+		switch kind {
+		case namesNothing:
+			return nil, nil, &FormatError{File: `""`, Problem: "is not a file name", Advice: "Name a file, a glob or - for standard input"}
+		case namesOther:
+			return nil, nil, &FormatError{File: uri, Problem: "is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input",
 				Advice: "Copy it to this machine or to S3 first"}
-		case uri == standardInput:
-			add(uri)
-			continue
+		case namesObjects:
+			found, datasets, err = find(ctx, uri, store)
+		case namesFile:
+			found = []named{{uri: uri}}
+		case namesFolder, namesFiles:
+			found, datasets, err = localFiles(uri, kind)
 		}
-		if info, err := os.Stat(uri); err == nil && info.IsDir() {
-			found, err := folderFiles(uri)
-			if err != nil {
-				return nil, err
-			}
-			for _, name := range found {
-				names = append(names, named{uri: name, folder: strings.TrimRight(uri, "/")})
-			}
-			continue
-		}
-		if _, err := os.Lstat(uri); err == nil || !strings.ContainsAny(uri, "*?[") {
-			add(uri)
-			continue
-		}
-		matches, err := globFiles(uri)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		add(matches...)
+		names, leftOut = append(names, found...), append(leftOut, datasets...)
 	}
 	slices.SortFunc(names, func(a, b named) int { return strings.Compare(a.uri, b.uri) })
 	for i := 1; i < len(names); i++ {
 		if names[i].uri == names[i-1].uri {
-			return nil, givenTwice(names[i].uri)
+			return nil, nil, givenTwice(names[i].uri)
 		}
 	}
-	return names, nil
+	slices.Sort(leftOut)
+	return names, slices.Compact(leftOut), nil
+}
+
+// kind is what a URI names.
+type kind uint8
+
+const (
+	namesNothing kind = iota
+	namesOther        // another kind of URI
+	namesObjects      // on S3
+	namesFile         // also standard input
+	namesFolder       // its files at any depth
+	namesFiles        // a pattern of names
+)
+
+// kindOf says what a URI names. A name that exists is never treated as a pattern.
+func kindOf(uri string) kind {
+	switch {
+	case uri == "":
+		return namesNothing
+	case objects.Is(uri):
+		return namesObjects
+	case strings.Contains(uri, "://"):
+		return namesOther
+	case uri == standardInput:
+		return namesFile
+	}
+	if info, err := os.Stat(uri); err == nil && info.IsDir() {
+		return namesFolder
+	}
+	if _, err := os.Lstat(uri); err == nil || !strings.ContainsAny(uri, "*?[") {
+		return namesFile
+	}
+	return namesFiles
+}
+
+// localFiles lists the files of a folder, or those that match a pattern.
+func localFiles(uri string, kind kind) (names []named, leftOut []string, err error) {
+	var found []string
+	folder, above, deep := "", uri, true
+	if kind == namesFolder {
+		folder = strings.TrimRight(uri, "/")
+		found, err = folderFiles(uri)
+	} else {
+		above, deep = glob.Deep(uri, false)
+		found, err = globFiles(uri)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range found {
+		names = append(names, named{uri: name, folder: folder})
+	}
+	if !deep {
+		return names, nil, nil
+	}
+	depth := strings.Count(strings.TrimRight(filepath.Clean(above), "/")+"/", "/")
+	if filepath.Clean(above) == "." {
+		depth = 0
+	}
+	return leaveOut(uri, names, depth, isLocalDataset)
 }
 
 // named is an input that was not inspected yet.
@@ -86,26 +124,42 @@ type named struct {
 }
 
 // find lists the objects that an S3 URI names.
-func find(ctx context.Context, uri string, store *objects.Store) (names []named, err error) {
+func find(ctx context.Context, uri string, store *objects.Store) (names []named, leftOut []string, err error) {
 	if store == nil {
-		return nil, &FormatError{File: uri, Problem: "is on S3; S3 is not configured here", Advice: "Copy it to this machine first"}
+		return nil, nil, &FormatError{File: uri, Problem: "is on S3; S3 is not configured here", Advice: "Copy it to this machine first"}
 	}
 	var refused *objects.RefusedError
-	found, err := store.Find(ctx, uri)
+	manifests := map[string]objects.Info{}
+	found, err := store.FindSeeing(ctx, uri, func(o objects.Info) {
+		if folder, is := strings.CutSuffix(o.String(), "/"+manifestName); is {
+			manifests[folder] = o
+		}
+	})
 	switch {
 	case errors.As(err, &refused), errors.Is(err, objects.ErrUnavailable), ctx.Err() != nil && err != nil:
-		return nil, err
+		return nil, nil, err
 	case errors.Is(err, path.ErrBadPattern):
-		return nil, malformedPattern(uri, err)
+		return nil, nil, malformedPattern(uri, err)
 	case err != nil:
-		return nil, &FormatError{File: uri, Problem: "is not an S3 address", Advice: "Write s3://bucket/key, with any pattern after the bucket", Err: err}
+		return nil, nil, &FormatError{File: uri, Problem: "is not an S3 address", Advice: "Write s3://bucket/key, with any pattern after the bucket", Err: err}
 	case len(found) == 0:
-		return nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern; put it in quotes if the shell changes it"}
+		return nil, nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern; put it in quotes if the shell changes it"}
 	}
 	for _, o := range found {
 		names = append(names, named{uri: o.String(), object: o})
 	}
-	return names, nil
+	at, _ := objects.Parse(uri)
+	above, deep := glob.Deep(at.String(), true)
+	if isPrefix := at.Key == "" || strings.HasSuffix(at.Key, "/"); !deep && !isPrefix {
+		return names, nil, nil
+	}
+	return leaveOut(uri, names, strings.Count(above, "/"), func(folder string) (bool, error) {
+		o, found := manifests[folder]
+		if !found {
+			return false, nil
+		}
+		return isDataset(ctx, store, o)
+	})
 }
 
 func givenTwice(name string) error {
@@ -121,7 +175,7 @@ func folderFiles(folder string) (files []string, err error) {
 		return nil, &FormatError{File: folder, Problem: "cannot be listed", Advice: "Make it readable, or name its files", Err: err}
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "_") || strings.HasPrefix(e.Name(), ".") {
+		if isHidden(e.Name()) {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())

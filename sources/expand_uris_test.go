@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -48,7 +49,7 @@ func TestExpandReportsFoldersItCannotRead(t *testing.T) {
 		{"round/**/*.csv", nil, "round" + refused},
 		{"in/r*", []string{"in/round"}, ""}, // reading the file will say it
 	} {
-		got, err := names(expand(t.Context(), []string{c.pattern}, nil))
+		got, err := namesOf(expand(t.Context(), []string{c.pattern}, nil))
 		if text := errorText(err); text != c.err || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %q, %s\nwant %q, %s", c.pattern, got, text, c.want, c.err)
 		}
@@ -82,7 +83,7 @@ func TestExpandFolders(t *testing.T) {
 		{"gs://bucket/key", nil, "gs://bucket/key is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input. Copy it to this machine or to S3 first"},
 		{"https://host.example/a.csv", nil, "https://host.example/a.csv is not supported: an input is a local file or folder, s3://bucket/key, or - for standard input. Copy it to this machine or to S3 first"},
 	} {
-		got, err := names(expand(t.Context(), []string{c.uri}, nil))
+		got, err := namesOf(expand(t.Context(), []string{c.uri}, nil))
 		if errorText(err) != c.err || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %q, %s\nwant %q, %s", c.uri, got, errorText(err), c.want, c.err)
 		}
@@ -100,7 +101,7 @@ func TestExpandNeedsPermission(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, pattern := range []string{"in/*/*/x.csv", "in/**/x.csv"} {
-			if got, err := names(expand(t.Context(), []string{pattern}, nil)); err == nil {
+			if got, err := namesOf(expand(t.Context(), []string{pattern}, nil)); err == nil {
 				t.Errorf("%s with a folder of mode %o: %q without an error", pattern, mode, got)
 			}
 		}
@@ -117,10 +118,131 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// names are the URIs of what was found.
-func names(found []named, err error) (uris []string, _ error) {
+// namesOf are the URIs of what was found.
+func namesOf(found []named, _ []string, err error) (uris []string, _ error) {
 	for _, n := range found {
 		uris = append(uris, n.uri)
 	}
 	return uris, err
+}
+
+// TestLeaveOut: a dataset below a folder or a ** is left out, and one that is
+// named, or whose files are, is read.
+func TestLeaveOut(t *testing.T) {
+	const manifest = `{"format": 1, "program": "leadetl 1", "operation": "email_to_hem", "job_id": "x", "job": {}}`
+	folder(t, map[string]string{
+		"lists/a.csv": "", "lists/2026/b.csv": "",
+		"lists/out/_manifest.json": manifest, "lists/out/part-00000.parquet": "", "lists/out/_rejects/part-00000.parquet": "",
+		"lists/2026/by/_manifest.json": manifest, "lists/2026/by/dt=1/part-00000.parquet": "",
+		"lists/other/_manifest.json": `{"files": ["c.csv"]}`, "lists/other/c.csv": "",
+		"lists/odd/_manifest.json": `{"format": 1, "job_id": "x`, "lists/odd/d.csv": "",
+		"only/out/_manifest.json": manifest, "only/out/part-00000.parquet": "",
+	})
+	dir := here(t)
+	lists := []string{"lists/2026/b.csv", "lists/a.csv", "lists/odd/d.csv", "lists/other/c.csv"}
+	both := []string{"lists/2026/by", "lists/out"}
+	part, rejects := []string{"lists/out/part-00000.parquet"}, []string{"lists/out/_rejects/part-00000.parquet", "lists/out/part-00000.parquet"}
+	for _, c := range []struct {
+		uri           string
+		want, leftOut []string
+		err           string
+	}{
+		{"lists", lists, both, ""},
+		{"./lists//", lists, both, ""},
+		{"lists/**/*.csv", lists, nil, ""},
+		{"lists/**/[a-dp]*", lists, both, ""},
+		{"lis*/**/[a-dp]*", lists, both, ""},
+		{"**/2026/**/[bp]*", lists[:1], both[:1], ""},
+		{"lists/2026", lists[:1], both[:1], ""},
+		{"lists/out", part, nil, ""},
+		{"lists/out/**/*.parquet", rejects, nil, ""},
+		{"lists/*/*.parquet", part, nil, ""},
+		{"lists/out/part-00000.parquet", part, nil, ""},
+		{"lists/2026/by/dt=1", []string{"lists/2026/by/dt=1/part-00000.parquet"}, nil, ""},
+		{"lists/2026/by", []string{"lists/2026/by/dt=1/part-00000.parquet"}, nil, ""},
+		{"only", nil, nil, "only has no files but those of datasets of leadetl, such as only/out, and these are left out. Name a dataset itself to read it"},
+		{"only/**/*.parquet", nil, nil, "only/**/*.parquet has no files but those of datasets of leadetl, such as only/out, and these are left out. Name a dataset itself to read it"},
+	} {
+		found, leftOut, err := expand(t.Context(), []string{c.uri}, nil)
+		got, err := namesOf(found, nil, err)
+		if errorText(err) != c.err || !slices.Equal(got, c.want) || !slices.Equal(leftOut, c.leftOut) {
+			t.Errorf("%s:\n got %q, left out %q, %v\nwant %q, left out %q, %s", c.uri, got, leftOut, err, c.want, c.leftOut, c.err)
+		}
+		if c.leftOut == nil {
+			continue
+		}
+		found, leftOut, err = expand(t.Context(), []string{"file://" + filepath.Join(dir, c.uri)}, nil)
+		if len(found) != len(c.want) || len(leftOut) != len(c.leftOut) || err != nil {
+			t.Errorf("%s as a URL: got %v, left out %q, %v", c.uri, found, leftOut, err)
+		}
+	}
+}
+
+// TestWouldRead: what a run writes to a folder, and the URIs that would read it.
+func TestWouldRead(t *testing.T) {
+	folder(t, map[string]string{"lists/a.csv": "", "lists/out/b.csv": ""})
+	dir := here(t)
+	if err := os.Symlink("lists", "link"); err != nil {
+		t.Fatal(err)
+	}
+	part, rejects, partition := "part-[0-9][0-9][0-9][0-9][0-9].parquet", "_rejects/part-[0-9][0-9][0-9][0-9][0-9].parquet", "*=*/part-[0-9][0-9][0-9][0-9][0-9].parquet"
+	for _, c := range []struct {
+		uri, place string
+		names      []string
+		want       bool
+	}{
+		{"lists", "lists/new", []string{part}, true},
+		{"lists/", "./lists/out/", []string{part}, true},
+		{"lists", "lists", []string{part}, true},
+		{"lists", "lists/a/b=c", []string{partition}, true},
+		{"lists", "lists/_new", []string{part}, false},
+		{"lists", "lists/.a/new", []string{part}, false},
+		{"lists", "new", []string{part}, false},
+		{"lists", "lists2", []string{part}, false},
+		{"lists/out", "lists", []string{part}, false},
+		{".", "new", []string{part}, true},
+		{"link", "lists/new", []string{part}, true},
+		{"lists", "link/new", []string{part}, true},
+		{"lists", dir + "/lists/new", []string{part}, true},
+		{"file://" + dir + "/lists", "lists/new", []string{part}, true},
+		{"file://" + dir + "/lists/**", "lists/new", []string{part}, true},
+		{"lists/*", "lists/new", []string{part}, false},
+		{"lists/*", "lists/new", []string{rejects}, false},
+		{"lists/*/*/*", "lists/new", []string{part, rejects}, true},
+		{"lists/*/*/*", "lists/new", []string{partition}, true},
+		{"lists/*/dt=*/*.parquet", "lists/new", []string{part, rejects}, false},
+		{"lists/**/*.csv", "lists/new", []string{part, rejects, partition}, false},
+		{"lists/a.csv", "lists/new", []string{part}, false},
+		{"-", ".", []string{part}, false},
+		{"lists", "s3://lists/new/", []string{part}, false},
+		{"s3://bucket/lists/", "lists/new", []string{part}, false},
+		{"s3://bucket/lists/", "s3://bucket/lists/new", []string{part}, true},
+		{"S3://bucket/lists/", "s3://bucket/lists", []string{part}, true},
+		{"s3://bucket", "s3://bucket/lists/", []string{part}, true},
+		{"s3://bucket/", "s3://bucket", []string{part}, true},
+		{"s3://bucket/lists/", "s3://bucket/lists/_new", []string{part}, false},
+		{"s3://bucket/lists/", "s3://other/lists/new", []string{part}, false},
+		{"s3://bucket/lists/", "s3://bucket/lists2/", []string{part}, false},
+		{"s3://bucket/lists", "s3://bucket/lists/new", []string{part}, false}, // one object
+		{"s3://bucket/lists/*", "s3://bucket/lists/new", []string{part}, false},
+		{"s3://bucket/lists/**", "s3://bucket/lists/new", []string{part}, true},
+		{"s3://bucket/li**.parquet", "s3://bucket/lists/new/", []string{part}, true},
+		{"s3://bucket/*/_rejects/*", "s3://bucket/lists", []string{part, rejects}, true},
+		{"s3://bucket/*/*/p*", "s3://bucket/lists", []string{partition}, true},
+		{"s3://bucket/**/*.csv", "s3://bucket/lists", []string{part, rejects, partition}, false},
+	} {
+		got, err := WouldRead(c.uri, c.place, c.names...)
+		if got != c.want || err != nil {
+			t.Errorf("%s, files in %s like %q: %v, %v", c.uri, c.place, c.names, got, err)
+		}
+	}
+}
+
+func here(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

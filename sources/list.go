@@ -17,7 +17,12 @@ import (
 type List struct {
 	options Options
 	inputs  []*input
+	leftOut []string
 }
+
+// LeftOut lists the datasets of leadetl that were left out: those below a folder,
+// a prefix or a ** that Open was given.
+func (l *List) LeftOut() []string { return l.leftOut }
 
 // Open expands the URIs (paths, folders, globs, s3://, "-"), sorts the files by
 // name and checks that each exists, is given once, and has a valid encoding and
@@ -34,14 +39,14 @@ func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	if o.Stdin == nil {
 		o.Stdin = os.Stdin
 	}
-	names, err := expand(ctx, uris, o.Objects)
+	names, leftOut, err := expand(ctx, uris, o.Objects)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
 		return nil, &FormatError{File: "the list of inputs", Problem: "is empty", Advice: "Name a file, a glob or - for standard input"}
 	}
-	l := &List{options: o}
+	l := &List{options: o, leftOut: leftOut}
 	seen := map[identity][]*input{}
 	if l.inputs, err = inspectAll(ctx, names, o); err != nil {
 		l.Close()

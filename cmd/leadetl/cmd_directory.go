@@ -198,7 +198,11 @@ func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err
 func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams, log *slog.Logger) (imports.OpenFiles, error) {
 	store, err := s3.Open(ctx, log)
 	return func(ctx context.Context, uri string) (*sources.List, error) {
-		return wire.OpenInput(ctx, []string{uri}, sources.Options{Stdin: std.In, Objects: store})
+		list, err := wire.OpenInput(ctx, []string{uri}, sources.Options{Stdin: std.In, Objects: store})
+		if err == nil {
+			wire.TellLeftOut(log, list)
+		}
+		return list, err
 	}, err
 }
 

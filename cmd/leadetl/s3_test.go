@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 const s3Bucket = "leads"
@@ -63,6 +65,20 @@ func (j *s3Job) run(want int, in, out string, flags ...string) string {
 		j.Fatalf("%s → %s ended with exit code %d, want %d:\n%s", in, out, got, want, tail(p.said.String()))
 	}
 	return p.said.String()
+}
+
+// rows is how many rows a dataset has.
+func (j *s3Job) rows(key string) int64 {
+	j.Helper()
+	var m sinks.Manifest
+	data, err := os.ReadFile(j.object(key + "/_manifest.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		j.Fatal(err)
+	}
+	return m.Totals.Rows
 }
 
 // files are the files of a folder by name, without what tells of a run.
@@ -311,8 +327,39 @@ func TestS3Foreign(t *testing.T) {
 	if said := j.run(cli.ExitUsage, "s3://leads/in/a.csv", "s3://leads/half"); !strings.Contains(said, "unfinished, and its progress is not under") {
 		t.Error(said)
 	}
-	if said := j.run(cli.ExitUsage, "s3://leads/in/", "s3://leads/in/"); !strings.Contains(said, "s3://leads/in/a.csv is in the output folder; give another --out") {
+	for _, c := range []struct{ in, out string }{
+		{"s3://leads/in/", "s3://leads/in/"}, {"s3://leads/in/", "s3://leads/in/out"}, {"s3://leads/**", "s3://leads/in/out/"},
+		{"s3://leads/*/*.parquet", "s3://leads/new"}, {"s3://leads", "s3://leads/new/"},
+	} {
+		if said := j.run(cli.ExitUsage, c.in, c.out); !strings.Contains(said, "--in "+c.in+" would read the files of --out "+c.out) {
+			t.Error(said)
+		}
+	}
+	if said := j.run(cli.ExitUsage, "s3://leads/in/a.csv", "s3://leads/in/"); !strings.Contains(said, "s3://leads/in/a.csv is in the output folder; give another --out") {
 		t.Error(said)
+	}
+}
+
+// A dataset below a prefix of lists is left out, and one that is named is read.
+func TestS3DatasetAmongLists(t *testing.T) {
+	j := newS3Job(t)
+	j.put("in/a.csv", emailList(10))
+	j.put("in/other/_manifest.json", `{"entries": []}`)
+	j.put("in/other/b.csv", emailList(10))
+	j.run(0, "s3://leads/in/a.csv", "s3://leads/in/out", "--quiet")
+	for _, in := range []string{"s3://leads/in/", "s3://leads/in/**", "s3://leads/**/[abp]*"} {
+		said := j.run(0, in, "s3://leads/next/", "--quiet", "--overwrite")
+		if strings.Count(said, "left out a dataset; name it itself to read it") != 1 || !strings.Contains(said, "dataset=s3://leads/in/out") {
+			t.Errorf("%s: %s", in, said)
+		}
+		if got := j.rows("next"); got != 20 {
+			t.Errorf("%s: %d rows, want 20", in, got)
+		}
+	}
+	for _, in := range []string{"s3://leads/in/out/", "s3://leads/in/out/part-00000.parquet", "s3://leads/*/out/p*", "s3://leads/in/out/**.parquet"} {
+		if said := j.run(0, in, "s3://leads/next/", "--quiet", "--overwrite"); said != "" || j.rows("next") != 10 {
+			t.Errorf("%s: %d rows, %s", in, j.rows("next"), said)
+		}
 	}
 }
 

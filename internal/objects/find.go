@@ -17,6 +17,12 @@ import (
 //
 // A single named object is not requested: its Info has only its location.
 func (s *Store) Find(ctx context.Context, uri string) ([]Info, error) {
+	return s.FindSeeing(ctx, uri, func(Info) {})
+}
+
+// FindSeeing is Find, and calls seen with every object that is listed, also
+// hidden ones.
+func (s *Store) FindSeeing(ctx context.Context, uri string, seen func(Info)) ([]Info, error) {
 	at, err := Parse(uri)
 	if err != nil {
 		return nil, err
@@ -36,6 +42,9 @@ func (s *Store) Find(ctx context.Context, uri string) ([]Info, error) {
 	var found []Info
 	folders := map[string]bool{}
 	for o, err := range s.List(ctx, from) {
+		if err == nil {
+			seen(o)
+		}
 		switch {
 		case err != nil:
 			return nil, err

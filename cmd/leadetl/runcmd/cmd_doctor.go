@@ -161,7 +161,11 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 	}
 	if f.out != "" {
 		f.out = partitionFolder(f.out, j.Partitions)
-		d.checkOutput(ctx, store)
+		if err := f.checkOut(j); err != nil {
+			d.failed("output", cli.UsageError(err))
+		} else {
+			d.checkOutput(ctx, store)
+		}
 	}
 	clock, of := d.checkAnswers(ctx, j, known)
 	if clock.IsZero() && !slices.ContainsFunc(d.checks, func(c check) bool { return errors.Is(c.err, objects.ErrNotS3) }) {

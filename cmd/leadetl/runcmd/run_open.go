@@ -39,6 +39,9 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
+	if err := f.checkOut(job); err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
@@ -78,6 +81,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, err
 	}
 	opened.Add(input.Close)
+	wire.TellLeftOut(log, input)
 	if err := wire.CheckApart(f.out, input.Files()); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
@@ -128,6 +132,12 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil
+}
+
+// checkOut refuses an output that the next run would read.
+func (f *runFlags) checkOut(j job.Job) error {
+	partitioned := j.PartitionBy != ""
+	return errors.Join(wire.CheckNotRead("in", f.in, f.out, partitioned), wire.CheckNotRead("suppress", f.suppress.Lists, f.out, partitioned))
 }
 
 // openSuppression opens the lists, and prepares the DROP responses.

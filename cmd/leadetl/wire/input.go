@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -48,6 +50,33 @@ func ParseDelimiter(s string) (byte, error) {
 		return s[0], nil
 	}
 	return 0, fmt.Errorf("--delimiter %q; give one ASCII character or \"tab\"", s)
+}
+
+// CheckNotRead refuses a dataset that a flag with these URIs would read, once it is
+// there: its rows would count again in the next run. partitioned says that its rows
+// are partitioned by a column.
+func CheckNotRead(flag string, uris []string, dataset string, partitioned bool) error {
+	for _, uri := range uris {
+		reads, err := sources.WouldRead(uri, dataset, sinks.FilePatterns(partitioned)...)
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		if reads {
+			return fmt.Errorf("--%s %s would read the files of --out %s, so the next run would read its own results; choose an --out that --%s does not read", flag, uri, dataset, flag)
+		}
+	}
+	return nil
+}
+
+// TellLeftOut logs the datasets among the inputs that are not read.
+func TellLeftOut(log *slog.Logger, list *sources.List) {
+	leftOut := list.LeftOut()
+	for _, dataset := range leftOut[:min(len(leftOut), ShownPlaces)] {
+		log.Warn("left out a dataset; name it itself to read it", "dataset", dataset)
+	}
+	if more := len(leftOut) - ShownPlaces; more > 0 {
+		log.Warn("left out more datasets", "datasets", more)
+	}
 }
 
 // CheckApart refuses inputs that are files of the dataset at --out. With

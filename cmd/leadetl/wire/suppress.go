@@ -130,6 +130,10 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if err != nil {
 		return err
 	}
+	if leftOut := list.LeftOut(); len(leftOut) > 0 { // people on it would not be suppressed
+		list.Close()
+		return fmt.Errorf("%s is a dataset of leadetl among the lists of %s, so it is not clear whether its people are to be suppressed; move it away, or name each list", leftOut[0], uri)
+	}
 	alike := list.ByColumns()
 	for _, list := range alike {
 		defer list.Close()

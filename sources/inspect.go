@@ -26,16 +26,20 @@ const (
 // input is a File and what is needed to read it.
 type input struct {
 	File
-	info    os.FileInfo    // of local files
-	store   *objects.Store // of objects
-	object  objects.Info   // as Open found it
-	early   *beingRead     // set if an object is read before its turn
-	from    Mark           // where to begin; not for streams
-	packing unpack.Packing
-	header  csvfile.Header
-	stream  *stream // an input that can be read only once, open since Open
-	folder  string  // that was named instead of the file; empty without one
-	once    bool    // is a stream, even after it was taken
+	info   os.FileInfo    // of local files
+	store  *objects.Store // of objects
+	object objects.Info   // as Open found it
+	// marksFolder is set for an object that is no list; empty for another one without
+	// bytes that was listed, and emptyErr if that is wrong where it is the only input.
+	marksFolder, empty bool
+	emptyErr           error
+	early              *beingRead // set if an object is read before its turn
+	from               Mark       // where to begin; not for streams
+	packing            unpack.Packing
+	header             csvfile.Header
+	stream             *stream // an input that can be read only once, open since Open
+	folder             string  // that was named instead of the file; empty without one
+	once               bool    // is a stream, even after it was taken
 }
 
 // inspect inspects one input without reading rows.

@@ -52,6 +52,10 @@ func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 		l.Close()
 		return nil, err
 	}
+	if err := l.leaveOutEmpty(); err != nil {
+		l.Close()
+		return nil, err
+	}
 	for _, in := range l.inputs {
 		if in.info == nil {
 			continue

@@ -1,15 +1,20 @@
 package sources
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -122,6 +127,119 @@ func TestChangedOnS3(t *testing.T) {
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// onFake puts objects into a store in memory, whose answers a test can spoil, and
+// returns the log of the client.
+func onFake(t *testing.T, objectsOf map[string]string) (*s3test.Fake, Options, *bytes.Buffer) {
+	t.Helper()
+	s3test.Setenv(t)
+	store, log := s3test.NewFake(t, objectsOf), new(bytes.Buffer)
+	client := objects.New(t.Context(), objects.Options{Endpoint: store.URL, PathStyle: true, GiveUpAfter: time.Second, Log: slog.New(slog.NewTextHandler(log, nil))})
+	return store, Options{Objects: client}, log
+}
+
+// Rows are those of the object, whatever range the store sends and whatever size it
+// lists, or an error says what it sent.
+func TestRowsOfOddStores(t *testing.T) {
+	const rows = 190_000 // in two chunks
+	var text strings.Builder
+	text.WriteString("id,email\n")
+	type row struct {
+		Email string `parquet:"email"`
+	}
+	var table []row
+	for i := range rows {
+		email := fmt.Sprintf("person%d@mail.example", i)
+		fmt.Fprintf(&text, "%d,%s\n", i, email)
+		table = append(table, row{email})
+	}
+	var file bytes.Buffer
+	if err := parquet.Write(&file, table); err != nil {
+		t.Fatal(err)
+	}
+	store, o, _ := onFake(t, map[string]string{"lists/csv/a.csv": text.String(), "lists/gz/a.csv.gz": gz(text.String()), "lists/parquet/a.parquet": file.String()})
+	for _, c := range []struct {
+		name   string
+		answer func(http.ResponseWriter, *http.Request, []byte) bool
+		listed func(string, int) int
+		want   string // in the error; "" if all rows are read
+	}{
+		{"as asked", nil, nil, ""},
+		{"all of it", s3test.Whole, nil, ""},
+		{"another range", s3test.Shifted, nil, "; asked for were bytes "},
+		{"listed smaller", nil, func(_ string, n int) int { return n / 3 }, ""},
+		{"listed larger", nil, func(_ string, n int) int { return n + 64 }, ""},
+		{"listed smaller, all of it", s3test.Whole, func(_ string, n int) int { return n / 3 }, ""},
+	} {
+		store.Do(c.answer)
+		store.List(c.listed)
+		for _, uri := range []string{"s3://lists/csv/", "s3://lists/gz/*", "s3://lists/parquet/a.parquet"} {
+			if c.want != "" && uri == "s3://lists/gz/*" {
+				continue // a single answer has it all
+			}
+			got, err := rowsOf([]string{uri}, []string{"email"}, o)
+			refused := new(objects.RefusedError)
+			switch {
+			case c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%s: %s: %v, want %s", c.name, uri, err, c.want)
+			case c.want == "" && (err != nil || len(got) != rows || !strings.HasSuffix(got[rows-1], fmt.Sprintf(":%d person%d@mail.example", rows, rows-1))):
+				t.Errorf("%s: %s: %d rows, %v, want %d", c.name, uri, len(got), err, rows)
+			}
+		}
+	}
+}
+
+// Objects that mark folders are no lists. Other empty objects are named.
+func TestEmptyObjects(t *testing.T) {
+	store, o, log := onFake(t, map[string]string{
+		"lists/in/": "", "lists/in/a.csv": "email\nx\n", "lists/in/sub": "", "lists/in/sub/b.csv": "email\ny\n", "lists/in/old_$folder$": "", "lists/in/empty.csv": "",
+		"lists/none/a": "", "lists/none/b.csv": "", "lists/marks/a": "", "lists/marks/a/_b": "x\n", "lists/full/sub": "email\nz\n", "lists/full/sub/b.csv": "email\ny\n",
+	})
+	for _, c := range []struct {
+		name   string
+		uri    string
+		listed func(string, int) int
+		o      func(*Options)
+		want   string // the rows, or the error
+		log    string // the lists that it names
+	}{
+		{"a prefix", "s3://lists/in/", nil, nil, "s3://lists/in/a.csv:1 x s3://lists/in/sub/b.csv:1 y", "s3://lists/in/empty.csv"},
+		{"a pattern", "s3://lists/in/**", nil, nil, "s3://lists/in/a.csv:1 x s3://lists/in/sub/b.csv:1 y", "s3://lists/in/empty.csv"},
+		{"listed with bytes", "s3://lists/in/s**", func(string, int) int { return 32 }, nil, "s3://lists/in/sub/b.csv:1 y", ""},
+		{"a list that was listed with bytes", "s3://lists/in/", func(string, int) int { return 32 }, nil,
+			"s3://lists/in/empty.csv is empty, but the store lists it with 32 bytes. Copy it to the store again, or leave it out", ""},
+		{"a list that was listed without", "s3://lists/full/", func(string, int) int { return 0 }, nil, "s3://lists/full/sub:1 z s3://lists/full/sub/b.csv:1 y", ""},
+		{"only empty ones", "s3://lists/none/", nil, nil, "s3://lists/none/a is empty: it has no header line. Write the names of the columns in its first line", ""},
+		{"only empty ones, allowed", "s3://lists/none/", nil, func(o *Options) { o.AllowEmpty = true }, "", "s3://lists/none/a s3://lists/none/b.csv"},
+		{"only marks", "s3://lists/marks/*", nil, nil, "s3://lists/marks/a only marks a folder, and no list was found. Check the prefix or the pattern", ""},
+		{"named itself", "s3://lists/in/sub", nil, nil, "s3://lists/in/sub is empty: it has no header line. Write the names of the columns in its first line", ""},
+	} {
+		store.List(c.listed)
+		log.Reset()
+		o := o
+		var columns []string
+		if c.o == nil {
+			columns = []string{"email"}
+		} else {
+			c.o(&o)
+		}
+		rows, err := rowsOf([]string{c.uri}, columns, o)
+		if got := strings.Join(rows, " "); got != c.want && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s: %s, %v\nwant %s", c.name, got, err, c.want)
+		}
+		var named []string
+		for _, line := range strings.SplitAfter(log.String(), "\n") {
+			if _, list, found := strings.Cut(strings.TrimSpace(line), `level=WARN msg="the list is empty: no row is read from it" list=`); found {
+				named = append(named, list)
+			} else if line != "" {
+				t.Errorf("%s: it says %s", c.name, line)
+			}
+		}
+		if got := strings.Join(named, " "); got != c.log {
+			t.Errorf("%s: it names %s, want %s", c.name, got, c.log)
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/objects"
@@ -175,5 +177,50 @@ func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options
 	defer object.Close()
 	in.store, in.object = o.Objects, object.Info
 	in.Size, in.ModTime, in.ETag = object.Size, object.ModTime, strings.Trim(object.ETag, `"`)
-	return in.inspectStored(newObject(object), o)
+	err = in.inspectStored(newObject(object), o)
+	if isListed := !info.ModTime.IsZero(); isListed && in.Size == 0 {
+		return in.inspectEmpty(info, err)
+	}
+	return err
+}
+
+// inspectEmpty inspects an object that was listed and has no bytes. err is what is
+// wrong with it if it is the only input; nil if nothing is.
+func (in *input) inspectEmpty(listed objects.Info, err error) error {
+	switch {
+	case listed.IsFolder:
+		in.marksFolder = true
+		return nil
+	case listed.Size > 0:
+		return &FormatError{File: in.URI, Problem: fmt.Sprintf("is empty, but the store lists it with %d bytes", listed.Size), Advice: "Copy it to the store again, or leave it out"}
+	}
+	in.empty, in.emptyErr = true, err
+	return nil
+}
+
+// leaveOutEmpty leaves out objects that only mark a folder, and names the other empty
+// ones: lists without rows, which may be a mistake. If there is no list with rows, the
+// first empty one is an error, unless such lists are allowed.
+func (l *List) leaveOutEmpty() error {
+	first := ""
+	l.inputs = slices.DeleteFunc(l.inputs, func(in *input) bool {
+		first = cmp.Or(first, in.URI)
+		return in.marksFolder
+	})
+	if len(l.inputs) == 0 {
+		return &FormatError{File: first, Problem: "only marks a folder, and no list was found", Advice: "Check the prefix or the pattern"}
+	}
+	others := slices.ContainsFunc(l.inputs, func(in *input) bool { return !in.empty })
+	for _, in := range l.inputs {
+		if in.empty && !others && in.emptyErr != nil {
+			return in.emptyErr
+		}
+		if in.empty {
+			l.options.Objects.Log().Warn("the list is empty: no row is read from it", "list", in.URI)
+		}
+	}
+	if others {
+		l.inputs = slices.DeleteFunc(l.inputs, func(in *input) bool { return in.empty })
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -244,6 +245,31 @@ func TestNoETag(t *testing.T) {
 	if _, err := read(t, client, found[0]); err == nil || !strings.Contains(err.Error(), "the store sends no ETag with it") {
 		t.Errorf("listed with one: %v", err)
 	}
+}
+
+// What is written is compared with the size that the store says then.
+func TestWrittenSize(t *testing.T) {
+	store, _ := fake(t, nil)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w = of35Bytes{w}
+		}
+		store.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	client := objects.New(t.Context(), objects.Options{Endpoint: front.URL, PathStyle: true, GiveUpAfter: time.Second})
+	const want = "s3://lists/a: 3 bytes were written, and the store says that it has 35; use another store, or a folder"
+	if _, err := client.Put(t.Context(), at("a"), objects.ContentOf([]byte("abc"), "")); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// of35Bytes says that every object has 35 bytes.
+type of35Bytes struct{ http.ResponseWriter }
+
+func (w of35Bytes) WriteHeader(status int) {
+	w.Header().Set("Content-Length", "35")
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // A store that stops in the middle of an answer is given up in time.

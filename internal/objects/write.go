@@ -69,6 +69,8 @@ func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 			return Info{}, statErr
 		case c.is(info):
 			return info, nil
+		case err == nil && etag != "" && etag == info.ETag && info.SHA256 == hex.EncodeToString(c.SHA256[:]):
+			return Info{}, lacks(at, fmt.Sprintf("%d bytes were written, and the store says that it has %d", c.Size, info.Size), "use another store, or a folder")
 		default:
 			asked = ifMatch(info.ETag)
 		}

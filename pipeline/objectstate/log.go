@@ -268,8 +268,9 @@ func (s *State) removeUnlessFence(ctx context.Context, info objects.Info) error 
 	return s.store.Remove(ctx, info.Location)
 }
 
-// maxFenceBytes is larger than any fence.
-const maxFenceBytes = 256
+// maxFenceBytes is larger than any fence, and what a store may list for it that
+// encrypts.
+const maxFenceBytes = 1 << 10
 
 // maxTerm returns the last term of a log.
 func maxTerm(m *manifest, segments []segment) int64 {

@@ -106,11 +106,7 @@ const slicesAtOnce = 4
 
 // slice reads the slice of a part in a lot.
 func (r *Run) slice(ctx context.Context, number, lot, index int) (records []exchange.Record, err error) {
-	info, err := r.stat(ctx, slicesName(number, lot))
-	if err != nil {
-		return nil, err
-	}
-	o, closeObject, err := r.openObject(ctx, info)
+	o, closeObject, err := r.openObject(ctx, slicesName(number, lot))
 	if err != nil {
 		return nil, err
 	}

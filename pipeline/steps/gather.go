@@ -10,7 +10,6 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/exchange"
@@ -119,20 +118,8 @@ func (r *Run) eachKeys(ctx context.Context, w wave, do func(i int, k *exchange.K
 	if len(w.Parts) == 0 {
 		return nil
 	}
-	infos := map[string]objects.Info{}
-	for info, err := range r.folder.Store().List(ctx, r.at("keys/")) {
-		if err != nil {
-			return err
-		}
-		infos[info.Key] = info
-	}
 	return each(ctx, len(w.Parts), readAtOnce, func(ctx context.Context, i int) error {
-		at := r.at(keysName(w.Parts[i]))
-		info, found := infos[at.Key]
-		if !found {
-			return fmt.Errorf("%w: %s is missing", ErrNotReady, at)
-		}
-		o, closeObject, err := r.openObject(ctx, info)
+		o, closeObject, err := r.openObject(ctx, keysName(w.Parts[i]))
 		if err != nil {
 			return err
 		}

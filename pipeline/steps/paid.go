@@ -119,11 +119,12 @@ func (s *spool) create(ctx context.Context, r *Run, name string) error {
 func (s *spool) close() error { return s.file.Close() }
 
 // openObject opens an object, to read some ranges of it.
-func (r *Run) openObject(ctx context.Context, info objects.Info) (exchange.Object, func() error, error) {
-	o, err := r.folder.Store().Open(ctx, info)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %s is missing", ErrNotReady, info.Location)
+func (r *Run) openObject(ctx context.Context, name string) (exchange.Object, func() error, error) {
+	info, err := r.stat(ctx, name)
+	if err != nil {
+		return exchange.Object{}, nil, err
 	}
+	o, err := r.folder.Store().Open(ctx, info)
 	if err != nil {
 		return exchange.Object{}, nil, err
 	}

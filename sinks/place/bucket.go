@@ -250,14 +250,17 @@ func (b *bucket) Check(f File) error {
 	if !found {
 		return f.missing()
 	}
-	if err := f.checkSize(info.Size); err != nil || f.ETag != "" && info.ETag == f.ETag {
-		return err
+	if info.Size == f.Bytes && f.ETag != "" && info.ETag == f.ETag {
+		return nil
 	}
-	object, err := b.store.Open(b.ctx, info)
+	object, err := b.store.Open(b.ctx, info) // the listed size may be another than that of the bytes
 	if err != nil {
 		return err
 	}
 	defer object.Close()
+	if err := f.checkSize(object.Size); err != nil || f.ETag != "" && object.ETag == f.ETag {
+		return err
+	}
 	stream := object.Stream()
 	defer stream.Close()
 	return f.checkSum(stream)

@@ -219,6 +219,9 @@ func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 func count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
 	for i, o := range b.Outcomes {
+		if i < len(b.Emails) && b.Emails[i].IsUnusual() && o != outcome.Suppressed {
+			t.Unusual++
+		}
 		switch o {
 		case outcome.Matched:
 			t.Matched++

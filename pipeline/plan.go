@@ -26,6 +26,8 @@ type Plan struct {
 	Rows      int64 `json:"rows"`
 	Malformed int64 `json:"malformed"`
 	Rejected  int64 `json:"rejected"`
+	// Unusual counts rows as sinks.Totals does.
+	Unusual int64 `json:"unusual_addresses,omitempty"`
 	// Suppressed counts the rows of people on suppression lists. If only the
 	// answer shows that a row is about a listed person, the row is not counted
 	// here, unless its part is recorded.
@@ -160,6 +162,7 @@ func (p *Plan) addTotals(t sinks.Totals) {
 	p.Malformed += t.Malformed
 	p.Rejected += t.Rejected
 	p.Suppressed += t.Suppressed
+	p.Unusual += t.Unusual
 	known := sinks.Totals{Reasons: p.Reasons}
 	for _, outcome := range []string{"malformed", "rejected", "suppressed"} {
 		for reason, n := range t.Reasons[outcome] {

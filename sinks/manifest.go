@@ -141,6 +141,9 @@ type Totals struct {
 	Searches int64 `json:"searches,omitempty"`
 	// Malformed counts the lines that are no row; they are in _rejects.
 	Malformed int64 `json:"malformed"`
+	// Unusual counts the rows whose email address RFC 5321 forbids. They are among the
+	// others.
+	Unusual int64 `json:"unusual_addresses,omitempty"`
 	// Reasons counts rows by outcome and reason, and malformed lines under
 	// "malformed".
 	Reasons map[string]map[string]int64 `json:"reasons,omitempty"`
@@ -216,6 +219,7 @@ func (t *Totals) Add(o Totals) {
 	t.Skipped += o.Skipped
 	t.Searches += o.Searches
 	t.Malformed += o.Malformed
+	t.Unusual += o.Unusual
 	for outcome, reasons := range o.Reasons {
 		for reason, n := range reasons {
 			t.CountReason(outcome, reason, n)

@@ -220,6 +220,9 @@ func tiles(r *Report) []tile {
 		}
 		add("Rejected", figures.Grouped(bad), note, "rejected")
 	}
+	if t.Unusual > 0 {
+		add("Unusual addresses", figures.Grouped(t.Unusual), "forbidden by RFC 5321, hashed as typed", "")
+	}
 	if s := r.Service; s != nil && !s.Offline {
 		note := "no answer was stored"
 		if s.Calls.Stored > 0 {

@@ -42,6 +42,7 @@ func (s Summary) Print(to io.Writer) error {
 	t.CountIfAny("failed", totals.Failed, figures.Counts(totals.Reasons["failed"]))
 	s.addSuppressed(&t, totals)
 	t.CountIfAny("skipped", totals.Skipped, figures.Counts(totals.Reasons["skipped"]))
+	t.CountIfAny("unusual", totals.Unusual, unusual)
 	t.Count("malformed", totals.Malformed, figures.Counts(totals.Reasons["malformed"]))
 	if first := s.Result.FirstReject; first != nil {
 		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", rows.Shown(first.URI), first.Row, first.Reason))
@@ -55,6 +56,9 @@ func (s Summary) Print(to io.Writer) error {
 	s.addReport(&t)
 	return t.Print(to)
 }
+
+// unusual explains sinks.Totals.Unusual.
+const unusual = "addresses that RFC 5321 forbids, hashed as typed"
 
 // duplicates says how many rows have the key of another row. With a service, a
 // line of the table says so.

@@ -346,31 +346,35 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A call keeps its idempotency key for as long as it is open, in whichever
-// process; the next call of the question has another.
+// A call keeps its idempotency key and its address for as long as it is open, in whichever
+// process; the next call of the question has others.
 func TestIdempotencyKey(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})
 	must(t, err)
 	q := person("one")
-	first := intent(t, s, q, Send{Run: "night", At: noon})
+	const typed = "https://x.example/v?b=2&a=1"
+	first := intent(t, s, q, Send{Run: "night", At: noon, Address: typed})
 	if id, err := uuid.Parse(first.IdempotencyKey); err != nil || id.Version() != 7 || first.Attempt != 1 {
 		t.Errorf("%+v: %v", first, err)
 	}
 	must(t, s.Fail(t.Context(), q, Failure{Reason: "reset", Status: 0, Request: "req_1", MayBeBilled: true}), s.Close())
-	s = open(t, dir)
+	s, err = Open(dir, Options{})
+	must(t, err)
 	unknown := all(t, s.Unknown(t.Context()))
-	want := []OpenCall{{Hash: q.Hash(), Question: q, Run: "night", IdempotencyKey: first.IdempotencyKey, Attempts: 1, Sent: noon, State: Unknown, MaybeBilled: true,
+	want := []OpenCall{{Hash: q.Hash(), Question: q, Address: typed, Run: "night", IdempotencyKey: first.IdempotencyKey, Attempts: 1, Sent: noon, State: Unknown, MaybeBilled: true,
 		Reason: "reset", Request: "req_1"}}
 	if !reflect.DeepEqual(unknown, want) {
 		t.Errorf("got %+v, want %+v", unknown, want)
 	}
-	second := intent(t, s, q, Send{Run: "morning", At: noon, Again: true})
-	if second != (Call{IdempotencyKey: first.IdempotencyKey, Attempt: 2}) {
+	must(t, s.Close()) // the call is in the database by now
+	s = open(t, dir)
+	second := intent(t, s, q, Send{Run: "morning", At: noon, Again: true, Address: "https://x.example/v?a=1&b=2"})
+	if second != (Call{IdempotencyKey: first.IdempotencyKey, Address: typed, Attempt: 2}) {
 		t.Errorf("sent again: %+v, want the key of %+v", second, first)
 	}
 	must(t, s.Put(t.Context(), q, Answer{Run: "morning", Outcome: NoMatch, Received: noon}))
-	if third := intent(t, s, q, Send{Run: "morning", At: noon}); third.IdempotencyKey == first.IdempotencyKey || third.Attempt != 1 {
+	if third := intent(t, s, q, Send{Run: "morning", At: noon}); third.IdempotencyKey == first.IdempotencyKey || third.Address != "" || third.Attempt != 1 {
 		t.Errorf("after the answer: %+v", third)
 	}
 }

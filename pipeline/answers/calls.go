@@ -34,6 +34,8 @@ const (
 type Send struct {
 	Run string
 	At  time.Time
+	// Address is that of resolution.Call, if this is the first attempt.
+	Address string
 	// Again sends a question again that has an open call; without Again, Intent
 	// returns ErrOpen. The call may be billed twice unless the service honours
 	// the idempotency key. If the question has no open call, it has been
@@ -46,6 +48,9 @@ type Call struct {
 	// IdempotencyKey is a UUIDv7. It stays the same while the question's call
 	// is open.
 	IdempotencyKey string
+	// Address is the one to send: that of the first attempt, because a service may refuse
+	// another request under its idempotency key.
+	Address string
 	// Attempt counts from 1.
 	Attempt int
 	// LeaveBefore is the time before which the call must be sent; zero means
@@ -74,7 +79,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		case before == nil && send.Again:
 			return ErrNoCall
 		case before == nil:
-			now.open = OpenCall{Hash: h, Question: q, IdempotencyKey: fresh.String()}
+			now.open = OpenCall{Hash: h, Question: q, Address: send.Address, IdempotencyKey: fresh.String()}
 		case !send.Again:
 			return ErrOpen
 		default:
@@ -83,7 +88,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		now.open.Run, now.open.Sent, now.open.State, now.open.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
 		now.open.Attempts++
 		g.setCall(now)
-		c = Call{IdempotencyKey: now.open.IdempotencyKey, Attempt: now.open.Attempts}
+		c = Call{IdempotencyKey: now.open.IdempotencyKey, Address: now.open.Address, Attempt: now.open.Attempts}
 		if s.leaveWithin > 0 {
 			c.LeaveBefore = asked.Add(s.leaveWithin)
 		}

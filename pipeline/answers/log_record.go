@@ -24,7 +24,7 @@ func appendCall(to []byte, c *call) []byte {
 	for _, n := range []int64{c.scope, c.run, int64(c.open.Attempts), toMillis(c.open.Sent), int64(c.open.Status), toMillisOrZero(c.open.Deadline), boolToInt(c.open.MaybeBilled)} {
 		to = binary.AppendVarint(to, n)
 	}
-	for _, text := range []string{c.open.Key, c.open.IdempotencyKey, string(c.open.State), c.open.Reason, c.open.Resolution, c.open.Request} {
+	for _, text := range []string{c.open.Asked(), c.open.IdempotencyKey, string(c.open.State), c.open.Reason, c.open.Resolution, c.open.Request} {
 		to = fields.Append(to, text)
 	}
 	return to
@@ -93,7 +93,8 @@ func readChange(r *fields.Reader, to changes) {
 		c.open.Hash = ReadHash(r)
 		c.scope, c.run, c.open.Attempts, c.open.Sent = r.Int(), r.Int(), int(r.Int()), fromMillis(r.Int())
 		c.open.Status, c.open.Deadline, c.open.MaybeBilled = int(r.Int()), fromMillisOrZero(r.Int()), r.Int() != 0
-		c.open.Key, c.open.IdempotencyKey, c.open.State, c.open.Reason, c.open.Resolution, c.open.Request = r.Text(), r.Text(), State(r.Text()), r.Text(), r.Text(), r.Text()
+		c.open.SetAsked(r.Text())
+		c.open.IdempotencyKey, c.open.State, c.open.Reason, c.open.Resolution, c.open.Request = r.Text(), State(r.Text()), r.Text(), r.Text(), r.Text()
 		if !r.Broken {
 			to.setCall(c)
 		}

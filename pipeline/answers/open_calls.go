@@ -6,12 +6,16 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // OpenCall is a call without an answer.
 type OpenCall struct {
 	Hash Hash
 	Question
+	// Address is that of resolution.Call. On disk it is behind the key.
+	Address string
 	// Run made the last attempt.
 	Run            string
 	IdempotencyKey string
@@ -33,6 +37,12 @@ type OpenCall struct {
 	Deadline time.Time
 }
 
+// Asked returns the key and the address as they are on disk.
+func (c *OpenCall) Asked() string { return resolution.WithAddress(c.Key, c.Address) }
+
+// SetAsked undoes Asked.
+func (c *OpenCall) SetAsked(asked string) { c.Key, c.Address = resolution.CutAddress(asked) }
+
 // loadCalls reads the open calls of the database into the memtable.
 func (s *Store) loadCalls(ctx context.Context) error {
 	calls, err := readCalls(ctx, s.reads)
@@ -47,10 +57,12 @@ func readCalls(ctx context.Context, from querier) ([]*call, error) {
 	return collect(ctx, from, func(row interface{ Scan(...any) error }) (*call, error) {
 		var c call
 		var raw []byte
+		var asked string
 		var sent, deadline int64
-		err := row.Scan(&raw, &c.scope, &c.run, &c.open.MaybeBilled, &c.open.Service, &c.open.Operation, &c.open.Key, &c.open.Run, &c.open.IdempotencyKey, &c.open.Attempts, &sent,
+		err := row.Scan(&raw, &c.scope, &c.run, &c.open.MaybeBilled, &c.open.Service, &c.open.Operation, &asked, &c.open.Run, &c.open.IdempotencyKey, &c.open.Attempts, &sent,
 			&c.open.State, &c.open.Reason, &c.open.Status, &c.open.Resolution, &c.open.Request, &deadline)
 		copy(c.open.Hash[:], raw)
+		c.open.SetAsked(asked)
 		c.open.Sent, c.open.Deadline = fromMillis(sent), fromMillisOrZero(deadline)
 		return &c, err
 	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,

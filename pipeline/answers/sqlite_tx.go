@@ -81,7 +81,7 @@ func (g *sqliteTx) apply(from *generation) error {
 		if !c.open.Deadline.IsZero() {
 			deadline = toMillis(c.open.Deadline)
 		}
-		g.calls.Add(h[:], c.scope, c.run, c.open.Key, c.open.IdempotencyKey, c.open.Attempts, toMillis(c.open.Sent), string(c.open.State), c.open.MaybeBilled, c.open.Reason, c.open.Status,
+		g.calls.Add(h[:], c.scope, c.run, c.open.Asked(), c.open.IdempotencyKey, c.open.Attempts, toMillis(c.open.Sent), string(c.open.State), c.open.MaybeBilled, c.open.Reason, c.open.Status,
 			c.open.Resolution, c.open.Request, deadline)
 	}
 	for run, s := range from.spending {

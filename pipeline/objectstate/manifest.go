@@ -258,7 +258,7 @@ func (s *State) writeCalls(ctx context.Context, of answers.Scope, calls []answer
 	encoder := json.NewEncoder(&lines)
 	for _, c := range calls {
 		err := encoder.Encode(callLine{
-			c.Hash.String(), c.Key, string(c.State), c.MaybeBilled, c.Run, c.IdempotencyKey, c.Attempts, c.Sent, c.Reason, c.Status,
+			c.Hash.String(), c.Asked(), string(c.State), c.MaybeBilled, c.Run, c.IdempotencyKey, c.Attempts, c.Sent, c.Reason, c.Status,
 			c.Resolution, c.Request, c.Deadline,
 		})
 		if err != nil {
@@ -290,9 +290,10 @@ func (s *State) readCalls(ctx context.Context, of answers.Scope, m *manifest) (c
 		if err := decoder.Decode(&l); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, at, err)
 		}
-		q := answers.Question{Scope: of, Key: l.Key}
+		key, address := resolution.CutAddress(l.Key)
+		q := answers.Question{Scope: of, Key: key}
 		calls = append(calls, answers.OpenCall{
-			Hash: q.Hash(), Question: q, Run: l.Run, IdempotencyKey: l.IdempotencyKey, Attempts: l.Attempts, Sent: l.Sent.UTC(), State: answers.State(l.State),
+			Hash: q.Hash(), Question: q, Address: address, Run: l.Run, IdempotencyKey: l.IdempotencyKey, Attempts: l.Attempts, Sent: l.Sent.UTC(), State: answers.State(l.State),
 			Reason: l.Reason, Status: l.Status, MaybeBilled: l.MaybeBilled, Resolution: l.Resolution, Request: l.Request, Deadline: l.Deadline,
 		})
 	}

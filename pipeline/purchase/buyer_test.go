@@ -131,6 +131,19 @@ func TestAddressAsTyped(t *testing.T) {
 	if want := []string{"x.example/v?a=1&b=2 https://x.example/v?b=2&a=1", "network.example/in/a "}; !slices.Equal(sent, want) {
 		t.Errorf("sent %q, want %q", sent, want)
 	}
+	// A call that is sent again is the same, whatever the row has now.
+	b.remote.Idempotent, sent = true, nil
+	for key, first := range map[string]string{"x.example/v?c&d": "https://x.example/v?d&c", "x.example/v?e&f": ""} {
+		q := answers.Question{Scope: b.scope, Key: key}
+		_, err := store.Intent(t.Context(), q, answers.Send{Run: "night", At: time.Now().Add(-time.Hour), Address: first})
+		if err = errors.Join(err, store.Fail(t.Context(), q, answers.Failure{MayBeBilled: true})); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(t, b, resolution.WithAddress(key, "http://x.example/other")); err != nil || !slices.Equal(sent, []string{key + " " + first}) {
+			t.Errorf("sent again %q, %v, want %q", sent, err, first)
+		}
+		sent = nil
+	}
 	got, err := NewStored(b.remote, resolution.NetworkToPhone, store).Answer(t.Context(), []string{resolution.WithAddress("x.example/v?a=1&b=2", "https://x.example/v?b=2&a=1")})
 	if err != nil || got[0].Outcome != outcome.Matched {
 		t.Errorf("stored: %v, %v", got, err)

@@ -134,7 +134,7 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, EndOf(b.ctx, err)
 	}
 	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
-	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Again: c.maybeBilled()})
+	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled()})
 	if err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		c.charge.putBack()
@@ -157,7 +157,7 @@ func (c *call) send() (Answer, error) {
 		c.become(sent)
 	}
 	began := time.Now()
-	r, err := b.codec.send(durable, c.question, c.entry.sent, intent.IdempotencyKey)
+	r, err := b.codec.send(durable, c.question, intent.Address, intent.IdempotencyKey)
 	c.flight.outcome, c.flight.failure = b.observe(r.About, err, time.Since(began))
 	switch failure := c.flight.failure; {
 	case failure != nil:

@@ -12,7 +12,7 @@ import (
 const maxCell = 250
 
 // clean returns the text of a cell without invisible characters, and with ASCII in
-// place of typographic digits, spaces, dashes and plus signs. It allocates only for
+// place of full width, and of typographic digits, spaces, dashes and quotes. It allocates only for
 // cells that are not ASCII.
 func clean(s string) (string, error) {
 	if len(s) > maxCell {
@@ -28,7 +28,7 @@ func clean(s string) (string, error) {
 			return "", ErrInvalid
 		}
 	}
-	s = strings.TrimSpace(s)
+	s = withoutFormula(strings.TrimSpace(s))
 	if s == "" || nullword.Is(s) {
 		return "", ErrEmpty
 	}
@@ -48,20 +48,20 @@ func fold(r rune) rune {
 	switch {
 	case r < utf8.RuneSelf:
 		return r
-	case '０' <= r && r <= '９':
-		return r - '０' + '0'
 	case '٠' <= r && r <= '٩': // Arabic-Indic
 		return r - '٠' + '0'
 	case '۰' <= r && r <= '۹': // Arabic-Indic as used in Persian and Urdu
 		return r - '۰' + '0'
-	case r == '＋':
-		return '+'
 	case unicode.Is(unicode.Cf, r): // BOM, zero-width, bidi marks, soft hyphen
 		return -1
 	case unicode.IsSpace(r):
 		return ' '
 	case unicode.Is(unicode.Pd, r), r == '−':
 		return '-'
+	case unicode.Is(unicode.Pi, r), unicode.Is(unicode.Pf, r): // typographic quotes
+		return '\''
+	case '！' <= r && r <= '～': // full width
+		return r - '！' + '!'
 	}
 	return r
 }

@@ -29,8 +29,9 @@ type Number struct {
 // numbers ("US"); if it is empty, only international numbers can be read.
 //
 // A number with + and 8 to 15 digits is accepted without its punctuation, even if it
-// is not possible in its plan. Any other number must have a length that its plan
-// allows. Extensions are dropped. E164 is a copy; Parse of it returns the same. Errors
+// is not possible in its plan; but if it is not valid, and is valid without a prefix that
+// is dialled inside its country, then without it. Any other number must have a length that
+// its plan allows. Extensions are dropped, and so are labels, such as (cell). E164 is a copy; Parse of it returns the same. Errors
 // are those of this package, unwrapped.
 func Parse(s, defaultRegion string) (Number, error) {
 	cell, err := clean(s)
@@ -45,20 +46,22 @@ func Parse(s, defaultRegion string) (Number, error) {
 }
 
 func parseOne(cell, region string) (Number, error) {
-	switch {
-	case scientific(cell):
+	cell = withoutFraction(withoutLabel(cell))
+	if scientific(cell) {
 		return Number{}, ErrExcelDamage
-	case strings.HasPrefix(cell, "+00"):
-		// + and 00 together.
-		return parseDoubleZero(cell[len("+"):], region)
-	case strings.HasPrefix(cell, "+"):
-		if e164, ok := takeDigits(cell[len("+"):]); ok {
-			return Number{e164}, nil
-		}
-	case strings.HasPrefix(cell, "00"):
-		return parseDoubleZero(cell, region)
 	}
-	return parseInPlan(withoutFraction(cell), region)
+	if digits := fromFirstDigit(cell); strings.HasPrefix(digits, "00") { // also behind + and (
+		return parseDoubleZero(digits, region)
+	}
+	if rest, ok := strings.CutPrefix(cell, "+"); ok {
+		return parsePlus(rest)
+	}
+	return parseInPlan(cell, region)
+}
+
+// fromFirstDigit drops what precedes the first digit.
+func fromFirstDigit(s string) string {
+	return s[max(strings.IndexAny(s, "0123456789"), 0):]
 }
 
 // severalNumbers reports whether a cell that is not a number is a list of numbers.

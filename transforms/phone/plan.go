@@ -11,19 +11,53 @@ import (
 // another number.
 const longestExtension = 6
 
-// parseDoubleZero reads a number that begins with 00, the international prefix of most
-// countries. It first reads 00 as +, because regions with another prefix (011 in the
-// US, 001 in Korea) would read a national number. If that gives no possible number,
-// the region may have a longer prefix (0011 in Australia).
-func parseDoubleZero(cell, region string) (Number, error) {
-	rest := cell[len("00"):]
-	if e164, ok := takeDigits(rest); ok {
-		if _, err := read(e164, ""); err == nil {
-			return Number{e164}, nil
-		}
-	} else if n, err := parseInPlan("+"+rest, ""); err == nil {
-		return n, nil
+// parsePlus reads the text after a +. The numbering plan knows prefixes inside a number
+// (+370 8 600…, +54 11 15…), so its number is taken if it is valid and the digits as they
+// are written are not.
+func parsePlus(rest string) (Number, error) {
+	e164, ok := takeDigits(rest)
+	if !ok {
+		return parseInPlan("+"+rest, "")
 	}
+	if !Describe(e164).Valid {
+		if n, err := parseInPlan(e164, ""); err == nil && Describe(n.E164).Valid {
+			return n, nil
+		}
+	}
+	return Number{e164}, nil
+}
+
+// parseDoubleZero reads a number that begins with 00, the international prefix of most
+// countries. Regions with another one (0011 in Australia, 009 in Colombia) may mean that, so
+// there are two readings, and the valid one is taken. If both are, as of 0091 2125552368 in
+// Colombia, it is 00 if a space follows it or its calling code; and if neither is, the one
+// that is possible.
+func parseDoubleZero(cell, region string) (Number, error) {
+	plus, err := parsePlus(cell[len("00"):])
+	own, errOwn := parseOwnPrefix(cell, region)
+	plusValid := err == nil && Describe(plus.E164).Valid
+	ownValid := errOwn == nil && Describe(own.E164).Valid
+	switch {
+	case plusValid && ownValid && plus != own:
+		first := len(cell) - len(strings.TrimLeft(cell, "0123456789"))
+		if code := len("00") + callingCodeLen([]byte(plus.E164[len("+"):])); first != len("00") && first != code {
+			return own, nil
+		}
+		return plus, nil
+	case plusValid:
+		return plus, nil
+	case ownValid:
+		return own, nil
+	case err == nil:
+		if _, err := read(plus.E164, ""); err == nil {
+			return plus, nil
+		}
+	}
+	return own, errOwn
+}
+
+// parseOwnPrefix reads a number that begins with the international prefix of its region.
+func parseOwnPrefix(cell, region string) (Number, error) {
 	parsed, err := phonenumbers.ParseAndKeepRawInput(cell, strings.ToUpper(region))
 	if err != nil || parsed.GetCountryCodeSource() != phonenumbers.PhoneNumber_FROM_NUMBER_WITH_IDD {
 		return Number{}, ErrInvalid
@@ -43,7 +77,7 @@ func parseInPlan(cell, region string) (Number, error) {
 	}
 	e164 := phonenumbers.Format(parsed, phonenumbers.E164)
 	if with, ok := ownCallingCode(cell, region, parsed); ok {
-		e164 = with
+		return parsePlus(with[len("+"):])
 	}
 	if _, ok := takeDigits(e164[len("+"):]); !ok {
 		// The plan may remove another prefix from its own result. Then the

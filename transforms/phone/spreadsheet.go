@@ -22,12 +22,19 @@ func scientific(s string) bool {
 }
 
 // withoutFraction drops the ".0" of a number that was stored as a float. Else the dot
-// would count as punctuation, and the zero as a digit of the number.
+// would count as punctuation, and the zeros as digits of the number.
 func withoutFraction(s string) string {
-	if whole, ok := strings.CutSuffix(s, ".0"); ok && len(whole) >= minDigits-1 && allDigits(whole) {
-		return whole
+	at := strings.LastIndexAny(s, ".,")
+	if at < minDigits-1 || strings.Trim(s[at+1:], "0") != "" || at+1 == len(s) || !allDigits(strings.TrimPrefix(s[:at], "+")) {
+		return s
 	}
-	return s
+	return s[:at]
+}
+
+// withoutFormula takes a text out of the formula in which it was exported (="0207…"), and
+// out of quotes. A lone quote in front keeps a spreadsheet from reading a number.
+func withoutFormula(s string) string {
+	return strings.TrimSpace(strings.Trim(strings.TrimPrefix(s, "="), "\"'`"))
 }
 
 func allDigits(s string) bool {

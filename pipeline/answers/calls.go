@@ -150,6 +150,9 @@ type Failure struct {
 	Request string
 	// MayBeBilled means that the service may have received and billed the call.
 	MayBeBilled bool
+	// Placed is called, if not nil, as soon as the change is ahead of every change
+	// that is requested later.
+	Placed func()
 }
 
 // Fail ends a call without an answer. A call that was not billed leaves no
@@ -158,7 +161,7 @@ type Failure struct {
 // open call.
 func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 	h := q.Hash()
-	return s.queue.Do(ctx, func(g *changeSet) error {
+	return s.queue.Place(ctx, func(g *changeSet) error {
 		before, err := g.openCall(h)
 		if err != nil {
 			return err
@@ -174,7 +177,7 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 		}
 		g.setCall(&now)
 		return nil
-	})
+	}, f.Placed)
 }
 
 // Parking describes how to recognize an answer that comes later.

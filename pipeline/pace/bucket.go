@@ -3,8 +3,6 @@ package pace
 import (
 	"math"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // lateness is how late a timer may fire without lowering the rate.
@@ -13,14 +11,15 @@ const lateness = 5 * time.Millisecond
 // unlimited is the rate without a limit.
 var unlimited = math.Inf(1)
 
-// bucket is a token bucket whose rate changes. The token of the next call is
-// reserved before the call waits, so that a late timer shortens the next wait
-// and does not lower the rate.
+// bucket is a token bucket whose rate changes. While a call waits for the next
+// token, one more than its size fits in, so that a late timer shortens the next
+// wait and does not lower the rate.
 type bucket struct {
-	limiter  *rate.Limiter
-	rate     float64 // tokens per second, or unlimited
-	burst    int
-	reserved bool
+	rate    float64 // tokens per second, or unlimited
+	burst   int
+	level   float64   // tokens at the time of at
+	at      time.Time // not before the end of a pause
+	awaited bool      // a call waits for the next token
 }
 
 // set changes the rate. The tokens in the bucket stay; a bucket that was
@@ -28,41 +27,49 @@ type bucket struct {
 func (b *bucket) set(now time.Time, r float64) {
 	switch {
 	case r == b.rate:
-	case b.limiter == nil || math.IsInf(b.rate, 1) || math.IsInf(r, 1):
+	case math.IsInf(b.rate, 1) || math.IsInf(r, 1):
 		b.rate = r
 		b.drain(now)
 	default:
+		b.fill(now)
 		b.rate = r
-		b.limiter.SetLimitAt(now, rate.Limit(r))
-		b.limiter.SetBurstAt(now, b.size())
 	}
 }
 
 // drain empties the bucket except for one token, for the first call.
-func (b *bucket) drain(now time.Time) {
-	b.reserved = true
-	if math.IsInf(b.rate, 1) {
-		return
+func (b *bucket) drain(until time.Time) { b.level, b.at, b.awaited = 1, until, true }
+
+// fill adds the tokens since the last time.
+func (b *bucket) fill(now time.Time) {
+	size := max(float64(b.burst), math.Floor(b.rate*lateness.Seconds()))
+	if b.awaited {
+		size++
 	}
-	b.limiter = rate.NewLimiter(rate.Limit(b.rate), b.size())
-	b.limiter.ReserveN(now, b.size())
+	if now.After(b.at) {
+		b.level += b.rate * now.Sub(b.at).Seconds()
+		b.at = now
+	}
+	b.level = min(b.level, size)
 }
 
-func (b *bucket) size() int { return max(b.burst, int(b.rate*lateness.Seconds())) }
-
-// take takes the next token, or returns how long to wait for it.
-func (b *bucket) take(now time.Time) (wait time.Duration) {
+// wait returns how long a call has to wait that leaves after some others.
+func (b bucket) wait(now time.Time, others int) time.Duration {
 	if math.IsInf(b.rate, 1) {
 		return 0
 	}
-	if !b.reserved {
-		b.limiter.ReserveN(now, 1)
-		b.reserved = true
-	}
-	missing := -b.limiter.TokensAt(now)
+	b.fill(now)
+	missing := float64(others) + 1 - b.level
 	if missing <= 1e-6 { // a rounding error
-		b.reserved = false
 		return 0
 	}
-	return time.Duration(math.Ceil(missing / b.rate * float64(time.Second)))
+	return b.at.Sub(now) + time.Duration(math.Ceil(missing/b.rate*float64(time.Second)))
+}
+
+// take takes a token.
+func (b *bucket) take(now time.Time) {
+	if !math.IsInf(b.rate, 1) {
+		b.fill(now)
+		b.level--
+		b.awaited = false
+	}
 }

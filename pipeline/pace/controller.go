@@ -4,7 +4,7 @@
 // service accepts, and sends one probe at a time to a service that is dead.
 //
 // Every Permit must be given back with Done. A Controller knows about the
-// service only what Done reports.
+// service only what Done reports, and when Leave says that calls leave.
 package pace
 
 import (
@@ -25,9 +25,13 @@ type Controller struct {
 	options Options
 
 	mu       sync.Mutex
-	issued   uint64 // permits so far; also the number of the last one
-	inFlight int
-	window   int // how many may be in flight now, at most Options.Concurrency
+	issued   uint64 // permits so far
+	left     uint64 // calls that have left so far; also the number of the last one
+	inFlight int    // permits that were not given back
+	underWay int    // those of them whose calls have left
+	window   int    // how many may be in flight now, at most Options.Concurrency
+	places   []place
+	free     []int // places without a permit
 	waiters  queue
 	timer    *time.Timer // calls wake; nil until needed
 	bucket   bucket
@@ -74,8 +78,15 @@ func (c *Controller) Concurrency() int { return c.options.Concurrency }
 
 // Permit allows one call.
 type Permit struct {
-	c    *Controller
-	call uint64
+	c     *Controller
+	place int
+}
+
+// place is one of those in flight.
+type place struct {
+	permit  uint64 // its number; 0 without one
+	granted time.Time
+	left    uint64 // the number of the call among those that left; 0 before
 }
 
 // Acquire waits until a call may leave: there is room among the calls in
@@ -88,7 +99,7 @@ func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	}
 	c.mu.Lock()
 	if c.waiters.len == 0 && c.clear() {
-		p := c.grant()
+		p := c.grant(time.Now())
 		c.mu.Unlock()
 		return p, nil
 	}
@@ -96,21 +107,27 @@ func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	c.waiters.push(w)
 	c.serve(time.Now())
 	c.mu.Unlock()
+	err := c.await(ctx, &c.waiters, w)
+	return w.permit, err
+}
+
+// await waits until a waiter is served.
+func (c *Controller) await(ctx context.Context, q *queue, w *waiter) error {
 	select {
 	case <-w.ready:
-		return w.permit, w.err
+		return w.err
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-w.ready: // granted meanwhile: the caller gives it back
-		return w.permit, w.err
+	case <-w.ready: // served meanwhile: the caller gives the permit back
+		return w.err
 	default:
 	}
-	c.waiters.remove(w)
+	q.remove(w)
 	c.serve(time.Now())
-	return Permit{}, ctx.Err()
+	return ctx.Err()
 }
 
 // Done gives the permit back and reports the outcome of the call. It must be
@@ -119,31 +136,42 @@ func (p Permit) Done(o Outcome) {
 	c := p.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inFlight--; c.inFlight < 0 {
+	at := &c.places[p.place]
+	if at.permit == 0 {
 		panic("pace: a permit was given back twice")
 	}
 	now := time.Now()
+	if at.left == 0 && o.Kind != NotCounted {
+		c.depart(now, at) // without Leave
+	}
+	call := *at
+	*at = place{}
+	c.free = append(c.free, p.place)
+	c.inFlight--
+	if call.left != 0 {
+		c.underWay--
+	}
 	switch o.Kind {
 	case Answered:
 		c.spacing.heard(o.Latency, c.options.Concurrency)
-		c.answered(now, p.call)
+		c.answered(now, call.left)
 	case Limited:
 		c.tally.limited++
-		c.refused(now, p.call, o)
+		c.refused(now, call.left, o)
 	case Unavailable, Unreachable:
-		c.failed(now, p.call, o)
+		c.failed(now, call, o)
 	case NotCounted:
-		c.life.dropped(p.call)
+		c.life.dropped(call.permit)
 	}
-	if o.Kind != Answered {
+	if o.Kind != Answered && call.left != 0 {
 		c.uncounted++
 	}
 	// A service that sends a look-ahead only with refusals always says that
 	// nothing is left. That says nothing about its limit.
 	if o.LookAhead.Limited && (o.Kind == Answered || c.forecast.said) {
-		counted := float64(p.call) - float64(c.uncounted)
+		counted := float64(call.left) - float64(c.uncounted)
 		o.LookAhead.Remaining /= max(c.options.Lanes, 1) // the others use the rest
-		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.inFlight)
+		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.underWay)
 	}
 	if o.Kind == Answered || o.Kind == Limited {
 		c.alive()
@@ -169,8 +197,8 @@ func (c *Controller) answered(now time.Time, call uint64) {
 // back, or no rate limits the calls, it opens step by step; otherwise at once.
 func (c *Controller) alive() {
 	switch {
-	case c.life.lives(c.issued):
-		c.window = min(c.inFlight+2, c.options.Concurrency)
+	case c.life.lives(c.left):
+		c.window = min(c.underWay+2, c.options.Concurrency)
 	case c.window == c.options.Concurrency:
 	case c.life.revived == 0 && c.rate() != unlimited:
 		c.window = c.options.Concurrency
@@ -185,7 +213,7 @@ func (c *Controller) alive() {
 func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
 	first := call > c.round
 	if first {
-		c.round = c.issued
+		c.round = c.left
 	}
 	ask := o.RetryAfter
 	if ask == 0 && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
@@ -211,23 +239,48 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
 	}
 }
 
-func (c *Controller) failed(now time.Time, call uint64, o Outcome) {
+func (c *Controller) failed(now time.Time, call place, o Outcome) {
 	c.tally.failed++
 	if c.life.failed(now, call, &c.options) {
 		c.window = 1
 	}
 	if o.RetryAfter > 0 || o.Kind == Unavailable && c.life.failures >= overload {
-		c.refused(now, call, o)
+		c.refused(now, call.left, o)
 	}
 }
 
 // rate is the lowest of the user's, the learned and the forecast rate.
 func (c *Controller) rate() float64 { return min(c.adaption.rate, c.forecast.rate) }
 
-func (c *Controller) grant() Permit {
+// grant gives a permit. Where calls do not say when they leave, this one leaves.
+func (c *Controller) grant(now time.Time) Permit {
 	c.issued++
 	c.inFlight++
-	return Permit{c, c.issued}
+	if len(c.free) == 0 {
+		c.free = append(c.free, len(c.places))
+		c.places = append(c.places, place{})
+	}
+	last := len(c.free) - 1
+	p := Permit{c, c.free[last]}
+	c.free = c.free[:last]
+	at := &c.places[p.place]
+	*at = place{permit: c.issued, granted: now}
+	if c.life.dead {
+		c.life.probe = c.issued
+	}
+	if !c.leaving.used {
+		c.depart(now, at)
+	}
+	return p
+}
+
+// depart counts a call as under way.
+func (c *Controller) depart(now time.Time, at *place) {
+	c.bucket.take(now)
+	c.forecast.stock.take(now)
+	c.left++
+	c.underWay++
+	at.left = c.left
 }
 
 // Crowded reports whether at least three quarters of the calls that may be in
@@ -238,16 +291,16 @@ func (c *Controller) Crowded() bool {
 	return 4*c.inFlight >= 3*c.window
 }
 
-// clear reports whether nothing limits calls. It does not read the clock.
+// clear reports whether nothing limits calls.
 func (c *Controller) clear() bool {
-	return c.inFlight < c.window && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && c.forecast.hold.IsZero()
+	return c.inFlight < c.window && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && !c.forecast.said
 }
 
-// serve grants permits in order until an obstacle remains. It then sets the
-// timer to the time at which the obstacle may be gone.
+// serve lets calls leave and grants permits, each in order, until an obstacle
+// remains. It then sets the timer to the time at which the obstacle may be gone.
 func (c *Controller) serve(now time.Time) {
-	var until time.Time
-	reason := Free
+	leaves, next := c.release(now)
+	reason, until := Free, time.Time{}
 	for c.waiters.len > 0 {
 		if end := c.life.end(&c.options); !end.IsZero() && !now.Before(end) {
 			c.waiters.pop().leave(Permit{}, ErrDead)
@@ -256,46 +309,105 @@ func (c *Controller) serve(now time.Time) {
 		if reason, until = c.obstacle(now); reason != Free {
 			break
 		}
-		p := c.grant()
-		if c.life.dead {
-			c.life.probe = p.call
-		}
-		c.waiters.pop().leave(p, nil)
+		c.waiters.pop().leave(c.grant(now), nil)
+	}
+	if leaves != Free {
+		reason = leaves // what calls wait for that are ready decides how many get ready
+	}
+	if until.IsZero() || !next.IsZero() && next.Before(until) {
+		until = next
 	}
 	c.waits.update(now, reason, until)
 	c.setTimer(now, until)
 }
 
-// obstacle returns what the next call must wait for, and until when; the zero
-// time means until the next Done. With Free, it has taken a token.
+// release lets calls leave that are ready to.
+func (c *Controller) release(now time.Time) (Reason, time.Time) {
+	for q := &c.leaving.queue; q.len > 0; {
+		at := &c.places[q.first.permit.place]
+		if at.permit != c.life.probe {
+			reason, until := c.closed(now, c.underWay, 0)
+			if reason == Dead || until.Sub(now) > longHold {
+				q.pop().leave(Permit{}, ErrHeld)
+				continue
+			}
+			if reason == Free {
+				reason, until = c.turn(now, 0, 0)
+			}
+			if reason != Free {
+				return reason, until
+			}
+		}
+		c.depart(now, at)
+		q.pop().leave(Permit{}, nil)
+	}
+	return Free, time.Time{}
+}
+
+// obstacle returns what the next permit must wait for, and until when; the zero
+// time means until the next Done.
 func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 	if c.life.dead {
 		return c.deadUntil(now)
 	}
-	if c.pause.active(now) {
-		return RetryAfter, c.pause.until
+	lead, others := time.Duration(0), 0
+	if c.leaving.used {
+		lead, others = c.leaving.lead(), c.inFlight-c.underWay
 	}
-	c.pause.until = time.Time{}
-	if c.inFlight >= c.window {
-		return Concurrency, time.Time{}
+	if reason, until := c.closed(now, c.inFlight, lead); reason != Free {
+		return reason, until
 	}
-	if now.Before(c.forecast.hold) {
-		return Spread, c.forecast.hold
-	}
-	c.forecast.hold = time.Time{}
 	if c.bucket.rate == unlimited {
 		if wait := c.spacing.wait(now, c.options.Concurrency); wait > 0 {
 			return Concurrency, now.Add(wait)
 		}
 	}
-	if wait := c.bucket.take(now); wait > 0 {
-		if c.forecast.rate < c.adaption.rate {
-			return Spread, now.Add(wait)
-		}
-		c.rateBound = true
-		return Rate, now.Add(wait)
+	return c.turn(now, others, lead)
+}
+
+// closed returns whether no call at all may leave, or get its permit by some time
+// before.
+func (c *Controller) closed(now time.Time, taken int, lead time.Duration) (Reason, time.Time) {
+	if c.life.dead {
+		return Dead, time.Time{}
+	}
+	if !c.pause.active(now) {
+		c.pause.until = time.Time{}
+	}
+	opens := c.forecast.exhausted(now)
+	switch {
+	case c.pause.active(now.Add(lead)):
+		return RetryAfter, c.pause.until.Add(-lead)
+	case taken >= c.window:
+		return Concurrency, time.Time{}
+	case now.Add(lead).Before(opens):
+		return Spread, opens.Add(-lead)
 	}
 	return Free, time.Time{}
+}
+
+// turn returns whether a call must wait that leaves after some others, or gets its
+// permit by some time before that.
+func (c *Controller) turn(now time.Time, others int, lead time.Duration) (Reason, time.Time) {
+	from := now
+	for _, end := range []time.Time{c.pause.until, c.forecast.exhausted(now)} { // within lead
+		if end.After(from) {
+			from = end
+		}
+	}
+	wait, stock := c.bucket.wait(from, others), c.forecast.wait(from, others)
+	until := from.Add(max(wait, stock) - lead)
+	if !now.Before(until) {
+		return Free, time.Time{}
+	}
+	if lead == 0 && wait > 0 {
+		c.bucket.awaited = true
+	}
+	if stock > wait || c.forecast.rate < c.adaption.rate {
+		return Spread, until
+	}
+	c.rateBound = true
+	return Rate, until
 }
 
 func (c *Controller) deadUntil(now time.Time) (Reason, time.Time) {

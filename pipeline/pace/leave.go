@@ -2,47 +2,70 @@ package pace
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
-// Leave spaces calls that were delayed between Acquire and their departure:
-// calls that piled up behind a slow disk would leave all at once and be refused.
-// Without a rate limit, or for a call that was not delayed, it returns at once.
-// The error is ctx's.
+// ErrHeld says that no call may leave for a while. What was prepared for the call
+// should not stay so for that time: give the permit back, and acquire another one.
+var ErrHeld = errors.New("no call may leave for a while")
+
+const (
+	// longHold is the shortest wait for which calls that are ready to leave are
+	// given back.
+	longHold = 2 * time.Second
+	// maxLead bounds how long before its turn to leave a call gets its permit.
+	maxLead = 5 * time.Second
+	// remembered is how many calls the longest preparation counts for.
+	remembered = 1024
+)
+
+// Leave is called when a call that had to be prepared after Acquire, such as by a
+// write to a disk, is ready to leave: the service sees calls when they leave, so
+// that is when they are paced. It waits until the call may leave, in the order of
+// arrival. The error is ctx's, or ErrHeld, or ErrDead.
+//
+// If calls use it, Acquire returns so long before their turn to leave as their
+// preparation takes, and they count as under way at the service from then on.
 func (p Permit) Leave(ctx context.Context) error {
 	c := p.c
 	c.mu.Lock()
-	wait := c.leaving.wait(time.Now(), &c.bucket)
+	now := time.Now()
+	if !c.leaving.used { // until now, calls counted as leaving when they got their permits
+		c.leaving.used = true
+		c.bucket.drain(now)
+	}
+	at := &c.places[p.place]
+	if at.left != 0 {
+		at.left = 0
+		c.underWay--
+	}
+	c.leaving.prepared(now.Sub(at.granted))
+	if err := ctx.Err(); err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	w := &waiter{ready: make(chan struct{}), permit: p}
+	c.leaving.queue.push(w)
+	c.serve(now)
 	c.mu.Unlock()
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return c.await(ctx, &c.leaving.queue, w)
 }
 
-// leaving spaces the calls as they leave, by the generic cell rate algorithm: a
-// call may be early by as much as the bucket allows.
+// leaving are the calls that are ready to leave.
 type leaving struct {
-	due  time.Time
-	each time.Duration // between two calls, when due was computed
+	queue queue
+	used  bool          // calls say when they leave
+	takes time.Duration // longest preparation among the last ones
 }
 
-func (l *leaving) wait(now time.Time, b *bucket) time.Duration {
-	if b.rate == unlimited {
-		return 0
-	}
-	each := time.Duration(float64(time.Second) / b.rate)
-	ahead := max(l.due.Sub(now), 0)
-	if l.each > 0 && each != l.each { // the calls before it leave at the present rate too
-		ahead = time.Duration(float64(ahead) / float64(l.each) * float64(each))
-	}
-	l.due, l.each = now.Add(ahead+each), each
-	return ahead - max(lateness, time.Duration(b.burst-1)*each)
+// prepared notes how long the preparation of a call took.
+func (l *leaving) prepared(took time.Duration) {
+	l.takes += (took - l.takes) / remembered
+	l.takes = max(l.takes, took)
+}
+
+// lead is how long before its turn to leave a call gets its permit.
+func (l *leaving) lead() time.Duration {
+	return min(l.takes+l.takes/8+2*lateness, maxLead)
 }

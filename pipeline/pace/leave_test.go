@@ -3,6 +3,8 @@ package pace
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,18 +79,89 @@ func TestLeaveEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The wait of a call that leaves after others is of the rate there is now.
-func TestLeaveAtTheRateOfNow(t *testing.T) {
-	now := time.Now()
-	slow, fast := &bucket{rate: 1, burst: 1}, &bucket{rate: 1000, burst: 1}
-	var l leaving
-	for range 10 {
-		l.wait(now, slow)
-	}
-	if got := l.wait(now, fast); got > 10*time.Millisecond {
-		t.Errorf("waits %s behind 10 calls at 1000/s", got)
-	}
-	if got := l.wait(now, slow); got < 10*time.Second || got > 12*time.Second {
-		t.Errorf("waits %s behind 11 calls at 1/s", got)
+// Calls that wait to leave follow the rate: also when it rises while they wait.
+func TestLeaveFollowsTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := DefaultOptions()
+		o.Rate = 1000
+		c := New(o)
+		get := func() Permit {
+			p, err := c.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		leave := func(p Permit) {
+			if err := p.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		first := get()
+		leave(first)
+		first.Done(Outcome{})
+		var calls [10]Permit
+		for i := range calls {
+			calls[i] = get()
+		}
+		leave(calls[0])
+		leave(calls[1])
+		calls[0].Done(Outcome{LookAhead: LookAhead{Limited: true, Remaining: 10, Reset: 9 * time.Second}})
+		var left atomic.Int32
+		var all sync.WaitGroup
+		for _, p := range calls[2:] {
+			all.Go(func() { leave(p); left.Add(1) })
+		}
+		time.Sleep(4 * time.Second)
+		if n := left.Load(); n < 3 || n > 6 {
+			t.Errorf("%d calls left within 4 s at a call a second", n)
+		}
+		calls[1].Done(Outcome{LookAhead: LookAhead{Limited: true, Remaining: 10000, Reset: 9 * time.Second}})
+		began := time.Now()
+		if all.Wait(); time.Since(began) > 10*time.Millisecond {
+			t.Errorf("the others waited for %s at 1000 calls a second", time.Since(began))
+		}
+	})
+}
+
+// Calls that are ready when a long pause begins, or when the service dies, do not
+// leave, and are not kept ready.
+func TestLeaveOfHeldCalls(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		tell Outcome
+		held bool
+	}{
+		{"a short pause", Outcome{Kind: Limited, RetryAfter: time.Second}, false},
+		{"a long pause", Outcome{Kind: Limited, RetryAfter: time.Minute}, true},
+		{"no call left for long", Outcome{LookAhead: LookAhead{Limited: true, Reset: time.Minute}}, true},
+		{"a dead service", Outcome{Kind: Unreachable}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := DefaultOptions()
+				o.DeadAfter = 1
+				controller := New(o)
+				var calls [3]Permit
+				for i := range calls {
+					var err error
+					if calls[i], err = controller.Acquire(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if i == 0 {
+						calls[i].Done(Outcome{}) // opens a second place
+					}
+				}
+				if err := calls[1].Leave(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				calls[1].Done(c.tell)
+				began := time.Now()
+				err := calls[2].Leave(t.Context())
+				if waited := time.Since(began); errors.Is(err, ErrHeld) != c.held || c.held && waited > 0 || !c.held && waited < time.Second {
+					t.Errorf("%v after %s", err, waited)
+				}
+			})
+		})
 	}
 }

@@ -29,8 +29,9 @@ const (
 type forecast struct {
 	margin float64 // share of a limit left unused; grows when that was too little
 
-	rate float64   // calls per second; unlimited
-	hold time.Time // no call leaves before
+	rate  float64   // calls per second; unlimited
+	stock bucket    // calls that the service would take now; those of a window have no rate
+	opens time.Time // when the next window begins for calls that leave then
 
 	said      bool    // a service has said something
 	granted   float64 // maximum of calls counted + calls left
@@ -40,7 +41,8 @@ type forecast struct {
 	end      time.Time     // of the present window
 	maxReset time.Duration // the longest reset so far
 
-	refills    bool    // the limit is a bucket
+	refills    bool    // the limit is a bucket, or a sliding window
+	sliding    bool    // it is probably a sliding window
 	rises, dry int     // answers in a row with and without a refill
 	past, used history // of calls granted, and of calls counted
 	opened     float64 // calls granted when the window began
@@ -64,7 +66,7 @@ func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, count
 	f.maxLeft = max(f.maxLeft, l.Remaining)
 	f.maxReset = max(f.maxReset, l.Reset)
 	if f.refills {
-		f.follow(l, latency, inFlight)
+		f.follow(now, l, latency, inFlight)
 	} else {
 		f.spread(now, l, latency, inFlight)
 	}
@@ -95,17 +97,20 @@ func (f *forecast) learn(at time.Time, granted float64, l LookAhead, latency tim
 	} else {
 		f.rises, f.dry = 0, f.dry+1
 	}
-	restored := float64(l.Remaining) >= 0.9*float64(f.maxLeft) || rise >= float64(f.maxLeft)/2
+	restored := f.nearMost(l.Remaining) || rise >= float64(f.maxLeft)/2
 	over := !at.Before(f.end)
 	switch {
 	case f.refills && rise >= float64(f.maxLeft)/2 && dry >= flat:
 		f.refills = false // all at once, after a time without refills
 	case f.refills:
+	case !over && at.Add(l.Reset).After(f.end.Add(2*time.Second)):
+		f.refills = true // the end of a window does not move, but by a second where resets are whole seconds
 	case f.rises >= streak, over && !restored:
 		f.refills = true
 		if f.granted-max(rise, 0) <= f.opened+1 {
 			// A sliding window grants nothing until its first end. From then on
 			// it gives back what was used one length before.
+			f.sliding = true
 			f.past.begin(at, f.granted, f.used.slope(time.Second))
 		}
 	}
@@ -116,11 +121,14 @@ func (f *forecast) learn(at time.Time, granted float64, l LookAhead, latency tim
 	}
 }
 
+// nearMost reports whether about as many calls are left as ever before a call.
+func (f *forecast) nearMost(left int) bool { return float64(left+1) >= 0.9*float64(f.maxLeft) }
+
 // open begins a window.
 func (f *forecast) open(at time.Time, l LookAhead, latency time.Duration) {
 	f.end = at.Add(l.Reset)
 	f.opened = f.granted
-	if l.Reset < f.maxReset/2 || float64(l.Remaining) < 0.9*float64(f.maxLeft) {
+	if l.Reset < f.maxReset/2 || !f.nearMost(l.Remaining) {
 		return // a sliding window
 	}
 	// Until the next answer no more calls leave than are left.
@@ -130,36 +138,64 @@ func (f *forecast) open(at time.Time, l LookAhead, latency time.Duration) {
 
 // spread sets the rate for a window.
 func (f *forecast) spread(now time.Time, l LookAhead, latency time.Duration, inFlight int) {
-	f.hold = time.Time{}
 	f.rate = f.sustained
-	left := f.end.Sub(now) - latency/2 // for calls that leave now
+	f.opens = f.end.Add(-latency / 2)
 	usable := float64(l.Remaining - inFlight)
+	f.stock = bucket{level: usable, at: now, burst: f.maxLeft}
+	left := f.opens.Sub(now)
 	switch {
-	case left <= 0:
+	case left <= 0 || usable < 1:
 	case f.maxReset > shortWindow && usable > fewLeft*float64(f.maxLeft):
 		f.rate = unlimited
-	case usable < 1:
-		f.hold = f.end.Add(-latency / 2)
 	default:
 		// A rate far below that of the window's start means that it is not a
-		// window. A few of the calls left find out.
+		// window. A few of the calls left find out. The rate keeps within them.
+		f.opens = now
 		f.rate = min(max(usable/left.Seconds(), f.sustained/4), f.sustained)
 	}
 }
 
 // follow sets the rate for a bucket.
-func (f *forecast) follow(l LookAhead, latency time.Duration, inFlight int) {
-	f.hold = time.Time{}
+func (f *forecast) follow(now time.Time, l LookAhead, latency time.Duration, inFlight int) {
 	reserve := min(max(1, max(spare, f.margin)*float64(f.maxLeft)), float64(f.maxLeft)/10)
 	horizon := max(time.Second, 2*latency)
 	if 2*l.Remaining > f.maxLeft {
 		horizon = max(latency/2, pulse) // much in stock: use it soon, but not before the next answers
 	}
 	refill := f.past.slope(max(horizon, latency))
-	level := float64(l.Remaining-inFlight) + refill*latency.Seconds()
-	f.rate = refill + (level-reserve)/horizon.Seconds()
 	// However few calls come back: without calls there are no answers.
-	f.rate = max(f.rate, refill/4, 1/min(max(l.Reset, time.Second), news).Seconds())
+	least := 1 / min(max(l.Reset, time.Second), news).Seconds()
+	level := float64(l.Remaining-inFlight) + refill*latency.Seconds()
+	f.rate = max(refill+(level-reserve)/horizon.Seconds(), refill/4, least)
+	sure := f.past.sure()
+	level = float64(l.Remaining-inFlight) + sure*latency.Seconds()
+	switch {
+	case f.sliding: // what it gives back next is not known
+		level = max(1, level)
+	case level > float64(f.maxLeft): // it was full before the calls under way arrive
+		level = float64(f.maxLeft - inFlight)
+	}
+	f.stock = bucket{level: max(0, level), at: now, burst: f.maxLeft, rate: max(sure, least)}
+}
+
+// exhausted returns when calls may leave again, if no call is left in a window.
+func (f *forecast) exhausted(now time.Time) (opens time.Time) {
+	if f.refills || f.stock.level >= 1 || !now.Before(f.opens) {
+		return time.Time{}
+	}
+	return f.opens
+}
+
+// wait returns how long a call has to wait, that leaves after some others, for the
+// service to have one left.
+func (f *forecast) wait(now time.Time, others int) time.Duration {
+	switch {
+	case f.refills:
+		return f.stock.wait(now, others)
+	case now.Before(f.opens) && f.stock.level < float64(others+1):
+		return f.opens.Sub(now)
+	}
+	return 0
 }
 
 // history holds the calls granted over the last seconds, in samples.
@@ -211,4 +247,22 @@ func (h *history) slope(d time.Duration) float64 {
 		}
 	}
 	return 0
+}
+
+// sure is the rate at which calls were granted at least within the last second,
+// although calls left are whole numbers.
+func (h *history) sure() (rate float64) {
+	if h.n == 0 {
+		return 0
+	}
+	last := h.back(1)
+	for i := 2; i <= min(h.n, len(h.samples)); i++ {
+		first := h.back(i)
+		dt := last.at.Sub(first.at)
+		rate = max(rate, (last.granted-first.granted-1)/dt.Seconds())
+		if dt >= time.Second {
+			break
+		}
+	}
+	return rate
 }

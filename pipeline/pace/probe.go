@@ -16,22 +16,22 @@ type life struct {
 	failures int       // in a row
 	since    time.Time // the first of them
 	dead     bool
-	probe    uint64    // the call that is the probe, 0 if none is in flight
+	probe    uint64    // the permit of the probe, 0 if none is in flight
 	probes   int       // failed probes, plus the failure that made the service dead
 	next     time.Time // the earliest moment of the next probe
 	revived  uint64    // calls up to this one were sent to the dead service
 }
 
 // failed counts a failure and reports whether it made the service dead.
-func (l *life) failed(now time.Time, call uint64, o *Options) (died bool) {
+func (l *life) failed(now time.Time, call place, o *Options) (died bool) {
 	if l.dead {
-		if call == l.probe {
+		if call.permit == l.probe {
 			l.probe = 0
 			l.wait(now, o)
 		}
 		return false
 	}
-	if call <= l.revived {
+	if call.left <= l.revived {
 		return false // sent while the service was dead
 	}
 	if l.failures == 0 {
@@ -53,10 +53,10 @@ func (l *life) wait(now time.Time, o *Options) {
 
 // lives notes a response, even a refusal, and reports whether the service was
 // dead until now.
-func (l *life) lives(issued uint64) (revived bool) {
+func (l *life) lives(left uint64) (revived bool) {
 	revived = l.dead
 	if revived {
-		l.revived = issued
+		l.revived = left
 	}
 	l.failures, l.dead, l.probe = 0, false, 0
 	return revived
@@ -64,8 +64,8 @@ func (l *life) lives(issued uint64) (revived bool) {
 
 // dropped notes that we cancelled a call: if it was the probe, the next call may
 // take its place.
-func (l *life) dropped(call uint64) {
-	if call == l.probe {
+func (l *life) dropped(permit uint64) {
+	if permit == l.probe {
 		l.probe = 0
 	}
 }

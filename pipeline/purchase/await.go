@@ -149,6 +149,13 @@ func (b *Buyer) poll(id string) (resolution.Reply, error) {
 	if err != nil {
 		return resolution.Reply{}, EndOf(b.ctx, err)
 	}
+	if err := permit.Leave(b.ctx); err != nil {
+		permit.Done(pace.Outcome{Kind: pace.NotCounted})
+		if errors.Is(err, pace.ErrHeld) {
+			return b.poll(id)
+		}
+		return resolution.Reply{}, EndOf(b.ctx, err)
+	}
 	began := time.Now()
 	r, err := b.codec.poll(context.WithoutCancel(b.ctx), id)
 	o, failure := b.observe(r.About, err, time.Since(began))

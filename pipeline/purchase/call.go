@@ -141,15 +141,17 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, err
 	}
 	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
-	if err := permit.Leave(b.ctx); err != nil { // a slow disk delayed the intent
-		_, stored := c.conclude(answers.Answer{}, notSent)
-		return Answer{}, errors.Join(EndOf(b.ctx, err), stored)
-	}
-	if late := intent.LeaveBefore; !late.IsZero() && time.Now().After(late) { // the process slept, or the store was away
+	left := permit.Leave(b.ctx)
+	late := intent.LeaveBefore
+	switch tooLate := !late.IsZero() && time.Now().After(late); {
+	case errors.Is(left, pace.ErrHeld), left == nil && tooLate: // or the process slept, or the store was away
 		if _, err := c.conclude(answers.Answer{}, notSent); err != nil {
 			return Answer{}, err
 		}
 		return c.send()
+	case left != nil:
+		_, stored := c.conclude(answers.Answer{}, notSent)
+		return Answer{}, errors.Join(EndOf(b.ctx, left), stored)
 	}
 	if c.maybeBilled() {
 		c.become(resent)
@@ -259,14 +261,14 @@ const (
 // when a callback closed a call that failed here.
 func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, err error) {
 	b, ctx := c.buyer, context.WithoutCancel(c.buyer.ctx)
-	defer c.land() // where storing the answer did not
+	defer c.land() // where storing the end did not
 	switch how {
 	case notSent:
-		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{})
+		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{Placed: c.land})
 		c.charge.putBack()
 	case unbilled, billed:
 		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{
-			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed,
+			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed, Placed: c.land,
 		})
 		if how == billed || c.maybeBilled() {
 			c.charge.settle(c.charge.price)

@@ -74,6 +74,15 @@ func (k settingsKeys) takesList(name string) bool {
 	return ok
 }
 
+// takesPairs reports whether a flag takes a list of name=value.
+func (k settingsKeys) takesPairs(name string) bool {
+	if !k.takesList(name) {
+		return false
+	}
+	kind, _ := pflag.UnquoteUsage(k.flags.Lookup(name))
+	return strings.Contains(kind, "=")
+}
+
 // unknown is the error of an unknown key.
 func (k settingsKeys) unknown(written string) error {
 	var keys []string

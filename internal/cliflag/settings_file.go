@@ -99,7 +99,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		f.fail(key, "%v", f.keys.unknown(written))
 		return
 	}
-	values, isList, err := scalars(value)
+	values, isList, err := f.values(name, value)
 	if err != nil {
 		f.fail(key, "%s %v", word, err)
 		return
@@ -128,6 +128,23 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 			f.fail(key, "%v", settingError(word, err))
 		}
 	}
+}
+
+// values reads the value of a key. A list of name=value may also be written as keys with
+// values.
+func (f *settingsFile) values(name string, value ast.Node) (values []string, isList bool, err error) {
+	pairs, ok := value.(ast.MapNode)
+	if !ok || !f.keys.takesPairs(name) {
+		return scalars(value)
+	}
+	for entries := pairs.MapRange(); entries.Next(); {
+		one, nested, err := scalars(entries.Value())
+		if err != nil || nested {
+			return nil, true, errors.New("takes plain values")
+		}
+		values = append(values, entries.Key().GetToken().Value+"="+one[0])
+	}
+	return values, true, nil
 }
 
 // resolve replaces variables in the values of a key, and makes paths relative

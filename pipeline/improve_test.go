@@ -1,12 +1,19 @@
 package pipeline_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestUnknownRowsThatHaveAnAnswerNow: a finished dataset with rows whose calls
@@ -45,4 +52,115 @@ func TestUnknownRowsThatHaveAnAnswerNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed("when their answers have come", 0)
+}
+
+// losing loses the replies to some calls, which are billed.
+type losing struct {
+	purchase.Service
+	left *atomic.Int64
+}
+
+func (l losing) Do(ctx context.Context, c resolution.Call) (resolution.Reply, error) {
+	reply, err := l.Service.Do(ctx, c)
+	if err == nil && l.left.Add(-1) >= 0 {
+		return resolution.Reply{}, &resolution.CallError{Operation: c.Operation, Class: resolution.Protocol, Sent: true}
+	}
+	return reply, err
+}
+
+// TestCreditsOverRepairs: budget and manifest count what all runs have paid for a
+// dataset, until it is replaced.
+func TestCreditsOverRepairs(t *testing.T) {
+	o := badservice.DefaultOptions()
+	o.Matched, o.HonourKeys = 1, true
+	a, books := newAsking(t, 6, o)
+	lost, budget := new(atomic.Int64), int64(-1)
+	a.remote = func(r *purchase.Remote) {
+		r.Service, r.RetryUnknown, r.Budget.MaxCredits = losing{r.Service, lost}, true, budget
+	}
+	payers := map[string]bool{}
+	run := func(when string, lose, most, total, last int64, stops error) {
+		t.Helper()
+		lost.Store(lose)
+		budget = most
+		result, made, err := a.run(t, t.Context())
+		if !errors.Is(err, stops) {
+			t.Fatalf("%s: %v, want %v", when, err, stops)
+		}
+		paid := made.Service.Calls.EarlierCredits + made.Service.Calls.Credits
+		if err == nil {
+			m := result.Manifest
+			if m.CreditsTotal == nil || m.CreditsThisRun == nil || m.Run != made.Service.Run {
+				t.Fatalf("%s: manifest %+v", when, m)
+			}
+			payers[m.Run] = true
+			if *m.CreditsTotal != total || *m.CreditsThisRun != last {
+				t.Errorf("%s: %d credits, %d of them of the last run; want %d and %d", when, *m.CreditsTotal, *m.CreditsThisRun, total, last)
+			}
+		}
+		if paid != total || made.Service.Calls.Credits != last || made.Service.Budget.Credits < paid {
+			t.Errorf("%s: the report has %d credits, %+v", when, paid, made.Service)
+		}
+	}
+	damage := func() {
+		t.Helper()
+		if err := os.Remove(filepath.Join(a.outDir(), "part-00000.parquet")); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	run("first", 2, -1, 8, 8, nil)
+	run("repaired in part", 1, 12, 10, 2, nil)
+	run("repaired", 0, 12, 12, 2, nil)
+	damage()
+	run("made again", 0, 12, 12, 0, nil)
+	if len(payers) != 1 || books.Spent() != 12 {
+		t.Errorf("%d payers, %d credits billed", len(payers), books.Spent())
+	}
+
+	// A state that does not know of it counts from what the manifest says.
+	a.state = "other"
+	damage()
+	run("elsewhere", 0, 20, 20, 8, purchase.ErrBudget)
+	run("elsewhere, resumed", 0, 24, 24, 4, nil)
+	damage()
+	run("elsewhere, again", 0, 24, 24, 0, nil)
+	a.overwrite = true
+	run("replaced", 0, 0, 0, 0, nil)
+	a.overwrite = false
+
+	// The manifest of an older version, with a report and without one.
+	a.state, a.out = "old state", "old"
+	for _, c := range []struct {
+		report bool
+		total  int64
+	}{{true, 12}, {false, 4}} {
+		a.overwrite = true
+		if err := os.RemoveAll(a.stateDir()); err != nil {
+			t.Fatal(err)
+		}
+		run("by an older version", 2, -1, 8, 8, nil)
+		a.overwrite = false
+		manifest := filepath.Join(a.outDir(), "_manifest.json")
+		data, err := os.ReadFile(manifest)
+		var old map[string]json.RawMessage
+		if err = errors.Join(err, json.Unmarshal(data, &old)); err != nil {
+			t.Fatal(err)
+		}
+		for _, member := range []string{"run", "credits_total", "credits_this_run"} {
+			delete(old, member)
+		}
+		if data, err = json.Marshal(old); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(manifest, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if !c.report {
+			if err := os.Remove(filepath.Join(a.outDir(), "_report.json")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run("repaired after an older version", 0, -1, c.total, 4, nil)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/search"
 )
@@ -100,9 +101,59 @@ func (d *decision) resume(there earlier) error {
 	d.header = d.newHeader()
 	if ours { // a run that has not finished, and may have replaced nothing yet
 		d.header.Run, d.header.BegunAt = cmp.Or(there.header.Run, d.header.Run), there.header.BegunAt
+		d.header.PaidBefore = there.header.PaidBefore
+	} else if m := there.manifest; m != nil {
+		if err := d.countOn(m); err != nil {
+			return err
+		}
 	}
+	d.countPaidBefore()
 	d.warnOfChanges(there.header.Inputs, len(recorded))
 	return d.checkRecorded(recorded, true)
+}
+
+// countOn has a run that repairs a finished dataset count on from what the dataset has
+// cost. Another state does not know that.
+func (d *decision) countOn(m *sinks.Manifest) error {
+	remote := d.run.Remote
+	if remote == nil {
+		return nil
+	}
+	run, paid := m.Run, int64(0)
+	if m.CreditsTotal != nil {
+		paid = *m.CreditsTotal
+	} else { // of an older version
+		run, paid = d.lastReported(m)
+	}
+	if remote.Answers != nil && run != "" {
+		known := *remote
+		known.PaidBefore = 0
+		// More is paid since if a callback has come.
+		if spent, err := known.Spent(context.Background(), run); err != nil || spent.Paid >= paid {
+			d.header.Run = run
+			return err
+		}
+	}
+	d.header.PaidBefore = paid
+	return nil
+}
+
+// lastReported is what the report of a dataset says of its payer and credits; zero without
+// one.
+func (d *decision) lastReported(m *sinks.Manifest) (run string, paid int64) {
+	var last report.Report
+	data, err := d.run.Output.Report()
+	if err != nil || json.Unmarshal(data, &last) != nil || last.JobID != m.JobID || last.Service == nil {
+		return "", 0
+	}
+	return last.Service.Run, last.Service.Calls.EarlierCredits + last.Service.Calls.Credits
+}
+
+// countPaidBefore has the budget count what the header says.
+func (d *decision) countPaidBefore() {
+	if d.run.Remote != nil {
+		d.run.Remote.PaidBefore = d.header.PaidBefore
+	}
 }
 
 // warnOfChanges warns about inputs that are longer or shorter than when the

@@ -149,6 +149,10 @@ func (w *work) publish(report *reporter) (result *Result, err error) {
 		return result, err
 	}
 	m := d.manifest(w.log)
+	if s := result.Report.Service; s != nil {
+		total := s.Calls.EarlierCredits + s.Calls.Credits
+		m.Run, m.CreditsTotal, m.CreditsThisRun = s.Run, &total, &s.Calls.Credits
+	}
 	if err := d.run.Output.Publish(m); err != nil {
 		return result, err
 	}

@@ -93,6 +93,7 @@ func (r *Run) Join(header *journal.Header) (*Begun, error) {
 		return nil, fmt.Errorf("%w; use another --out, or begin it again with --overwrite", cut.ErrInputChanged)
 	}
 	d.header = *header
+	d.countPaidBefore()
 	return b, nil
 }
 

@@ -2,6 +2,7 @@ package sinks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +33,14 @@ type Manifest struct {
 	Totals      Totals    `json:"totals"`
 	Parts       []Part    `json:"parts"`
 	CompletedAt time.Time `json:"completed_at"`
+
+	// Run is what stored answers know the payer of the dataset by; empty without a service.
+	Run string `json:"run,omitempty"`
+	// CreditsTotal is what all runs have paid for the dataset since it was begun, and
+	// CreditsThisRun what the last of them has. Both are nil without a service, and in
+	// manifests of older versions.
+	CreditsTotal   *int64 `json:"credits_total,omitempty"`
+	CreditsThisRun *int64 `json:"credits_this_run,omitempty"`
 }
 
 // Input is one input file as it was when its rows were read.
@@ -258,6 +267,9 @@ func (m *Manifest) Reconcile() error {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 		sum.Add(p.Totals)
+	}
+	if total, last := m.CreditsTotal, m.CreditsThisRun; (total == nil) != (last == nil) || total != nil && (*last < 0 || *last > *total) {
+		return errors.New("credits_this_run is more than credits_total, or one of them is missing")
 	}
 	if fmt.Sprint(m.Totals) != fmt.Sprint(sum) {
 		return fmt.Errorf("totals %+v do not equal the sum of the parts %+v", m.Totals, sum)

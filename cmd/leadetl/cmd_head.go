@@ -39,7 +39,8 @@ func newHeadCommand(std cli.Streams) *cobra.Command {
 
 The table fits the terminal: long values are cut, columns that say where a row
 comes from are last, and columns that do not fit, or have no value in these
-rows, are named below it. JSON Lines have every column, in the order of the
+rows, are named below it. So are the rows of the dataset and what all runs have
+paid for it. JSON Lines have every column, in the order of the
 files, with numbers and lists as such.
 
 What is printed is the data of the dataset, and so personal data.`,
@@ -85,7 +86,7 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 	if f.asJSON {
 		return h.printJSON(std.Out)
 	}
-	return h.printTable(std.Out, runview.Width(std.Out), m.Totals.Rows)
+	return h.printTable(std.Out, runview.Width(std.Out), m)
 }
 
 // head holds the first rows of a dataset.

@@ -24,9 +24,10 @@ import (
 
 // reportFlags are the flags of report.
 type reportFlags struct {
-	out  string
-	open bool
-	s3   wire.S3
+	out    string
+	open   bool
+	asJSON bool
+	s3     wire.S3
 }
 
 func newReportCommand(std cli.Streams) *cobra.Command {
@@ -37,11 +38,14 @@ func newReportCommand(std cli.Streams) *cobra.Command {
 		Long: `Make the page _report.html of a dataset again from its _report.json, and print
 where it is. A run writes both when it ends. If a dataset has no report, the page
 shows what its _manifest.json says. The page is one file that loads nothing
-else, and holds no value of any row. For a dataset on S3, give --out.`,
+else, and holds no value of any row. For a dataset on S3, give --out.
+
+With --json, print _report.json instead.`,
 		Example: `  leadetl report out/hems
   leadetl report out/hems --open
   leadetl report out/hems --out last-night.html
-  leadetl report s3://leads/hems/ --out last-night.html --open`,
+  leadetl report s3://leads/hems/ --out last-night.html --open
+  leadetl report out/hems --json | jq .service.calls.credits`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: ""}),
 		Args:        oneDataset,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,6 +55,7 @@ else, and holds no value of any row. For a dataset on S3, give --out.`,
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&f.out, "out", "", "`file` for the page in the place of DATASET/_report.html, or - for standard output")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in the browser; without one, its path is printed")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print _report.json; make no page")
 	f.s3.RegisterReading(c.Flags())
 	return c
 }
@@ -68,6 +73,12 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	}
 	if info, err := os.Stat(f.out); err == nil && info.IsDir() {
 		return cli.UsageError(fmt.Errorf("--out: %s is a folder; name a file in it", f.out))
+	}
+	if f.asJSON && (f.open || f.out != "") {
+		return cli.UsageError(errors.New("--json makes no page; leave out --out and --open"))
+	}
+	if f.asJSON {
+		return f.printJSON(ctx, dataset, std)
 	}
 	if objects.Is(dataset) && f.out == "" {
 		return cli.UsageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
@@ -103,6 +114,23 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 		return err
 	}
 	return openInBrowser(ctx, path, std)
+}
+
+// printJSON prints the report as it is in the dataset.
+func (f *reportFlags) printJSON(ctx context.Context, dataset string, std cli.Streams) error {
+	folder, err := f.openDataset(ctx, dataset, std)
+	if err != nil {
+		return wire.UnlessUnavailable(err)
+	}
+	data, err := folder.ReadFile(sinks.ReportName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.UsageError(fmt.Errorf("%s: there is no %s; a run that ends leaves it in the folder of its dataset", dataset, sinks.ReportName))
+	}
+	if err != nil {
+		return wire.UnlessUnavailable(err)
+	}
+	_, err = std.Out.Write(data)
+	return err
 }
 
 func (f *reportFlags) openDataset(ctx context.Context, dataset string, std cli.Streams) (*sinks.Reader, error) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/width"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // printJSON prints one JSON object per row, with the columns in order.
@@ -47,9 +48,9 @@ const (
 	columnGap = "  "
 )
 
-// printTable prints the rows as a table of lineWidth columns. total is the
-// number of rows in the dataset.
-func (h *head) printTable(to io.Writer, lineWidth int, total int64) error {
+// printTable prints the rows as a table of lineWidth columns, and the rows and cost of
+// the dataset.
+func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error {
 	var shown, empty, more []string // names
 	var widths, places []int
 	left := lineWidth
@@ -97,7 +98,11 @@ func (h *head) printTable(to io.Writer, lineWidth int, total int64) error {
 			return ""
 		})
 	}
-	fmt.Fprintf(w, "%s of %s\n", figures.Grouped(int64(len(h.rows))), figures.Plural(total, "row"))
+	cost := ""
+	if m.CreditsTotal != nil {
+		cost = "; paid for the dataset: " + figures.Plural(*m.CreditsTotal, "credit")
+	}
+	fmt.Fprintf(w, "%s of %s%s\n", figures.Grouped(int64(len(h.rows))), figures.Plural(m.Totals.Rows, "row"), cost)
 	for _, list := range []struct {
 		what  string
 		names []string

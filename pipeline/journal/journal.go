@@ -56,12 +56,16 @@ type Header struct {
 	// Job is the identity whose hash JobID is, to say what another job changes.
 	Job json.RawMessage `json:"job,omitempty"`
 	// Run names the work on the dataset from its first process to the one that
-	// finishes it, and BegunAt is when that was.
-	Run     string        `json:"run"`
-	BegunAt time.Time     `json:"begun_at"`
-	AsOf    string        `json:"as_of,omitempty"` // the day that searches take for today
-	Out     string        `json:"out"`
-	Inputs  []sinks.Input `json:"inputs"` // as they were when the job was begun
+	// finishes it, and after that to those that repair it. BegunAt is when its first
+	// process since the dataset was finished began.
+	Run     string    `json:"run"`
+	BegunAt time.Time `json:"begun_at"`
+	// PaidBefore are credits of the dataset that are not counted under Run: those of runs
+	// that finished it before, if the state does not have them.
+	PaidBefore int64         `json:"paid_before,omitempty"`
+	AsOf       string        `json:"as_of,omitempty"` // the day that searches take for today
+	Out        string        `json:"out"`
+	Inputs     []sinks.Input `json:"inputs"` // as they were when the job was begun
 }
 
 type part struct {

@@ -12,8 +12,8 @@ import (
 // again, with a higher limit, resumes.
 var ErrBudget = errors.New("the budget is used up")
 
-// Budget bounds what a run may spend. Calls and credits count from the run's
-// first call, over restarts, until its dataset is finished.
+// Budget bounds what a dataset may cost. Calls and credits count from its first call,
+// over restarts and repairs, until it is replaced.
 type Budget struct {
 	// MaxCredits and MaxCalls are limits that are never exceeded; -1 is no
 	// limit. A question counts as one call, however often it is sent.

@@ -95,7 +95,7 @@ func costOf(about resolution.About, price int64) int64 {
 // Spending is what a run has spent of its budget.
 type Spending struct {
 	Calls int64 // questions
-	Paid  int64 // credits of those with an answer
+	Paid  int64 // credits of those with an answer, and Remote.PaidBefore
 	// Open is the most that each question without an answer may have cost.
 	Open map[answers.Hash]int64
 }
@@ -117,7 +117,7 @@ func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Calls, s.Paid = paid.Answers, paid.Credits+paid.Unpriced*r.Price.Max()
+	s.Calls, s.Paid = paid.Answers, paid.Credits+paid.Unpriced*r.Price.Max()+r.PaidBefore
 	for _, open := range []iter.Seq2[answers.OpenCall, error]{r.Answers.Unknown(ctx), r.Answers.Parked(ctx)} {
 		for c, err := range open {
 			if err != nil {

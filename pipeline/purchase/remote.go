@@ -57,6 +57,8 @@ type Remote struct {
 	// service may bill them twice.
 	RetryUnknown bool
 	Budget       Budget
+	// PaidBefore are credits that count as spent beside those that Answers knows of.
+	PaidBefore int64
 	// Price is what a call costs, and so what the budget holds before it leaves.
 	Price Price
 	// Patience is how long an answer that comes later is waited for.
@@ -75,6 +77,7 @@ func (r *Remote) Scope(op resolution.Operation) answers.Scope {
 // pace. number counts from 0.
 func (r *Remote) Lane(number, of int) *Remote {
 	lane := *r
+	lane.PaidBefore = 0 // it has a share of what is left
 	lane.Pace = r.Pace.Lane(number, of)
 	lane.Concurrency = lane.Pace.Concurrency()
 	return &lane

@@ -49,7 +49,7 @@ type CallSnapshot struct {
 	// Credits are what the answers of this run cost.
 	Credits int64 `json:"credits"`
 	// EarlierCalls and EarlierCredits are what earlier runs of the same
-	// unfinished dataset count with: a call for each question, and the credits
+	// dataset count with: a call for each question, and the credits
 	// of those that were answered. What the others cost counts when their answer
 	// comes.
 	EarlierCalls   int64 `json:"earlier_calls"`
@@ -134,7 +134,7 @@ func (m *CallCounters) Parked(n int64) { m.parked.Add(n) }
 // Quarantined counts members of answers that were left out.
 func (m *CallCounters) Quarantined(n int64) { m.quarantined.Add(n) }
 
-// Earlier sets the counts of earlier runs of the same unfinished dataset.
+// Earlier sets the counts of earlier runs of the same dataset.
 func (m *CallCounters) Earlier(calls, credits int64) {
 	m.earlierCalls.Store(calls)
 	m.earlierCredits.Store(credits)

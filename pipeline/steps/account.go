@@ -67,7 +67,8 @@ func (r *Run) calls(ctx context.Context, d Division) (*pipeline.Calls, error) {
 	all.Open, all.Counts = openCalls(open), requests.Snapshot()
 	c := &all.Counts
 	c.Asked, c.Closed, c.Matched, c.Stored, c.Refused = keys.Keys, keys.Keys, keys.Matched, keys.Stored, keys.Refused
-	c.Duplicates, c.Credits = rows-keys.Keys, paid
+	c.Duplicates, c.EarlierCredits = rows-keys.Keys, r.Header().PaidBefore
+	c.Credits = max(paid-c.EarlierCredits, 0)
 	for _, call := range open {
 		if call.Run == r.Header().Run && call.State == answers.Unknown {
 			c.Unknown++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -92,6 +94,23 @@ func TestPaidReport(t *testing.T) {
 	}
 	_, result := p.all()
 	requireReport(t, "in steps", result.Report, want)
+	requireCredits := func(total, last int64) {
+		t.Helper()
+		if m := result.Manifest; m.CreditsTotal == nil || *m.CreditsTotal != total || *m.CreditsThisRun != last {
+			t.Errorf("manifest: %+v; want %d credits, %d of the last run", m, total, last)
+		}
+	}
+	paid := want.Service.Calls.Credits
+	requireCredits(paid, paid)
+
+	// A run that repairs the dataset counts on.
+	if err := os.Remove(filepath.Join(p.dir, "out", "part-00001.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	most = paid + purchase.Prices[resolution.IPToCompany].Match // refused questions are asked again
+	_, result = p.all()
+	requireCredits(paid, 0)
+	most = 10_000
 
 	// All answers are stored now. Questions that were refused before the second in
 	// which the run was begun are asked again.

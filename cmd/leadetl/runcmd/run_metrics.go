@@ -88,7 +88,7 @@ func newRunMetrics(p *stats.Progress) *runMetrics {
 		callSeconds:    desc("call_seconds", "Time from a request to its answer, of those that got one."),
 		waiting:        desc("waiting_seconds_total", "Time in which anybody waited before a call, by what for.", "reason"),
 		credits:        desc("credits_total", "Credits that the answers of this run cost."),
-		earlierCredits: desc("earlier_credits", "Credits that earlier runs of the same unfinished dataset paid."),
+		earlierCredits: desc("earlier_credits", "Credits that earlier runs of the same dataset paid."),
 		unknown:        desc("unknown_calls", "Calls that may have been billed and have no answer."),
 		parked:         desc("parked", "Calls whose answer comes later."),
 		refused:        desc("refused_total", "Questions that the service would not work on."),

@@ -81,8 +81,8 @@ func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 func (f *remoteFlags) registerBudget(flags *pflag.FlagSet) {
 	defaults := client.DefaultOptions()
 	f.rate = limit.None
-	flags.Var(&f.maxCredits, "max-credits", "`number` of credits this job may spend, restarts included (default: no limit)")
-	flags.Var(&f.maxCalls, "max-calls", "`number` of keys this job may look up at the service, restarts included (default: no limit)")
+	flags.Var(&f.maxCredits, "max-credits", "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)")
+	flags.Var(&f.maxCalls, "max-calls", "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)")
 	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls are sent (default: no limit)")
 	flags.Var(&f.creditCost, "credit-cost", "most `credits` that one call can cost (default: the price of the operation)")
 	flags.Var(wire.Rate{Rate: &f.rate}, "rate", "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)")

@@ -68,12 +68,12 @@ func TestScheduledCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)(?:"exec |^  )leadetl ([^"|\n]*)`).FindAllStringSubmatch(string(page), -1)
+	found := regexp.MustCompile(`(?m)^ +(?:exec )?leadetl ([^|\n]*)`).FindAllStringSubmatch(string(page), -1)
 	if len(found) != 2 {
 		t.Errorf("%d commands are scheduled, want those of Kubernetes and Airflow", len(found))
 	}
 	for _, m := range found {
-		line := strings.NewReplacer("$(date -u -d @$(( ${JOB_NAME##*-} * 60 )) +%F)", "2026-11-20", "{{ ds }}", "2026-11-20").Replace(m[1])
+		line := strings.NewReplacer(`"dt=$night"`, "dt=2026-11-20", "{{ ds }}", "2026-11-20").Replace(m[1])
 		c, args, err := newRoot(cli.Streams{}).Find(strings.Fields(line))
 		if err != nil || c.Name() != "run" {
 			t.Errorf("leadetl %s: %v", line, err)
@@ -96,7 +96,7 @@ func TestNamedFlags(t *testing.T) {
 	known := map[string]bool{
 		"help": true, "help-all": true,
 		"catalog": true, "warehouse": true, "property": true, // of leadetl-iceberg
-		"for": true, "namespace": true, // of kubectl
+		"for": true, "from": true, "namespace": true, // of kubectl
 	}
 	var add func(c *cobra.Command)
 	add = func(c *cobra.Command) {

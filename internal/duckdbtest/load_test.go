@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/duckdb/duckdb-go/v2"
 )
@@ -392,5 +394,93 @@ func TestStoredAnswers(t *testing.T) {
 	}
 	if want := []string{"ann@x.example matched Ann", "bob@x.example matched ", "cy@x.example no_match "}; rows.Err() != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, rows.Err(), want)
+	}
+}
+
+// TestNights runs two nights by each recipe, with lists of their own, and reads
+// both through one table.
+func TestNights(t *testing.T) {
+	for name, recipe := range map[string]func(t *testing.T, folder string, night time.Time){
+		"cron and systemd": func(t *testing.T, folder string, night time.Time) {
+			write(t, filepath.Join(folder, "nights", night.Format(time.DateOnly)), "")
+			shell(t, folder, page(t, "deploy/nightly.sh"))
+		},
+		"Airflow": func(t *testing.T, folder string, night time.Time) {
+			_, command, _ := strings.Cut(page(t, "docs/nightly.md"), `COMMAND = """`)
+			command, _, _ = strings.Cut(command, `"""`)
+			shell(t, folder, strings.NewReplacer("{{ ds }}", night.Format(time.DateOnly), "/srv/lists", folder, "/datasets", folder, "sleep 900", "exit 5").Replace(command))
+		},
+		"Kubernetes": func(t *testing.T, folder string, night time.Time) {
+			job := block(t, page(t, "deploy/cronjob.yaml"), "nightly.yaml:")
+			job = strings.NewReplacer("s3://leads/lists/**.csv.gz", "lists/${NIGHT}.csv", "s3://leads/", "").Replace(job)
+			write(t, filepath.Join(folder, "etc/nightly.yaml"), job)
+			command := strings.NewReplacer("/etc/leadetl/", "etc/", ">/night/", ">").Replace(block(t, page(t, "deploy/cronjob.yaml"), "-"))
+			shell(t, folder, command+`"$LEADETL" run --job nightly.yaml --state state`, fmt.Sprintf("JOB_NAME=leadetl-nightly-%d", night.Unix()/60))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, db := t.TempDir(), open(t)
+			write(t, filepath.Join(folder, "nightly.yaml"), "operation: email_to_hem\nin: lists/${NIGHT}.csv\nkeep: [id]\n")
+			for i, night := range []string{"2026-11-19", "2026-11-20"} {
+				write(t, filepath.Join(folder, "lists", night+".csv"), "id,email\n"+strings.Repeat(fmt.Sprintf("%d,%[1]d@x.example\n", i), i+1))
+				scheduled, err := time.Parse(time.RFC3339, night+"T02:30:00Z")
+				if err != nil {
+					t.Fatal(err)
+				}
+				recipe(t, folder, scheduled)
+				load(t, db, filepath.Join(folder, "hems/dt="+night))
+			}
+			want := [][]string{{"2026-11-19", "DATE", "0", "1"}, {"2026-11-20", "DATE", "1", "2"}}
+			for _, table := range []string{"loaded", fmt.Sprintf("read_parquet('%s/hems/dt=*/part-*.parquet', hive_partitioning = true)", folder)} {
+				if got := query(t, db, "SELECT dt::VARCHAR, typeof(dt), id, count(*) FROM "+table+" GROUP BY ALL ORDER BY ALL"); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s has %v, want %v", table, got, want)
+				}
+			}
+		})
+	}
+}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// block is the text of several lines that a page of YAML has behind head.
+func block(t *testing.T, text, head string) (found string) {
+	t.Helper()
+	before, behind, there := strings.Cut(text, head+" |\n")
+	if !there {
+		t.Fatalf("no %s", head)
+	}
+	indent := before[strings.LastIndex(before, "\n")+1:] + "  "
+	for line := range strings.SplitSeq(behind, "\n") {
+		line, inside := strings.CutPrefix(line, indent)
+		if !inside {
+			break
+		}
+		found += line + "\n"
+	}
+	return found
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shell runs commands in a folder; leadetl is the program.
+func shell(t *testing.T, folder, commands string, env ...string) {
+	t.Helper()
+	c := exec.Command("sh", "-c", commands)
+	c.Dir = folder
+	c.Env = append(env, "LEADETL="+program, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+folder)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, commands, out)
 	}
 }

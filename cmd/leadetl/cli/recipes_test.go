@@ -122,8 +122,8 @@ func call(t *testing.T, folder, command string, leadetlCode int, env ...string) 
 	return code, strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// The lines of the crontab work without HOME and PATH. A night keeps its date
-// until it is done, and is tried again only where the table says so.
+// The lines of the crontab work without HOME and PATH. A night keeps its date and
+// its file until it is done, and is tried again only where the table says so.
 func TestCronRecipe(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("no flock")
@@ -151,19 +151,33 @@ func TestCronRecipe(t *testing.T) {
 		if night != before {
 			t.Skip("midnight passed")
 		}
-		want := "run --job nightly.yaml --out hems/dt=" + night + " --state state --quiet"
+		want := "run --job nightly.yaml --out hems --partition-by dt=" + night + " --state state --quiet"
 		if code != end || !slices.Equal(calls, []string{want}) {
 			t.Errorf("exit code %d, calls %q, want %d and %q", code, calls, end, want)
 		}
 		due, _ := filepath.Glob(filepath.Join(folder, "nights/*"))
-		if (len(due) == 1) != isRetried(end) {
+		if (len(due) == 0) != (end == ExitDone) {
 			t.Errorf("after exit code %d these nights are due: %q", end, due)
 		}
 		if len(due) == 1 { // another day comes
-			if err := os.Rename(due[0], filepath.Join(folder, "nights/2020-01-02")); err != nil {
+			other := filepath.Join(folder, "nights/2020-01-02")
+			if err := os.Rename(due[0], other); err != nil {
 				t.Fatal(err)
 			}
-			if code, calls = call(t, folder, commands[1], ExitDone, env); code != ExitDone || len(calls) != 1 || !strings.Contains(calls[0], "dt=2020-01-02 ") {
+			more := ""
+			if !isRetried(end) { // a person has to say what happens
+				if code, calls = call(t, folder, commands[1], ExitDone, env); code != ExitDone || calls[0] != "" {
+					t.Errorf("after exit code %d a night is tried again: exit code %d, calls %q", end, code, calls)
+				}
+				text := []string{"", "anew", "anew\n"}[end%3]
+				if more = strings.TrimSpace(text); more != "" {
+					more = " --overwrite"
+				}
+				if err := os.WriteFile(other, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code, calls = call(t, folder, commands[1], ExitDone, env); code != ExitDone || len(calls) != 1 || !strings.Contains(calls[0], "dt=2020-01-02 ") || !strings.HasSuffix(calls[0], "--quiet"+more) {
 				t.Errorf("a retry: exit code %d, calls %q", code, calls)
 			}
 		}
@@ -189,7 +203,7 @@ func TestAirflowRecipe(t *testing.T) {
 		if isRetried(end) {
 			tries = 10
 		}
-		if code != end || len(calls) != tries || len(slices.Compact(calls)) != 1 {
+		if code != end || len(calls) != tries || len(slices.Compact(calls)) != 1 || !strings.Contains(calls[0], " --out /datasets/hems --partition-by dt=2026-11-20 ") {
 			t.Errorf("exit code %d: %d after %d tries %q, want %d tries", end, code, len(calls), calls, tries)
 		}
 	}
@@ -235,7 +249,7 @@ func TestMappedAirflowRecipe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const flags = " --job emails.yaml --out s3://leads/hems/dt=2026-11-20"
+			const flags = " --job emails.yaml --out s3://leads/hems --partition-by dt=2026-11-20"
 			want := "survey --json" + flags + "\n"
 			if test.code == ExitDone {
 				for _, call := range test.want {
@@ -269,16 +283,33 @@ def task(**settings):
 
 // The date in Kubernetes is that of the Job, whenever its pod starts.
 func TestKubernetesRecipe(t *testing.T) {
-	m := regexp.MustCompile(`args: \["(exec leadetl .*)"\]`).FindStringSubmatch(block(t, "yaml"))
-	if m == nil {
+	scheduled := time.Date(2026, 11, 20, 2, 30, 0, 0, time.UTC).Unix() / 60
+	_, command, _ := strings.Cut(block(t, "yaml"), "args:\n                - |\n")
+	command, _, found := strings.Cut(command, "\n              env:")
+	if !found {
 		t.Fatal("no args")
 	}
-	folder := t.TempDir()
-	stub(t, folder)
-	scheduled := time.Date(2026, 11, 20, 2, 30, 0, 0, time.UTC)
-	code, calls := call(t, folder, m[1], ExitTryAgain, "PATH="+folder+":/usr/bin:/bin", fmt.Sprintf("JOB_NAME=leads-%d", scheduled.Unix()/60))
-	if code != ExitTryAgain || len(calls) != 1 || !strings.Contains(calls[0], " --out /datasets/leads/dt=2026-11-20 ") {
-		t.Errorf("exit code %d, calls %q", code, calls)
+	for _, c := range []struct {
+		name string
+		want string // "" for none
+	}{
+		{fmt.Sprintf("leads-%d", scheduled), "2026-11-20"},
+		{fmt.Sprintf("leads-of-2026-%d", scheduled), "2026-11-20"},
+		{"leads-2026-11-19", "2026-11-19"},
+		{"leads-manual", ""},
+		{"leads-manually", ""},
+		{"leads-20", ""},
+		{"", ""},
+	} {
+		folder := t.TempDir()
+		stub(t, folder)
+		code, calls := call(t, folder, command, ExitTryAgain, "PATH="+folder+":/usr/bin:/bin", "JOB_NAME="+c.name)
+		if c.want == "" && (code != ExitUsage || calls[0] != "") {
+			t.Errorf("%q: exit code %d, calls %q, want none", c.name, code, calls)
+		}
+		if c.want != "" && (code != ExitTryAgain || len(calls) != 1 || !strings.Contains(calls[0], " --out /datasets/leads --partition-by dt="+c.want+" ")) {
+			t.Errorf("%q: exit code %d, calls %q", c.name, code, calls)
+		}
 	}
 	for _, page := range []string{block(t, "yaml"), readPage(t, "deploy/cronjob.yaml")} {
 		if !strings.Contains(page, "batch.kubernetes.io/job-name") {

@@ -2,6 +2,7 @@ package runcmd
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +24,8 @@ func TestDeployedJob(t *testing.T) {
 				Spec struct {
 					Template struct {
 						Spec struct {
-							Containers []struct{ Args []string }
+							Containers     []struct{ Args []string }
+							InitContainers []struct{ Command []string } `yaml:"initContainers"`
 						}
 					}
 				}
@@ -45,9 +47,17 @@ func TestDeployedJob(t *testing.T) {
 		t.Fatalf("args %q", args)
 	}
 	name := filepath.Base(args[2])
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(config.Data[name]), 0o644); err != nil {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "template"), []byte(config.Data[name]), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	command := job.Template.Spec.InitContainers[0].Command
+	script := strings.NewReplacer("/etc/leadetl/"+name, folder+"/template", args[2], folder+"/"+name).Replace(command[2])
+	path := filepath.Join(folder, name)
+	night := exec.Command(command[0], command[1], script)
+	night.Env = append(os.Environ(), "JOB_NAME=leadetl-nightly-29917590")
+	if out, err := night.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	var f runFlags
 	var c cobra.Command
@@ -62,6 +72,9 @@ func TestDeployedJob(t *testing.T) {
 	}
 	if _, err := f.job(operation); err != nil {
 		t.Error(err)
+	}
+	if want := "s3://leads/hems/dt=2026-11-19/"; strings.TrimSuffix(f.out, "/")+"/" != want {
+		t.Errorf("the dataset is %s, want %s", f.out, want)
 	}
 }
 

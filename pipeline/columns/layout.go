@@ -24,7 +24,8 @@ const (
 	// and answer, or the same values in other bytes. 2: phone numbers, full names and
 	// streets may have a dictionary. 3: a row group ends by the bytes it takes encoded, and
 	// dictionaries may be larger. 4: google drops plus tags, more addresses are taken
-	// and fewer damaged ones, and profile addresses keep their query outside the network.
+	// and fewer damaged ones, profile addresses keep their query outside the network, phone
+	// numbers lose what is dialled inside their country, and revenue has bounds in US dollars alone.
 	RulesVersion = 4
 )
 

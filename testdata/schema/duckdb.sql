@@ -100,8 +100,8 @@ COMMENT ON COLUMN "deanonymization"."company_website_url" IS 'its web site; null
 COMMENT ON COLUMN "deanonymization"."company_network_url" IS 'its profile address, without scheme; null when not known';
 COMMENT ON COLUMN "deanonymization"."company_industry" IS 'its industry; null when not known';
 COMMENT ON COLUMN "deanonymization"."company_revenue" IS 'its revenue a year, a range in words; null when not known';
-COMMENT ON COLUMN "deanonymization"."company_revenue_min" IS 'lower bound of that range (US dollars); null when none, or the words are ambiguous';
-COMMENT ON COLUMN "deanonymization"."company_revenue_max" IS 'upper bound of that range (US dollars); null when none, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_revenue_min" IS 'lower bound of that range (US dollars); null when none, another currency, or the words are ambiguous';
+COMMENT ON COLUMN "deanonymization"."company_revenue_max" IS 'upper bound of that range (US dollars); null when none, another currency, or the words are ambiguous';
 COMMENT ON COLUMN "deanonymization"."company_employee_count" IS 'its employees, a range in words; null when not known';
 COMMENT ON COLUMN "deanonymization"."company_employee_min" IS 'lower bound of that range (people); null when none, or the words are ambiguous';
 COMMENT ON COLUMN "deanonymization"."company_employee_max" IS 'upper bound of that range (people); null when none, or the words are ambiguous';

@@ -4,7 +4,7 @@ import "math"
 
 // Range has the bounds of a text range, both inclusive.
 type Range struct {
-	Min, Max       int64 // people, or whole units of the text's currency; 0 when absent
+	Min, Max       int64 // people, or whole US dollars; 0 when absent
 	HasMin, HasMax bool  // 10,001+ has no Max, <50 no Min
 	// Spreadsheet says that the text is a date, such as Nov-50, which spreadsheets
 	// make of 11-50. Then there are no bounds.
@@ -12,7 +12,8 @@ type Range struct {
 }
 
 // ParseRange reads an employee count or a revenue: 11-50, 10,001+,
-// SIZE_51_TO_200, $1-10M, under $500,000, 1.5bn. Currencies are ignored. Under and
+// SIZE_51_TO_200, $1-10M, under $500,000, 1.5bn. An amount without a currency is in US
+// dollars, and one in another currency (€1M, HK$5M, 5M CHF) has no bounds. Under and
 // over are strict (under 50 ends at 49), an exact number is both bounds, and about
 // is ignored. Text that is reversed (50-11), ambiguous (1.000), does not fit an int64
 // or has unknown words has no bounds.

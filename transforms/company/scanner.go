@@ -10,19 +10,25 @@ import (
 const maxRangeText = 96
 
 // normalize appends text to dst for a scanner: in lower case, with - for all dashes,
-// and with one space for currency signs, underscores and runs of spaces. ok is false
-// if text is too long or not UTF-8. It does not allocate if dst has room.
+// and with one space for dollar signs, underscores and runs of spaces. ok is false
+// if text is too long, not UTF-8, or in another currency than US dollars. It does not
+// allocate if dst has room.
 func normalize(dst []byte, text string) (normal []byte, ok bool) {
 	room := cap(dst)
 	for _, r := range text {
 		switch {
 		case r == utf8.RuneError:
 			return nil, false
+		case r == '$' || r == '＄' || r == '﹩':
+			if otherDollar(dst) {
+				return nil, false
+			}
+			r = ' '
 		case r < utf8.RuneSelf:
 			if 'A' <= r && r <= 'Z' {
 				r += 'a' - 'A'
 			}
-			if r == '$' || r == '_' || r <= ' ' {
+			if r == '_' || r <= ' ' {
 				r = ' '
 			}
 		case r == '≤':
@@ -35,7 +41,9 @@ func normalize(dst []byte, text string) (normal []byte, ok bool) {
 			r = '\'' // as in Swiss thousands
 		case r == '−' || unicode.Is(unicode.Pd, r):
 			r = '-'
-		case unicode.IsSpace(r) || unicode.Is(unicode.Sc, r):
+		case unicode.Is(unicode.Sc, r):
+			return nil, false
+		case unicode.IsSpace(r):
 			r = ' '
 		case unicode.Is(unicode.Cf, r):
 			continue
@@ -49,6 +57,24 @@ func normalize(dst []byte, text string) (normal []byte, ok bool) {
 		dst = utf8.AppendRune(dst, r)
 	}
 	return bytes.TrimRight(dst, " "), true
+}
+
+// otherDollar reports whether the letters in front of a dollar sign make it another
+// currency, as in A$, HK$ or R$. A unit may precede it: 1M$.
+func otherDollar(before []byte) bool {
+	end := len(bytes.TrimRight(before, " "))
+	start := end
+	for start > 0 && letter(before[start-1]) {
+		start--
+	}
+	switch word := string(before[start:end]); {
+	case word == "" || word == "us" || word == "usd":
+		return false
+	case end == len(before):
+		return start == 0 || !digit(before[start-1])
+	default:
+		return word == "a" || word == "ca" // a space between; other words are read as words
+	}
 }
 
 // scanner reads a normalized range. It moves a position and not the text, so that the
@@ -99,13 +125,25 @@ func (s *scanner) anyOf(words ...string) bool {
 	return false
 }
 
-// noiseWords are words around numbers without a meaning.
+// noiseWords are words around numbers without a meaning. Those of other currencies than US
+// dollars are not among them, so that their amounts have no bounds.
 var noiseWords = wordSet(
 	"employees", "employee", "people", "persons", "person", "staff", "workers", "members", "fte", "ftes", "headcount",
 	"team", "company", "size", "revenue", "annual", "annually", "per", "year", "a", "in",
 	"approx", "approximately", "about", "around", "circa", "ca", "estimated", "est",
-	"usd", "eur", "gbp", "cad", "aud", "nzd", "chf", "jpy", "cny", "inr", "sek", "nok", "dkk", "pln", "brl", "mxn",
-	"sgd", "hkd", "zar", "dollars", "euros", "us",
+	"usd", "dollar", "dollars", "us",
+)
+
+// otherCurrencies are the words in parentheses that make an amount one of another currency.
+// Source: ISO 4217, the currencies most traded.
+var otherCurrencies = wordSet(
+	"aed", "ars", "aud", "bdt", "bgn", "bhd", "brl", "cad", "chf", "clp", "cnh", "cny", "cop", "crc", "czk", "dkk", "egp", "eur",
+	"gbp", "ghs", "hkd", "hrk", "huf", "idr", "ils", "inr", "isk", "jod", "jpy", "kes", "krw", "kwd", "kzt", "lkr", "mad", "mxn",
+	"myr", "ngn", "nok", "nzd", "omr", "pen", "php", "pkr", "pln", "qar", "ron", "rsd", "rub", "sar", "sek", "sgd", "thb", "tnd",
+	"try", "twd", "uah", "uyu", "vnd", "zar", "euro", "euros", "pound", "pounds", "sterling", "yen", "yuan", "renminbi", "rmb",
+	"rupee", "rupees", "rs", "franc", "francs", "krona", "kronor", "krone", "kroner", "kr", "zloty", "won", "real", "reais", "rand",
+	"peso", "pesos", "lira", "ruble", "rubles", "dirham", "dirhams", "riyal", "shekel", "baht", "ringgit", "rupiah", "canadian",
+	"australian", "singapore", "hong", "zealand", "local",
 )
 
 func wordSet(words ...string) map[string]bool {
@@ -116,7 +154,7 @@ func wordSet(words ...string) map[string]bool {
 	return set
 }
 
-// noise skips noiseWords, a tilde, and parentheses without digits.
+// noise skips noiseWords, a tilde, and parentheses without digits and currencies.
 func (s *scanner) noise() {
 	for {
 		s.skip(' ')
@@ -128,7 +166,7 @@ func (s *scanner) noise() {
 			s.at++
 		case s.next() == '(':
 			end := bytes.IndexByte(s.rest(), ')')
-			if end < 0 || bytes.ContainsAny(s.rest()[:end], "0123456789") {
+			if end < 0 || bytes.ContainsAny(s.rest()[:end], "0123456789") || namesCurrency(s.rest()[1:end]) {
 				return
 			}
 			s.at += end + 1
@@ -136,6 +174,21 @@ func (s *scanner) noise() {
 			return
 		}
 	}
+}
+
+// namesCurrency reports whether a text has one of otherCurrencies among its words.
+func namesCurrency(text []byte) bool {
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && letter(text[n]) {
+			n++
+		}
+		if otherCurrencies[string(text[:n])] {
+			return true
+		}
+		text = text[min(n+1, len(text)):]
+	}
+	return false
 }
 
 // word returns the next word without reading it.

@@ -272,6 +272,23 @@ func testOldPaid(o *oldPlace) {
 	o.requireStored(map[string]int{"enrichment": 9, "ip_to_company": 19}, 5, 5)
 	profiles, parked, searches, ips := oldRuns[0], oldRuns[1], oldRuns[2], oldRuns[3]
 
+	// They are found under the name of the service alone.
+	for _, f := range []struct {
+		resolver, operation, list string
+		code                      int
+		want                      string
+	}{
+		{"https://LEADS.example.:443/", "enrichment", "profiles", cli.ExitUsage, "9 answers of enrichment"},
+		{"https://leads.example", "ip_to_company", "ips", cli.ExitUsage, "19 answers and 5 open calls of ip_to_company"},
+		{"http://leads.example:8080", "keyword_to_lead", "searches", cli.ExitDone, "\"2 open calls of http://leads.example"},
+	} {
+		args := []string{"plan", f.operation, "--in", o.name("lists/" + f.list + ".csv"), "--out", o.name("spelled"), "--resolver", f.resolver}
+		p := o.start(append(args, o.state()...)...)
+		if got, said := p.code(), p.said.String(); got != f.code || !strings.Contains(said, f.want) || !strings.Contains(said, oldService) {
+			o.Errorf("%s: exit code %d, want %d: %s", f.resolver, got, f.code, said)
+		}
+	}
+
 	// The finished dataset, and another of the same answers.
 	o.output(cli.ExitDone, append([]string{"verify", o.name("profiles")}, o.state()[2:]...)...)
 	o.renew(func(s *badservice.Service) {

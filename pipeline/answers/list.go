@@ -219,3 +219,43 @@ func (st *Stat) add(scope Scope, a Answer) {
 	}
 	st.Tallies[i].Add(a)
 }
+
+// Held counts what is stored of an operation under one name of a service.
+type Held struct {
+	Answers int64
+	Calls   int64 // open
+}
+
+// Others counts what is stored of a scope's operation under other names of services. It reads
+// the whole table of answers only if there are others.
+func (c *Contents) Others(ctx context.Context, than Scope) (map[string]Held, error) {
+	is := func(s Scope) bool { return s.Operation == than.Operation && s.Service != than.Service }
+	var others int
+	if err := c.from.QueryRowContext(ctx, "SELECT count(*) FROM scopes WHERE operation = ? AND service <> ?", string(than.Operation), than.Service).Scan(&others); err != nil {
+		return nil, fault(err)
+	}
+	if others == 0 {
+		return nil, nil
+	}
+	held := map[string]Held{}
+	calls, err := c.calls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, call := range calls {
+		if is(call.Scope) {
+			h := held[call.Service]
+			h.Calls++
+			held[call.Service] = h
+		}
+	}
+	st, err := c.Stat(ctx)
+	for _, t := range st.Tallies {
+		if is(t.Scope) {
+			h := held[t.Service]
+			h.Answers += t.Answers
+			held[t.Service] = h
+		}
+	}
+	return held, err
+}

@@ -179,6 +179,51 @@ func (s *State) Stat(ctx context.Context) (st answers.Stat, err error) {
 	return st, nil
 }
 
+// Others counts what is stored of a scope's operation under other names of services. An
+// answer that is in several files, because it was bought again, counts in each.
+func (s *State) Others(ctx context.Context, than answers.Scope) (map[string]answers.Held, error) {
+	scopes, err := s.Scopes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held := map[string]answers.Held{}
+	for _, of := range scopes {
+		if of.Operation != than.Operation || of.Service == than.Service {
+			continue
+		}
+		calls, err := s.OpenCalls(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.latest(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		h := answers.Held{Answers: rowsOf(m.Files), Calls: int64(len(calls))}
+		err = s.withLog(ctx, of, m, func(copied *Copy) error {
+			if copied == nil {
+				return nil
+			}
+			contents, err := copied.Contents()
+			if err != nil {
+				return err
+			}
+			st, err := contents.Stat(ctx)
+			for _, t := range st.Tallies {
+				h.Answers += t.Answers
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if h != (answers.Held{}) {
+			held[of.Service] = h
+		}
+	}
+	return held, nil
+}
+
 // Take takes over answers and open calls of one scope from another store, if
 // they are newer than the existing ones. An answer ends the open call of its
 // question that was sent before it. The caller holds the lease of the service.

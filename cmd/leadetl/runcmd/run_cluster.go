@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cluster"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -216,6 +217,10 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
 	if f.remote.isRemote() {
 		job.Service = ServiceOf(f.remote.name())
+		of := answers.Scope{Service: f.remote.name(), Operation: resolution.Operation(settings.Operation)}
+		if err := f.remote.checkNames(ctx, wire.State{Objects: state}, of, log); err != nil {
+			return nil, nil, err
+		}
 	}
 	if f.cluster.lanes > 1 {
 		job.Lanes = f.cluster.lanes

@@ -36,7 +36,7 @@ type Settings struct {
 // client needs, and those that each worker has of its own.
 var ownFlags = []string{
 	"job", "set", "state", "workers", "max-rejects", "min-rows", "fail-on", "log-format", "log-level", "quiet", "summary-json", "metrics-listen",
-	"openlineage-url", "openlineage-namespace", "on", "detach", "lost-after", "api-key-file", "ca-file", "help",
+	"openlineage-url", "openlineage-namespace", "on", "detach", "lost-after", "api-key-file", "ca-file", "buy-again", "help",
 	"s3-endpoint", "s3-path-style", "s3-give-up-after", "s3-sse", "s3-kms-key", "s3-acl",
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -22,7 +23,9 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/servicename"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -43,6 +46,7 @@ const APIKeyVariable = "LEADETL_API_KEY"
 type remoteFlags struct {
 	resolver       string
 	serviceName    string
+	buyAgain       bool
 	apiKeyFile     string
 	headerName     string
 	caFile         string
@@ -68,6 +72,7 @@ func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 	flags.StringVar(&f.resolver, "resolver", EmbeddedResolver, "`source` of answers: embedded, or the address of a service (called through the proxy in HTTPS_PROXY if set)")
 	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
 	flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)")
+	flags.BoolVar(&f.buyAgain, "buy-again", false, "buy answers that are stored under another name of the service, instead of stopping")
 	flags.StringVar(&f.headerName, "header-name", client.DefaultOptions().HeaderName, "`header` that carries the key; Authorization carries it as a bearer token")
 	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
 	flags.Var(&f.refresh, "refresh-older-than", "buy stored matches again that are older than this (default: never)")
@@ -102,7 +107,7 @@ func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 
 // onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
-	"api-key-file", "service-name", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
+	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
 	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "callback-url",
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
@@ -202,6 +207,11 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 		return nil, nil, cli.UsageError(err)
 	}
 	var store storedAnswers
+	if shared == nil && !f.offline {
+		if err := f.checkNames(ctx, state, r.Scope(op), log); err != nil {
+			return nil, nil, err
+		}
+	}
 	if shared == nil {
 		var closeStore func() error
 		if store, closeStore, err = openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace); err != nil {
@@ -393,6 +403,66 @@ func checkOffline(ctx context.Context, state wire.State, store storedAnswers, as
 	log.Warn(fmt.Sprintf("no answers of %s from %s are stored; use the --resolver or --service-name they were bought from", asked.Operation, asked.Service),
 		"stored", strings.Join(slices.Compact(stored), ", "))
 	return nil
+}
+
+// checkNames says how much is stored of the scope's operation under other names: it is
+// not used, and what was bought is bought again. It refuses a run whose service has such a
+// name, unless a flag says that this is meant.
+func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answers.Scope, log *slog.Logger) error {
+	held, err := otherNames(ctx, state, of)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
+		return cmp.Or(cmp.Compare(held[b].Answers, held[a].Answers), cmp.Compare(held[b].Calls, held[a].Calls), strings.Compare(a, b))
+	})
+	if f.serviceName == "" && !f.buyAgain {
+		for _, name := range names {
+			if !servicename.Alike(ctx, name, of.Service) {
+				continue
+			}
+			return cli.UsageError(fmt.Errorf("%s of %s, stored under the name %s, would not be used, and %s looks like the same service; use them with --service-name %[3]s, or buy them again with --buy-again",
+				heldText(held[name]), of.Operation, cli.Printable(name), cli.Printable(of.Service)))
+		}
+	}
+	level := slog.LevelWarn
+	if f.buyAgain {
+		level = slog.LevelInfo
+	}
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, cli.Printable(fmt.Sprintf("%s of %s", heldText(held[name]), name)))
+	}
+	log.Log(ctx, level, fmt.Sprintf("answers of %s are stored under other names of services; this run does not use them, and what it needs of them is bought again", of.Operation),
+		"service", of.Service, "stored", strings.Join(texts, ", "))
+	return nil
+}
+
+func otherNames(ctx context.Context, state wire.State, of answers.Scope) (map[string]answers.Held, error) {
+	if state.Objects != nil {
+		held, err := state.Objects.Others(ctx, of)
+		return held, wire.UnlessUnavailable(err)
+	}
+	if !wire.HoldsAnswers(state.Folder) {
+		return nil, nil
+	}
+	contents, err := wire.ReadAnswers(ctx, state.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer contents.Close()
+	return contents.Others(ctx, of)
+}
+
+func heldText(h answers.Held) string {
+	var texts []string
+	if h.Answers > 0 {
+		texts = append(texts, figures.Plural(int(h.Answers), "answer"))
+	}
+	if h.Calls > 0 {
+		texts = append(texts, figures.Plural(int(h.Calls), "open call"))
+	}
+	return strings.Join(texts, " and ")
 }
 
 // checkResolver refuses a value of --resolver that is neither the embedded

@@ -194,7 +194,7 @@ func isNotInSlug(c rune) bool {
 func meansNobody(slug string) bool {
 	switch slug {
 	case "null", "none", "undefined", "n-a", "na", "nan", "nil", "0", "null-null", "none-none", "nan-nan", "undefined-undefined",
-		"me", "unavailable", "unknown", "true", "false", "username", "yourname", "your-name", "your-profile":
+		"me", "unavailable", "true", "false", "username", "yourname", "your-name", "your-profile":
 		return true
 	}
 	return strings.Trim(slug, "-_'") == ""

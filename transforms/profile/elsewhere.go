@@ -56,8 +56,7 @@ func (r Rules) elsewhere(host string, path []string, query, fragment string) (UR
 	if err != nil {
 		return URL{}, err
 	}
-	isRoute := strings.HasPrefix(fragment, "/") || strings.HasPrefix(fragment, "!") // /users#/ada
-	if len(path) == 0 && query == "" || isRoute || r.leadsOn(strings.Join(path, "/")) || !isShaped(path) && r.leadsOn(query) {
+	if len(path) == 0 && query == "" || mayName(fragment) || r.leadsOn(strings.Join(path, "/")) || !isShaped(path) && r.leadsOn(query) {
 		return URL{}, ErrInvalid
 	}
 	if len(path) > 0 && nullword.Is(path[len(path)-1]) {
@@ -73,6 +72,19 @@ func (r Rules) elsewhere(host string, path []string, query, fragment string) (UR
 		}
 	}
 	return u, nil
+}
+
+// mayName reports whether a fragment may name a person, as in /users#/ada and /users#id=1.
+// Keys have no fragment, and would be those of many.
+func mayName(fragment string) bool {
+	if strings.HasPrefix(fragment, "/") || strings.HasPrefix(fragment, "!") {
+		return true
+	}
+	if !strings.Contains(fragment, "=") || strings.HasPrefix(fragment, ":~:") { // #:~:text=… marks a text
+		return false
+	}
+	named, err := cleanQuery(fragment)
+	return named != "" || err != nil
 }
 
 func isShaped(path []string) bool {

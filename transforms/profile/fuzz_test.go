@@ -14,7 +14,7 @@ func FuzzKeyOfKey(f *testing.F) {
 		f.Add(fact.in)
 	}
 	for _, s := range []string{
-		"https://x.example/v?b=1&a=2&utm_source=x#y", "x.example?b,y.example/c&a", "x.example/in/a?b=c:%2f%2f&", "linkedin.com/in/https://x.example/?b&a", "linkedin.com/in/www.linkedin.com/in/@a.",
+		"https://x.example/v?b=1&a=2&utm_source=x#y", "x.example?b,y.example/c&a", "x.example/in/a?b=c:%2f%2f&", "linkedin.com/in/https://x.example/?b&a", "linkedin.com/in/www.linkedin.com/in/@a.", "linkedin.com/in/http/x.example/a#b=c", "x.example/in/https/a#b=c",
 		"https://www.m.network.example:1/m/In/A%CD%BEda?x#y", "people.example/a%2Cb.example/c%25zz", "x.example/%E2%80%8Ba%E2%80%8D",
 		"www.www.m.x.example/J%CC%8C", "a.example/%C2%A0b;c", "K.example/in/%E2%84%AA", "linkedin.com/pub/ACoAA/1/2/3",
 		"x.example/in/http:/y", "https://www.x.example/in/ada_b-1/", "http://m.x.example/in/a", "x.1/in/a", "linkedin.com/in/a//", "1.2/in/a-", "a-.b/in/c",

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
@@ -81,8 +82,9 @@ func isPage(part string) bool {
 func (r Rules) pasted(slug string, rest []string, query string) string {
 	scheme, address := "https:", slug
 	for _, known := range []string{"https:", "http:"} {
-		if len(slug) >= len(known) && strings.EqualFold(slug[:len(known)], known) {
-			scheme, address = known, strings.TrimLeft(slug[len(known):], "/")
+		name := strings.TrimSuffix(known, ":") // the colon gets lost, as in /in/https//…
+		if len(slug) >= len(known) && strings.EqualFold(slug[:len(known)], known) || strings.EqualFold(slug, name) && len(rest) > 0 {
+			scheme, address = known, strings.TrimLeft(slug[min(len(known), len(slug)):], "/")
 			break
 		}
 	}
@@ -164,7 +166,7 @@ func personSlug(slug string) (string, error) {
 		return "", ErrInvalid
 	case meansNobody(slug):
 		return "", ErrEmpty
-	case strings.ContainsFunc(slug, isNotInSlug):
+	case isPageWord(slug), strings.ContainsFunc(slug, isNotInSlug):
 		return "", ErrInvalid
 	}
 	return slug, nil
@@ -186,7 +188,21 @@ func isNotInSlug(c rune) bool {
 	if c < utf8.RuneSelf {
 		return !isPlain[c] && !('A' <= c && c <= 'Z') && c != '_' && c != '\''
 	}
-	return isReserved(c) || c == utf8.RuneError || c == brailleBlank
+	if c == '\u200C' || c == '\u200D' || unicode.Is(unicode.Variation_Selector, c) {
+		return false // names in some scripts need these
+	}
+	return isReserved(c) || c == utf8.RuneError || c == brailleBlank || invisible.Is(c)
+}
+
+// isPageWord reports whether a slug is a word of other addresses of the network: what
+// follows it, or its query, would name the person.
+func isPageWord(slug string) bool {
+	switch slug {
+	case "http", "https", "www", "linkedin", "profile", "view", "people", "dir", "feed", "posts", "pulse", "groups", "jobs", "sales",
+		"recruiter", "talent", "search", "login", "signup", "authwall", "checkpoint", "uas", "redir", "redirect":
+		return true
+	}
+	return isPage(slug)
 }
 
 // meansNobody reports whether a slug is what programs write for a missing one, or what the

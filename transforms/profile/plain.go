@@ -31,7 +31,7 @@ func (r Rules) plainPerson(s string) (key string, ok bool) {
 	if len(slug) < len("/in/x") || slug[:len("/in/")] != "/in/" {
 		return "", false
 	}
-	if name := slug[len("/in/"):]; meansNobody(name) || isPage(name) {
+	if name := slug[len("/in/"):]; meansNobody(name) || isPageWord(name) {
 		return "", false
 	}
 	for i := len("/in/"); i < len(slug); i++ {

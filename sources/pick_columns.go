@@ -45,6 +45,10 @@ func (in *input) matches(match func(string) bool) (places []int) {
 	return places
 }
 
+// NamesMayBeData reports whether the first line of the file may be a row, so that
+// the names of its columns must not be shown. In Parquet they are names.
+func (f File) NamesMayBeData() bool { return f.Format == formatCSV && rows.MayBeData(f.Columns) }
+
 // listed is how many columns an error names.
 const listed = 40
 
@@ -52,9 +56,12 @@ const listed = 40
 // says how to choose others.
 func (f File) NoColumn(advice string, names ...string) error {
 	e := &FormatError{File: f.URI, Problem: "has no column " + quotedOr(names)}
-	if rows.AreData(f.Columns) { // the names may be data, so do not print them
+	if f.NamesMayBeData() {
 		e.Problem += ": its first line looks like data, not like the names of columns"
 		e.Advice = "Add a header line"
+		if !rows.AreData(f.Columns) {
+			e.Advice += ", if it has none. " + advice
+		}
 		return e
 	}
 	shown, more := f.Columns, ""

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -113,7 +114,11 @@ func checkSameColumns(files []sources.File, kept []string) error {
 	for _, f := range files[min(1, len(files)):] {
 		for _, c := range f.Columns {
 			if !containsFold(kept, c) {
-				return &Error{fmt.Errorf("%s has a column %q that %s has not; name the columns to keep with --keep", f.URI, c, files[0].URI)}
+				column := strconv.Quote(c)
+				if f.NamesMayBeData() {
+					column = "(its name may be data)"
+				}
+				return &Error{fmt.Errorf("%s has a column %s that %s has not; name the columns to keep with --keep", f.URI, column, files[0].URI)}
 			}
 		}
 	}

@@ -218,7 +218,7 @@ func inputDataset(file sources.File, namespace string) openlineage.Dataset {
 	if file.Size >= 0 {
 		d = named(file.URI)
 	}
-	if !rows.AreData(file.Columns) {
+	if !file.NamesMayBeData() {
 		var fields []openlineage.Field
 		for _, c := range file.Columns {
 			fields = append(fields, openlineage.Field{Name: c})

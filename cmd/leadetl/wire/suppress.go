@@ -14,7 +14,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/profile"
@@ -246,8 +245,8 @@ func (l *listReader) choose(file sources.File) ([]string, error) {
 	switch {
 	case len(chosen) > 0:
 		return chosen, nil
-	case rows.AreData(file.Columns): // the names may be data, so do not print them
-		return nil, fmt.Errorf("%s has several columns, but its first line looks like data. Add a header line with the column names", file.URI)
+	case file.NamesMayBeData():
+		return nil, fmt.Errorf("%s has several columns, and none of a suppression list (%s); its first line looks like data. Add a header line, or choose with --suppress-column", file.URI, strings.Join(listNames, ", "))
 	}
 	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }

@@ -132,6 +132,7 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
 	run := c.decision.run
+	credits = run.Remote.PaidBefore
 	if run.Remote.Answers != nil {
 		spent, err := run.Remote.Spent(ctx, c.decision.header.Run)
 		if err != nil {

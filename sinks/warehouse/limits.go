@@ -126,6 +126,8 @@ func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 // nameProblem describes what is wrong with the name of a column; "" if nothing is.
 func nameProblem(d Dialect, limit rules, name string) string {
 	switch {
+	case name == "":
+		return "a column needs a name"
 	case limit.nameBytes > 0 && len(name) > limit.nameBytes:
 		return fmt.Sprintf("a name has at most %d bytes", limit.nameBytes)
 	case limit.plainNames && !plainName.MatchString(name):

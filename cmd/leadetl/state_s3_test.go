@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // machines is a job that several machines run, one after another: all they
@@ -143,6 +145,33 @@ func TestStateOnS3Moves(t *testing.T) {
 	}
 	if said := leadetl(t, append(append([]string{"plan"}, m.args()[1:]...), "--json")...); !strings.Contains(said, `"calls":0`) && !strings.Contains(said, `"calls": 0`) {
 		t.Errorf("the plan after the run says %s", said)
+	}
+
+	// The manifest says what all machines have paid, also after another has made a part again.
+	credits := func() (total, last int64) {
+		t.Helper()
+		var manifest sinks.Manifest
+		data, err := os.ReadFile(m.s3.object("out/_manifest.json"))
+		if err == nil {
+			err = json.Unmarshal(data, &manifest)
+		}
+		if err != nil || manifest.CreditsTotal == nil || manifest.CreditsThisRun == nil {
+			t.Fatalf("%v, manifest %s", err, data)
+		}
+		return *manifest.CreditsTotal, *manifest.CreditsThisRun
+	}
+	paid := m.service.Spent()
+	if total, last := credits(); total != paid || last <= 0 || last >= total {
+		t.Errorf("%d credits, %d of the last run; %d are billed", total, last, paid)
+	}
+	if err := os.Remove(parts[1]); err != nil {
+		t.Fatal(err)
+	}
+	if p := m.on(t, "e"); p.code() != cli.ExitDone {
+		t.Fatal(tail(p.said.String()))
+	}
+	if total, last := credits(); total != paid || last != 0 || m.service.Spent() != paid {
+		t.Errorf("after a repair %d credits, %d of the last run; %d were billed, and %d now", total, last, paid, m.service.Spent())
 	}
 }
 

@@ -64,7 +64,7 @@ func checkPartitionName(column, name string) error {
 	kind, personal := keys.KindOfColumn(name)
 	switch {
 	case !partitionName.MatchString(name) || len(name) > maxPartitionValue:
-		return fmt.Errorf("cannot partition rows by %q: the name of a folder has letters, digits and underscores, and begins with a letter; name the column so with --rename, as in --rename '%s=country'", name, column)
+		return fmt.Errorf("cannot partition rows by %q: the name of a folder has letters, digits and underscores, and begins with a letter; give it such a name with --rename", column)
 	case personal:
 		return fmt.Errorf("cannot partition rows by %q: its name %s says that it holds identifiers (%s), and paths appear in logs and reports", column, name, kind)
 	}

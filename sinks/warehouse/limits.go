@@ -148,9 +148,9 @@ func nameProblem(d Dialect, limit rules, name string) string {
 func otherName(d Dialect, limit rules, n int, name string) string {
 	snake := schema.Snake(name, n)
 	if snake == name || nameProblem(d, limit, snake) != "" {
-		return fmt.Sprintf("run it with --rename '%s=NEW'", name)
+		return "run it with --rename " + shellQuoted(name+"=NEW")
 	}
-	return fmt.Sprintf("run it with --normalize-names snake, or --rename '%s=%s'", name, snake)
+	return "run it with --normalize-names snake, or --rename " + shellQuoted(name+"="+snake)
 }
 
 // sizeProblem describes what is wrong with the largest value of a column.

@@ -122,6 +122,7 @@ func TestIssues(t *testing.T) {
 		{"a name with a dash, quoted", Snowflake, column("e-mail", "STRING"), 0, "", false},
 		{"a name with a space", Spark, column("Full Name", "STRING"), 0, "Spark before 3.3", true},
 		{"a name with a space, quoted", Redshift, column("Full Name", "STRING"), 0, "", false},
+		{"a quote in a shell", Spark, column("Customer's Name", "STRING"), 0, `or --rename 'Customer'\''s Name=customers_name'`, true},
 		{"no name", DuckDB, column("", "STRING"), 0, "a column needs a name; run it with --normalize-names snake, or --rename '=column_1'", true},
 		{"how to mend it", BigQuery, column("Full Name", "STRING"), 0, "a digit; run it with --normalize-names snake, or --rename 'Full Name=full_name'", true},
 		{"a long name, cut", Redshift, column(long, "STRING"), 0, "127 bytes; run it with --normalize-names snake, or --rename '" + long + "=" + long[:127] + "'", true},

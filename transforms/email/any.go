@@ -129,7 +129,7 @@ func isLabel(text []byte) bool {
 		if c < utf8.RuneSelf {
 			return c != '_' && domainClass[c] == foreign
 		}
-		return !unicode.In(c, unicode.L, unicode.M, unicode.Nd) // as in hosts of profiles
+		return !unicode.In(c, unicode.L, unicode.Mn, unicode.Mc, unicode.Nd) // as in hosts of profiles
 	})
 }
 

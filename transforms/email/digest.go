@@ -71,8 +71,11 @@ var sumLen = [...]int{MD5: 16, SHA1: 20, SHA256: 32}
 // usual cases, alone or with the white space that a line ends with.
 var ofNobody = sync.OnceValue(func() map[Digest]bool {
 	digests := map[Digest]bool{}
-	words := []string{"", "-", "--", "0", `""`, "[]", "{}", "None", "NaN"}
-	for _, word := range []string{"null", "none", "n/a", "undefined", "nil", "nan", "na", "(null)", "<null>", "#n/a", "unknown", "false"} {
+	words := []string{"", "  ", "   ", "\n\n", "\t\t", "\ufeff", "-", "--", "---", "?", "0", `""`, "''", `\N`, "[]", "{}", "[object Object]", "NaN"}
+	for _, word := range []string{
+		"null", "none", "n/a", "undefined", "nil", "nan", "na", "n.a.", "(null)", "<null>", `"null"`, "'null'", "(none)", "#n/a", "unknown", "false",
+		"blank", "(blank)", "empty", "missing",
+	} {
 		words = append(words, word, strings.ToUpper(word), strings.ToUpper(word[:1])+word[1:])
 	}
 	for _, word := range words {

@@ -164,6 +164,7 @@ var refused = []struct {
 	{"full-width full stop", "jane@example\uFF0Ecom", ErrInvalid},
 	{"Braille blank after", "jane@example.com\u2800", ErrInvalid},
 	{"face in the domain", "jane@\U0001F600.example", ErrInvalid},
+	{"enclosing mark", "jane@example.com\u20E3", ErrInvalid},
 	{"sign in the domain", "jane@exam\u00AEple.com", ErrInvalid},
 	{"empty first label", "test@.example.com", ErrInvalid},
 	{"empty label", "test@example..com", ErrInvalid},
@@ -214,6 +215,7 @@ func TestDigestsOfNobody(t *testing.T) {
 	for _, word := range []string{
 		"", " ", "  ", "\n", "\r\n", "\t", "null", "NULL", "Null", "null\n", "null ", "none", "None", "None\n", "n/a", "N/A", "undefined", "UNDEFINED",
 		"Undefined\r\n", "-", "-\n", "nan", "NaN", "NAN", "nil", "0",
+		"   ", "\n\n", `\N`, `"null"`, "(blank)", "empty",
 	} {
 		for _, cell := range digestsOf(word) {
 			if _, err := Parse([]byte(cell)); err != ErrEmpty {

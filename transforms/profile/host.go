@@ -50,7 +50,7 @@ func isLabel(s string) bool {
 	for _, c := range s {
 		switch {
 		case c == '-', '0' <= c && c <= '9', 'a' <= c && c <= 'z':
-		case c >= utf8.RuneSelf && unicode.In(c, unicode.L, unicode.M, unicode.Nd) && !invisible.Is(c):
+		case c >= utf8.RuneSelf && unicode.In(c, unicode.L, unicode.Mn, unicode.Mc, unicode.Nd) && !invisible.Is(c):
 		default:
 			return false
 		}

@@ -93,6 +93,9 @@ func (b *Builder) addPlain(text string) error {
 	switch {
 	case isPage:
 		key, err := b.rules.Profiles.ParsePerson(text)
+		if errors.Is(err, profile.ErrEmpty) {
+			return ErrEmpty
+		}
 		if err != nil {
 			return ErrUnreadable
 		}

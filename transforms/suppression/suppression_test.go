@@ -172,6 +172,7 @@ func TestAddRefuses(t *testing.T) {
 		{"6ADF97F83ACF6453D4A6A4B1070F3754", ErrEmpty},                                 // md5 of None
 		{"AbpHGcgLb-kRsJGnwFEktk7uzpZOCcBY74-YBdrKVGs", ErrEmpty},                      // sha256 of a newline
 		{strings.Repeat("0", 64), ErrEmpty}, {strings.Repeat("F", 40), ErrEmpty}, {strings.Repeat("A", 43) + "=", ErrEmpty},
+		{"https://www.linkedin.com/in/undefined", ErrEmpty}, {"https://x.example/v?id=null", ErrEmpty},
 		{"email", ErrUnreadable}, {"Hash", ErrUnreadable}, {"jane", ErrUnreadable},
 		{"jane@", ErrUnreadable}, {"jane@x.example,joe@x.example", ErrUnreadable},
 		{"d41d8cd98f00b204e9800998ecf8427", ErrUnreadable}, // 31 digits

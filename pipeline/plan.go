@@ -73,6 +73,11 @@ type PlannedCalls struct {
 	// unknown call.
 	Calls int64 `json:"calls"`
 	Again int64 `json:"again"`
+	// FormChanged counts those of them whose key an earlier version wrote otherwise, and
+	// answered by that: its answer may be about another person. AtLeast means that there were
+	// too many keys to compare them all.
+	FormChanged        int64 `json:"form_changed,omitempty"`
+	FormChangedAtLeast bool  `json:"form_changed_at_least,omitempty"`
 	// Awaited counts answers that come without another call: by callback or by
 	// polling.
 	Awaited int64 `json:"awaited"`
@@ -186,7 +191,7 @@ func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
 		return nil, err
 	}
 	if d.asksRows() {
-		if err := d.run.Remote.Load(ctx, hashesOf(ctx, keys)); err != nil {
+		if err := d.run.Remote.Load(ctx, rows.former.and(hashesOf(ctx, keys))); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +202,7 @@ func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
-	calls := &callPlanner{decision: d, began: rows.began}
+	calls := &callPlanner{decision: d, began: rows.began, former: &rows.former}
 	if err := keys.Each(ctx, d.run.Workers, calls.count); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 type callPlanner struct {
 	decision *decision
 	began    time.Time
+	former   *formerKeys
 
 	mu    sync.Mutex
 	keys  int64
@@ -37,8 +38,21 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 			if found, err = c.look(ctx, hashes, found[:0]); err != nil {
 				return err
 			}
+			hashes = hashes[:0]
 			for i, f := range found {
-				calls.add(f, run.Remote.Decide(run.Job.Operation, f, c.began, c.began), int64(keys[i].Cost))
+				decided := run.Remote.Decide(run.Job.Operation, f, c.began, c.began)
+				calls.add(f, decided, int64(keys[i].Cost))
+				if former, changed := c.former.of[keys[i].Hash]; changed && decided == purchase.Ask {
+					hashes = append(hashes, former)
+				}
+			}
+			if found, err = c.look(ctx, hashes, found[:0]); err != nil {
+				return err
+			}
+			for _, f := range found {
+				if f.Stored || f.Open != "" {
+					calls.FormChanged++
+				}
 			}
 		}
 	}
@@ -98,6 +112,7 @@ func (p *PlannedCalls) sum(o PlannedCalls) {
 	p.Parked += o.Parked
 	p.Calls += o.Calls
 	p.Again += o.Again
+	p.FormChanged += o.FormChanged
 	p.Awaited += o.Awaited
 	p.Failed += o.Failed
 	p.Skipped += o.Skipped
@@ -116,6 +131,7 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 		p.Price = remote.Price.Max()
 	}
 	p.MorePages = morePages && !remote.Offline
+	p.FormChangedAtLeast = c.former.more
 	if remote.Pace != nil {
 		if p.Rate = remote.Pace.Snapshot().Rate; p.Rate > 0 {
 			p.Seconds = float64(p.Calls) / p.Rate

@@ -1,8 +1,12 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +22,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/profile"
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
@@ -27,6 +32,7 @@ type rowPlanner struct {
 	decision    *decision
 	keys        *distinct.Set
 	later       *distinct.Set // pages after the first of searches that were begun
+	former      formerKeys
 	batches     chan plannedBatch
 	sample      *sample
 	parts       int // to be made
@@ -212,7 +218,13 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 		if o != outcome.Matched || !keys.Asks(b, i) {
 			continue
 		}
-		w.asked = append(w.asked, w.question(b.Keys.At(i)))
+		q := w.question(b.Keys.At(i))
+		w.asked = append(w.asked, q)
+		if b.Typed != nil && bytes.IndexByte(b.Keys.At(i), '?') >= 0 {
+			if former, changed := profile.Former(string(b.Keys.At(i))); changed {
+				w.planner.former.add(q.Hash, w.hash([]byte(former)))
+			}
+		}
 	}
 }
 
@@ -273,4 +285,51 @@ func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) 
 		}
 	}
 	return nil
+}
+
+// maxFormer bounds the keys that are compared with their former ones, which are in memory.
+const maxFormer = 1 << 18
+
+// formerKeys are the hashes of keys that an earlier version wrote otherwise, with the hashes
+// they had then.
+type formerKeys struct {
+	mu   sync.Mutex
+	of   map[answers.Hash]answers.Hash
+	more bool // than maxFormer
+}
+
+func (f *formerKeys) add(now, former answers.Hash) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of == nil {
+		f.of = map[answers.Hash]answers.Hash{}
+	}
+	if _, known := f.of[now]; !known && len(f.of) == maxFormer {
+		f.more = true
+		return
+	}
+	f.of[now] = former
+}
+
+// and yields hashes in ascending order, and the former ones among them.
+func (f *formerKeys) and(hashes iter.Seq2[answers.Hash, error]) iter.Seq2[answers.Hash, error] {
+	former := slices.SortedFunc(maps.Values(f.of), answers.Hash.Compare)
+	return func(yield func(answers.Hash, error) bool) {
+		former := slices.Compact(former)
+		for h, err := range hashes {
+			for ; err == nil && len(former) > 0 && former[0].Compare(h) <= 0; former = former[1:] {
+				if former[0] != h && !yield(former[0], nil) {
+					return
+				}
+			}
+			if !yield(h, err) {
+				return
+			}
+		}
+		for _, h := range former {
+			if !yield(h, nil) {
+				return
+			}
+		}
+	}
 }

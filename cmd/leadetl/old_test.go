@@ -294,6 +294,9 @@ func testOldPaid(o *oldPlace) {
 	o.renew(func(s *badservice.Service) {
 		// Keys have had the query since, so one answer was that of two people.
 		want := []string{"forum.example/profile.php?id=1", "forum.example/profile.php?id=2", "pages.example/read.php?1423"}
+		if plan := o.output(cli.ExitDone, o.args("plan", profiles, "--out", o.name("again"), "--json")...); !strings.Contains(plan, `"form_changed": 3,`) || !strings.Contains(plan, `"calls": 3,`) {
+			o.Errorf("the plan does not say how many keys are asked again: %s", plan)
+		}
 		billed := o.ask(s, cli.ExitDone, profiles, "--out", o.name("again"))
 		if slices.Sort(billed); !slices.Equal(billed, want) {
 			o.Errorf("profiles bought again: %q, want %q", billed, want)

@@ -69,6 +69,11 @@ func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
 	t.CountIfAny("failed", c.Failed, "of the unknown calls; they are not sent again and their rows fail")
 	t.CountIfAny("skipped", c.Skipped, "not stored; --offline makes no calls")
 	t.Count("calls", c.Calls, calls)
+	changed := "of the calls: an earlier version stored answers to these keys in another form, maybe about other people"
+	if c.FormChangedAtLeast {
+		changed = "or more " + changed
+	}
+	t.CountIfAny("form changed", c.FormChanged, changed)
 	t.Count("credits", c.Credits, credits)
 }
 

@@ -143,7 +143,7 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 	case err != nil:
 		return nil, nil, &FormatError{File: uri, Problem: "is not an S3 address", Advice: "Write s3://bucket/key, with any pattern after the bucket", Err: err}
 	case len(found) == 0:
-		return nil, nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern; put it in quotes if the shell changes it"}
+		return nil, nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern" + from(store) + "; put it in quotes if the shell changes it"}
 	}
 	for _, o := range found {
 		names = append(names, named{uri: o.String(), object: o})

@@ -192,6 +192,23 @@ func TestRowsOfOddStores(t *testing.T) {
 	}
 }
 
+// A list that is not there is looked for at the right store.
+func TestMissingNamesEndpoint(t *testing.T) {
+	s3test.Setenv(t)
+	store := s3test.NewFake(t, nil)
+	t.Setenv("AWS_ENDPOINT_URL", store.URL)
+	o := Options{Objects: objects.New(t.Context(), objects.Options{PathStyle: true, GiveUpAfter: time.Second})}
+	for uri, want := range map[string]string{
+		"s3://lists/none.csv": "s3://lists/none.csv does not exist. Check the names of object and bucket, and the endpoint ENDPOINT from AWS_ENDPOINT_URL; a prefix ends in a slash",
+		"s3://lists/none/":    "s3://lists/none/ matches no object. Check the bucket and the pattern, and the endpoint ENDPOINT from AWS_ENDPOINT_URL; put it in quotes if the shell changes it",
+	} {
+		want = strings.ReplaceAll(want, "ENDPOINT ", store.URL+" ")
+		if _, err := rowsOf([]string{uri}, nil, o); err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
 // Objects that mark folders are no lists. Other empty objects are named.
 func TestEmptyObjects(t *testing.T) {
 	store, o, log := onFake(t, map[string]string{

@@ -169,7 +169,7 @@ func (in *input) changed() error {
 func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options) error {
 	object, err := o.Objects.Open(ctx, info)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check the names of object and bucket; a prefix ends in a slash", Err: err}
+		return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check the names of object and bucket" + from(o.Objects) + "; a prefix ends in a slash", Err: err}
 	}
 	if err != nil {
 		return in.blame(nil, err)
@@ -182,6 +182,14 @@ func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options
 		return in.inspectEmpty(info, err)
 	}
 	return err
+}
+
+// from names a store's endpoint if it comes from the environment.
+func from(store *objects.Store) string {
+	if endpoint := store.EnvironmentEndpoint(); endpoint != "" {
+		return ", and the endpoint " + endpoint
+	}
+	return ""
 }
 
 // inspectEmpty inspects an object that was listed and has no bytes. err is what is

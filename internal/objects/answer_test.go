@@ -126,6 +126,7 @@ func TestAnswers(t *testing.T) {
 		{"a smaller object, later", later(func(w http.ResponseWriter, _ *http.Request, data []byte) bool {
 			return s3test.Send(w, 200, "", data[:len(data)/2])
 		}), "the store sent bytes 0-2621441 of 2621442, but an earlier answer said that it has 5242885 bytes; asked for were bytes "},
+		{"no bytes", func(w http.ResponseWriter, _ *http.Request, _ []byte) bool { return s3test.Send(w, 200, "", nil) }, "the store sent no bytes of it, but says that it has 5242885"},
 		{"no bytes, later", later(func(w http.ResponseWriter, _ *http.Request, _ []byte) bool { return s3test.Send(w, 200, "", nil) }),
 			"the store sent no bytes of 0, but an earlier answer said that it has 5242885 bytes"},
 		{"another length", ranged(206, "bytes FROM-TO/SIZE"), "the store sent 1048576 bytes as bytes 0-1048576 of 5242885; asked for were bytes 0-1048575"},
@@ -247,6 +248,17 @@ func TestNoETag(t *testing.T) {
 	}
 }
 
+// A small object that this package wrote is compared with its checksum.
+func TestReadFileChecks(t *testing.T) {
+	store, client := fake(t, nil)
+	upload(t, client, "a", []byte("abc"))
+	store.Do(func(w http.ResponseWriter, r *http.Request, _ []byte) bool { return s3test.Whole(w, r, []byte("abd")) })
+	const want = "s3://lists/a: the store sent other bytes than were written: 3 of them, with another checksum ("
+	if data, _, err := client.ReadFile(t.Context(), at("a")); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%s, %v, want %s", data, err, want)
+	}
+}
+
 // What is written is compared with the size that the store says then.
 func TestWrittenSize(t *testing.T) {
 	store, _ := fake(t, nil)
@@ -333,7 +345,11 @@ func TestEndpointIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal := func(setting string) string {
-		return "s3://lists/a: the access key does not exist (bucket lists, region us-east-1, endpoint " + store.URL + "); check AWS_ACCESS_KEY_ID or AWS_PROFILE, and " + setting + " where the store is not AWS"
+		from := " from " + setting
+		if setting == "--s3-endpoint" {
+			from = ""
+		}
+		return "s3://lists/a: the access key does not exist (bucket lists, region us-east-1, endpoint " + store.URL + from + "); check AWS_ACCESS_KEY_ID or AWS_PROFILE, and " + setting + " where the store is not AWS"
 	}
 	for _, c := range []struct {
 		name   string
@@ -347,7 +363,7 @@ func TestEndpointIsNamed(t *testing.T) {
 		{"profile", "", map[string]string{"AWS_CONFIG_FILE": profile}, refusal("endpoint_url of the AWS profile")},
 		{"no address", "", map[string]string{"AWS_ENDPOINT_URL_S3": "127.0.0.1:9000"}, "s3://lists/a: AWS_ENDPOINT_URL_S3 must be an address such as https://s3.example; correct it"},
 		{"a password", "", map[string]string{"AWS_ENDPOINT_URL": "http://me:CanaryOfAPassword@127.0.0.1:1"}, "s3://lists/a: AWS_ENDPOINT_URL must be an address such as https://s3.example; correct it"},
-		{"down", "", map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "gave up after 50ms; check that http://127.0.0.1:1 is up and reachable from here"},
+		{"down", "", map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "gave up after 50ms; check that http://127.0.0.1:1 from AWS_ENDPOINT_URL is up and reachable from here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, value := range c.env {

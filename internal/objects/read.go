@@ -99,8 +99,21 @@ func (o *Object) discover() error {
 		o.SeenAt, _ = awsmiddleware.GetServerTime(a.ResultMetadata)
 		return nil
 	})
-	if err == nil && len(block) > 0 {
+	switch {
+	case err == nil && len(block) > 0:
 		o.keep(0, block)
+	case err == nil && !o.IsFolder:
+		return o.confirmEmpty()
+	}
+	return err
+}
+
+// confirmEmpty asks again whether an object is empty. An answer without bytes may have
+// lost them, and a list without rows would go unnoticed.
+func (o *Object) confirmEmpty() error {
+	info, err := o.store.Stat(o.ctx, o.Location)
+	if err == nil && info.Size > 0 {
+		err = o.store.judge(o.request(0), "", wrongAnswer("the store sent no bytes of it, but says that it has %d", info.Size))
 	}
 	return err
 }

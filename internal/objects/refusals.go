@@ -23,7 +23,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 	var archived *types.InvalidObjectState
 	switch {
 	case errors.Is(err, ErrNotS3):
-		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(s.endpoint().endpoint, "the address"))
+		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(s.endpoint().String(), "the address"))
 		e.Advice = "check the bucket's name, and " + setting
 		return e
 	case code == "InvalidObjectState":
@@ -83,7 +83,7 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 // where says which store a request went to.
 func (s *Store) where(r request) string {
 	where := "bucket " + r.Bucket + ", region " + s.region(r.Bucket)
-	if endpoint := s.endpoint().endpoint; endpoint != "" {
+	if endpoint := s.endpoint().String(); endpoint != "" {
 		where += ", endpoint " + endpoint
 	}
 	return where

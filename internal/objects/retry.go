@@ -87,7 +87,7 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			waiting, failures = now, 0
 		}
 		if s.isDown(now, waiting, verdict) {
-			where := cmp.Or(s.endpoint().endpoint, "the store")
+			where := cmp.Or(s.endpoint().String(), "the store")
 			return fmt.Errorf("%w; gave up after %s; check that %s is up and reachable from here", verdict, s.options.GiveUpAfter, where)
 		}
 		failures++

@@ -113,10 +113,21 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 // setting is an endpoint, and the name of the setting that it comes from.
 type setting struct{ name, endpoint string }
 
-// settingOf returns the setting that the SDK took an endpoint from, if option is not
-// it. Source: AWS SDKs reference guide, service-specific endpoints.
-func settingOf(option, endpoint string) setting {
-	if option == "" && endpoint != "" {
+// String is the endpoint, with the setting unless that is the option.
+func (s setting) String() string {
+	if s.endpoint == "" || s.name == option {
+		return s.endpoint
+	}
+	return s.endpoint + " from " + s.name
+}
+
+// option is the flag that sets Options.Endpoint.
+const option = "--s3-endpoint"
+
+// settingOf returns the setting that the SDK took an endpoint from, if given, the
+// option's, is empty. Source: AWS SDKs reference guide, service-specific endpoints.
+func settingOf(given, endpoint string) setting {
+	if given == "" && endpoint != "" {
 		for _, name := range []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"} {
 			if os.Getenv(name) == endpoint {
 				return setting{name, endpoint}
@@ -124,7 +135,7 @@ func settingOf(option, endpoint string) setting {
 		}
 		return setting{"endpoint_url of the AWS profile", endpoint}
 	}
-	return setting{"--s3-endpoint", endpoint}
+	return setting{option, endpoint}
 }
 
 // endpoint returns where requests go, and the setting that says so; empty for AWS.
@@ -161,6 +172,15 @@ func (s *Store) moved(bucket, region string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.regions[bucket] = region
+}
+
+// EnvironmentEndpoint returns the endpoint and the setting that it comes from, if that
+// is not the option: the user may not have it in mind.
+func (s *Store) EnvironmentEndpoint() string {
+	if e := s.endpoint(); e.name != option {
+		return e.String()
+	}
+	return ""
 }
 
 // Log is the logger for warnings; it is never nil.

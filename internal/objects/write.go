@@ -198,7 +198,8 @@ func (s *Store) Remove(ctx context.Context, at Location) error {
 	return err
 }
 
-// ReadFile reads a whole small object.
+// ReadFile reads a whole small object. If this package wrote it, its checksum must be
+// right.
 func (s *Store) ReadFile(ctx context.Context, at Location) ([]byte, Info, error) {
 	o, err := s.Open(ctx, Info{Location: at})
 	if err != nil {
@@ -206,5 +207,8 @@ func (s *Store) ReadFile(ctx context.Context, at Location) ([]byte, Info, error)
 	}
 	defer o.Close()
 	data, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size))
+	if err == nil && o.SHA256 != "" && o.SHA256 != fmt.Sprintf("%x", sha256.Sum256(data)) {
+		err = s.judge(o.request(o.Size), "", wrongAnswer("the store sent other bytes than were written: %d of them, with another checksum", len(data)))
+	}
 	return data, o.Info, err
 }

@@ -77,6 +77,10 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.list(w, r, strings.TrimSuffix(name, "/"))
 		return
 	}
+	if r.URL.Query().Has("uploads") {
+		refuse(w, r, Fault{Status: http.StatusNotImplemented, Code: "NotImplemented"})
+		return
+	}
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
 	o, found := f.objects[name]

@@ -77,7 +77,7 @@ func someDirectory(t *testing.T, dir string) *directory.Directory {
 		People: file("people.csv", "network_url,first_name,last_name,headline,job_title,seniority,emails,phones,street,zip_code,city,state,company_domain,last_seen_at", 600, func(i int) string {
 			return fmt.Sprintf("n.example/in/%d,%s,%s,%s,%s,%s,%s,%s,%s,%05d,%s,%s,%s,%s", i, some("", "Ann", "Bo"), some("", "Example", "Müller"), some("", fmt.Sprint("about ", i)),
 				some("", "Baker"), some("", "senior"), some("", fmt.Sprintf("p%d@mail.example", i), fmt.Sprintf("p%d@mail.example;q%d@mail.example", i, i), strings.Repeat("ab", 16), fmt.Sprintf("%s;p%d@mail.example", strings.Repeat("cd", 32), i)),
-				some("", "+12025550100", "+12025550101;+442079460000", "+4915112345678"), some("", fmt.Sprint(i, " Street")), r.IntN(100_000), some("", "Here"), some("", "OR"),
+				some("", "+12025550100", "(202) 555-0100", "0049 151 12345678;+12025550101", "+12025550101;+442079460000", "+4915112345678"), some("", fmt.Sprint(i, " Street")), r.IntN(100_000), some("", "Here"), some("", "OR"),
 				some("", "a.example", "b.example", "unknown.example"), some("", "2026-01-02"))
 		}),
 		Companies: file("companies.csv", "domain,name,industry", 2, func(i int) string { return some("a", "b") + ".example,Name,Tea" }),

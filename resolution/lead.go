@@ -68,6 +68,8 @@ type Contact struct {
 // shape and leaves the rest zero.
 type Lead struct {
 	Contact
+	// PhoneRaw is Phone as the source has it; "" if it is the same, and in answers of services.
+	PhoneRaw string `json:"-"`
 	// Phone is + and digits (E.164).
 	Phone string `json:"phone,omitempty"`
 	// HashedEmails holds, per email, md5, sha1 and sha256 in that order, of

@@ -11,7 +11,7 @@ import (
 // used again by Reset.
 type People struct {
 	// Whole says that all columns are filled. Else these are: Reasons, Matched,
-	// NetworkURL, Phone, EmailKeys and Hashes.
+	// NetworkURL, Phone, PhoneRaw, EmailKeys and Hashes.
 	Whole   bool
 	Size    int      // about how many bytes the columns have
 	Reasons []string // "" on a match, and for an empty key
@@ -19,6 +19,8 @@ type People struct {
 
 	NetworkURL Texts
 	Phone      CodedTexts // the first of Phones
+	// PhoneRaw is the first phone as the source has it, "" if that is Phone.
+	PhoneRaw Texts
 	// EmailKeys are plain addresses, or digests if the source has no more. Digests is
 	// the number of those.
 	EmailKeys TextLists
@@ -201,7 +203,7 @@ func (p *People) Reset(whole bool) {
 	p.Whole, p.Size, p.Digests = whole, 0, 0
 	p.Reasons, p.Matched, p.LastSeen, p.Companies.Codes = p.Reasons[:0], p.Matched[:0], p.LastSeen[:0], p.Companies.Codes[:0]
 	p.MatchLevels, p.Confidences = p.MatchLevels[:0], p.Confidences[:0]
-	for _, t := range []*Texts{&p.NetworkURL, &p.FullName, &p.Email} {
+	for _, t := range []*Texts{&p.NetworkURL, &p.PhoneRaw, &p.FullName, &p.Email} {
 		t.Reset()
 	}
 	for _, l := range []*TextLists{&p.EmailKeys, &p.Phones, &p.Hashes.TextLists} {
@@ -265,7 +267,7 @@ func (p *People) Leads(leads []Lead) {
 			continue
 		}
 		l := &leads[i]
-		*l = Lead{NetworkURL: p.NetworkURL.text(i), Phone: p.Phone.text(i), HashedEmails: part(m.hashes, p.Hashes.Ends, i)}
+		*l = Lead{NetworkURL: p.NetworkURL.text(i), Phone: p.Phone.text(i), PhoneRaw: p.PhoneRaw.text(i), HashedEmails: part(m.hashes, p.Hashes.Ends, i)}
 		if p.Whole {
 			p.contact(i, &l.Contact, emails)
 		}

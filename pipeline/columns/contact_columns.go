@@ -1,6 +1,8 @@
 package columns
 
 import (
+	"cmp"
+
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
@@ -65,13 +67,14 @@ type phoneFiller struct {
 	region string
 	texts  texts // phone, phone_raw, phone_region, phone_type
 	valid  *array.BooleanBuilder
+	raw    texts // phone_raw of people
 
 	tables         *textTables
 	regions, kinds []int32 // codes of people
 }
 
 func newPhoneFiller(l *Layout) *phoneFiller {
-	return &phoneFiller{region: l.settings.DefaultRegion, texts: newTexts(4), valid: array.NewBooleanBuilder(memory.DefaultAllocator), tables: &l.texts}
+	return &phoneFiller{region: l.settings.DefaultRegion, texts: newTexts(4), raw: newTexts(1), valid: array.NewBooleanBuilder(memory.DefaultAllocator), tables: &l.texts}
 }
 
 func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
@@ -80,8 +83,9 @@ func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	}
 	f.texts.start(b.Len())
 	for i := range b.Len() {
-		raw := b.lead(i).Phone
-		n, err := phone.Parse(raw, f.region)
+		l := b.lead(i)
+		n, err := phone.Parse(l.Phone, f.region)
+		raw := cmp.Or(l.PhoneRaw, l.Phone)
 		if err != nil {
 			f.texts.append("", raw, "", "")
 			f.valid.AppendNull()

@@ -163,9 +163,7 @@ func (t *textTables) phones(of *resolution.TextTable) *phoneTable {
 
 // people builds the phone block from numbers in E.164.
 func (f *phoneFiller) people(p *resolution.People, to []arrow.Array) []arrow.Array {
-	number := f.tables.column(&p.Phone)
-	number.Retain() // phone_raw is the same
-	to = append(to, number, number)
+	to = f.numbers(p, to)
 	if p.Phone.Plain {
 		return f.describeAll(&p.Phone.Texts, to)
 	}
@@ -180,6 +178,25 @@ func (f *phoneFiller) people(p *resolution.People, to []arrow.Array) []arrow.Arr
 	}
 	return append(to, codedArray(table.regions.kind, f.regions, table.regionValues),
 		codedArray(table.kinds.kind, f.kinds, table.kindValues), f.valid.NewArray())
+}
+
+// numbers builds phone and phone_raw. They are one column as long as the source has all numbers
+// in E.164.
+func (f *phoneFiller) numbers(p *resolution.People, to []arrow.Array) []arrow.Array {
+	number := f.tables.column(&p.Phone)
+	if len(p.PhoneRaw.Data) == 0 {
+		number.Retain()
+		return append(to, number, number)
+	}
+	f.raw.start(p.PhoneRaw.Len())
+	for i := range p.PhoneRaw.Len() {
+		raw := p.PhoneRaw.At(i)
+		if len(raw) == 0 {
+			raw = p.Phone.At(i)
+		}
+		f.raw.append(unsafe.String(unsafe.SliceData(raw), len(raw)))
+	}
+	return f.raw.finish(append(to, number))
 }
 
 // describeAll builds phone_region, phone_type and phone_valid.

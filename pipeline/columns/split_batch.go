@@ -65,7 +65,7 @@ func leadBytes(l *resolution.Lead) int {
 	for _, h := range l.HashedEmails {
 		size += textLen(h.Email, h.Type)
 	}
-	return size + hemBytes + len(l.Phone) + phoneBytes
+	return size + hemBytes + len(l.Phone) + len(l.PhoneRaw) + phoneBytes
 }
 
 const (

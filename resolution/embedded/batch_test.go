@@ -27,7 +27,7 @@ func someDirectory(t *rapid.T, tb testing.TB) *directory.Directory {
 	people.WriteString("network_url,first_name,last_name,emails,phones,company_domain,last_seen_at,city\n")
 	for range count("people") {
 		fmt.Fprintf(&people, "n.example/in/%s,%s,%s,%s;%s,%s,%s,%s,%s\n", some("who", "a", "b", "c", "d"), some("first", "", "Ann"), some("last", "", "Last"),
-			someEmail(t), some("second", "", "x@y.example", hashOf("z@y.example", 32)), some("phones", "", "+12025550100", "+12025550101;+12025550102"),
+			someEmail(t), some("second", "", "x@y.example", hashOf("z@y.example", 32)), some("phones", "", "+12025550100", "(202) 555-0100;+12025550102", "+12025550101;+12025550102"),
 			some("domain", "", "a.example", "b.example", "c.example"), some("seen", "", "2026-01-02"), some("city", "", "Here"))
 	}
 	companies.WriteString("domain,name,industry,year_founded\n")

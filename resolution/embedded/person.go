@@ -33,7 +33,7 @@ func (e *Engine) networkToPhone(ctx context.Context, key string) (resolution.Ans
 	if len(p.Phones) == 0 {
 		return noMatch(NoPhone), nil
 	}
-	return match(&resolution.Lead{Phone: p.Phones[0].Phone}), nil
+	return match(&resolution.Lead{Phone: p.Phones[0].Phone, PhoneRaw: p.PhoneRaw}), nil
 }
 
 func (e *Engine) enrichment(ctx context.Context, key string) (resolution.Answer, error) {
@@ -59,7 +59,7 @@ func (e *Engine) lead(ctx context.Context, p *people.Person) (*resolution.Lead, 
 	}
 	lead := &resolution.Lead{Contact: p.Contact, HashedEmails: hashes, NetworkURL: p.NetworkURL}
 	if len(p.Phones) > 0 {
-		lead.Phone = p.Phones[0].Phone
+		lead.Phone, lead.PhoneRaw = p.Phones[0].Phone, p.PhoneRaw
 	}
 	if p.CompanyDomain != "" {
 		if lead.Company, err = e.directory.Company(ctx, p.CompanyDomain); err != nil {

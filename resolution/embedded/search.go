@@ -219,7 +219,7 @@ func (s searcher) name(l *resolution.Lead, lives, whole bool) {
 		l.Address.Street = p.Address.Street
 	}
 	if len(p.Phones) > 0 {
-		l.Phone = p.Phones[0].Phone
+		l.Phone, l.PhoneRaw = p.Phones[0].Phone, p.PhoneRaw
 	}
 	if whole {
 		l.Phones = p.Phones

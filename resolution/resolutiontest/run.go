@@ -69,8 +69,10 @@ func (f fact) check(t *testing.T, got resolution.Answer) {
 	if got.Lead == nil || got.Reason != "" {
 		t.Fatalf("%+v: lead %v, reason %q; want a lead and no reason", f.ask, got.Lead, got.Reason)
 	}
-	if !reflect.DeepEqual(got.Lead, f.want) {
-		t.Fatalf("%+v:\n got %s\nwant %s", f.ask, text(*got.Lead), text(*f.want))
+	lead := *got.Lead
+	lead.PhoneRaw = "" // services do not have it
+	if !reflect.DeepEqual(&lead, f.want) {
+		t.Fatalf("%+v:\n got %s\nwant %s", f.ask, text(lead), text(*f.want))
 	}
 }
 

@@ -81,7 +81,7 @@ const hashesBytes = 32 + 40 + 64
 func appendNobody(p *resolution.People, url string) {
 	p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
 	p.NetworkURL.End()
-	p.Phone.AddText(nil)
+	appendNoPhone(p)
 	p.EmailKeys.End()
 	if !p.Whole {
 		return
@@ -107,7 +107,12 @@ func appendEmails(r *records.Fields, p *resolution.People) {
 	}
 	p.NetworkURL.End()
 	appendKeys(p, list)
+	appendNoPhone(p)
+}
+
+func appendNoPhone(p *resolution.People) {
 	p.Phone.AddText(nil)
+	p.PhoneRaw.End()
 }
 
 // appendPhone appends a person of whom only a phone is wanted.
@@ -115,6 +120,8 @@ func appendPhone(r *records.Fields, p *resolution.People, first *firstPhones) {
 	r.Skip(phones)
 	code, list := r.Next()
 	first.append(p, code, list)
+	_, raw := r.Next()
+	p.PhoneRaw.Add(raw)
 	p.NetworkURL.End()
 	p.EmailKeys.End()
 }
@@ -164,6 +171,8 @@ func (f *File) appendPerson(r *records.Fields, p *resolution.People, first *firs
 				p.Phones.Texts.Add(number)
 			}
 			p.Phones.End()
+		case phoneRaw:
+			p.PhoneRaw.Add(text)
 		case companyDomain:
 			appendText(&p.CompanyDomains, code, text)
 		case lastSeen:

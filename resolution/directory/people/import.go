@@ -20,7 +20,7 @@ var Columns = imports.Columns{
 
 // repeated are the fields with texts that many people share.
 var repeated = []bool{firstName: true, lastName: true, headline: true, jobTitle: true, seniority: true, department: true,
-	phones: true, street: true, zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
+	phones: true, phoneRaw: false, street: true, zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
 
 // Import reads r.Source and writes the file at path under its temporary name.
 // Of lines with the same profile address, it keeps the last. Of people with the same email,
@@ -74,11 +74,15 @@ func parser(s imports.Settings) func(imports.Row, *lines, *imports.Report) bool 
 		imports.EachMember(c[7], addEmail)
 		imports.EachMember(c[8], addEmail)
 		to.phones.reset()
+		raw := "" // of the first
 		addPhone := func(cell string) {
 			number, err := phone.Parse(cell, s.Region)
 			if err != nil {
 				r.Drop(row.Line, "phone: "+err.Error())
 				return
+			}
+			if len(to.phones.ends) == 0 && cell != number.E164 {
+				raw = cell
 			}
 			to.phones.add([]byte(number.E164))
 		}
@@ -97,7 +101,7 @@ func parser(s imports.Settings) func(imports.Row, *lines, *imports.Report) bool 
 		}
 		to.add([fields]string{
 			networkURL: key, firstName: c[1], lastName: c[2], headline: c[3], jobTitle: c[4], seniority: c[5], department: c[6],
-			emails: to.emails.text(), phones: to.phones.text(), street: c[10], zipCode: c[11], city: c[12], state: c[13],
+			emails: to.emails.text(), phones: to.phones.text(), phoneRaw: raw, street: c[10], zipCode: c[11], city: c[12], state: c[13],
 			companyDomain: domain, lastSeen: string(seen),
 		})
 		return true

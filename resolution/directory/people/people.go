@@ -30,6 +30,8 @@ const (
 	department
 	emails // a list with ;
 	phones // a list with ;
+	// phoneRaw is the first phone as the source has it, if it is not in E.164 there.
+	phoneRaw
 	street
 	zipCode
 	city
@@ -45,6 +47,8 @@ type Person struct {
 	resolution.Contact
 	// NetworkURL is the key.
 	NetworkURL string
+	// PhoneRaw is the first phone as the source has it; "" if it is in E.164 there.
+	PhoneRaw string
 	// EmailKeys are the emails in the order of the source: plain addresses, or
 	// digests in lower-case hex if the source has no more.
 	EmailKeys []string
@@ -182,7 +186,7 @@ func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	var t [fields]string
 	f.Read(row, arena, t[:])
 	*p = Person{
-		NetworkURL: t[networkURL], CompanyDomain: t[companyDomain],
+		NetworkURL: t[networkURL], CompanyDomain: t[companyDomain], PhoneRaw: t[phoneRaw],
 		Contact: resolution.Contact{
 			FirstName: t[firstName], LastName: t[lastName], Headline: t[headline], JobTitle: t[jobTitle],
 			Seniority: t[seniority], Department: t[department],

@@ -310,7 +310,7 @@ func (x *tormentor) while(p *process, is func() bool) {
 		now := time.Now()
 		if now.After(end) {
 			log := p.said.String()
-			_ = p.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+			_ = p.Process.Signal(syscall.SIGQUIT) // with LEADETL_DEBUG it says what it waits for
 			p.code()
 			x.Fatalf("nothing happens any more:\n%s\n%s", tail(log), p.said.String()[len(log):])
 		}

@@ -104,7 +104,7 @@ func localFiles(uri string, kind kind) (names []named, leftOut []string, err err
 		return nil, nil, err
 	}
 	for _, name := range found {
-		names = append(names, named{uri: name, folder: folder})
+		names = append(names, named{uri: name, folder: folder, listed: true})
 	}
 	if !deep {
 		return names, nil, nil
@@ -121,6 +121,7 @@ type named struct {
 	uri    string
 	object objects.Info // for S3: from the listing
 	folder string       // that was named instead of it; empty if it was named itself
+	listed bool         // a local file in a folder or of a pattern
 }
 
 // find lists the objects that an S3 URI names.

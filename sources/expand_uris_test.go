@@ -178,6 +178,39 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
+// TestEmptyFiles: in a folder, or of a pattern, they are lists without rows. One that
+// is named itself, or is all there is, is an error.
+func TestEmptyFiles(t *testing.T) {
+	folder(t, map[string]string{"in/a.csv": "email\nx\n", "in/b.csv": "", "in/c/d.csv": "\n\r\n", "in/e.csv.gz": gz(""), "none/a.csv": "", "none/b.csv": ""})
+	for _, c := range []struct {
+		uri     string
+		allowed bool
+		files   int
+		empty   []string
+		err     string
+	}{
+		{"in", false, 1, []string{"in/b.csv", "in/c/d.csv", "in/e.csv.gz"}, ""},
+		{"in/*.csv", false, 1, []string{"in/b.csv"}, ""},
+		{"in/b.csv", false, 0, nil, "in/b.csv is empty: it has no header line. Write the names of the columns in its first line"},
+		{"in/b.csv", true, 1, nil, ""},
+		{"none/*", false, 0, nil, "none/a.csv is empty: it has no header line. Write the names of the columns in its first line"},
+		{"none", true, 2, []string{"none/a.csv", "none/b.csv"}, ""},
+		{"in", true, 1, []string{"in/b.csv", "in/c/d.csv", "in/e.csv.gz"}, ""},
+	} {
+		l, err := Open(t.Context(), []string{c.uri}, Options{AllowEmpty: c.allowed})
+		if err != nil {
+			if err.Error() != c.err {
+				t.Errorf("%s: %v, want %s", c.uri, err, c.err)
+			}
+			continue
+		}
+		if files := l.Files(); len(files) != c.files || !slices.Equal(l.Empty(), c.empty) || c.err != "" {
+			t.Errorf("%s: %v, empty %q; want %d files, empty %q, %s", c.uri, files, l.Empty(), c.files, c.empty, c.err)
+		}
+		l.Close()
+	}
+}
+
 // TestWouldRead: what a run writes to a folder, and the URIs that would read it.
 func TestWouldRead(t *testing.T) {
 	folder(t, map[string]string{"lists/a.csv": "", "lists/out/b.csv": ""})

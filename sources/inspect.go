@@ -29,8 +29,8 @@ type input struct {
 	info   os.FileInfo    // of local files
 	store  *objects.Store // of objects
 	object objects.Info   // as Open found it
-	// marksFolder is set for an object that is no list; empty for another one without
-	// bytes that was listed, and emptyErr if that is wrong where it is the only input.
+	// marksFolder is set for an object that is no list; empty for another one, or a file,
+	// without text that was listed, and emptyErr if that is wrong where it is the only input.
 	marksFolder, empty bool
 	emptyErr           error
 	early              *beingRead // set if an object is read before its turn
@@ -48,7 +48,12 @@ func inspect(ctx context.Context, name named, o Options) (*input, error) {
 	if objects.Is(name.uri) {
 		return in, in.inspectObject(ctx, name.object, o)
 	}
-	return in, in.inspectLocal(name.uri, o)
+	err := in.inspectLocal(name.uri, o)
+	isEmpty := errors.Is(err, csvfile.ErrEmpty) || err == nil && len(in.Columns) == 0
+	if name.listed && isEmpty {
+		in.empty, in.emptyErr, err = true, err, nil
+	}
+	return in, err
 }
 
 // inspectLocal inspects standard input or a local file.

@@ -18,7 +18,12 @@ type List struct {
 	options Options
 	inputs  []*input
 	leftOut []string
+	empty   []string
 }
+
+// Empty lists the local files in folders and of patterns that have no text. They are
+// lists without rows.
+func (l *List) Empty() []string { return l.empty }
 
 // LeftOut lists the datasets of leadetl that were left out: those below a folder,
 // a prefix or a ** that Open was given.

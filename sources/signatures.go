@@ -3,6 +3,7 @@ package sources
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 
 	"github.com/leadetl/leadetl/internal/unpack"
 )
@@ -30,6 +31,11 @@ var signatures = []signature{
 	{"ORC", true, "is an ORC file, not CSV or Parquet", convertAdvice},
 	{"ARROW1\x00\x00", false, "is an Arrow file, not CSV or Parquet", convertAdvice},
 	{"\xff\xff\xff\xff", true, "is a stream of Arrow, not CSV or Parquet", convertAdvice},
+	{"version https://git-lfs.github.com/spec/", false, "is a pointer of Git LFS, not the file itself", "Get the file: git lfs pull"},
+	{"version https://hawser.github.com/spec/", false, "is a pointer of Git LFS, not the file itself", "Get the file: git lfs pull"},
+	{"/annex/objects/", false, "is a pointer of git-annex, not the file itself", "Get the file: git annex get FILE"},
+	{"{\\rtf", false, "is an RTF document, not CSV or Parquet", "Save its table as CSV (UTF-8)"},
+	{"BEGIN:VCARD", false, "is a vCard file, not CSV or Parquet", convertAdvice},
 	{"SQLite format 3\x00", false, "is an SQLite database, not CSV or Parquet", "Export a table of it as CSV: sqlite3 -csv -header FILE 'SELECT ...'"},
 }
 
@@ -53,10 +59,40 @@ func (in *input) checkKind(head []byte) error {
 			return refuse(s.problem, s.advice)
 		}
 	}
+	switch markupKind(head) {
+	case "HTML":
+		return refuse("is an HTML page, not CSV or Parquet", "Get the list again: servers send a page where they refuse a download or ask to sign in")
+	case "XML":
+		return refuse("is XML, not CSV or Parquet", convertAdvice)
+	}
 	if json := jsonKind(head); json != "" {
 		return refuse("is "+json+", not CSV or Parquet", convertAdvice)
 	}
 	return nil
+}
+
+// markup matches the start of a tag, with its name, of an instruction or of a
+// comment.
+var markup = regexp.MustCompile(`^<(?:[!?]?[A-Za-z_][A-Za-z0-9_:.-]*(?:[\s/][^<>]*)?>|!--|\?xml\s)`)
+
+// page matches what HTML pages begin with, after comments and what XML begins with.
+var page = regexp.MustCompile(`(?i)<(?:!doctype\s+html|html|head|body|title|meta|script|table|div|p)[\s/>]`)
+
+// markupKind returns HTML or XML for a text that starts with a tag, "" for other
+// text. The first line of a CSV file has a tag only as the name of a column, and
+// none is closed.
+func markupKind(head []byte) string {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	text = text[:min(len(text), 4096)]
+	switch first := markup.Find(text); {
+	case first == nil:
+		return ""
+	case page.Match(text):
+		return "HTML"
+	case first[1] == '?' || first[1] == '!' || bytes.Contains(text, []byte("</")) || bytes.HasSuffix(first, []byte("/>")) || bytes.Contains(first, []byte("xmlns")):
+		return "XML"
+	}
+	return ""
 }
 
 // jsonKind returns the kind of JSON that a text starts as, "" for other text.

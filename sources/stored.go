@@ -207,7 +207,7 @@ func (in *input) inspectEmpty(listed objects.Info, err error) error {
 }
 
 // leaveOutEmpty leaves out objects that only mark a folder, and names the other empty
-// ones: lists without rows, which may be a mistake. If there is no list with rows, the
+// ones and files: lists without rows, which may be a mistake. If there is no list with rows, the
 // first empty one is an error, unless such lists are allowed.
 func (l *List) leaveOutEmpty() error {
 	first := ""
@@ -223,7 +223,9 @@ func (l *List) leaveOutEmpty() error {
 		if in.empty && !others && in.emptyErr != nil {
 			return in.emptyErr
 		}
-		if in.empty {
+		if in.empty && in.store == nil {
+			l.empty = append(l.empty, in.URI)
+		} else if in.empty {
 			l.options.Objects.Log().Warn("the list is empty: no row is read from it", "list", in.URI)
 		}
 	}

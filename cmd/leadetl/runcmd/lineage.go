@@ -17,7 +17,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/openlineage"
-	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -195,7 +194,7 @@ func columnsFrom(files []sources.File, inputs []openlineage.Dataset, kept map[st
 	from := map[string][]openlineage.InputField{}
 	for i, in := range inputs {
 		names := files[i].Columns
-		if rows.AreData(names) {
+		if files[i].NamesMayBeData() {
 			continue
 		}
 		for output, input := range kept {

@@ -68,8 +68,12 @@ func CheckNotRead(flag string, uris []string, dataset string, partitioned bool) 
 	return nil
 }
 
-// TellLeftOut logs the datasets among the inputs that are not read.
+// TellLeftOut logs the datasets among the inputs that are not read, and the empty
+// files.
 func TellLeftOut(log *slog.Logger, list *sources.List) {
+	for _, file := range list.Empty() {
+		log.Warn("the list is empty: no row is read from it", "list", file)
+	}
 	leftOut := list.LeftOut()
 	for _, dataset := range leftOut[:min(len(leftOut), ShownPlaces)] {
 		log.Warn("left out a dataset; name it itself to read it", "dataset", dataset)

@@ -133,6 +133,7 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 		list.Close()
 		return fmt.Errorf("%s is a dataset of leadetl among the lists of %s, so it is not clear whether its people are to be suppressed; move it away, or name each list", leftOut[0], uri)
 	}
+	l.lists.Empty = append(l.lists.Empty, list.Empty()...)
 	alike := list.ByColumns()
 	for _, list := range alike {
 		defer list.Close()

@@ -56,13 +56,16 @@ type decision struct {
 
 // decide computes the decision of a run. Do removes what Overwrite replaces.
 // Plan sets planning, and changes nothing.
-func (r *Run) decide(planning bool) (*decision, error) {
+func (r *Run) decide(ctx context.Context, planning bool) (*decision, error) {
 	if err := r.Job.Validate(); err != nil {
 		return nil, &job.Error{Err: err}
 	}
 	d := &decision{run: r}
 	var err error
 	if d.columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
+		return nil, err
+	}
+	if err = r.Input.CheckText(ctx, d.columns.Read, d.columns.Read[d.columns.Identifier]); err != nil {
 		return nil, err
 	}
 	if d.journal, err = r.openJournal(r.Output.Dir()); err != nil {

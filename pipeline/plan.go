@@ -122,7 +122,7 @@ type PlannedFiles struct {
 // input. It uses neither Service nor Reader of Remote, and only the rate of
 // Pace. A nil Answers counts as an empty store.
 func (r *Run) Plan(ctx context.Context) (*Plan, error) {
-	d, err := r.decide(true)
+	d, err := r.decide(ctx, true)
 	if err != nil {
 		return nil, err
 	}

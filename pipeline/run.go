@@ -98,7 +98,7 @@ type Result struct {
 // reading, finishes and records the parts whose rows are all read, and returns
 // ctx's error. Running the same job again resumes from there.
 func (r *Run) Do(ctx context.Context) (result *Result, err error) {
-	d, err := r.decide(false)
+	d, err := r.decide(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,8 @@ var ErrMissingParts = errors.New("parts are missing")
 
 // Begin decides what the run makes, as Do does. Unless the dataset is Finished,
 // BeginJournal follows. One process at a time may call it.
-func (r *Run) Begin() (*Begun, error) {
-	d, err := r.decide(false)
+func (r *Run) Begin(ctx context.Context) (*Begun, error) {
+	d, err := r.decide(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,10 @@ func (b *Begun) BeginJournal() error { return newProgressLog(b.decision).beginJo
 // Join decides the same as Begin did in another process. header is the journal's;
 // it is nil if there is no journal, because the dataset is finished. The error is
 // ErrOtherJob if the settings differ, and cut.ErrInputChanged if the input does.
-func (r *Run) Join(header *journal.Header) (*Begun, error) {
+func (r *Run) Join(ctx context.Context, header *journal.Header) (*Begun, error) {
 	run := *r
 	run.Overwrite = false // the process that began the run did it
-	d, err := run.decide(true)
+	d, err := run.decide(ctx, true)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ type input struct {
 	stream             *stream // an input that can be read only once, open since Open
 	folder             string  // that was named instead of the file; empty without one
 	once               bool    // is a stream, even after it was taken
+	mayBeBinary        []bool  // of Parquet: by column, whether the schema does not say that it is text
 }
 
 // inspect inspects one input without reading rows.
@@ -88,6 +89,10 @@ func (in *input) inspectStored(f stored, o Options) error {
 			return in.blame(f, err)
 		}
 		in.Columns = r.Columns()
+		in.mayBeBinary = make([]bool, len(in.Columns))
+		for i := range in.Columns {
+			in.mayBeBinary[i] = r.MayBeBinary(i)
+		}
 		return r.Close()
 	}
 	u, err := unpack.NewReader(io.NewSectionReader(f, 0, in.Size))
@@ -97,6 +102,44 @@ func (in *input) inspectStored(f stored, o Options) error {
 	defer u.Close()
 	if _, err := in.inspectCSV(u, o); err != nil {
 		return in.blame(f, err)
+	}
+	return nil
+}
+
+// checkText is List.CheckText for one Parquet file.
+func (in *input) checkText(ctx context.Context, columns []string, resolved string) error {
+	places, err := in.pick(columns)
+	if err != nil {
+		return err
+	}
+	var f stored
+	for i, place := range places {
+		if !in.mayBeBinary[place] {
+			continue
+		}
+		if f == nil {
+			if f, err = in.openStored(ctx); err != nil {
+				return err
+			}
+			defer f.Close()
+		}
+		r, err := parquetfile.Open(in.URI, f)
+		if err != nil {
+			return in.blame(f, err)
+		}
+		share, err := r.TextShare(ctx, place)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return in.blame(f, err)
+		}
+		e := &FormatError{File: in.URI, Problem: fmt.Sprintf("has binary data, not text, in column %q", in.Columns[place])}
+		switch isResolved := columns[i] == resolved; {
+		case isResolved && share < 0.5:
+			e.Advice = "Name another column with --column, or write it as text"
+			return e
+		case !isResolved && share < 1:
+			e.Advice = "Leave it out: name the columns that you want with --keep; or write it as text"
+			return e
+		}
 	}
 	return nil
 }

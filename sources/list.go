@@ -160,6 +160,21 @@ func (l *List) Check(columns []string) error {
 	return nil
 }
 
+// CheckText returns a *FormatError for the first Parquet file in which one of the
+// columns has binary data instead of text: rows with it would be rejected. It looks
+// at the first rows of columns of which the schema does not say that they are text.
+// Of the column that rows are resolved by, most values must be binary: others are
+// rejected one by one.
+func (l *List) CheckText(ctx context.Context, columns []string, resolved string) error {
+	p := pool.New().WithContext(ctx).WithMaxGoroutines(inspectedAtOnce).WithCancelOnError().WithFirstError()
+	for _, in := range l.inputs {
+		if in.Format == formatParquet {
+			p.Go(func(ctx context.Context) error { return in.checkText(ctx, columns, resolved) })
+		}
+	}
+	return p.Wait()
+}
+
 // Close closes the streams that Open has opened and no Reader took over.
 func (l *List) Close() error {
 	for _, in := range l.inputs {

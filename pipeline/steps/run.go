@@ -105,7 +105,7 @@ func Join(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 	if err == nil {
 		return r, nil
 	}
-	if r.begun, err = run.Join(nil); err != nil {
+	if r.begun, err = run.Join(ctx, nil); err != nil {
 		return nil, err
 	}
 	if !r.begun.Finished() {
@@ -138,13 +138,13 @@ func open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 	if err := decode(r.folder.At(jobName), data, &r.job); err != nil {
 		return nil, err
 	}
-	r.begun, err = run.Join(&r.job.Header)
+	r.begun, err = run.Join(ctx, &r.job.Header)
 	return r, err
 }
 
 // begin decides what the run makes, and writes the job.
 func (r *Run) begin(ctx context.Context, windowBytes int64) (err error) {
-	if r.begun, err = r.run.Begin(); err != nil || r.begun.Finished() {
+	if r.begun, err = r.run.Begin(ctx); err != nil || r.begun.Finished() {
 		return err
 	}
 	if err := r.folder.Remove(ctx, "", ""); err != nil { // what processes of an earlier run wrote after its end

@@ -225,7 +225,7 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 	run := openRun(t, uris, many, perPart, sinks.Options{})
 	journals := &memory{files: map[string][]byte{}}
 	run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-	begun, err := run.Begin()
+	begun, err := run.Begin(t.Context())
 	if err == nil {
 		err = begun.BeginJournal()
 	}
@@ -304,7 +304,7 @@ func TestWindowOfShorterInput(t *testing.T) {
 		run := openRun(t, []string{path}, t.TempDir(), 2, sinks.Options{})
 		journals := &memory{files: map[string][]byte{}}
 		run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-		begun, err := run.Begin()
+		begun, err := run.Begin(t.Context())
 		if err == nil {
 			err = begun.BeginJournal()
 		}

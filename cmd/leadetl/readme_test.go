@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/s3test"
 )
 
 // notRun are commands that are shown but not run here, with the reason.
@@ -34,11 +37,12 @@ func TestShownCommands(t *testing.T) {
 	shown := commandPages(t)
 	rand.Shuffle(len(shown), func(i, j int) { shown[i], shown[j] = shown[j], shown[i] })
 	t.Logf("order of pages: %s", shown)
-	lists := listsOnS3(t)
+	s3test.Setenv(t)
 	folder := checkout(t)
 	stopServices(t, folder)
 	shell := newShell(t, folder)
-	folders := []string{"run"} // of make run
+	store, started := startStore(t, shell)
+	folders := []string{"run", "store"} // of make run, and of the store
 	for _, page := range shown {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -52,7 +56,10 @@ func TestShownCommands(t *testing.T) {
 			t.Errorf("%s does not begin with a folder and a state of its own", page)
 		}
 		for _, c := range commands {
-			c.text, c.output = lists.Replace(ports.Replace(c.text)), ports.Replace(c.output)
+			if slices.Contains(started, c) {
+				continue
+			}
+			c.text, c.output = store.Replace(ports.Replace(c.text)), ports.Replace(c.output)
 			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, shell) })
 		}
 	}
@@ -223,17 +230,40 @@ func ports(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// listsOnS3 starts the store that pages name, with a list in it, and puts its
-// address into the place of theirs.
-func listsOnS3(t *testing.T) *strings.Replacer {
-	j := newS3Job(t)
-	list, err := os.ReadFile(samples + "/emails.csv")
+// storeAddress is where the store of the pages listens.
+const storeAddress = "127.0.0.1:7070"
+
+// startStore runs the first commands of docs/s3.md, which start the store that all
+// pages name, on a free port. It returns what puts its address into the place of
+// theirs, and these commands.
+func startStore(t *testing.T, shell *shell) (*strings.Replacer, []command) {
+	text, err := os.ReadFile(moduleRoot + "/docs/s3.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.put("lists/emails.csv", string(list))
-	t.Setenv("AWS_ENDPOINT_URL_S3", j.server.URL)
-	return strings.NewReplacer("http://127.0.0.1:7070", j.server.URL)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	replacer := strings.NewReplacer(storeAddress, address)
+	commands := commandsShown(string(text))[:3]
+	for _, c := range commands {
+		c.text = replacer.Replace(c.text)
+		c.run(t, shell)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return replacer, commands
+		}
+		if time.Now().After(end) {
+			t.Fatal("the store of docs/s3.md does not listen")
+		}
+	}
 }
 
 // stopServices stops the services that pages have started and, when one of
@@ -281,7 +311,8 @@ func checkout(t *testing.T) string {
 		"Makefile": string(makefile),
 
 		"deploy/nightly.sh": string(nightly),
-		".tools/go":         "#!/bin/sh\n[ \"$*\" = 'build -o bin/ ./cmd/leadetl' ]\n",
+		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -o bin/ ./cmd/leadetl') ;;\n" +
+			"'install github.com/versity/versitygw/cmd/versitygw@" + storeVersion(t) + "') ln -sf " + s3test.Program(t) + " \"$GOBIN/versitygw\" ;;\n*) exit 1 ;;\nesac\n",
 	}
 	for name, text := range files {
 		path := filepath.Join(folder, name)
@@ -301,6 +332,17 @@ func checkout(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return folder
+}
+
+// storeVersion is the version of the S3 server that tests run.
+func storeVersion(t *testing.T) string {
+	text, err := os.ReadFile(moduleRoot + "/internal/testservers/versitygw/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(text), "github.com/versity/versitygw v")
+	version, _, _ = strings.Cut(version, " ")
+	return "v" + version
 }
 
 // withoutMake is an environment without what an outer make put in it.

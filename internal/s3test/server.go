@@ -64,6 +64,19 @@ var program = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
+// Program returns the path of the server. It builds it if it was not.
+func Program(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the S3 server is a program that has to be built")
+	}
+	path, err := program()
+	if err != nil {
+		t.Fatalf("versitygw cannot be built: %v; its modules come from the module proxy, go test -short does without\n%s", err, path)
+	}
+	return path
+}
+
 // Start starts a server with some empty buckets. It ends with the test.
 func Start(t testing.TB, buckets ...string) *Server {
 	t.Helper()
@@ -85,13 +98,7 @@ func StartVersioned(t testing.TB, buckets ...string) *Server {
 
 func start(t testing.TB, flags, buckets []string) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the S3 server is a program that has to be built")
-	}
-	path, err := program()
-	if err != nil {
-		t.Fatalf("versitygw cannot be built: %v; its modules come from the module proxy, go test -short does without\n%s", err, path)
-	}
+	path := Program(t)
 	s := &Server{Dir: t.TempDir(), program: path}
 	for _, bucket := range buckets {
 		if err := os.Mkdir(filepath.Join(s.Dir, bucket), 0o755); err != nil {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -284,24 +285,42 @@ func (w of35Bytes) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// A store that stops in the middle of an answer is given up in time.
+// A store that falls silent is given up in time, wherever it stops.
 func TestStalls(t *testing.T) {
-	store, client := fake(t, map[string]string{"lists/a": strings.Repeat("x", 1000)})
-	store.Do(func(w http.ResponseWriter, r *http.Request, data []byte) bool {
-		w.Header().Set("Content-Range", "bytes 0-999/1000")
-		w.Header().Set("Content-Length", "1000")
-		w.WriteHeader(http.StatusPartialContent)
-		_, _ = w.Write(data[:100])
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-		return true
-	})
-	began := time.Now()
-	_, _, err := client.ReadFile(t.Context(), at("a"))
-	want := "no answer in time); gave up after 1s; check that " + store.URL + " is up and reachable from here"
-	if took := time.Since(began); !errors.Is(err, objects.ErrUnavailable) || !strings.HasSuffix(err.Error(), want) || took > 10*time.Second {
-		t.Errorf("after %s: %v, want %s", took, err, want)
+	s3test.Setenv(t)
+	var stalling sync.WaitGroup
+	for name, c := range map[string]struct {
+		sent string // before it stops
+		do   func(*objects.Store) error
+	}{
+		"before the answer": {"", func(s *objects.Store) error { _, _, err := s.ReadFile(t.Context(), at("a")); return err }},
+		"in the headers":    {"HTTP/1.1 206 Partial Content\r\nContent-Length: 1000\r\n", func(s *objects.Store) error { _, _, err := s.ReadFile(t.Context(), at("a")); return err }},
+		"in the bytes": {"HTTP/1.1 206 Partial Content\r\nContent-Length: 1000\r\nContent-Range: bytes 0-999/1000\r\nETag: \"e\"\r\n\r\nand",
+			func(s *objects.Store) error { _, _, err := s.ReadFile(t.Context(), at("a")); return err }},
+		"in a listing": {"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n<ListBucketResult>", func(s *objects.Store) error { _, err := s.Find(t.Context(), "s3://lists/in/"); return err }},
+		"while it takes an object": {"", func(s *objects.Store) error {
+			_, err := s.Put(t.Context(), at("a"), objects.ContentOf(make([]byte, objects.WholeSize), ""))
+			return err
+		}},
+	} {
+		stalling.Go(func() {
+			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				connection, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					_, _ = connection.Write([]byte(c.sent)) // it reads nothing and sends nothing more
+					t.Cleanup(func() { connection.Close() })
+				}
+			}))
+			defer store.Close()
+			began := time.Now()
+			err := c.do(objects.New(t.Context(), objects.Options{Endpoint: store.URL, PathStyle: true, GiveUpAfter: time.Second}))
+			want := "no answer in time); gave up after 1s; check that " + store.URL + " is up and reachable from here"
+			if took := time.Since(began); !errors.Is(err, objects.ErrUnavailable) || !strings.HasSuffix(err.Error(), want) || took > 10*time.Second {
+				t.Errorf("%s: after %s: %v, want %s", name, took, err, want)
+			}
+		})
 	}
+	stalling.Wait()
 }
 
 // What keeps an object from being read is said as what it is.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,8 @@ type schemaFlags struct {
 	table            string
 	location         string
 	redshiftManifest bool
+
+	unnamed bool // the names in --in may be data, which errors do not show
 }
 
 func newSchemaCommand(std cli.Streams) *cobra.Command {
@@ -139,6 +142,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		}
 		defer list.Close()
 		files = list.Files()
+		f.unnamed = slices.ContainsFunc(files, sources.File.NamesMayBeData)
 	case j.KeepAll && len(j.Renames) > 0:
 		return warehouse.Table{}, cli.UsageError(errors.New("--rename names input columns, which are not known here; name the kept ones with --keep, or the input with --in"))
 	case j.KeepAll:
@@ -149,6 +153,9 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		kept = []string{j.PartitionBy} // part of the input columns, which are not listed
 	}
 	layout, err := j.Layout(kept, job.Source{Remote: f.resolver != runcmd.EmbeddedResolver})
+	if err != nil && f.unnamed {
+		err = errors.New("the columns of --in cannot be named so; which is not shown, because their names may be data; name the kept ones with --keep")
+	}
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)
 	}
@@ -226,11 +233,18 @@ func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.
 		}
 		var refused []error
 		for _, issue := range issues {
+			if f.unnamed && issue.Column != "" {
+				issue.Column = "(its name may be data)"
+			}
 			if issue.Fails {
 				refused = append(refused, fmt.Errorf("%s: %s", dialect, cli.Printable(issue.String())))
 			}
 		}
-		if advice := adviceOf(issues); advice != "" {
+		switch advice := adviceOf(issues); {
+		case advice == "":
+		case f.unnamed:
+			refused = append(refused, errors.New("run it with --normalize-names snake, or --rename OLD=NEW"))
+		default:
 			refused = append(refused, errors.New(cli.Printable(advice)))
 		}
 		if len(refused) > 0 {

@@ -97,6 +97,10 @@ func TestSchemaOfDatasets(t *testing.T) {
 }
 
 func TestSchemaRefusals(t *testing.T) {
+	headless := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(headless, []byte("Jane,Canary,12 Canary St\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -112,6 +116,8 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begin with a letter"},
 		{[]string{"enrichment", "--dialect", "bigquery", "--keep", "Record ID,2nd"}, "leadetl: bigquery: column Record ID: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: bigquery: column 2nd: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: run it with --normalize-names snake, or --rename 'Record ID=record_id'\n"},
+		{[]string{"enrichment", "--dialect", "bigquery", "--in", headless}, "leadetl: bigquery: column (its name may be data): a name has letters"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--in", headless, "--rename", "a=b"}, "not shown, because their names may be data"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--rename", "a=b"}, "--rename names input columns, which are not known here; name the kept ones with --keep, or the input with --in"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "a", "--rename", "a"}, `--rename "a"; write OLD=NEW, such as 'Record ID=record_id'`},
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "a", "--normalize-names", "camel"}, `--normalize-names is "camel"; it is snake or none`},
@@ -120,7 +126,7 @@ func TestSchemaRefusals(t *testing.T) {
 	} {
 		var errOut bytes.Buffer
 		code := execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)
-		if code != cli.ExitUsage || !strings.Contains(errOut.String(), c.want) {
+		if code != cli.ExitUsage || !strings.Contains(errOut.String(), c.want) || strings.Contains(errOut.String(), "Canary") {
 			t.Errorf("%q: exit code %d, %s", c.args, code, &errOut)
 		}
 	}

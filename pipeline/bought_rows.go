@@ -34,7 +34,7 @@ const (
 // answerer answers the keys of rows, which are distinct, in their order: a buyer,
 // or what was bought before.
 type answerer interface {
-	Answer(ctx context.Context, keys []string) ([]purchase.Answer, error)
+	AnswerRows(ctx context.Context, keys []string, rows int) ([]purchase.Answer, error)
 }
 
 // Questions finds the questions of rows. It is used by one goroutine at a time.
@@ -233,19 +233,23 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 		b.OrgTypes = make([]string, n) // services do not have it
 	}
 	asked, question := keys.Asked(b)
-	answers, err := r.from.Answer(ctx, asked)
+	rows := n
+	for _, q := range question {
+		if q < 0 {
+			rows--
+		}
+	}
+	r.counters.Unasked(int64(n - rows))
+	answers, err := r.from.AnswerRows(ctx, asked, rows)
 	if err != nil {
 		return err
 	}
-	rows := 0
 	for i, q := range question {
 		if q < 0 {
 			continue
 		}
-		rows++
 		a := answers[q]
 		b.Outcomes[i], b.Reasons[i], b.Leads[i], b.Receipts[i] = a.Outcome, a.Reason, a.Lead, a.Receipt
 	}
-	r.counters.Duplicates(int64(rows - len(asked)))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -418,4 +419,42 @@ func members(t reflect.Type, below string) (names []string) {
 		}
 	}
 	return names
+}
+
+// firstLook is a service that looks at the counters when its first call comes.
+type firstLook struct {
+	purchase.Service
+	look func()
+}
+
+func (s *firstLook) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
+	s.look()
+	return s.Service.Do(ctx, call)
+}
+
+// TestDuplicatesAreKnownBeforeAnswers: the progress of a batch counts the rows that
+// share a question, and those without one, while the first answer is awaited.
+func TestDuplicatesAreKnownBeforeAnswers(t *testing.T) {
+	a, _ := newAsking(t, 20, badservice.DefaultOptions())
+	var list strings.Builder
+	list.WriteString("network_url\nnot a canary\nn/a\n")
+	for i := range 60 {
+		fmt.Fprintf(&list, "https://linkedin.com/in/canary-%d\n", i%20)
+	}
+	a.input(t, "in.csv", list.String())
+	var first stats.Snapshot
+	var progress stats.Progress
+	var once sync.Once
+	a.remote = func(r *purchase.Remote) {
+		progress.Calls = r.Counters
+		r.Service = &firstLook{r.Service, func() { once.Do(func() { first = progress.Snapshot() }) }}
+	}
+	if _, _, err := a.run(t, t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for when, s := range map[string]stats.Snapshot{"with the first call": first, "at the end": progress.Snapshot()} {
+		if s.Calls.Asked != 20 || s.Calls.Duplicates != 40 || s.Unasked != 2 {
+			t.Errorf("%s: %d questions, %d duplicates, %d rows without a question; want 20, 40 and 2", when, s.Calls.Asked, s.Calls.Duplicates, s.Unasked)
+		}
+	}
 }

@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -374,5 +376,41 @@ func TestStateOnS3Alone(t *testing.T) {
 		if got, err := os.ReadFile(j.object("hems/" + name)); strings.HasSuffix(name, ".parquet") && (err != nil || string(got) != want) {
 			t.Errorf("%s differs: %v", name, err)
 		}
+	}
+}
+
+// TestTookIncludesTheState: the time of a run ends when its state on S3 is finished,
+// after the dataset.
+func TestTookIncludesTheState(t *testing.T) {
+	m := newMachines(t, 20, badservice.DefaultOptions())
+	m.flags = slices.DeleteFunc(m.flags, func(flag string) bool { return flag == "--quiet" })
+	const delay = 700 * time.Millisecond
+	var mu sync.Mutex
+	var part, success time.Time
+	delayed := 0
+	m.s3.proxy.Do(func(r *http.Request) s3test.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		switch name := r.URL.Path; {
+		case !s3test.IsWrite(r):
+		case strings.Contains(name, "/out/part-") && part.IsZero():
+			part = time.Now()
+		case strings.HasSuffix(name, "/out/_SUCCESS"):
+			success = time.Now()
+		case !success.IsZero() && strings.Contains(name, "/state/") && delayed == 0:
+			delayed++
+			return s3test.Fault{Kind: s3test.Delayed, Delay: delay}
+		}
+		return s3test.Fault{}
+	})
+	p := m.on(t, "a")
+	code, said := p.code(), p.printed.String()
+	shown := regexp.MustCompile(`(?m)^  took +([0-9.a-zµ]+)`).FindStringSubmatch(said)
+	if code != cli.ExitDone || shown == nil || delayed == 0 || part.IsZero() {
+		t.Fatalf("exit code %d, %d writes after the dataset:\n%s", code, delayed, said)
+	}
+	took, err := time.ParseDuration(shown[1])
+	if least := success.Add(delay).Sub(part); err != nil || took < least-10*time.Millisecond { // it is rounded
+		t.Errorf("took %s, and the part, the dataset and the state took %s (%v)", shown[1], least, err)
 	}
 }

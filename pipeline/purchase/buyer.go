@@ -99,8 +99,14 @@ const MaxLookups = 4096
 // address to send (resolution.WithAddress). It is called from many goroutines at once, and
 // returns early when ctx ends.
 func (b *Buyer) Answer(ctx context.Context, asked []string) ([]Answer, error) {
+	return b.AnswerRows(ctx, asked, len(asked))
+}
+
+// AnswerRows is Answer for the keys of so many rows, which may share them.
+func (b *Buyer) AnswerRows(ctx context.Context, asked []string, rows int) ([]Answer, error) {
 	entries, added := b.inFlight.join(asked)
 	b.counters.Asked(int64(len(added)))
+	b.counters.Duplicates(int64(rows - len(added)))
 	for some := range slices.Chunk(added, MaxLookups) {
 		b.start(ctx, b.begin(some))
 	}
@@ -111,7 +117,6 @@ func (b *Buyer) Answer(ctx context.Context, asked []string) ([]Answer, error) {
 			return nil, err
 		}
 	}
-	b.counters.Duplicates(int64(len(asked) - len(added)))
 	return got, nil
 }
 
@@ -135,6 +140,8 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 			if d == UseStored {
 				b.counters.Stored(1)
 				b.bookDelivered(e.key, f.Answer)
+			} else {
+				b.counters.Withheld(1)
 			}
 			a, err := b.codec.settled(d, f)
 			b.finish(e, a, err)

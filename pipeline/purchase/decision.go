@@ -72,6 +72,11 @@ func NewStored(r *Remote, op resolution.Operation, from Lookups) *Stored {
 	return &Stored{remote: offline, codec: newCodec(op, nil, r.Read, r.Price), from: from}
 }
 
+// AnswerRows is Answer, as Buyer.AnswerRows.
+func (s *Stored) AnswerRows(ctx context.Context, asked []string, _ int) ([]Answer, error) {
+	return s.Answer(ctx, asked)
+}
+
 // Answer gets the answers to keys, as Buyer.Answer. It is safe from many goroutines at once.
 func (s *Stored) Answer(ctx context.Context, asked []string) ([]Answer, error) {
 	keys := make([]string, len(asked))

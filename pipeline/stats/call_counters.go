@@ -19,7 +19,8 @@ const (
 // Its methods are safe from any goroutine and hold no lock that a call waits for.
 type CallCounters struct {
 	asked, closed, matched        atomic.Int64
-	stored, duplicates            atomic.Int64
+	stored, withheld              atomic.Int64
+	duplicates, unasked           atomic.Int64
 	credits                       atomic.Int64
 	unknown, refused, quarantined atomic.Int64
 	parked                        atomic.Int64
@@ -102,7 +103,14 @@ func (m *CallCounters) Closed(matched bool) {
 // Stored counts questions that were answered from the store.
 func (m *CallCounters) Stored(n int64) { m.stored.Add(n) }
 
-// Duplicates counts rows that share a question of their batch or one in flight.
+// Withheld counts questions that are closed without an answer and without a call.
+func (m *CallCounters) Withheld(n int64) { m.withheld.Add(n) }
+
+// Unasked counts rows without a question.
+func (m *CallCounters) Unasked(n int64) { m.unasked.Add(n) }
+
+// Duplicates counts rows that share a question of their batch or one in flight. Count
+// the questions before: progress is estimated by the rows of a question.
 func (m *CallCounters) Duplicates(n int64) { m.duplicates.Add(n) }
 
 // Called counts a request that left, and the time it took. class is one of the constants
@@ -159,8 +167,9 @@ func (m *CallCounters) PacedSince(look func() pace.Snapshot) {
 
 // Snapshot returns the present counts.
 func (m *CallCounters) Snapshot() CallSnapshot {
+	duplicates := m.duplicates.Load() // before asked
 	s := CallSnapshot{
-		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: m.duplicates.Load(),
+		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: duplicates,
 		Credits: m.credits.Load(), EarlierCalls: m.earlierCalls.Load(), EarlierCredits: m.earlierCredits.Load(),
 		Unknown: m.unknown.Load(), Parked: m.parked.Load(), Refused: m.refused.Load(), Quarantined: m.quarantined.Load(),
 		Retries: m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},

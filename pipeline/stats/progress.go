@@ -61,6 +61,9 @@ type Snapshot struct {
 	// and Share.
 	LeastDone  int64
 	LeastShare float64
+	// Unasked are rows without a question, and Withheld questions that may not be
+	// asked; none where no service is asked.
+	Unasked, Withheld int64
 	// Calls is nil where no service is asked.
 	Calls *CallSnapshot
 	// Workers is how many other processes do the run; 0 if this process does it.
@@ -76,6 +79,7 @@ func (p *Progress) Snapshot() Snapshot {
 		Parts: p.parts.Load(), BytesTotal: -1, Workers: int(p.workers.Load()),
 	}
 	if p.Calls != nil {
+		s.Unasked, s.Withheld = p.Calls.unasked.Load(), p.Calls.withheld.Load()
 		calls := p.Calls.Snapshot()
 		s.Calls = &calls
 	}
@@ -99,13 +103,29 @@ func (s Snapshot) InputDone() int64 {
 	case s.Searching:
 		done = s.Searches
 	case c != nil && c.Asked > 0:
-		// Rows without a key ask nothing. The others ask as many questions as
-		// until now: their twins are known when their batch is done.
 		perQuestion := float64(c.Asked+c.Duplicates) / float64(c.Asked)
-		asked := s.Known + s.Rejected - s.KnownRejected + int64(float64(c.Closed)*perQuestion)
-		done = max(done, min(asked, s.RowsRead))
+		done = max(done, min(s.withoutQuestion()+int64(float64(c.Closed)*perQuestion), s.RowsRead))
 	}
 	return max(done, s.LeastDone)
+}
+
+// withoutQuestion counts the rows that ask nothing: those of earlier runs, and those
+// without a key. The others may share questions.
+func (s Snapshot) withoutQuestion() int64 {
+	return s.Known + max(s.Rejected-s.KnownRejected, s.Unasked)
+}
+
+// CallsLeft estimates how many questions wait for a call: those that are open, and
+// those of rows that are not asked about yet, if as many of them need a call as share.
+// It is 0 where nothing is known.
+func (s Snapshot) CallsLeft(share float64) float64 {
+	c := s.Calls
+	if c == nil || c.Asked == 0 || s.Searching {
+		return 0
+	}
+	rows := s.InputRows() - max(s.Rows, s.withoutQuestion()+c.Asked+c.Duplicates)
+	perRow := float64(c.Asked) / float64(c.Asked+c.Duplicates+s.Unasked)
+	return float64(max(c.Asked-c.Closed, 0)) + float64(max(rows, 0))*perRow*share
 }
 
 // InputRows estimates the rows of the whole input by the share of its bytes

@@ -279,13 +279,14 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	stop := f.display(run.Log, std).Run(ctx, run.Progress, f.remote.timeout)
 	result, err := run.Do(ctx)
 	stop()
+	notClosed := closeRun() // takes time if the state is on S3
 	made = reportOf(result, run)
 	err = f.close(result, err, runview.Summary{
 		Operation: run.Job.Operation, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
 	told.end(result, err)
-	return made, err
+	return made, errors.Join(err, notClosed)
 }
 
 // display returns where to show progress.

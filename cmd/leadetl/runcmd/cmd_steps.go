@@ -215,6 +215,7 @@ func (f *stepFlags) share(n int) (numbers []int) {
 type opened struct {
 	*steps.Run
 	run    *pipeline.Run
+	close  func() error   // the run
 	report *report.Report // set by the step that publishes
 }
 
@@ -226,7 +227,7 @@ func (f *stepFlags) do(ctx context.Context, operation string, std cli.Streams, d
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeRun()) }()
-	r := &opened{run: run}
+	r := &opened{run: run, close: closeRun}
 	if f.step == stepSurvey {
 		r.Run, err = steps.OpenSized(ctx, run, f.objects, int64(f.windowMiB)<<20)
 	} else {
@@ -313,10 +314,11 @@ func (f *stepFlags) finish(ctx context.Context, r *opened, std cli.Streams) erro
 		return err
 	}
 	r.report = reportOf(result, r.run)
-	return f.close(result, err, runview.Summary{
+	notClosed := r.close() // takes time if the state is on S3
+	return errors.Join(f.close(result, err, runview.Summary{
 		Operation: r.run.Job.Operation, Files: r.run.Input.Files(), Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: r.run.Progress.Snapshot(),
-	}, r.run.Log, std)
+	}, r.run.Log, std), notClosed)
 }
 
 // say prints what was done, unless it is to be quiet.

@@ -2,6 +2,7 @@ package runview
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
@@ -100,16 +101,23 @@ func (s status) callRate() float64 {
 	return calls
 }
 
-// left returns the remaining time at the recent pace.
+// left returns the remaining time at the recent pace: of the calls if some are left,
+// otherwise of the rows.
 func (s status) left() string {
-	done, of := s.snapshot.InputDone(), s.snapshot.InputRows()
-	perSecond, _ := s.recent.Rates(s.now, s.snapshot, stats.RecentFor)
-	if of <= 0 || perSecond <= 0 || s.recent.Span(s.now) < tooSoon || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
+	of := s.snapshot.InputRows()
+	if of <= 0 || s.recent.Span(s.now) < tooSoon || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
 		return ""
 	}
-	left := float64(max(of-done, 0)) / perSecond
-	if left > (30 * 24 * time.Hour).Seconds() {
+	left, stalled := s.recent.TimeOfCalls(s.now, s.snapshot)
+	if left == 0 && !stalled {
+		perSecond, _ := s.recent.Rates(s.now, s.snapshot, stats.RecentFor)
+		if perSecond <= 0 {
+			return ""
+		}
+		left = time.Duration(min(float64(max(of-s.snapshot.InputDone(), 0))/perSecond, math.MaxInt32) * float64(time.Second))
+	}
+	if stalled || left > 30*24*time.Hour {
 		return "" // the estimate would be too inaccurate
 	}
-	return figures.Compact(time.Duration(left*float64(time.Second))) + " left"
+	return figures.Compact(left) + " left"
 }

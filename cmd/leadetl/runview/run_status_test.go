@@ -92,6 +92,79 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 	}
 }
 
+// TestTimeLeftIsOfCalls: rows that need no call have no part in the speed of calls,
+// whenever they come. Ten batches of 10,000 rows, 20 calls a second.
+func TestTimeLeftIsOfCalls(t *testing.T) {
+	const batch, rows = 10_000, 100_000
+	for _, c := range []struct {
+		name string
+		// of the questions of a batch, how many are stored, and may not be asked;
+		// and how many rows have a question of another row, or none.
+		stored, withheld, duplicates, unasked func(batch int) int64
+		begun                                 int // batches that were begun; the last is at work
+		pause                                 int // seconds before it is
+		want                                  string
+	}{
+		{name: "all calls", begun: 1, want: "1h22m left"}, // 99,000 calls
+		{name: "after a rush of stored answers", begun: 6, want: "41m left", // 49,000 calls
+			stored: func(n int) int64 { return batch * int64(b2i(n < 5)) }},
+		{name: "after rows that may not be asked", begun: 6, want: "41m left",
+			withheld: func(n int) int64 { return batch * int64(b2i(n < 5)) }},
+		{name: "every second answer is stored", begun: 6, pause: 90, want: "20m left", // 4,000 and 20,000 calls
+			stored: func(int) int64 { return batch / 2 }},
+		{name: "three rows of four share a question", begun: 1, want: "20m left", // 1,500 and 22,500 calls
+			duplicates: func(int) int64 { return 3 * batch / 4 }},
+		{name: "three rows of four ask nothing", begun: 1, want: "20m left",
+			unasked: func(int) int64 { return 3 * batch / 4 }},
+	} {
+		of := func(f func(int) int64, n int) int64 {
+			if f == nil {
+				return 0
+			}
+			return f(n)
+		}
+		now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+		var recent stats.Recent
+		s := stats.Snapshot{BytesTotal: rows, Calls: &stats.CallSnapshot{}}
+		note := func() { recent.Note(now, s); copied := *s.Calls; s.Calls = &copied }
+		note()
+		calls := s.Calls
+		for n := range c.begun { // a second each
+			now = now.Add(time.Second)
+			calls = s.Calls
+			stored, withheld := of(c.stored, n), of(c.withheld, n)
+			duplicates, unasked := of(c.duplicates, n), of(c.unasked, n)
+			s.RowsRead, s.BytesRead = s.RowsRead+batch, s.BytesRead+batch
+			calls.Asked, calls.Duplicates, s.Unasked = calls.Asked+batch-duplicates-unasked, calls.Duplicates+duplicates, s.Unasked+unasked
+			calls.Stored, s.Withheld, calls.Closed = calls.Stored+stored, s.Withheld+withheld, calls.Closed+stored+withheld
+			if n < c.begun-1 { // all calls of the batch in this second, before the last minute
+				calls.Closed += batch - duplicates - unasked - stored - withheld
+				s.Rows += batch
+			}
+			note()
+		}
+		for range c.pause { // the batches before are no longer of the last minute
+			now = now.Add(time.Second)
+			note()
+		}
+		for second := range 50 { // the calls of the last batch
+			now = now.Add(time.Second)
+			s.Calls.Closed += 1000 / 50
+			note()
+			if l := (status{snapshot: s, now: now, recent: &recent}); second == 49 && l.left() != c.want {
+				t.Errorf("%s: %q, want %q", c.name, l.left(), c.want)
+			}
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func TestLiveLineFits(t *testing.T) {
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	big := func(reason pace.Reason, more func(*stats.CallSnapshot)) status {

@@ -13,9 +13,12 @@ type Closers []func() error
 // Add adds a function that closes a resource.
 func (c *Closers) Add(closeOne func() error) { *c = append(*c, closeOne) }
 
-// Close closes all resources. Its error joins all errors.
+// Close closes all resources. Its error joins all errors. It may be called again,
+// which does nothing.
 func (c *Closers) Close() (err error) {
-	for _, closeOne := range slices.Backward(*c) {
+	all := *c
+	*c = nil
+	for _, closeOne := range slices.Backward(all) {
 		err = errors.Join(err, closeOne())
 	}
 	return err

@@ -132,6 +132,11 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err := w.makeParts(ctx, wholeInput); err != nil {
 		return w.result(), purchase.EndOf(ctx, err)
 	}
+	if w.buyer != nil {
+		if err := w.buyer.Refused(); err != nil {
+			return w.result(), err
+		}
+	}
 	if err := log.sumRest(ctx); err != nil {
 		return w.result(), purchase.EndOf(ctx, err)
 	}

@@ -18,6 +18,9 @@ type Call struct {
 	ClientRef string
 }
 
+// NoMatch is the reason of a service's answer without data.
+const NoMatch = "no_match"
+
 // WithAddress returns a key together with the Call.Address to ask about it, for what hands
 // on keys. The zero byte between them is in no key.
 func WithAddress(key, address string) string {

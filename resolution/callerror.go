@@ -2,6 +2,7 @@ package resolution
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 )
 
@@ -38,6 +39,9 @@ type CallError struct {
 	// Unbilled says that the service surely did not process the request, although it
 	// is unavailable. It goes with status 503 and 408.
 	Unbilled bool
+	// General says that every other call would be refused for the same reason. It
+	// goes with Denied.
+	General bool
 	// Over says that a search ended without a result: it was not billed, and
 	// asking for its result again gives the same.
 	Over bool
@@ -87,6 +91,12 @@ func (e *CallError) Unwrap() []error {
 		errs = append(errs, e.Cause)
 	}
 	return errs
+}
+
+// IsPlain404 reports whether the service answered 404 without a code of its own: to
+// a wrong address, or to a question without an answer.
+func (e *CallError) IsPlain404() bool {
+	return e.Class == Denied && e.Status == http.StatusNotFound && !e.General
 }
 
 // Billed reports whether the call may have been billed although it gave no answer.

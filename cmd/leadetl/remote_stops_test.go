@@ -48,12 +48,6 @@ func TestRemoteStops(t *testing.T) {
 			relief: func(_ *testing.T, s *badservice.Service) { s.Deny(0, 0) },
 		},
 		{
-			name:   "one call is denied",
-			before: func(_ *testing.T, s *badservice.Service) { s.Deny(100, 1) },
-			code:   cli.ExitUsage, says: "refuses",
-			relief: func(*testing.T, *badservice.Service) {},
-		},
-		{
 			name:   "the service goes away",
 			during: stopAfter(100),
 			code:   cli.ExitTryAgain, says: "out of reach", again: true,
@@ -110,6 +104,19 @@ func TestRemoteStops(t *testing.T) {
 				t.Errorf("%d rows of %d are matched", d.count(t, "outcome", "matched"), rows)
 			}
 		})
+	}
+}
+
+// TestRemoteBlip: one call that is denied is asked again.
+func TestRemoteBlip(t *testing.T) {
+	t.Parallel()
+	const rows = 200
+	s, url := badly(t, badservice.DefaultOptions())
+	j := newRemoteJob(t, "ip_to_company", url, addressList(rows), "--concurrency", "8")
+	s.Deny(100, 1)
+	j.run(cli.ExitDone)
+	if len(s.BilledKeys()) != len(s.Ledger()) || s.Seen() != rows+1 {
+		t.Errorf("%d calls, %d answers are billed about %d keys", s.Seen(), len(s.Ledger()), len(s.BilledKeys()))
 	}
 }
 

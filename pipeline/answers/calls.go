@@ -41,12 +41,14 @@ type Send struct {
 	// the idempotency key. If the question has no open call, it has been
 	// answered in the meantime, and Intent returns ErrNoCall.
 	Again bool
+	// NewKey gives a call that is sent again a new idempotency key.
+	NewKey bool
 }
 
 // Call is the result of Intent.
 type Call struct {
 	// IdempotencyKey is a UUIDv7. It stays the same while the question's call
-	// is open.
+	// is open, but for Send.NewKey.
 	IdempotencyKey string
 	// Address is the one to send: that of the first attempt, because a service may refuse
 	// another request under its idempotency key.
@@ -84,6 +86,9 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 			return ErrOpen
 		default:
 			now.open, now.open.MaybeBilled = before.open, true
+			if send.NewKey {
+				now.open.IdempotencyKey = fresh.String()
+			}
 		}
 		now.open.Run, now.open.Sent, now.open.State, now.open.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
 		now.open.Attempts++

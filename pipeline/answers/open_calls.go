@@ -132,6 +132,16 @@ func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error
 	return p, fault(err)
 }
 
+// Knows reports whether any match or miss of a scope is stored.
+func (s *Store) Knows(ctx context.Context, of Scope) (known bool, err error) {
+	if err := s.flush(); err != nil {
+		return false, err
+	}
+	err = s.reads.QueryRowContext(ctx, `SELECT EXISTS(SELECT 1 FROM answers a JOIN scopes s ON s.id = a.scope
+		WHERE s.service = ? AND s.operation = ? AND a.outcome <> 'refused')`, of.Service, of.Operation).Scan(&known)
+	return known, fault(err)
+}
+
 // Scopes lists the scopes of all questions. The same key in two scopes is two
 // questions.
 func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {

@@ -54,7 +54,7 @@ func (c *call) await() (Answer, error) {
 func (c *call) watch(news <-chan struct{}) (Answer, error) {
 	b := c.buyer
 	wait := c.pollIn // a look too early is one to be told to come back much later
-	for looks, failures := 1, 0; ; looks++ {
+	for looks, failures, denials := 1, 0, 0; ; looks++ {
 		if wait > 0 {
 			if err := sleep(b.ctx, wait, news); err != nil {
 				return Answer{}, err
@@ -73,7 +73,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			}
 			continue
 		}
-		r, err := b.poll(open.Resolution)
+		r, err := b.poll(c.question.Hash(), open.Resolution)
 		var failure *resolution.CallError
 		switch {
 		case err == nil && r.Pending:
@@ -81,7 +81,9 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case err == nil:
 			r.ID = cmp.Or(r.ID, open.Resolution)
 			return c.orStop(c.answered(r, open.Run))
-		case stopOf(err) != nil || !errors.As(err, &failure):
+		case errors.As(err, &failure) && failure.Class == resolution.Denied && !failure.General && denials+1 < maxDenials401:
+			denials++ // the key was read again
+		case stopOf(err) != nil || failure == nil:
 			return Answer{}, b.stopFor(err)
 		case failure.Over || failure.Class == resolution.Invalid:
 			return c.orStop(c.endPoll(failure, open))
@@ -144,7 +146,7 @@ func (c *call) takeDelivered() (Answer, error) {
 }
 
 // poll asks for a promised page once.
-func (b *Buyer) poll(id string) (resolution.Reply, error) {
+func (b *Buyer) poll(of answers.Hash, id string) (resolution.Reply, error) {
 	permit, err := b.remote.Pace.Acquire(b.ctx)
 	if err != nil {
 		return resolution.Reply{}, EndOf(b.ctx, err)
@@ -152,7 +154,7 @@ func (b *Buyer) poll(id string) (resolution.Reply, error) {
 	if err := permit.Leave(b.ctx); err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		if errors.Is(err, pace.ErrHeld) {
-			return b.poll(id)
+			return b.poll(of, id)
 		}
 		return resolution.Reply{}, EndOf(b.ctx, err)
 	}
@@ -167,6 +169,6 @@ func (b *Buyer) poll(id string) (resolution.Reply, error) {
 	case failure != nil && failure.Over:
 		o.Kind = pace.Answered // the search failed, not the service
 	}
-	b.outage.done(permit, o, failure)
+	b.outage.done(of, permit, o, failure)
 	return r, err
 }

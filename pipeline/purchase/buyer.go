@@ -36,6 +36,7 @@ type Buyer struct {
 	surcharge surcharge
 	inFlight  inFlight
 	outage    outage
+	refusals  refusals
 	retiring  sync.Once
 	// slots bounds the calls at work. They are twice as many as the requests
 	// in flight, so that a call is ready whenever the pace has a place.
@@ -56,7 +57,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	b := &Buyer{
 		remote: r, codec: newCodec(op, r.Service, r.Read, r.Price), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
-		account: newAccount(r.Budget), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log},
+		account: newAccount(r.Budget), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log}, refusals: refusals{log: log},
 		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), next: make(chan *call), reading: make(chan struct{}, maxReading),
 	}
 	if op.IsKeyword() {
@@ -85,6 +86,16 @@ func (b *Buyer) Stop(cause error) { b.stop(cause) }
 func (b *Buyer) Close() {
 	b.stop(context.Canceled)
 	b.working.Wait()
+}
+
+// Refused returns why the service has refused all questions of the run, nil if it
+// has not. It comes after the last Answer: fewer refusals than a run stops for may
+// have been all.
+func (b *Buyer) Refused() error {
+	if err := b.refusals.all(); err != nil {
+		return stopOf(err)
+	}
+	return nil
 }
 
 // Spent returns the calls and credits counted so far, those of earlier
@@ -138,6 +149,9 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 		switch d := b.remote.Decide(b.codec.operation, f, b.began, now); d {
 		case UseStored, Skip, GiveUp:
 			if d == UseStored {
+				if f.Answer.Outcome != answers.Refused {
+					b.refusals.answer()
+				}
 				b.counters.Stored(1)
 				b.bookDelivered(e.key, f.Answer)
 			} else {

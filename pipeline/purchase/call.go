@@ -55,6 +55,7 @@ type call struct {
 	placed   bool          // it has one of the service's places for pages
 	deadline time.Time     // until when a promised answer is waited for
 	pollIn   time.Duration // when to ask for a promised page first
+	newKey   bool          // its next request has a new idempotency key
 }
 
 // flight is the place of a request among those in flight, and what the pace is
@@ -84,6 +85,7 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 		c.state = parked
 	case d == Resend:
 		c.state = unknown
+		c.newKey = b.remote.NewKey && f.Sent.Before(b.began)
 		if f.Open != answers.Unknown || f.Sent.Before(b.began) { // this process has not counted it
 			b.counters.Unknown(1)
 		}
@@ -111,7 +113,7 @@ func (c *call) become(next state) {
 func (c *call) land() {
 	if f := c.flight; f != nil {
 		c.flight = nil
-		c.buyer.outage.done(f.permit, f.outcome, f.failure)
+		c.buyer.outage.done(c.question.Hash(), f.permit, f.outcome, f.failure)
 	}
 }
 
@@ -134,12 +136,13 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, EndOf(b.ctx, err)
 	}
 	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
-	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled()})
+	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled(), NewKey: c.newKey})
 	if err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		c.charge.putBack()
 		return Answer{}, err
 	}
+	c.newKey = false
 	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
 	left := permit.Leave(b.ctx)
 	late := intent.LeaveBefore
@@ -168,6 +171,7 @@ func (c *call) send() (Answer, error) {
 		_, stored := c.conclude(answers.Answer{}, billed)
 		return Answer{}, errors.Join(err, stored)
 	case r.Pending:
+		b.refusals.answer()
 		if b.codec.poll != nil {
 			c.pollIn = max(initialWait, min(r.Pace.RetryAfter, maxWait))
 		}
@@ -179,6 +183,7 @@ func (c *call) send() (Answer, error) {
 
 // answered concludes a call with a finished reply, which run pays for.
 func (c *call) answered(r resolution.Reply, run string) (Answer, error) {
+	c.buyer.refusals.answer()
 	a := c.buyer.codec.stored(c.question.Key, r)
 	a.Run = run
 	return c.close(a, answered, answerOf(a, r))
@@ -187,6 +192,14 @@ func (c *call) answered(r resolution.Reply, run string) (Answer, error) {
 // fail concludes a request that failed. The error is the failure, unless that
 // was the last word on the question.
 func (c *call) fail(f *resolution.CallError) (Answer, error) {
+	if miss, err := c.isMiss404(f); err != nil {
+		return Answer{}, err
+	} else if miss {
+		return c.answered(miss404(f), c.buyer.run)
+	}
+	if f.Class == resolution.Invalid {
+		c.buyer.refusals.answer()
+	}
 	if f.Class == resolution.Invalid && c.settles(f) {
 		reason := refusedReason(f)
 		return c.close(refusal(c.buyer.run, reason, f), refused, failed(reason))
@@ -311,6 +324,8 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 		b.counters.Settled(cost)
 		if how == refused {
 			b.counters.Refused(1)
+		} else if a.Outcome != answers.Refused {
+			b.refusals.state()
 		}
 		c.become(closed)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -18,19 +19,38 @@ type outage struct {
 	remote *Remote
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	last *resolution.CallError // the last call that failed because of the service
-	down bool                  // as last logged
+	mu       sync.Mutex
+	last     *resolution.CallError // the last call that failed because of the service
+	down     bool                  // as last logged
+	answered bool                  // an answer of this process is there
+	failing  answers.Hash          // the only question that failed since the last answer
+	limited  answers.Hash          // the question of the last 429
+	alone    int                   // how many 429 in a row were to that question
 }
 
-// done gives a permit back and remembers the failure, which is nil for an answer.
-func (o *outage) done(permit pace.Permit, came pace.Outcome, failure *resolution.CallError) {
+// done gives the permit of a question's call back and remembers the failure, which is
+// nil for an answer. After the first answer, failures of one question alone say
+// nothing about the service.
+func (o *outage) done(of answers.Hash, permit pace.Permit, came pace.Outcome, failure *resolution.CallError) {
 	failed := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable
-	if failed {
-		o.mu.Lock()
+	o.mu.Lock()
+	switch {
+	case failed:
 		o.last = failure // before the pace gives up
-		o.mu.Unlock()
+		if o.failing == (answers.Hash{}) {
+			o.failing = of
+		}
+		if o.answered && o.failing == of && failure.Sent {
+			came.Kind, failed = pace.NotCounted, false
+		}
+	case came.Kind == pace.Limited:
+		if o.alone++; o.limited != of {
+			o.limited, o.alone = of, 1
+		}
+	case came.Kind == pace.Answered:
+		o.answered, o.failing = true, answers.Hash{}
 	}
+	o.mu.Unlock()
 	permit.Done(came)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,6 +66,14 @@ func (o *outage) done(permit pace.Permit, came pace.Outcome, failure *resolution
 		o.down = false
 		o.log.Info("the service is back", o.service()...)
 	}
+}
+
+// isLimitedAlone reports whether the service refuses a question alone for too many
+// calls, again and again, and has answered others.
+func (o *outage) isLimitedAlone(of answers.Hash) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.answered && o.limited == of && o.alone >= maxAttempts
 }
 
 // isDown reports whether the service is down.

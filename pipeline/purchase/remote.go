@@ -48,6 +48,8 @@ type Remote struct {
 	// RefreshMatch and RefreshNoMatch are the ages at which a stored answer is
 	// asked for again; 0 is never.
 	RefreshMatch, RefreshNoMatch time.Duration
+	// Plain404 says what a 404 without a code means.
+	Plain404 Plain404
 	// Offline makes no calls: rows without a stored answer are skipped.
 	Offline bool
 	// Idempotent says that the service honours idempotency keys: a call without
@@ -56,7 +58,9 @@ type Remote struct {
 	// RetryUnknown sends the unknown calls of earlier runs again, although the
 	// service may bill them twice.
 	RetryUnknown bool
-	Budget       Budget
+	// NewKey sends them under a new idempotency key.
+	NewKey bool
+	Budget Budget
 	// PaidBefore are credits that count as spent beside those that Answers knows of.
 	PaidBefore int64
 	// Price is what a call costs, and so what the budget holds before it leaves.
@@ -162,6 +166,8 @@ type Calls interface {
 type Answers interface {
 	Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error
 	Put(ctx context.Context, q answers.Question, a answers.Answer) error
+	// Knows reports whether any match or miss of a scope is stored.
+	Knows(ctx context.Context, scope answers.Scope) (bool, error)
 }
 
 // Ledger says what a run has spent, and what may have been billed.

@@ -27,6 +27,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 	if c.buyer.places != nil {
 		send = c.sendInPlace
 	}
+	denied, same := 0, 0 // the status of the last refusal, and how often in a row
 	for failures := 0; ; {
 		a, err := send()
 		var failure *resolution.CallError
@@ -35,6 +36,15 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			return a, nil
 		case errors.Is(err, answers.ErrNoCall):
 			return c.takeDelivered()
+		case errors.As(err, &failure) && failure.Class == resolution.Denied:
+			if failure.Status != denied {
+				denied, same = failure.Status, 0
+			}
+			same++
+			if a, done, err := c.deny(failure, same); done {
+				return a, err
+			}
+			failures = max(failures, same) // for the wait
 		case stopOf(err) != nil || !errors.As(err, &failure):
 			return Answer{}, c.buyer.stopFor(err)
 		case failure.Class == resolution.Invalid:
@@ -44,6 +54,8 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		}
 		if c.rowSpecific(failure) {
 			failures++
+		} else if failure.Class == resolution.Limited && c.buyer.outage.isLimitedAlone(c.question.Hash()) {
+			failures = maxAttempts
 		}
 		switch {
 		case failures < maxAttempts:

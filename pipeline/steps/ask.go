@@ -132,6 +132,9 @@ func (a *Asking) Do(ctx context.Context, beat func(Asked)) (asked Asked, err err
 	stopBeats := w.beats(beat)
 	err = w.askAll(ended)
 	w.buyer.Close() // waits for the calls in flight
+	if err == nil {
+		err = w.buyer.Refused()
+	}
 	stopBeats()
 	return w.count(), purchase.EndOf(ended, err)
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -106,7 +107,7 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 		if ctx.Err() != nil {
 			return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail, Cause: ctx.Err()}
 		}
-		return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail}
+		return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail, General: class == resolution.Denied}
 	}
 	timed, done := context.WithTimeout(ctx, c.options.Timeout)
 	defer done()
@@ -115,8 +116,9 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	// does not. It knows that a bytes.Reader is in memory, so it sends headers and
 	// body in one write.
 	var w watch
+	key := c.key.Load()
 	request := (&http.Request{
-		Method: method, URL: c.at(path), Host: c.base.Host, Header: c.header(idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
+		Method: method, URL: c.at(path), Host: c.base.Host, Header: c.header(key, idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)),
 	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin, WroteRequest: w.end}))
 	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies
@@ -124,6 +126,9 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 		return failed(w.wrote(), classOf(err), failure(err))
 	}
 	waited := w.waited()
+	if response.StatusCode == http.StatusUnauthorized {
+		c.rereadKey(key)
+	}
 	defer response.Body.Close()
 	var text bytes.Buffer
 	text.Grow(int(min(max(response.ContentLength, 0), 64<<10)) + bytes.MinRead)
@@ -148,12 +153,12 @@ func (c *Client) at(path string) *url.URL {
 }
 
 // header returns the headers of a request.
-func (c *Client) header(idempotencyKey string) http.Header {
+func (c *Client) header(key *secret.Text, idempotencyKey string) http.Header {
 	h := make(http.Header, 6)
 	h["Content-Type"] = wireJSON
 	h["Accept"] = wireJSON
 	h["User-Agent"] = userAgent
-	credential := c.options.Key.Reveal()
+	credential := key.Reveal()
 	if c.options.HeaderName == "Authorization" {
 		credential = "Bearer " + credential
 	}

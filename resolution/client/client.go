@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
@@ -30,6 +31,8 @@ type Options struct {
 	BaseURL string
 	// Key is the API key or token.
 	Key secret.Text
+	// Reread reads the key again after a 401: keys rotate. nil if Key cannot change.
+	Reread func() (secret.Text, error)
 	// HeaderName is the header for Key. Authorization, the default, sends it as a
 	// bearer token; any other header sends it as it is.
 	HeaderName string
@@ -54,10 +57,8 @@ func (o Options) Validate() error {
 	if _, err := o.base(); err != nil {
 		errs = append(errs, err)
 	}
-	if o.Key.Empty() {
-		errs = append(errs, errors.New("no API key"))
-	} else if strings.ContainsFunc(o.Key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, errors.New("the API key has characters that a header cannot carry"))
+	if err := o.checkKey(); err != nil {
+		errs = append(errs, err)
 	}
 	if o.HeaderName == "" || strings.ContainsFunc(o.HeaderName, notToken) {
 		errs = append(errs, fmt.Errorf("%q is not a header name", o.HeaderName))
@@ -69,6 +70,16 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("timeout %s is not positive", o.Timeout))
 	}
 	return errors.Join(errs...)
+}
+
+func (o Options) checkKey() error {
+	switch {
+	case o.Key.Empty():
+		return errors.New("no API key")
+	case strings.ContainsFunc(o.Key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("the API key has characters that a header cannot carry")
+	}
+	return nil
 }
 
 // notToken reports whether r cannot be part of a header name.
@@ -98,6 +109,7 @@ type Client struct {
 	base      *url.URL
 	options   Options
 	http      *http.Transport
+	key       atomic.Pointer[secret.Text]
 	companies companies // of all answers
 }
 
@@ -133,7 +145,20 @@ func New(o Options) (*Client, error) {
 	transport.Protocols = new(http.Protocols)
 	transport.Protocols.SetHTTP1(true)
 	o.HeaderName = http.CanonicalHeaderKey(o.HeaderName)
-	return &Client{base: base, options: o, http: transport}, nil
+	c := &Client{base: base, options: o, http: transport}
+	c.key.Store(&o.Key)
+	return c, nil
+}
+
+// rereadKey reads the key again if used is the last one that was read. A key that
+// cannot be read, or is not one, leaves the old one in use.
+func (c *Client) rereadKey(used *secret.Text) {
+	if c.options.Reread == nil || c.key.Load() != used {
+		return
+	}
+	if key, err := c.options.Reread(); err == nil && (Options{Key: key}).checkKey() == nil {
+		c.key.CompareAndSwap(used, &key)
+	}
 }
 
 // Close closes the idle connections.

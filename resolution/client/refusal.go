@@ -33,19 +33,22 @@ func (in envelope) err() error {
 	case a.status == http.StatusForbidden && e.Pace.RetryAfter > 0:
 		e.Class = resolution.Limited
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden, a.status == http.StatusProxyAuthRequired:
-		e.Class = resolution.Denied
+		e.Class, e.General = resolution.Denied, a.status == http.StatusProxyAuthRequired
 	case a.status == http.StatusNotFound && len(body) == 0 && strings.Contains(a.header.Get("Content-Type"), "json"):
 		e.Class, e.Detail = resolution.Protocol, "the answer is not a JSON object" // perhaps a miss, damaged on its way
-	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
-		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is its address right?"
+	case a.status == http.StatusNotFound:
+		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is the address right? If 404 is its word for no match, say --plain-404 miss"
+		e.General = e.Code == "not_found" // of an unknown path of our own
+	case a.status == http.StatusMethodNotAllowed:
+		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is the address right?"
 	case a.status == http.StatusGone:
-		e.Class, e.Detail = resolution.Denied, settings[retired]
+		e.Class, e.Detail, e.General = resolution.Denied, settings[retired], e.Code == retired
 	case a.status == http.StatusUnsupportedMediaType:
-		e.Class, e.Detail = resolution.Denied, "the service does not accept JSON there; is its address right?"
+		e.Class, e.Detail = resolution.Denied, "the service does not accept JSON there; is the address right?"
 	case a.status == http.StatusBadRequest && a.saysTLS():
-		e.Class, e.Detail = resolution.Denied, "the service speaks TLS; write its address with https://"
+		e.Class, e.Detail, e.General = resolution.Denied, "the service speaks TLS; write its address with https://", true
 	case settings[e.Code] != "":
-		e.Class, e.Detail = resolution.Denied, settings[e.Code]
+		e.Class, e.Detail, e.General = resolution.Denied, settings[e.Code], true
 	case a.status == http.StatusRequestTimeout, a.status == http.StatusConflict, a.status == http.StatusTooEarly, a.status >= 500:
 		e.Class, e.Unbilled = resolution.Unavailable, in.isUnbilled(e.Code)
 	default:

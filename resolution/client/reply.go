@@ -11,9 +11,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// NoMatch is the reason of an answer without data: services give no other.
-const NoMatch = "no_match"
-
 // reply reads an answer.
 func (a answer) reply() (resolution.Reply, error) {
 	if isSearch(a.operation) {
@@ -21,8 +18,8 @@ func (a answer) reply() (resolution.Reply, error) {
 	}
 	e := a.envelope()
 	r := resolution.Reply{About: e.about}
-	if e.isMiss() {
-		r.Answer.Reason = NoMatch
+	if e.isMiss() || a.status == http.StatusNoContent {
+		r.Answer.Reason = resolution.NoMatch
 		return r, nil
 	}
 	if err := e.err(); err != nil {
@@ -44,7 +41,7 @@ func (a answer) reply() (resolution.Reply, error) {
 		if fault := e.fault(said); fault != "" {
 			return resolution.Reply{}, e.unreadable(fault)
 		}
-		r.Answer.Reason = NoMatch
+		r.Answer.Reason = resolution.NoMatch
 	}
 	return r, nil
 }
@@ -262,10 +259,11 @@ func isFinished(status string) bool {
 }
 
 // isMiss reports whether the answer is a 404 that means no data: one with an
-// error code. A 404 without code, and our own service's not_found, mean that the
-// address is wrong.
+// error code. A code that repeats the status is a gateway's. Our own service's
+// not_found means that the address is wrong.
 func (e envelope) isMiss() bool {
-	return e.answer.status == http.StatusNotFound && code(e.body) != "" && text(object(e.body.get("error")).get("type")) != nothingHere
+	c := code(e.body)
+	return e.answer.status == http.StatusNotFound && c != "" && c != "404" && text(object(e.body.get("error")).get("type")) != nothingHere
 }
 
 // nothingHere is the type of the error for an unknown path.

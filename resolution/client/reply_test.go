@@ -68,6 +68,8 @@ func TestReply(t *testing.T) {
 		{"a miss: 404 with a code", "enrichment", 404, `{"error":{"code":"lead_not_found"}}`, nil, false, 0},
 		{"a miss: 404 with the code as a text", "enrichment", 404, `{"error":"not_found"}`, nil, false, 0},
 
+		{"a miss: 204", "enrichment", 204, ``, nil, false, 0},
+
 		{"later", "network_to_phone", 200, `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
 		{"later, as a failure", "network_to_phone", 200, `{"success":false,"message":"Still processing, retry later","resolution":{"id":"res_1","status":"processing"}}`, nil, true, 0},
 		{"later, in an unknown word", "network_to_phone", 200, `{"resolution":{"id":"res_1","status":"simmering"},"lead":{}}`, nil, true, 0},
@@ -96,7 +98,7 @@ func TestReply(t *testing.T) {
 			if !reflect.DeepEqual(got.Answer.Lead, f.lead) || got.Pending != f.pending || got.Quarantined != f.quarantined {
 				t.Errorf("lead %+v, pending %v, quarantined %d; want %+v, %v, %d", got.Answer.Lead, got.Pending, got.Quarantined, f.lead, f.pending, f.quarantined)
 			}
-			if (got.Answer.Reason == NoMatch) != (f.lead == nil && !f.pending) {
+			if (got.Answer.Reason == resolution.NoMatch) != (f.lead == nil && !f.pending) {
 				t.Errorf("reason %q", got.Answer.Reason)
 			}
 		})
@@ -134,6 +136,8 @@ func TestRefusals(t *testing.T) {
 		{"403", 403, "", `{"message":"forbidden"}`, resolution.Denied, "", false},
 		{"403 that passes", 403, "Retry-After: 2", ``, resolution.Limited, "", false},
 		{"404 of a web server", 404, "", `<html>not found</html>`, resolution.Denied, "", false},
+		{"404 of a gateway", 404, "", `{"code":404,"message":"no Route matched with those values"}`, resolution.Denied, "404", false},
+		{"404 of a framework", 404, "", `{"timestamp":"2026-11-20T09:18:00Z","status":404,"error":"Not Found","path":"/v2"}`, resolution.Denied, "", false},
 		{"404 of our own, of an unknown path", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, resolution.Denied, "not_found", false},
 		{"404 cut off", 404, "Content-Type: application/json", `{"error":{"co`, resolution.Protocol, "", true},
 		{"405", 405, "", ``, resolution.Denied, "", false},

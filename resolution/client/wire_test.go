@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -338,5 +339,38 @@ func TestLateRefusal(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		server.Close()
+	}
+}
+
+// TestKeyIsReadAgain: after a 401 the next call has the key that is there now.
+func TestKeyIsReadAgain(t *testing.T) {
+	var keys []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		if len(keys) > 1 && keys[len(keys)-1] != key {
+			_, _ = io.WriteString(w, `{"lead":null}`)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	o := to(server.URL)
+	there := []string{"", "two\nlines", "rotated"}
+	o.Reread = func() (secret.Text, error) {
+		now := there[0]
+		there = there[1:]
+		return secret.New(now), nil
+	}
+	c := newClient(t, o)
+	for range 3 { // an empty file and one that is being written are no keys
+		if _, err := c.Do(t.Context(), enrichment); !errors.Is(err, resolution.ErrDenied) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Do(t.Context(), enrichment); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{key, key, key, "rotated"}; !slices.Equal(keys, want) {
+		t.Errorf("sent %d keys, of them the new one last: %t", len(keys), keys[len(keys)-1] == "rotated")
 	}
 }

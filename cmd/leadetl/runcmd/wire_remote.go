@@ -65,6 +65,8 @@ type remoteFlags struct {
 	offline        bool
 	idempotent     bool
 	retryUnknown   bool
+	newKey         bool
+	plain404       string
 }
 
 // registerAnswers registers the flags for the source of answers.
@@ -80,6 +82,8 @@ func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.offline, "offline", false, "use stored answers only; other rows are skipped, and flags about calls have no effect")
 	flags.BoolVar(&f.idempotent, "idempotent", false, "the service honors Idempotency-Key, as leadetl serve does: calls without an answer are sent again with the same key")
 	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again; they may be billed twice")
+	flags.BoolVar(&f.newKey, "new-key", false, "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice")
+	flags.StringVar(&f.plain404, "plain-404", "", "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)")
 }
 
 // registerBudget registers the flags that limit cost and speed.
@@ -108,7 +112,7 @@ func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 // onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
 	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
-	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "callback-url",
+	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "new-key", "plain-404", "callback-url",
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
 
@@ -144,6 +148,12 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 		if d.value < d.least {
 			errs = append(errs, fmt.Errorf("--%s is %s; it must be a time such as 30s", d.flag, d.value))
 		}
+	}
+	if w := purchase.Plain404(f.plain404); flags.Changed("plain-404") && w != purchase.Plain404Miss && w != purchase.Plain404Stop {
+		errs = append(errs, fmt.Errorf("--plain-404 %s: write miss or stop", f.plain404))
+	}
+	if f.newKey && !f.retryUnknown {
+		errs = append(errs, errors.New("--new-key goes with --retry-unknown"))
 	}
 	if flags.Changed("directory") {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
@@ -188,7 +198,8 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	r = &purchase.Remote{
 		Read: new(client.Reader).Read, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
-		Offline: f.offline, Idempotent: f.idempotent && !f.offline, RetryUnknown: f.retryUnknown && !f.offline,
+		Offline: f.offline, Idempotent: f.idempotent && !f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
+		Plain404: purchase.Plain404(f.plain404),
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
@@ -291,6 +302,9 @@ func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
 		return cli.UsageError(fmt.Errorf("--api-key-file: %s is empty; write the service's API key to it", f.apiKeyFile))
 	case err != nil:
 		return cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
+	}
+	if f.apiKeyFile != "" {
+		options.Reread = func() (secret.Text, error) { return secret.Read(APIKeyVariable, f.apiKeyFile) }
 	}
 	options.RootCAs, err = f.authorities()
 	return cli.UsageError(err)

@@ -1,0 +1,203 @@
+package purchase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+// byKey is a service that answers by key: by the words of a script, of which the
+// last one holds for ever.
+type byKey struct {
+	mu     sync.Mutex
+	script map[string][]string
+	keys   map[string][]string // the idempotency keys of each question
+}
+
+func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
+	s.mu.Lock()
+	words := s.script[call.Key]
+	if len(words) > 1 {
+		s.script[call.Key] = words[1:]
+	}
+	s.keys[call.Key] = append(s.keys[call.Key], call.IdempotencyKey)
+	s.mu.Unlock()
+	denied := func(status int) error {
+		return &resolution.CallError{Class: resolution.Denied, Status: status, Sent: true}
+	}
+	switch word := words[0]; word {
+	case "match":
+		return client.Read(call.Operation, 200, []byte(`{"lead":{"phone":"+12025550100"}}`))
+	case "miss":
+		return client.Read(call.Operation, 200, []byte(`{"lead":null}`))
+	case "429":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true}
+	case "500":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 500, Sent: true}
+	case "503":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, Unbilled: true}
+	case "general":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Denied, Status: 400, Sent: true, General: true}
+	default:
+		status := 0
+		_, _ = fmt.Sscan(word, &status)
+		return resolution.Reply{}, denied(status)
+	}
+}
+
+func (*byKey) Start(context.Context, resolution.SearchCall) (resolution.Reply, error) { panic("none") }
+func (*byKey) Poll(context.Context, resolution.Operation, string) (resolution.Reply, error) {
+	panic("none")
+}
+
+// TestRefusedQuestions: what becomes of a list of questions of which a service
+// refuses some, and how the run ends. Questions are asked one after another.
+func TestRefusedQuestions(t *testing.T) {
+	const refused403, refused404 = "failed refused", "failed refused"
+	always := func(words ...string) []string { return words }
+	for _, c := range []struct {
+		name     string
+		plain404 Plain404
+		before   string   // an answer that an earlier run stored
+		script   []string // of the keys 0, 1, …: words with + between
+		want     []string // of each row: outcome and reason; shorter if the run stops there
+		ends     error
+	}{
+		{"one blip of 401", "", "", always("401+match", "match"), []string{"matched ", "matched "}, nil},
+		{"two of 403", "", "", always("403+403+match", "match"), []string{"matched ", "matched "}, nil},
+		{"other statuses between", "", "", always("403+401+403+410+match", "match"), []string{"matched ", "matched "}, nil},
+		{"one row", "", "", always("match", "403", "match"), []string{"matched ", refused403, "matched "}, nil},
+		{"one row, first", "", "", always("405", "match"), []string{refused403, "matched "}, nil},
+		{"one row, and a redirect", "", "", always("match", "301", "415", "410", "401", "match"),
+			[]string{"matched ", refused403, refused403, refused403, refused403, "matched "}, nil},
+		{"wrong key", "", "", always("401", "401", "401", "match"), []string{refused403, refused403}, ErrRefused},
+		{"wrong key, of fewer", "", "", always("401", "401"), []string{refused403, refused403}, ErrRefused},
+		{"wrong key, of one", "", "", always("403"), []string{refused403}, ErrRefused},
+		{"revoked later", "", "", always("match", "401", "401", "401", "401", "401", "match"),
+			[]string{"matched ", refused403, refused403, refused403, refused403}, ErrRefused},
+		{"every other row", "", "", always("403", "match", "403", "match", "403", "match", "403", "match", "403", "match", "403"),
+			[]string{refused403, "matched ", refused403, "matched ", refused403, "matched ", refused403, "matched ", refused403, "matched ", refused403}, nil},
+		{"what every call would get", "", "", always("match", "general", "match"), []string{"matched "}, ErrRefused},
+
+		{"404 at a wrong address", "", "", always("404", "404", "404", "404", "404", "match"), []string{refused404, refused404, refused404, refused404}, ErrRefused},
+		{"404 at a wrong address, of fewer", "", "", always("404", "404"), []string{refused404, refused404}, ErrRefused},
+		{"404 after a match", "", "", always("match", "404", "404", "404", "404", "404", "404"),
+			[]string{"matched ", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match"}, nil},
+		{"404 after a miss", "", "", always("miss", "404"), []string{"no_match no_match", "no_match no_match"}, nil},
+		{"404 after a match of an earlier run", "", "match", always("404", "match"), []string{"no_match no_match", "matched "}, nil},
+		{"404 is a miss", Plain404Miss, "", always("404", "404", "404", "404", "404", "404"),
+			[]string{"no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match"}, nil},
+		{"404 stops", Plain404Stop, "match", always("match", "404", "match"), []string{"matched "}, ErrRefused},
+
+		{"endless 503 of one row", "", "", always("match", "503", "match"), []string{"matched ", "failed unavailable", "matched "}, nil},
+		{"endless 429 of one row", "", "", always("match", "429", "match"), []string{"matched ", "failed unavailable", "matched "}, nil},
+		{"endless 503 of all", "", "", always("503", "503"), nil, ErrUnreachable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, err := answers.Open(t.TempDir(), answers.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { store.Close() })
+				s := &byKey{script: map[string][]string{"before": {"match"}}, keys: map[string][]string{}}
+				for i, words := range c.script {
+					s.script[fmt.Sprint(i)] = strings.Split(words, "+")
+				}
+				options := pace.DefaultOptions()
+				options.GiveUp = 15 * time.Minute
+				open := func() *Buyer {
+					return buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) { r.Plain404, r.Pace = c.plain404, pace.New(options) })
+				}
+				if c.before != "" {
+					if _, err := ask(t, open(), "before"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b := open()
+				var got []string
+				var ended error
+				for i := range c.script {
+					a, err := ask(t, b, fmt.Sprint(i))
+					if ended = err; err != nil {
+						break
+					}
+					got = append(got, a.Outcome.String()+" "+a.Reason)
+				}
+				if ended == nil {
+					ended = b.Refused()
+				}
+				if !slices.Equal(got, c.want) || !errors.Is(ended, c.ends) || c.ends == nil && ended != nil {
+					t.Errorf("%q, then %v\nwant %q, then %v", got, ended, c.want, c.ends)
+				}
+				found, err := store.Lookup(t.Context(), b.scope, []string{"0"}, answers.Freshness{}, false, nil)
+				if err != nil || found[0].Stored && strings.HasPrefix(got[0], outcome.Failed.String()) {
+					t.Errorf("a refusal is stored: %+v, %v", found[0], err)
+				}
+			})
+		})
+	}
+}
+
+// TestNewKey: a service that repeats a stored failure under its idempotency key is
+// asked under another one, if the user says so, once.
+func TestNewKey(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		newKey bool
+		want   string // outcome and reason in the end
+	}{
+		{"the same key", false, "failed unknown_call"},
+		{"a new key", true, "matched "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, err := answers.Open(t.TempDir(), answers.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { store.Close() })
+				s := &byKey{script: map[string][]string{"a": {"500"}}, keys: map[string][]string{}}
+				repeated := answeringKeys{s}
+				first := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Idempotent = true })
+				if a, err := ask(t, first, "a"); err != nil || a.Reason != outcome.ReasonUnknownCall {
+					t.Fatalf("%+v, %v", a, err)
+				}
+				time.Sleep(time.Hour)
+				again := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Idempotent, r.RetryUnknown, r.NewKey = true, true, c.newKey })
+				a, err := ask(t, again, "a")
+				if got := a.Outcome.String() + " " + a.Reason; err != nil || got != c.want {
+					t.Errorf("%q, %v, want %q", got, err, c.want)
+				}
+				if keys := slices.Compact(slices.Clone(s.keys["a"])); (len(keys) == 2) != c.newKey {
+					t.Errorf("%d idempotency keys", len(keys))
+				}
+			})
+		})
+	}
+}
+
+// answeringKeys is a service that repeats what it answered first under an
+// idempotency key, and answers another key of the same question.
+type answeringKeys struct{ *byKey }
+
+func (s answeringKeys) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
+	s.mu.Lock()
+	if keys := s.keys[call.Key]; len(keys) > 0 && keys[0] != call.IdempotencyKey {
+		s.script[call.Key] = []string{"match"}
+	}
+	s.mu.Unlock()
+	return s.byKey.Do(ctx, call)
+}

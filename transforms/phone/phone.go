@@ -53,6 +53,17 @@ func parseOne(cell, region string) (Number, error) {
 	if digits := fromFirstDigit(cell); strings.HasPrefix(digits, "00") { // also behind + and (
 		return parseDoubleZero(digits, region)
 	}
+	n, err := parseForm(cell, region)
+	// A .0 behind spaces may be a float, and not, as in Germany, the last digit.
+	if whole, ok := strings.CutSuffix(cell, ".0"); ok && (err != nil || !Describe(n.E164).Valid) {
+		if without, err := parseForm(whole, region); err == nil && Describe(without.E164).Valid {
+			return without, nil
+		}
+	}
+	return n, err
+}
+
+func parseForm(cell, region string) (Number, error) {
 	if rest, ok := strings.CutPrefix(cell, "+"); ok {
 		return parsePlus(rest)
 	}

@@ -347,7 +347,7 @@ func TestS3DatasetAmongLists(t *testing.T) {
 	j.put("in/other/_manifest.json", `{"entries": []}`)
 	j.put("in/other/b.csv", emailList(10))
 	j.run(0, "s3://leads/in/a.csv", "s3://leads/in/out", "--quiet")
-	for _, in := range []string{"s3://leads/in/", "s3://leads/in/**", "s3://leads/**/[abp]*"} {
+	for _, in := range []string{"s3://leads/in/", "s3://leads/in/**.[cp]*", "s3://leads/i*/**/[abp]*"} {
 		said := j.run(0, in, "s3://leads/next/", "--quiet", "--overwrite")
 		if strings.Count(said, "left out a dataset; name it itself to read it") != 1 || !strings.Contains(said, "dataset=s3://leads/in/out") {
 			t.Errorf("%s: %s", in, said)
@@ -357,7 +357,7 @@ func TestS3DatasetAmongLists(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"s3://leads/in/out/", "s3://leads/in/out/part-00000.parquet", "s3://leads/*/out/p*", "s3://leads/in/out/**.parquet"} {
-		if said := j.run(0, in, "s3://leads/next/", "--quiet", "--overwrite"); said != "" || j.rows("next") != 10 {
+		if said := j.run(0, in, "s3://leads/next/", "--quiet", "--overwrite"); strings.Contains(said, "left out") || j.rows("next") != 10 {
 			t.Errorf("%s: %d rows, %s", in, j.rows("next"), said)
 		}
 	}

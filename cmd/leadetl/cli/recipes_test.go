@@ -345,3 +345,37 @@ func TestSystemdRecipe(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitsAreHardened: every unit gives up what the service gives up, and may write
+// where it works.
+func TestUnitsAreHardened(t *testing.T) {
+	settings := func(unit string) []string {
+		return regexp.MustCompile(`(?m)^(?:NoNew|Capab|Protect|Private|Restrict(?:Addr|Name)|Lock|Memory|SystemCall).*$`).FindAllString(readPage(t, unit), -1)
+	}
+	given := func(unit, setting string) string {
+		t.Helper()
+		m := regexp.MustCompile(`(?m)^` + setting + `=(.*)$`).FindStringSubmatch(readPage(t, unit))
+		if m == nil {
+			t.Fatalf("%s has no %s", unit, setting)
+		}
+		return m[1]
+	}
+	want := settings("deploy/leadetl-serve.service")
+	if len(want) < 14 {
+		t.Fatalf("the service gives up %q alone", want)
+	}
+	for _, unit := range []string{"deploy/leadetl-night.service", "deploy/leadetl-nightly.service", "deploy/leadetl-backup.service"} {
+		got := settings(unit)
+		for i, s := range got {
+			if strings.HasPrefix(s, "RestrictAddressFamilies=") && strings.HasSuffix(s, "AF_UNIX") { // fewer are as well
+				got[i] = "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX"
+			}
+		}
+		if !slices.Equal(got, want) || given(unit, "UMask") != "0077" {
+			t.Errorf("%s gives up\n%q, and the service\n%q", unit, got, want)
+		}
+		if folder := given(unit, "ReadWritePaths"); !strings.Contains(given(unit, "ExecStart"), folder) && folder != given(unit, "WorkingDirectory") {
+			t.Errorf("%s may write in %s, where it does not work", unit, folder)
+		}
+	}
+}

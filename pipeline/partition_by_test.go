@@ -233,7 +233,7 @@ func TestRefusedPartitions(t *testing.T) {
 		{"a column that is not kept", landed(1), func(j *job.Job) { j.PartitionBy, j.KeepAll, j.Keep = "country", false, []string{"id"} }, "name it in --keep"},
 		{"the identifier", landed(1), func(j *job.Job) { j.PartitionBy = "email" }, "it identifies them"},
 		{"another identifier", "email,Phone\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "phone" }, `its name says that it holds identifiers (phone)`},
-		{"a name with a space", "email,my land\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "my land" }, "rename the column in the input"},
+		{"a name with a space", "email,my land\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "my land" }, "give it such a name with --rename"},
 		{"too many values", many.String(), func(j *job.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions+1 },
 			"part-00000: its rows have more than 100 values of n"},
 		{"a long value", "email,n\na@b.example,x\nb@b.example," + strings.Repeat("long ", 50) + "\n", func(j *job.Job) { j.PartitionBy = "n" },

@@ -21,7 +21,7 @@ func TestShownPolicy(t *testing.T) {
 	j.server.AddUser(t, user, secret)
 	t.Setenv("AWS_ACCESS_KEY_ID", user)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
-	j.put("lists/a.csv", emailList(10))
+	j.put("lists/a.csv", emailList(100))
 
 	// run runs a job that makes use of all it is allowed: there are parts to
 	// replace and to remove, and an upload to abort.

@@ -42,7 +42,7 @@ func TestRoundTrip(t *testing.T) {
 			LastSeenAt: &at,
 		},
 		NetworkURL: "network.example/in/ada", CompanyDomain: "bakery.example",
-		EmailKeys: []string{"ada@bakery.example", "a.da+x@gmail.com"},
+		EmailKeys: []string{"ada@bakery.example", "a.da+x@gmail.com"}, PhoneRaw: "(202) 555-0100",
 	}
 	if !reflect.DeepEqual(ada, want) {
 		t.Errorf("person:\n got %+v\nwant %+v", ada, want)

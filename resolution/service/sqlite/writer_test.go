@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -262,7 +263,9 @@ func TestFaultsPass(t *testing.T) {
 				c.begin = func(*Store) { run("BEGIN IMMEDIATE") }
 				c.end = func(*Store) { run("ROLLBACK") }
 			}
-			charge := state.Charge{Organization: org, Credits: 1, Reply: &state.Reply{Status: 200, Body: make([]byte, 100_000)}, At: noon}
+			body := make([]byte, 100_000)
+			_, _ = rand.Read(body) // which never fails; zeros would be packed into a free page
+			charge := state.Charge{Organization: org, Credits: 1, Reply: &state.Reply{Status: 200, Body: body}, At: noon}
 			c.begin(s)
 			for range 3 {
 				_, err := s.Settle(t.Context(), charge)

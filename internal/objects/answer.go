@@ -37,13 +37,20 @@ func (s span) isWhole() bool { return s.from == 0 && s.to == s.total }
 const maxWhole = 256 << 20
 
 // wrongAnswerError means that the store sent something else than was asked for.
-type wrongAnswerError struct{ problem string }
+type wrongAnswerError struct {
+	problem string
+	kind    error // nil, or what callers ask for
+}
 
 func (e *wrongAnswerError) Error() string { return e.problem }
+func (e *wrongAnswerError) Unwrap() error { return e.kind }
 
 func wrongAnswer(format string, args ...any) error {
-	return &wrongAnswerError{fmt.Sprintf(format, args...)}
+	return &wrongAnswerError{problem: fmt.Sprintf(format, args...)}
 }
+
+// ErrChecksum means that an object has another checksum than it was written with.
+var ErrChecksum = errors.New("another checksum than it was written with")
 
 // answer is the answer to a request for a range, or for the whole object.
 type answer struct {

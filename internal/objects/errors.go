@@ -173,7 +173,7 @@ func refuseWebPages(stack *middleware.Stack) error {
 func reason(err error) string {
 	var operation *net.OpError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed): // closed for its silence
 		return "no answer in time"
 	case errors.As(err, &operation):
 		return operation.Error()

@@ -208,7 +208,7 @@ func (s *Store) ReadFile(ctx context.Context, at Location) ([]byte, Info, error)
 	defer o.Close()
 	data, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size))
 	if err == nil && o.SHA256 != "" && o.SHA256 != fmt.Sprintf("%x", sha256.Sum256(data)) {
-		err = s.judge(o.request(o.Size), "", wrongAnswer("the store sent other bytes than were written: %d of them, with another checksum", len(data)))
+		err = s.judge(o.request(o.Size), "", &wrongAnswerError{fmt.Sprintf("the store sent other bytes than were written: %d of them, with another checksum", len(data)), ErrChecksum})
 	}
 	return data, o.Info, err
 }

@@ -167,7 +167,7 @@ func (s *State) readObjects(ctx context.Context, infos []objects.Info) ([][]byte
 	for i, info := range infos {
 		reading.Go(func(ctx context.Context) (err error) {
 			contents[i], _, err = s.store.ReadFile(ctx, info.Location)
-			return err
+			return damaged(err)
 		})
 	}
 	return contents, reading.Wait()

@@ -250,5 +250,14 @@ func (s *State) missing(at objects.Location, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s is missing", ErrDamaged, at)
 	}
+	return damaged(err)
+}
+
+// damaged returns the error for an object that cannot be read, whether or not it has to
+// exist.
+func damaged(err error) error {
+	if errors.Is(err, objects.ErrChecksum) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	return err
 }

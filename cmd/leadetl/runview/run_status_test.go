@@ -128,10 +128,9 @@ func TestTimeLeftIsOfCalls(t *testing.T) {
 		s := stats.Snapshot{BytesTotal: rows, Calls: &stats.CallSnapshot{}}
 		note := func() { recent.Note(now, s); copied := *s.Calls; s.Calls = &copied }
 		note()
-		calls := s.Calls
 		for n := range c.begun { // a second each
 			now = now.Add(time.Second)
-			calls = s.Calls
+			calls := s.Calls
 			stored, withheld := of(c.stored, n), of(c.withheld, n)
 			duplicates, unasked := of(c.duplicates, n), of(c.unasked, n)
 			s.RowsRead, s.BytesRead = s.RowsRead+batch, s.BytesRead+batch

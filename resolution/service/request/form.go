@@ -3,7 +3,6 @@ package request
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -171,9 +170,4 @@ func (p *problems) all() []Problem {
 		}
 	}
 	return p.list
-}
-
-// pointer names a value in an object or an array. Source: RFC 6901 3.
-func pointer(parent, name string) string {
-	return parent + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

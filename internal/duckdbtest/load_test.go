@@ -232,7 +232,7 @@ func TestFewRows(t *testing.T) {
 		dir := t.TempDir()
 		in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out")
 		writeCSV(t, in, [][]string{{"id", "email"}, {"1", "a@x.example"}}[:n+1])
-		leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet")
+		leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--min-rows", "0")
 		db := open(t)
 		load(t, db, out)
 		if got := query(t, db, "SELECT count(*) FROM loaded"); got[0][0] != strconv.Itoa(n) {

@@ -1,6 +1,7 @@
 package badservice
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -102,8 +103,15 @@ func (d *decision) spelled(q *question) *reply {
 	}
 	e["new_in_a_later_version"] = []any{map[string]any{"score": 7}}
 	r := newReply(http.StatusOK, e)
-	if d.spelling.IntN(4) == 0 {
+	switch d.spelling.IntN(6) {
+	case 0:
 		r.body = append([]byte("\ufeff"), r.body...)
+	case 1:
+		r.body = fmt.Appendf(nil, "[%s]", r.body)
+	case 2:
+		r.body = bytes.Replace(r.body, []byte(`"score":7`), []byte(`"score":NaN`), 1)
+	case 3: // although the caller did not ask for it
+		r.compress()
 	}
 	return r
 }

@@ -1,6 +1,8 @@
 package badservice
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -29,6 +31,17 @@ func newReply(status int, body any) *reply {
 		panic(err) // the body is always one that can be marshalled
 	}
 	return &reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: text}
+}
+
+// compress sends the body with gzip.
+func (r *reply) compress() {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(r.body); err != nil || w.Close() != nil {
+		panic(err) // memory takes everything
+	}
+	r.body = packed.Bytes()
+	r.header.Set("Content-Encoding", "gzip")
 }
 
 // refuse is an error reply of the service.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -91,7 +90,8 @@ type answer struct {
 	operation resolution.Operation
 	status    int
 	header    http.Header
-	body      []byte
+	body      []byte        // without its encodings
+	fault     error         // why body is not the whole plain answer
 	poll      bool          // the answer to a Poll
 	waited    time.Duration // from the last byte sent
 	decoder   *decoder      // reads body; nil for one of its own
@@ -136,10 +136,9 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	if err != nil {
 		return failed(true, resolution.Unavailable, "the answer broke off")
 	}
-	if text.Len() > maxBody {
-		return failed(true, resolution.Protocol, fmt.Sprintf("the answer is larger than %d bytes", maxBody))
-	}
-	return answer{operation: op, status: response.StatusCode, header: response.Header, body: text.Bytes(), waited: waited, companies: &c.companies}, nil
+	a := answer{operation: op, status: response.StatusCode, header: response.Header, waited: waited, companies: &c.companies}
+	a.body, a.fault = decode(a.header, text.Bytes(), maxBody)
+	return a, nil
 }
 
 // at returns the URL of a path of the interface.
@@ -154,9 +153,10 @@ func (c *Client) at(path string) *url.URL {
 
 // header returns the headers of a request.
 func (c *Client) header(key *secret.Text, idempotencyKey string) http.Header {
-	h := make(http.Header, 6)
+	h := make(http.Header, 7)
 	h["Content-Type"] = wireJSON
 	h["Accept"] = wireJSON
+	h["Accept-Encoding"] = identity
 	h["User-Agent"] = userAgent
 	credential := key.Reveal()
 	if c.options.HeaderName == "Authorization" {
@@ -172,5 +172,6 @@ func (c *Client) header(key *secret.Text, idempotencyKey string) http.Header {
 // The headers that are the same in all requests. They are read-only.
 var (
 	wireJSON  = []string{"application/json"}
+	identity  = []string{"identity"}
 	userAgent = []string{"leadetl"}
 )

@@ -136,9 +136,7 @@ func New(o Options) (*Client, error) {
 		MaxIdleConnsPerHost:    o.Concurrency,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		// Answers are small and bounded in size. A compressed answer could be of
-		// any size after decompression.
-		DisableCompression: true,
+		DisableCompression:     true, // decode has a bound
 	}
 	// HTTP/1.1: each call in flight has its own connection. HTTP/2 would put all
 	// calls on one, and losing it would make all of them unknown.

@@ -10,8 +10,12 @@ import (
 // ReadDelivery reads a callback, whose signature is the caller's business.
 // A body that is not a JSON object is resolution.ErrInvalid.
 func ReadDelivery(h http.Header, body []byte) (resolution.Delivery, error) {
+	body, err := decode(h, body, maxCallback)
 	e := answer{status: http.StatusOK, header: h, body: body}.envelope()
 	m := e.body
+	if m == nil && err != nil {
+		return resolution.Delivery{}, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	}
 	if m == nil {
 		return resolution.Delivery{}, fmt.Errorf("%w: the callback is not a JSON object", resolution.ErrInvalid)
 	}

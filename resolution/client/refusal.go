@@ -93,6 +93,8 @@ func isAnswer(body value) bool {
 // unsuccessful reads the refusal in a 2xx.
 func (in envelope) unsuccessful(e *resolution.CallError) error {
 	switch {
+	case len(in.body) == 0 && in.answer.fault != nil:
+		e.Class, e.Detail = resolution.Protocol, in.answer.fault.Error()
 	case len(in.body) == 0:
 		e.Class, e.Detail = resolution.Protocol, "the answer is not a JSON object"
 	case in.saysNoCredits(e.Code):

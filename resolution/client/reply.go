@@ -25,7 +25,7 @@ func (a answer) reply() (resolution.Reply, error) {
 	if err := e.err(); err != nil {
 		return resolution.Reply{}, err
 	}
-	if isMistyped(e.body.get("lead")) {
+	if isMistyped(e.body.get("lead")) || isSeveral(e.body.get("data")) || isSeveral(e.body.get("result")) {
 		return resolution.Reply{}, e.unreadable("the lead of the answer is not an object")
 	}
 	found, said := leadOf(e.body)
@@ -204,19 +204,19 @@ var leadPlaces = []string{"lead", "data", "result"}
 // isMistyped reports whether a lead is neither an object nor one of the ways to
 // write that there is none. Its data cannot be read, but it is not a miss.
 func isMistyped(lead value) bool {
-	if len(lead) == 0 {
-		return false
-	}
 	switch lead.kind() {
-	case '{', 'n', 'f':
+	case 0, '{', 'n', 'f':
 		return false
 	case '[':
-		return len(lead) > 1
+		return isSeveral(lead)
 	case '"':
 		return text(lead) != ""
 	}
 	return true
 }
+
+// isSeveral reports whether v is a list with anything but one object.
+func isSeveral(v value) bool { return v.kind() == '[' && len(v) > 1 && object(v) == nil }
 
 // status is an answer's status word in lower case, "" when it has none. A
 // callback may say it by its type alone.

@@ -53,6 +53,13 @@ func TestReply(t *testing.T) {
 		{"no resolution", "ip_to_company", 200, `{"success":true,"message":"ok","data":true,"lead":{"company":{"name":"X"}}}`, &resolution.Lead{Company: &resolution.Company{Name: "X"}}, false, 0},
 		{"another 2xx", "network_to_phone", 201, `{"lead":{"phone":"+12025550100"}}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
 
+		{"a list of one answer", "network_to_phone", 200, `[{"lead":{"phone":"+12025550100"}}]`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
+		{"lead is a list of one", "network_to_phone", 200, `{"lead":[{"phone":"+12025550100"}]}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
+		{"data is a list of one", "network_to_phone", 200, `{"status":"completed","data":[{"lead":[{"phone":"+12025550100"}]}]}`, &resolution.Lead{Phone: "+12025550100"}, false, 0},
+		{"the company is a list of one", "ip_to_company", 200, `{"result":[{"company":[{"name":"X"}]}]}`, &resolution.Lead{Company: &resolution.Company{Name: "X"}}, false, 0},
+		{"NaN is null", "deanonymization", 200, `{"score":NaN,"lead":{"match_level":"NaN","confidence":Infinity}}`, &resolution.Lead{MatchLevel: "nan"}, false, 0},
+
+		{"a miss: NaN in place of a lead", "enrichment", 200, `{"lead":NaN}`, nil, false, 0},
 		{"a miss: lead null", "email_to_hem", 200, `{"success":true,"lead":null}`, nil, false, 0},
 		{"a miss: lead absent", "network_to_phone", 200, `{"success":true,"resolution":{"status":"completed"}}`, nil, false, 0},
 		{"a miss: lead empty", "enrichment", 200, `{"success":true,"lead":{}}`, nil, false, 0},
@@ -163,6 +170,10 @@ func TestRefusals(t *testing.T) {
 		{"200 with nothing", 200, "", ``, resolution.Protocol, "", true},
 		{"200 that is no JSON", 200, "", `<html>hello</html>`, resolution.Protocol, "", true},
 		{"200 cut off", 200, "", `{"success":true,"lead":{"phone":"+1`, resolution.Protocol, "", true},
+		{"200 with several answers", 200, "", `[{"lead":null},{"lead":null}]`, resolution.Protocol, "", true},
+		{"200 with several leads", 200, "", `{"status":"completed","lead":[{"phone":"1"},{"phone":"2"}]}`, resolution.Protocol, "", true},
+		{"200 with several leads in data", 200, "", `{"status":"completed","data":[{"phone":"1"},{"phone":"2"}]}`, resolution.Protocol, "", true},
+		{"200 with a list of null", 200, "", `{"status":"completed","result":[null]}`, resolution.Protocol, "", true},
 		{"200 with an error as an object", 200, "", `{"error":{"message":"upstream timed out"}}`, resolution.Protocol, "", true},
 		{"200 with an error as a text", 200, "", `{"error":"rate limit exceeded","lead":null}`, resolution.Protocol, "", true},
 		{"200 with errors, as GraphQL has them", 200, "", `{"errors":[{"message":"boom"}],"data":null}`, resolution.Protocol, "", true},
@@ -185,7 +196,6 @@ func TestRefusals(t *testing.T) {
 		{"200 with a list", 200, "", `[1,2]`, resolution.Protocol, "", true},
 		{"200 whose lead is a text", 200, "", `{"success":"yes","lead":"see above"}`, resolution.Protocol, "", true},
 		{"200 whose lead is a number", 200, "", `{"resolution":{"status":"completed"},"lead":42}`, resolution.Protocol, "", true},
-		{"200 whose lead is a list", 200, "", `{"lead":[{"phone":"+12025550100"}]}`, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			h := http.Header{"X-Request-Id": {"req-1"}}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -34,11 +35,22 @@ type decoder struct {
 
 var tolerant = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// decode reads a JSON object; anything else is empty. It accepts names that
-// occur twice and bytes that are not UTF-8: many services send them. The value
-// is valid until the next decode. Its texts are valid for longer: they are parts
-// of body, which must not change afterwards.
+// decode reads a JSON object, or a list of one; anything else is empty. It accepts
+// names that occur twice, bytes that are not UTF-8, and NaN and infinities as null:
+// many services send them. The value is valid until the next decode. Its texts are
+// valid for longer: they are parts of body, which must not change afterwards.
 func (r *decoder) decode(body []byte) value {
+	v := r.strictly(body)
+	if v == nil {
+		if without, any := withoutNaN(body); any {
+			v = r.strictly(without)
+		}
+	}
+	return v
+}
+
+// strictly is decode for numbers as JSON has them.
+func (r *decoder) strictly(body []byte) value {
 	r.body = *bytes.NewBuffer(body)
 	if r.tokens == nil {
 		r.tokens = jsontext.NewDecoder(&r.body, tolerant...)
@@ -181,8 +193,12 @@ func list(v value) values {
 	return values(v)
 }
 
-// object is v as an object, empty when it is something else.
+// object is v as an object, empty when it is something else. A list of one object
+// is that object.
 func object(v value) value {
+	if v.kind() == '[' && len(v) > 1 && len(v) == 1+int(v[1].size) {
+		v = v[1:]
+	}
 	if v.kind() == '{' {
 		return v
 	}
@@ -202,4 +218,20 @@ func text(v value) string {
 // truth is v as a boolean; is reports whether it is one.
 func truth(v value) (yes, is bool) {
 	return v.kind() == 't', v.kind() == 't' || v.kind() == 'f'
+}
+
+// noNumbers are texts, or words for numbers that JSON does not have.
+var noNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|(?i:[-+]?\b(?:nan|inf|infinity)\b)`)
+
+// withoutNaN returns a body with null in the place of words for numbers that JSON does
+// not have, and whether there are any.
+func withoutNaN(body []byte) (without []byte, any bool) {
+	without = noNumbers.ReplaceAllFunc(body, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		any = true
+		return []byte("null")
+	})
+	return without, any
 }

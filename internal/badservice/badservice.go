@@ -4,8 +4,8 @@
 //
 // The one thing to know before using it: its answer depends only on the
 // operation and the key. Faults decide how, when and whether an answer arrives,
-// never what it says. So a run with faults must end with the same data as one
-// without.
+// and to whom, never what it says. So a run with faults must end with the same data
+// as one without.
 package badservice
 
 import (
@@ -42,6 +42,8 @@ type Options struct {
 	// Matched is the share of keys that match, Refused the share that is refused
 	// as invalid. All other keys are misses.
 	Matched, Refused float64
+	// Unnamed leaves out the payload, which repeats the question.
+	Unnamed bool
 	// Latency is the time to make an answer.
 	Latency time.Duration
 	// Rate is how many calls a second are accepted, and Burst how many at once; 0
@@ -72,6 +74,7 @@ type Service struct {
 	balance  int64
 	turns    map[string]int      // how often each rotating choice was made
 	kept     map[string]*promise // by path and idempotency key
+	last     map[string]*sent    // by path
 	jobs     map[string]*job     // by resolution id
 	ledger   []Event
 	billed   map[string]int
@@ -93,6 +96,7 @@ func New(o Options) *Service {
 		balance: o.Credits,
 		turns:   map[string]int{},
 		kept:    map[string]*promise{},
+		last:    map[string]*sent{},
 		jobs:    map[string]*job{},
 		billed:  map[string]int{},
 	}
@@ -189,6 +193,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, refusal := read(r, body)
 	f := s.judge(r, q, refusal)
 	s.record(q, f)
+	if c, is := r.Context().Value(connKey{}).(*conn); is {
+		c.follow(f.kind)
+	}
 	f.carryOut(w, s)
 }
 

@@ -90,6 +90,7 @@ func TestFates(t *testing.T) {
 		{"reset after", func(o *Options) { o.Faults.ResetAfter = 1 }, ResetAfter, 0, 1},
 		{"truncated", func(o *Options) { o.Faults.Truncated = 1 }, Truncated, 200, 1},
 		{"wrong types", func(o *Options) { o.Faults.WrongTypes = 1 }, WrongTypes, 200, 1},
+		{"sent twice", func(o *Options) { o.Faults.Doubled = 1 }, Doubled, 200, 1},
 		{"slow", func(o *Options) { o.Faults.Slow = 1 }, Slow, 200, 1},
 		{"spelled", func(o *Options) { o.Faults.Spelled = 1 }, Answered, 200, 1},
 		{"no key", func(o *Options) { o.APIKey = "lrk_test_1" }, Denied, 401, 0},

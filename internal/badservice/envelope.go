@@ -39,8 +39,13 @@ func resolutionOf(q *question, status string, at time.Time) map[string]any {
 }
 
 // render makes the answer to send, and to repeat under its idempotency key.
-func (d *decision) render(q *question, unpriced bool) *reply {
+func (d *decision) render(q *question, o Options) *reply {
 	var r *reply
+	if o.Unnamed {
+		unnamed := *q
+		unnamed.sent = map[string]any{}
+		q = &unnamed
+	}
 	switch {
 	case q.kind != single:
 		r = newReply(http.StatusOK, d.search.body)
@@ -52,7 +57,7 @@ func (d *decision) render(q *question, unpriced bool) *reply {
 		r = newReply(http.StatusOK, d.envelope(q, time.Now()))
 	}
 	switch {
-	case unpriced:
+	case o.Unpriced:
 	case q.kind == creation: // its result call has the answer
 		r.header.Set("X-Credits-Spent", "0")
 	default:

@@ -12,6 +12,10 @@ type Faults struct {
 	// whose members have wrong types.
 	Failed, ResetAfter, Truncated, WrongTypes float64
 
+	// Mixed sends the answer to the last other question of the path, as a proxy that mixes
+	// up answers or caches them. Doubled sends the answer again on the same connection,
+	// before the next request or just after it came.
+	Mixed, Doubled float64
 	// Slow sends the answer in small pieces.
 	Slow float64
 	// Spelled writes the answer in another form that callers must understand.

@@ -21,6 +21,12 @@ type promise struct {
 	reply       *reply // nil while the call is in progress
 }
 
+// sent is an answer that was made, and the key of its question.
+type sent struct {
+	key   string
+	reply *reply
+}
+
 // judge decides how a call ends, and charges for it.
 func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 	if f := s.before(r, q, refusal); f != nil {
@@ -35,7 +41,7 @@ func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 	if f != nil {
 		return f
 	}
-	answered := d.render(q, s.options.Unpriced)
+	answered := d.render(q, s.options)
 	if d.later {
 		s.callbacks.post(s.options.Secret, q, d, time.Now())
 	}
@@ -97,7 +103,7 @@ func (s *Service) remembered(q *question) *fate {
 	if !s.options.Unpriced {
 		again.header.Set("X-Credits-Spent", "0")
 	}
-	return s.mangle(again, Replayed)
+	return s.mangle(q, again, Replayed)
 }
 
 // decision is the answer to a question.
@@ -165,12 +171,18 @@ func (s *Service) after(q *question, d *decision, answered *reply) *fate {
 	if d.later {
 		kind = Later
 	}
-	return s.mangle(answered, kind)
+	return s.mangle(q, answered, kind)
 }
 
 // mangle sends an answer, perhaps with a fault. The caller holds the lock.
-func (s *Service) mangle(answered *reply, kind Fate) *fate {
+func (s *Service) mangle(q *question, answered *reply, kind Fate) *fate {
+	other := s.last[q.path]
+	s.last[q.path] = &sent{q.key, answered}
 	switch {
+	case other != nil && other.key != q.key && s.chance(Mixed, s.faults.Mixed):
+		return &fate{Mixed, other.reply}
+	case s.chance(Doubled, s.faults.Doubled):
+		return &fate{[]Fate{Doubled, DoubledLate}[s.turn("doubled", 2)], answered}
 	case s.chance(Failed, s.faults.Failed):
 		return &fate{Failed, refuse(http.StatusInternalServerError, "internal_error", "Something went wrong.")}
 	case s.chance(ResetAfter, s.faults.ResetAfter):

@@ -37,6 +37,9 @@ const (
 	ResetAfter  Fate = "reset_after"
 	Truncated   Fate = "truncated"
 	WrongTypes  Fate = "wrong_types"
+	Mixed       Fate = "mixed"
+	Doubled     Fate = "doubled"      // the answer is sent again as soon as it is complete
+	DoubledLate Fate = "doubled_late" // it is sent again when the next request is there
 	Slow        Fate = "slow"
 	Later       Fate = "later"
 )

@@ -36,9 +36,9 @@ func (s *Service) Start() (url string, err error) {
 		return "", err
 	}
 	l.address, l.stopped = open.Addr().String(), false
-	server, ended := &http.Server{Handler: s}, make(chan error, 1)
+	server, ended := &http.Server{Handler: s, ConnContext: remember, ConnState: told}, make(chan error, 1)
 	l.server, l.ended = server, ended
-	go func() { ended <- server.Serve(open) }()
+	go func() { ended <- server.Serve(conns{open}) }()
 	return "http://" + l.address, nil
 }
 

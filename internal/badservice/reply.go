@@ -98,14 +98,18 @@ func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
 // reset breaks the connection without closing it properly, as a crashed machine
 // does.
 func reset(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
+	hijacked, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if tcp, is := conn.(*net.TCPConn); is {
+	below := hijacked
+	if c, is := below.(*conn); is {
+		below = c.Conn
+	}
+	if tcp, is := below.(*net.TCPConn); is {
 		_ = tcp.SetLinger(0) // send RST instead of FIN, where possible
 	}
-	_ = conn.Close()
+	_ = hijacked.Close()
 }
 
 // dribble sends a body a few bytes at a time.

@@ -123,7 +123,7 @@ func (s *Service) poll(q *question) (*decision, *fate) {
 		body["resolution"] = resolutionOf(q, j.search.body["resolution"].(map[string]any)["status"].(string), time.Now())
 		unfinished := newReply(http.StatusOK, body)
 		unfinished.header.Set("Retry-After", "0.1")
-		return nil, s.mangle(unfinished, Answered)
+		return nil, s.mangle(q, unfinished, Answered)
 	}
 	body["credits"] = map[string]any{"spent": j.search.credits()}
 	found := j.search
@@ -140,5 +140,5 @@ func (s *Service) poll(q *question) (*decision, *fate) {
 			"pagination": map[string]any{"page": found.page, "limit": found.limit, "total": found.total, "total_pages": pages, "has_more": found.page < pages},
 		}
 	}
-	return nil, s.mangle(newReply(http.StatusOK, body), Answered)
+	return nil, s.mangle(q, newReply(http.StatusOK, body), Answered)
 }

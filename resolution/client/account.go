@@ -23,10 +23,11 @@ type Account struct {
 // Account asks for the account of the key, which costs nothing. It is no error
 // that the service does not tell. Errors are those of Do.
 func (c *Client) Account(ctx context.Context) (Account, error) {
-	answer, err := c.send(ctx, http.MethodGet, "", "/account/balance", "", nil)
+	answer, w, err := c.send(ctx, request{method: http.MethodGet, path: "/account/balance"})
 	if err != nil {
 		return Account{}, err
 	}
+	w.done()
 	account := Account{Status: answer.status}
 	account.Clock, _ = http.ParseTime(answer.header.Get("Date"))
 	in := answer.envelope()

@@ -29,11 +29,8 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 	if err != nil {
 		return resolution.Reply{}, &resolution.CallError{Operation: call.Operation, Class: resolution.Invalid, Detail: err.Error()}
 	}
-	a, err := c.send(ctx, http.MethodPost, call.Operation, path, call.IdempotencyKey, body)
-	if err != nil {
-		return resolution.Reply{}, err
-	}
-	return read(a)
+	r := request{http.MethodPost, call.Operation, path, call.IdempotencyKey, body}
+	return c.ask(ctx, r, false)
 }
 
 // paths are the paths of the single-record operations.
@@ -101,13 +98,66 @@ type answer struct {
 // isOK reports whether the status is a 2xx.
 func (a answer) isOK() bool { return a.status >= 200 && a.status < 300 }
 
-// send sends one request, at most once.
-func (c *Client) send(ctx context.Context, method string, op resolution.Operation, path, idempotencyKey string, body []byte) (answer, error) {
+// request is an HTTP request, without what all of them have.
+type request struct {
+	method         string
+	operation      resolution.Operation
+	path           string
+	idempotencyKey string
+	body           []byte
+}
+
+// ask makes a call and reads its answer.
+func (c *Client) ask(ctx context.Context, r request, poll bool) (resolution.Reply, error) {
+	a, w, err := c.send(ctx, r)
+	if err != nil {
+		return resolution.Reply{}, err
+	}
+	defer w.done()
+	a.poll = poll
+	return read(a)
+}
+
+// send sends a request once, and again on a new connection if that is safe: because
+// none of it has left, or because the answer is that to something else that was left
+// on a kept connection. A caller calls done when it is done with the answer.
+func (c *Client) send(ctx context.Context, r request) (answer, *watch, error) {
+	w := new(watch)
+	a, err := c.try(ctx, c.http, w, r)
+	if err != nil && w.unfit && !w.wrote() || err == nil && w.reused && a.isGarbled() {
+		if w.conn != nil {
+			_ = w.conn.Close()
+		}
+		fresh := c.http.Clone()
+		fresh.DisableKeepAlives = true
+		w.done()
+		w = new(watch)
+		a, err = c.try(ctx, fresh, w, r)
+	}
+	if err != nil {
+		w.done()
+		return answer{}, nil, err
+	}
+	return a, w, nil
+}
+
+// isGarbled reports whether a request was not understood, by the server before the
+// service, and not processed.
+func (a answer) isGarbled() bool {
+	if a.status != http.StatusBadRequest && a.status != http.StatusRequestTimeout {
+		return false
+	}
+	e := a.envelope()
+	return len(e.body) == 0 && (a.status == http.StatusBadRequest || e.isUnbilled("")) && !a.saysTLS()
+}
+
+// try sends one request, at most once.
+func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r request) (answer, error) {
 	failed := func(sent bool, class resolution.Class, detail string) (answer, error) {
 		if ctx.Err() != nil {
-			return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail, Cause: ctx.Err()}
+			return answer{}, &resolution.CallError{Operation: r.operation, Class: class, Sent: sent, Detail: detail, Cause: ctx.Err()}
 		}
-		return answer{}, &resolution.CallError{Operation: op, Class: class, Sent: sent, Detail: detail, General: class == resolution.Denied}
+		return answer{}, &resolution.CallError{Operation: r.operation, Class: class, Sent: sent, Detail: detail, General: class == resolution.Denied}
 	}
 	timed, done := context.WithTimeout(ctx, c.options.Timeout)
 	defer done()
@@ -115,13 +165,14 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	// idempotency key is set and GetBody returns the body again. Without GetBody it
 	// does not. It knows that a bytes.Reader is in memory, so it sends headers and
 	// body in one write.
-	var w watch
 	key := c.key.Load()
-	request := (&http.Request{
-		Method: method, URL: c.at(path), Host: c.base.Host, Header: c.header(key, idempotencyKey), Body: io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
-	}).WithContext(httptrace.WithClientTrace(timed, &httptrace.ClientTrace{GotConn: w.begin, WroteRequest: w.end}))
-	response, err := c.http.RoundTrip(request) // follows no redirect, and has no cookies
+	response, err := by.RoundTrip((&http.Request{ // follows no redirect, and has no cookies
+		Method: r.method, URL: c.at(r.path), Host: c.base.Host, Header: c.header(key, r.idempotencyKey), Body: io.NopCloser(bytes.NewReader(r.body)),
+		ContentLength: int64(len(r.body)),
+	}).WithContext(httptrace.WithClientTrace(timed, w.trace())))
+	if err != nil && w.unfit && !w.wrote() {
+		return failed(false, resolution.Unavailable, "the service answers before it is asked")
+	}
 	if err != nil {
 		return failed(w.wrote(), classOf(err), failure(err))
 	}
@@ -136,7 +187,7 @@ func (c *Client) send(ctx context.Context, method string, op resolution.Operatio
 	if err != nil {
 		return failed(true, resolution.Unavailable, "the answer broke off")
 	}
-	a := answer{operation: op, status: response.StatusCode, header: response.Header, waited: waited, companies: &c.companies}
+	a := answer{operation: r.operation, status: response.StatusCode, header: response.Header, waited: waited, companies: &c.companies}
 	a.body, a.fault = decode(a.header, text.Bytes(), maxBody)
 	return a, nil
 }

@@ -2,7 +2,7 @@
 // HTTP: strict in what it sends, tolerant in what it accepts.
 //
 // The one thing to know before using it: a call is sent at most once. The client
-// never repeats a request and follows no redirect. An error says whether the
+// repeats a request only if the service surely did not read it, and follows no redirect. An error says whether the
 // service may have seen the call (resolution.CallError.Sent), which decides whether
 // the caller may repeat it.
 package client

@@ -57,11 +57,7 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 		JobTitleInclusions: s.JobTitleInclusions, JobTitleExclusions: s.JobTitleExclusions, CallbackURL: c.options.CallbackURL,
 	}
 	q.Metadata.ClientRef = s.ClientRef
-	a, err := c.search(ctx, s.Operation, path, s.IdempotencyKey, q)
-	if err != nil {
-		return resolution.Reply{}, err
-	}
-	return read(a)
+	return c.search(ctx, s.Operation, path, s.IdempotencyKey, q, false)
 }
 
 // Poll asks for the result of a search. A search that the service no longer knows
@@ -71,20 +67,15 @@ func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (
 	if !ok || id == "" {
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
 	}
-	a, err := c.search(ctx, op, path, "", map[string]string{"resolution_id": id})
-	if err != nil {
-		return resolution.Reply{}, err
-	}
-	a.poll = true
-	return read(a)
+	return c.search(ctx, op, path, "", map[string]string{"resolution_id": id}, true)
 }
 
-func (c *Client) search(ctx context.Context, op resolution.Operation, path, idempotencyKey string, question any) (answer, error) {
+func (c *Client) search(ctx context.Context, op resolution.Operation, path, idempotencyKey string, question any, poll bool) (resolution.Reply, error) {
 	body, err := json.Marshal(question)
 	if err != nil {
-		return answer{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "the search cannot be written"}
+		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "the search cannot be written"}
 	}
-	return c.send(ctx, http.MethodPost, op, path, idempotencyKey, body)
+	return c.ask(ctx, request{http.MethodPost, op, path, idempotencyKey, body}, poll)
 }
 
 // isSearch reports whether an operation is one on many records.

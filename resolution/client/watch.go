@@ -3,17 +3,38 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
-// wire is a connection that counts the bytes handed to the system to send. A
-// request of which none was sent cannot have reached the service.
+// wire is a connection. It counts the bytes handed to the system to send: a request of
+// which none was sent cannot have reached the service. And it knows whether there is
+// anything on it that belongs to no request. net/http gives a connection to the next
+// call before it looks for that, and would take the rest of one answer for the next.
 type wire struct {
 	net.Conn
+	raw   syscall.RawConn // nil without one
 	bytes atomic.Int64
+
+	mu      sync.Mutex
+	changed sync.Cond // waits, taken or closed
+	waits   bool      // in Read: net/http has looked at all that came before
+	taken   bool      // by a call, until its answer is judged
+	closed  bool
+}
+
+func newWire(c net.Conn) *wire {
+	w := &wire{Conn: c}
+	w.changed.L = &w.mu
+	if system, is := c.(syscall.Conn); is {
+		w.raw, _ = system.SyscallConn()
+	}
+	return w
 }
 
 func (c *wire) Write(p []byte) (int, error) {
@@ -22,15 +43,75 @@ func (c *wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Read waits first, and reads then, so that what has arrived is always either to be seen
+// on the connection or in the hands of net/http.
+func (c *wire) Read(p []byte) (int, error) {
+	c.change(func() { c.waits = true })
+	if c.raw != nil {
+		_ = c.raw.Read(hasArrived) // Conn.Read has its error, too
+		c.change(func() { c.waits = false })
+	}
+	n, err := c.Conn.Read(p)
+	c.change(func() { c.waits = false })
+	return n, err
+}
+
+// hasArrived reports whether bytes, or the end, are there to be read.
+func hasArrived(fd uintptr) bool {
+	var one [1]byte
+	for {
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		if !errors.Is(err, syscall.EINTR) {
+			return !errors.Is(err, syscall.EAGAIN)
+		}
+	}
+}
+
+func (c *wire) Close() error {
+	c.change(func() { c.closed = true })
+	return c.Conn.Close()
+}
+
+func (c *wire) change(set func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set()
+	c.changed.Broadcast()
+}
+
+// take waits until the last call is done with the wire, and reports whether the next
+// one may use it: nothing has arrived that belongs to no request, not even the end. A
+// new connection under TLS has messages of TLS itself.
+func (c *wire) take(reused, encrypted bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closed && (c.taken || !c.waits) {
+		c.changed.Wait()
+	}
+	if c.closed {
+		return false
+	}
+	c.taken = true
+	if c.raw == nil || !reused && encrypted {
+		return true
+	}
+	arrived := true // if it is closed
+	_ = c.raw.Control(func(fd uintptr) { arrived = hasArrived(fd) })
+	return !arrived
+}
+
+// leave gives the wire to the next call.
+func (c *wire) leave() { c.change(func() { c.taken = false }) }
+
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
 func watched(d dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := d(ctx, network, address)
+		conn, err := d(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &wire{Conn: c}, nil
+		return newWire(conn), nil
 	}
 }
 
@@ -39,16 +120,45 @@ func watched(d dial) dial {
 type watch struct {
 	conn   *wire // nil before there is one
 	before int64
+	reused bool                      // the connection had requests before
+	unfit  bool                      // the connection was not used
 	ended  atomic.Pointer[time.Time] // when the last byte was sent
 }
 
+// begin is called with the connection for a request, perhaps again with another one.
+// It closes one that is not to be used, so that nothing can be written to it.
 func (w *watch) begin(info httptrace.GotConnInfo) {
-	c := info.Conn
-	if encrypted, is := c.(*tls.Conn); is {
-		c = encrypted.NetConn()
+	w.done()
+	c, encrypted := info.Conn, false
+	for {
+		layer, is := c.(*tls.Conn) // two, by a proxy with TLS
+		if !is {
+			break
+		}
+		c, encrypted = layer.NetConn(), true
 	}
-	if w.conn, _ = c.(*wire); w.conn != nil {
-		w.before = w.conn.bytes.Load()
+	if w.conn, _ = c.(*wire); w.conn == nil {
+		return
+	}
+	w.before, w.reused = w.conn.bytes.Load(), info.Reused
+	w.unfit = !w.conn.take(info.Reused, encrypted)
+	if w.unfit {
+		_ = w.conn.Close()
+	}
+}
+
+// done gives the connection to the next call.
+func (w *watch) done() {
+	if w.conn != nil {
+		w.conn.leave()
+	}
+}
+
+// trace are the hooks with which net/http tells of a request.
+func (w *watch) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GotConn:      w.begin,
+		WroteRequest: w.end,
 	}
 }
 

@@ -1,14 +1,20 @@
 package client
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
@@ -88,6 +94,176 @@ func TestSent(t *testing.T) {
 			var failure *resolution.CallError
 			if !errors.As(err, &failure) || failure.Sent != c.sent || calls.Load() != before {
 				t.Errorf("%v, and %d more calls arrived; want sent %t, none", err, calls.Load()-before, c.sent)
+			}
+		})
+	}
+}
+
+// scripted is a service that answers with the texts of a function, by the numbers of the
+// connection and of its request, from 1. Request 0 is before the first. sent receives when
+// all of them are sent.
+func scripted(t *testing.T, encrypted bool, answers func(conn, request int) []string) (url string, clientTLS *tls.Config, sent <-chan struct{}) {
+	t.Helper()
+	told := make(chan struct{}, 100)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url = "http://" + listener.Addr().String()
+	if encrypted {
+		model := httptest.NewTLSServer(nil)
+		defer model.Close()
+		clientTLS = model.Client().Transport.(*http.Transport).TLSClientConfig
+		listener, url = tls.NewListener(listener, model.TLS), "https"+url[len("http"):]
+	}
+	var all sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); all.Wait() })
+	all.Go(func() {
+		for number := 1; ; number++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				r := bufio.NewReader(conn)
+				for request := 0; ; request++ {
+					texts := answers(number, request)
+					for i, text := range texts {
+						if i > 0 {
+							time.Sleep(2 * time.Millisecond)
+						}
+						_, _ = io.WriteString(conn, text)
+					}
+					if len(texts) > 0 {
+						told <- struct{}{}
+					}
+					next, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, next.Body)
+				}
+			})
+		}
+	})
+	return url, clientTLS, told
+}
+
+func written(status int, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
+}
+
+// phoneOf is the answer to a request, which does not name its question.
+func phoneOf(conn, request int) string {
+	return written(200, fmt.Sprintf(`{"lead":{"phone":"+%d000%d"}}`, conn, request))
+}
+
+// TestOnlyWhatWasAskedFor: a connection with bytes that belong to no request is not
+// used for the next one.
+func TestOnlyWhatWasAskedFor(t *testing.T) {
+	for _, f := range []struct {
+		name    string
+		tls     bool
+		answers func(conn, request int) []string
+		want    []string // phones; an error
+	}{
+		{"an answer", false, func(c, r int) []string { return []string{phoneOf(c, r)} }, []string{"+10001", "+10002", "+10003"}},
+		{"an answer under TLS", true, func(c, r int) []string { return []string{phoneOf(c, r)} }, []string{"+10001", "+10002", "+10003"}},
+		{"in pieces", false, func(c, r int) []string { a := phoneOf(c, r); return []string{a[:9], a[9:40], a[40:]} }, []string{"+10001", "+10002", "+10003"}},
+		{"twice at once", false, func(c, r int) []string { return []string{phoneOf(c, r) + phoneOf(c, r)} }, []string{"+10001", "+20001", "+30001"}},
+		{"twice at once under TLS", true, func(c, r int) []string { return []string{phoneOf(c, r) + phoneOf(c, r)} }, []string{"+10001", "+20001", "+30001"}},
+		{"twice, one after the other", false, func(c, r int) []string { return []string{phoneOf(c, r), phoneOf(c, r)} }, []string{"+10001", "+20001", "+30001"}},
+		{"twice under TLS, one after the other", true, func(c, r int) []string { return []string{phoneOf(c, r), phoneOf(c, r)} }, []string{"+10001", "+20001", "+30001"}},
+		{"a part of a second", false, func(c, r int) []string { return []string{phoneOf(c, r) + phoneOf(c, r)[:20]} }, []string{"+10001", "+20001", "+30001"}},
+		{"a line break behind", false, func(c, r int) []string { return []string{phoneOf(c, r) + "\r\n"} }, []string{"+10001", "+20001", "+30001"}},
+		{"a late line break", false, func(c, r int) []string { return []string{phoneOf(c, r), "\r\n"} }, []string{"+10001", "+20001", "+30001"}},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			url, config, sent := scripted(t, f.tls, func(c, r int) []string {
+				if r == 0 {
+					return nil
+				}
+				return f.answers(c, r)
+			})
+			c := newClient(t, to(url))
+			if config != nil {
+				c.http.TLSClientConfig = config
+			}
+			for i, want := range f.want {
+				reply, err := c.Do(t.Context(), resolution.Call{Request: resolution.Request{Operation: resolution.NetworkToPhone, Key: fmt.Sprintf("network.example/in/p%d", i)}})
+				got := ""
+				if failed, is := err.(*resolution.CallError); is {
+					got = failed.Reason()
+				} else if reply.Answer.Lead != nil {
+					got = reply.Answer.Lead.Phone
+				}
+				if got != want {
+					t.Errorf("answer %d is %q, want %q", i, got, want)
+				}
+				<-sent
+			}
+		})
+	}
+	url, _, sent := scripted(t, false, func(c, r int) []string { return []string{phoneOf(c, r)} })
+	c := newClient(t, to(url))
+	c.http.DialContext = watched(func(ctx context.Context, network, address string) (net.Conn, error) {
+		defer func() { <-sent }()
+		return new(net.Dialer).DialContext(ctx, network, address)
+	})
+	_, err := c.Do(t.Context(), enrichment)
+	if failed, is := err.(*resolution.CallError); !is || failed.Sent {
+		t.Errorf("a service that answers before it is asked: %v", err)
+	}
+}
+
+// TestGarbled: what a server refuses unread on a kept connection is asked again once on
+// a new one.
+func TestGarbled(t *testing.T) {
+	miss := written(200, `{"lead":null}`)
+	for _, f := range []struct {
+		name, kept, fresh string
+		requests          int
+		class             resolution.Class // "" for an answer
+		status            int
+	}{
+		{"400 without a body", written(400, ""), miss, 2, "", 0},
+		{"400 with a page", written(400, "<html>Bad Request</html>"), miss, 2, "", 0},
+		{"400 again", written(400, ""), written(400, ""), 2, resolution.Invalid, 400},
+		{"400 in JSON", written(400, `{"error":{"code":"validation_error"}}`), miss, 1, resolution.Invalid, 400},
+		{"408 without a body", written(408, ""), miss, 2, "", 0},
+		{"408 and then 400", written(408, ""), written(400, ""), 2, resolution.Invalid, 400},
+		{"408 again", written(408, ""), written(408, ""), 2, resolution.Unavailable, 408},
+		{"500 without a body", written(500, ""), miss, 1, resolution.Unavailable, 500},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int64
+			url, _, _ := scripted(t, false, func(c, r int) []string {
+				switch {
+				case r == 0:
+					return nil
+				case c == 1 && r == 1:
+					return []string{miss}
+				}
+				requests.Add(1)
+				if c == 1 {
+					return []string{f.kept}
+				}
+				return []string{f.fresh}
+			})
+			c := newClient(t, to(url))
+			if _, err := c.Do(t.Context(), enrichment); err != nil {
+				t.Fatal(err)
+			}
+			_, err := c.Do(t.Context(), enrichment)
+			class, status := resolution.Class(""), 0
+			if failed, is := err.(*resolution.CallError); is {
+				class, status = failed.Class, failed.Status
+			}
+			if class != f.class || status != f.status || requests.Load() != int64(f.requests) {
+				t.Errorf("%v after %d requests, want %s %d after %d", err, requests.Load(), f.class, f.status, f.requests)
 			}
 		})
 	}

@@ -23,7 +23,10 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // as the command does: net/http logs an answer that nobody asked for
+	goleak.VerifyTestMain(m)
+}
 
 const key = "lrk_test_0123456789"
 

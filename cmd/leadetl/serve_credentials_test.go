@@ -97,7 +97,7 @@ func newHandler(t *testing.T) (handler http.Handler, good, revoked string) {
 	check(err)
 	t.Cleanup(func() { check(kept.Close()) })
 	o := service.DefaultOptions()
-	o.Pepper, err = credential.LoadPepper(filepath.Join(t.TempDir(), wire.PepperName), true)
+	o.Pepper, err = credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), wire.PepperName), true)
 	check(err)
 	live, err := embedded.Follow("", embedded.Options{}, nil)
 	check(err)

@@ -1,6 +1,7 @@
 package cliflag
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +12,12 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/wholefile"
 )
 
 // ApplyFile sets the flags that a YAML file names and that are not given yet.
@@ -22,10 +27,19 @@ import (
 // variable. Paths that begin with ./ are relative to the file's folder.
 //
 // The error joins every problem of the file, each with its line.
-func ApplyFile(nameFlag, path string, flags *pflag.FlagSet, other map[string]*string) error {
+func ApplyFile(ctx context.Context, nameFlag, path string, flags *pflag.FlagSet, other map[string]*string) error {
 	f := settingsFile{keys: settingsKeys{nameFlag: nameFlag, flags: flags, other: other}, path: path, given: givenFlags(flags), seen: map[string]bool{}}
-	return f.apply()
+	return f.apply(ctx)
 }
+
+// settings is the file of a person, who writes less than that.
+var settings = wholefile.Kind{Name: "a file of settings", Bytes: 1 << 20}
+
+const (
+	maxDepth    = 10 // of lists and maps in each other; settings need 2
+	maxEntries  = 10_000
+	maxProblems = 50 // that are listed
+)
 
 type settingsFile struct {
 	keys     settingsKeys
@@ -35,12 +49,16 @@ type settingsFile struct {
 	problems []error
 }
 
-func (f *settingsFile) apply() error {
-	data, err := os.ReadFile(f.path)
+func (f *settingsFile) apply(ctx context.Context) error {
+	data, err := settings.Read(ctx, f.path)
 	if err != nil {
 		return openError(f.keys.nameFlag, f.path, err)
 	}
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // duplicates get our own message
+	tokens := lexer.Tokenize(string(data))
+	if line, what := tooMuch(tokens); what != "" {
+		return fmt.Errorf("%s:%d: %s; a %s file consists of `key: value` lines", f.path, line, what, f.keys.nameFlag)
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // duplicates get our own message
 	if err != nil {
 		return f.syntaxError(err)
 	}
@@ -54,10 +72,44 @@ func (f *settingsFile) apply() error {
 			continue
 		}
 		for entries := mapping.MapRange(); entries.Next(); {
+			if len(f.problems) == maxProblems {
+				f.fail(entries.Key(), "correct the problems above first; from here on the file was not read")
+				return errors.Join(f.problems...)
+			}
 			f.applyKey(entries.Key(), entries.Value())
 		}
 	}
 	return errors.Join(f.problems...)
+}
+
+// tooMuch returns what no file of settings has and on which line, "" if there is
+// nothing. The memory and time of the parser grow with the square of the depth of lists
+// and maps, and of their entries. Depth by indentation is bounded by the file's size.
+func tooMuch(tokens token.Tokens) (line int, what string) {
+	brackets, dashes, entries := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, dashes = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets = max(brackets-1, 0)
+		case token.SequenceEntryType:
+			dashes++
+			entries++
+		case token.MappingKeyType, token.MappingValueType:
+			entries++
+		}
+		switch {
+		case brackets > maxDepth || dashes > maxDepth:
+			return line, fmt.Sprintf("lists and keys are nested more than %d deep", maxDepth)
+		case entries > maxEntries:
+			return line, fmt.Sprintf("there are more than %d keys and entries of lists", maxEntries)
+		}
+	}
+	return 0, ""
 }
 
 // openError says why a file could not be read.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -33,7 +34,7 @@ func TestPairsOfFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := ApplyFile("job", path, flags, nil)
+		err := ApplyFile(t.Context(), "job", path, flags, nil)
 		says := ""
 		if err != nil {
 			says = err.Error()[len(path):]
@@ -42,4 +43,48 @@ func TestPairsOfFile(t *testing.T) {
 			t.Errorf("%s: %q, %s; want %q, %s", c.text, *got, says, c.want, c.err)
 		}
 	}
+}
+
+// Files that would take a parser gigabytes or minutes are refused before it reads them.
+func TestBoundsOfFile(t *testing.T) {
+	deep, many, large := "lists and keys are nested more than 10 deep; a job file consists of `key: value` lines", "there are more than 10000 keys and entries of lists; a job file consists of `key: value` lines", "is too large for a file of settings, which has at most 1024 KiB; check its name"
+	for _, c := range []struct {
+		name, text, err string // "" is no error
+	}{
+		{"lists in lists", "in: " + strings.Repeat("[", 60_000), deep},
+		{"closed before", "in: " + strings.Repeat("]", 60_000) + strings.Repeat("[", 60_000), deep},
+		{"maps in maps", strings.Repeat("a: {", 30_000), deep},
+		{"lists and maps", strings.Repeat("[{a: ", 30_000), deep},
+		{"dashes of a line", strings.Repeat("- ", 60_000), deep},
+		{"by indentation", nested(700), `unknown key "a"; the keys are the flags that --help-all lists`},
+		{"many keys", strings.Repeat("in: b\n", 10_001), many},
+		{"many keys with question marks", strings.Repeat("? a\n", 10_001), many},
+		{"many empty entries", "in:\n" + strings.Repeat("-\n", 10_001), many},
+		{"many problems", strings.Repeat("x: b\n", 60), "correct the problems above first; from here on the file was not read"},
+		{"aliases of aliases", "in: &a [x, x]\nin: &b [*a, *a]\nin: *b", "in is given twice"},
+		{"a long list", "in:\n" + strings.Repeat("- a.csv\n", 9_000), ""},
+		{"brackets in a text", "in: '" + strings.Repeat("[", 60_000) + "'", ""},
+		{"the largest file", "in: a\n#" + strings.Repeat("x", 1<<20-7), ""},
+		{"a larger file", "in: a\n#" + strings.Repeat("x", 1<<20-6), large},
+	} {
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		flags.StringArray("in", nil, "`file`")
+		path := filepath.Join(t.TempDir(), "job.yaml")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := ApplyFile(t.Context(), "job", path, flags, nil)
+		if (err == nil) != (c.err == "") || err != nil && (!strings.HasSuffix(err.Error(), c.err) || !strings.Contains(err.Error(), path)) {
+			t.Errorf("%s: %.300v; want %s", c.name, err, c.err)
+		}
+	}
+}
+
+// nested is a map in a map, depth deep, by indentation.
+func nested(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
 }

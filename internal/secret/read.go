@@ -1,19 +1,20 @@
 package secret
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"unicode"
 
 	"github.com/leadetl/leadetl/internal/fileaccess"
+	"github.com/leadetl/leadetl/internal/wholefile"
 )
 
-// maxFileSize bounds a file that is read as a secret, in bytes.
-const maxFileSize = 64 << 10
+// secretFile is a file that is read as a secret.
+var secretFile = wholefile.Kind{Name: "a secret", Bytes: 64 << 10, Check: private}
 
 var (
 	// ErrNotGiven means that the variable of a secret is not set, or that the
@@ -31,9 +32,10 @@ var (
 // A file that others may access is ErrExposed: its mode is 0600 or 0400, or 0640
 // or 0440 with a group that the process is in.
 // Pipes are read with any mode: they store nothing. Errors name the file or
-// variable and what to do, and never contain what was read.
-func Read(env, file string) (Text, error) {
-	content, place, err := load(env, file)
+// variable and what to do, and never contain what was read. A pipe is waited for
+// until ctx ends.
+func Read(ctx context.Context, env, file string) (Text, error) {
+	content, place, err := load(ctx, env, file)
 	if err != nil {
 		return Text{}, err
 	}
@@ -49,8 +51,8 @@ func Read(env, file string) (Text, error) {
 
 // ReadWords is Read for several secrets, separated by white space or line ends,
 // such as an old and a new key that are both valid. It returns at least one.
-func ReadWords(env, file string) ([]Text, error) {
-	content, place, err := load(env, file)
+func ReadWords(ctx context.Context, env, file string) ([]Text, error) {
+	content, place, err := load(ctx, env, file)
 	if err != nil {
 		return nil, err
 	}
@@ -73,36 +75,12 @@ func notGiven(place string) error {
 
 // load returns what a file or, if file is "", an environment variable holds,
 // and the name of that place for messages.
-func load(env, file string) (content, place string, err error) {
+func load(ctx context.Context, env, file string) (content, place string, err error) {
 	if file == "" {
 		return os.Getenv(env), "the environment variable " + env, nil
 	}
-	content, err = readFile(file)
-	return content, file, err
-}
-
-func readFile(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	// Stat the open file: the name may belong to another file by now.
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if err := private(name, info); err != nil {
-		return "", err
-	}
-	content, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err != nil {
-		return "", err
-	}
-	if len(content) > maxFileSize {
-		return "", fmt.Errorf("%s is too large for a secret: more than %d bytes", name, maxFileSize)
-	}
-	return string(content), nil
+	read, err := secretFile.Read(ctx, file)
+	return string(read), file, err
 }
 
 // private returns an error if others may access a file. The process's own group

@@ -63,7 +63,7 @@ func TestReadFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantRead(t, c.name, file, c.want, c.err)
-		if _, err := secret.Read("", file); errors.Is(err, secret.ErrExposed) != (c.mode&0o027 != 0) {
+		if _, err := secret.Read(t.Context(), "", file); errors.Is(err, secret.ErrExposed) != (c.mode&0o027 != 0) {
 			t.Errorf("%s: got %v, ErrExposed or not", c.name, err)
 		}
 	}
@@ -83,20 +83,20 @@ func TestReadPipe(t *testing.T) {
 }
 
 func TestReadNothing(t *testing.T) {
-	if _, err := secret.Read(variable, filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := secret.Read(t.Context(), variable, filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: got %v, want %v", err, fs.ErrNotExist)
 	}
-	if _, err := secret.Read(variable, t.TempDir()); err == nil {
+	if _, err := secret.Read(t.Context(), variable, t.TempDir()); err == nil {
 		t.Error("a folder: no error")
 	}
-	if _, err := secret.Read(variable, ""); !errors.Is(err, secret.ErrNotGiven) {
+	if _, err := secret.Read(t.Context(), variable, ""); !errors.Is(err, secret.ErrNotGiven) {
 		t.Errorf("variable not set: got %v, want %v", err, secret.ErrNotGiven)
 	}
 }
 
 func wantRead(t *testing.T, name, file, want, wantErr string) {
 	t.Helper()
-	got, err := secret.Read(variable, file)
+	got, err := secret.Read(t.Context(), variable, file)
 	if got.Reveal() != want {
 		t.Errorf("%s: got %q, want %q", name, got.Reveal(), want)
 	}
@@ -127,7 +127,7 @@ func TestReadWords(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.value), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := secret.ReadWords(variable, file)
+		got, err := secret.ReadWords(t.Context(), variable, file)
 		if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), hidden)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.err)
 		}
@@ -141,10 +141,10 @@ func TestReadWords(t *testing.T) {
 		}
 	}
 	t.Setenv(variable, hidden+" "+hidden)
-	if got, err := secret.ReadWords(variable, ""); err != nil || len(got) != 2 {
+	if got, err := secret.ReadWords(t.Context(), variable, ""); err != nil || len(got) != 2 {
 		t.Errorf("of the environment: %d secrets, %v", len(got), err)
 	}
-	if _, err := secret.ReadWords(variable, "missing"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := secret.ReadWords(t.Context(), variable, "missing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func serve(t *testing.T) (url, key string) {
 	kept, err := sqlite.Serve(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { must(t, kept.Close()) })
-	pepper, err := credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
+	pepper, err := credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "pepper"), true)
 	must(t, err)
 	o := service.DefaultOptions()
 	engine := embedded.New(sample(t), embedded.Options{})

@@ -19,7 +19,7 @@ import (
 // sealElsewhere seals a callback secret under another pepper.
 func sealElsewhere(t *testing.T) []byte {
 	t.Helper()
-	other, err := credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
+	other, err := credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "pepper"), true)
 	if err != nil {
 		t.Fatal(err)
 	}

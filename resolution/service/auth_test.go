@@ -209,7 +209,7 @@ func TestTokens(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		tokens, err := credential.OpenTokens(credential.TokenOptions{JWKSFile: issuer.file, Issuer: "https://issuer.example", Audience: "leads"})
+		tokens, err := credential.OpenTokens(t.Context(), credential.TokenOptions{JWKSFile: issuer.file, Issuer: "https://issuer.example", Audience: "leads"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ func (f *fixture) transport() *http.Transport {
 
 func (f *fixture) prepare(change ...func(*Options)) {
 	f.Helper()
-	pepper, err := credential.LoadPepper(filepath.Join(f.TempDir(), "pepper"), true)
+	pepper, err := credential.LoadPepper(f.Context(), filepath.Join(f.TempDir(), "pepper"), true)
 	f.must(err)
 	kept, err := sqlite.Serve(f.TempDir())
 	f.must(err)

@@ -138,7 +138,7 @@ func (s *Service) startUpkeep(ctx context.Context, running *sync.WaitGroup) {
 	every(countEvery, "count requests", s.countRequests)
 	every(retainEvery, "remove data past its retention", s.retain)
 	if s.options.Tokens != nil {
-		every(time.Second, "read the keys of tokens", func(context.Context) error { return s.options.Tokens.Reload(s.now()) })
+		every(time.Second, "read the keys of tokens", func(ctx context.Context) error { return s.options.Tokens.Reload(ctx, s.now()) })
 	}
 }
 

@@ -64,14 +64,14 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	if ip, notIP := netip.ParseAddr(host); o.Send && (host == "" || notIP == nil && ip.IsUnspecified()) {
 		return "", nil, fmt.Errorf("--callback-listen %s is not an address the service can reach; name one with --callback-url", o.Addr)
 	}
-	secrets, err := callbackSecrets(o.SecretFile)
+	secrets, err := callbackSecrets(ctx, o.SecretFile)
 	if err != nil {
 		return "", nil, err
 	}
 	server := newCallbackServer(secrets, to, log)
 	scheme := "http"
 	if o.TLSCert != "" {
-		if server.TLSConfig, err = wire.OpenCertificate(o.TLSCert, o.TLSKey, log); err != nil {
+		if server.TLSConfig, err = wire.OpenCertificate(ctx, o.TLSCert, o.TLSKey, log); err != nil {
 			return "", nil, fmt.Errorf("--callback-tls-cert and --callback-tls-key: %w", err)
 		}
 		scheme = "https"
@@ -100,8 +100,8 @@ func portOf(l net.Listener) string {
 }
 
 // callbackSecrets returns the secrets that may sign callbacks.
-func callbackSecrets(file string) (secrets []callback.Secret, err error) {
-	words, err := secret.ReadWords(CallbackSecretVariable, file)
+func callbackSecrets(ctx context.Context, file string) (secrets []callback.Secret, err error) {
+	words, err := secret.ReadWords(ctx, CallbackSecretVariable, file)
 	if err != nil {
 		return nil, fmt.Errorf("the secret that callbacks are signed with: %w; --callback-secret-file names its file", err)
 	}

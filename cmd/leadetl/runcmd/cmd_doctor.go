@@ -111,7 +111,7 @@ func (d *checkup) report(what, note string, err error) bool {
 // examine runs all checks.
 func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []string) {
 	f := d.flags
-	operation, err := f.settle(flags, args)
+	operation, err := f.settle(ctx, flags, args)
 	for _, name := range []string{"s3-give-up-after", "timeout"} {
 		if !flags.Changed(name) {
 			err = errors.Join(err, flags.Set(name, patience))
@@ -331,7 +331,7 @@ func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
 		d.failed("service", err)
 		return clock
 	}
-	if err := f.readSecrets(&options); err != nil {
+	if err := f.readSecrets(ctx, &options); err != nil {
 		d.skip("service", "is not asked without an API key")
 		d.failed("API key", err)
 		return clock

@@ -43,7 +43,7 @@ not change.`,
 		}),
 		Args: OneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
-			operation, err := f.settle(c.Flags(), args)
+			operation, err := f.settle(c.Context(), c.Flags(), args)
 			if err != nil {
 				return err
 			}

@@ -117,7 +117,7 @@ relative to the file's folder.`,
 		ValidArgs:   OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			started := time.Now()
-			operation, err := f.settle(c.Flags(), args)
+			operation, err := f.settle(c.Context(), c.Flags(), args)
 			if err == nil {
 				err = cli.UsageError(f.checkSummary())
 			}
@@ -189,14 +189,14 @@ func (f *runFlags) register(c *cobra.Command) {
 
 // settle applies --set, the environment and the job file, in this order of
 // precedence, and returns the operation.
-func (f *runFlags) settle(flags *pflag.FlagSet, args []string) (operation string, err error) {
+func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []string) (operation string, err error) {
 	var setOperation string
 	err = errors.Join(cliflag.ApplySettings("job", f.set, flags, map[string]*string{"operation": &setOperation}), cliflag.ApplyEnvironment(flags, "set"))
 	if err != nil {
 		return "", cli.UsageError(err)
 	}
 	if f.jobFile != "" {
-		if err := cliflag.ApplyFile("job", f.jobFile, flags, map[string]*string{"operation": &operation}); err != nil {
+		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, map[string]*string{"operation": &operation}); err != nil {
 			return "", cli.UsageError(err)
 		}
 	}

@@ -107,7 +107,7 @@ func (f *stepFlags) command(std cli.Streams, short, long, example string, exits 
 		Annotations: cli.ExitCodes(exits), Args: OneOperation, ValidArgs: OperationNames(),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			started := time.Now()
-			operation, err := f.settle(c.Flags(), args)
+			operation, err := f.settle(c.Context(), c.Flags(), args)
 			if err == nil {
 				err = cli.UsageError(errors.Join(f.checkSummary(), f.checkStep(c.Flags())))
 			}

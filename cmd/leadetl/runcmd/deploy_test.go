@@ -66,7 +66,7 @@ func TestDeployedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.jobFile = path
-	operation, err := f.settle(c.Flags(), nil)
+	operation, err := f.settle(t.Context(), c.Flags(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestDeployedSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.jobFile = path
-		operation, err := f.settle(c.Flags(), nil)
+		operation, err := f.settle(t.Context(), c.Flags(), nil)
 		if err == nil {
 			_, err = f.job(operation)
 		}

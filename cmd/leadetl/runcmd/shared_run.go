@@ -102,7 +102,7 @@ func OpenShared(ctx context.Context, data []byte, own Own, std cli.Streams) (_ *
 	}
 	f.state, f.s3, f.log, f.remote.apiKeyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
 	f.shared = &sharing{begin: own.Begin, calls: own.Calls}
-	operation, err := f.settle(c.Flags(), []string{s.Operation})
+	operation, err := f.settle(ctx, c.Flags(), []string{s.Operation})
 	if err != nil {
 		return nil, err
 	}

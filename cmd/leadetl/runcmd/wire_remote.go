@@ -253,7 +253,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 
 // connect listens for callbacks and creates the client of the service.
 func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options client.Options, opened *wire.Closers, log *slog.Logger) error {
-	if err := f.readSecrets(&options); err != nil {
+	if err := f.readSecrets(ctx, &options); err != nil {
 		return err
 	}
 	f.warnPlain(log)
@@ -293,8 +293,8 @@ func (f *remoteFlags) clientOptions() (client.Options, error) {
 }
 
 // readSecrets reads the key and the trusted certificates.
-func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
-	options.Key, err = secret.Read(APIKeyVariable, f.apiKeyFile)
+func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) (err error) {
+	options.Key, err = secret.Read(ctx, APIKeyVariable, f.apiKeyFile)
 	switch {
 	case errors.Is(err, secret.ErrNotGiven) && f.apiKeyFile == "":
 		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with --api-key-file", APIKeyVariable))
@@ -303,10 +303,10 @@ func (f *remoteFlags) readSecrets(options *client.Options) (err error) {
 	case err != nil:
 		return cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
 	}
-	if f.apiKeyFile != "" {
-		options.Reread = func() (secret.Text, error) { return secret.Read(APIKeyVariable, f.apiKeyFile) }
+	if info, err := os.Stat(f.apiKeyFile); err == nil && info.Mode().IsRegular() { // a pipe gives its key once
+		options.Reread = func() (secret.Text, error) { return secret.Read(ctx, APIKeyVariable, f.apiKeyFile) }
 	}
-	options.RootCAs, err = f.authorities()
+	options.RootCAs, err = f.authorities(ctx)
 	return cli.UsageError(err)
 }
 
@@ -359,11 +359,11 @@ func (f *remoteFlags) controller() (*pace.Controller, error) {
 func (f *remoteFlags) perSecond() float64 { return float64(f.rate.Events) / f.rate.Per.Seconds() }
 
 // authorities returns the certificates of --ca-file; nil means the system's.
-func (f *remoteFlags) authorities() (*x509.CertPool, error) {
+func (f *remoteFlags) authorities(ctx context.Context) (*x509.CertPool, error) {
 	if f.caFile == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(f.caFile)
+	pem, err := wire.CertificateFile.Read(ctx, f.caFile)
 	if err != nil {
 		return nil, fmt.Errorf("--ca-file: %w", err)
 	}

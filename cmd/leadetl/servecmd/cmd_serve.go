@@ -83,7 +83,7 @@ Every flag is also a key of the config file; flags win.`,
 		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.config != "" {
-				if err := cliflag.ApplyFile("config", f.config, c.Flags(), nil); err != nil {
+				if err := cliflag.ApplyFile(c.Context(), "config", f.config, c.Flags(), nil); err != nil {
 					return cli.UsageError(err)
 				}
 			}
@@ -209,7 +209,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	if err != nil {
 		return err
 	}
-	certificates, err := f.certificates(log)
+	certificates, err := f.certificates(ctx, log)
 	if err != nil {
 		return cli.UsageError(err)
 	}
@@ -308,11 +308,11 @@ func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Log
 		return err
 	}
 	if f.tokens.JWKSFile != "" {
-		if o.Tokens, err = credential.OpenTokens(f.tokens); err != nil {
+		if o.Tokens, err = credential.OpenTokens(ctx, f.tokens); err != nil {
 			return err
 		}
 	}
-	o.SystemKey, err = secret.Read(wire.SystemKeyVariable, f.systemKeyFile)
+	o.SystemKey, err = secret.Read(ctx, wire.SystemKeyVariable, f.systemKeyFile)
 	if errors.Is(err, secret.ErrNotGiven) && f.systemKeyFile == "" && os.Getenv(wire.SystemKeyVariable) == "" {
 		return nil // without a key, /internal/* is closed
 	}
@@ -350,11 +350,11 @@ func closeListener(l net.Listener) error {
 }
 
 // certificates returns the TLS configuration, nil for plain HTTP.
-func (f *serveFlags) certificates(log *slog.Logger) (*tls.Config, error) {
+func (f *serveFlags) certificates(ctx context.Context, log *slog.Logger) (*tls.Config, error) {
 	if f.tlsCert == "" {
 		return nil, nil
 	}
-	c, err := wire.OpenCertificate(f.tlsCert, f.tlsKey, log)
+	c, err := wire.OpenCertificate(ctx, f.tlsCert, f.tlsKey, log)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}

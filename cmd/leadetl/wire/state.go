@@ -82,7 +82,7 @@ func OpenPepper(ctx context.Context, s *sqlite.Store, path string) (credential.P
 	if err != nil {
 		return credential.Pepper{}, err
 	}
-	p, err := credential.LoadPepper(path, len(kept.Organizations) == 0)
+	p, err := credential.LoadPepper(ctx, path, len(kept.Organizations) == 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("the secret that keys are hashed under is missing: %w; put it back, or name where it is with --pepper-file", err)
 	}

@@ -148,7 +148,7 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 		return cli.UsageError(err)
 	}
 	if f.resolver != "" {
-		if _, err := secret.Read(runcmd.APIKeyVariable, f.keyFile); err != nil {
+		if _, err := secret.Read(ctx, runcmd.APIKeyVariable, f.keyFile); err != nil {
 			return cli.UsageError(fmt.Errorf("the service's API key: %w; put it in the environment variable %s, or name its file with --api-key-file", err, runcmd.APIKeyVariable))
 		}
 	}

@@ -104,7 +104,7 @@ func openTokens(t testing.TB, jwks ...members) *credential.Tokens {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jwks.json")
 	writeKeys(t, path, jwks...)
-	tokens, err := credential.OpenTokens(credential.TokenOptions{JWKSFile: path, Issuer: issuer, Audience: audience})
+	tokens, err := credential.OpenTokens(t.Context(), credential.TokenOptions{JWKSFile: path, Issuer: issuer, Audience: audience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"context"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/rand"
@@ -43,13 +44,13 @@ type derived struct{ hash, seal []byte }
 // processes do so at once, one makes it and all return it. Errors:
 // secret.ErrExposed for a file that other users can read, fs.ErrNotExist for a
 // missing one. They never contain the content of the file.
-func LoadPepper(path string, create bool) (Pepper, error) {
-	text, err := secret.Read("", path)
+func LoadPepper(ctx context.Context, path string, create bool) (Pepper, error) {
+	text, err := secret.Read(ctx, "", path)
 	if create && errors.Is(err, fs.ErrNotExist) {
 		if err := createPepper(path); err != nil {
 			return Pepper{}, fmt.Errorf("make the pepper %s: %w", path, err)
 		}
-		text, err = secret.Read("", path)
+		text, err = secret.Read(ctx, "", path)
 	}
 	if err != nil {
 		return Pepper{}, fmt.Errorf("read the pepper: %w", err)

@@ -2,6 +2,7 @@ package credential_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ func loadKnown(t testing.TB) credential.Pepper {
 	if err := os.WriteFile(path, []byte(known+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := credential.LoadPepper(path, false)
+	p, err := credential.LoadPepper(t.Context(), path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestLoadPepper(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, create := range []bool{false, true} {
-			_, err := credential.LoadPepper(path, create)
+			_, err := credential.LoadPepper(t.Context(), path, create)
 			switch {
 			case c.err == "" && err != nil, c.err != "" && err == nil:
 				t.Errorf("%s: error %v, want %q", c.name, err, c.err)
@@ -117,10 +118,10 @@ func TestLoadPepper(t *testing.T) {
 
 func TestCreatePepper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pepper")
-	if _, err := credential.LoadPepper(path, false); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := credential.LoadPepper(t.Context(), path, false); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("got %v, want %v", err, fs.ErrNotExist)
 	}
-	made, err := credential.LoadPepper(path, true)
+	made, err := credential.LoadPepper(t.Context(), path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,16 +131,16 @@ func TestCreatePepper(t *testing.T) {
 	}
 	wantAlone(t, path)
 	for _, create := range []bool{false, true} {
-		again, err := credential.LoadPepper(path, create)
+		again, err := credential.LoadPepper(t.Context(), path, create)
 		if err != nil || again.Hash("a") != made.Hash("a") {
 			t.Errorf("create %v: another pepper, or %v", create, err)
 		}
 	}
-	other, err := credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
+	other, err := credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "pepper"), true)
 	if err != nil || other.Hash("a") == made.Hash("a") {
 		t.Errorf("two files hold one pepper, or %v", err)
 	}
-	if _, err := credential.LoadPepper(filepath.Join(t.TempDir(), "none", "pepper"), true); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "none", "pepper"), true); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: got %v, want %v", err, fs.ErrNotExist)
 	}
 }
@@ -160,7 +161,7 @@ func TestCreatePepperAtOnce(t *testing.T) {
 		var done sync.WaitGroup
 		for i := range hashes {
 			done.Go(func() {
-				p, err := credential.LoadPepper(path, true)
+				p, err := credential.LoadPepper(t.Context(), path, true)
 				if err != nil {
 					t.Error(err)
 					return
@@ -187,7 +188,7 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	p, err := credential.LoadPepper(path, true)
+	p, err := credential.LoadPepper(context.Background(), path, true)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -277,7 +278,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("cut to %d bytes: got %v, want %v", i, err, credential.ErrSeal)
 		}
 	}
-	other, err := credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
+	other, err := credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "pepper"), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestExposedPepperIsNamed(t *testing.T) {
 	if err := os.Chmod(path, 0o604); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := credential.LoadPepper(path, true); !errors.Is(err, secret.ErrExposed) {
+	if _, err := credential.LoadPepper(t.Context(), path, true); !errors.Is(err, secret.ErrExposed) {
 		t.Errorf("got %v, want %v", err, secret.ErrExposed)
 	}
 }

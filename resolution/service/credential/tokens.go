@@ -7,15 +7,17 @@
 package credential
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/leadetl/leadetl/internal/wholefile"
 )
 
 // TokenOptions say which tokens are accepted. All fields are required.
@@ -38,8 +40,8 @@ func (o TokenOptions) Validate() error {
 	return errors.Join(errs...)
 }
 
-// maxKeySetSize bounds a JWK Set, in bytes.
-const maxKeySetSize = 1 << 20
+// keySetFile is the file of a JWK Set.
+var keySetFile = wholefile.Kind{Name: "a set of keys", Bytes: 1 << 20}
 
 // Tokens verifies tokens against the keys in a file. It is safe for concurrent use.
 type Tokens struct {
@@ -74,12 +76,12 @@ func (r reading) sameVersion(info os.FileInfo) bool {
 
 // OpenTokens reads the keys. Invalid options and a missing or invalid file are
 // errors.
-func OpenTokens(o TokenOptions) (*Tokens, error) {
+func OpenTokens(ctx context.Context, o TokenOptions) (*Tokens, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	t := &Tokens{options: o, parser: newParser()}
-	if err := t.Reload(time.Time{}); err != nil {
+	if err := t.Reload(ctx, time.Time{}); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -89,7 +91,7 @@ func OpenTokens(o TokenOptions) (*Tokens, error) {
 // stat, so call it every second. If the new version is missing, empty or invalid,
 // the old keys count for another hour, and the error is returned once for that
 // version.
-func (t *Tokens) Reload(now time.Time) error {
+func (t *Tokens) Reload(ctx context.Context, now time.Time) error {
 	t.reload.Lock()
 	defer t.reload.Unlock()
 	info, err := os.Stat(t.options.JWKSFile)
@@ -102,7 +104,7 @@ func (t *Tokens) Reload(now time.Time) error {
 	}
 	var keys keySet
 	if err == nil {
-		keys, err = readKeySet(t.options.JWKSFile)
+		keys, err = readKeySet(ctx, t.options.JWKSFile)
 	}
 	said := same && t.last.failed
 	// A file may change twice within one tick of the file system's clock, so a
@@ -122,18 +124,10 @@ func (t *Tokens) Reload(now time.Time) error {
 }
 
 // readKeySet reads a JWK Set from a file.
-func readKeySet(name string) (keySet, error) {
-	f, err := os.Open(name)
+func readKeySet(ctx context.Context, name string) (keySet, error) {
+	content, err := keySetFile.Read(ctx, name)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxKeySetSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > maxKeySetSize {
-		return nil, fmt.Errorf("%s is too large for a set of keys: more than %d bytes", name, maxKeySetSize)
 	}
 	keys, err := parseKeySet(content)
 	if err != nil {

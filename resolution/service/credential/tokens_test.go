@@ -2,6 +2,7 @@ package credential_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,7 +21,7 @@ import (
 )
 
 func open(path string) (*credential.Tokens, error) {
-	return credential.OpenTokens(credential.TokenOptions{JWKSFile: path, Issuer: issuer, Audience: audience})
+	return credential.OpenTokens(context.Background(), credential.TokenOptions{JWKSFile: path, Issuer: issuer, Audience: audience})
 }
 
 // TestOpenTokens gives sets of keys, and what is said of them.
@@ -119,7 +120,7 @@ func bytesOf(text string) []byte {
 }
 
 func TestTokenOptions(t *testing.T) {
-	_, err := credential.OpenTokens(credential.TokenOptions{})
+	_, err := credential.OpenTokens(t.Context(), credential.TokenOptions{})
 	for _, want := range []string{"file of keys", "issuer", "audience"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q among it", err, want)
@@ -147,7 +148,7 @@ func TestReload(t *testing.T) {
 	}
 	reload := func(when, want string) {
 		t.Helper()
-		err := tokens.Reload(now)
+		err := tokens.Reload(t.Context(), now)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", when, err, want)
 		}
@@ -209,15 +210,15 @@ func TestKeysAreBelievedForAnHour(t *testing.T) {
 		if err := os.WriteFile(path, []byte(emptied), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := tokens.Reload(now); err == nil {
+		if err := tokens.Reload(t.Context(), now); err == nil {
 			t.Errorf("%q is a set of keys", emptied)
 		}
-		_ = tokens.Reload(now.Add(50 * time.Minute)) // the bound does not move
+		_ = tokens.Reload(t.Context(), now.Add(50*time.Minute)) // the bound does not move
 		accepts(now.Add(59*time.Minute), true)
 		accepts(now.Add(61*time.Minute), false)
 	}
 	writeKeys(t, path, ed25519JWK())
-	if err := tokens.Reload(now.Add(2 * time.Hour)); err != nil {
+	if err := tokens.Reload(t.Context(), now.Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	accepts(now.Add(2*time.Hour), true)
@@ -240,7 +241,7 @@ func TestReloadSameStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	put("k2")
-	if err := tokens.Reload(now); err != nil {
+	if err := tokens.Reload(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tokens.Verify(token(goodHeader("EdDSA", "k2"), goodClaims(), signEd25519), now); err != nil {
@@ -274,7 +275,7 @@ func TestReloadWhileVerifying(t *testing.T) {
 			if err := atomicfile.Write(path, content); err != nil {
 				t.Error(err)
 			}
-			if err := tokens.Reload(now); err != nil {
+			if err := tokens.Reload(t.Context(), now); err != nil {
 				t.Error(err)
 			}
 		}
@@ -309,7 +310,7 @@ func BenchmarkReloadUnchanged(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := tokens.Reload(now); err != nil {
+		if err := tokens.Reload(b.Context(), now); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -46,7 +46,7 @@ func serve(t *testing.T, change ...func(*service.Options)) *served {
 	t.Helper()
 	s := &served{T: t}
 	var err error
-	s.pepper, err = credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
+	s.pepper, err = credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "pepper"), true)
 	s.must(err)
 	s.store, err = sqlite.Serve(t.TempDir())
 	s.must(err)

@@ -197,7 +197,7 @@ func serve(t *testing.T) *served {
 	engine := embedded.New(sample, embedded.Options{})
 
 	o := service.DefaultOptions()
-	o.Pepper, err = credential.LoadPepper(filepath.Join(t.TempDir(), "pepper"), true)
+	o.Pepper, err = credential.LoadPepper(t.Context(), filepath.Join(t.TempDir(), "pepper"), true)
 	must(err)
 	kept, err := sqlite.Serve(t.TempDir())
 	must(err)

@@ -175,8 +175,8 @@ func TestLookupHashes(t *testing.T) {
 	answered := Answer{Outcome: Matched, Received: noon}
 	want := map[int]Found{
 		0:        {Stored: true, Fresh: true, Answer: answered},
-		7:        {Open: UnderWay, Run: "night", Sent: noon},
-		many - 1: {Stored: true, Fresh: true, Answer: answered, Open: UnderWay, Run: "morning", Sent: noon.Add(time.Hour)},
+		7:        {Open: UnderWay, Run: "night", Sent: noon, FirstSent: noon},
+		many - 1: {Stored: true, Fresh: true, Answer: answered, Open: UnderWay, Run: "morning", Sent: noon.Add(time.Hour), FirstSent: noon},
 	}
 	hashes[0], hashes[7], hashes[many-1] = person("answered").Hash(), person("sent").Hash(), other.Hash()
 	before := Found{Open: Parked}
@@ -370,7 +370,7 @@ func TestIdempotencyKey(t *testing.T) {
 	must(t, s.Close()) // the call is in the database by now
 	s = open(t, dir)
 	second := intent(t, s, q, Send{Run: "morning", At: noon, Again: true, Address: "https://x.example/v?a=1&b=2"})
-	if second != (Call{IdempotencyKey: first.IdempotencyKey, Address: typed, Attempt: 2}) {
+	if second != (Call{IdempotencyKey: first.IdempotencyKey, FirstSent: noon, Address: typed, Attempt: 2}) {
 		t.Errorf("sent again: %+v, want the key of %+v", second, first)
 	}
 	must(t, s.Put(t.Context(), q, Answer{Run: "morning", Outcome: NoMatch, Received: noon}))
@@ -753,6 +753,55 @@ func TestErrorsAreDiscreet(t *testing.T) {
 	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {
 		if err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestFirstSent: the age of an idempotency key counts from its first intent, also
+// after a restart and in another store.
+func TestFirstSent(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	must(t, err)
+	first, later := noon, noon.Add(3*time.Hour)
+	q := person("a")
+	fails := func(s *Store, send Send) Call {
+		t.Helper()
+		send.Run = "night"
+		c := intent(t, s, q, send)
+		must(t, s.Fail(t.Context(), q, Failure{MayBeBilled: true}))
+		return c
+	}
+	firstIs := func(s *Store, want time.Time) {
+		t.Helper()
+		if f := look(t, s, q, Freshness{}); !f.FirstSent.Equal(want) {
+			t.Errorf("first sent at %s, want %s", f.FirstSent, want)
+		}
+	}
+	if c := fails(s, Send{At: first}); !c.FirstSent.Equal(first) {
+		t.Errorf("the first intent says %s", c.FirstSent)
+	}
+	if c := fails(s, Send{At: later, Again: true}); !c.FirstSent.Equal(first) {
+		t.Errorf("the second intent says %s", c.FirstSent)
+	}
+	firstIs(s, first)
+	must(t, s.Close())
+	s = open(t, dir)
+	firstIs(s, first)
+	calls, err := s.OpenCalls(t.Context(), q.Scope)
+	copied := open(t, t.TempDir())
+	_, taken := copied.Take(t.Context(), q.Scope, func(func(Item, error) bool) {}, calls)
+	must(t, err, taken)
+	firstIs(copied, first)
+	fails(s, Send{At: later, Again: true, NewKey: true})
+	firstIs(s, later)
+	for what, c := range map[string]OpenCall{
+		"a key of another form": {IdempotencyKey: "leadetl-29db0c6782dbd5000559ef4d9e953e30", Sent: noon},
+		"a random UUID":         {IdempotencyKey: "8e03978e-40d5-43dd-bc93-6894a57f9324", Sent: noon},
+		"no key":                {Sent: noon},
+	} {
+		if at := c.FirstSent(); !at.IsZero() {
+			t.Errorf("%s has the time %s", what, at)
 		}
 	}
 }

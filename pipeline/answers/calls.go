@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -50,6 +48,8 @@ type Call struct {
 	// IdempotencyKey is a UUIDv7. It stays the same while the question's call
 	// is open, but for Send.NewKey.
 	IdempotencyKey string
+	// FirstSent is that of OpenCall.
+	FirstSent time.Time
 	// Address is the one to send: that of the first attempt, because a service may refuse
 	// another request under its idempotency key.
 	Address string
@@ -69,7 +69,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 	if err != nil {
 		return Call{}, err
 	}
-	fresh, err := uuid.NewV7()
+	fresh, err := newIdempotencyKey(send.At)
 	if err != nil {
 		return Call{}, err
 	}
@@ -81,19 +81,19 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		case before == nil && send.Again:
 			return ErrNoCall
 		case before == nil:
-			now.open = OpenCall{Hash: h, Question: q, Address: send.Address, IdempotencyKey: fresh.String()}
+			now.open = OpenCall{Hash: h, Question: q, Address: send.Address, IdempotencyKey: fresh}
 		case !send.Again:
 			return ErrOpen
 		default:
 			now.open, now.open.MaybeBilled = before.open, true
 			if send.NewKey {
-				now.open.IdempotencyKey = fresh.String()
+				now.open.IdempotencyKey = fresh
 			}
 		}
 		now.open.Run, now.open.Sent, now.open.State, now.open.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
 		now.open.Attempts++
 		g.setCall(now)
-		c = Call{IdempotencyKey: now.open.IdempotencyKey, Address: now.open.Address, Attempt: now.open.Attempts}
+		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Address: now.open.Address, Attempt: now.open.Attempts}
 		if s.leaveWithin > 0 {
 			c.LeaveBefore = asked.Add(s.leaveWithin)
 		}

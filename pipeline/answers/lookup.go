@@ -39,6 +39,8 @@ type Found struct {
 	// Both are zero without an open call.
 	Run  string
 	Sent time.Time
+	// FirstSent is that of the open call.
+	FirstSent time.Time
 	// Deadline is how long to wait for the answer to a parked call.
 	Deadline time.Time
 }

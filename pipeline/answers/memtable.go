@@ -55,6 +55,7 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 	for i, h := range hashes {
 		if c := m.calls[h]; c != nil {
 			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.open.State, c.open.Run, c.open.Sent, c.open.Deadline
+			into[i].FirstSent = c.open.FirstSent()
 		}
 		a := m.current.latest[h.key()]
 		if a == nil && m.previous != nil {

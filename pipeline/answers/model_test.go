@@ -20,8 +20,9 @@ type modelled struct {
 	doubt   bool
 	tries   int
 	callKey string
-	by      string // the run of the open call
-	sent    time.Time
+	by      string    // the run of the open call
+	first   time.Time // of its intents
+	sent    time.Time // the last one
 }
 
 // Whatever is done in whatever order, also across restarts, the store says the
@@ -74,13 +75,13 @@ func TestModel(t *testing.T) {
 				}
 				agree("intent", err, nil)
 				if m.open == "" {
-					*m = modelled{stored: m.stored, at: m.at, callKey: c.IdempotencyKey}
+					*m = modelled{stored: m.stored, at: m.at, callKey: c.IdempotencyKey, first: at}
 				} else {
 					m.doubt = true
 				}
 				m.open, m.by, m.sent = UnderWay, run, at
 				m.tries++
-				if c != (Call{IdempotencyKey: m.callKey, Attempt: m.tries}) {
+				if c != (Call{IdempotencyKey: m.callKey, FirstSent: m.first, Attempt: m.tries}) {
 					t.Fatalf("intent: %+v, want %+v", c, m)
 				}
 			},
@@ -190,7 +191,7 @@ func TestModel(t *testing.T) {
 				for name, m := range model {
 					found, err := s.Lookup(ctx, people, []string{"absent", person(name).Key}, Freshness{Now: noon}, false, nil)
 					fatal(t, err)
-					if f := found[1]; f.Stored != (m.stored > 0) || f.Answer.Status != m.stored || f.Open != m.open || f.Run != m.by || !f.Sent.Equal(m.sent) || found[0].Stored {
+					if f := found[1]; f.Stored != (m.stored > 0) || f.Answer.Status != m.stored || f.Open != m.open || f.Run != m.by || !f.Sent.Equal(m.sent) || !f.FirstSent.Equal(m.first) || found[0].Stored {
 						t.Fatalf("%s: %+v, want %+v", name, f, m)
 					}
 					switch m.open {

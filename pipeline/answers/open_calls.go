@@ -3,9 +3,12 @@ package answers
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -42,6 +45,32 @@ func (c *OpenCall) Asked() string { return resolution.WithAddress(c.Key, c.Addre
 
 // SetAsked undoes Asked.
 func (c *OpenCall) SetAsked(asked string) { c.Key, c.Address = resolution.CutAddress(asked) }
+
+// FirstSent returns when the call was first sent under its idempotency key, at
+// the earliest; zero if that is not known. The key has the time of its intent.
+func (c *OpenCall) FirstSent() time.Time {
+	key, err := uuid.Parse(c.IdempotencyKey)
+	if err != nil || key.Version() != 7 {
+		return time.Time{}
+	}
+	made := time.Unix(key.Time().UnixTime()).UTC()
+	if c.Sent.Before(made) {
+		return c.Sent
+	}
+	return made
+}
+
+// newIdempotencyKey makes a UUIDv7 with the time of an intent, whatever the clock
+// said when the process made another one.
+func newIdempotencyKey(at time.Time) (string, error) {
+	key, err := uuid.NewV7()
+	if err != nil {
+		return "", err
+	}
+	ms := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
+	copy(key[:], ms[2:])
+	return key.String(), nil
+}
 
 // loadCalls reads the open calls of the database into the memtable.
 func (s *Store) loadCalls(ctx context.Context) error {

@@ -118,7 +118,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 		return nil, err
 	}
 	remote := *run.Remote
-	remote.Service, remote.Deliveries, remote.Offline, remote.Idempotent, remote.RetryUnknown = nil, nil, true, false, false
+	remote.Service, remote.Deliveries, remote.Offline, remote.Keys, remote.RetryUnknown = nil, nil, true, nil, false
 	remote.Counters = &stats.CallCounters{}
 	buyer, _, err := purchase.Open(ctx, &remote, run.Job.Operation, c.decision.header.Run, run.Log)
 	if err != nil {

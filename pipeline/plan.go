@@ -86,6 +86,8 @@ type PlannedCalls struct {
 	// get no answer.
 	Failed  int64 `json:"failed"`
 	Skipped int64 `json:"skipped"`
+	// TooOld are those of Failed whose idempotency keys may be forgotten.
+	TooOld int64 `json:"too_old,omitempty"`
 	// Credits is the maximum cost of Calls and Awaited: no-match answers are
 	// free. Price is the price of one call, or 0 if prices differ.
 	Credits int64 `json:"credits_at_most"`

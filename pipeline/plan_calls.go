@@ -42,6 +42,9 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 			for i, f := range found {
 				decided := run.Remote.Decide(run.Job.Operation, f, c.began, c.began)
 				calls.add(f, decided, int64(keys[i].Cost))
+				if decided == purchase.GiveUp && run.Remote.Keys != nil {
+					calls.TooOld++
+				}
 				if former, changed := c.former.of[keys[i].Hash]; changed && decided == purchase.Ask {
 					hashes = append(hashes, former)
 				}
@@ -115,6 +118,7 @@ func (p *PlannedCalls) sum(o PlannedCalls) {
 	p.FormChanged += o.FormChanged
 	p.Awaited += o.Awaited
 	p.Failed += o.Failed
+	p.TooOld += o.TooOld
 	p.Skipped += o.Skipped
 	p.Credits += o.Credits
 }

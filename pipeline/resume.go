@@ -191,9 +191,9 @@ func (d *decision) otherJob(there json.RawMessage) error {
 // made again, because their files are damaged or, with improve, because their
 // rows can be answered now.
 func (d *decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err error) {
-	r, unknown := d.run, false
+	r, unknownWait := d.run, false
 	if improve = improve && r.Remote != nil; improve && len(parts) > 0 {
-		if unknown, err = r.Remote.AnyUnknown(context.Background(), r.Job.Operation); err != nil {
+		if unknownWait, err = r.Remote.UnknownWait(context.Background(), r.Job.Operation); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func (d *decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err er
 	for number, p := range parts {
 		err := r.Output.CheckPart(p)
 		switch {
-		case err == nil && improve && mayImprove(r.Remote, p.Totals, unknown):
+		case err == nil && improve && mayImprove(r.Remote, p.Totals, unknownWait):
 			d.improving = true
 		case err == nil:
 			d.recorded[number] = p
@@ -219,13 +219,13 @@ func (d *decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err er
 // mayImprove reports whether to make a part with such totals again: some rows
 // failed and can be asked about again, or were skipped and can be asked about
 // now. The other rows have stored answers, so only those rows cost anything.
-// unknown means that there are still unknown calls.
-func mayImprove(r *purchase.Remote, t sinks.Totals, unknown bool) bool {
+// unknownWait means that there are unknown calls, which may not be sent again.
+func mayImprove(r *purchase.Remote, t sinks.Totals, unknownWait bool) bool {
 	if r.Offline {
 		return false
 	}
 	waiting := int64(0)
-	if unknown && !r.Idempotent && !r.RetryUnknown {
+	if unknownWait {
 		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // until the user decides
 	}
 	return t.Skipped > 0 || t.Failed > waiting

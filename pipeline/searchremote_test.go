@@ -47,7 +47,7 @@ func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (
 
 func offline(r *purchase.Remote)    { r.Offline = true }
 func hurried(r *purchase.Remote)    { r.Service.(*desk).hurry() }
-func idempotent(r *purchase.Remote) { r.Idempotent = true }
+func idempotent(r *purchase.Remote) { r.Keys = purchase.NewKeyWindow(purchase.DefaultKeyWindow) }
 
 // in is a bubble, in which waiting takes no time.
 func in(t *testing.T, f func(t *testing.T)) { synctest.Test(t, f) }

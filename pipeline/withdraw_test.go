@@ -33,14 +33,14 @@ func TestFinishedUntilImproved(t *testing.T) {
 	}
 	before := content(t, a.outDir())
 
-	a.remote = func(r *purchase.Remote) { r.Idempotent, r.Service = true, down{} }
+	a.remote = func(r *purchase.Remote) { r.Keys, r.Service = purchase.NewKeyWindow(purchase.DefaultKeyWindow), down{} }
 	a.pace = func(o *pace.Options) { o.GiveUp = 50 * time.Millisecond }
 	if _, _, err := a.run(t, t.Context()); !errors.Is(err, purchase.ErrUnreachable) {
 		t.Fatalf("error %v, want %v", err, purchase.ErrUnreachable)
 	}
 	requireSame(t, content(t, a.outDir()), before)
 
-	a.remote = func(r *purchase.Remote) { r.Idempotent = true }
+	a.remote = func(r *purchase.Remote) { r.Keys = purchase.NewKeyWindow(purchase.DefaultKeyWindow) }
 	last, _, err := a.run(t, t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/figures"
 )
 
 // Age is a duration that may be written in days, such as 90d or 12h.
@@ -42,6 +44,46 @@ func (a *Age) Set(text string) error {
 		return errors.New("write a time such as 90d or 12h")
 	}
 	*a = Age(d)
+	return nil
+}
+
+// Switch is a time that is mostly given as a switch: true is the usual time, and
+// false is none.
+type Switch struct{ usual, length Age }
+
+// NewSwitch is a switch that is off.
+func NewSwitch(usual time.Duration) Switch { return Switch{usual: Age(usual)} }
+
+// Length is the time; 0 if the switch is off.
+func (s *Switch) Length() time.Duration { return time.Duration(s.length) }
+
+func (s *Switch) String() string {
+	if s.length == 0 {
+		return "false"
+	}
+	return figures.Plain(time.Duration(s.length))
+}
+
+// Usual is the usual time, as the flag takes it.
+func (s *Switch) Usual() string { return figures.Plain(time.Duration(s.usual)) }
+
+// Type is the word for the value in help texts.
+func (s *Switch) Type() string { return "time" }
+
+// Set reads the switch or the time.
+func (s *Switch) Set(text string) error {
+	if on, err := strconv.ParseBool(text); err == nil {
+		s.length = 0
+		if on {
+			s.length = s.usual
+		}
+		return nil
+	}
+	var length Age
+	if err := length.Set(text); err != nil || length == 0 {
+		return errors.New("write true, false, or a time such as 24h or 10m")
+	}
+	s.length = length
 	return nil
 }
 

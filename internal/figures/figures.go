@@ -115,6 +115,17 @@ func Compact(d time.Duration) string {
 	return pair(s, 24*3600, "d", 3600, "h")
 }
 
+// Plain formats a time exactly, without zero minutes and seconds: 15m, 24h.
+func Plain(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
 // pair formats s seconds in a large and a small unit, given in seconds. It
 // leaves out the small unit when that is 0.
 func pair(s, large int64, largeName string, small int64, smallName string) string {

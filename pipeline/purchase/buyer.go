@@ -38,6 +38,7 @@ type Buyer struct {
 	outage    outage
 	refusals  refusals
 	retiring  sync.Once
+	tooOld    sync.Once
 	// slots bounds the calls at work. They are twice as many as the requests
 	// in flight, so that a call is ready whenever the pace has a place.
 	slots   chan struct{}
@@ -156,6 +157,9 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 				b.bookDelivered(e.key, f.Answer)
 			} else {
 				b.counters.Withheld(1)
+				if d == GiveUp {
+					b.warnTooOld()
+				}
 			}
 			a, err := b.codec.settled(d, f)
 			b.finish(e, a, err)
@@ -164,6 +168,17 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 		}
 	}
 	return calls
+}
+
+// warnTooOld logs once that a call is not sent again because of the age of its key.
+func (b *Buyer) warnTooOld() {
+	if b.remote.Keys == nil {
+		return
+	}
+	b.tooOld.Do(func() {
+		b.log.Warn("calls without an answer are not sent again, because the service may have forgotten their idempotency keys; "+
+			"list them with leadetl answers list --unknown, send them again with --retry-unknown", "remembered", b.remote.Keys.String())
+	})
 }
 
 // bookDelivered counts what a stored answer cost, if it has come since this

@@ -132,7 +132,7 @@ func TestAddressAsTyped(t *testing.T) {
 		t.Errorf("sent %q, want %q", sent, want)
 	}
 	// A call that is sent again is the same, whatever the row has now.
-	b.remote.Idempotent, sent = true, nil
+	b.remote.Keys, sent = NewKeyWindow(DefaultKeyWindow), nil
 	for key, first := range map[string]string{"x.example/v?c&d": "https://x.example/v?d&c", "x.example/v?e&f": ""} {
 		q := answers.Question{Scope: b.scope, Key: key}
 		_, err := store.Intent(t.Context(), q, answers.Send{Run: "night", At: time.Now().Add(-time.Hour), Address: first})
@@ -266,7 +266,7 @@ func TestUnknownAreCounted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			b := buyerFrom(t, q.Operation, store, s, func(r *Remote) { r.Idempotent = true })
+			b := buyerFrom(t, q.Operation, store, s, func(r *Remote) { r.Keys = NewKeyWindow(DefaultKeyWindow) })
 			_, err = ask(t, b, q.Key)
 			if got := b.counters.Snapshot().Unknown; err != nil || got != c.want {
 				t.Errorf("%s: %d unknown, %v; want %d", c.name, got, err, c.want)

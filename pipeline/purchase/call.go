@@ -56,6 +56,8 @@ type call struct {
 	deadline time.Time     // until when a promised answer is waited for
 	pollIn   time.Duration // when to ask for a promised page first
 	newKey   bool          // its next request has a new idempotency key
+	first    time.Time     // when its idempotency key was first sent
+	chosen   bool          // the user wants it sent once more, however old its key is
 }
 
 // flight is the place of a request among those in flight, and what the pace is
@@ -68,7 +70,7 @@ type flight struct {
 
 // newCall takes up a question where the store has it.
 func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
-	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline}
+	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline, first: f.FirstSent}
 	c.charge = charge{account: b.account, price: b.remote.Price.MaxCost(c.question)}
 	switch mine := f.Run == b.run; {
 	case f.Open != "" && mine:
@@ -85,7 +87,8 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 		c.state = parked
 	case d == Resend:
 		c.state = unknown
-		c.newKey = b.remote.NewKey && f.Sent.Before(b.began)
+		c.chosen = b.remote.RetryUnknown && f.Sent.Before(b.began)
+		c.newKey = b.remote.NewKey && c.chosen
 		if f.Open != answers.Unknown || f.Sent.Before(b.began) { // this process has not counted it
 			b.counters.Unknown(1)
 		}
@@ -96,6 +99,17 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 // maybeBilled reports whether an earlier request of the call may have been
 // billed.
 func (c *call) maybeBilled() bool { return c.state == unknown || c.state == resent }
+
+// mayLeave reports whether a request of the call may leave: it is the first, or the
+// service still knows the key of those before, or the user wants it.
+func (c *call) mayLeave() bool { return !c.maybeBilled() || c.chosen || c.keyHolds() }
+
+// keyHolds reports whether the service still knows the idempotency key.
+func (c *call) keyHolds() bool { return c.buyer.remote.Keys.Holds(c.first, time.Now()) }
+
+// errKeyTooOld says that a call may not be sent again, because the service may have
+// forgotten its idempotency key.
+var errKeyTooOld = errors.New("the idempotency key is too old")
 
 // become changes the state, and keeps the count of unknown calls in step.
 func (c *call) become(next state) {
@@ -135,6 +149,11 @@ func (c *call) send() (Answer, error) {
 		c.charge.putBack()
 		return Answer{}, EndOf(b.ctx, err)
 	}
+	if !c.mayLeave() { // after a long wait
+		permit.Done(pace.Outcome{Kind: pace.NotCounted})
+		c.charge.putBack()
+		return Answer{}, errKeyTooOld
+	}
 	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
 	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled(), NewKey: c.newKey})
 	if err != nil {
@@ -142,12 +161,12 @@ func (c *call) send() (Answer, error) {
 		c.charge.putBack()
 		return Answer{}, err
 	}
-	c.newKey = false
+	c.newKey, c.first = false, intent.FirstSent
 	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
 	left := permit.Leave(b.ctx)
 	late := intent.LeaveBefore
 	switch tooLate := !late.IsZero() && time.Now().After(late); {
-	case errors.Is(left, pace.ErrHeld), left == nil && tooLate: // or the process slept, or the store was away
+	case errors.Is(left, pace.ErrHeld), left == nil && (tooLate || !c.mayLeave()): // or the process slept, or the store was away
 		if _, err := c.conclude(answers.Answer{}, notSent); err != nil {
 			return Answer{}, err
 		}
@@ -228,11 +247,11 @@ func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error)
 }
 
 // settles reports whether a refusal is the last word on the question. Where an
-// earlier request may have been billed it is so from a service that honours the
-// idempotency key, which would have sent that request's answer; but not when
+// earlier request may have been billed it is so from a service that still honours
+// its idempotency key, which would have sent that request's answer; but not when
 // the key is refused, for having been used with another body.
 func (c *call) settles(f *resolution.CallError) bool {
-	return !c.maybeBilled() || c.buyer.remote.Idempotent && f.Status != http.StatusUnprocessableEntity
+	return !c.maybeBilled() || c.keyHolds() && f.Status != http.StatusUnprocessableEntity
 }
 
 // refusal is a failure as it is stored in the place of an answer. It is free.
@@ -283,6 +302,7 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{
 			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed, Placed: c.land,
 		})
+		c.chosen = c.chosen && how == unbilled
 		if how == billed || c.maybeBilled() {
 			c.charge.settle(c.charge.price)
 			c.become(unknown)

@@ -2,8 +2,10 @@ package purchase
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
@@ -41,7 +43,7 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 		return Await
 	case f.Open == answers.Parked && r.Deliveries != nil && now.Before(f.Deadline):
 		return Await
-	case r.Idempotent || r.RetryUnknown && f.Sent.Before(began):
+	case r.keyHolds(f.FirstSent, f.Sent, now), r.RetryUnknown && f.Sent.Before(began):
 		return Resend
 	}
 	return GiveUp
@@ -112,4 +114,49 @@ func openReason(op resolution.Operation, f answers.Found) string {
 // the process bought are never too old for it.
 func (r *Remote) Freshness(began time.Time) answers.Freshness {
 	return answers.Freshness{Now: began, Match: r.RefreshMatch, NoMatch: r.RefreshNoMatch}
+}
+
+// DefaultKeyWindow is how long most services remember an idempotency key.
+const DefaultKeyWindow = 24 * time.Hour
+
+// maxKeyMargin bounds the margin of a window.
+const maxKeyMargin = 30 * time.Minute
+
+// KeyWindow is how long a service remembers an idempotency key: as the user says,
+// or less if the service says so. A nil KeyWindow is of a service that remembers
+// none. It is safe from many goroutines.
+type KeyWindow struct{ least atomic.Int64 }
+
+// NewKeyWindow makes the window that the user states; nil if it is 0.
+func NewKeyWindow(stated time.Duration) *KeyWindow {
+	if stated <= 0 {
+		return nil
+	}
+	w := &KeyWindow{}
+	w.least.Store(int64(stated))
+	return w
+}
+
+// Obey makes the window as small as the service says; nil says nothing.
+func (w *KeyWindow) Obey(said *time.Duration) {
+	if w == nil || said == nil {
+		return
+	}
+	for now := w.least.Load(); int64(*said) < now && !w.least.CompareAndSwap(now, int64(*said)); {
+		now = w.least.Load()
+	}
+}
+
+// String is the window as the user would write it.
+func (w *KeyWindow) String() string { return figures.Plain(time.Duration(w.least.Load())) }
+
+// Holds reports whether a key that was first sent at a time may be sent again. The
+// last part of the window is a margin, for the way of the request and clocks that
+// differ. A key is too old if its time is not known or has not come yet.
+func (w *KeyWindow) Holds(firstSent, now time.Time) bool {
+	if w == nil || firstSent.IsZero() || firstSent.After(now) {
+		return false
+	}
+	window := time.Duration(w.least.Load())
+	return now.Sub(firstSent) < window-min(window/10, maxKeyMargin)
 }

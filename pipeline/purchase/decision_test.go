@@ -8,7 +8,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-func TestStanding(t *testing.T) {
+func TestDecide(t *testing.T) {
 	began := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	before, now, after := began.Add(-time.Hour), began.Add(time.Minute), began.Add(time.Hour)
 	fresh := answers.Found{Stored: true, Fresh: true, Answer: answers.Answer{Outcome: answers.Matched, Received: before}}
@@ -16,16 +16,34 @@ func TestStanding(t *testing.T) {
 	refused := func(at time.Time) answers.Found {
 		return answers.Found{Stored: true, Answer: answers.Answer{Outcome: answers.Refused, Received: at}}
 	}
-	unknown := func(sent time.Time) answers.Found { return answers.Found{Open: answers.Unknown, Sent: sent} }
-	parked := func(deadline time.Time) answers.Found {
-		return answers.Found{Open: answers.Parked, Sent: before, Deadline: deadline}
+	unknown := func(sent time.Time) answers.Found {
+		return answers.Found{Open: answers.Unknown, Sent: sent, FirstSent: sent}
 	}
+	parked := func(deadline time.Time) answers.Found {
+		return answers.Found{Open: answers.Parked, Sent: before, FirstSent: before, Deadline: deadline}
+	}
+	aged := func(age time.Duration) answers.Found {
+		return answers.Found{Open: answers.Unknown, Sent: now, FirstSent: now.Add(-age)}
+	}
+	sentLater := aged(time.Hour)
+	sentLater.Sent = after
+	without := aged(0)
+	without.FirstSent = time.Time{}
+	old := parked(before)
+	old.FirstSent = now.Add(-DefaultKeyWindow)
 	both := fresh
 	both.Open, both.Sent = answers.Unknown, before
 	staleUnknown := stale
 	staleUnknown.Open, staleUnknown.Sent = answers.Unknown, before
 
-	plain, idempotent, retry, offline := Remote{}, Remote{Idempotent: true}, Remote{RetryUnknown: true}, Remote{Offline: true}
+	plain, retry, offline := Remote{}, Remote{RetryUnknown: true}, Remote{Offline: true}
+	window := func(d time.Duration) Remote { return Remote{Keys: NewKeyWindow(d)} }
+	idempotent, tenMinutes, minute := window(DefaultKeyWindow), window(10*time.Minute), time.Minute
+	told := window(DefaultKeyWindow)
+	for _, said := range []time.Duration{48 * time.Hour, 10 * time.Minute, time.Hour} { // the smallest counts
+		told.Keys.Obey(&said)
+	}
+	both24 := Remote{Keys: NewKeyWindow(DefaultKeyWindow), RetryUnknown: true}
 	listening := Remote{Deliveries: &Deliveries{}}
 	for _, c := range []struct {
 		name   string
@@ -52,6 +70,20 @@ func TestStanding(t *testing.T) {
 		{"parked", listening, parked(after), Await},
 		{"parked, its time over", listening, parked(before), GiveUp},
 		{"parked, its time over, idempotent", idempotent, parked(before), Resend},
+		{"parked, its time over, its key old", idempotent, old, GiveUp},
+
+		{"a young key", idempotent, aged(23*time.Hour + 29*minute), Resend},
+		{"a key in the margin of half an hour", idempotent, aged(23*time.Hour + 30*minute), GiveUp},
+		{"a key of yesterday", idempotent, aged(25 * time.Hour), GiveUp},
+		{"a key of yesterday, in a window of days", window(72 * time.Hour), aged(25 * time.Hour), Resend},
+		{"a key of ten minutes", tenMinutes, aged(9*minute - 1), Resend},
+		{"a key in the margin of a tenth", tenMinutes, aged(9 * minute), GiveUp},
+		{"a key that the service remembers for less", told, aged(9 * minute), GiveUp},
+		{"a key that the service still remembers", told, aged(8 * minute), Resend},
+		{"a key without a time", idempotent, without, GiveUp},
+		{"a key from the future", idempotent, aged(-minute), GiveUp},
+		{"an attempt in the future", idempotent, sentLater, GiveUp},
+		{"an old key, which the user wants to send", both24, unknown(before.Add(-48 * time.Hour)), Resend},
 	} {
 		if got := c.remote.Decide(resolution.Enrichment, c.found, began, now); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

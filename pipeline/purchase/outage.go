@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
-	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
@@ -84,18 +83,7 @@ func orFor(s pace.Snapshot) string {
 	if s.GivesUp.IsZero() {
 		return ""
 	}
-	return ", or for " + plainly(s.GivesUp.Sub(s.DeadSince))
-}
-
-// plainly writes a time without zero units: 15m.
-func plainly(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
+	return ", or for " + figures.Plain(s.GivesUp.Sub(s.DeadSince))
 }
 
 // service returns the name of the service for the log.

@@ -78,7 +78,7 @@ func TestOutage(t *testing.T) {
 				options.GiveUp = c.giveUp
 				b, _, err := Open(t.Context(), &Remote{
 					Service: service, Read: client.Read, Name: laterService, Through: c.through, Answers: store, Pace: pace.New(options),
-					Concurrency: 1, Idempotent: true, Budget: NoBudget, Counters: &stats.CallCounters{},
+					Concurrency: 1, Keys: NewKeyWindow(DefaultKeyWindow), Budget: NoBudget, Counters: &stats.CallCounters{},
 				}, resolution.NetworkToPhone, "night", log)
 				if err != nil {
 					t.Fatal(err)

@@ -48,6 +48,11 @@ func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, e
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 500, Sent: true}
 	case "503":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, Unbilled: true}
+	case "slow":
+		time.Sleep(20 * time.Second)
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Sent: true}
+	case "pause":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true, Pace: resolution.Pace{RetryAfter: time.Hour}}
 	case "general":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Denied, Status: 400, Sent: true, General: true}
 	default:
@@ -171,12 +176,12 @@ func TestNewKey(t *testing.T) {
 				t.Cleanup(func() { store.Close() })
 				s := &byKey{script: map[string][]string{"a": {"500"}}, keys: map[string][]string{}}
 				repeated := answeringKeys{s}
-				first := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Idempotent = true })
+				first := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Keys = NewKeyWindow(DefaultKeyWindow) })
 				if a, err := ask(t, first, "a"); err != nil || a.Reason != outcome.ReasonUnknownCall {
 					t.Fatalf("%+v, %v", a, err)
 				}
 				time.Sleep(time.Hour)
-				again := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Idempotent, r.RetryUnknown, r.NewKey = true, true, c.newKey })
+				again := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Keys, r.RetryUnknown, r.NewKey = NewKeyWindow(DefaultKeyWindow), true, c.newKey })
 				a, err := ask(t, again, "a")
 				if got := a.Outcome.String() + " " + a.Reason; err != nil || got != c.want {
 					t.Errorf("%q, %v, want %q", got, err, c.want)
@@ -200,4 +205,64 @@ func (s answeringKeys) Do(ctx context.Context, call resolution.Call) (resolution
 	}
 	s.mu.Unlock()
 	return s.byKey.Do(ctx, call)
+}
+
+// TestKeyGrowsOld: a call without an answer is sent again while the service knows its
+// key, also by a later process, and not after that. Then it is unknown. What was surely
+// not billed has no age.
+func TestKeyGrowsOld(t *testing.T) {
+	const unknown = "failed unknown_call"
+	for _, c := range []struct {
+		name   string
+		window time.Duration
+		script string        // what the service says, in words with + between
+		slept  time.Duration // between the first process and the second
+		retry  bool          // the second has --retry-unknown
+		want   string        // of the first process, and of the second
+		calls  int           // that reach the service
+	}{
+		{"an answer at last", time.Hour, "500+500+match", 0, false, "matched , matched ", 3},
+		{"an answer that takes longer than the window", 10 * time.Second, "slow+match", 0, false, unknown + ", " + unknown, 1},
+		{"a pause that is longer than the window", 10 * time.Minute, "500+pause+match", 0, false, unknown + ", " + unknown, 2},
+		{"a pause before the first answer", 10 * time.Minute, "pause+pause+match", 0, false, "matched , matched ", 3},
+		{"a later process in the window", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 23 * time.Hour, false, unknown + ", matched ", maxAttempts + 1},
+		{"a later process in the margin", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 23*time.Hour + 40*time.Minute, false, unknown + ", " + unknown, maxAttempts},
+		{"a day later", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 25 * time.Hour, false, unknown + ", " + unknown, maxAttempts},
+		{"a day later, which the user wants", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 25 * time.Hour, true, unknown + ", matched ", maxAttempts + 1},
+		{"a day later, once", 24 * time.Hour, "500", 25 * time.Hour, true, unknown + ", " + unknown, maxAttempts + 1},
+		{"a day later, refused", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "403", 25 * time.Hour, true, unknown + ", " + unknown, maxAttempts + 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, err := answers.Open(t.TempDir(), answers.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { store.Close() })
+				s := &byKey{script: map[string][]string{"a": strings.Split(c.script, "+"), "b": {"match"}}, keys: map[string][]string{}}
+				var got []string
+				for i := range 2 {
+					b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
+						r.Keys, r.RetryUnknown = NewKeyWindow(c.window), c.retry && i == 1
+					})
+					if _, err := ask(t, b, "b"); err != nil { // so that failures are those of a question
+						t.Fatal(err)
+					}
+					a, err := ask(t, b, "a")
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, a.Outcome.String()+" "+a.Reason)
+					time.Sleep(c.slept)
+				}
+				open, err := store.OpenCalls(t.Context(), answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone})
+				if listed := len(open) == 1 && open[0].State == answers.Unknown; err != nil || listed != strings.HasSuffix(c.want, unknown) {
+					t.Errorf("open calls: %+v, %v", open, err)
+				}
+				if all := strings.Join(got, ", "); all != c.want || len(s.keys["a"]) != c.calls {
+					t.Errorf("%q after %d calls, want %q after %d", all, len(s.keys["a"]), c.want, c.calls)
+				}
+			})
+		})
+	}
 }

@@ -52,9 +52,9 @@ type Remote struct {
 	Plain404 Plain404
 	// Offline makes no calls: rows without a stored answer are skipped.
 	Offline bool
-	// Idempotent says that the service honours idempotency keys: a call without
-	// an answer is sent again under its key.
-	Idempotent bool
+	// Keys is how long the service honours an idempotency key: until then, a call
+	// without an answer is sent again under its key. nil is not at all.
+	Keys *KeyWindow
 	// RetryUnknown sends the unknown calls of earlier runs again, although the
 	// service may bill them twice.
 	RetryUnknown bool
@@ -87,20 +87,31 @@ func (r *Remote) Lane(number, of int) *Remote {
 	return &lane
 }
 
-// AnyUnknown reports whether calls about an operation are unknown.
-func (r *Remote) AnyUnknown(ctx context.Context, op resolution.Operation) (bool, error) {
-	if r.Answers == nil {
+// UnknownWait reports whether calls about an operation are unknown, and none of them
+// may be sent again.
+func (r *Remote) UnknownWait(ctx context.Context, op resolution.Operation) (wait bool, err error) {
+	if r.Answers == nil || r.RetryUnknown {
 		return false, nil
 	}
+	now := time.Now()
 	for c, err := range r.Answers.Unknown(ctx) {
-		if err != nil {
+		switch {
+		case err != nil:
 			return false, err
-		}
-		if c.Scope == r.Scope(op) {
-			return true, nil
+		case c.Scope != r.Scope(op):
+		case r.keyHolds(c.FirstSent(), c.Sent, now):
+			return false, nil
+		default:
+			wait = true
 		}
 	}
-	return false, nil
+	return wait, nil
+}
+
+// keyHolds reports whether an open call may be sent again under its key. A last attempt
+// that has not come yet says that a clock was wrong.
+func (r *Remote) keyHolds(firstSent, sent, now time.Time) bool {
+	return !sent.After(now) && r.Keys.Holds(firstSent, now)
 }
 
 // Store keeps what was bought, and the calls that are open. It is safe from

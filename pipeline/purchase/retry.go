@@ -45,11 +45,15 @@ func (c *call) retryUntilSettled() (Answer, error) {
 				return a, err
 			}
 			failures = max(failures, same) // for the wait
+		case errors.Is(err, errKeyTooOld):
+			c.buyer.warnTooOld()
+			return failed(outcome.ReasonUnknownCall), nil
 		case stopOf(err) != nil || !errors.As(err, &failure):
 			return Answer{}, c.buyer.stopFor(err)
 		case failure.Class == resolution.Invalid:
 			return failed(refusedReason(failure)), nil
-		case c.maybeBilled() && !c.buyer.remote.Idempotent && failure.Billed():
+		case !c.mayLeave():
+			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
 		}
 		if c.rowSpecific(failure) {

@@ -194,12 +194,12 @@ func TestAsk(t *testing.T) {
 // A successor takes over at once from a process that is slow to die. That one
 // makes no call after it found out, and what it had in flight is not bought again.
 func TestAskTakenOver(t *testing.T) {
-	for _, idempotent := range []bool{false, true} {
-		t.Run(fmt.Sprint("idempotent ", idempotent), func(t *testing.T) {
+	for _, window := range []time.Duration{0, purchase.DefaultKeyWindow} {
+		t.Run(fmt.Sprint("idempotent ", window), func(t *testing.T) {
 			o := badservice.DefaultOptions()
 			o.Latency = 100 * time.Millisecond
 			b := newAskBench(t, 400, o)
-			change := func(r *purchase.Remote) { r.Idempotent = idempotent }
+			change := func(r *purchase.Remote) { r.Keys = purchase.NewKeyWindow(window) }
 			first := make(chan error)
 			begun := make(chan struct{})
 			slow := b.asking(change)
@@ -227,7 +227,7 @@ func TestAskTakenOver(t *testing.T) {
 				t.Errorf("afterwards: %+v, %v", asked, err)
 			}
 			n, _, open := b.stored()
-			if n+open != 400 || open > slow.Remote.Concurrency || idempotent && open > 0 {
+			if n+open != 400 || open > slow.Remote.Concurrency || window > 0 && open > 0 {
 				t.Errorf("%d answers and %d open calls are stored, want 400", n, open)
 			}
 			b.requireOnce()

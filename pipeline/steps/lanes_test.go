@@ -160,12 +160,12 @@ func (p *paid) requireOnce() {
 // TestLanes asks a wave in three lanes whose callers are replaced while they call.
 // Each key is billed once, and the parts are those of one machine, offline.
 func TestLanes(t *testing.T) {
-	for seed, idempotent := range []bool{true, false} {
-		t.Run(fmt.Sprint("idempotent ", idempotent), func(t *testing.T) {
+	for seed, window := range []time.Duration{purchase.DefaultKeyWindow, 0} {
+		t.Run(fmt.Sprint("idempotent ", window), func(t *testing.T) {
 			o := badservice.DefaultOptions()
 			o.Matched, o.Refused, o.Latency = 0.6, 0.05, 10*time.Millisecond
 			p := newPaid(t, visits(150), 50, o)
-			p.change = inLanes(func(r *purchase.Remote) { r.Idempotent = idempotent })
+			p.change = inLanes(func(r *purchase.Remote) { r.Keys = purchase.NewKeyWindow(window) })
 			d, lots := p.gathered()
 			if lots < testLanes*lotsPerLane/2 {
 				t.Fatalf("%d lots", lots)
@@ -183,10 +183,10 @@ func TestLanes(t *testing.T) {
 			}
 			p.built(d, lots)
 			calls, err := p.state().OpenCalls(t.Context(), answers.Scope{Service: p.url, Operation: resolution.IPToCompany})
-			if err != nil || idempotent && len(calls) > 0 || len(calls) > replaced*laneConcurrent {
+			if err != nil || window > 0 && len(calls) > 0 || len(calls) > replaced*laneConcurrent {
 				t.Errorf("%d calls are unknown after %d were replaced, %v", len(calls), replaced, err)
 			}
-			if len(calls) == 0 && idempotent {
+			if len(calls) == 0 && window > 0 {
 				p.requireSame(3)
 			}
 			t.Logf("%d replaced, %d unknown, %+v", replaced, len(calls), asked)
@@ -202,7 +202,9 @@ func TestLanesBudget(t *testing.T) {
 	p := newPaid(t, visits(150), 50, o)
 	const calls, more = 50, 80
 	limit := int64(calls)
-	p.change = inLanes(func(r *purchase.Remote) { r.Idempotent, r.Budget.MaxCalls = true, limit })
+	p.change = inLanes(func(r *purchase.Remote) {
+		r.Keys, r.Budget.MaxCalls = purchase.NewKeyWindow(purchase.DefaultKeyWindow), limit
+	})
 	d, lots := p.gathered()
 	random := rand.New(rand.NewPCG(7, 7))
 	for _, limit = range []int64{calls, more} {

@@ -28,8 +28,8 @@ without an answer. The list has no personal data: questions are shown by their
 key hash, the SHA-256 of service, operation and key, as in reports.
 
 An unknown call may have been billed. The service's support can look it up by
-its idempotency key and request id. A run sends it again only with --idempotent
-or --retry-unknown.`,
+its idempotency key and request id. A run sends it again only with --retry-unknown,
+or with --idempotent while its key, by the time it was first sent, is young enough.`,
 		Example: `  leadetl answers list --unknown
   leadetl answers list --operation enrichment --json | jq -r .key_hash`,
 		Args: cli.NoArguments,
@@ -138,6 +138,7 @@ type callJSON struct {
 	Status         int           `json:"status,omitempty"`
 	IdempotencyKey string        `json:"idempotency_key"`
 	Attempts       int           `json:"attempts"`
+	FirstSent      time.Time     `json:"first_sent_at,omitzero"`
 	SentAt         time.Time     `json:"sent_at"`
 	Deadline       *time.Time    `json:"deadline,omitempty"`
 	Run            string        `json:"run"`
@@ -146,7 +147,7 @@ type callJSON struct {
 }
 
 func (l *lister) open(ctx context.Context, s source, f answers.Filter, unknown, parked bool) error {
-	l.head("KEY HASH", "SERVICE", "OPERATION", "STATE", "REASON", "STATUS", "ATTEMPTS", "SENT", "DEADLINE", "IDEMPOTENCY KEY", "RESOLUTION", "REQUEST")
+	l.head("KEY HASH", "SERVICE", "OPERATION", "STATE", "REASON", "STATUS", "ATTEMPTS", "FIRST SENT", "SENT", "DEADLINE", "IDEMPOTENCY KEY", "RESOLUTION", "REQUEST")
 	var lists []iter.Seq2[answers.OpenCall, error]
 	if unknown {
 		lists = append(lists, s.Unknown(ctx))
@@ -162,11 +163,11 @@ func (l *lister) open(ctx context.Context, s source, f answers.Filter, unknown, 
 			if !f.Selects(c.Scope) {
 				continue
 			}
-			line := callJSON{c.Hash.String(), c.Service, string(c.Operation), c.State, c.Reason, c.Status, c.IdempotencyKey, c.Attempts, c.Sent, nil, c.Run, c.Resolution, c.Request}
+			line := callJSON{c.Hash.String(), c.Service, string(c.Operation), c.State, c.Reason, c.Status, c.IdempotencyKey, c.Attempts, c.FirstSent(), c.Sent, nil, c.Run, c.Resolution, c.Request}
 			if !c.Deadline.IsZero() {
 				line.Deadline = &c.Deadline
 			}
-			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, httpStatus(c.Status), strconv.Itoa(c.Attempts), cli.Timestamp(c.Sent), cli.Timestamp(c.Deadline),
+			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, httpStatus(c.Status), strconv.Itoa(c.Attempts), cli.Timestamp(c.FirstSent()), cli.Timestamp(c.Sent), cli.Timestamp(c.Deadline),
 				c.IdempotencyKey, c.Resolution, c.Request)
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
@@ -83,11 +84,30 @@ func unknownCommand(c *cobra.Command, name string) error {
 // reportUsage turns the errors of check into usage errors.
 func reportUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
+		err := strayValue(c.Flags(), args)
+		if err == nil {
+			err = check(c, args)
+		}
+		if err != nil {
 			return UsageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 		}
 		return nil
 	}
+}
+
+// strayValue refuses an argument that is meant for a flag whose value needs a =.
+func strayValue(flags *pflag.FlagSet, args []string) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if f.NoOptDefVal == "" || f.Value.Type() == "bool" {
+			return
+		}
+		for _, arg := range args {
+			if isValue := strings.IndexAny(arg, "0123456789") == 0 || arg == "true" || arg == "false"; isValue && err == nil {
+				err = fmt.Errorf("unexpected argument %q; write --%s=%s", arg, f.Name, arg)
+			}
+		}
+	})
+	return err
 }
 
 // NoArguments refuses arguments.

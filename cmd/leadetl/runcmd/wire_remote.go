@@ -63,7 +63,7 @@ type remoteFlags struct {
 	refresh        cliflag.Age
 	refreshNoMatch cliflag.Age
 	offline        bool
-	idempotent     bool
+	idempotent     cliflag.Switch
 	retryUnknown   bool
 	newKey         bool
 	plain404       string
@@ -80,7 +80,8 @@ func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
 	flags.Var(&f.refresh, "refresh-older-than", "buy stored matches again that are older than this (default: never)")
 	flags.Var(&f.refreshNoMatch, "refresh-no-match-older-than", "buy stored answers without a match again that are older than this (default: never)")
 	flags.BoolVar(&f.offline, "offline", false, "use stored answers only; other rows are skipped, and flags about calls have no effect")
-	flags.BoolVar(&f.idempotent, "idempotent", false, "the service honors Idempotency-Key, as leadetl serve does: calls without an answer are sent again with the same key")
+	f.idempotent = cliflag.NewSwitch(purchase.DefaultKeyWindow)
+	flags.VarPF(&f.idempotent, "idempotent", "", "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger").NoOptDefVal = f.idempotent.Usual()
 	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again; they may be billed twice")
 	flags.BoolVar(&f.newKey, "new-key", false, "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice")
 	flags.StringVar(&f.plain404, "plain-404", "", "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)")
@@ -198,11 +199,14 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	r = &purchase.Remote{
 		Read: new(client.Reader).Read, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
-		Offline: f.offline, Idempotent: f.idempotent && !f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
+		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
+	}
+	if !f.offline {
+		r.Keys = purchase.NewKeyWindow(f.idempotent.Length())
 	}
 	options, err := f.clientOptions()
 	if err != nil {

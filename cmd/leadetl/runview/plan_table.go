@@ -67,6 +67,7 @@ func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
 	t.CountIfAny("unknown", c.Unknown, "calls without an answer; they may have been billed")
 	t.CountIfAny("parked", c.Parked, "calls whose answers have not arrived yet")
 	t.CountIfAny("failed", c.Failed, "of the unknown calls; they are not sent again and their rows fail")
+	t.CountIfAny("too old", c.TooOld, "of the failed; the service may have forgotten their idempotency keys")
 	t.CountIfAny("skipped", c.Skipped, "not stored; --offline makes no calls")
 	t.Count("calls", c.Calls, calls)
 	changed := "of the calls: an earlier version stored answers to these keys in another form, maybe about other people"

@@ -74,13 +74,13 @@ const (
 // meanings are those of columns with the same meaning in every operation.
 var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
-	"source_row":    {Text: "data row of that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
+	"source_row":    {Text: "data row of that file, malformed lines counted", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
 	"key":           {Text: "the identifier in canonical form: rows with one key are one question", Null: "the row is rejected or suppressed", From: "docs/input.md", Form: "text, never empty"},
 	"outcome":       {Text: "what became of the row", Null: always, From: "docs/dataset.md", Form: "one of: matched no_match rejected failed suppressed skipped"},
 	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/input.md, docs/dataset.md", Form: "text, never empty"},
 	"resolution_id": {Text: "the service's id of the answer", Null: "none, or the embedded engine answered"},
 	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or there is no answer", From: "the run"},
-	"answered_by":   {Text: "engine that answered", Null: "no answer", From: "the run", Form: "one of: service embedded"},
+	"answered_by":   {Text: "engine that answered: service or embedded", Null: "no answer", From: "the run", Form: "one of: service embedded"},
 	"credits":       {Text: "cost of the key's answer, paid in this run or an earlier one; rows with one key share it, so a sum over rows is not what was paid: that is credits_total in _manifest.json", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
 
 	"hem_md5":                {Text: "first MD5 among hashed_emails", Unit: "32 hex digits, lower case", Null: "none", Form: hexMD5},
@@ -156,8 +156,5 @@ var meaningsOf = map[resolution.Operation]map[string]meaning{
 		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA1},
 		"hem_sha256":  {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA256},
 		"network_url": {Text: "profile address of the person with this email, without scheme", From: "docs/input.md, profile address"},
-	},
-	resolution.KeywordToLeadCount: {
-		"source_row": {Text: "the search's row in that file", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
 	},
 }

@@ -23,11 +23,14 @@ func TestPageOfColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fixed []string
+	everyOperation := false
 	cells := map[string]string{} // by the first cell of a row
 	for line := range strings.Lines(string(page)) {
 		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		switch name := strings.Trim(row[0], "` *"); {
-		case len(row) == 3 && strings.HasPrefix(row[0], " `") && strings.ToUpper(row[1]) == row[1]:
+		case strings.HasPrefix(line, "### "):
+			everyOperation = line == "### Every operation\n"
+		case everyOperation && len(row) == 6 && strings.HasPrefix(row[0], " `"):
 			fixed = append(fixed, name+" "+row[1])
 		case len(row) == 2:
 			cells[name] = row[1]

@@ -63,12 +63,12 @@ COMMENT ON COLUMN "deanonymization"."id" IS 'the input''s column of that name, a
 COMMENT ON COLUMN "deanonymization"."seen_at" IS 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."source" IS 'input file, as it was given';
-COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file, malformed lines counted (rows, from 1)';
 COMMENT ON COLUMN "deanonymization"."outcome" IS 'what became of the row';
 COMMENT ON COLUMN "deanonymization"."reason" IS 'why the row is not matched; null when it is matched';
 COMMENT ON COLUMN "deanonymization"."resolution_id" IS 'the service''s id of the answer; null when none, or the embedded engine answered';
 COMMENT ON COLUMN "deanonymization"."resolved_at" IS 'when the service''s answer was received (microseconds, UTC); null when the embedded engine answered, or there is no answer';
-COMMENT ON COLUMN "deanonymization"."answered_by" IS 'engine that answered; null when no answer';
+COMMENT ON COLUMN "deanonymization"."answered_by" IS 'engine that answered: service or embedded; null when no answer';
 COMMENT ON COLUMN "deanonymization"."credits" IS 'cost of the key''s answer, paid in this run or an earlier one; rows with one key share it, so a sum over rows is not what was paid: that is credits_total in _manifest.json (credits); null when no answer, or its cost is unknown';
 COMMENT ON COLUMN "deanonymization"."first_name" IS 'given name; null when not known';
 COMMENT ON COLUMN "deanonymization"."last_name" IS 'family name; null when not known';

@@ -130,12 +130,11 @@ func (r *report) String() string {
 func (r *report) page() string {
 	return fmt.Sprintf(`# Benchmarks
 
-Written by `+"`make bench`"+` on %s. Everything on this page was measured in one
-run on one machine:
+Written by `+"`make bench`"+` on %s in one run on one machine:
 
     %s
 
-[measurements](measurements.md) has other machines, larger sizes and what single changes gained.
+[measurements](measurements.md) has other machines and larger sizes.
 
 %s## How it is measured
 

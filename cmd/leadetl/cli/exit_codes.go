@@ -48,7 +48,7 @@ type exitMeaning struct {
 }
 
 // exitTable explains the exit codes. Help texts are made from it, and the
-// tables of README.md and docs/nightly.md repeat it.
+// table of README.md repeats it.
 var exitTable = []exitMeaning{
 	{ExitDone, "done", "nothing needs to be done"},
 	{ExitFailure, "internal failure, such as a full disk", "a person repairs it"},

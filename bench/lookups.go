@@ -130,7 +130,7 @@ func (b *bench) lookup(ctx context.Context, ref *reference, operation, column, i
 	r.times(mine, peer)
 	r.atLeast(fmt.Sprintf("%s %s, against %s", millions(b.rows), operation, r.peer), target, peer.wall().Seconds()/mine.wall().Seconds(), "%.2f×")
 	r.atLeast("  in CPU seconds", target, peer.cpu().Seconds()/mine.cpu().Seconds(), "%.2f×")
-	r.below("  size of the files, against "+r.peer+" writing the same rows", 1.05, sizes[0]/sizes[1], "%.3f×")
+	r.below("  size of the files, against those of "+r.peer, 1.05, sizes[0]/sizes[1], "%.3f×")
 	if operation == "enrichment" {
 		return b.verify(ctx, out)
 	}
@@ -212,7 +212,7 @@ func (b *bench) memoryByPeople(ctx context.Context, ref *reference) (err error) 
 			return err
 		}
 		b.report.below("enrichment through "+millions(d.people)+" people: heap and other memory of its own", 400, float64(u.peakOwn)/1e6, "%.0f MB")
-		b.report.note("  with the pages of the directory, which the system may take back", strconv.Itoa(int(u.peakRSS/1e6))+" MB")
+		b.report.note("  with the pages of the directory", strconv.Itoa(int(u.peakRSS/1e6))+" MB")
 	}
 	return nil
 }

@@ -89,10 +89,14 @@ func (s series) cpu() time.Duration {
 func (s series) peak() int64    { return median(s.runs, func(u usage) int64 { return u.peakRSS }) }
 func (s series) speed() float64 { return float64(s.rows) / s.wall().Seconds() }
 
-// spread is the fastest and the slowest run.
-func (s series) spread() string {
+// seconds is the median and, of several runs, the fastest and the slowest.
+func (s series) seconds() string {
+	text := fmt.Sprintf("%.2f", s.wall().Seconds())
+	if len(s.runs) == 1 {
+		return text
+	}
 	byWall := func(a, b usage) int { return int(a.wall - b.wall) }
-	return fmt.Sprintf("%.2f–%.2f", slices.MinFunc(s.runs, byWall).wall.Seconds(), slices.MaxFunc(s.runs, byWall).wall.Seconds())
+	return text + fmt.Sprintf(" (%.2f–%.2f)", slices.MinFunc(s.runs, byWall).wall.Seconds(), slices.MaxFunc(s.runs, byWall).wall.Seconds())
 }
 
 // ratios is the table of the lines.
@@ -106,10 +110,9 @@ func (s *section) ratios() table {
 
 // measured is the table of times behind the ratios.
 func (s *section) measured() table {
-	t := table{{"process", "runs", "seconds", "fastest–slowest", "rows/s", "CPU seconds", "peak memory"}}
+	t := table{{"process", "seconds", "rows/s", "CPU seconds", "peak memory"}}
 	for _, p := range s.series {
-		t = append(t, []string{p.what, fmt.Sprint(len(p.runs)), fmt.Sprintf("%.2f", p.wall().Seconds()), p.spread(),
-			grouped(int(p.speed())), fmt.Sprintf("%.1f", p.cpu().Seconds()), megabytes(p.peak())})
+		t = append(t, []string{p.what, p.seconds(), grouped(int(p.speed())), fmt.Sprintf("%.1f", p.cpu().Seconds()), megabytes(p.peak())})
 	}
 	return t
 }
@@ -138,11 +141,8 @@ Written by `+"`make bench`"+` on %s in one run on one machine:
 
 %s## How it is measured
 
-`+"`bench/`"+` generates the inputs, the same on every machine. Each program runs as a
-process of its own, one at a time and in turns; times are medians where there are
-several runs. Peak memory is the resident set that the kernel reports, with the pages
-of a directory, which the system may take back. Files are read from the page
-cache. leadetl syncs every file it publishes; %s leaves that to the system. Both
-write the same rows: the run compares a checksum of both.
+`+"`bench/`"+` generates the inputs, the same on every machine. Programs run one at a time and in turns. Times with a range are
+medians of several runs, with the fastest and the slowest. Peak memory is the resident set, with the pages of a directory. Files are read
+from the page cache. leadetl syncs every file it publishes; %s leaves that to the system. Both write the same rows, compared by a checksum.
 `, r.when.Format(time.DateOnly), r.machine, r, r.peer)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,25 +25,33 @@ import (
 )
 
 // TestPagesOfOperations: each operation has a page, which names every column
-// of its own and no other.
+// of its own and no other, or links to the page that does.
 func TestPagesOfOperations(t *testing.T) {
 	cell := regexp.MustCompile("`([a-z0-9_]+)`")
-	for _, op := range runcmd.OperationNames() {
+	other := regexp.MustCompile(`^\| \[.*\]\(([a-z_]+)\.md#columns\)`)
+	var named func(op string) map[string]bool
+	named = func(op string) map[string]bool {
 		page, err := os.ReadFile(moduleRoot + "/docs/operations/" + op + ".md")
 		if err != nil {
 			t.Error(err)
-			continue
 		}
 		_, table, _ := strings.Cut(string(page), "\n## Columns\n")
 		table, _, _ = strings.Cut(table, "\n## ")
 		shown := map[string]bool{}
 		for line := range strings.Lines(table) {
-			if row := strings.Split(line, " | "); strings.HasPrefix(line, "| `") {
-				for _, m := range cell.FindAllStringSubmatch(row[0], -1) {
+			if m := other.FindStringSubmatch(line); m != nil {
+				maps.Copy(shown, named(m[1]))
+			} else if strings.HasPrefix(line, "| `") {
+				first, _, _ := strings.Cut(line, " | ")
+				for _, m := range cell.FindAllStringSubmatch(first, -1) {
 					shown[m[1]] = true
 				}
 			}
 		}
+		return shown
+	}
+	for _, op := range runcmd.OperationNames() {
+		shown := named(op)
 		layout, err := columns.NewLayout(columns.Settings{Operation: resolution.Operation(op), HEMProfiles: []email.Profile{email.UID2, email.Google}, HEMTypes: []string{"md5", "sha1", "sha256"}, Remote: true})
 		if err != nil {
 			t.Fatal(err)

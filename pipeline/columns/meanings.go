@@ -41,7 +41,7 @@ func meaningOf(op resolution.Operation, column string) meaning {
 	if !known {
 		return keptMeaning // of the input, or of a later version
 	}
-	if m.Null = cmp.Or(m.Null, "not known"); m.Null == always {
+	if m.Null = cmp.Or(m.Null, "unknown"); m.Null == always {
 		m.Null = ""
 	}
 	m.From = cmp.Or(m.From, "as answered")

@@ -66,6 +66,9 @@ type About struct {
 	// Quarantined counts values left out because they have the wrong form, such as
 	// a plain address in place of a hash.
 	Quarantined int
+	// OtherAddress says that the data are of an address that was not asked about, which
+	// may be another one of the same person.
+	OtherAddress bool
 	// Pace is what the service said about its limits.
 	Pace Pace
 	// Retiring is what the service says of the operation's end, "" when

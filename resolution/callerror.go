@@ -45,6 +45,9 @@ type CallError struct {
 	// Over says that a search ended without a result: it was not billed, and
 	// asking for its result again gives the same.
 	Over bool
+	// Swapped says that the answer is that to another question, or may be. It goes
+	// with Protocol.
+	Swapped bool
 	// Pace is what the service said about when to call again.
 	Pace Pace
 	// Body is the refusal as it was received, nil without one. It may repeat

@@ -30,7 +30,7 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 		return resolution.Reply{}, &resolution.CallError{Operation: call.Operation, Class: resolution.Invalid, Detail: err.Error()}
 	}
 	r := request{http.MethodPost, call.Operation, path, call.IdempotencyKey, body}
-	return c.ask(ctx, r, false)
+	return c.ask(ctx, r, &asked{known: c.options.Asked, call: call})
 }
 
 // paths are the paths of the single-record operations.
@@ -89,7 +89,7 @@ type answer struct {
 	header    http.Header
 	body      []byte        // without its encodings
 	fault     error         // why body is not the whole plain answer
-	poll      bool          // the answer to a Poll
+	asked     *asked        // nil for a stored answer
 	waited    time.Duration // from the last byte sent
 	decoder   *decoder      // reads body; nil for one of its own
 	companies *companies    // known ones; nil without any
@@ -107,22 +107,35 @@ type request struct {
 	body           []byte
 }
 
-// ask makes a call and reads its answer.
-func (c *Client) ask(ctx context.Context, r request, poll bool) (resolution.Reply, error) {
+// ask makes a call and reads its answer. One that belongs to another question says
+// that answers have been mixed up on the connections that are open: none of them is
+// used for another call.
+func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.Reply, error) {
+	about.register()
 	a, w, err := c.send(ctx, r)
 	if err != nil {
 		return resolution.Reply{}, err
 	}
 	defer w.done()
-	a.poll = poll
-	return read(a)
+	a.asked = about
+	reply, err := read(a)
+	failed, _ := errors.AsType[*resolution.CallError](err)
+	if !about.named && (failed == nil || !failed.Swapped) && w.isDoubtful() {
+		failed = a.envelope().swapped("more than one answer came, and nothing says to which question this one belongs")
+		reply, err = resolution.Reply{}, failed
+	}
+	if failed != nil && failed.Swapped {
+		c.era.Add(1)
+		c.http.CloseIdleConnections()
+	}
+	return reply, err
 }
 
 // send sends a request once, and again on a new connection if that is safe: because
 // none of it has left, or because the answer is that to something else that was left
 // on a kept connection. A caller calls done when it is done with the answer.
 func (c *Client) send(ctx context.Context, r request) (answer, *watch, error) {
-	w := new(watch)
+	w := &watch{client: c}
 	a, err := c.try(ctx, c.http, w, r)
 	if err != nil && w.unfit && !w.wrote() || err == nil && w.reused && a.isGarbled() {
 		if w.conn != nil {
@@ -131,7 +144,7 @@ func (c *Client) send(ctx context.Context, r request) (answer, *watch, error) {
 		fresh := c.http.Clone()
 		fresh.DisableKeepAlives = true
 		w.done()
-		w = new(watch)
+		w = &watch{client: c}
 		a, err = c.try(ctx, fresh, w, r)
 	}
 	if err != nil {

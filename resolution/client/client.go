@@ -22,6 +22,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // Options say which service is called, and how.
@@ -44,6 +45,8 @@ type Options struct {
 	Timeout time.Duration
 	// RootCAs are trusted instead of the system's; nil trusts the system's.
 	RootCAs *x509.CertPool
+	// Asked are the questions of the run; nil for those of this client alone.
+	Asked *Asked
 }
 
 // DefaultOptions are the defaults of the command line, without BaseURL and Key.
@@ -109,6 +112,7 @@ type Client struct {
 	base      *url.URL
 	options   Options
 	http      *http.Transport
+	era       atomic.Int64 // how often answers were mixed up; older connections are not used
 	key       atomic.Pointer[secret.Text]
 	companies companies // of all answers
 }
@@ -125,11 +129,15 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Asked == nil {
+		o.Asked = NewAsked(profile.DefaultRules().Hosts)
+	}
+	c := &Client{base: base}
 	dialer := &net.Dialer{Timeout: min(o.Timeout, 10*time.Second), KeepAlive: 30 * time.Second}
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		OnProxyConnectResponse: heedProxy,
-		DialContext:            watched(dialer.DialContext),
+		DialContext:            c.watched(dialer.DialContext),
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConns:           o.Concurrency,
@@ -143,7 +151,7 @@ func New(o Options) (*Client, error) {
 	transport.Protocols = new(http.Protocols)
 	transport.Protocols.SetHTTP1(true)
 	o.HeaderName = http.CanonicalHeaderKey(o.HeaderName)
-	c := &Client{base: base, options: o, http: transport}
+	c.options, c.http = o, transport
 	c.key.Store(&o.Key)
 	return c, nil
 }

@@ -57,7 +57,8 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 		JobTitleInclusions: s.JobTitleInclusions, JobTitleExclusions: s.JobTitleExclusions, CallbackURL: c.options.CallbackURL,
 	}
 	q.Metadata.ClientRef = s.ClientRef
-	return c.search(ctx, s.Operation, path, s.IdempotencyKey, q, false)
+	about := &asked{known: c.options.Asked, call: resolution.Call{Request: resolution.Request{Operation: s.Operation}, ClientRef: s.ClientRef}, search: &q}
+	return c.search(ctx, path, s.IdempotencyKey, q, about)
 }
 
 // Poll asks for the result of a search. A search that the service no longer knows
@@ -67,15 +68,17 @@ func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (
 	if !ok || id == "" {
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
 	}
-	return c.search(ctx, op, path, "", map[string]string{"resolution_id": id}, true)
+	about := &asked{known: c.options.Asked, call: resolution.Call{Request: resolution.Request{Operation: op}}, id: id}
+	return c.search(ctx, path, "", map[string]string{"resolution_id": id}, about)
 }
 
-func (c *Client) search(ctx context.Context, op resolution.Operation, path, idempotencyKey string, question any, poll bool) (resolution.Reply, error) {
+func (c *Client) search(ctx context.Context, path, idempotencyKey string, question any, about *asked) (resolution.Reply, error) {
+	op := about.call.Operation
 	body, err := json.Marshal(question)
 	if err != nil {
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "the search cannot be written"}
 	}
-	return c.ask(ctx, request{http.MethodPost, op, path, idempotencyKey, body}, poll)
+	return c.ask(ctx, request{http.MethodPost, op, path, idempotencyKey, body}, about)
 }
 
 // isSearch reports whether an operation is one on many records.
@@ -92,9 +95,12 @@ func day(t time.Time) string {
 func (a answer) searchReply() (resolution.Reply, error) {
 	e := a.envelope()
 	body := e.body
+	if err := e.misplaced(); err != nil {
+		return resolution.Reply{}, err
+	}
 	if err := e.err(); err != nil {
 		var refused *resolution.CallError
-		if a.poll && errors.As(err, &refused) && (e.isMiss() || a.status == http.StatusGone && refused.Code != retired) {
+		if a.asked.isPoll() && errors.As(err, &refused) && (e.isMiss() || a.status == http.StatusGone && refused.Code != retired) {
 			refused.Class, refused.Detail = resolution.Invalid, "the service no longer knows the resolution"
 		}
 		return resolution.Reply{}, err

@@ -17,6 +17,9 @@ func (a answer) reply() (resolution.Reply, error) {
 		return a.searchReply()
 	}
 	e := a.envelope()
+	if err := e.misplaced(); err != nil {
+		return resolution.Reply{}, err
+	}
 	r := resolution.Reply{About: e.about}
 	if e.isMiss() || a.status == http.StatusNoContent {
 		r.Answer.Reason = resolution.NoMatch
@@ -34,6 +37,11 @@ func (a answer) reply() (resolution.Reply, error) {
 	r.Quarantined = p.quarantined
 	switch {
 	case has(a.operation, &lead) && said != saidNo:
+		swapped, other := a.asked.dataOf(&lead)
+		if swapped {
+			return resolution.Reply{}, e.swapped("the data of the answer are those of another question of this run")
+		}
+		r.OtherAddress = other
 		r.Answer.Lead = &lead
 	case said != saidNo && !isFinished(e.status) && e.isPromise():
 		r.Pending = true
@@ -129,6 +137,12 @@ func (a answer) envelope() envelope {
 func (e envelope) unreadable(detail string) error {
 	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, Code: code(e.body), RequestID: e.about.RequestID, Sent: true,
 		Detail: detail, Pace: e.about.Pace}
+}
+
+// swapped is the error of an answer to another question. Its ids are not those of this
+// call.
+func (e envelope) swapped(detail string) *resolution.CallError {
+	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, Sent: true, Swapped: true, Detail: detail, Pace: e.about.Pace}
 }
 
 func (a answer) about(body value) resolution.About {

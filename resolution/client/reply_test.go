@@ -422,7 +422,7 @@ func TestSearchReply(t *testing.T) {
 		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), poll: true}.searchReply()
+			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), asked: &asked{known: NewAsked(nil), id: "res_1"}}.searchReply()
 			var e *resolution.CallError
 			if errors.As(err, &e) != (f.class != "") || e != nil && (e.Class != f.class || e.Code != f.code || e.Billed() != f.billed) {
 				t.Fatalf("error %v, want %s %s", err, f.class, f.code)

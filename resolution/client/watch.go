@@ -19,17 +19,19 @@ import (
 type wire struct {
 	net.Conn
 	raw   syscall.RawConn // nil without one
+	era   int64           // of its client when it was dialed
 	bytes atomic.Int64
 
 	mu      sync.Mutex
 	changed sync.Cond // waits, taken or closed
 	waits   bool      // in Read: net/http has looked at all that came before
 	taken   bool      // by a call, until its answer is judged
+	ended   bool      // Read came to an end
 	closed  bool
 }
 
-func newWire(c net.Conn) *wire {
-	w := &wire{Conn: c}
+func newWire(c net.Conn, era int64) *wire {
+	w := &wire{Conn: c, era: era}
 	w.changed.L = &w.mu
 	if system, is := c.(syscall.Conn); is {
 		w.raw, _ = system.SyscallConn()
@@ -52,7 +54,9 @@ func (c *wire) Read(p []byte) (int, error) {
 		c.change(func() { c.waits = false })
 	}
 	n, err := c.Conn.Read(p)
-	c.change(func() { c.waits = false })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits, c.ended = false, c.ended || err != nil
 	return n, err
 }
 
@@ -103,25 +107,40 @@ func (c *wire) take(reused, encrypted bool) bool {
 // leave gives the wire to the next call.
 func (c *wire) leave() { c.change(func() { c.taken = false }) }
 
+// isOverfull reports whether more than one answer came, as soon as net/http has looked:
+// it closes such a connection.
+func (c *wire) isOverfull() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closed && !c.waits {
+		c.changed.Wait()
+	}
+	return c.closed && !c.ended
+}
+
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-func watched(d dial) dial {
+// watched makes wires of the connections of a client.
+func (c *Client) watched(d dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		era := c.era.Load()
 		conn, err := d(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return newWire(conn), nil
+		return newWire(conn, era), nil
 	}
 }
 
 // watch follows one request: its connection, and how many bytes were sent there
 // before it.
 type watch struct {
+	client *Client
 	conn   *wire // nil before there is one
 	before int64
 	reused bool                      // the connection had requests before
 	unfit  bool                      // the connection was not used
+	kept   atomic.Bool               // the connection is for other requests, too
 	ended  atomic.Pointer[time.Time] // when the last byte was sent
 }
 
@@ -141,15 +160,20 @@ func (w *watch) begin(info httptrace.GotConnInfo) {
 		return
 	}
 	w.before, w.reused = w.conn.bytes.Load(), info.Reused
-	w.unfit = !w.conn.take(info.Reused, encrypted)
+	w.unfit = !w.conn.take(info.Reused, encrypted) || w.reused && w.conn.era != w.client.era.Load()
 	if w.unfit {
 		_ = w.conn.Close()
 	}
 }
 
-// done gives the connection to the next call.
+// done gives the connection to the next call, unless calls have failed since it was
+// dialed.
 func (w *watch) done() {
-	if w.conn != nil {
+	switch {
+	case w.conn == nil:
+	case w.conn.era != w.client.era.Load():
+		_ = w.conn.Close()
+	default:
 		w.conn.leave()
 	}
 }
@@ -159,7 +183,14 @@ func (w *watch) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn:      w.begin,
 		WroteRequest: w.end,
+		PutIdleConn:  func(err error) { w.kept.Store(err == nil) },
 	}
+}
+
+// isDoubtful reports whether the answer may be that to another request: there was one
+// before on this connection, and more came than one answer.
+func (w *watch) isDoubtful() bool {
+	return w.conn != nil && w.reused && w.kept.Load() && w.conn.isOverfull() && w.conn.era == w.client.era.Load()
 }
 
 // end notes that the request was sent. net/http calls it in another goroutine.

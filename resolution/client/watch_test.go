@@ -75,7 +75,7 @@ func TestSent(t *testing.T) {
 			}
 			defer client.Close()
 			var broken atomic.Bool
-			client.http.DialContext = watched(func(ctx context.Context, network, address string) (net.Conn, error) {
+			client.http.DialContext = client.watched(func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 				return &breaking{conn, &broken, c.takes}, err
 			})
@@ -178,6 +178,12 @@ func TestOnlyWhatWasAskedFor(t *testing.T) {
 		{"a part of a second", false, func(c, r int) []string { return []string{phoneOf(c, r) + phoneOf(c, r)[:20]} }, []string{"+10001", "+20001", "+30001"}},
 		{"a line break behind", false, func(c, r int) []string { return []string{phoneOf(c, r) + "\r\n"} }, []string{"+10001", "+20001", "+30001"}},
 		{"a late line break", false, func(c, r int) []string { return []string{phoneOf(c, r), "\r\n"} }, []string{"+10001", "+20001", "+30001"}},
+		{"an answer of before with the next", false, func(c, r int) []string {
+			if r == 1 {
+				return []string{phoneOf(c, 1)}
+			}
+			return []string{phoneOf(c, 1) + phoneOf(c, r)}
+		}, []string{"+10001", "protocol: status 200: more than one answer came, and nothing says to which question this one belongs", "+20001"}},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +214,7 @@ func TestOnlyWhatWasAskedFor(t *testing.T) {
 	}
 	url, _, sent := scripted(t, false, func(c, r int) []string { return []string{phoneOf(c, r)} })
 	c := newClient(t, to(url))
-	c.http.DialContext = watched(func(ctx context.Context, network, address string) (net.Conn, error) {
+	c.http.DialContext = c.watched(func(ctx context.Context, network, address string) (net.Conn, error) {
 		defer func() { <-sent }()
 		return new(net.Dialer).DialContext(ctx, network, address)
 	})
@@ -266,5 +272,48 @@ func TestGarbled(t *testing.T) {
 				t.Errorf("%v after %d requests, want %s %d after %d", err, requests.Load(), f.class, f.status, f.requests)
 			}
 		})
+	}
+}
+
+// TestAfterMixedAnswers: after an answer to another question no connection of before is
+// used, those in flight included.
+func TestAfterMixedAnswers(t *testing.T) {
+	var used sync.Map // connection → its requests
+	hold := make(chan struct{})
+	url, _, _ := scripted(t, false, func(c, r int) []string {
+		used.Store(c, r)
+		switch {
+		case r == 0:
+			return nil
+		case c == 1 && r == 1:
+			<-hold
+		case c == 2 && r == 1:
+			return []string{written(200, `{"lead":null,"payload":{"network_url":"network.example/in/bob"}}`)}
+		}
+		return []string{written(200, `{"lead":null,"payload":{"network_url":"network.example/in/ada-example"}}`)}
+	})
+	c := newClient(t, to(url))
+	first := make(chan error)
+	go func() { _, err := c.Do(t.Context(), enrichment); first <- err }()
+	for r, _ := used.Load(1); r != 1; r, _ = used.Load(1) {
+		time.Sleep(time.Millisecond)
+	}
+	_, err := c.Do(t.Context(), enrichment)
+	if failed, is := err.(*resolution.CallError); !is || !failed.Swapped || !failed.Billed() {
+		t.Errorf("an answer to another question: %v", err)
+	}
+	close(hold)
+	if err := <-first; err != nil {
+		t.Errorf("the call in flight: %v", err)
+	}
+	for range 2 {
+		if _, err := c.Do(t.Context(), enrichment); err != nil {
+			t.Error(err)
+		}
+	}
+	for conn, want := range map[int]int{1: 1, 2: 1, 3: 2} {
+		if got, _ := used.Load(conn); got != want {
+			t.Errorf("%v requests on connection %d, want %d", got, conn, want)
+		}
 	}
 }

@@ -219,10 +219,22 @@ func meansNobody(slug string) bool {
 // slugCase returns a slug in lower case, but not a member id: those are base64, and
 // their case matters.
 func slugCase(slug string) string {
-	if strings.HasPrefix(slug, "ACoAA") || strings.HasPrefix(slug, "ACwAA") {
+	if isMember(slug) {
 		return slug
 	}
 	return lower(slug)
+}
+
+func isMember(slug string) bool {
+	return strings.HasPrefix(slug, "ACoAA") || strings.HasPrefix(slug, "ACwAA")
+}
+
+// IsMember reports whether the slug of a key is a member id, which stays when the
+// address of the page changes.
+func IsMember(key string) bool {
+	_, path, _ := strings.Cut(key, "/")
+	slug, found := strings.CutPrefix(path, "in/")
+	return found && isMember(slug)
 }
 
 // legacySlug turns the parts of /pub/name/A/B/C, where A, B and C are hex numbers of up

@@ -2,10 +2,13 @@ package service
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // TestIdempotency: a second request after a first under the same key.
@@ -111,4 +114,36 @@ func TestReplayOutlivesTheProcess(t *testing.T) {
 		t.Errorf("%v %s, first %s", second.header, second.raw, first.raw)
 	}
 	f.must(stop())
+}
+
+// TestIdempotencyWindow: every answer of an operation that takes a key says how long
+// keys are remembered.
+func TestIdempotencyWindow(t *testing.T) {
+	const balance = "/account/balance"
+	for name, c := range map[string]struct {
+		kept time.Duration
+		want string
+	}{"usual": {state.DefaultRetention().Replies, "86400"}, "replies go sooner": {time.Hour, "3600"}, "replies stay, and answer no key": {72 * time.Hour, "86400"}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(o *Options) { o.Retention.Replies = c.kept })
+			said := map[string]string{}
+			note := func(what string, a answer) { said[what] = a.header.Get("Idempotency-Window") }
+			want := map[string]string{"replay": c.want, "bad key": c.want, "no credentials": c.want, "a balance": "", "no operation": ""}
+			for path, r := range f.service.paths {
+				if r.method == http.MethodPost {
+					note(path, f.post(path, "{}", "Idempotency-Key", "1"))
+					want[path] = c.want
+				}
+			}
+			f.post(enrichment, askAda, "Idempotency-Key", "2")
+			note("replay", f.post(enrichment, askAda, "Idempotency-Key", "2"))
+			note("bad key", f.post(enrichment, askAda, "Idempotency-Key", ""))
+			note("no credentials", f.post(enrichment, askAda, "Authorization", "Bearer none"))
+			note("a balance", f.do(http.MethodGet, f.public+balance, ""))
+			note("no operation", f.do(http.MethodGet, f.public+"/healthz", ""))
+			if !maps.Equal(said, want) {
+				t.Errorf("%v, want %v", said, want)
+			}
+		})
+	}
 }

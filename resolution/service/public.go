@@ -41,6 +41,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case route != nil:
 		name = route.name
+		if route.method == http.MethodPost { // refusals have it too
+			w.Header()["Idempotency-Window"] = s.window
+		}
 	case isPage:
 		name = "dashboard"
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,7 @@ type Service struct {
 	limits   [classes]*limit.Buckets
 	guesses  *limit.Buckets // failed authentications
 	keys     keysHeld
+	window   []string // header of answers: seconds that keys are remembered
 	sender   *callback.Sender
 	operator *operator.Handler
 	account  *dashboard.Account // nil without a dashboard
@@ -70,6 +72,7 @@ func New(o Options) (*Service, error) {
 		guesses: limit.New(o.Limits.FailedAuth),
 		keys:    keysHeld{held: map[[32]byte][32]byte{}},
 		work:    make(chan struct{}, o.JobWorkers),
+		window:  []string{strconv.Itoa(int(o.Retention.KeyWindow().Seconds()))},
 
 		complaints: rate.NewLimiter(10, 20),
 	}

@@ -9,15 +9,12 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// replyLife is how long the stored reply answers an Idempotency-Key.
-const replyLife = 24 * time.Hour
-
 // Reply returns the reply stored under a key in the 24 hours before now, nil
 // without one.
 func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error) {
 	r := state.Reply{Key: key}
 	var fingerprint []byte
-	err := s.reply.QueryRowContext(ctx, key[:], millis(now.Add(-replyLife))).Scan(&fingerprint, &r.Status, &r.Body)
+	err := s.reply.QueryRowContext(ctx, key[:], millis(now.Add(-state.ReplyLife))).Scan(&fingerprint, &r.Status, &r.Body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -40,7 +37,7 @@ func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	found := t.keys[r.Key]
 	if !found {
 		var err error
-		if found, err = t.sql.Row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-replyLife))}, new(int)); err != nil {
+		if found, err = t.sql.Row("SELECT 1 FROM replies WHERE key = ? AND at > ?", []any{r.Key[:], millis(at.Add(-state.ReplyLife))}, new(int)); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,9 @@ package state
 
 import "time"
 
+// ReplyLife is how long a stored reply answers an Idempotency-Key, if it is kept.
+const ReplyLife = 24 * time.Hour
+
 // Retention is how long things are kept.
 type Retention struct {
 	Results         time.Duration // a finished job's request and result
@@ -19,13 +22,16 @@ func DefaultRetention() Retention {
 	return Retention{
 		Results:         30 * day,
 		Tombstones:      30 * day,
-		Replies:         day,
+		Replies:         ReplyLife,
 		Snapshots:       SnapshotWindow,
 		DeliveredBodies: 3 * day,
 		Delivered:       30 * day,
 		Dead:            30 * day,
 	}
 }
+
+// KeyWindow is how long an Idempotency-Key is remembered.
+func (r Retention) KeyWindow() time.Duration { return min(r.Replies, ReplyLife) }
 
 // Purged counts what a purge removed.
 type Purged struct {
